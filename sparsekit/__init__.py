@@ -11,7 +11,6 @@ Importing this loads numpy and nothing else; numba, cupy and the notebook displa
 from __future__ import annotations
 
 import os
-from typing import Any
 
 from . import autograd, ndarray
 from . import ndarray as nd
@@ -53,7 +52,7 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *_LAZY})
 
 
-def load_ipython_extension(ipython: Any) -> None:
+def load_ipython_extension(ipython: object) -> None:
     """``%load_ext sparsekit``: the magics ``%%profile`` and ``%profile``."""
     _load(".profiler.magics", __name__).load_ipython_extension(ipython)
 

@@ -17,7 +17,7 @@ from .ndarray.functions import F
 from .ndarray.ndarray import NDArray
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 
 __all__ = [
@@ -127,7 +127,7 @@ def backward(heads: object, head_grads: object = None, retain_graph: bool = Fals
 
 def grad(heads: Sequence[NDArray] | NDArray, variables: NDArray | Sequence[Any],
          head_grads: NDArray | Sequence[Any] | None = None, retain_graph: bool | None = None, create_graph: bool = False,
-         train_mode: bool = True) -> Any:
+         train_mode: bool = True) -> list[NDArray]:
     """Gradients of ``heads`` with respect to ``variables``, as new arrays; no buffer changes.
 
     Parameters
@@ -214,7 +214,7 @@ class Function:
             outputs = [wrap(array._store, array._ctx, (node, place)) for place, array in enumerate(outputs)]
         return outputs if isinstance(made, (list, tuple)) else outputs[0]
 
-    def _gradients(self, inputs: tuple[NDArray, ...], outputs: list[NDArray]) -> Any:
+    def _gradients(self, inputs: tuple[NDArray, ...], outputs: list[NDArray]) -> Callable[[list[Any]], list[Any]]:
         shapes = [array.shape for array in inputs]
         likes = [output.detach() for output in outputs]
 

@@ -20,6 +20,7 @@ from .ndarray.checkpoints import save_checkpoint
 
 if TYPE_CHECKING:
     from .ndarray.ndarray import NDArray
+    from .symbol.symbol import Symbol
 
 
 __all__ = ["BatchEndParam", "LogValidationMetricsCallback", "ProgressBar", "Speedometer", "do_checkpoint", "log_train_metric",
@@ -66,7 +67,7 @@ def do_checkpoint(prefix: str, period: int = 1) -> Callable[..., None]:
     """
     period = int(max(1, period))
 
-    def callback(iter_no: int, sym: object, arg: dict[str, NDArray], aux: dict[str, NDArray]) -> None:
+    def callback(iter_no: int, sym: Symbol | None, arg: dict[str, NDArray], aux: dict[str, NDArray]) -> None:
         if (iter_no + 1) % period == 0:
             save_checkpoint(prefix, iter_no + 1, sym, arg, aux)
 
@@ -83,7 +84,7 @@ def log_train_metric(period: int, auto_reset: bool = False) -> Callable[[Any], N
         Start the metric again after each line.
     """
 
-    def callback(param: Any) -> None:
+    def callback(param: BatchEndParam) -> None:
         if param.nbatch % period == 0 and param.eval_metric is not None:
             for name, value in param.eval_metric.get_name_value():
                 logging.info("Iter[%d] Batch[%d] Train-%s=%f", param.epoch, param.nbatch, name, value)
@@ -110,7 +111,7 @@ class Speedometer:
         self._bar: Progress | None = None
         self._longest = 0
 
-    def __call__(self, param: Any) -> None:
+    def __call__(self, param: BatchEndParam) -> None:
         """Count a batch."""
         count = param.nbatch
         if self.last_count > count:  # a new epoch
@@ -125,7 +126,7 @@ class Speedometer:
             self._log(param, self.frequent * self.batch_size / elapsed if elapsed else math.inf)
             self.tic = time.time()
 
-    def _draw(self, param: Any) -> None:
+    def _draw(self, param: BatchEndParam) -> None:
         """Let the bar go on by a batch, and end with the epoch."""
         count, known = param.nbatch, param.locals or {}
         if self._bar is None or count <= self.last_count:
@@ -142,7 +143,7 @@ class Speedometer:
             self._bar.close()
             self._bar = None
 
-    def _log(self, param: Any, speed: float) -> None:
+    def _log(self, param: BatchEndParam, speed: float) -> None:
         count, metric = param.nbatch, param.eval_metric
         if metric is None:
             logging.info("Iter[%d] Batch [%d]\tSpeed: %.2f samples/sec", param.epoch, count, speed)
@@ -180,7 +181,7 @@ class ProgressBar:
             raise SparsekitError(expected("total", "at least 1", total), hint="total is the number of batches.")
         self.bar_len, self.total = length, total
 
-    def __call__(self, param: Any) -> None:
+    def __call__(self, param: BatchEndParam) -> None:
         """Log the bar for a batch."""
         share = param.nbatch / float(self.total)
         filled = round(self.bar_len * share)
@@ -190,7 +191,7 @@ class ProgressBar:
 class LogValidationMetricsCallback:
     """Logs the validation metric at the end of an epoch."""
 
-    def __call__(self, param: Any) -> None:
+    def __call__(self, param: BatchEndParam) -> None:
         """Log each of the metric's values."""
         if not param.eval_metric:
             return

@@ -12,12 +12,17 @@ import traceback
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from .base.errors import DataFileError, SparsekitError, expected
 from .base.optional import optional_import
 from .base.version import __version__
 from .lab import COPY, course_folder
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, _SubParsersAction
+
+    from .profiler.profile import Profile
 
 __all__ = ["main"]
 
@@ -90,7 +95,7 @@ def build_parser() -> argparse.ArgumentParser:
 # --------------------------------------------------------------------------- lab
 
 
-def add_lab(commands: Any) -> None:
+def add_lab(commands: _SubParsersAction[ArgumentParser]) -> None:
     """Declare ``sparsekit lab``."""
     lab = commands.add_parser("lab", help="open the course in JupyterLab")
     lab.add_argument("--dir", type=Path, metavar="FOLDER", help="folder of notebooks, which gets a copy of the course if it does "
@@ -126,7 +131,7 @@ def start_notebook(folder: Path) -> Path:
 # --------------------------------------------------------------------------- profile
 
 
-def add_profile(commands: Any) -> None:
+def add_profile(commands: _SubParsersAction[ArgumentParser]) -> None:
     """Declare ``sparsekit profile``."""
     profile = commands.add_parser("profile", help="run a script under the profiler")
     profile.add_argument("-o", "--output", type=Path, metavar="FILE",
@@ -164,7 +169,7 @@ def profile_script(arguments: argparse.Namespace) -> int:
     return status
 
 
-def said(profile: Any) -> str:
+def said(profile: Profile) -> str:
     """What ``sparsekit profile`` prints of a profile: operators, lines, arrays that became dense, advice."""
     parts = [profile.table(), "By line:", profile.table(group_by="line", rows=PRINTED_LINES),
              "Sparse arrays that silently became dense:", profile.ledger_table() if profile.densified else "none",
@@ -235,7 +240,7 @@ def within(trace: TracebackType | None) -> TracebackType | None:
 # --------------------------------------------------------------------------- view
 
 
-def add_view(commands: Any) -> None:
+def add_view(commands: _SubParsersAction[ArgumentParser]) -> None:
     """Declare ``sparsekit view``."""
     view = commands.add_parser("view", help="turn a saved trace into one self-contained HTML page, or a picture")
     view.add_argument("file", type=Path, help="a trace, .json or .json.gz")
@@ -274,7 +279,7 @@ def page_beside(trace: Path) -> Path:
 # --------------------------------------------------------------------------- diff
 
 
-def add_diff(commands: Any) -> None:
+def add_diff(commands: _SubParsersAction[ArgumentParser]) -> None:
     """Declare ``sparsekit diff``."""
     diff = commands.add_parser("diff", help="compare two saved traces, or several runs of each side")
     diff.add_argument("before", type=Path, metavar="BEFORE", help="a trace, .json or .json.gz")

@@ -27,6 +27,9 @@ from .storage.convert import counts_to_indptr
 
 if TYPE_CHECKING:
     from .base.types import Array, DTypeLike, Shape, ShapeLike
+    from .io.data import DataBatch
+    from .ndarray.ndarray import NDArray
+    from .symbol.symbol import Symbol
 
 
 __all__ = ["DummyIter", "default_context", "download", "get_bz2_data",
@@ -73,7 +76,7 @@ def rand_shape_2d(dim0: int = 10, dim1: int = 10, allow_zero_size: bool = False)
 
 @within_memory
 def rand_ndarray(shape: ShapeLike, stype: str = "default", density: float | None = None, dtype: DTypeLike = None,
-                 ctx: Context | None = None, rng: Any = None, **_more: Any) -> Any:
+                 ctx: Context | None = None, rng: object = None, **_more: object) -> NDArray:
     """An array of random values: dense from -1 to 1, sparse from 0 to 1.
 
     Parameters
@@ -92,15 +95,16 @@ def rand_ndarray(shape: ShapeLike, stype: str = "default", density: float | None
     if not 0 <= density <= 1:
         raise ShapeError(expected("density", "from 0 to 1", density), hint="density=0.1 stores a tenth of the elements.")
     store = _random_csr(draw, shape, density, dtype) if stype == "csr" else _random_rows(draw, shape, density, dtype)
-    return wrap(store, Context("cpu", 0)).as_in_context(context_of(ctx))
+    found: NDArray = wrap(store, Context("cpu", 0)).as_in_context(context_of(ctx))
+    return found
 
 
-def _nonzero(draw: np.random.Generator, shape: Any, dtype: object) -> Any:
+def _nonzero(draw: np.random.Generator, shape: ShapeLike, dtype: DTypeLike) -> Array:
     """Values in (0, 1]."""
     return (1 - draw.random(shape)).astype(dtype)
 
 
-def _random_csr(draw: np.random.Generator, shape: tuple[int, ...], density: float, dtype: object) -> CSR:
+def _random_csr(draw: np.random.Generator, shape: tuple[int, ...], density: float, dtype: DTypeLike) -> CSR:
     if len(shape) != 2:
         raise ShapeError(f"A csr array has two dimensions, not shape {shape}.", hint="give (rows, columns).")
     total = shape[0] * shape[1]
@@ -109,19 +113,19 @@ def _random_csr(draw: np.random.Generator, shape: tuple[int, ...], density: floa
     return CSR(_nonzero(draw, places.shape[0], dtype), column, counts_to_indptr(row, shape[0]), shape, check=False)
 
 
-def _random_rows(draw: np.random.Generator, shape: tuple[int, ...], density: float, dtype: object) -> RowSparse:
+def _random_rows(draw: np.random.Generator, shape: tuple[int, ...], density: float, dtype: DTypeLike) -> RowSparse:
     rows = np.flatnonzero(draw.random(shape[0]) < density)
     return RowSparse(_nonzero(draw, (rows.shape[0], *shape[1:]), dtype), rows, shape, check=False)
 
 
-def random_arrays(*shapes: Any) -> Any:
+def random_arrays(*shapes: ShapeLike) -> Array | list[Array]:
     """Arrays of numpy with normally distributed float32 values: one for one shape, else a list."""
     made = [generator().standard_normal(shape, np.float32) for shape in shapes]
     made = [np.asarray(one, np.float32) for one in made]
     return made[0] if len(made) == 1 else made
 
 
-def simple_forward(sym: Any, ctx: Context | None = None, is_train: bool = False, **inputs: Any) -> Any:
+def simple_forward(sym: Symbol, ctx: Context | None = None, is_train: bool = False, **inputs: Array) -> Array | list[Array]:
     """What a symbol gives for these arrays, as an array of numpy, or a list for several outputs."""
     executor = sym.bind(ctx or default_context(), args={name: array(value) for name, value in inputs.items()})
     outputs = [output.asnumpy() for output in executor.forward(is_train=is_train)]
@@ -260,12 +264,12 @@ class DummyIter(DataIter):
     real_iter : DataIter
     """
 
-    def __init__(self, real_iter: Any) -> None:
+    def __init__(self, real_iter: DataIter) -> None:
         super().__init__(real_iter.batch_size)
         self.real_iter = real_iter
         self.provide_data, self.provide_label = real_iter.provide_data, real_iter.provide_label
         self.the_batch = next(iter(real_iter))
 
-    def next(self) -> Any:
+    def next(self) -> DataBatch:
         """The batch."""
         return self.the_batch

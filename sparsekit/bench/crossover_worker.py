@@ -7,11 +7,14 @@ import json
 import sys
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..widgets.crossover_model import FORMATS, Grid, Setting, estimate_time
+
+if TYPE_CHECKING:
+    from ..ndarray.sparse import CSRNDArray
 
 AXES: dict[str, list[Any]] = {
     "dtype": ["float32", "float64"], "index_dtype": ["int32", "int64"], "rows": [1_000, 10_000, 100_000, 1_000_000],
@@ -26,7 +29,7 @@ MOST_STORED, MOST_DENSE_BYTES, MOST_WORK = 1_500_000, 600_000_000, 2e10
 PATIENCE, QUICK_PATIENCE = 0.06, 0.005  # seconds of repeats for each cell
 
 
-def _random_csr(setting: Setting, random: np.random.Generator) -> Any:
+def _random_csr(setting: Setting, random: np.random.Generator) -> CSRNDArray:
     import sparsekit as mx
 
     cells = setting.batch * setting.rows

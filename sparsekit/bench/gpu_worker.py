@@ -21,6 +21,8 @@ from .worker import FullyConnected, FullyConnectedSparse, serve
 
 if TYPE_CHECKING:
     from ..base.context import Context
+    from ..ndarray.ndarray import NDArray
+    from ..optimizer import Updater
 
 
 __all__ = ["Worker"]
@@ -34,13 +36,13 @@ FAR = 1 << 30
 Operations = dict[str, dict[str, tuple[Callable[[], Any], Callable[[Any], Any]]]]
 
 
-def _sums(array: Any) -> Any:
+def _sums(array: Any) -> object:
     """Sum and sum of magnitudes of an array's stored values."""
     values = (array if array.stype == "default" else array.data).asnumpy()
     return np.sum(values, dtype=np.float64), np.sum(np.abs(values), dtype=np.float64)
 
 
-def products(parts: dict[str, Any], ctx: Any) -> Operations:
+def products(parts: dict[str, Any], ctx: Context) -> Operations:
     """Products of a csr matrix, and the gradient of an embedding whose words are the matrix's columns."""
     shape, dot = tuple(int(size) for size in parts["shape"]), mx.nd.sparse.dot
     left = mx.nd.sparse.csr_matrix((parts["data"], parts["indices"], parts["indptr"]), shape=shape, ctx=ctx)
@@ -51,7 +53,7 @@ def products(parts: dict[str, Any], ctx: Any) -> Operations:
     with mx.autograd.record():
         looked_up = mx.nd.Embedding(words, right, input_dim=shape[1], output_dim=right.shape[1], sparse_grad=True)
 
-    def gradient() -> Any:
+    def gradient() -> object:
         mx.autograd.backward([looked_up], [slopes], retain_graph=True)
         return right.grad
 
@@ -72,14 +74,14 @@ def updates(parts: dict[str, Any], ctx: Context) -> Operations:
     return found
 
 
-def _stepping(updater: Any, weight: Any, gradients: list[Any]) -> tuple[Callable[[], Any], Callable[[Any], Any]]:
+def _stepping(updater: Updater, weight: NDArray, gradients: list[Any]) -> tuple[Callable[[], Any], Callable[[Any], Any]]:
     turn = [0]
 
     def step() -> None:
         updater(0, gradients[turn[0]], weight)
         turn[0] = (turn[0] + 1) % len(gradients)
 
-    def moved(_: Any) -> Any:
+    def moved(_: object) -> object:
         for _ in gradients[1:]:
             step()
         distance = float(mx.nd.abs(weight - 1).sum().asscalar())

@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import platform
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import sparsekit as mx
 
 from .worker import serve
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 
 __all__ = ["Worker"]
 
@@ -28,7 +32,7 @@ class Worker:
         """Name and version."""
         return {"name": "sparsekit", "version": mx.__version__, "python": platform.python_version()}
 
-    def _batches(self, form: str, path: str, features: str) -> Any:
+    def _batches(self, form: str, path: str, features: str) -> Iterable[tuple[Any, Any, int]]:
         """Data, labels and padded rows, batch by batch; all at once for ``load_libsvm``."""
         if form == "load_libsvm":
             data, label = mx.io.load_libsvm(path, n_features=int(features))

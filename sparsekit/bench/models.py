@@ -7,12 +7,15 @@ import os
 import tempfile
 from contextlib import ExitStack
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..base.errors import SparsekitError
 from .harness import Contender, Report, start_all, take_turns
+
+if TYPE_CHECKING:
+    from ..base.types import Array, ShapeLike
 
 __all__ = ["run"]
 
@@ -49,12 +52,13 @@ HEADINGS = {
 }
 
 
-def _frequent(random: Any, size: int, shape: Any) -> Any:
+def _frequent(random: np.random.Generator, size: int, shape: ShapeLike) -> Array:
     """Numbers below ``size``, small ones often and large ones rarely, as of words or users."""
-    return np.minimum(np.expm1(random.random(shape) * np.log(size + 1.0)).astype(np.int64), size - 1)
+    found: Array = np.minimum(np.expm1(random.random(shape) * np.log(size + 1.0)).astype(np.int64), size - 1)
+    return found
 
 
-def _columns(random: object, size: int, rows: int, stored: int) -> Any:
+def _columns(random: np.random.Generator, size: int, rows: int, stored: int) -> Array:
     """Ascending distinct columns of each row: one from each of ``stored`` stretches of the features, as fields have."""
     each = size // stored
     return _frequent(random, each, (rows, stored)) + np.arange(stored) * each
@@ -77,7 +81,7 @@ def batches_of(name: str, sizes: dict[str, int]) -> dict[str, Any]:
     return made
 
 
-def _texts(random: object, sizes: dict[str, int]) -> dict[str, Any]:
+def _texts(random: np.random.Generator, sizes: dict[str, int]) -> dict[str, Any]:
     """Words, the words that follow, samples of each batch, and logarithms of how often each is expected."""
     words, samples = sizes["words"], sizes["samples"]
     text = _frequent(random, words, (BATCHES, sizes["length"] + 1, sizes["batch"]))
@@ -88,7 +92,7 @@ def _texts(random: object, sizes: dict[str, int]) -> dict[str, Any]:
             "log_expected": np.log(-np.expm1(2.3 * samples * np.log1p(-share))).astype(np.float32)}
 
 
-def _distinct(random: object, words: int, samples: int) -> Any:
+def _distinct(random: np.random.Generator, words: int, samples: int) -> Array:
     drawn = _frequent(random, words, 20 * samples)
     return drawn[np.sort(np.unique(drawn, return_index=True)[1])[:samples]]
 

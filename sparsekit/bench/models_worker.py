@@ -10,7 +10,7 @@ import json
 import platform
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,48 +25,57 @@ from sparsekit.examples.wide_and_deep import WideAndDeep
 
 from .worker import serve
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from ..base.types import Array
+    from ..gluon.block import HybridBlock
+    from ..gluon.parameter import Parameter
+    from ..ndarray.ndarray import NDArray
+    from ..ndarray.sparse import CSRNDArray
+
 __all__ = ["Worker"]
 
 #: AdaGrad divides by the root of the sum of squares and this, which keeps gradients that are rounding errors small.
 RATE, EPSILON = 0.002, 1e-6
 
 
-def _csr(columns: Any, values: Any, width: int) -> Any:
+def _csr(columns: Array, values: Array, width: int) -> CSRNDArray:
     starts = np.arange(0, columns.size + 1, columns.shape[1])
     return mx.nd.sparse.csr_matrix((values.ravel(), columns.ravel(), starts), shape=(len(columns), width))
 
 
-def linear(sizes: Any, batch: object) -> Any:
+def linear(sizes: dict[str, int], batch: object) -> tuple[HybridBlock, Callable[..., list[Any]]]:
     """Logistic regression: the model, and what makes its inputs."""
     return LogisticRegression(sizes["features"]), lambda one: [_csr(one["columns"], one["values"], sizes["features"])]
 
 
-def machine(sizes: Any, batch: object) -> Any:
+def machine(sizes: dict[str, int], batch: object) -> tuple[HybridBlock, Callable[..., list[Any]]]:
     """The factorization machine; the columns of a batch are found within its step."""
-    def inputs(one: Any) -> Any:
+    def inputs(one: dict[str, Array]) -> list[Any]:
         return [_csr(one["columns"], one["values"], sizes["features"]), None]
 
     return FactorizationMachine(sizes["features"], sizes["factors"]), inputs
 
 
-def factorization(sizes: Any, batch: object) -> Any:
+def factorization(sizes: dict[str, int], batch: object) -> tuple[HybridBlock, Callable[..., list[Any]]]:
     """Matrix factorization."""
     model = MatrixFactorization(sizes["users"], sizes["items"], sizes["factors"])
     return model, lambda one: [mx.nd.array(one[name], dtype="int64") for name in ("user", "item")]
 
 
-def wide_and_deep(sizes: Any, batch: Any) -> Any:
+def wide_and_deep(sizes: dict[str, int], batch: object) -> tuple[HybridBlock, Callable[..., list[Any]]]:
     """Wide and deep; categories lie one behind the other in the table."""
     model = WideAndDeep(sizes["columns"], [sizes["rows"] // sizes["categories"]] * sizes["categories"], sizes["width"],
                         (sizes["hidden"], sizes["hidden"] // 2))
     return model, lambda one: [_csr(one["columns"], one["values"], sizes["columns"]), mx.nd.array(one["codes"], dtype="int64")]
 
 
-def language(sizes: Any, batch: Any) -> Any:
+def language(sizes: dict[str, int], batch: object) -> tuple[HybridBlock, Callable[..., list[Any]]]:
     """The language model, with or without projection."""
     model = LanguageModel(sizes["words"], sizes["width"], sizes["hidden"], sizes["projection"])
 
-    def inputs(one: Any) -> Any:
+    def inputs(one: dict[str, Array]) -> list[Any]:
         target, drawn = np.split(one["classes"], [one["data"].size])
         order = np.argsort(drawn)
         columns = order[np.minimum(np.searchsorted(drawn, target, sorter=order), len(drawn) - 1)]
@@ -83,7 +92,7 @@ MODELS: dict[str, Callable[..., Any]] = {
     "projected": language}
 
 
-def fill(parameters: Any) -> None:
+def fill(parameters: Iterable[Parameter]) -> None:
     """Initial values that every library draws alike: the largest first, small and normal; vectors are 0."""
     for number, parameter in enumerate(sorted(parameters, key=lambda one: -int(np.prod(one.shape)))):
         values: Any = np.zeros(parameter.shape, np.float32)
@@ -125,7 +134,7 @@ class Worker:
             self.batches = [[*batch, mx.nd.array(part["label"])] for batch, part in zip(self.batches, parts, strict=True)]
         return [float(self._step(batch).mean().asscalar()) for batch in self.batches]
 
-    def _step(self, batch: Any) -> Any:
+    def _step(self, batch: Sequence[Any]) -> NDArray:
         if self.states is not None:
             return self._words(batch)
         if batch[1] is None:  # which rows of a row_sparse weight a batch needs
@@ -134,16 +143,18 @@ class Worker:
             loss = self.objective(*batch)
         loss.backward()
         self.trainer.step(loss.size)
-        return loss
+        found: NDArray = loss
+        return found
 
-    def _words(self, batch: Any) -> Any:
+    def _words(self, batch: Sequence[Any]) -> NDArray:
         data, *candidates = batch
         with mx.autograd.record():
             loss, states = self.model(data, self.states, *candidates)
         loss.backward()
         self.states = [state.detach() for state in states]
         self.trainer.step(loss.size)
-        return loss
+        found: NDArray = loss
+        return found
 
     def time(self) -> float:
         """Milliseconds a step, over one step with each batch."""

@@ -83,7 +83,7 @@ def _circumstances(facts: dict[str, Any]) -> str:
             "turns; the thin line runs from the least to the greatest measurement.")
 
 
-def _figure(section: dict[str, Any]) -> Any:
+def _figure(section: dict[str, Any]) -> object:
     heading = str(section["heading"])
     return bars_figure(f"{heading[0].upper()}{heading[1:]}" if heading else "", section["rows"], str(section["unit"]),
                        more_is_better=section["unit"] in RATES, note=str(section.get("fact") or ""))

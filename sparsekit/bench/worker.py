@@ -18,6 +18,9 @@ import sparsekit as mx
 
 if TYPE_CHECKING:
     from ..core.types import Functions, Tensor
+    from ..gluon.block import HybridBlock
+    from ..gluon.trainer import Trainer
+    from ..io.data import DataBatch
 
 
 __all__ = ["VARIANTS", "Worker", "serve"]
@@ -36,7 +39,7 @@ class FullyConnected(mx.gluon.HybridBlock):
             self.weight = self.params.get("weight", shape=(units, in_units))
             self.bias = self.params.get("bias", shape=(units,), init="zeros")
 
-    def hybrid_forward(self, F: Functions, x: object, weight: object, bias: Tensor) -> Any:
+    def hybrid_forward(self, F: Functions, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
         """Multiply by the weights and add the bias."""
         return F.FullyConnected(x, weight, bias, num_hidden=self._units)
 
@@ -50,7 +53,7 @@ class FullyConnectedSparse(mx.gluon.HybridBlock):
             self.weight = self.params.get("weight", shape=(in_units, units), grad_stype=weight_grad_stype)
             self.bias = self.params.get("bias", shape=(units,), init="zeros")
 
-    def hybrid_forward(self, F: Any, x: Any, weight: Any, bias: Any) -> Any:
+    def hybrid_forward(self, F: Functions, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
         """Multiply by the weights and add the bias."""
         return F.sparse.dot(x, weight) + bias
 
@@ -89,7 +92,7 @@ class Worker:
         self.variant, self.features = variant, features
         return True
 
-    def _network(self, variant: str, features: int) -> Any:
+    def _network(self, variant: str, features: int) -> tuple[HybridBlock, Trainer]:
         """The tutorial's network, and its trainer."""
         net: Any = mx.gluon.nn.HybridSequential()
         net.add(VARIANTS[variant](features), mx.gluon.nn.Activation("sigmoid"))
@@ -98,7 +101,7 @@ class Worker:
         net.initialize()
         return net, mx.gluon.Trainer(net.collect_params(), "sgd")
 
-    def _step(self, batch: Any) -> None:
+    def _step(self, batch: DataBatch) -> None:
         data, label = batch.data[0], batch.label[0]
         with mx.autograd.record():
             loss = self.loss(self.net(data), label)

@@ -6,18 +6,24 @@ import logging
 import math
 import re
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..base.errors import DTypeError, ParameterError, expected
 from ..ndarray import NDArray, norm
 from ..symbol.node import order
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..symbol.executor import Executor
+
 __all__ = ["Monitor"]
 
 
-def root_mean_square(x: Any) -> Any:
+def root_mean_square(x: NDArray) -> NDArray:
     """The norm of an array over the root of its size."""
-    return norm(x) / math.sqrt(x.size)
+    found: NDArray = norm(x) / math.sqrt(x.size)
+    return found
 
 
 class Monitor:
@@ -64,12 +70,12 @@ class Monitor:
     def __repr__(self) -> str:
         return f"Monitor({self.interval}, pattern={self.re_prog.pattern!r})"
 
-    def install(self, exe: Any) -> None:
+    def install(self, exe: Executor) -> None:
         """Look at what an executor computes; there may be several."""
         exe.set_monitor_callback(self.stat_helper, self.monitor_all)
         self.exes.append(exe)
 
-    def stat_helper(self, name: str, array: Any) -> None:
+    def stat_helper(self, name: str, array: NDArray) -> None:
         """Note an array, if it is time and its name is of those looked at."""
         if self.activated and self.re_prog.match(name):
             self.queue.append((self.step, name, self.stat_func(array)))
@@ -104,7 +110,7 @@ class Monitor:
             logging.info("Batch: %7d %-30s %s", step, name, text)
 
 
-def _gradients(exe: Any) -> Iterator[tuple[str, Any]]:
+def _gradients(exe: Executor) -> Iterator[tuple[str, Any]]:
     """Gradients of parameters, named after the operators that read them; the last operator first."""
     held = exe.grad_dict
     for node in reversed(order(exe._heads)):
@@ -113,8 +119,8 @@ def _gradients(exe: Any) -> Iterator[tuple[str, Any]]:
                 yield f"{node.name}_backward_output{number}", held[source.name]
 
 
-def _text(name: str, values: Any) -> str:
-    listed = values if isinstance(values, (list, tuple)) else [values]
+def _text(name: str, values: NDArray | Sequence[NDArray]) -> str:
+    listed: Sequence[Any] = values if isinstance(values, (list, tuple)) else [values]
     for value in listed:
         if not isinstance(value, NDArray):
             raise DTypeError(expected(f"The result of stat_func for {name}", "an NDArray or a list", type(value)),

@@ -21,8 +21,10 @@ from ..symbol import attr_text
 from ..symbol.mxnet_names import spelling_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ..base.context import Context
-    from ..base.types import DTypeLike
+    from ..base.types import DTypeLike, ShapeLike
 
 
 __all__ = ["Custom", "CustomOp", "CustomOpProp", "OperatorArguments", "get_all_registered_operators", "get_operator_arguments",
@@ -79,23 +81,23 @@ class CustomOpProp:
         """Names of the arrays that the operator keeps, which have no gradient."""
         return []
 
-    def infer_shape(self, in_shape: list[Any]) -> Any:
+    def infer_shape(self, in_shape: list[Any]) -> tuple[list[Any], ...]:
         """Shapes of the inputs, the outputs and the kept arrays."""
         return in_shape, [in_shape[0]] * len(self.list_outputs()), []
 
-    def infer_type(self, in_type: list[Any]) -> Any:
+    def infer_type(self, in_type: list[Any]) -> tuple[list[Any], ...]:
         """Element types of the inputs, the outputs and the kept arrays."""
         kept = [in_type[0]] * len(self.list_auxiliary_states())
         return in_type, [in_type[0]] * len(self.list_outputs()), kept
 
-    def infer_storage_type(self, in_stype: list[str]) -> Any:
+    def infer_storage_type(self, in_stype: list[str]) -> tuple[list[Any], ...]:
         """Storage types of the inputs as ``forward`` wants them, the outputs and the kept arrays."""
         dense = "default"
         return ([dense] * len(in_stype), [dense] * len(self.list_outputs()),
                 [dense] * len(self.list_auxiliary_states()))
 
     def infer_storage_type_backward(self, ograd_stype: list[str], in_stype: list[str], out_stype: list[str],
-                                    igrad_stype: list[str], aux_stype: list[str]) -> Any:
+                                    igrad_stype: list[str], aux_stype: list[str]) -> tuple[list[str], ...]:
         """Storage types of the outputs' gradients, inputs, outputs, gradients of the inputs and kept arrays, in ``backward``.
 
         The fourth list is looked at: in these types ``backward`` gets the arrays that it writes the gradients to.
@@ -111,7 +113,7 @@ class CustomOpProp:
         return CustomOp()
 
 
-def register(reg_name: str) -> Any:
+def register(reg_name: str) -> Callable[[type[CustomOpProp]], type[CustomOpProp]]:
     """``@register("name")`` of a ``CustomOpProp`` makes ``mx.nd.Custom(…, op_type="name")``."""
 
     def keep(prop: type[CustomOpProp]) -> type[CustomOpProp]:
@@ -153,7 +155,7 @@ def get_operator_arguments(op_name: str) -> OperatorArguments:
     return OperatorArguments(len(names), names, ["NDArray-or-Symbol"] * len(arrays) + [_described(one) for one in attrs.values()])
 
 
-def _described(default: Any) -> str:
+def _described(default: object) -> str:
     """The kind of an attribute, by its default, as MXNet writes it."""
     if str(default) == "required":
         return "required"
@@ -166,7 +168,7 @@ def _described(default: Any) -> str:
     return f"optional, default={default!r}"
 
 
-def _made(stype: str, shape: Any, dtype: DTypeLike, ctx: Context | None) -> NDArray:
+def _made(stype: str, shape: ShapeLike, dtype: DTypeLike, ctx: Context | None) -> NDArray:
     return zeros(shape, ctx, dtype) if stype == "default" else sparse.zeros(stype, shape, ctx, dtype)
 
 
@@ -180,7 +182,7 @@ def _inputs(op_type: str, names: list[str], args: tuple[Any, ...], kwargs: dict[
     return [value if isinstance(value, NDArray) else array(value) for value in (given[name] for name in names)]
 
 
-def Custom(*args: Any, op_type: str, **kwargs: Any) -> Any:
+def Custom(*args: NDArray, op_type: str, **kwargs: object) -> NDArray | list[NDArray]:
     """Call an operator that was registered.
 
     Parameters
@@ -202,7 +204,7 @@ def Custom(*args: Any, op_type: str, **kwargs: Any) -> Any:
     return apply(op_type, prop, _inputs(op_type, [*prop.list_arguments(), *prop.list_auxiliary_states()], args, kwargs))
 
 
-def prop_of(op_type: str, settings: dict[str, str]) -> Any:
+def prop_of(op_type: str, settings: dict[str, str]) -> Any:  # Any: a CustomOpProp behind a guard
     """The ``CustomOpProp`` that was registered by that name, made with these settings."""
     if op_type not in _registered:
         if not _registered:
@@ -236,7 +238,7 @@ def _code_of(op_type: str, method: str) -> Iterator[None]:
 class _Guarded:
     """A ``CustomOpProp`` or ``CustomOp`` of the user's, whose errors are named, and whose passes a profile shows."""
 
-    def __init__(self, op_type: str, own: Any) -> None:
+    def __init__(self, op_type: str, own: object) -> None:
         self._op_type, self._own = op_type, own
 
     def __getattr__(self, name: str) -> Any:
@@ -256,7 +258,7 @@ class _Guarded:
         return method
 
 
-def apply(op_type: str, prop: CustomOpProp, arrays: list[NDArray]) -> Any:
+def apply(op_type: str, prop: CustomOpProp, arrays: list[NDArray]) -> NDArray | list[NDArray]:
     """Run an operator on its inputs and kept arrays; recorded if autograd records."""
     count = len(prop.list_arguments())
     given, aux = arrays[:count], arrays[count:]
@@ -294,7 +296,7 @@ def _as_declared(op_type: str, given: NDArray, stype: str) -> NDArray:
 
 
 def _run(op_type: str, prop: CustomOpProp, operator: CustomOp, given: list[NDArray], aux: list[NDArray], wanted: list[str],
-         outputs: list[NDArray]) -> Any:
+         outputs: list[NDArray]) -> NDArray | list[NDArray]:
     state = hooks.state
     recording, state.recording = state.recording, False
     inputs = [_as_declared(op_type, each, stype) for each, stype in zip(given, wanted, strict=True)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..base.errors import GradientError, UnsupportedError
 from ..core.arrays import require_arrays
@@ -11,13 +11,16 @@ from ..symbol.mxnet_names import spelling_of
 from ..symbol.node import Entry, SymbolNode
 from ..symbol.symbol import Symbol
 
+if TYPE_CHECKING:
+    from ..ndarray.ndarray import NDArray
+
 __all__ = ["get_symbol"]
 
 #: Operators of arrays that MXNet has under another name: a view in another shape.
 _PUBLIC = {"_view": "Reshape"}
 
 
-def get_symbol(x: Any) -> Symbol:
+def get_symbol(x: NDArray) -> Symbol:
     """The symbol that computes ``x`` as it was computed while recording.
 
     Arrays with ``attach_grad()`` are variables ``var0``, ``var1`` …; other arrays are variables ``null0``, ``null1`` …, a new
@@ -65,7 +68,7 @@ def get_symbol(x: Any) -> Symbol:
     return Symbol([(made[x._entry[0]], x._entry[1])])
 
 
-def _inputs_first(head: Any) -> list[Any]:
+def _inputs_first(head: SymbolNode) -> list[Any]:
     """Every node that a node was computed from; a node's number is larger than those of its inputs."""
     found, waiting = {head}, [head]
     while waiting:
@@ -76,5 +79,5 @@ def _inputs_first(head: Any) -> list[Any]:
     return sorted(found, key=lambda node: node.id)
 
 
-def _differs(value: Any, default: Any) -> bool:
+def _differs(value: object, default: object) -> bool:
     return type(value) is not type(default) or bool(value != default)

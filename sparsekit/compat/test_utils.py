@@ -7,7 +7,7 @@ import functools
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,17 @@ from ..random import generator
 from ..symbol import Symbol
 from ..symbol import make_loss as _make_loss
 from ..symbol import var as _variable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    import numpy.typing as npt
+
+    from ..base.types import Array, DType, DTypeLike, ShapeLike
+    from ..module.types import Requests
+    from ..optimizer import Optimizer
+    from ..symbol.executor import Executor
+    from .types import Arrays, Tolerance
 
 __all__ = [
     "almost_equal", "assert_allclose", "assert_almost_equal", "assert_almost_equal_ignore_nan", "assert_almost_equal_with_err",
@@ -64,12 +75,12 @@ def default_numeric_eps() -> dict[Any, float]:
     return {np.dtype(np.float16): 1 / 64, np.dtype(np.float32): 1 / 512, np.dtype(np.float64): 1 / 16384}
 
 
-def effective_dtype(dat: Any) -> Any:
+def effective_dtype(dat: NDArray | Array) -> DType:
     """The element type that decides the tolerance."""
     return np.dtype(dat.dtype)
 
 
-def get_tolerance(dat: Any, tol: Any, default_tol: Mapping[Any, float]) -> float:
+def get_tolerance(dat: NDArray | Array, tol: Tolerance, default_tol: Mapping[Any, float]) -> float:
     """A tolerance: the number given, or that of the array's element type."""
     if isinstance(tol, (int, float)):
         return tol
@@ -77,19 +88,19 @@ def get_tolerance(dat: Any, tol: Any, default_tol: Mapping[Any, float]) -> float
     return float((tol or {}).get(dtype, default_tol[dtype]))
 
 
-def get_tols(x: Any, y: Any, rtol: Any, atol: Any) -> tuple[float, float]:
+def get_tols(x: object, y: object, rtol: Tolerance, atol: Tolerance) -> tuple[float, float]:
     """The relative and the absolute tolerance for two arrays: the larger of what each of them has."""
-    pair = [one if hasattr(one, "dtype") else np.array(one) for one in (x, y)]
+    pair: list[Any] = [one if hasattr(one, "dtype") else np.array(one) for one in (x, y)]
     return (max(get_tolerance(one, rtol, default_rtols()) for one in pair),
             max(get_tolerance(one, atol, default_atols()) for one in pair))
 
 
-def get_rtol(rtol: float | None = None, dtype: Any = np.float64) -> float:
+def get_rtol(rtol: float | None = None, dtype: DTypeLike = np.float64) -> float:
     """The relative tolerance given, or that of an element type."""
     return default_rtols()[np.dtype(dtype)] if rtol is None else rtol
 
 
-def get_atol(atol: float | None = None, dtype: Any = np.float64) -> float:
+def get_atol(atol: float | None = None, dtype: DTypeLike = np.float64) -> float:
     """The absolute tolerance given, or that of an element type."""
     return default_atols()[np.dtype(dtype)] if atol is None else atol
 
@@ -102,29 +113,29 @@ def get_etol(etol: float | None = None) -> float:
 # comparisons
 
 
-def _values(one: Any) -> Any:
+def _values(one: object) -> Array:
     return one.asnumpy() if hasattr(one, "asnumpy") else np.asarray(one)
 
 
-def same(a: Any, b: Any) -> bool:
+def same(a: npt.ArrayLike, b: npt.ArrayLike) -> bool:
     """Whether two arrays of numpy have the same shape and elements."""
     return np.array_equal(a, b)
 
 
-def almost_equal(a: Any, b: Any, rtol: float | None = None, atol: float | None = None, equal_nan: bool = False,
-                 use_broadcast: bool = True) -> bool:
+def almost_equal(a: npt.ArrayLike, b: npt.ArrayLike, rtol: float | None = None, atol: float | None = None,
+                 equal_nan: bool = False, use_broadcast: bool = True) -> bool:
     """Whether two arrays of numpy are equal within a tolerance: 1e-5 of ``b``, and 1e-20."""
     if not use_broadcast:
         _check_shapes(a, b)
     return bool(np.allclose(a, b, rtol=get_rtol(rtol), atol=get_atol(atol), equal_nan=equal_nan))
 
 
-def _check_shapes(a: Any, b: Any) -> None:
+def _check_shapes(a: Any, b: Any) -> None:  # Any: arrays of either library
     if a.shape != b.shape:
         raise AssertionError(f"a.shape = {a.shape} and b.shape = {b.shape} are not equal")
 
 
-def assert_almost_equal(a: Any, b: Any, rtol: Any = None, atol: Any = None, names: tuple[str, str] = ("a", "b"),
+def assert_almost_equal(a: object, b: object, rtol: Tolerance = None, atol: Tolerance = None, names: tuple[str, str] = ("a", "b"),
                         equal_nan: bool = False, use_broadcast: bool = True, mismatches: tuple[int, int] = (10, 10)) -> None:
     """Raise AssertionError unless two arrays agree to tolerance.
 
@@ -148,7 +159,7 @@ def assert_almost_equal(a: Any, b: Any, rtol: Any = None, atol: Any = None, name
     _agree(_values(a), _values(b), rtol, atol, 0, names, equal_nan, mismatches[0])
 
 
-def _agree(left: Any, right: Any, rtol: float, atol: float, share: float, names: tuple[str, str], equal_nan: bool,
+def _agree(left: Array, right: Array, rtol: float, atol: float, share: float, names: tuple[str, str], equal_nan: bool,
            most: int) -> None:
     """Raise AssertionError if more than a share of the elements differ, with the largest differences."""
     equal = np.isclose(left, right, rtol=rtol, atol=atol, equal_nan=equal_nan)
@@ -165,12 +176,12 @@ def _agree(left: Any, right: Any, rtol: float, atol: float, share: float, names:
                          f"atol={atol}:\n" + "\n".join(lines))
 
 
-def assert_allclose(a: Any, b: Any, rtol: float = 1e-07, atol: float = 0, equal_nan: bool = True) -> None:
+def assert_allclose(a: object, b: object, rtol: float = 1e-07, atol: float = 0, equal_nan: bool = True) -> None:
     """Raise AssertionError unless two arrays agree to tolerance, as ``numpy.testing.assert_allclose`` does."""
     assert_almost_equal(a, b, rtol=rtol, atol=atol, equal_nan=equal_nan)
 
 
-def assert_almost_equal_with_err(a: Any, b: Any, rtol: Any = None, atol: Any = None, etol: float | None = None,
+def assert_almost_equal_with_err(a: object, b: object, rtol: Tolerance = None, atol: Tolerance = None, etol: float | None = None,
                                  names: tuple[str, str] = ("a", "b"), equal_nan: bool = False,
                                  mismatches: tuple[int, int] = (10, 10)) -> None:
     """As ``assert_almost_equal``, but a share ``etol`` of the elements may differ."""
@@ -178,7 +189,7 @@ def assert_almost_equal_with_err(a: Any, b: Any, rtol: Any = None, atol: Any = N
     _agree(_values(a), _values(b), rtol, atol, get_etol(etol), names, equal_nan, mismatches[0])
 
 
-def assert_almost_equal_ignore_nan(a: Any, b: Any, rtol: Any = None, atol: Any = None,
+def assert_almost_equal_ignore_nan(a: object, b: object, rtol: Tolerance = None, atol: Tolerance = None,
                                    names: tuple[str, str] = ("a", "b")) -> None:
     """As ``assert_almost_equal``, without the elements that are NaN in either array."""
     left, right = _values(a).copy(), _values(b).copy()
@@ -187,7 +198,7 @@ def assert_almost_equal_ignore_nan(a: Any, b: Any, rtol: Any = None, atol: Any =
     assert_almost_equal(left, right, rtol, atol, names)
 
 
-def assert_exception(f: Callable[..., Any], exception_type: type[BaseException], *args: Any, **kwargs: Any) -> None:
+def assert_exception(f: Callable[..., Any], exception_type: type[BaseException], *args: object, **kwargs: object) -> None:
     """Raise AssertionError unless ``f(*args, **kwargs)`` raises an error of this type."""
     try:
         f(*args, **kwargs)
@@ -196,18 +207,18 @@ def assert_exception(f: Callable[..., Any], exception_type: type[BaseException],
     raise AssertionError(f"{getattr(f, '__name__', f)} did not raise {exception_type.__name__}")
 
 
-def compare_ndarray_tuple(t1: Any, t2: Any, rtol: float | None = None, atol: float | None = None) -> None:
+def compare_ndarray_tuple(t1: object, t2: object, rtol: float | None = None, atol: float | None = None) -> None:
     """Raise AssertionError unless two nests of arrays agree; None beside None is equal."""
     if t1 is None or t2 is None:
         return
-    if isinstance(t1, tuple):
+    if isinstance(t1, tuple) and isinstance(t2, tuple):
         for one, other in zip(t1, t2, strict=False):
             compare_ndarray_tuple(one, other, rtol, atol)
     else:
         assert_almost_equal(t1, t2, rtol=rtol, atol=atol)
 
 
-def compare_optimizer(opt1: Any, opt2: Any, shape: tuple[int, ...], dtype: Any, w_stype: str = "default",
+def compare_optimizer(opt1: Optimizer, opt2: Optimizer, shape: tuple[int, ...], dtype: DTypeLike, w_stype: str = "default",
                       g_stype: str = "default", rtol: float = 1e-4, atol: float = 1e-5, compare_states: bool = True) -> None:
     """Raise AssertionError unless one step of two optimizers gives the same weight and states.
 
@@ -231,7 +242,7 @@ def compare_optimizer(opt1: Any, opt2: Any, shape: tuple[int, ...], dtype: Any, 
     assert_almost_equal(w1, w2, rtol=rtol, atol=atol)
 
 
-def same_array(array1: Any, array2: Any) -> bool:
+def same_array(array1: NDArray, array2: NDArray) -> bool:
     """Whether two arrays share their memory; the first one is changed for a moment."""
     array1 += 1
     shared = same(array1.asnumpy(), array2.asnumpy())
@@ -253,7 +264,7 @@ def same_symbol_structure(sym1: Symbol, sym2: Symbol) -> bool:
 # arrays
 
 
-def random_uniform_arrays(*shapes: Any, **kwargs: Any) -> list[Any]:
+def random_uniform_arrays(*shapes: ShapeLike, **kwargs: Any) -> list[Any]:
     """Arrays of numpy with numbers drawn evenly from ``low`` to ``high``."""
     low, high, dtype = kwargs.pop("low", 0.0), kwargs.pop("high", 1.0), kwargs.pop("dtype", default_dtype())
     if kwargs:
@@ -261,7 +272,7 @@ def random_uniform_arrays(*shapes: Any, **kwargs: Any) -> list[Any]:
     return [generator().uniform(low, high, size=shape).astype(dtype) for shape in shapes]
 
 
-def random_sample(population: Any, k: int) -> list[Any]:
+def random_sample(population: Iterable[Any], k: int) -> list[Any]:
     """``k`` different elements, in a random order."""
     items = list(population)
     return [items[place] for place in generator().permutation(len(items))[:k]]
@@ -282,33 +293,33 @@ def rand_coord_2d(x_low: int, x_high: int, y_low: int, y_high: int) -> tuple[int
     return int(generator().integers(x_low, x_high)), int(generator().integers(y_low, y_high))
 
 
-def create_2d_tensor(rows: int, columns: int, dtype: Any = np.int64) -> NDArray:
+def create_2d_tensor(rows: int, columns: int, dtype: DTypeLike = np.int64) -> NDArray:
     """A matrix whose rows are 0, 1, 2 …."""
     return nd.array(np.repeat(np.arange(rows), columns).reshape(rows, columns), dtype=dtype)
 
 
-def create_vector(size: int, dtype: Any = np.int64) -> NDArray:
+def create_vector(size: int, dtype: DTypeLike = np.int64) -> NDArray:
     """The vector 0, 1, 2 …."""
     return nd.array(np.arange(size), dtype=dtype)
 
 
-def get_identity_mat(size: int) -> Any:
+def get_identity_mat(size: int) -> NDArray:
     """The identity matrix."""
     return nd.eye(size)
 
 
-def get_identity_mat_batch(size: int) -> Any:
+def get_identity_mat_batch(size: int) -> NDArray:
     """Two identity matrices below one another."""
     return nd.array(np.stack([np.identity(size)] * 2))
 
 
-def assign_each(the_input: Any, function: Callable[[Any], Any] | None) -> Any:
+def assign_each(the_input: npt.ArrayLike, function: Callable[[Any], Any] | None) -> Array:
     """An array of ``function`` of each element; a copy without one."""
     the_input = np.asarray(the_input)
     return the_input.copy() if function is None else np.vectorize(function, otypes=[the_input.dtype])(the_input)
 
 
-def assign_each2(input1: Any, input2: Any, function: Callable[[Any, Any], Any] | None) -> Any:
+def assign_each2(input1: npt.ArrayLike, input2: npt.ArrayLike, function: Callable[[Any, Any], Any] | None) -> Array:
     """An array of ``function`` of each pair of elements; a copy of the first array without one."""
     input1, input2 = np.asarray(input1), np.asarray(input2)
     if input1.shape != input2.shape:
@@ -316,10 +327,10 @@ def assign_each2(input1: Any, input2: Any, function: Callable[[Any, Any], Any] |
     return input1.copy() if function is None else np.vectorize(function, otypes=[input1.dtype])(input1, input2)
 
 
-def rand_sparse_ndarray(shape: Any, stype: str, density: float | None = None, dtype: Any = None, distribution: str | None = None,
-                        data_init: float | None = None, rsp_indices: Any = None,
-                        modifier_func: Callable[[Any], Any] | None = None, shuffle_csr_indices: bool = False,
-                        ctx: Context | None = None) -> tuple[Any, tuple[Any, ...]]:
+def rand_sparse_ndarray(shape: Sequence[int], stype: str, density: float | None = None, dtype: DTypeLike = None,
+                        distribution: str | None = None, data_init: float | None = None,
+                        rsp_indices: npt.ArrayLike | None = None, modifier_func: Callable[[Any], Any] | None = None,
+                        shuffle_csr_indices: bool = False, ctx: Context | None = None) -> tuple[Any, tuple[Any, ...]]:
     """A random sparse array with its parts: values and rows, or row starts, columns and values.
 
     Parameters
@@ -349,7 +360,7 @@ def rand_sparse_ndarray(shape: Any, stype: str, density: float | None = None, dt
         raise ShapeError(f"density must be between 0 and 1, got {density}.", hint="it is the share of what is stored.")
     dtype = np.dtype(default_dtype() if dtype is None else dtype)
 
-    def drawn(wanted: tuple[int, ...]) -> Any:
+    def drawn(wanted: tuple[int, ...]) -> Array:
         values = (draw.random(wanted) if data_init is None else np.full(wanted, data_init)).astype(dtype)
         return values if modifier_func is None else assign_each(values, modifier_func)
 
@@ -366,17 +377,19 @@ def rand_sparse_ndarray(shape: Any, stype: str, density: float | None = None, dt
     return made, (made.indptr, made.indices, made.data)
 
 
-def create_sparse_array(shape: Any, stype: str, data_init: float | None = None, rsp_indices: Any = None, dtype: Any = None,
+def create_sparse_array(shape: Sequence[int], stype: str, data_init: float | None = None,
+                        rsp_indices: npt.ArrayLike | None = None, dtype: DTypeLike = None,
                         modifier_func: Callable[[Any], Any] | None = None, density: float = 0.5,
-                        shuffle_csr_indices: bool = False) -> Any:
+                        shuffle_csr_indices: bool = False) -> NDArray:
     """A random sparse array; see ``rand_sparse_ndarray``."""
     rows = None if rsp_indices is None else np.sort(np.asarray(rsp_indices))
-    return rand_sparse_ndarray(shape, stype, density, dtype, None, data_init, rows, modifier_func)[0]
+    found: NDArray = rand_sparse_ndarray(shape, stype, density, dtype, None, data_init, rows, modifier_func)[0]
+    return found
 
 
-def create_sparse_array_zd(shape: Any, stype: str, density: float, data_init: float | None = None, rsp_indices: Any = None,
-                           dtype: Any = None, modifier_func: Callable[[Any], Any] | None = None,
-                           shuffle_csr_indices: bool = False) -> Any:
+def create_sparse_array_zd(shape: Sequence[int], stype: str, density: float, data_init: float | None = None,
+                           rsp_indices: npt.ArrayLike | None = None, dtype: DTypeLike = None,
+                           modifier_func: Callable[[Any], Any] | None = None, shuffle_csr_indices: bool = False) -> NDArray:
     """As ``create_sparse_array``; a row_sparse array stores the rows of ``rsp_indices`` alone."""
     density = 0.0 if stype == "row_sparse" else density
     return create_sparse_array(shape, stype, data_init, rsp_indices, dtype, modifier_func, density)
@@ -388,7 +401,7 @@ def shuffle_csr_column_indices(csr: Any) -> None:
         generator().shuffle(csr.indices[start:end])
 
 
-def np_reduce(dat: Any, axis: Any, keepdims: bool, numpy_reduce_func: Callable[..., Any]) -> Any:
+def np_reduce(dat: Array, axis: int | Sequence[int] | None, keepdims: bool, numpy_reduce_func: Callable[..., Any]) -> Array:
     """A reduction of numpy along one axis, several, or all."""
     axes = range(dat.ndim) if axis is None else [axis] if isinstance(axis, int) else axis
     places = sorted(place % dat.ndim for place in axes)
@@ -398,17 +411,18 @@ def np_reduce(dat: Any, axis: Any, keepdims: bool, numpy_reduce_func: Callable[.
     return found.reshape([1 if place in places else size for place, size in enumerate(dat.shape)]) if keepdims else found
 
 
-def collapse_sum_like(a: Any, shape: tuple[int, ...]) -> Any:
+def collapse_sum_like(a: Array, shape: tuple[int, ...]) -> Array:
     """The sum of an array over the axes that make it larger than ``shape``, which broadcasts to it."""
     more = a.ndim - len(shape)
     axes = (*range(more), *(more + place for place, size in enumerate(shape) if size != a.shape[more + place]))
-    return np.sum(a, axis=axes).reshape(shape)
+    found: Array = np.sum(a, axis=axes).reshape(shape)
+    return found
 
 
 # checks of symbols
 
 
-def _arrays(names: list[str], given: Any, dtype: Any, ctx: Context, what: str) -> dict[str, Any]:
+def _arrays(names: list[str], given: Arrays, dtype: DTypeLike, ctx: Context, what: str) -> dict[str, Any]:
     """Arrays by name, of arrays in order or by name."""
     if isinstance(given, Mapping):
         if set(given) != set(names):
@@ -421,12 +435,13 @@ def _arrays(names: list[str], given: Any, dtype: Any, ctx: Context, what: str) -
             for name, value in found.items()}
 
 
-def _by_name(names: list[str], given: Any) -> dict[str, Any]:
+def _by_name(names: list[str], given: Sequence[Any] | Mapping[str, Any]) -> dict[str, Any]:
     return dict(given) if isinstance(given, Mapping) else dict(zip(names, given, strict=False))
 
 
-def check_symbolic_forward(sym: Symbol, location: Any, expected: Any, rtol: Any = None, atol: Any = None, aux_states: Any = None,
-                           ctx: Context | None = None, equal_nan: bool = False, dtype: Any = np.float32) -> list[NDArray]:
+def check_symbolic_forward(sym: Symbol, location: Arrays, expected: Arrays, rtol: Tolerance = None,
+                           atol: Tolerance = None, aux_states: Arrays | None = None, ctx: Context | None = None,
+                           equal_nan: bool = False, dtype: DTypeLike = np.float32) -> list[NDArray]:
     """Raise AssertionError unless a symbol gives what is expected, and return its outputs.
 
     Parameters
@@ -454,10 +469,11 @@ def check_symbolic_forward(sym: Symbol, location: Any, expected: Any, rtol: Any 
     return list(outputs)
 
 
-def check_symbolic_backward(sym: Symbol, location: Any, out_grads: Any, expected: Any, rtol: Any = None, atol: Any = None,
-                            aux_states: Any = None, grad_req: Any = "write", ctx: Context | None = None,
+def check_symbolic_backward(sym: Symbol, location: Arrays, out_grads: Arrays | None, expected: Arrays,
+                            rtol: Tolerance = None, atol: Tolerance = None, aux_states: Arrays | None = None,
+                            grad_req: Requests = "write", ctx: Context | None = None,
                             grad_stypes: Mapping[str, str] | None = None, equal_nan: bool = False,
-                            dtype: Any = np.float32) -> dict[str, NDArray]:
+                            dtype: DTypeLike = np.float32) -> dict[str, NDArray]:
     """Raise AssertionError unless the gradients of a symbol are what is expected, and return them.
 
     Parameters
@@ -507,11 +523,11 @@ def check_symbolic_backward(sym: Symbol, location: Any, out_grads: Any, expected
     return grads
 
 
-def numeric_grad(executor: Any, location: Mapping[str, Any], aux_states: Mapping[str, Any] | None = None, eps: float = 1e-4,
-                 use_forward_train: bool = True, dtype: Any = np.float32) -> dict[str, Any]:
+def numeric_grad(executor: Executor, location: Mapping[str, Any], aux_states: Mapping[str, Any] | None = None, eps: float = 1e-4,
+                 use_forward_train: bool = True, dtype: DTypeLike = np.float32) -> dict[str, Any]:
     """Gradients of the sum of an executor's first output by central differences, as arrays of numpy by name."""
 
-    def total(name: str, value: Any) -> float:
+    def total(name: str, value: Array) -> float:
         array = executor.arg_dict[name]
         array[:] = nd.array(value, dtype=dtype).tostype(array.stype)
         for key, state in (aux_states or {}).items():
@@ -533,9 +549,11 @@ def numeric_grad(executor: Any, location: Mapping[str, Any], aux_states: Mapping
     return found
 
 
-def check_numeric_gradient(sym: Any, location: Any, aux_states: Any = None, numeric_eps: float | None = None, rtol: Any = None,
-                           atol: Any = None, grad_nodes: Any = None, use_forward_train: bool = True, ctx: Context | None = None,
-                           grad_stype_dict: Mapping[str, str] | None = None, dtype: Any = np.float32) -> None:
+def check_numeric_gradient(sym: Symbol, location: Arrays, aux_states: Arrays | None = None,
+                           numeric_eps: float | None = None, rtol: Tolerance = None, atol: Tolerance = None,
+                           grad_nodes: Sequence[str] | Mapping[str, str] | None = None, use_forward_train: bool = True,
+                           ctx: Context | None = None, grad_stype_dict: Mapping[str, str] | None = None,
+                           dtype: DTypeLike = np.float32) -> None:
     """Raise AssertionError unless the gradients of a symbol are those of central differences.
 
     The output is multiplied by random weights and summed, so that one number is differentiated.
@@ -589,10 +607,11 @@ def check_numeric_gradient(sym: Any, location: Any, aux_states: Any = None, nume
                             (f"NUMERICAL_{name}", f"BACKWARD_{name}"))
 
 
-def check_consistency(sym: Any, ctx_list: list[dict[str, Any]], scale: float = 1.0, grad_req: Any = "write",
-                      arg_params: Mapping[str, Any] | None = None, aux_params: Mapping[str, Any] | None = None, rtol: Any = None,
-                      atol: Any = None, raise_on_err: bool = True, ground_truth: Mapping[str, Any] | None = None,
-                      equal_nan: bool = False, use_uniform: bool = False, rand_type: Any = np.float64) -> dict[str, Any]:
+def check_consistency(sym: Symbol | Sequence[Symbol], ctx_list: list[dict[str, Any]], scale: float = 1.0,
+                      grad_req: Requests = "write", arg_params: Mapping[str, Any] | None = None,
+                      aux_params: Mapping[str, Any] | None = None, rtol: Tolerance = None, atol: Tolerance = None,
+                      raise_on_err: bool = True, ground_truth: Mapping[str, Any] | None = None, equal_nan: bool = False,
+                      use_uniform: bool = False, rand_type: DTypeLike = np.float64) -> dict[str, Any]:
     """Raise AssertionError unless symbols give the same on every context and in every element type, within its tolerance.
 
     Parameters
@@ -677,7 +696,7 @@ def retry(n: int) -> Callable[[Any], Any]:
 
     def decorated(test: Callable[..., Any]) -> Callable[..., None]:
         @functools.wraps(test)
-        def wrapper(*args: Any, **kwargs: Any) -> None:
+        def wrapper(*args: object, **kwargs: object) -> None:
             for run in range(n):
                 try:
                     test(*args, **kwargs)
@@ -694,7 +713,7 @@ def retry(n: int) -> Callable[[Any], Any]:
 class environment(Scoped):
     """``with environment(name, value):`` or ``with environment({name: value}):`` sets environment variables; None removes."""
 
-    def __init__(self, *args: Any) -> None:
+    def __init__(self, *args: Any) -> None:  # Any: a name and a value, or a dict of them
         self._wanted: dict[str, str | None] = dict(args[0]) if len(args) == 1 else {args[0]: args[1]}
 
     def _before(self) -> dict[str, str | None]:

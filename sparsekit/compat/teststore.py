@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..base.errors import UnknownNameError
 from ..kvstore.base import KVStoreBase
+
+if TYPE_CHECKING:
+
+    pass
 
 __all__ = ["TestStore"]
 
@@ -15,12 +19,12 @@ class TestStore(KVStoreBase):
 
     __test__ = False  # pytest takes a class of this name for a test
 
-    def broadcast(self, key: Any, value: Any, out: Any, priority: int = 0) -> None:
+    def broadcast(self, key: object, value: object, out: object, priority: int = 0) -> None:
         """Write a value to every array of ``out``."""
         for array in _listed(out):
             array[:] = value
 
-    def pushpull(self, key: Any, value: Any, out: Any = None, priority: int = 0) -> None:
+    def pushpull(self, key: object, value: object, out: object = None, priority: int = 0) -> None:
         """Write the sum of the values to ``out``, or to where they came from."""
         values = _listed(value)
         total = sum((one.as_in_context(values[0].context) for one in values[1:]), start=values[0])
@@ -35,5 +39,5 @@ class TestStore(KVStoreBase):
         return False
 
 
-def _listed(value: Any) -> list[Any]:
+def _listed(value: object) -> list[Any]:
     return list(value) if isinstance(value, (list, tuple)) else [value]

@@ -59,7 +59,7 @@ def use_np_shape(func: Any) -> Any:
                          hint="put @mx.util.use_np_shape in front of a def or a class.")
 
     @functools.wraps(func)
-    def within(*args: Any, **kwargs: Any) -> Any:
+    def within(*args: object, **kwargs: object) -> object:
         with np_shape():
             return func(*args, **kwargs)
 
@@ -74,7 +74,7 @@ def is_np_array() -> bool:
 def set_module(module: str | None) -> Callable[[Any], Any]:
     """A decorator that says which module a function or class belongs to."""
 
-    def decorated(func: Any) -> Any:
+    def decorated(func: Any) -> object:
         if module is not None:
             func.__module__ = module
         return func

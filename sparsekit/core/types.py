@@ -17,7 +17,8 @@ from ..base.types import Array, DType, Scalar, Shape
 from .arrays import Layout
 from .op import Want
 
-__all__ = ["ArrayFunctions", "ArrayObject", "Functions", "Gradient", "Gradients", "Operand", "Tensor"]
+__all__ = ["ArrayFunctions", "ArrayObject", "Functions", "Gradient", "Gradients", "Member", "Operand",
+           "Tensor"]
 
 
 class Tensor:
@@ -172,10 +173,17 @@ class ArrayObject(Tensor):
     def _receive(self, other: Self, add: bool = ..., by: str = ...) -> None: ...
 
 
+class Member(Protocol):
+    """What has a name among the operators: one of them, or a group such as ``contrib`` or ``linalg``."""
+
+    def __call__(self, *args: object, **kwargs: object) -> Tensor: ...  # object: each operator checks its own
+    def __getattr__(self, name: str) -> Member: ...
+
+
 class Functions(Protocol):
     """Operators as functions of arrays or of symbols, by name: ``mx.nd``, ``mx.sym``, or what gradient rules are given."""
 
-    def __getattr__(self, name: str) -> Callable[..., Tensor]: ...
+    def __getattr__(self, name: str) -> Member: ...
 
 
 class ArrayFunctions(Protocol):

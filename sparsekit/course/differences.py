@@ -5,16 +5,19 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 
 from .answers import compare
 
+if TYPE_CHECKING:
+    from ..base.types import Array
+
 __all__ = ["difference"]
 
 
-def difference(got: Any, wanted: Any, what: str, unit: str, within: float, wrong: Mapping[Any, str]) -> str:
+def difference(got: object, wanted: object, what: str, unit: str, within: float, wrong: Mapping[Any, str]) -> str:
     """The first difference that matters, in words; empty if there is none."""
     for value, why in wrong.items():
         if _same(got, value) and not _same(got, wanted):
@@ -42,11 +45,11 @@ def _slip(words: str) -> str:
     return f". {more}" if more else ""
 
 
-def _number(value: Any) -> bool:
+def _number(value: object) -> TypeGuard[float]:
     return isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_))
 
 
-def _same(one: Any, other: Any) -> bool:
+def _same(one: object, other: object) -> bool:
     try:
         if _number(one) and _number(other):
             return math.isclose(float(one), float(other), rel_tol=1e-6)
@@ -73,7 +76,7 @@ def _plain(got: object, wanted: object, what: str) -> str:
     return "" if got == wanted else f"{what} is not {_short(got)}"
 
 
-def _numpy(array: object) -> Any:
+def _numpy(array: object) -> Array:
     return array.asnumpy() if hasattr(array, "asnumpy") else np.asarray(array)
 
 

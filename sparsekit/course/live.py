@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..base.optional import optional_import
 from ..widgets.sources import module, read, style
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from .predictions import Question
 
 __all__ = ["QuestionWidget"]
 
@@ -33,12 +38,12 @@ class QuestionWidget(Base):  # type: ignore[misc]
     #: What the learner sent, with a number that counts the times: the same guess may be sent again.
     sent = traitlets.List().tag(sync=True)
 
-    def __init__(self, question: Any) -> None:
+    def __init__(self, question: Question) -> None:
         self._question = question
         super().__init__(text=question.text, unit=question.unit, options=list(question.options), said=question.said,
                          state=question.state, status=question.status)
         self.observe(self._hear, names=["sent"])
 
-    def _hear(self, change: Any) -> None:
+    def _hear(self, change: Mapping[str, Any]) -> None:
         if change["new"]:
             self._question.answer(change["new"][-1])

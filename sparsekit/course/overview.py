@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, overload
 
 from ..widgets.display import Display
 from ..widgets.plots import drawing_on, plain_text
@@ -10,6 +10,9 @@ from ..widgets.svg import Drawing, fit
 from ..widgets.theme import INK, MUTED, SERIES, STRIPE
 from . import record
 from .contents import contents
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 __all__ = ["progress"]
 
@@ -48,7 +51,11 @@ def _notebooks() -> list[str]:
     return [*sorted(contents()), *sorted(found - set(contents()))]
 
 
-def progress(notebook: str | None = None, ax: Any = None) -> Any:
+@overload
+def progress(notebook: str | None = ..., ax: None = ...) -> Display: ...
+@overload
+def progress(notebook: str | None = ..., *, ax: Axes) -> Axes: ...
+def progress(notebook: str | None = None, ax: Axes | None = None) -> Display | Axes:
     """What was predicted and solved so far, notebook by notebook.
 
     Parameters
@@ -76,7 +83,7 @@ def progress(notebook: str | None = None, ax: Any = None) -> Any:
     return Display(_picture(rows, words), words, COLUMNS, cells)
 
 
-def _on_axes(ax: Any, rows: list[Standing]) -> Any:
+def _on_axes(ax: Axes, rows: list[Standing]) -> Axes:
     """Two bars a notebook by matplotlib: the shares of predictions made and of exercises solved."""
     with drawing_on(ax):
         for above, what, color, shares in (

@@ -203,7 +203,7 @@ def predict(name: str, question: str = "", *, unit: str = "", options: Sequence[
     return asked
 
 
-def reveal(name: str, value: Any, *, wrong: Mapping[Any, str] | None = None, within: float = 0.1,
+def reveal(name: str, value: float | str, *, wrong: Mapping[Any, str] | None = None, within: float = 0.1,
            because: str = "") -> Revelation:
     """Compare a prediction with what was measured.
 

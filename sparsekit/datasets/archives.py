@@ -13,10 +13,13 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, TYPE_CHECKING, Any
 
 from ..base.errors import DataFileError
 from ..base.files import written
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
 
 __all__ = ["open_member", "unpack"]
 
@@ -65,13 +68,14 @@ class _Bounded(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def readinto(self, target: Any) -> int:
+    def readinto(self, target: Buffer) -> int:
+        view = memoryview(target)
         with _damage_named(self._path):
-            block = self._file.read(min(len(target), 1 << 20))
+            block = self._file.read(min(len(view), 1 << 20))
         self._left -= len(block)
         if self._left < 0:
             raise _too_much(self._path)
-        target[:len(block)] = block
+        view[:len(block)] = block
         return len(block)
 
 
@@ -104,14 +108,15 @@ def open_member(path: Path, member: str | None = None, limit: int | None = None)
         yield io.BufferedReader(_Bounded(file, bound if limit is None else limit, path), 1 << 20)
 
 
-def _compressed(path: Path, stack: contextlib.ExitStack) -> Any:
+def _compressed(path: Path, stack: contextlib.ExitStack) -> IO[bytes]:
     raw: Any = stack.enter_context(path.open("rb"))
     head = raw.read(6)
     raw.seek(0)
     for magic, opened in _OPENED.items():
         if head.startswith(magic):
             return stack.enter_context(opened(raw))
-    return raw
+    found: IO[bytes] = raw
+    return found
 
 
 class _Entry(tarfile.TarInfo):
@@ -123,7 +128,7 @@ class _Entry(tarfile.TarInfo):
         return super()._proc_member(tape)  # type: ignore[misc]
 
 
-def _archived(path: Path, member: str, bound: int, stack: contextlib.ExitStack) -> Any:
+def _archived(path: Path, member: str, bound: int, stack: contextlib.ExitStack) -> IO[bytes] | None:
     if zipfile.is_zipfile(path):
         archive = stack.enter_context(zipfile.ZipFile(path))
         if member in archive.namelist():

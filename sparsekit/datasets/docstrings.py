@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from ..ndarray import wrap
 from ..storage import CSR
 from .sources import docstrings_of, version_of
 from .words import count_words, number_words, split_words
+
+if TYPE_CHECKING:
+    from ..base.types import Array
 
 __all__ = ["PACKAGES", "DocstringData", "Part", "load_docstrings"]
 
@@ -214,7 +217,7 @@ def _giveaway(found: list[str]) -> Callable[[str], bool]:
     return drop
 
 
-def _part(matrix: CSR, label: Any, chosen: Any) -> Part:
+def _part(matrix: CSR, label: Array, chosen: Array) -> Part:
     """The chosen rows, as arrays of their own."""
     lengths = np.diff(matrix.indptr)
     entries = np.repeat(chosen, lengths)

@@ -16,7 +16,7 @@ import urllib.parse
 import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from ..base.errors import DownloadError
 from ..base.files import written
@@ -24,6 +24,11 @@ from ..base.formatting import format_bytes
 from ..base.progress import Progress
 from ..base.scoped import Scoped
 from ..base.version import __version__
+
+if TYPE_CHECKING:
+    from http.client import HTTPResponse
+    from os import PathLike
+    from ssl import SSLContext
 
 __all__ = ["Fetched", "Source", "data_home", "digest_of", "fetch"]
 
@@ -66,7 +71,7 @@ class Source(NamedTuple):
     sha256: str | None = None
 
 
-def data_home(root: Any = None) -> Path:
+def data_home(root: str | PathLike[str] | None = None) -> Path:
     """The folder that data sets are kept in.
 
     Parameters
@@ -167,12 +172,13 @@ def check_url(url: str) -> None:
 class _Redirects(urllib.request.HTTPRedirectHandler):
     """Follows redirections, a few and to web servers only."""
 
-    def redirect_request(self, *given: Any) -> Any:
+    def redirect_request(self, *given: Any) -> urllib.request.Request | None:
         check_url(given[-1])
         return super().redirect_request(*given)
 
 
-def opened(url: str, headers: dict[str, str] | None = None, context: Any = None, timeout: float | None = None) -> Any:
+def opened(url: str, headers: dict[str, str] | None = None, context: SSLContext | None = None,
+           timeout: float | None = None) -> HTTPResponse:
     """The answer of a web server, to be read and closed.
 
     Parameters
@@ -194,12 +200,13 @@ def opened(url: str, headers: dict[str, str] | None = None, context: Any = None,
                                                    **(headers or {})})
     opener = urllib.request.build_opener(_Redirects, urllib.request.HTTPSHandler(context=context))
     try:
-        return opener.open(request, timeout=TIMEOUT if timeout is None else timeout)
+        found: HTTPResponse = opener.open(request, timeout=TIMEOUT if timeout is None else timeout)
+        return found
     except ValueError as error:  # of an address that the server sends to
         raise DownloadError(f"{url} cannot be downloaded: {error}.", hint="download it by hand.") from error
 
 
-def announced(answer: Any) -> int | None:
+def announced(answer: HTTPResponse) -> int | None:
     """Bytes that an answer says will come; None if it does not say.
 
     Raises
@@ -215,7 +222,7 @@ def announced(answer: Any) -> int | None:
     return int(length)
 
 
-def copied(answer: Any, file: Any, most: int, advance: Callable[[int], None] | None = None) -> int:
+def copied(answer: HTTPResponse, file: BinaryIO, most: int, advance: Callable[[int], None] | None = None) -> int:
     """Write what comes to a file, and give how many bytes there were.
 
     Parameters

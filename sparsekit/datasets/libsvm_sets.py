@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from ..storage import CSR
 from .archives import open_member, unpack
 from .docstrings import Part
 from .download import Source, data_home, fetch
+
+if TYPE_CHECKING:
+    from os import PathLike
 
 __all__ = ["LIBSVM_SETS", "LibSVMSet", "fetch_libsvm", "libsvm_file"]
 
@@ -67,14 +70,15 @@ def _chosen(name: str, split: str) -> tuple[LibSVMSet, tuple[str, str | None, in
     return found, found.splits[split]
 
 
-def _raw(name: str, split: str, root: object, site: str, progress: bool, refresh: bool) -> tuple[Path, str, str | None]:
+def _raw(name: str, split: str, root: str | PathLike[str] | None, site: str, progress: bool,
+         refresh: bool) -> tuple[Path, str, str | None]:
     """The downloaded file, its digest, and which member of it is meant."""
     _, (file, member, _) = _chosen(name, split)
     folder = data_home(root) / "libsvm"
     return *fetch(Source(f"{site.rstrip('/')}/{file}", file), folder, progress, refresh), member
 
 
-def libsvm_file(name: str, split: str = "train", root: object = None, site: str = SITE, progress: bool = True,
+def libsvm_file(name: str, split: str = "train", root: str | PathLike[str] | None = None, site: str = SITE, progress: bool = True,
                 refresh: bool = False) -> Path:
     """A data set of the LIBSVM site as a text file, to be streamed by ``LibSVMIter`` with ``zero_based=False``.
 
@@ -102,8 +106,8 @@ def libsvm_file(name: str, split: str = "train", root: object = None, site: str 
     return target
 
 
-def fetch_libsvm(name: str, split: str = "train", root: Any = None, site: str = SITE, progress: bool = True,
-                 refresh: bool = False) -> Part:
+def fetch_libsvm(name: str, split: str = "train", root: str | PathLike[str] | None = None, site: str = SITE,
+                 progress: bool = True, refresh: bool = False) -> Part:
     """A data set of the LIBSVM site, downloaded once, parsed once, and kept.
 
     Parameters

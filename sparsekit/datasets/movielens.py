@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -14,6 +14,12 @@ from ..ndarray import load, save, wrap
 from ..storage import CSR
 from .archives import open_member
 from .download import Source, data_home, fetch
+
+if TYPE_CHECKING:
+    from os import PathLike
+
+    from ..base.types import Array
+    from ..ndarray.sparse import CSRNDArray
 
 __all__ = ["MOVIELENS", "MovieLens", "Ratings", "fetch_movielens"]
 
@@ -58,7 +64,7 @@ class Ratings(NamedTuple):
     rating: Any
     time: Any
 
-    def matrix(self, users: int, items: int) -> Any:
+    def matrix(self, users: int, items: int) -> CSRNDArray:
         """The ratings as a CSRNDArray of float32, shape (users, items)."""
         order = np.lexsort((self.item, self.user))
         user, item = self.user[order], self.item[order]
@@ -66,7 +72,8 @@ class Ratings(NamedTuple):
             raise DataFileError("The data hold two ratings of one film by one user.",
                                 hint="MovieLens holds at most one for each pair.")
         indptr = np.searchsorted(user, np.arange(users + 1))
-        return wrap(CSR(self.rating[order], item, indptr, (users, items)), cpu())
+        found: CSRNDArray = wrap(CSR(self.rating[order], item, indptr, (users, items)), cpu())
+        return found
 
 
 class MovieLens(NamedTuple):
@@ -90,8 +97,8 @@ class MovieLens(NamedTuple):
         return len(self.users), len(self.items)
 
 
-def fetch_movielens(size: str = "100k", test_share: float = 0.1, seed: int = 0, root: object = None, site: str = SITE,
-                    progress: bool = True, refresh: bool = False) -> MovieLens:
+def fetch_movielens(size: str = "100k", test_share: float = 0.1, seed: int = 0, root: str | PathLike[str] | None = None,
+                    site: str = SITE, progress: bool = True, refresh: bool = False) -> MovieLens:
     """MovieLens, downloaded once, parsed once, and kept.
 
     Parameters
@@ -164,7 +171,7 @@ def _table(archive: Path, digest: str, edition: _Edition, refresh: bool) -> tupl
     return tuple(columns)
 
 
-def _numbers(text: Any, name: str) -> Any:
+def _numbers(text: IO[bytes], name: str) -> Array:
     """A table of four numbers a line, between tabs, commas or pairs of colons; a line of headings is passed over."""
     blocks, rest = [], b""
     while True:
@@ -184,7 +191,7 @@ def _split(text: bytes, at_end: bool) -> tuple[bytes, bytes]:
     return text[cut:], text[:cut]
 
 
-def _parsed(lines: bytes, name: str) -> Any:
+def _parsed(lines: bytes, name: str) -> Array:
     with warnings.catch_warnings():
         warnings.simplefilter("error", DeprecationWarning)  # how numpy says that it met something else than a number
         try:

@@ -8,7 +8,7 @@ import importlib
 import platform
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -17,6 +17,11 @@ from ..base.errors import DataFileError, MissingPackageError, RowIndexError, Sha
 from ..ndarray import wrap
 from .docstrings import SOURCE_LIMIT
 from .sources import docstrings_of
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from ..base.types import Array
 
 __all__ = ["BPTTBatches", "TextData", "Vocabulary", "load_pydoc", "split_tokens"]
 
@@ -78,7 +83,7 @@ class Vocabulary:
     def __getitem__(self, token: str) -> int:
         return self._numbers.get(token, self._numbers[UNKNOWN])
 
-    def to_indices(self, tokens: Iterable[str]) -> Any:
+    def to_indices(self, tokens: Iterable[str]) -> Array:
         """The numbers of tokens, int32; an unknown one has that of ``"<unk>"``."""
         unknown = self._numbers[UNKNOWN]
         return np.fromiter((self._numbers.get(token, unknown) for token in tokens), np.int32)
@@ -223,7 +228,7 @@ class BPTTBatches:
     ([[0, 4], [1, 5], [2, 6]], [[1, 5], [2, 6], [3, 7]])
     """
 
-    def __init__(self, tokens: Any, batch_size: int, steps: int, last: str = "keep") -> None:
+    def __init__(self, tokens: npt.ArrayLike, batch_size: int, steps: int, last: str = "keep") -> None:
         if last not in ("keep", "discard"):
             raise UnknownNameError.of("last", last, ("keep", "discard"))
         if batch_size < 1 or steps < 1:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..storage import CSR
+
+if TYPE_CHECKING:
+    from ..base.types import Array, Indices
 
 __all__ = ["Numbered", "count_words", "number_words", "split_words"]
 
@@ -34,7 +37,7 @@ class Numbered:
         Text ``i`` has ``words[ends[i]:ends[i + 1]]``.
     """
 
-    def __init__(self, vocabulary: list[str], words: Any, ends: Any) -> None:
+    def __init__(self, vocabulary: list[str], words: Array, ends: Array) -> None:
         self.vocabulary, self.words, self.ends = vocabulary, words, ends
 
 
@@ -89,7 +92,7 @@ def count_words(texts: Numbered, features: int, pairs: bool = True, counts: str 
     return _counted(rows, columns.astype(np.int64), (len(texts.ends) - 1, features), counts, normalise)
 
 
-def _counted(rows: Any, columns: Any, shape: tuple[int, int], counts: str, normalise: bool) -> CSR:
+def _counted(rows: Indices, columns: Indices, shape: tuple[int, int], counts: str, normalise: bool) -> CSR:
     order = np.lexsort((columns, rows))
     rows, columns = rows[order], columns[order]
     new = np.ones(len(rows), bool)
@@ -108,8 +111,9 @@ def _counted(rows: Any, columns: Any, shape: tuple[int, int], counts: str, norma
     return CSR(values.astype(np.float32), columns, indptr, shape, check=False)
 
 
-def _mix(values: Any) -> Any:
+def _mix(values: Array) -> Array:
     """Spread each uint64 over all its bits (the finaliser of splitmix64); wraps around on purpose."""
     values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return values ^ (values >> np.uint64(31))
+    found: Array = values ^ (values >> np.uint64(31))
+    return found

@@ -6,7 +6,7 @@ import gc
 import statistics
 import time
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -17,6 +17,12 @@ from .interrupt import check
 from .progress import Stage
 from .settings import FEWEST_BATCHES, LEARNING_RATE, MOST_BATCHES, Settings
 from .variants import Variant, build
+
+if TYPE_CHECKING:
+
+    from ..io.data import DataBatch, DataIter
+    from ..ndarray.ndarray import NDArray
+    from ..profiler.profile import Profile
 
 __all__ = ["LANES", "Outcome", "Trained", "further", "spans", "train", "warm_up"]
 
@@ -92,25 +98,28 @@ class TrainingRun:
         self.trainer = gluon.Trainer(self.model.collect_params(), "sgd", {"learning_rate": LEARNING_RATE})
         self.loss = gluon.loss.SigmoidBinaryCrossEntropyLoss()
 
-    def predict(self, batch: Any) -> Any:
+    def predict(self, batch: DataBatch) -> NDArray:
         """Log-odds of each row, (rows, 1)."""
         data = batch.data[0]
-        return self.model(data.tostype("default") if self.variant.dense_batch else data)
+        found: NDArray = self.model(data.tostype("default") if self.variant.dense_batch else data)
+        return found
 
-    def step(self, batch: Any) -> Any:
+    def step(self, batch: DataBatch) -> NDArray:
         """Forward, backward, update; the loss of each row."""
         with autograd.record():
             loss = self.loss(self.predict(batch), batch.label[0])
         loss.backward()
         self.trainer.step(self.batch_size)
-        return loss
+        found: NDArray = loss
+        return found
 
-    def gradient(self) -> Any:
+    def gradient(self) -> NDArray:
         """Gradient of the first weight."""
-        return self.model[0].weight.grad()
+        found: NDArray = self.model[0].weight.grad()
+        return found
 
 
-def reader(path: str, settings: Settings, testing: bool = False) -> Any:
+def reader(path: str, settings: Settings, testing: bool = False) -> DataIter:
     """The batches of a LibSVM file; the last one is filled up, for testing with rows that do not count."""
     return LibSVMIter(data_libsvm=path, data_shape=(settings.features,), batch_size=settings.batch_size,
                       round_batch=not testing, data_name="batch")
@@ -165,7 +174,7 @@ def _affordable(batches: int, seconds: float) -> int:
     return max(FEWEST_BATCHES, min(batches, int(PATIENCE / max(seconds, 1e-9))))
 
 
-def _outcome(run: TrainingRun, losses: list[float], gradient: tuple[int, int], profile: Any) -> Outcome:
+def _outcome(run: TrainingRun, losses: list[float], gradient: tuple[int, int], profile: Profile) -> Outcome:
     """Read the figures off a finished profile."""
     batch, lanes = split(profile.records)
     weight = int(run.model[0].weight.data()._store.nbytes)
@@ -173,7 +182,7 @@ def _outcome(run: TrainingRun, losses: list[float], gradient: tuple[int, int], p
                    profile.wall * 1e-6, profile)
 
 
-def _size(gradient: Any) -> tuple[int, int]:
+def _size(gradient: NDArray) -> tuple[int, int]:
     """Bytes and stored rows of a gradient."""
     store = gradient._store
     return int(store.nbytes), int(store.data.shape[0] if gradient.stype == "row_sparse" else store.shape[0])
@@ -237,12 +246,12 @@ def further(variant: Variant, train_path: str, test_path: str, settings: Setting
     return Trained(accuracies, losses, batches, seconds)
 
 
-def accuracy(predict: Callable[[Any], Any], source: Any) -> float:
+def accuracy(predict: Callable[[Any], Any], source: DataIter) -> float:
     """Share of the rows whose class is predicted; rows that only fill up a batch do not count."""
     right = rows = 0
     source.reset()
     for batch in source:
-        count = source.batch_size - batch.pad
+        count = source.batch_size - (batch.pad or 0)
         said = predict(batch).asnumpy()[:count, 0] > 0
         right += int(np.sum(said == (batch.label[0].asnumpy()[:count] > 0)))
         rows += count

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from .. import gluon
 from .settings import Settings
+
+if TYPE_CHECKING:
+    from ..core.types import Functions, Tensor
+    from ..gluon.nn import Sequential
+    from ..ndarray.ndarray import NDArray
 
 __all__ = ["FLOAT", "VARIANTS", "Variant", "build", "needed_memory"]
 
@@ -65,7 +70,7 @@ class FullyConnected(gluon.HybridBlock):
             self.weight = self.params.get("weight", shape=(units, in_units))
             self.bias = self.params.get("bias", shape=(units,), init="zeros")
 
-    def hybrid_forward(self, F: Any, x: Any, weight: Any, bias: Any) -> Any:
+    def hybrid_forward(self, F: Functions, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
         """x · weightᵀ + bias."""
         return F.FullyConnected(x, weight, bias, num_hidden=self._units)
 
@@ -79,12 +84,12 @@ class FullyConnectedSparse(gluon.HybridBlock):
             self.weight = self.params.get("weight", shape=(in_units, units), grad_stype=gradient)
             self.bias = self.params.get("bias", shape=(units,), init="zeros")
 
-    def hybrid_forward(self, F: Any, x: Any, weight: Any, bias: Any) -> Any:
+    def hybrid_forward(self, F: Functions, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
         """x · weight + bias."""
         return F.sparse.dot(x, weight) + bias
 
 
-def _fill(array: Any, random: Any, width: float, transposed: bool) -> None:
+def _fill(array: NDArray, random: np.random.Generator, width: float, transposed: bool) -> None:
     """Fill a weight block by block with values that are the same whichever way round it is stored."""
     rows, columns = array.shape[::-1] if transposed else array.shape
     for start in range(0, rows, DRAWN):
@@ -96,7 +101,7 @@ def _fill(array: Any, random: Any, width: float, transposed: bool) -> None:
             array[start:stop] = block
 
 
-def build(variant: Variant, settings: Settings) -> Any:
+def build(variant: Variant, settings: Settings) -> Sequential:
     """Make the model, its parameters filled with the same values for every variant."""
     if variant.transposed:
         first: Any = FullyConnected(settings.features, settings.units, "first_")

@@ -10,12 +10,18 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from .. import autograd, gluon, init, nd
 from . import relation, running
+
+if TYPE_CHECKING:
+    from ..core.types import Functions, Tensor
+    from ..gluon.block import HybridBlock
+    from ..ndarray.ndarray import NDArray
+    from ..ndarray.sparse import CSRNDArray
 
 __all__ = ["Example", "FactorizationMachine", "main", "rows_of"]
 
@@ -45,7 +51,7 @@ class FactorizationMachine(gluon.HybridBlock):
             self.vectors = self.params.get("vectors", shape=(features, factors), init=init.Normal(0.01), stype=stype,
                                            grad_stype=stype)
 
-    def hybrid_forward(self, F: Any, x: Any, rows: Any, bias: Any, weight: Any, vectors: Any) -> Any:
+    def hybrid_forward(self, F: Functions, x: Tensor, rows: Tensor, bias: Tensor, weight: Tensor, vectors: Tensor) -> Tensor:
         """The logarithm of the odds, (rows, 1); ``rows`` are the columns that ``x`` has."""
         if self.sparse:
             weight, vectors = F.sparse.retain(weight, rows), F.sparse.retain(vectors, rows)
@@ -54,7 +60,7 @@ class FactorizationMachine(gluon.HybridBlock):
         return F.dot(x, weight) + bias + 0.5 * F.sum(together - alone, axis=1, keepdims=True)
 
 
-def rows_of(x: Any, size: int) -> Any:
+def rows_of(x: CSRNDArray, size: int) -> NDArray:
     """The columns that csr rows have, as an array of always ``size`` numbers: a program is made for shapes.
 
     What is left over is filled with the last one, which changes nothing.
@@ -85,7 +91,7 @@ class Example(running.Example):
         rows, columns = data.train[0].shape
         return f"{rows:,} pairs of a module and a word, half of them real; {columns:,} modules, folders and words"
 
-    def build(self) -> Any:
+    def build(self) -> HybridBlock:
         """The model, vectors at random, all else 0."""
         model = FactorizationMachine(self.data.train[0].shape[1], self.options.factors, self.sparse)
         model.initialize()

@@ -12,7 +12,7 @@ import argparse
 import math
 import sys
 from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -20,6 +20,11 @@ from .. import autograd, gluon, init
 from ..datasets import BPTTBatches, load_pydoc
 from . import running
 from .sampled_softmax import SampledSoftmaxLoss, draw_candidates, full_loss
+
+if TYPE_CHECKING:
+    from ..core.types import Functions, Tensor
+    from ..gluon.types import Sequences
+    from ..ndarray.ndarray import NDArray
 
 __all__ = ["Example", "LanguageModel", "main"]
 
@@ -47,12 +52,13 @@ class LanguageModel(gluon.HybridBlock):
             self.lstm = gluon.rnn.LSTM(hidden, input_size=width, projection_size=projection or None)
             self.output = SampledSoftmaxLoss(words, projection or hidden, sparse)
 
-    def hidden(self, data: object, states: object) -> tuple[Any, Any]:
+    def hidden(self, data: Tensor, states: Sequences | None) -> tuple[Any, Any]:
         """What each next word is predicted from, (steps * columns, width), and the last states; data (steps, columns)."""
         out, states = self.lstm(self.embedding(data), states)
         return out.reshape((-3, 0)), states
 
-    def hybrid_forward(self, F: object, data: object, states: object, *candidates: Any) -> Any:
+    def hybrid_forward(self, F: Functions, data: Tensor, states: Sequences | None,
+                       *candidates: Tensor) -> tuple[Tensor, Any]:
         """The loss of each word, and the last states."""
         hidden, states = self.hidden(data, states)
         return self.output(hidden, *candidates), states
@@ -79,7 +85,7 @@ class Example(running.Example):
         """The data in a line."""
         return f"{len(data.train[0]):,} words of Python's manual to train on, {data.facts['words']:,} different ones"
 
-    def build(self) -> Any:
+    def build(self) -> LanguageModel:
         """The model, at random."""
         chosen = self.options
         model = LanguageModel(self.data.facts["words"], chosen.width, chosen.hidden, chosen.projection, self.sparse)
@@ -89,9 +95,10 @@ class Example(running.Example):
         self.states = model.lstm.begin_state(chosen.batch_size)
         return model
 
-    def build_objective(self) -> Any:
+    def build_objective(self) -> LanguageModel:
         """The model itself: it gives the loss."""
-        return self.model
+        found: LanguageModel = self.model
+        return found
 
     def batches(self) -> Iterator[Any]:
         """Words (length, columns) and candidates for the words that follow; the columns begin at the text's beginning."""
@@ -100,7 +107,7 @@ class Example(running.Example):
         for data, target in BPTTBatches(self.data.train[0], chosen.batch_size, chosen.length, last="discard"):
             yield data, draw_candidates(target.asnumpy().ravel(), chosen.samples, self.data.facts["words"])
 
-    def step(self, batch: Any) -> Any:
+    def step(self, batch: Sequence[Any]) -> NDArray:
         """Forward from the states carried over, backward, clip, update; the loss of each word."""
         data, candidates = batch
         with autograd.record():
@@ -110,7 +117,8 @@ class Example(running.Example):
         gradients = [one.grad() for one in self.model.collect_params().values()]
         gluon.utils.clip_global_norm(gradients, self.options.clip * loss.size)  # they are sums over words until the update
         self.trainer.step(loss.size)
-        return loss
+        found: NDArray = loss
+        return found
 
     def evaluate(self, columns: Sequence[Any]) -> float:
         """Perplexity of a text by the full softmax."""

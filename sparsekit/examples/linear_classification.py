@@ -9,11 +9,15 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from .. import autograd, gluon, init, nd
 from ..datasets import load_docstrings
 from . import running
+
+if TYPE_CHECKING:
+    from ..core.types import Functions, Tensor
+    from ..gluon.block import HybridBlock
 
 __all__ = ["Example", "LogisticRegression", "main"]
 
@@ -35,7 +39,7 @@ class LogisticRegression(gluon.HybridBlock):
                                           grad_stype="row_sparse" if sparse else "default")
             self.bias = self.params.get("bias", shape=(1,), init=init.Zero())
 
-    def hybrid_forward(self, F: Any, x: Any, weight: Any, bias: Any) -> Any:
+    def hybrid_forward(self, F: Functions, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
         """The logarithm of the odds, (rows, 1)."""
         return F.dot(x, weight) + bias
 
@@ -61,7 +65,7 @@ class Example(running.Example):
         rows, features = data.train[0].shape
         return f"{rows:,} docstrings of {', '.join(data.facts['packages'])}; {features:,} words and pairs of words"
 
-    def build(self) -> Any:
+    def build(self) -> HybridBlock:
         """The model, all zeros."""
         model = LogisticRegression(self.data.train[0].shape[1], self.sparse)
         model.initialize()

@@ -9,13 +9,17 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from .. import autograd, gluon, init, nd
 from ..datasets import fetch_movielens
 from . import relation, running
+
+if TYPE_CHECKING:
+    from ..core.types import Functions, Tensor
+    from ..gluon.block import HybridBlock
 
 __all__ = ["Example", "MatrixFactorization", "main"]
 
@@ -42,10 +46,11 @@ class MatrixFactorization(gluon.HybridBlock):
             self.user_bias, self.item_bias = (gluon.nn.Embedding(size, 1, sparse_grad=sparse, weight_initializer=init.Zero())
                                               for size in (users, items))
 
-    def hybrid_forward(self, F: Any, user: Any, item: Any) -> Any:
+    def hybrid_forward(self, F: Functions, user: Tensor, item: Tensor) -> Tensor:
         """What each user is expected to rate the item, (pairs, 1)."""
         product = F.sum(self.user(user) * self.item(item), axis=1, keepdims=True)
-        return product + self.user_bias(user) + self.item_bias(item) + self.mean
+        found: Tensor = product + self.user_bias(user) + self.item_bias(item) + self.mean
+        return found
 
 
 class Example(running.Example):
@@ -76,7 +81,7 @@ class Example(running.Example):
         users, items = data.facts["shape"]
         return f"{sum(len(part[0]) for part in data[:3]):,} ratings, {users:,} modules or users, {items:,} words or items"
 
-    def build(self) -> Any:
+    def build(self) -> HybridBlock:
         """The model, vectors at random, biases 0."""
         mean = float(self.data.train[2].mean())
         users, items = self.data.facts["shape"]
@@ -84,7 +89,7 @@ class Example(running.Example):
         model.initialize()
         return model
 
-    def loss(self) -> Any:
+    def loss(self) -> HybridBlock:
         """Half the squared error."""
         return gluon.loss.L2Loss()
 

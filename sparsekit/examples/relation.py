@@ -9,7 +9,7 @@ from __future__ import annotations
 import collections
 import functools
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -18,6 +18,10 @@ from ..datasets.docstrings import SOURCE_LIMIT
 from ..datasets.sources import docstrings_in, source_files
 from ..datasets.words import split_words
 from ..ndarray import sparse
+
+if TYPE_CHECKING:
+    from ..base.types import Array, Indices
+    from ..ndarray.sparse import CSRNDArray
 
 __all__ = ["Pairs", "Relation", "columns_of", "count_relation", "crossed", "draw_pairs", "one_hot", "rows_of_ones", "split"]
 
@@ -118,7 +122,7 @@ def _related(counts: dict[str, collections.Counter[str]]) -> Relation:
     return found
 
 
-def split(entries: int, seed: int, test_share: float = 0.2) -> Any:
+def split(entries: int, seed: int, test_share: float = 0.2) -> Array:
     """Which entries are for testing: a mask."""
     return np.random.default_rng(seed).random(entries) < test_share
 
@@ -146,27 +150,27 @@ def draw_pairs(relation: Relation, seed: int, test_share: float = 0.2) -> tuple[
     return Pairs(*(part[~testing] for part in pairs)), Pairs(*(part[testing] for part in pairs))
 
 
-def columns_of(relation: Relation, module: Any, word: Any) -> tuple[Any, int]:
+def columns_of(relation: Relation, module: Indices, word: Indices) -> tuple[Any, int]:
     """For each pair the columns of its word, module and folder, (pairs, 3), and the number of columns in all."""
     first, second = len(relation.words), len(relation.words) + len(relation.modules)
     columns = np.stack([word, module + first, relation.folder[module] + second], axis=1)
     return columns.astype(np.int64), second + len(relation.folders)
 
 
-def one_hot(relation: Relation, module: object, word: object) -> Any:
+def one_hot(relation: Relation, module: Indices, word: Indices) -> CSRNDArray:
     """Pairs as csr rows with a 1 for the word, one for the module and one for its folder."""
     columns, width = columns_of(relation, module, word)
     return rows_of_ones(columns, width)
 
 
-def crossed(relation: Relation, module: object, word: Any) -> Any:
+def crossed(relation: Relation, module: Indices, word: Indices) -> CSRNDArray:
     """Pairs as csr rows with a 1 for the word together with the folder: what a wide model learns by heart."""
     folder = relation.folder[module].astype(np.int64)
     width = len(relation.words) * len(relation.folders)
     return rows_of_ones((word.astype(np.int64) * len(relation.folders) + folder)[:, None], width)
 
 
-def rows_of_ones(columns: Any, width: int) -> Any:
+def rows_of_ones(columns: Indices, width: int) -> CSRNDArray:
     """Csr rows with a 1 in each of some columns, (rows, each)."""
     count, each = columns.shape
     return sparse.csr_matrix((np.ones(columns.size, np.float32), columns.ravel(), np.arange(0, columns.size + 1, each)),

@@ -14,7 +14,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -22,6 +22,13 @@ from .. import autograd, gluon, random
 from ..base.errors import ShapeError, SparsekitError, expected
 from ..cli import check_writable
 from ..profiler import Profiler
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ..core.types import Functions, Tensor
+    from ..gluon.block import HybridBlock
+    from ..ndarray.ndarray import NDArray
 
 __all__ = ["Choice", "Example", "Objective", "Outcome", "Result", "Split", "carve", "choose", "compare", "main", "run", "table"]
 
@@ -62,13 +69,14 @@ class Objective(gluon.HybridBlock):
     Its inputs are those of the model and then the labels; it gives the loss of each example.
     """
 
-    def __init__(self, model: Any, loss: Any) -> None:
+    def __init__(self, model: Callable[..., Any], loss: Callable[..., Any]) -> None:
         super().__init__()
         self.model, self.loss = model, loss
 
-    def hybrid_forward(self, F: object, *batch: Any) -> Any:
+    def hybrid_forward(self, F: Functions, *batch: Tensor) -> Tensor:
         """The loss of each example."""
-        return self.loss(self.model(*batch[:-1]), batch[-1])
+        found: Tensor = self.loss(self.model(*batch[:-1]), batch[-1])
+        return found
 
 
 class Example(ABC):
@@ -97,10 +105,10 @@ class Example(ABC):
     #: AdaGrad: its sparse steps are exactly its dense ones, since a gradient of zero changes nothing.
     optimizer = "adagrad"
 
-    def __init__(self, data: Any, options: argparse.Namespace, sparse: bool = True) -> None:
+    def __init__(self, data: Split, options: argparse.Namespace, sparse: bool = True) -> None:
         self.data, self.options, self.sparse = data, options, sparse
         random.seed(options.seed)
-        self.model = self.build()
+        self.model: Any = self.build()  # Any: a model of the example's own, with parts of its own
         self.objective = self.build_objective()
         if options.hybridize:
             self.objective.hybridize()
@@ -112,14 +120,14 @@ class Example(ABC):
         """Read the data."""
 
     @abstractmethod
-    def build(self) -> Any:
+    def build(self) -> HybridBlock:
         """Make the model and its initial values, the same ones dense and sparse."""
 
-    def loss(self) -> Any:
+    def loss(self) -> HybridBlock:
         """The loss of a prediction and a label: of two classes, by the logarithm of the odds."""
         return gluon.loss.SigmoidBinaryCrossEntropyLoss()
 
-    def build_objective(self) -> Any:
+    def build_objective(self) -> HybridBlock:
         """The block that ``step`` runs, model and loss together; it is what is hybridized."""
         return Objective(self.model, self.loss())
 
@@ -131,7 +139,7 @@ class Example(ABC):
     def evaluate(self, columns: Sequence[Any]) -> float:
         """How good the model is on one part of the data."""
 
-    def accuracy(self, odds: Any, label: Any) -> float:
+    def accuracy(self, odds: NDArray, label: NDArray) -> float:
         """Share of rows whose class is predicted, given the logarithms of their odds, (rows, 1)."""
         return float(np.mean((odds.asnumpy()[:, 0] > 0) == (label > 0)))
 
@@ -146,13 +154,14 @@ class Example(ABC):
     def describe(data: Split) -> str:
         """The data in a line."""
 
-    def step(self, batch: Sequence[Any]) -> Any:
+    def step(self, batch: Sequence[Any]) -> NDArray:
         """Forward, backward, update; the loss of each example."""
         with autograd.record():
             loss = self.objective(*batch)
         loss.backward()
         self.trainer.step(loss.size)
-        return loss
+        found: NDArray = loss
+        return found
 
     def gradient_bytes(self) -> int:
         """Bytes of the gradients of all parameters."""
@@ -224,7 +233,7 @@ def measure(example: Example, batches: Sequence[Any]) -> Outcome:
     return Outcome(statistics.median(times[FIRST:] or times), gradient, losses)
 
 
-def compare(kind: type[Example], data: object, options: argparse.Namespace) -> dict[str, Outcome]:
+def compare(kind: type[Example], data: Split, options: argparse.Namespace) -> dict[str, Outcome]:
     """Train the first steps in dense and in sparse storage, from the same initial values, on the same batches."""
     outcomes = {}
     for name, sparse in (("dense", False), ("sparse", True)):
@@ -279,7 +288,7 @@ def settings(kind: type[Example], words: argparse.Namespace) -> argparse.Namespa
     return words
 
 
-def run(kind: type[Example], options: argparse.Namespace, say: Any = print) -> Result:
+def run(kind: type[Example], options: argparse.Namespace, say: Callable[[str], object] = print) -> Result:
     """Compare, train, test, and say what came out."""
     data = kind.load(options)
     say(kind.describe(data))
@@ -308,7 +317,7 @@ class Choice(NamedTuple):
     score: float
 
 
-def choose(kind: type[Example], data: Split, options: argparse.Namespace, say: Any = print) -> Choice:
+def choose(kind: type[Example], data: Split, options: argparse.Namespace, say: Callable[[str], object] = print) -> Choice:
     """Train with every combination of the candidates, and choose by the score in validation; nothing is tested."""
     best = None
     for values in itertools.product(*kind.candidates.values()):

@@ -8,11 +8,17 @@ https://arxiv.org/abs/1412.2007).
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import numpy as np
 
 from .. import gluon, nd
+
+if TYPE_CHECKING:
+    from ..base.types import Array
+    from ..core.types import Functions, Tensor
+    from ..gluon.types import BlockOptions
+    from ..ndarray.ndarray import NDArray
 
 __all__ = ["Candidates", "SampledSoftmaxLoss", "draw_candidates", "full_loss"]
 
@@ -38,7 +44,7 @@ class Candidates(NamedTuple):
     hits: Any
 
 
-def draw_candidates(target: Any, samples: int, classes: int) -> Candidates:
+def draw_candidates(target: Array, samples: int, classes: int) -> Candidates:
     """Draw ``samples`` of ``classes`` distinct ones, without regard to the targets.
 
     Parameters
@@ -70,13 +76,13 @@ class SampledSoftmaxLoss(gluon.HybridBlock):
         Whether the gradients of weight and bias are row_sparse.
     """
 
-    def __init__(self, classes: int, width: int, sparse: bool = True, **kwargs: Any) -> None:
+    def __init__(self, classes: int, width: int, sparse: bool = True, **kwargs: Unpack[BlockOptions]) -> None:
         super().__init__(**kwargs)
         with self.name_scope():
             self.weight = gluon.nn.Embedding(classes, width, sparse_grad=sparse)
             self.bias = gluon.nn.Embedding(classes, 1, sparse_grad=sparse, weight_initializer="zeros")
 
-    def hybrid_forward(self, F: Any, hidden: Any, classes: Any, log_expected: Any, hits: Any) -> Any:
+    def hybrid_forward(self, F: Functions, hidden: Tensor, classes: Tensor, log_expected: Tensor, hits: Tensor) -> Tensor:
         """The loss of each target, (targets,), of ``hidden`` (targets, width) and the arrays of ``Candidates``."""
         targets = hidden.shape[0]
         rows, shift = self.weight(classes), self.bias(classes) - log_expected
@@ -88,8 +94,9 @@ class SampledSoftmaxLoss(gluon.HybridBlock):
         return -F.slice_axis(F.log_softmax(logits, axis=1), axis=1, begin=0, end=1).reshape((-1,))
 
 
-def full_loss(layer: SampledSoftmaxLoss, hidden: Any, target: Any) -> Any:
+def full_loss(layer: SampledSoftmaxLoss, hidden: NDArray, target: NDArray) -> NDArray:
     """The loss of each target over all classes: what a sampled softmax estimates, for testing."""
     logits = nd.FullyConnected(hidden, layer.weight.weight.data(), layer.bias.weight.data().reshape((-1,)),
                                num_hidden=layer.weight.weight.shape[0])
-    return -nd.pick(nd.log_softmax(logits, axis=1), target, axis=1)
+    found: NDArray = -nd.pick(nd.log_softmax(logits, axis=1), target, axis=1)
+    return found

@@ -10,10 +10,14 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from .. import autograd, gluon, init, nd
 from . import relation, running
+
+if TYPE_CHECKING:
+    from ..core.types import Functions, Tensor
+    from ..gluon.block import HybridBlock
 
 __all__ = ["Example", "WideAndDeep", "main"]
 
@@ -47,9 +51,10 @@ class WideAndDeep(gluon.HybridBlock):
                 self.deep.add(gluon.nn.Dense(units, activation="relu", in_units=inputs))
             self.deep.add(gluon.nn.Dense(1, in_units=hidden[-1]))
 
-    def hybrid_forward(self, F: Any, wide: Any, categories: Any, weight: Any) -> Any:
+    def hybrid_forward(self, F: Functions, wide: Tensor, categories: Tensor, weight: Tensor) -> Tensor:
         """The logarithm of the odds, (rows, 1)."""
-        return F.dot(wide, weight) + self.deep(F.flatten(self.table(categories)))
+        found: Tensor = F.dot(wide, weight) + self.deep(F.flatten(self.table(categories)))
+        return found
 
 
 class Example(running.Example):
@@ -75,7 +80,7 @@ class Example(running.Example):
         return (f"{rows:,} pairs of a module and a word, half of them real; {columns:,} crossings, "
                 f"{sum(data.facts['sizes']):,} words, modules and folders")
 
-    def build(self) -> Any:
+    def build(self) -> HybridBlock:
         """The model, the wide part 0, the deep part at random."""
         hidden = self.options.hidden, self.options.hidden // 2
         model = WideAndDeep(self.data.train[0].shape[1], self.data.facts["sizes"], self.options.width, hidden, self.sparse)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from .. import ndarray
 from ..base.context import Context
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
     from ..base.types import DTypeLike
     from ..core.types import Functions
+    from ..initializer.types import InitLike
+    from .types import HybridizeOptions
 
 
 __all__ = ["Block", "HybridBlock"]
@@ -173,7 +175,7 @@ class Block:
 
     # parameters
 
-    def initialize(self, init: object = None, ctx: Context | Sequence[Context] | None = None, verbose: bool = False,
+    def initialize(self, init: InitLike = None, ctx: Context | Sequence[Context] | None = None, verbose: bool = False,
                    force_reinit: bool = False) -> None:
         """Give all parameters their initial values; ``Uniform(0.07)`` where nothing else is said.
 
@@ -285,7 +287,7 @@ class Block:
         for child in self._children.values():
             child.register_op_hook(callback, monitor_all)
 
-    def hybridize(self, active: bool = True, **kwargs: Any) -> None:
+    def hybridize(self, active: bool = True, **kwargs: Unpack[HybridizeOptions]) -> None:
         """Hybridize every HybridBlock below; this block itself runs as it is written."""
         for child in self._children.values():
             child.hybridize(active, **kwargs)
@@ -319,7 +321,7 @@ class Block:
                 hook(self, args, out)
         return out
 
-    def _run(self, *args: object) -> Any:
+    def _run(self, *args: object) -> object:
         return self.forward(*args)
 
     def forward(self, *args: Any) -> Any:
@@ -383,7 +385,7 @@ class HybridBlock(Block):
 
     def hybridize(self, active: bool = True, backend: str | None = None, clear: bool = True, static_alloc: bool = False,
                   static_shape: bool = False, inline_limit: int = 2, forward_bulk_size: int | None = None,
-                  backward_bulk_size: int | None = None, **kwargs: Any) -> None:
+                  backward_bulk_size: int | None = None, **kwargs: object) -> None:
         """Run as a program from now on: the first call traces it, later calls reuse its kernels and memory.
 
         A program is made for each combination of input shapes, element types, storage types, other arguments, training mode
@@ -427,7 +429,7 @@ class HybridBlock(Block):
             self._programs = Programs() if active else None
         super().hybridize(active, clear=clear)
 
-    def _run(self, *args: object) -> Any:
+    def _run(self, *args: object) -> object:
         if self._programs is None or self._monitor is not None or tracing(self):
             return self.forward(*args)
         return self._programs.run(self, args)
@@ -459,7 +461,7 @@ class HybridBlock(Block):
         """
         return symbolic.export(self, path, epoch, remove_amp_cast)
 
-    def graph(self, *args: object) -> Any:
+    def graph(self, *args: object) -> Any:  # Any: a display of ``widgets``, which are above this
         """A picture of the network: storage type, shape and bytes of every array, and every conversion to dense.
 
         Nothing runs, and parameters need neither values nor known shapes.
@@ -521,7 +523,7 @@ class HybridBlock(Block):
         refuse_foreign(self._name, args)
         raise DTypeError(f"{self._name} takes NDArrays, not {type(args[0]).__name__}.", hint="make one with mx.nd.array(…).")
 
-    def hybrid_forward(self, F: Functions, x: object, *args: Any, **parameters: Any) -> Any:
+    def hybrid_forward(self, F: Functions, x: Any, *args: Any, **parameters: Any) -> Any:
         """Compute the output from operators of ``F``; to be overridden."""
         raise SparsekitError(f"{type(self).__name__} has no hybrid_forward().", hint="override hybrid_forward(self, F, x, …).")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from enum import Enum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from ..ndarray.functions import F
 from ..ndarray.ndarray import NDArray
 from .parameter import Parameter
 from .watch import Watch
+
+if TYPE_CHECKING:
+    from .block import HybridBlock
 
 __all__ = ["Programs", "cuda_graphs", "tracing"]
 
@@ -44,7 +47,7 @@ _SETTINGS = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis), 
 
 
 
-def _array_of(source: object, ctx: Context) -> Any:
+def _array_of(source: NDArray | Parameter, ctx: Context) -> NDArray:
     return source.data(ctx) if isinstance(source, Parameter) else source
 
 
@@ -88,10 +91,10 @@ class Programs:
         self._watch: Watch | None = None
         self._told: set[str] = set()
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[type[Programs], tuple[()]]:
         return Programs, ()  # a copy of a block is traced by itself
 
-    def run(self, block: Any, args: Sequence[Any]) -> Any:
+    def run(self, block: HybridBlock, args: Sequence[Any]) -> object:
         """Call ``block.forward(*args)``, by a program if one was made for such arguments, and make it otherwise."""
         arrays: list[Any] = []
         try:
@@ -132,7 +135,8 @@ class Programs:
             self._told.add(message)
             warnings.warn(message, HybridizeWarning, stacklevel=hooks.user_depth() - 1)
 
-    def _make(self, key: object, block: Any, args: Sequence[Any], structure: object, arrays: list[Any], ctx: Context) -> Any:
+    def _make(self, key: object, block: HybridBlock, args: Sequence[Any], structure: object, arrays: list[Any],
+              ctx: Context) -> object:
         self.arguments = structure
         tracer = Tracer(ctx, hooks.state.recording)
         results: list[Any] = []
@@ -169,7 +173,7 @@ class Programs:
         self._known.setdefault(key, []).append(made)
         self._watch = watch
 
-    def _refused(self, key: object, block: Any, args: Sequence[Any], tracer: Tracer, why: str) -> Any:
+    def _refused(self, key: object, block: HybridBlock, args: Sequence[Any], tracer: Tracer, why: str) -> object:
         """Run a block unhybridized, now and at later calls with such arguments, since no program can repeat it."""
         self._keep(key, None, Watch(block, tracer.blocks))
         if not isinstance(tracer.refused, ControlFlow):

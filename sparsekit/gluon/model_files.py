@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ..base.context import Context
+    from .block import Block
 
 
 __all__ = ["load", "load_parameters", "save", "save_parameters"]
@@ -27,7 +28,7 @@ __all__ = ["load", "load_parameters", "save", "save_parameters"]
 # parameters
 
 
-def save_parameters(block: Any, filename: str | Path, deduplicate: bool) -> None:
+def save_parameters(block: Block, filename: str | Path, deduplicate: bool) -> None:
     """Write the parameters of a block under the names of their attributes."""
     found = block._collect_params_with_prefix()
     if deduplicate:
@@ -35,7 +36,7 @@ def save_parameters(block: Any, filename: str | Path, deduplicate: bool) -> None
     save_arrays(filename, {name: parameter._for_file() for name, parameter in found.items()})
 
 
-def load_parameters(block: Any, filename: str | Path, ctx: Context | Sequence[Context] | None, allow_missing: bool,
+def load_parameters(block: Block, filename: str | Path, ctx: Context | Sequence[Context] | None, allow_missing: bool,
                     ignore_extra: bool, cast_dtype: bool, dtype_source: str) -> None:
     """Read parameters; names without a dot are those of the parameters themselves, as old files have them."""
     found = load_arrays(filename)
@@ -62,7 +63,7 @@ def load_parameters(block: Any, filename: str | Path, ctx: Context | Sequence[Co
 # names
 
 
-def save(block: Any, prefix: str) -> None:
+def save(block: Block, prefix: str) -> None:
     """Write the names of a block and all below, and the parameters."""
     model: dict[str, Any] = {}
     _describe(block, [0], model, False)
@@ -70,12 +71,12 @@ def save(block: Any, prefix: str) -> None:
     block.save_parameters(f"{prefix}-model.params")
 
 
-def _describe(block: Any, count: list[int], structure: dict[str, Any], inside: bool) -> None:
+def _describe(block: Block, count: list[int], structure: dict[str, Any], inside: bool) -> None:
     """Put a block into the structure, under its class and a running number; one inside a hybridized block is not listed."""
     children: dict[str, str] = {}
     made = structure[_key(block, count)] = {"orig_name": block.name}
     if hasattr(block, "hybrid_forward"):
-        found = None if inside or block._programs is None else _graph(block)
+        found = None if inside or getattr(block, "_programs", None) is None else _graph(block)
         made.update(found or {}, hybridized=found is not None)
         inside = inside or found is not None
     made["children"] = children
@@ -85,7 +86,7 @@ def _describe(block: Any, count: list[int], structure: dict[str, Any], inside: b
         _describe(child, count, made, inside)
 
 
-def _graph(block: Any) -> dict[str, Any] | None:
+def _graph(block: Block) -> dict[str, Any] | None:
     """The graph of a hybridized block as MXNet keeps it, which runs it when it is loaded; None if it has no symbol."""
     try:
         with NameManager():
@@ -103,7 +104,7 @@ def _key(block: object, count: list[int]) -> str:
     return f"{type(block).__name__.lower()}{count[0]}"
 
 
-def load(block: Any, prefix: str) -> None:
+def load(block: Block, prefix: str) -> None:
     """Give a block and all below the names they had, and read the parameters."""
     path = f"{prefix}-model.json"
     try:
@@ -118,7 +119,7 @@ def load(block: Any, prefix: str) -> None:
     block.load_parameters(f"{prefix}-model.params")
 
 
-def _rename(block: Any, count: list[int], structure: dict[str, Any]) -> None:
+def _rename(block: Block, count: list[int], structure: dict[str, Any]) -> None:
     described = structure[_key(block, count)]
     block._name = described["orig_name"]
     held = block.params._params

@@ -14,7 +14,11 @@ from ..core.trace import ControlFlow, refuse
 from ..symbol.mxnet_names import is_known, output_names, spelling_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
+
+    from ..core.dispatch import Plan
+    from ..core.types import ArrayObject
+    from ..storage.types import Store
 
 
 __all__ = ["OperatorMonitor"]
@@ -33,10 +37,10 @@ class OperatorMonitor:
         Show inputs too.
     """
 
-    def __init__(self, callback: Any, monitor_all: bool = False) -> None:
+    def __init__(self, callback: Callable[..., Any], monitor_all: bool = False) -> None:
         self._callback, self._all = callback, monitor_all
 
-    def watch(self, layer: str, forward: Any, args: Any) -> Any:
+    def watch(self, layer: str, forward: Callable[..., Any], args: tuple[Any, ...]) -> object:
         """Run ``forward(*args)``, and show what its operators compute; blocks inside have monitors of their own."""
         if hooks.state.tracing:
             raise refuse(f"{layer} has a monitor, which is shown values.", kind=ControlFlow)
@@ -59,19 +63,20 @@ class _Watch:
     def __init__(self, passed: Any) -> None:
         self.passed, self._seen = passed, []  # type: ignore[var-annotated]
 
-    def op(self, plan: Any, start: int, end: int, inputs: Any, outputs: Any, node: Any) -> None:
+    def op(self, plan: Plan, start: int, end: int, inputs: Sequence[Store | None], outputs: Sequence[Store | None],
+           node: object) -> None:
         """One operator ran."""
         self._note(plan, tuple(inputs), tuple(outputs))
         if self.passed is not None:
             self.passed.op(plan, start, end, inputs, outputs, node)
 
-    def call(self, plan: Any, start: int, end: int, inputs: Any, array: Any, node: Any) -> None:
+    def call(self, plan: Plan, start: int, end: int, inputs: Sequence[ArrayObject], array: ArrayObject, node: object) -> None:
         """One operator ran on array objects."""
         self._note(plan, tuple(one._store for one in inputs), (array._store,))
         if self.passed is not None:
             self.passed.call(plan, start, end, inputs, array, node)
 
-    def _note(self, plan: Any, inputs: tuple[Any, ...], outputs: tuple[Any, ...]) -> None:
+    def _note(self, plan: Plan, inputs: tuple[Any, ...], outputs: tuple[Any, ...]) -> None:
         self._seen.append((plan.call, Context(plan.k.device), inputs, outputs, hooks.state.called))
         hooks.state.called = None
 

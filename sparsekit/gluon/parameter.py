@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
@@ -17,8 +17,12 @@ from ..ndarray.ndarray import NDArray
 from .parameter_base import Constant, DeferredInitializationError, Parameter
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import ItemsView, KeysView, Mapping, Sequence, ValuesView
     from pathlib import Path
+
+    from ..base.types import ShapeLike
+    from ..initializer.types import InitLike
+    from .types import ParameterOptions
 
 
 __all__ = ["Constant", "DeferredInitializationError", "Parameter", "ParameterDict", "tensor_types"]
@@ -69,15 +73,15 @@ class ParameterDict:
     def __contains__(self, name: object) -> bool:
         return name in self._params
 
-    def items(self) -> Any:
+    def items(self) -> ItemsView[str, Parameter]:
         """Names and parameters."""
         return self._params.items()
 
-    def keys(self) -> Any:
+    def keys(self) -> KeysView[str]:
         """Names."""
         return self._params.keys()
 
-    def values(self) -> Any:
+    def values(self) -> ValuesView[Parameter]:
         """Parameters."""
         return self._params.values()
 
@@ -92,7 +96,7 @@ class ParameterDict:
                 self._params[name] = found
         return found
 
-    def get(self, name: str, **kwargs: Any) -> Parameter:
+    def get(self, name: str, **kwargs: Unpack[ParameterOptions]) -> Parameter:
         """The parameter ``prefix + name``: the one here, the shared one, or a new one.
 
         Parameters
@@ -112,11 +116,11 @@ class ParameterDict:
         if found is None:
             found = self._params[name] = Parameter(name, **kwargs)
             return found
-        if kwargs.get("shape") is not None:
-            _agree_on_shape(found, kwargs["shape"])
+        if (shape := kwargs.get("shape")) is not None:
+            _agree_on_shape(found, shape)
         for key in _ATTRIBUTES:
             if key in kwargs:
-                _agree(found, key, kwargs[key])
+                _agree(found, key, kwargs.get(key))
         return found
 
     def get_constant(self, name: str, value: NDArray | None = None) -> Parameter:
@@ -139,7 +143,7 @@ class ParameterDict:
             _check_constant(found, value)
         return found
 
-    def update(self, other: Any) -> None:
+    def update(self, other: ParameterDict | Mapping[str, Parameter]) -> None:
         """Add the parameters of another dictionary.
 
         Raises
@@ -161,7 +165,7 @@ class ParameterDict:
 
     # all at once
 
-    def initialize(self, init: object = None, ctx: Context | Sequence[Context] | None = None, verbose: bool = False,
+    def initialize(self, init: InitLike = None, ctx: Context | Sequence[Context] | None = None, verbose: bool = False,
                    force_reinit: bool = False) -> None:
         """Give every parameter its initial values.
 
@@ -294,7 +298,7 @@ def brief(names: Iterable[str], limit: int = 7) -> str:
     return ", ".join([*quoted[:half], "...", *quoted[-half:]] if len(quoted) > limit else quoted)
 
 
-def _agree_on_shape(parameter: Parameter, shape: Any) -> None:
+def _agree_on_shape(parameter: Parameter, shape: ShapeLike) -> None:
     shape = (shape,) if isinstance(shape, int) else tuple(shape)
     known = parameter.shape
     if known is None:
@@ -306,7 +310,7 @@ def _agree_on_shape(parameter: Parameter, shape: Any) -> None:
     parameter.shape = tuple(other if one <= 0 else one for one, other in zip(shape, known, strict=True))
 
 
-def _agree(parameter: Parameter, key: str, value: Any) -> None:
+def _agree(parameter: Parameter, key: str, value: Any) -> None:  # Any: an attribute of the parameter
     held = getattr(parameter, key)
     if held is None:
         setattr(parameter, key, value)

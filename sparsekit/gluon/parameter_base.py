@@ -38,7 +38,11 @@ from .utils import shape_is_known
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ..base.types import Array, DTypeLike, ShapeLike
+    from ..base.types import Array, DType, DTypeLike, Shape, ShapeLike
+    from ..initializer.types import InitLike
+    from ..ndarray.sparse import RowSparseNDArray
+    from ..storage.types import Sparse
+    from ..symbol.symbol import Symbol
 
 
 __all__ = ["Constant", "DeferredInitializationError", "Parameter", "contexts_of"]
@@ -50,7 +54,7 @@ class DeferredInitializationError(InitializationError):
     """A parameter is used before its shape is known."""
 
 
-def contexts_of(ctx: Any) -> list[Context]:
+def contexts_of(ctx: Any) -> list[Context]:  # Any: what is no context, ``require`` refuses
     """The contexts that an argument ``ctx`` stands for: one, several, or by default the current one."""
     found = [ctx or current_context()] if not isinstance(ctx, (list, tuple)) else list(ctx)
     if len(set(found)) != len(found):
@@ -59,7 +63,7 @@ def contexts_of(ctx: Any) -> list[Context]:
     return found
 
 
-def _sizes(name: str, shape: Any) -> tuple[int, ...]:
+def _sizes(name: str, shape: ShapeLike) -> tuple[int, ...]:
     """A shape as an argument gives it: numbers, of which 0 and -1 are not known yet, or one number."""
     try:
         found = tuple(map(operator.index, (shape,) if hasattr(shape, "__index__") else shape))
@@ -112,7 +116,7 @@ class Parameter:
     """
 
     def __init__(self, name: str, grad_req: str = "write", shape: ShapeLike | None = None, dtype: DTypeLike = np.float32,
-                 lr_mult: float = 1.0, wd_mult: float = 1.0, init: object = None, allow_deferred_init: bool = False,
+                 lr_mult: float = 1.0, wd_mult: float = 1.0, init: InitLike = None, allow_deferred_init: bool = False,
                  differentiable: bool = True, stype: str = "default", grad_stype: str = "default") -> None:
         self.name, self.lr_mult, self.wd_mult, self.init = name, lr_mult, wd_mult, init
         self._dtype = np.dtype(dtype)
@@ -149,7 +153,7 @@ class Parameter:
         self._shape = tuple(int(size) for size in new_shape)
 
     @property
-    def dtype(self) -> Any:
+    def dtype(self) -> DType:
         """Element type; setting it casts values and gradients."""
         return self._dtype
 
@@ -183,7 +187,7 @@ class Parameter:
 
     # initial values
 
-    def initialize(self, init: object = None, ctx: Context | Sequence[Context] | None = None, default_init: object = None,
+    def initialize(self, init: InitLike = None, ctx: Context | Sequence[Context] | None = None, default_init: InitLike = None,
                    force_reinit: bool = False) -> None:
         """Give the parameter its initial values, the same on every context.
 
@@ -235,7 +239,7 @@ class Parameter:
         self._deferred = None
         self._attach()
 
-    def _made(self, values: Any, ctx: Context) -> Any:
+    def _made(self, values: Array, ctx: Context) -> NDArray:
         """The array of dense values in the parameter's storage type; a row_sparse one holds all rows."""
         if self._stype == "row_sparse":
             whole = RowSparse(values, np.arange(values.shape[0]), values.shape, check=False)
@@ -310,7 +314,7 @@ class Parameter:
             self._explain_absence()
         return list(self._arrays.values())
 
-    def row_sparse_data(self, row_id: Any) -> Any:
+    def row_sparse_data(self, row_id: NDArray) -> RowSparseNDArray:
         """The given rows of a row_sparse parameter, on the context of ``row_id``.
 
         Parameters
@@ -326,12 +330,12 @@ class Parameter:
         self._check_row_sparse(row_id)
         return self._rows(self._of(self._arrays, row_id.context), row_id)
 
-    def list_row_sparse_data(self, row_id: Any) -> list[Any]:
+    def list_row_sparse_data(self, row_id: NDArray) -> list[Any]:
         """The given rows of a row_sparse parameter on every context, in the order of ``list_ctx()``."""
         self._check_row_sparse(row_id)
         return [self._rows(values, row_id.as_in_context(values.context)) for values in self.list_data()]
 
-    def _check_row_sparse(self, row_id: object) -> None:
+    def _check_row_sparse(self, row_id: NDArray) -> None:
         if self._stype != "row_sparse":
             raise StorageTypeError(f"Parameter '{self.name}' is {self._stype}, and has no row_sparse data.",
                                    hint="use data() or list_data().")
@@ -340,7 +344,7 @@ class Parameter:
                              hint="make one with mx.nd.array(rows, dtype='int64').")
 
     @staticmethod
-    def _rows(values: object, row_id: object) -> Any:
+    def _rows(values: NDArray, row_id: NDArray) -> RowSparseNDArray:
         return F.sparse_retain(values, F.reshape(row_id, shape=(-1,)))
 
     def grad(self, ctx: Context | None = None) -> Any:
@@ -368,7 +372,7 @@ class Parameter:
             self._explain_absence()
         return list(self._arrays)
 
-    def var(self) -> Any:
+    def var(self) -> Symbol:
         """A symbol that stands for the parameter: the same one each time."""
         if self._var is None:
             self._var = var(self.name, shape=self._outer_shape, dtype=self.dtype, lr_mult=self.lr_mult, wd_mult=self.wd_mult,
@@ -440,11 +444,11 @@ class Parameter:
     # files
 
     @property
-    def _outer_shape(self) -> Any:
+    def _outer_shape(self) -> Shape | None:
         """The shape in files and symbols."""
         return self._shape[::-1] if self._is_transposed and self._shape is not None else self._shape
 
-    def _learn(self, outer_shape: Any) -> None:
+    def _learn(self, outer_shape: Shape) -> None:
         """Take over a shape from a file or a symbol."""
         self.shape = outer_shape[::-1] if self._is_transposed else outer_shape
 
@@ -454,7 +458,7 @@ class Parameter:
         return self._transposed(held) if self._is_transposed else held
 
     @staticmethod
-    def _transposed(values: Any) -> Any:
+    def _transposed(values: NDArray) -> NDArray:
         return wrap(np.ascontiguousarray(values.asnumpy().T), cpu())
 
     def _reduce(self) -> NDArray:
@@ -488,7 +492,7 @@ class Parameter:
             places = self._deferred[1] if self._deferred is not None else wanted or [cpu()]
             self._hold(np.array(data.asnumpy(), self.dtype), places)
 
-    def _as_held(self, data: Any) -> Any:
+    def _as_held(self, data: NDArray) -> NDArray:
         """Values from a file as the parameter holds them.
 
         Files of sparsekit before this rule hold transposed weights as the parameter does.  They are known by their shape;
@@ -509,16 +513,17 @@ class Parameter:
                                  hint="set cast_dtype=True to cast the dtype of saved params.")
 
 
-def _fits(shape: Any, known: Any) -> bool:
+def _fits(shape: Shape, known: Shape | None) -> bool:
     """Whether a shape is one whose unknown sizes are 0 or -1."""
-    return len(known) == len(shape) and all(ours in (0, -1, theirs) for ours, theirs in zip(known, shape, strict=True))
+    return known is not None and len(known) == len(shape) and all(
+        ours in (0, -1, theirs) for ours, theirs in zip(known, shape, strict=True))
 
 
 def _listed(contexts: Iterable[Context]) -> str:
     return f"[{', '.join(map(str, contexts))}]"
 
 
-def _no_entries(store: Any) -> list[Any]:
+def _no_entries(store: Sparse) -> list[Any]:
     """Components of the same store with nothing stored."""
     parts = [store.data[:0], store.indices[:0]]
     return [*parts, np.zeros_like(store.indptr)] if hasattr(store, "indptr") else parts

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import threading
 import weakref
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from ..base.naming import Prefix, current_names
 from ..base.scoped import Scoped
 from .parameter import ParameterDict
+
+if TYPE_CHECKING:
+    from .block import Block
 
 __all__ = ["Scope"]
 
@@ -18,7 +21,7 @@ class Scope(Scoped):
 
     _current = threading.local()
 
-    def __init__(self, block: Any) -> None:
+    def __init__(self, block: Block) -> None:
         # A strong reference would make a cycle, and a deleted network would keep its memory until a collection.
         self._block = weakref.ref(block)
         self._counts: dict[str, int] = {}

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..ndarray.ndarray import NDArray
+
+if TYPE_CHECKING:
+    from .block import Block
 
 __all__ = ["print_summary"]
 
@@ -22,16 +25,16 @@ class _Row(NamedTuple):
     shared: int
 
 
-def print_summary(block: Any, inputs: tuple[Any, ...]) -> None:
+def print_summary(block: Block, inputs: tuple[Any, ...]) -> None:
     """Run a block once on these inputs, and print what its layers gave."""
     rows = [_Row("Input", _shapes(inputs), 0, 0, 0)]
     seen: set[int] = set()
     handles: list[Any] = []
 
-    def note(layer: object, _: tuple[NDArray, ...], outputs: object) -> None:
+    def note(layer: Block, _: tuple[NDArray, ...], outputs: object) -> None:
         rows.append(_row(f"{type(layer).__name__}-{len(rows)}", layer, outputs, seen))
 
-    def listen(layer: Any) -> None:
+    def listen(layer: Block) -> None:
         if not getattr(layer, "_only_stacks", False):
             handles.append(layer.register_forward_hook(note))
 
@@ -44,7 +47,7 @@ def print_summary(block: Any, inputs: tuple[Any, ...]) -> None:
     _print(rows)
 
 
-def _row(name: str, layer: Any, outputs: object, seen: set[int]) -> _Row:
+def _row(name: str, layer: Block, outputs: object, seen: set[int]) -> _Row:
     parameters = [(parameter, parameter.list_data()[0].size) for parameter in layer.params.values()]
     shared = sum(size for parameter, size in parameters if id(parameter) in seen)
     seen.update(id(parameter) for parameter, _ in parameters)

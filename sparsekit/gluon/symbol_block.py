@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from ..symbol.attr_text import parse
 from ..symbol.inference import declared_stype, dtypes_of, shapes_of
 from ..symbol.node import SymbolNode, order, variables
 from ..symbol.program import SymbolProgram
-from ..symbol.shapes import complete, from_user, to_user
+from ..symbol.shapes import Partial, complete, from_user, to_user
 from .block import HybridBlock
 from .parameter import ParameterDict
 from .parameter_base import DeferredInitializationError
@@ -56,7 +56,8 @@ class SymbolBlock(HybridBlock):
     >>> features = mx.gluon.SymbolBlock(internals["dense0_relu_fwd_output"], data, params=net.collect_params())
     """
 
-    def __init__(self, outputs: Any, inputs: object, params: ParameterDict | None = None) -> None:
+    def __init__(self, outputs: Symbol | Sequence[Symbol], inputs: Symbol | Sequence[Any],
+                 params: ParameterDict | None = None) -> None:
         super().__init__(prefix="")
         self._prefix, self._name, self._params = "", "symbolblock", ParameterDict("", params)
         several = list(inputs) if isinstance(inputs, Symbol) and len(inputs) > 1 else _alone(inputs)
@@ -143,11 +144,10 @@ class SymbolBlock(HybridBlock):
     def __repr__(self) -> str:
         return f"{type(self).__name__}(\n{self._symbol} : {len(self._inputs)} -> {len(self._symbol)}\n)"
 
-    def forward(self, x: Any, *args: Any) -> Any:
+    def forward(self, x: object, *args: object) -> object:
         """The outputs, for arrays or symbols in the structure of the inputs."""
-        given = (x, *args) if args else x
         kind = Symbol if isinstance(x, Symbol) or (isinstance(x, (list, tuple)) and x and isinstance(x[0], Symbol)) else NDArray
-        items, structure = flatten(list(given) if args else given, kind, "The input")
+        items, structure = flatten([x, *args] if args else x, kind, "The input")
         if structure != self._in_format:
             raise ShapeError(f"{len(items)} inputs were given in another structure than {', '.join(self._inputs)}.",
                              hint="give arrays in the structure of `inputs`.")
@@ -169,7 +169,7 @@ class SymbolBlock(HybridBlock):
                 for name, key in self._keys.items()} | dict(zip(self._inputs, items, strict=True))
         return self._program.run([held[node.name] for node in self._program.variables], ctx)
 
-    def _shapes(self, items: list[Any]) -> Any:
+    def _shapes(self, items: list[Any]) -> dict[tuple[SymbolNode, int], Partial]:
         by_name = dict(zip(self._inputs, (item.shape for item in items), strict=True))
         for name, parameter in self.params.items():
             if parameter.shape is not None:
@@ -181,7 +181,7 @@ class SymbolBlock(HybridBlock):
         """Move all parameters to a context, or a list of them."""
         self.collect_params().reset_ctx(ctx)
 
-    def infer_shape(self, *args: Any) -> None:
+    def infer_shape(self, *args: NDArray) -> None:
         """Complete the shapes of parameters from the inputs, by the symbol's inference."""
         shapes = self._shapes(list(args))
         for node in self._program.variables:
@@ -200,7 +200,7 @@ class SymbolBlock(HybridBlock):
                     if source.name in self.params:
                         self.params[source.name].cast("float32")
 
-    def hybrid_forward(self, F: Functions, x: object, *args: Any, **parameters: Any) -> Any:
+    def hybrid_forward(self, F: Functions, x: object, *args: object, **parameters: object) -> NoReturn:
         """Not used: the symbol defines the computation."""
         raise DTypeError("A SymbolBlock has no hybrid_forward() of its own: it computes its symbol.",
                          hint="call it, or derive from HybridBlock.")
@@ -217,6 +217,6 @@ def _number(node: SymbolNode, key: str) -> float | None:
     return None if value is None else float(parse(value, 1.0, f"{node.name}.{key}"))
 
 
-def _alone(value: Any) -> Any:
+def _alone(value: object) -> object:
     """What a list of one holds; any other value as it is."""
     return value[0] if isinstance(value, (list, tuple)) and len(value) == 1 else value

@@ -22,6 +22,9 @@ from .utils import shape_is_known
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from .block import Block, HybridBlock
+    from .parameter import Parameter
+
 
 __all__ = ["as_held", "export", "flatten", "forward", "graph", "holds_symbols", "infer_shapes", "trace"]
 
@@ -64,21 +67,21 @@ def as_held(x: object) -> bool:
     return _way.as_held or not isinstance(x, Symbol)
 
 
-def _variable_of(parameter: Any) -> Symbol:
+def _variable_of(parameter: Parameter) -> Symbol:
     if parameter._is_transposed and _way.as_held:
         return symbol.var(parameter.name, shape=parameter.shape, dtype=parameter.dtype)
     found: Symbol = parameter.var()
     return found
 
 
-def forward(block: Any, *args: Any) -> Any:
+def forward(block: HybridBlock, *args: object) -> object:
     """Call ``hybrid_forward`` with symbols: the parameters as variables, names inside with the block's prefix."""
     parameters = {name: _variable_of(parameter) for name, parameter in block._reg_params.items()}
     with block.name_scope():
         return block.hybrid_forward(symbol, *args, **parameters)
 
 
-def infer_shapes(block: Any, args: tuple[Any, ...]) -> None:
+def infer_shapes(block: HybridBlock, args: tuple[Any, ...]) -> None:
     """Complete the shapes of a block's own parameters: the block runs once on symbols, whose shapes are inferred.
 
     Raises
@@ -110,7 +113,7 @@ def infer_shapes(block: Any, args: tuple[Any, ...]) -> None:
         own[name]._learn(to_user(found[name]))
 
 
-def _not_inferred(block: Any, unknown: list[str], why: str) -> ShapeError:
+def _not_inferred(block: HybridBlock, unknown: list[str], why: str) -> ShapeError:
     return ShapeError(f"{block.name} has parameters whose shapes are not known, {', '.join(unknown)}: {why}.",
                       hint="give every size, or override infer_shape(self, *inputs) to set them.")
 
@@ -128,7 +131,7 @@ def _replaced(value: object, inputs: dict[str, Any]) -> Any:
     return value
 
 
-def _heads(made: dict[str, Any] | list[Any] | Symbol | tuple[Any, ...]) -> list[Any]:
+def _heads(made: object) -> list[Any]:
     """The entries of all symbols among the results."""
     if isinstance(made, Symbol):
         return list(made._entries)
@@ -136,14 +139,14 @@ def _heads(made: dict[str, Any] | list[Any] | Symbol | tuple[Any, ...]) -> list[
     return [entry for item in items for entry in _heads(item)]
 
 
-def _all_parameters(block: Any) -> dict[str, Any]:
+def _all_parameters(block: HybridBlock) -> dict[str, Any]:
     """By their names; of blocks in lists and dicts of one's own too, which ``collect_params`` would warn of."""
     return {one.name: one for one in block._collect_params_with_prefix().values()} | dict(block.params.items())
 
 
-def _inputs_of(block: Any) -> int:
+def _inputs_of(block: Block) -> int:
     """How many arrays a call of a block needs: positional parameters without defaults, except the names of its own parameters."""
-    kind = type(block)
+    kind: Any = type(block)
     if kind.__call__.__qualname__ != "Block.__call__":
         called, skipped = kind.__call__, 1  # self
     elif kind.forward.__qualname__ != "HybridBlock.forward":
@@ -155,7 +158,7 @@ def _inputs_of(block: Any) -> int:
     return max(1, sum(one.default is one.empty and one.name not in block._reg_params for one in named))
 
 
-def trace(block: Any) -> Symbol:
+def trace(block: Block) -> Symbol:
     """The symbol of a block; its inputs are called ``data``, or ``data0``, ``data1`` … if there are several.
 
     They are those of the call that a hybridized block was last traced for, or else those of its signature.
@@ -166,7 +169,8 @@ def trace(block: Any) -> Symbol:
         If the block does not run on symbols.
     """
     names = getattr(block, "_inputs", None)
-    arguments = None if names is not None or block._programs is None else block._programs.arguments
+    programs = getattr(block, "_programs", None)
+    arguments = None if names is not None or programs is None else programs.arguments
     if names is None:
         count = _inputs_of(block) if arguments is None else _arrays_in(arguments)
         names = ["data"] if count == 1 else [f"data{place}" for place in range(count)]
@@ -197,7 +201,7 @@ def _last_array(structure: int | tuple[Any, ...]) -> int:
     return max(map(_last_array, structure), default=0) if isinstance(structure, tuple) and structure[:1] != (None,) else 0
 
 
-def graph(block: Any, given: tuple[Any, ...]) -> Any:
+def graph(block: HybridBlock, given: tuple[Any, ...]) -> Any:  # Any: a display of ``widgets``, which are above this
     """The display of a block's graph, with what its parameters and the caller say of arrays."""
     _way.as_held = True
     try:
@@ -219,7 +223,7 @@ def graph(block: Any, given: tuple[Any, ...]) -> Any:
     return figure(made._entries, facts, gradients=trained)
 
 
-def export(block: Any, path: str | Path, epoch: int, remove_amp_cast: bool) -> tuple[str, str]:
+def export(block: HybridBlock, path: str | Path, epoch: int, remove_amp_cast: bool) -> tuple[str, str]:
     """Write a block's symbol and its parameters."""
     if not isinstance(epoch, int) or isinstance(epoch, bool) or epoch < 0:
         raise SparsekitError(expected("epoch", "an integer of at least 0", epoch), hint="it is part of the file's name.")

@@ -17,11 +17,13 @@ from ..base.files import write_whole
 from ..kvstore import KVStore, KVStoreBase
 from ..kvstore import create as create_kvstore
 from ..kvstore.kvstore import read_states
+from ..ndarray.ndarray import NDArray
 from ..optimizer import Optimizer, Updater, create
 from ..optimizer.updater import UpdateLane
 from .parameter import Parameter, ParameterDict
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
 
@@ -66,9 +68,9 @@ class Trainer:
     >>> trainer.step(batch_size=4)
     """
 
-    def __init__(self, params: Any, optimizer: str | Optimizer, optimizer_params: dict[str, Any] | None = None,
-                 kvstore: object = "device", compression_params: dict[str, Any] | None = None,
-                 update_on_kvstore: bool | None = None) -> None:
+    def __init__(self, params: ParameterDict | Mapping[str, Parameter] | Sequence[Parameter], optimizer: str | Optimizer,
+                 optimizer_params: dict[str, Any] | None = None, kvstore: object = "device",
+                 compression_params: dict[str, Any] | None = None, update_on_kvstore: bool | None = None) -> None:
         self._params = _listed(params)
         self._contexts = self._common_contexts()
         self._optimizer = self._made(optimizer, optimizer_params)
@@ -331,16 +333,16 @@ class Trainer:
         self._optimizer.param_dict = dict(enumerate(self._params))
 
 
-def _transposed_state(state: object, parameter: Parameter, to_file: bool) -> Any:
+def _transposed_state(state: object, parameter: Parameter, to_file: bool) -> object:
     """A state of a weight that is kept transposed, as files have it, or back."""
     if isinstance(state, (tuple, list)):
         return tuple(_transposed_state(part, parameter, to_file) for part in state)
-    if getattr(state, "ndim", 0) != 2:
+    if not isinstance(state, NDArray) or state.ndim != 2:
         return state
     return parameter._transposed(state) if to_file else parameter._as_held(state)
 
 
-def _stale(parameter: Parameter, values: Any) -> StaleGradientError:
+def _stale(parameter: Parameter, values: NDArray) -> StaleGradientError:
     return StaleGradientError(
         f"Gradient of Parameter `{parameter.name}` on context {values.context} has not been updated by backward since last "
         "`step`. This could mean a bug in your model that made it only use a subset of the Parameters (Blocks) for this "

@@ -10,7 +10,7 @@ import os
 import urllib.parse
 import warnings
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, SupportsIndex, overload
 
 import numpy as np
 
@@ -23,10 +23,11 @@ from ..ndarray.functions import F
 from ..ndarray.ndarray import NDArray
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
+    from os import PathLike
     from pathlib import Path
 
-    from ..base.types import Array
+    from ..base.types import Array, Shape
 
 
 __all__ = ["HookHandle", "check_sha1", "clip_global_norm", "download", "shape_is_known", "split_and_load", "split_data",
@@ -81,7 +82,8 @@ def split_data(data: NDArray, num_slice: int, batch_axis: int = 0, even_split: b
     return [F.slice_axis(data, axis=batch_axis, begin=start, end=end) for start, end in itertools.pairwise(ends)]
 
 
-def split_and_load(data: Array | NDArray, ctx_list: list[Context], batch_axis: int = 0, even_split: bool = True) -> list[Any]:
+def split_and_load(data: NDArray | Array | Sequence[Any], ctx_list: list[Context], batch_axis: int = 0,
+                   even_split: bool = True) -> list[Any]:
     """Cut a batch in as many parts as there are contexts, and bring one part to each.
 
     Parameters
@@ -107,7 +109,11 @@ def split_and_load(data: Array | NDArray, ctx_list: list[Context], batch_axis: i
 # gradients
 
 
-def clip_global_norm(arrays: Sequence[NDArray], max_norm: float, check_isfinite: bool = True) -> Any:
+@overload
+def clip_global_norm(arrays: Sequence[NDArray], max_norm: float, check_isfinite: Literal[True] = True) -> float: ...
+@overload
+def clip_global_norm(arrays: Sequence[NDArray], max_norm: float, check_isfinite: Literal[False]) -> NDArray: ...
+def clip_global_norm(arrays: Sequence[NDArray], max_norm: float, check_isfinite: bool = True) -> float | NDArray:
     """Scale arrays, in place, so that the norm of all their elements together is at most ``max_norm``.
 
     Row-sparse and csr arrays keep what they store: only stored values are scaled.
@@ -156,7 +162,7 @@ def is_of_scipy(value: object) -> bool:
     return type(value).__module__.startswith("scipy.sparse")
 
 
-def refuse_foreign(name: str, values: Any) -> None:
+def refuse_foreign(name: str, values: Iterable[object]) -> None:
     """Raise ``DTypeError``, with the line to write, if an array of another library is among a block's arguments."""
     for value in values:
         if isinstance(value, (list, tuple)):
@@ -170,10 +176,10 @@ def refuse_foreign(name: str, values: Any) -> None:
             raise _foreign(name, value, "mx.nd.array(numpy.asarray(x))", "")
 
 
-def _foreign(name: str, value: Any, line: str, more: str) -> DTypeError:
-    kind = type(value)
+def _foreign(name: str, value: object, line: str, more: str) -> DTypeError:
+    kind, shape = type(value), tuple(getattr(value, "shape", ()))
     return DTypeError(f"{name} takes NDArrays, and was given a {kind.__module__.partition('.')[0]} {kind.__name__} of shape "
-                      f"{tuple(value.shape)}.", hint=f"pass {line}{more}; make it once, outside the loop.")
+                      f"{shape}.", hint=f"pass {line}{more}; make it once, outside the loop.")
 
 
 # hooks
@@ -208,7 +214,7 @@ class HookHandle(Scoped):
         self.detach()
 
 
-def whole(name: str, value: Any, least: int = 0) -> int:
+def whole(name: str, value: SupportsIndex, least: int = 0) -> int:
     """``value`` as an int of at least ``least``.
 
     Raises
@@ -226,7 +232,7 @@ def whole(name: str, value: Any, least: int = 0) -> int:
     return found
 
 
-def shape_is_known(shape: Any) -> bool:
+def shape_is_known(shape: Shape | None) -> bool:
     """Whether a shape is there and no size of it is 0 or -1, which stand for unknown ones."""
     return shape is not None and len(shape) > 0 and all(size > 0 for size in shape)
 
@@ -294,7 +300,7 @@ def download(url: str, path: str | Path | None = None, overwrite: bool = False, 
     return target
 
 
-def _target(url: str, path: Any) -> str:
+def _target(url: str, path: str | PathLike[str] | None) -> str:
     """Where the file goes."""
     name = urllib.parse.unquote(urllib.parse.urlsplit(url).path).rpartition("/")[2]
     target = name if path is None else os.path.expanduser(os.fspath(path))
@@ -305,7 +311,7 @@ def _target(url: str, path: Any) -> str:
     return target
 
 
-def _fetched(url: str, file: Any, verify_ssl: bool, retries: int) -> str:
+def _fetched(url: str, file: BinaryIO, verify_ssl: bool, retries: int) -> str:
     """Write what is at an address to a file; its SHA-1."""
     import http.client  # slow to import, as the next ones, and needed here alone
     import shutil

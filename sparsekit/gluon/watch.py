@@ -22,7 +22,11 @@ import numpy as np
 from .parameter import Parameter, ParameterDict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sized
+    from types import CellType
+
+    from ..base.types import Array
+    from .block import Block
 
 
 __all__ = ["MarkedDict", "Watch", "changes"]
@@ -57,7 +61,7 @@ def _marking(name: str) -> Callable[..., Any]:
     plain = getattr(dict, name)
 
     @functools.wraps(plain)
-    def method(self: MarkedDict, *args: object, **kwargs: object) -> Any:
+    def method(self: MarkedDict, *args: object, **kwargs: object) -> object:
         try:
             return plain(self, *args, **kwargs)
         finally:
@@ -82,7 +86,7 @@ class _Outside:
         return itertools.chain(map(_contents_of, self.cells), map(self.get, self.used))
 
 
-def _is_set(cell: Any) -> bool:
+def _is_set(cell: CellType) -> bool:
     try:
         return bool(cell.cell_contents) or True
     except ValueError:
@@ -98,7 +102,7 @@ def _globals_of(code: types.CodeType) -> set[str]:
 class _Length:
     """The length of a container that is too long to be compared element by element."""
 
-    def __init__(self, container: Any) -> None:
+    def __init__(self, container: Sized) -> None:
         self.container = container
 
     def __iter__(self) -> Iterator[Any]:
@@ -161,7 +165,7 @@ class Watch:
         What else ran.
     """
 
-    def __init__(self, block: Any, others: Iterable[Any]) -> None:
+    def __init__(self, block: Block, others: Iterable[Any]) -> None:
         self.parameters: list[Parameter] = []
         self._mark, self._seen = changes.mark, set[int]()
         self._blocks, self._objects = _Views(), _Views()
@@ -266,7 +270,7 @@ def _is_the_users_module(name: str) -> bool:
     return name != "sparsekit" and name not in sys.stdlib_module_names and "-packages" not in file
 
 
-def _contents(array: Any) -> bytes:
+def _contents(array: Array) -> bytes:
     return array.tobytes() if array.dtype != object else repr(array.tolist()).encode()
 
 

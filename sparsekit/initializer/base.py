@@ -53,9 +53,12 @@ class InitDesc(str):
 
 
 @contextlib.contextmanager
-def values_of(arr: Any) -> Iterator[Any]:
+def values_of(arr: NDArray | Array) -> Iterator[Any]:
     """A dense array to fill, whose values then go to ``arr`` in its storage type; a row_sparse one gets all rows."""
-    store = arr._store if isinstance(arr, NDArray) else arr
+    if not isinstance(arr, NDArray):
+        yield arr
+        return
+    store = arr._store
     if isinstance(store, np.ndarray):
         yield store
         return
@@ -67,7 +70,7 @@ def values_of(arr: Any) -> Iterator[Any]:
         arr._receive(wrap(device.onto(values, arr._ctx), arr._ctx))
 
 
-def put(arr: Any, value: Any) -> None:
+def put(arr: NDArray | Array, value: Any) -> None:
     """Fill an array with a number, or with the values of an array."""
     value = value.asnumpy() if isinstance(value, NDArray) else value
     with values_of(arr) as values:
@@ -115,7 +118,7 @@ def bilinear(shape: Sequence[int]) -> Array:
     return np.broadcast_to(np.outer(rows, columns), shape)
 
 
-def _plain(value: object) -> Any:
+def _plain(value: object) -> object:
     """An array or a number of numpy among an initializer's arguments, as JSON holds it."""
     if isinstance(value, (NDArray, np.ndarray, np.generic)):
         return value.tolist()
@@ -154,7 +157,7 @@ class Initializer:
     >>> mx.init.create("halves")(mx.init.InitDesc("fc_weight"), weight)
     """
 
-    def __init__(self, **kwargs: Any) -> None:
+    def __init__(self, **kwargs: object) -> None:
         self._kwargs = kwargs
         self._verbose = False
         self._print_func: Any = None
@@ -172,7 +175,7 @@ class Initializer:
         """The initializer as JSON that ``create`` reads: its name in lower case, and its arguments."""
         return json.dumps([type(self).__name__.lower(), self._kwargs], default=_plain)
 
-    def __call__(self, desc: Any, arr: Any) -> None:
+    def __call__(self, desc: InitDesc | str, arr: NDArray) -> None:
         """Fill an array by the ending of its name, or by the initializer that its description names."""
         if not isinstance(desc, InitDesc):
             self._legacy_init(desc, arr)
@@ -241,7 +244,7 @@ _registry = Registry(Initializer, "initializer")
 register, alias = _registry.register, _registry.alias
 
 
-def create(*args: object, **kwargs: object) -> Any:
+def create(*args: object, **kwargs: object) -> Initializer:
     """The initializer that a name with arguments, JSON of ``dumps()``, a class or an instance stands for.
 
     ``None`` stands for ``Uniform(0.07)``.
@@ -251,4 +254,5 @@ def create(*args: object, **kwargs: object) -> Any:
     UnknownNameError
         If no initializer has that name.
     """
-    return _registry.create(*(("uniform",) if len(args) == 1 and args[0] is None else args), **kwargs)
+    found: Initializer = _registry.create(*(("uniform",) if len(args) == 1 and args[0] is None else args), **kwargs)
+    return found

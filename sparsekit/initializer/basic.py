@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,6 +12,9 @@ from ..random import generator
 from .base import Initializer, alias, bilinear, draw_normal, draw_uniform, put, register
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from ..base.types import Scalar
     from ..ndarray.ndarray import NDArray
 
 
@@ -46,7 +49,7 @@ class One(Initializer):
 class Constant(Initializer):
     """One number everywhere, or the values of an array."""
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: Scalar | NDArray | npt.ArrayLike) -> None:
         super().__init__(value=value)
         self.value = value
 

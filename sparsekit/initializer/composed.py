@@ -17,10 +17,10 @@ from ..ops.recurrent import recurrent
 from .base import InitDesc, Initializer, create, put, register, values_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from ..ndarray.ndarray import NDArray
-    from .basic import Constant, One
+    from .types import InitLike
 
 
 __all__ = ["FusedRNN", "Load", "Mixed"]
@@ -40,7 +40,8 @@ class Load(Initializer):
         Log what comes from where.
     """
 
-    def __init__(self, param: Any, default_init: Callable[..., None] | None = None, verbose: bool = False) -> None:
+    def __init__(self, param: Mapping[str, NDArray] | str, default_init: Callable[..., None] | None = None,
+                 verbose: bool = False) -> None:
         super().__init__()
         given = load(param) if isinstance(param, str) else param
         if not isinstance(given, dict):
@@ -48,7 +49,7 @@ class Load(Initializer):
         self.param = {name[4:] if name.startswith(("arg:", "aux:")) else name: array for name, array in given.items()}
         self.default_init, self.verbose = default_init, verbose
 
-    def __call__(self, name: Any, arr: Any) -> None:
+    def __call__(self, name: InitDesc | str, arr: NDArray) -> None:
         """Fill one array."""
         if name in self.param:
             found = self.param[name]
@@ -71,14 +72,15 @@ class Load(Initializer):
             _fill_whatever_it_is_called(self.default_init, name, arr)
 
 
-def _fill_whatever_it_is_called(initializer: Any, name: str, arr: object) -> None:
+def _fill_whatever_it_is_called(initializer: Callable[..., Any], name: str, arr: NDArray) -> None:
     """Fill the array of a Gluon parameter, whose name's ending decides nothing."""
     getattr(initializer, "_init_weight", initializer)(name, arr)
 
 
-def _made(initializer: object) -> Any:
+def _made(initializer: Any) -> Callable[..., Any]:
     """The initializer that a name stands for; whatever else can be called is one."""
-    return create(initializer) if isinstance(initializer, (str, type)) else initializer
+    found: Callable[..., Any] = create(initializer) if isinstance(initializer, (str, type)) else initializer
+    return found
 
 
 @register
@@ -103,11 +105,11 @@ class Mixed(Initializer):
         self.map = [(re.compile(pattern), _made(initializer))
                     for pattern, initializer in zip(patterns, initializers, strict=True)]
 
-    def __call__(self, name: Any, arr: Any) -> None:
+    def __call__(self, name: InitDesc | str, arr: NDArray) -> None:
         """Fill one array."""
         self._chosen(name)(name, arr)
 
-    def _chosen(self, name: str) -> Any:
+    def _chosen(self, name: str) -> Callable[..., Any]:
         """The first initializer whose pattern matches."""
         for pattern, initializer in self.map:
             if pattern.match(name):
@@ -134,7 +136,7 @@ class FusedRNN(Initializer):
         Both biases of an lstm's forget gate.
     """
 
-    def __init__(self, init: Any, num_hidden: int, num_layers: int, mode: str, bidirectional: bool = False,
+    def __init__(self, init: InitLike, num_hidden: int, num_layers: int, mode: str, bidirectional: bool = False,
                  forget_bias: float = 1.0) -> None:
         init = None if init is None else create(init)
         super().__init__(init=None if init is None else init.dumps(), num_hidden=num_hidden, num_layers=num_layers, mode=mode,
@@ -165,7 +167,7 @@ class FusedRNN(Initializer):
                 self._fill(f"{'lr'[direction]}{layer}_", parts, chosen)
             values[...] = flat.reshape(values.shape)
 
-    def _fill(self, prefix: str, parts: recurrent.Weights, chosen: Constant | One) -> None:
+    def _fill(self, prefix: str, parts: recurrent.Weights, chosen: Callable[..., Any]) -> None:
         gates = {"lstm": "ifco", "gru": "rzo"}.get(self._sizes.mode, "")
         for name, whole in (("i2h_weight", parts.inputs), ("h2h_weight", parts.recurrent), ("i2h_bias", parts.bias_inputs),
                             ("h2h_bias", parts.bias_recurrent)):

@@ -18,7 +18,7 @@ from ..ndarray.functions import F
 from .data import DataBatch, DataDesc, DataIter
 
 if TYPE_CHECKING:
-    from ..base.types import Array
+    from ..base.types import Array, Indices
 
 
 __all__ = ["NDArrayIter", "rows_of"]
@@ -26,7 +26,7 @@ __all__ = ["NDArrayIter", "rows_of"]
 HANDLES = ("pad", "discard", "roll_over")
 
 
-def rows_of(x: NDArray, rows: Any, axis: int = 0) -> Any:
+def rows_of(x: NDArray, rows: Indices, axis: int = 0) -> NDArray:
     """The entries ``rows`` of one axis, in the array's own storage type; neighbours are sliced rather than picked.
 
     Parameters
@@ -242,7 +242,7 @@ class NDArrayIter(DataIter):
         """Labels of the current batch."""
         return self._taken(self.label, self._rows())
 
-    def getindex(self) -> Array:
+    def getindex(self) -> Any:
         """Row numbers of the current batch, uint64."""
         return self._rows().astype(np.uint64)
 

@@ -23,12 +23,13 @@ if TYPE_CHECKING:
 
     from ..base.context import Context
     from ..base.types import DTypeLike, Shape
+    from .types import TextLike
 
 
 __all__ = ["CSVIter"]
 
 
-def _table(source: object, shape: tuple[int, ...], dtype: DTypeLike) -> tuple[Any, str]:
+def _table(source: TextLike, shape: tuple[int, ...], dtype: DTypeLike) -> tuple[Any, str]:
     """All rows of a file, each in ``shape``, and the file's name."""
     text = TextSource(source)
     with text.lines() as lines, warnings.catch_warnings():
@@ -87,7 +88,7 @@ class CSVIter(_Held):
     [[5.0, 6.0], [1.0, 2.0]] 1
     """
 
-    def __init__(self, data_csv: Any, data_shape: object, batch_size: int, label_csv: object = None,
+    def __init__(self, data_csv: TextLike, data_shape: object, batch_size: int, label_csv: TextLike | None = None,
                  label_shape: Sequence[int] | Shape = (1,), round_batch: bool = True, dtype: DTypeLike = None,
                  data_name: str = "data", label_name: str = "softmax_label", prefetch_buffer: int | None = None,
                  ctx: Context | None = None) -> None:
@@ -97,8 +98,8 @@ class CSVIter(_Held):
         kind, width = element_type(dtype), shape_of(label_shape)
         self._data, name = _table(data_csv, shape_of(data_shape), kind)
         count = len(self._data)
-        apart = label_csv is not None and label_csv != "NULL"
-        self._label = _table(label_csv, width, kind)[0] if apart else np.zeros((count, *width), kind)
+        labels = None if label_csv == "NULL" else label_csv
+        self._label = _table(labels, width, kind)[0] if labels is not None else np.zeros((count, *width), kind)
         if len(self._label) != count:
             raise ShapeError(f"There are {count} rows of data, but {len(self._label)} of labels.", hint="one label a row.")
         check_batch(name, self.batch_size, self.batch_size * (8 + self._data[:1].nbytes + self._label[:1].nbytes))

@@ -12,7 +12,7 @@ from ..base.errors import DTypeError, UnsupportedError, expected
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ..base.types import DTypeLike
+    from ..base.types import Array, DTypeLike
 
 
 __all__ = ["DataBatch", "DataDesc", "DataIter"]
@@ -78,16 +78,18 @@ class DataBatch:
         Used by modules that take batches of several shapes.
     """
 
-    def __init__(self, data: Any, label: object = None, pad: int | None = None, index: object = None,
-                 bucket_key: int | None = None, provide_data: Sequence[tuple[str | tuple[Any, ...], ...]] | None = None,
-                 provide_label: Sequence[tuple[str | tuple[Any, ...], ...]] | None = None) -> None:
+    def __init__(self, data: Sequence[Any] | None, label: Sequence[Any] | None = None, pad: int | None = None,
+                 index: Array | None = None, bucket_key: object = None,
+                 provide_data: Sequence[DataDesc | tuple[Any, ...]] | None = None,
+                 provide_label: Sequence[DataDesc | tuple[Any, ...]] | None = None) -> None:
         if data is not None and not isinstance(data, (list, tuple)):
             raise _no_list("data", data)
         if label is not None and not isinstance(label, (list, tuple)):
             raise _no_list("label", label)
         self.data: Any = data
         self.label: Any = label
-        self.pad, self.index = pad, index
+        self.pad = pad
+        self.index: Any = index
         self.bucket_key, self.provide_data, self.provide_label = bucket_key, provide_data, provide_label
 
     def __str__(self) -> str:
@@ -141,14 +143,14 @@ class DataIter:
         raise UnsupportedError(f"{type(self).__name__} does not say how to read a batch.",
                                hint="define iter_next, getdata, getlabel and getpad.")
 
-    def getdata(self) -> Any:
+    def getdata(self) -> Any:  # Any: a list of arrays; of an iterator of one array, the array
         """Data of the current batch."""
 
-    def getlabel(self) -> Any:
+    def getlabel(self) -> Any:  # Any: a list of arrays; of an iterator of one array, the array
         """Labels of the current batch."""
 
     def getindex(self) -> Any:
         """Row numbers of the current batch."""
 
-    def getpad(self) -> Any:
+    def getpad(self) -> int | None:
         """Rows that only fill the current batch up."""

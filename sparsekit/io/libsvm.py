@@ -18,6 +18,7 @@ from .libsvm_writer import save_libsvm
 if TYPE_CHECKING:
     from ..base.types import Array, DTypeLike
     from ..storage import CSR
+    from .types import TextLike
 
 
 __all__ = ["LibSVMReader", "load_libsvm", "save_libsvm"]
@@ -25,7 +26,7 @@ __all__ = ["LibSVMReader", "load_libsvm", "save_libsvm"]
 
 def label_lists(rows: Rows) -> list[tuple[float, ...]]:
     """The labels of every row, as tuples."""
-    flat, starts = rows.labels.tolist(), rows.label_indptr.tolist()
+    flat, starts = rows.labels.tolist(), [] if rows.label_indptr is None else rows.label_indptr.tolist()
     return [tuple(flat[start:stop]) for start, stop in itertools.pairwise(starts)]
 
 
@@ -38,13 +39,13 @@ def label_width(label_shape: object) -> int:
     return int(shape[0])
 
 
-def label_store(rows: Rows, width: int) -> Any:
+def label_store(rows: Rows, width: int) -> Array | CSR:
     """What a label file gives: the leading numbers, or for more than one a matrix of its features."""
     return rows.labels if width == 1 else rows.csr(width)
 
 
-def load_libsvm(source: Any, zero_based: bool | str = True, n_features: int | None = None, multilabel: bool = False,
-                dtype: DTypeLike = "float32", query_id: bool = False, label_path: object = None,
+def load_libsvm(source: TextLike, zero_based: bool | str = True, n_features: int | None = None, multilabel: bool = False,
+                dtype: DTypeLike = "float32", query_id: bool = False, label_path: TextLike | None = None,
                 label_shape: object = None) -> tuple[Any, ...]:
     """Read a LibSVM file into a CSR matrix and its labels.
 
@@ -112,7 +113,7 @@ def load_libsvm(source: Any, zero_based: bool | str = True, n_features: int | No
     return tuple(found)
 
 
-def _label_file(data: LibSVMReader, rows: int, path: object, shape: object, multilabel: bool,
+def _label_file(data: LibSVMReader, rows: int, path: TextLike, shape: object, multilabel: bool,
                 dtype: DTypeLike) -> list[tuple[float, ...]] | Array | CSR:
     width = label_width(shape)
     reader = LibSVMReader(path, True, width if width > 1 else None, multilabel, dtype)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ..base.context import Context
     from ..base.types import Array, DTypeLike
     from ..ndarray.ndarray import NDArray
+    from .types import TextLike
 
 
 __all__ = ["LibSVMIter"]
@@ -137,7 +138,7 @@ class LibSVMIter(DataIter):
     csr [1.0, 1.0] 1
     """
 
-    def __init__(self, data_libsvm: Any, data_shape: object, batch_size: int, label_libsvm: object = None,
+    def __init__(self, data_libsvm: TextLike, data_shape: object, batch_size: int, label_libsvm: TextLike | None = None,
                  label_shape: Sequence[int] | None = None, round_batch: bool = True, num_parts: int = 1, part_index: int = 0,
                  zero_based: bool | str = True, dtype: DTypeLike = "float32", data_name: str = "data",
                  label_name: str = "softmax_label", memory_limit: int = MEMORY_LIMIT,
@@ -146,7 +147,8 @@ class LibSVMIter(DataIter):
         check_batch("LibSVMIter", self.batch_size, 12 * self.batch_size)  # what rows without values take
         self._width = _positive("data_shape", data_shape)
         self._label_width = label_width(label_shape)
-        apart = label_libsvm is not None and label_libsvm != "NULL"
+        labels = None if label_libsvm == "NULL" else label_libsvm
+        apart = labels is not None
         if self._label_width > 1 and not apart:
             raise ShapeError(f"label_shape={label_shape} asks for {self._label_width} labels, but a line has one.",
                              hint="put the labels into a second file: label_libsvm=….")
@@ -155,8 +157,8 @@ class LibSVMIter(DataIter):
         data = LibSVMReader(data_libsvm, zero_based, self._width, apart, dtype or "float32", False,
                             num_parts, part_index)
         label = None
-        if apart:
-            label = LibSVMReader(label_libsvm, True, self._label_width if self._label_width > 1 else None,
+        if labels is not None:
+            label = LibSVMReader(labels, True, self._label_width if self._label_width > 1 else None,
                                  dtype=data.dtype)
         self._feeds, self._last_part = self._open(data, label, memory_limit), part_index == num_parts - 1
         self._dtype, self._at, self._ended, self._wrapped = data.dtype, 0, False, False

@@ -17,7 +17,8 @@ from .libsvm_errors import explain, malformed
 from .source import TextSource, line_too_long
 
 if TYPE_CHECKING:
-    from ..base.types import Array, DTypeLike
+    from ..base.types import Array, DTypeLike, Indices
+    from .types import TextLike
 
 
 __all__ = ["LibSVMReader", "Rows"]
@@ -46,7 +47,7 @@ class Rows:
 
     __slots__ = ("data", "indices", "indptr", "label_indptr", "labels", "queries")
 
-    def __init__(self, labels: Any, label_indptr: Any, indptr: Array, indices: Array, data: Array,
+    def __init__(self, labels: Array, label_indptr: Indices | None, indptr: Array, indices: Array, data: Array,
                  queries: Array | None) -> None:
         self.labels, self.label_indptr, self.queries = labels, label_indptr, queries
         self.indptr, self.indices, self.data = indptr, indices, data
@@ -95,7 +96,7 @@ class Rows:
         if len(parts) == 1:
             return parts[0]
 
-        def together(name: str) -> Any:
+        def together(name: str) -> Array:
             return np.concatenate([getattr(part, name) for part in parts])
 
         labelled = None if parts[0].label_indptr is None else _join_indptr([part.label_indptr for part in parts])
@@ -188,7 +189,7 @@ class LibSVMReader:
         If the source is missing or cut short.
     """
 
-    def __init__(self, source: Any, zero_based: bool | str = True, n_features: int | None = None,
+    def __init__(self, source: TextLike | TextSource, zero_based: bool | str = True, n_features: int | None = None,
                  multilabel: bool = False, dtype: DTypeLike = "float32", query_id: bool = False,
                  num_parts: int = 1, part_index: int = 0, chunk_bytes: int = CHUNK_BYTES) -> None:
         self.source = source if isinstance(source, TextSource) else TextSource(source)
@@ -343,7 +344,7 @@ class LibSVMReader:
                 self._scratch[piece] = _Scratch(length + length // 8)
         return edges
 
-    def _parse_piece(self, text: Any, start: int, stop: int, base: int, width: int,
+    def _parse_piece(self, text: Array, start: int, stop: int, base: int, width: int,
                      to: _Scratch) -> tuple[_Parsed, Rows]:
         parsed = _Parsed(*kernels.parse_rows(
             text, start, stop, base, width, self.multilabel, self.query_id, kernels.reading_powers(), self._mantissa,
@@ -358,10 +359,10 @@ class LibSVMReader:
             (rows.data if which else rows.labels)[place] = value
         return parsed, rows
 
-    def _floats(self, bits: Array) -> Any:
+    def _floats(self, bits: Array) -> Array:
         return bits.astype(np.uint32).view(np.float32) if self._mantissa == 23 else bits.copy().view(np.float64)
 
-    def _sort(self, rows: Rows, blocks: _LineBlocks, text: Any, start: int, base: int) -> None:
+    def _sort(self, rows: Rows, blocks: _LineBlocks, text: Array, start: int, base: int) -> None:
         """Sort the indices of every row; a repeated one is an error."""
         row_of = np.repeat(np.arange(len(rows)), np.diff(rows.indptr))
         order = np.lexsort((rows.indices, row_of))
@@ -372,7 +373,7 @@ class LibSVMReader:
             offset = _find_repeated(text, start, int(row_of[at]), int(rows.indices[at]) + base)
             raise self._error(blocks, text, kernels.REPEATED, offset, base, 0)
 
-    def _error(self, blocks: _LineBlocks, text: Any, code: int, offset: int, base: int, width: int) -> LibSVMError:
+    def _error(self, blocks: _LineBlocks, text: Array, code: int, offset: int, base: int, width: int) -> LibSVMError:
         first = int(kernels.last_newline(text, 0, offset))
         last = _line_end(text, first, text.size) - 1
         what, hint = explain(code, bytes(text[first:last]), offset - first, base, width)
@@ -380,7 +381,7 @@ class LibSVMReader:
         return malformed(self.name, line, offset - first + 1, what, hint)
 
 
-def _find_repeated(text: Any, start: int, row: int, index: int) -> int:
+def _find_repeated(text: Array, start: int, row: int, index: int) -> int:
     """Place of the second mention of ``index`` in the ``row``-th row of ``text[start:]``."""
     place = start
     for line in bytes(text[start:]).split(b"\n"):
@@ -469,7 +470,7 @@ class _LineBlocks:
         return lines
 
 
-def _line_end(text: Any, place: int, stop: int) -> int:
+def _line_end(text: Array, place: int, stop: int) -> int:
     """Just after the first newline of ``text[place:stop]``; ``stop`` if there is none."""
     if place >= stop:
         return stop

@@ -7,7 +7,7 @@ import contextlib
 import gzip
 import os
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from ..storage import CSR, RowSparse, convert
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from ..base.types import Array
@@ -59,7 +60,7 @@ def _as_csr(data: object) -> CSR:
     return convert(np.ascontiguousarray(dense), "csr")
 
 
-def _exact(values: Array, what: str) -> Any:
+def _exact(values: Array, what: str) -> Array:
     """Numbers whose text gives them again, as an array of numpy."""
     values = np.asarray(values)
     if values.dtype == np.float16:
@@ -93,12 +94,12 @@ def _labels(label: Array | CSR | Sequence[Any], rows: int) -> tuple[Any, Any]:
     return flat, starts.astype(np.int64)
 
 
-def _opened(path: Any) -> Any:
+def _opened(path: str | Path | BinaryIO) -> AbstractContextManager[Any]:
     """A file to write, or the file that was given, which stays open."""
     return contextlib.nullcontext(path) if hasattr(path, "write") else written(path)
 
 
-def _packed(raw: Any, path: Any) -> Any:
+def _packed(raw: BinaryIO, path: str | Path | BinaryIO) -> AbstractContextManager[Any]:
     """A file that writes into ``raw``, compressed as the ending of its name says, the same every time."""
     name = "" if hasattr(path, "write") else os.fsdecode(path)
     if name.endswith(".gz"):

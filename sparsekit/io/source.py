@@ -9,11 +9,16 @@ import os
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, BinaryIO, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from ..base.config import config
 from ..base.errors import DataFileError, DTypeError, ShapeError, expected
 from ..base.files import path_of
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
+    from .types import TextLike
 
 __all__ = ["TextSource", "check_batch", "line_too_long"]
 
@@ -31,14 +36,15 @@ class _Blocks(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def readinto(self, target: Any) -> int:
+    def readinto(self, target: Buffer) -> int:
+        view = memoryview(target)
         while not len(self._rest):
             block = next(self._blocks, None)
             if block is None:
                 return 0
             self._rest = memoryview(_bytes(block))
-        count = min(len(target), len(self._rest))
-        target[:count] = self._rest[:count]
+        count = min(len(view), len(self._rest))
+        view[:count] = self._rest[:count]
         self._rest = self._rest[count:]
         return count
 
@@ -50,7 +56,7 @@ def _bytes(text: object) -> bytes:
     return text.encode() if isinstance(text, str) else bytes(text)
 
 
-def _pieces(file: Any) -> Iterator[Any]:
+def _pieces(file: BinaryIO) -> Iterator[Any]:
     while block := file.read(1 << 16):
         yield block
 
@@ -71,9 +77,10 @@ class _Lines(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def readinto(self, target: Any) -> int:
-        block = self._file.read1(min(len(target), config.line_limit + 1))
-        target[:len(block)] = block
+    def readinto(self, target: Buffer) -> int:
+        view = memoryview(target)
+        block = self._file.read1(min(len(view), config.line_limit + 1))
+        view[:len(block)] = block
         ends = block.count(b"\n")
         first = block.find(b"\n") if ends else len(block)
         if self._length + first > config.line_limit:
@@ -118,8 +125,9 @@ class TextSource:
         Whether it can be read again from the start.
     """
 
-    def __init__(self, source: Any) -> None:
-        self._source, self._origin = source, 0
+    def __init__(self, source: TextLike) -> None:
+        self._source: Any = source  # Any: which of them it is, the two marks below say
+        self._origin = 0
         self.is_path = isinstance(source, (str, bytes, os.PathLike))
         self._is_file = not self.is_path and hasattr(source, "read")
         if self.is_path:
@@ -129,12 +137,15 @@ class TextSource:
             name = getattr(source, "name", None)
             self.name = name if isinstance(name, str) else "<stream>"
             self.reopenable = bool(getattr(source, "seekable", bool)())
-            self._origin = source.tell() if self.reopenable else 0
+            self._origin = self._place() if self.reopenable else 0
         elif isinstance(source, Iterable):
             self.name, self.reopenable = "<lines>", isinstance(source, (list, tuple))
         else:
             raise DTypeError(f"Text cannot be read from {type(source).__name__}.",
                              hint="pass a path, a file object, or an iterable of lines.")
+
+    def _place(self) -> int:
+        return int(self._source.tell())
 
     def _open_raw(self) -> io.BufferedReader:
         if self.is_path:

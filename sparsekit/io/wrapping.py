@@ -10,6 +10,8 @@ from ..base.workers import Threads
 from .data import DataBatch, DataDesc, DataIter
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ..ndarray.ndarray import NDArray
 
 
@@ -38,7 +40,7 @@ class _Held(DataIter):
         """Row numbers of the current batch."""
         return self._current().index
 
-    def getpad(self) -> Any:
+    def getpad(self) -> int | None:
         """Rows that only fill the current batch up."""
         return self._current().pad
 
@@ -101,7 +103,7 @@ class ResizeIter(_Held):
         return True
 
 
-def _renamed(iterators: list[DataIter], attribute: str, renames: Any) -> list[DataDesc]:
+def _renamed(iterators: list[DataIter], attribute: str, renames: Sequence[dict[str, Any]] | None) -> list[DataDesc]:
     """Descriptions of what all iterators give, under their new names."""
     found = []
     for place, one in enumerate(iterators):
@@ -141,7 +143,8 @@ class PrefetchingIter(_Held):
     [(2, 2), (2, 2), (2, 2)]
     """
 
-    def __init__(self, iters: Any, rename_data: Any = None, rename_label: Any = None) -> None:
+    def __init__(self, iters: Any, rename_data: Sequence[dict[str, Any]] | None = None,
+                 rename_label: Sequence[dict[str, Any]] | None = None) -> None:
         self.iters: list[DataIter] = iters if isinstance(iters, list) else [iters]
         self.n_iter = len(self.iters)
         if not self.iters:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from ..base.errors import DTypeError, UnknownNameError, UnsupportedError
 from ..base.forking import load
+
+if TYPE_CHECKING:
+    from os import PathLike
 
 __all__ = ["KVStoreBase", "create"]
 
@@ -55,11 +58,11 @@ class KVStoreBase:
         """Let an optimizer change what is kept by what is pushed."""
         raise self._lacks("set_optimizer")
 
-    def save_optimizer_states(self, fname: object, dump_optimizer: bool = False) -> None:
+    def save_optimizer_states(self, fname: str | PathLike[str], dump_optimizer: bool = False) -> None:
         """Write the optimizer's states to a file."""
         raise self._lacks("save_optimizer_states")
 
-    def load_optimizer_states(self, fname: Any) -> None:
+    def load_optimizer_states(self, fname: str | PathLike[str]) -> None:
         """Read the optimizer's states from a file."""
         raise self._lacks("load_optimizer_states")
 

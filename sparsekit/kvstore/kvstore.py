@@ -29,6 +29,7 @@ from .base import KVStoreBase
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from os import PathLike
 
     from ..optimizer.updater import Updater
 
@@ -133,7 +134,7 @@ class KVStore(KVStoreBase):
             else:
                 self._held[one] = total.copy()
 
-    def _sum(self, arrays: list[Any], held: NDArray) -> Any:
+    def _sum(self, arrays: list[Any], held: NDArray) -> NDArray:
         for array in arrays:
             if array.shape != held.shape:
                 raise ShapeError(f"An array of shape {array.shape} was pushed to a value of shape {held.shape}.",
@@ -230,11 +231,11 @@ class KVStore(KVStoreBase):
         """Make pushes calls of ``updater(key, pushed, value)``, which changes the value."""
         self._updater = updater
 
-    def save_optimizer_states(self, fname: object, dump_optimizer: bool = False) -> None:
+    def save_optimizer_states(self, fname: str | PathLike[str], dump_optimizer: bool = False) -> None:
         """Write the optimizer's states to a file, and with ``dump_optimizer`` its settings."""
         write_whole(fname, self._own_updater().get_states(dump_optimizer))
 
-    def load_optimizer_states(self, fname: object) -> None:
+    def load_optimizer_states(self, fname: str | PathLike[str]) -> None:
         """Read the optimizer's states from a file; nothing in it is executed."""
         self._own_updater().set_states(read_states(fname))
 
@@ -284,7 +285,7 @@ def _flat(given: object) -> Iterator[Any]:
         yield given
 
 
-def _check_row_sparse(held: Any, array: Any) -> None:
+def _check_row_sparse(held: NDArray, array: NDArray) -> None:
     for what, stype in (("The value", held.stype), ("out", array.stype)):
         if stype != "row_sparse":
             raise StorageTypeError(f"{what} of row_sparse_pull is {stype}.", hint="use pull(), or tostype('row_sparse').")
@@ -302,7 +303,7 @@ def _rows(row_ids: NDArray | None, held: NDArray) -> NDArray:
     return F.reshape(row_ids.as_in_context(held.context), shape=(-1,))
 
 
-def read_states(fname: Any) -> bytes:
+def read_states(fname: str | PathLike[str]) -> bytes:
     """The bytes of a file."""
     try:
         with open(fname, "rb") as file:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..base.types import Array
+    from .types import Arrays, MetricLike, Names
 
 
 __all__ = ["CompositeEvalMetric", "EvalMetric", "alias", "check_label_shapes", "classes_at", "create", "pairs", "register"]
@@ -50,11 +51,11 @@ def check_label_shapes(labels: Any, preds: Any, wrap: bool = False, shape: bool 
     return labels, preds
 
 
-def _listed(arrays: object) -> Any:
+def _listed(arrays: Arrays) -> Sequence[Any]:
     return [arrays] if isinstance(arrays, (NDArray, np.ndarray)) else arrays
 
 
-def _numbers(array: Any) -> Any:
+def _numbers(array: object) -> Array:
     """The values of an array of either library."""
     if isinstance(array, NDArray):
         return array.asnumpy()
@@ -63,7 +64,7 @@ def _numbers(array: Any) -> Any:
     raise DTypeError(expected("An argument of a metric", "an array", type(array)), hint="mx.nd.array(values) makes one.")
 
 
-def pairs(labels: Any, preds: Any) -> Iterable[tuple[Any, Any]]:
+def pairs(labels: Arrays, preds: Arrays) -> Iterable[tuple[Any, Any]]:
     """Each array of labels with its array of predictions, as numpy arrays."""
     labels, preds = check_label_shapes(labels, preds, True)
     return [(_numbers(label), _numbers(pred)) for label, pred in zip(labels, preds, strict=True)]
@@ -102,7 +103,7 @@ class EvalMetric:
     sum_metric: Any
     global_sum_metric: Any
 
-    def __init__(self, name: str, output_names: Any = None, label_names: Any = None, **kwargs: Any) -> None:
+    def __init__(self, name: str, output_names: Names = None, label_names: Names = None, **kwargs: object) -> None:
         self.name = str(name)
         self.output_names, self.label_names = output_names, label_names
         self._has_global_stats = kwargs.pop("has_global_stats", False)
@@ -121,7 +122,7 @@ class EvalMetric:
         """Take in a batch whose arrays have names."""
         self.update(_chosen(label, self.label_names, "label"), _chosen(pred, self.output_names, "output"))
 
-    def update(self, labels: object, preds: Sequence[NDArray]) -> None:
+    def update(self, labels: Arrays, preds: Arrays) -> None:
         """Take in a batch; to be overridden.
 
         Parameters
@@ -173,7 +174,7 @@ def _zipped(name: Sequence[str] | str, value: float | Sequence[float]) -> list[t
     return list(zip(names, values, strict=True))
 
 
-def _chosen(arrays: dict[str, Any], names: Any, kind: str) -> list[Any]:
+def _chosen(arrays: dict[str, Any], names: Names, kind: str) -> list[Any]:
     if names is None:
         return list(arrays.values())
     for name in names:
@@ -186,7 +187,7 @@ _registry = Registry(EvalMetric, "metric")
 register, alias = _registry.register, _registry.alias
 
 
-def create(metric: object, *args: object, **kwargs: object) -> Any:
+def create(metric: object, *args: object, **kwargs: object) -> EvalMetric:
     """The metric that something stands for.
 
     Parameters
@@ -213,8 +214,9 @@ def create(metric: object, *args: object, **kwargs: object) -> Any:
             composite.add(create(one, *args, **kwargs))
         return composite
     if callable(metric) and not isinstance(metric, (type, EvalMetric)):
-        return _registry.create("custommetric", metric, *args, **kwargs)
-    return _registry.create(metric, *args, **kwargs)
+        metric, args = "custommetric", (metric, *args)
+    found: EvalMetric = _registry.create(metric, *args, **kwargs)
+    return found
 
 
 @register
@@ -234,7 +236,8 @@ class CompositeEvalMetric(EvalMetric):
     >>> both = mx.metric.CompositeEvalMetric([mx.metric.Accuracy(), "f1"])
     """
 
-    def __init__(self, metrics: Any = None, name: str = "composite", output_names: Any = None, label_names: Any = None) -> None:
+    def __init__(self, metrics: Sequence[MetricLike] | None = None, name: str = "composite", output_names: Names = None,
+                 label_names: Names = None) -> None:
         self.metrics = [create(metric) for metric in metrics or ()]
         super().__init__(name, output_names, label_names, has_global_stats=True)
 
@@ -245,7 +248,7 @@ class CompositeEvalMetric(EvalMetric):
     def get_metric(self, index: int) -> EvalMetric:
         """One of the metrics, by its number."""
         try:
-            return self.metrics[index]  # type: ignore[no-any-return]
+            return self.metrics[index]
         except IndexError:
             raise RowIndexError(f"Metric index {index} is out of range 0 and {len(self.metrics)}.",
                                 hint="metrics are numbered from 0.") from None
@@ -259,7 +262,7 @@ class CompositeEvalMetric(EvalMetric):
         for metric in self.metrics:
             metric.update_dict(labels, preds)
 
-    def update(self, labels: object, preds: Sequence[NDArray]) -> None:
+    def update(self, labels: Arrays, preds: Arrays) -> None:
         """Take in a batch."""
         for metric in self.metrics:
             metric.update(labels, preds)

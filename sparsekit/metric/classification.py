@@ -11,10 +11,9 @@ from ..base.errors import ShapeError, SparsekitError, UnknownNameError, expected
 from .base import EvalMetric, alias, check_label_shapes, classes_at, pairs, register
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
 
     from ..base.types import Array
-    from ..ndarray.ndarray import NDArray
+    from .types import Arrays, Names
 
 
 __all__ = ["F1", "MCC", "PCC", "Accuracy", "CrossEntropy", "NegativeLogLikelihood", "Perplexity", "TopKAccuracy"]
@@ -40,11 +39,11 @@ class Accuracy(EvalMetric):
     ('accuracy', 0.6666666666666666)
     """
 
-    def __init__(self, axis: int = 1, name: str = "accuracy", output_names: object = None, label_names: object = None) -> None:
+    def __init__(self, axis: int = 1, name: str = "accuracy", output_names: Names = None, label_names: Names = None) -> None:
         super().__init__(name, output_names, label_names, axis=axis, has_global_stats=True)
         self.axis = axis
 
-    def update(self, labels: object, preds: Array | NDArray | Sequence[Any]) -> None:
+    def update(self, labels: Arrays, preds: Arrays) -> None:
         """Take in a batch of classes, and of classes or scores (batch, classes, …)."""
         for label, pred in pairs(labels, preds):
             if pred.shape != label.shape:
@@ -71,7 +70,8 @@ class TopKAccuracy(EvalMetric):
     output_names, label_names : list of str, optional
     """
 
-    def __init__(self, top_k: int = 1, name: str = "top_k_accuracy", output_names: Any = None, label_names: Any = None) -> None:
+    def __init__(self, top_k: int = 1, name: str = "top_k_accuracy", output_names: Names = None,
+                 label_names: Names = None) -> None:
         if top_k <= 1:
             raise SparsekitError(f"top_k is {top_k}; please use Accuracy if top_k is no more than 1.", hint="top_k is from 2.")
         super().__init__(name, output_names, label_names, top_k=top_k, has_global_stats=True)
@@ -79,7 +79,7 @@ class TopKAccuracy(EvalMetric):
         if not self.name.endswith(f"_{top_k}"):
             self.name += f"_{top_k}"
 
-    def update(self, labels: object, preds: Sequence[NDArray]) -> None:
+    def update(self, labels: Arrays, preds: Arrays) -> None:
         """Take in a batch of classes (batch,) and scores (batch, classes)."""
         for label, pred in pairs(labels, preds):
             if pred.ndim != 2:
@@ -124,7 +124,7 @@ class _Counts:
 class _Binary(EvalMetric):
     """A metric of two classes: a mean over batches (macro), or one value over all samples (micro)."""
 
-    def __init__(self, name: str, output_names: Any, label_names: Any, average: str) -> None:
+    def __init__(self, name: str, output_names: Names, label_names: Names, average: str) -> None:
         if average not in ("macro", "micro"):
             raise UnknownNameError.of("average", average, ("macro", "micro"))
         self.average = average
@@ -133,7 +133,7 @@ class _Binary(EvalMetric):
     def _measure(self, counts: _Counts) -> float:
         raise SparsekitError(f"{type(self).__name__} does not define _measure().", hint="override _measure(self, counts).")
 
-    def update(self, labels: object, preds: Sequence[NDArray] | NDArray) -> None:
+    def update(self, labels: Arrays, preds: Arrays) -> None:
         """Take in a batch of labels 0 and 1 (batch,) and scores (batch, 2)."""
         counts = [_Counts()] if self.average == "macro" else [self._counts, self._global_counts]
         for label, pred in pairs(labels, preds):
@@ -176,7 +176,7 @@ class F1(_Binary):
         The mean of the batches' values, or the value over all samples.
     """
 
-    def __init__(self, name: str = "f1", output_names: Any = None, label_names: Any = None, average: str = "macro") -> None:
+    def __init__(self, name: str = "f1", output_names: Names = None, label_names: Names = None, average: str = "macro") -> None:
         super().__init__(name, output_names, label_names, average)
 
     def _measure(self, counts: _Counts) -> float:
@@ -195,7 +195,7 @@ class MCC(_Binary):
         The mean of the batches' values, or the value over all samples.
     """
 
-    def __init__(self, name: str = "mcc", output_names: Any = None, label_names: Any = None, average: str = "macro") -> None:
+    def __init__(self, name: str = "mcc", output_names: Names = None, label_names: Names = None, average: str = "macro") -> None:
         super().__init__(name, output_names, label_names, average)
 
     def _measure(self, counts: _Counts) -> float:
@@ -216,11 +216,11 @@ class PCC(EvalMetric):
     _confusion: Any
     _global_confusion: Any
 
-    def __init__(self, name: str = "pcc", output_names: Any = None, label_names: Any = None,
+    def __init__(self, name: str = "pcc", output_names: Names = None, label_names: Names = None,
                  has_global_stats: bool = True) -> None:
         super().__init__(name, output_names, label_names, has_global_stats=has_global_stats)
 
-    def update(self, labels: object, preds: Sequence[NDArray] | NDArray) -> None:
+    def update(self, labels: Arrays, preds: Arrays) -> None:
         """Take in a batch of classes, and of classes or scores (batch, classes)."""
         for label, pred in pairs(labels, preds):
             if pred.shape != label.shape:
@@ -282,12 +282,12 @@ class Perplexity(EvalMetric):
     output_names, label_names : list of str, optional
     """
 
-    def __init__(self, ignore_label: int | None, axis: int = -1, name: str = "perplexity", output_names: Any = None,
-                 label_names: object = None) -> None:
+    def __init__(self, ignore_label: int | None, axis: int = -1, name: str = "perplexity", output_names: Names = None,
+                 label_names: Names = None) -> None:
         super().__init__(name, output_names, label_names, ignore_label=ignore_label, has_global_stats=True)
         self.ignore_label, self.axis = ignore_label, axis
 
-    def update(self, labels: object, preds: Sequence[NDArray] | NDArray) -> None:
+    def update(self, labels: Arrays, preds: Arrays) -> None:
         """Take in a batch of classes and probabilities (batch, classes), or of as many more axes as both have."""
         for label, pred in pairs(labels, preds):
             if label.size * pred.shape[self.axis] != pred.size:
@@ -306,11 +306,11 @@ class Perplexity(EvalMetric):
 class _LogLikelihood(EvalMetric):
     """The mean of ``-log`` of the probability of each label."""
 
-    def __init__(self, eps: float, name: str, output_names: object, label_names: object) -> None:
+    def __init__(self, eps: float, name: str, output_names: Names, label_names: Names) -> None:
         super().__init__(name, output_names, label_names, eps=eps, has_global_stats=True)
         self.eps = eps
 
-    def update(self, labels: object, preds: Sequence[NDArray] | NDArray) -> None:
+    def update(self, labels: Arrays, preds: Arrays) -> None:
         """Take in a batch of classes (batch,) and probabilities (batch, classes)."""
         for label, pred in pairs(labels, preds):
             label = label.ravel()
@@ -333,8 +333,8 @@ class CrossEntropy(_LogLikelihood):
     output_names, label_names : list of str, optional
     """
 
-    def __init__(self, eps: float = 1e-12, name: str = "cross-entropy", output_names: object = None,
-                 label_names: object = None) -> None:
+    def __init__(self, eps: float = 1e-12, name: str = "cross-entropy", output_names: Names = None,
+                 label_names: Names = None) -> None:
         super().__init__(eps, name, output_names, label_names)
 
 
@@ -350,5 +350,5 @@ class NegativeLogLikelihood(_LogLikelihood):
     output_names, label_names : list of str, optional
     """
 
-    def __init__(self, eps: float = 1e-12, name: str = "nll-loss", output_names: Any = None, label_names: Any = None) -> None:
+    def __init__(self, eps: float = 1e-12, name: str = "nll-loss", output_names: Names = None, label_names: Names = None) -> None:
         super().__init__(eps, name, output_names, label_names)

@@ -10,9 +10,8 @@ from ..base.errors import DTypeError, ShapeError, expected
 from .base import EvalMetric, check_label_shapes, pairs, register
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
 
-    from ..ndarray.ndarray import NDArray
+    from .types import Arrays, Names
 
 
 __all__ = ["AUC"]
@@ -80,10 +79,10 @@ class AUC(EvalMetric):
     ('auc', 0.75)
     """
 
-    def __init__(self, name: str = "auc", output_names: Any = None, label_names: Any = None) -> None:
+    def __init__(self, name: str = "auc", output_names: Names = None, label_names: Names = None) -> None:
         super().__init__(name, output_names, label_names, has_global_stats=True)
 
-    def update(self, labels: object, preds: Sequence[NDArray]) -> None:
+    def update(self, labels: Arrays, preds: Arrays) -> None:
         """Take in a batch of labels 0 and 1 (batch,), and scores (batch,), (batch, 1) or, of both classes, (batch, 2)."""
         for label, pred in pairs(labels, preds):
             if pred.ndim > 2 or (pred.ndim == 2 and pred.shape[1] not in (1, 2)):

@@ -13,9 +13,9 @@ from ..ndarray.ndarray import NDArray
 from .base import EvalMetric, alias, check_label_shapes, pairs, register
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
 
     from ..base.types import Array
+    from .types import Arrays, Names
 
 
 __all__ = ["MAE", "MSE", "RMSE", "Caffe", "CustomMetric", "Loss", "PearsonCorrelation", "Torch", "np"]
@@ -24,14 +24,14 @@ __all__ = ["MAE", "MSE", "RMSE", "Caffe", "CustomMetric", "Loss", "PearsonCorrel
 class _Distance(EvalMetric):
     """The mean over batches of a distance between labels and predictions."""
 
-    def __init__(self, name: str, output_names: Any, label_names: Any) -> None:
+    def __init__(self, name: str, output_names: Names, label_names: Names) -> None:
         super().__init__(name, output_names, label_names, has_global_stats=True)
 
     @staticmethod
     def _distance(difference: Array) -> float:
         return float(numpy.square(difference).mean(dtype=numpy.float64))
 
-    def update(self, labels: object, preds: NDArray | Sequence[Any]) -> None:
+    def update(self, labels: Arrays, preds: Arrays) -> None:
         """Take in a batch of numbers, and as many predictions; vectors count as columns."""
         for label, pred in pairs(labels, preds):
             label, pred = (array.reshape(-1, 1) if array.ndim == 1 else array for array in (label, pred))
@@ -51,7 +51,7 @@ class MAE(_Distance):
     output_names, label_names : list of str, optional
     """
 
-    def __init__(self, name: str = "mae", output_names: Any = None, label_names: Any = None) -> None:
+    def __init__(self, name: str = "mae", output_names: Names = None, label_names: Names = None) -> None:
         super().__init__(name, output_names, label_names)
 
     @staticmethod
@@ -69,7 +69,7 @@ class MSE(_Distance):
     output_names, label_names : list of str, optional
     """
 
-    def __init__(self, name: str = "mse", output_names: Any = None, label_names: Any = None) -> None:
+    def __init__(self, name: str = "mse", output_names: Names = None, label_names: Names = None) -> None:
         super().__init__(name, output_names, label_names)
 
 
@@ -83,7 +83,7 @@ class RMSE(_Distance):
     output_names, label_names : list of str, optional
     """
 
-    def __init__(self, name: str = "rmse", output_names: Any = None, label_names: Any = None) -> None:
+    def __init__(self, name: str = "rmse", output_names: Names = None, label_names: Names = None) -> None:
         super().__init__(name, output_names, label_names)
 
     @staticmethod
@@ -138,13 +138,14 @@ class PearsonCorrelation(EvalMetric):
     _moments: _Moments
     _global_moments: _Moments
 
-    def __init__(self, name: str = "pearsonr", output_names: Any = None, label_names: Any = None, average: str = "macro") -> None:
+    def __init__(self, name: str = "pearsonr", output_names: Names = None, label_names: Names = None,
+                 average: str = "macro") -> None:
         if average not in ("macro", "micro"):
             raise UnknownNameError.of("average", average, ("macro", "micro"))
         self.average = average
         super().__init__(name, output_names, label_names, average=average, has_global_stats=True)
 
-    def update(self, labels: object, preds: Sequence[NDArray]) -> None:
+    def update(self, labels: Arrays, preds: Arrays) -> None:
         """Take in a batch of numbers and predictions of the same shape."""
         for label, pred in pairs(labels, preds):
             check_label_shapes(label, pred, False, True)
@@ -179,10 +180,10 @@ class Loss(EvalMetric):
     output_names, label_names : list of str, optional
     """
 
-    def __init__(self, name: str = "loss", output_names: Any = None, label_names: Any = None) -> None:
+    def __init__(self, name: str = "loss", output_names: Names = None, label_names: Names = None) -> None:
         super().__init__(name, output_names, label_names, has_global_stats=True)
 
-    def update(self, _: object, preds: Sequence[NDArray] | NDArray) -> None:
+    def update(self, _: object, preds: Arrays) -> None:
         """Take in a batch of losses."""
         for _label, pred in pairs(preds, preds):
             self._add(float(pred.sum(dtype=numpy.float64)), pred.size)
@@ -192,7 +193,7 @@ class Loss(EvalMetric):
 class Torch(Loss):
     """As ``Loss``, under the name of another framework."""
 
-    def __init__(self, name: str = "torch", output_names: Any = None, label_names: Any = None) -> None:
+    def __init__(self, name: str = "torch", output_names: Names = None, label_names: Names = None) -> None:
         super().__init__(name, output_names, label_names)
 
 
@@ -200,7 +201,7 @@ class Torch(Loss):
 class Caffe(Loss):
     """As ``Loss``, under the name of another framework."""
 
-    def __init__(self, name: str = "caffe", output_names: Any = None, label_names: Any = None) -> None:
+    def __init__(self, name: str = "caffe", output_names: Names = None, label_names: Names = None) -> None:
         super().__init__(name, output_names, label_names)
 
 
@@ -220,7 +221,7 @@ class CustomMetric(EvalMetric):
     """
 
     def __init__(self, feval: Callable[[Any, Any], Any], name: str | None = None, allow_extra_outputs: bool = False,
-                 output_names: Any = None, label_names: Any = None) -> None:
+                 output_names: Names = None, label_names: Names = None) -> None:
         if name is None:
             name = getattr(feval, "__name__", type(feval).__name__)
             name = f"custom({name})" if "<" in name else name
@@ -228,7 +229,7 @@ class CustomMetric(EvalMetric):
                          has_global_stats=True)
         self._feval, self._allow_extra_outputs = feval, allow_extra_outputs
 
-    def update(self, labels: Any, preds: Any) -> None:
+    def update(self, labels: Arrays, preds: Arrays) -> None:
         """Take in a batch."""
         if self._allow_extra_outputs:
             labels, preds = ([array] if isinstance(array, (NDArray, numpy.ndarray)) else list(array) for array in (labels, preds))

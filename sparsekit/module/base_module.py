@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,7 +21,16 @@ from ..ndarray.functions import F
 from .checks import require
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
+
+    from ..base.types import Shape
+    from ..core.types import Gradients
+    from ..io.data import DataDesc
+    from ..kvstore import KVStoreBase
+    from ..metric.base import EvalMetric
+    from ..metric.types import MetricLike
+    from .types import Batch, Callbacks, Descriptions, Logger, Monitor, OptimizerLike, OptimizerParams, Requests, RowIds
 
 
 __all__ = ["BaseModule"]
@@ -46,7 +55,7 @@ class BaseModule:
         What it was bound for.
     """
 
-    def __init__(self, logger: Any = logging) -> None:
+    def __init__(self, logger: Logger = logging) -> None:
         self.logger = logger
         self.binded = self.params_initialized = self.optimizer_initialized = False
         self.for_training = self.inputs_need_grad = False
@@ -65,13 +74,15 @@ class BaseModule:
         self.forward(data_batch, is_train=True)
         self.backward()
 
-    def fit(self, train_data: Any, eval_data: Any = None, eval_metric: Any = "acc", epoch_end_callback: Any = None,
-            batch_end_callback: Any = None, kvstore: Any = "local", optimizer: Any = "sgd",
-            optimizer_params: Any = (("learning_rate", 0.01),), eval_end_callback: Any = None,
-            eval_batch_end_callback: Any = None, initializer: Any = Uniform(0.01), arg_params: Any = None,  # noqa: B008
-            aux_params: Any = None, allow_missing: bool = False, force_rebind: bool = False, force_init: bool = False,
-            begin_epoch: int = 0, num_epoch: int | None = None, validation_metric: Any = None, monitor: Any = None,
-            sparse_row_id_fn: Callable[[Any], dict[str, Any]] | None = None) -> None:
+    def fit(self, train_data: DataIter, eval_data: DataIter | None = None, eval_metric: MetricLike = "acc",
+            epoch_end_callback: Callbacks = None, batch_end_callback: Callbacks = None,
+            kvstore: KVStoreBase | str | None = "local", optimizer: OptimizerLike = "sgd",
+            optimizer_params: OptimizerParams = (("learning_rate", 0.01),), eval_end_callback: Callbacks = None,
+            eval_batch_end_callback: Callbacks = None, initializer: Callable[..., Any] | None = Uniform(0.01),  # noqa: B008
+            arg_params: Mapping[str, NDArray] | None = None, aux_params: Mapping[str, NDArray] | None = None,
+            allow_missing: bool = False, force_rebind: bool = False, force_init: bool = False, begin_epoch: int = 0,
+            num_epoch: int | None = None, validation_metric: MetricLike | None = None, monitor: Monitor | None = None,
+            sparse_row_id_fn: RowIds = None) -> None:
         """Train for some epochs: bind, initialize what is not initialized yet, and make a step for every batch.
 
         Parameters
@@ -131,8 +142,8 @@ class BaseModule:
                     self.logger.info("Epoch[%d] Validation-%s=%f", epoch, name, value)
             train_data.reset()
 
-    def _train(self, train_data: Any, epoch: int, eval_metric: Any, batch_end_callback: Any, monitor: Any,
-               sparse_row_id_fn: Any) -> Any:
+    def _train(self, train_data: DataIter, epoch: int, eval_metric: EvalMetric, batch_end_callback: Callbacks,
+               monitor: Monitor | None, sparse_row_id_fn: RowIds) -> list[tuple[str, Any]]:
         """A step for every batch of an epoch; gives the metric's names and values over all of them."""
         eval_metric.reset()
         batches = iter(train_data)
@@ -174,7 +185,7 @@ class BaseModule:
         """Whether there are copies of parameters that may differ."""
         return True
 
-    def _measure(self, eval_metric: object, data_batch: list[Any] | DataBatch) -> None:
+    def _measure(self, eval_metric: EvalMetric, data_batch: Batch) -> None:
         if isinstance(data_batch, list):
             self.update_metric(eval_metric, [one.label for one in data_batch], pre_sliced=True)
         else:
@@ -182,9 +193,9 @@ class BaseModule:
 
     # scoring and predicting
 
-    def score(self, eval_data: object, eval_metric: Any, num_batch: int | None = None, batch_end_callback: Any = None,
-              score_end_callback: object = None, reset: bool = True, epoch: int = 0, sparse_row_id_fn: Any = None
-              ) -> list[tuple[str, float]]:
+    def score(self, eval_data: DataIter, eval_metric: MetricLike, num_batch: int | None = None,
+              batch_end_callback: Callbacks = None, score_end_callback: Callbacks = None, reset: bool = True, epoch: int = 0,
+              sparse_row_id_fn: RowIds = None) -> list[tuple[str, float]]:
         """Measure the predictions for some data.
 
         Parameters
@@ -220,7 +231,7 @@ class BaseModule:
         found: list[tuple[str, float]] = eval_metric.get_name_value()
         return found
 
-    def _predicted(self, eval_data: Any, num_batch: int | None, reset: bool, sparse_row_id_fn: Any
+    def _predicted(self, eval_data: DataIter, num_batch: int | None, reset: bool, sparse_row_id_fn: RowIds
                    ) -> Iterator[tuple[int, Any]]:
         """Numbers and batches, the predictions for which have just been computed."""
         if reset:
@@ -232,8 +243,8 @@ class BaseModule:
             self.forward(eval_batch, is_train=False)
             yield nbatch, eval_batch
 
-    def iter_predict(self, eval_data: object, num_batch: int | None = None, reset: bool = True, sparse_row_id_fn: object = None
-                     ) -> Iterator[tuple[list[Any], int, Any]]:
+    def iter_predict(self, eval_data: DataIter, num_batch: int | None = None, reset: bool = True,
+                     sparse_row_id_fn: RowIds = None) -> Iterator[tuple[list[Any], int, Any]]:
         """Iterate over predictions: outputs, number and batch, one batch after the other.
 
         Parameters
@@ -254,7 +265,7 @@ class BaseModule:
         return [output[:output.shape[0] - pad] if pad else output for output in self.get_outputs()]
 
     def predict(self, eval_data: object, num_batch: int | None = None, merge_batches: bool = True, reset: bool = True,
-                always_output_list: bool = False, sparse_row_id_fn: object = None) -> Any:
+                always_output_list: bool = False, sparse_row_id_fn: RowIds = None) -> Any:
         """Predictions for some data.
 
         Parameters
@@ -294,23 +305,23 @@ class BaseModule:
 
     # parameters in files
 
-    def set_params(self, arg_params: dict[str, NDArray], aux_params: dict[str, Any], allow_missing: bool = False,
-                   force_init: bool = True, allow_extra: bool = False) -> None:
+    def set_params(self, arg_params: Mapping[str, NDArray], aux_params: Mapping[str, NDArray],
+                   allow_missing: bool = False, force_init: bool = True, allow_extra: bool = False) -> None:
         """Give the parameters new values; the arguments are those of ``init_params``."""
         self.init_params(initializer=None, arg_params=arg_params, aux_params=aux_params, allow_missing=allow_missing,
                          force_init=force_init, allow_extra=allow_extra)
 
-    def save_params(self, fname: str) -> None:
+    def save_params(self, fname: str | Path) -> None:
         """Write the parameters to a file, which ``mx.nd.load`` and MXNet 1.9.1 read too."""
-        write_parameters(fname, *self.get_params())
+        write_parameters(str(fname), *self.get_params())
 
-    def load_params(self, fname: Path) -> None:
+    def load_params(self, fname: str | Path) -> None:
         """Read the parameters from a file; of a damaged one, or one for another network, nothing is taken."""
         self.set_params(*read_parameters(fname))
 
     # what a kind of module may leave as it is
 
-    def prepare(self, data_batch: DataBatch, sparse_row_id_fn: Callable[[Any], dict[str, Any]] | None = None) -> None:
+    def prepare(self, data_batch: DataBatch, sparse_row_id_fn: RowIds = None) -> None:
         """Make ready for a batch, before ``forward``.
 
         Parameters
@@ -334,7 +345,7 @@ class BaseModule:
             raise UnsupportedError(f"{type(self).__name__} has no states.", hint="Module(…, state_names=[…]) has.")
 
     @property
-    def symbol(self) -> Any:
+    def symbol(self) -> Any:  # Any: a Symbol, or None where there is none
         """The network's symbol, None if it has none."""
         return self._symbol
 
@@ -354,17 +365,17 @@ class BaseModule:
         raise self._lacks("output_names")
 
     @property
-    def data_shapes(self) -> Any:
+    def data_shapes(self) -> list[DataDesc]:
         """Descriptions of the data it is bound to."""
         raise self._lacks("data_shapes")
 
     @property
-    def label_shapes(self) -> Any:
+    def label_shapes(self) -> list[DataDesc] | None:
         """Descriptions of the labels it is bound to; None without any."""
         raise self._lacks("label_shapes")
 
     @property
-    def output_shapes(self) -> Any:
+    def output_shapes(self) -> list[tuple[str, Shape]]:
         """Names and shapes of the outputs."""
         raise self._lacks("output_shapes")
 
@@ -372,20 +383,21 @@ class BaseModule:
         """Parameters and auxiliary states by name."""
         raise self._lacks("get_params")
 
-    def init_params(self, initializer: object = Uniform(0.01), arg_params: object = None, aux_params: object = None,
+    def init_params(self, initializer: Callable[..., Any] | None = Uniform(0.01),  # noqa: B008
+                    arg_params: Mapping[str, NDArray] | None = None, aux_params: Mapping[str, NDArray] | None = None,
                     allow_missing: bool = False, force_init: bool = False, allow_extra: bool = False) -> None:
         """Initialize parameters and auxiliary states."""
         raise self._lacks("init_params")
 
-    def install_monitor(self, mon: object) -> None:
+    def install_monitor(self, mon: Monitor) -> None:
         """Let a monitor see what is computed."""
         raise self._lacks("install_monitor")
 
-    def forward(self, data_batch: Any, is_train: bool | None = None) -> None:
+    def forward(self, data_batch: DataBatch, is_train: bool | None = None) -> None:
         """Compute the outputs for a batch."""
         raise self._lacks("forward")
 
-    def backward(self, out_grads: Any = None) -> None:
+    def backward(self, out_grads: Gradients = None) -> None:
         """Compute the gradients."""
         raise self._lacks("backward")
 
@@ -401,22 +413,23 @@ class BaseModule:
         """A step of the optimizer."""
         raise self._lacks("update")
 
-    def update_metric(self, eval_metric: object, labels: object, pre_sliced: bool = False) -> None:
+    def update_metric(self, eval_metric: EvalMetric, labels: Sequence[Any], pre_sliced: bool = False) -> None:
         """Let a metric take in the outputs of the last forward pass."""
         raise self._lacks("update_metric")
 
-    def bind(self, data_shapes: Any, label_shapes: Any = None, for_training: bool = True, inputs_need_grad: bool = False,
-             force_rebind: bool = False, shared_module: Any = None, grad_req: Any = "write") -> None:
+    def bind(self, data_shapes: Descriptions, label_shapes: Descriptions = None, for_training: bool = True,
+             inputs_need_grad: bool = False, force_rebind: bool = False, shared_module: Any = None,
+             grad_req: Requests = "write") -> None:
         """Make arrays for data of these shapes."""
         raise self._lacks("bind")
 
-    def init_optimizer(self, kvstore: object = "local", optimizer: object = "sgd",
-                       optimizer_params: object = (("learning_rate", 0.01),), force_init: bool = False) -> None:
+    def init_optimizer(self, kvstore: KVStoreBase | str | None = "local", optimizer: OptimizerLike = "sgd",
+                       optimizer_params: OptimizerParams = (("learning_rate", 0.01),), force_init: bool = False) -> None:
         """Make an optimizer for the parameters."""
         raise self._lacks("init_optimizer")
 
 
-def _listed(callbacks: Any) -> list[Any]:
+def _listed(callbacks: Callbacks) -> list[Any]:
     """Callbacks as a list."""
     if callbacks is None:
         return []

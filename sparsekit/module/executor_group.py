@@ -15,11 +15,14 @@ from ..symbol.attr_text import dtype_of
 from .checks import require
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
-    from ..metric.classification import Accuracy
+    from ..core.types import Gradients
+    from ..metric.base import EvalMetric
     from ..ndarray.ndarray import NDArray
     from ..symbol.executor import Executor
+    from ..symbol.symbol import Symbol
+    from .types import Batch, Monitor, Requests
 
 
 __all__ = ["DataParallelExecutorGroup", "split_batch"]
@@ -28,7 +31,7 @@ __all__ = ["DataParallelExecutorGroup", "split_batch"]
 KEPT = 8
 
 
-def split_batch(batch_size: int, work_load_list: list[float]) -> list[slice]:
+def split_batch(batch_size: int, work_load_list: Sequence[float]) -> list[slice]:
     """The rows of a batch that each context gets, in proportion to its work load.
 
     Raises
@@ -73,10 +76,10 @@ class DataParallelExecutorGroup:
         For each name, one array for each context.
     """
 
-    def __init__(self, symbol: Any, contexts: list[Any], workload: list[float], data_shapes: list[DataDesc],
+    def __init__(self, symbol: Symbol, contexts: list[Any], workload: Sequence[float], data_shapes: list[DataDesc],
                  label_shapes: list[DataDesc] | None, param_names: list[str], for_training: bool, inputs_need_grad: bool,
-                 shared_group: DataParallelExecutorGroup | None = None, fixed_param_names: Any = (), grad_req: Any = "write",
-                 state_names: Any = ()) -> None:
+                 shared_group: DataParallelExecutorGroup | None = None, fixed_param_names: Sequence[str] = (),
+                 grad_req: Requests = "write", state_names: Sequence[str] = ()) -> None:
         self.symbol, self.contexts, self.workload, self.param_names = symbol, contexts, workload, param_names
         self.for_training, self.inputs_need_grad = for_training, inputs_need_grad
         self.fixed_param_names, self.state_names = list(fixed_param_names), list(state_names)
@@ -93,7 +96,7 @@ class DataParallelExecutorGroup:
 
     # binding
 
-    def _requests(self, grad_req: object, data_names: list[str]) -> dict[str, str]:
+    def _requests(self, grad_req: Requests, data_names: list[str]) -> dict[str, str]:
         """What a backward pass does to each argument's gradient."""
         if isinstance(grad_req, (list, tuple)):
             if len(grad_req) != len(self.arg_names):
@@ -143,10 +146,10 @@ class DataParallelExecutorGroup:
             found[one.name] = tuple(shape)
         return found
 
-    def _given_shapes(self, place: int) -> dict[str, tuple[int, ...]]:
+    def _given_shapes(self, place: int) -> dict[str, Any]:
         return {**self._part(self.data_shapes, place), **self._part(self.label_shapes or [], place)}
 
-    def _bound(self, place: int, shared_group: DataParallelExecutorGroup | None) -> Any:
+    def _bound(self, place: int, shared_group: DataParallelExecutorGroup | None) -> Executor:
         """The executor of one context."""
         attrs = self.symbol.attr_dict()
         types = {one.name: one.dtype for one in (*self.data_shapes, *(self.label_shapes or []))}
@@ -174,7 +177,7 @@ class DataParallelExecutorGroup:
 
     # other shapes
 
-    def _key(self) -> Any:
+    def _key(self) -> tuple[Any, ...]:
         return tuple(tuple((one.name, one.shape) for one in some or []) for some in (self.data_shapes, self.label_shapes))
 
     def reshape(self, data_shapes: list[DataDesc], label_shapes: list[DataDesc] | None) -> None:
@@ -203,7 +206,7 @@ class DataParallelExecutorGroup:
         self._labelled = False
         self._collect()
 
-    def _reshaped(self, place: int) -> Any:
+    def _reshaped(self, place: int) -> Executor:
         made = self._first[place]
         shapes = self._given_shapes(place)
         fixed = {name: array.shape for name, array in made.arg_dict.items() if name in self.param_names}
@@ -230,7 +233,7 @@ class DataParallelExecutorGroup:
 
     # passes
 
-    def forward(self, data_batch: Any, is_train: bool | None = None) -> None:
+    def forward(self, data_batch: Batch, is_train: bool | None = None) -> None:
         """Cut a batch, give every context its part, and compute."""
         self._feed(data_batch, "data", self.data_shapes, self.data_arrays, self.data_layouts)
         # A batch to predict is anything that has data.
@@ -261,7 +264,7 @@ class DataParallelExecutorGroup:
             return (array[rows] for rows in self.slices)
         return (F.slice_axis(array, axis=axis, begin=rows.start, end=rows.stop) for rows in self.slices)
 
-    def backward(self, out_grads: Any = None) -> None:
+    def backward(self, out_grads: Gradients = None) -> None:
         """Compute gradients on every context.
 
         Raises
@@ -315,12 +318,12 @@ class DataParallelExecutorGroup:
                                    hint="get_states(merge_multi_context=False)")
         return [block[0] for block in self.state_arrays] if merge_multi_context else self.state_arrays
 
-    def set_states(self, states: Any = None, value: object = None) -> None:
+    def set_states(self, states: Sequence[Any] | None = None, value: object = None) -> None:
         """Give the states these arrays, one for each context, or one number."""
         if (states is None) == (value is None):
             raise ParameterError(f"{'None' if states is None else 'Both'} of states & value is given.",
                                  hint="give exactly one: states=[arrays], or value=number for all.")
-        if value is not None:
+        if states is None:
             for block in self.state_arrays:
                 for array in block:
                     array[:] = value
@@ -332,7 +335,7 @@ class DataParallelExecutorGroup:
             for source, array in zip(given if isinstance(given, (list, tuple)) else [given], block, strict=True):
                 source.copyto(array)
 
-    def update_metric(self, eval_metric: Accuracy, labels: Sequence[NDArray], pre_sliced: bool, label_names: list[str]) -> None:
+    def update_metric(self, eval_metric: EvalMetric, labels: Sequence[Any], pre_sliced: bool, label_names: list[str]) -> None:
         """Let a metric take in the outputs and labels of every context."""
         names = [one.name for one in self.label_shapes] if self.label_shapes else label_names
         layouts = self.label_layouts if self.label_shapes else [0] * len(names)
@@ -340,7 +343,7 @@ class DataParallelExecutorGroup:
         for one, part in zip(self.execs, parts, strict=True):
             eval_metric.update_dict(dict(zip(names, part, strict=False)), dict(zip(self.output_names, one.outputs, strict=True)))
 
-    def _label_parts(self, labels: Sequence[NDArray], layouts: list[int], names: list[str]) -> Any:
+    def _label_parts(self, labels: Sequence[NDArray], layouts: list[int], names: list[str]) -> Iterable[Any]:
         if not labels and names:
             raise ParameterError("There are no labels to measure with.",
                                  hint=f"the iterator gives {', '.join(names)}, or score another one.")
@@ -348,7 +351,7 @@ class DataParallelExecutorGroup:
             return [[] for _ in self.execs]
         return zip(*(self._cut(label, axis) for label, axis in zip(labels, layouts, strict=False)), strict=True)
 
-    def install_monitor(self, mon: Any) -> None:
+    def install_monitor(self, mon: Monitor) -> None:
         """Let a monitor see what every executor computes."""
         for one in {id(one): one for some in (self._first, self.execs, *self._kept.values()) for one in some}.values():
             mon.install(one)
@@ -367,7 +370,7 @@ def _check_shared(names: list[str], made: Executor, shared: Executor) -> None:
                              f"there {held.stype}, {held.shape}, {held.dtype}.", hint="networks that share it must agree.")
 
 
-def _put(name: str, piece: Any, target: Any) -> None:
+def _put(name: str, piece: NDArray, target: NDArray) -> None:
     """Give an argument the values of a part of a batch."""
     if piece.shape != target.shape:
         raise ShapeError(f"{name} of a batch has shape {piece.shape}, and {target.shape} is bound.",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ..base.context import Context, cpu
@@ -30,7 +29,9 @@ from .steps import check_row_ids
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ..io.data import DataBatch
+    from ..core.types import Gradients
+    from ..metric.base import EvalMetric
+    from .types import Batch, Descriptions, Logger, Monitor, Names, Requests, RowIds
 
 
 __all__ = ["Module"]
@@ -76,10 +77,10 @@ class Module(ParameterModule):
     >>> mod.fit(train_iter, eval_metric="mse", initializer=mx.init.Normal(), num_epoch=10)
     """
 
-    def __init__(self, symbol: Symbol, data_names: Any = ("data",), label_names: object = ("softmax_label",),
-                 logger: object = logging, context: Sequence[Context] | Context = cpu(), work_load_list: Any = None,  # noqa: B008
-                 fixed_param_names: Sequence[str] | None = None, state_names: object = None, group2ctxs: object = None,
-                 compression_params: Any = None) -> None:
+    def __init__(self, symbol: Symbol, data_names: Names = ("data",), label_names: Names = ("softmax_label",),
+                 logger: Logger = logging, context: Sequence[Context] | Context = cpu(),  # noqa: B008
+                 work_load_list: Sequence[float] | None = None, fixed_param_names: Names = None, state_names: Names = None,
+                 group2ctxs: object = None, compression_params: object = None) -> None:
         if not isinstance(symbol, Symbol):
             raise DTypeError(expected("symbol", "a Symbol", type(symbol)), hint="mx.sym makes them; "
                              "a Gluon block is trained by gluon.Trainer.")
@@ -168,8 +169,9 @@ class Module(ParameterModule):
 
     # binding
 
-    def bind(self, data_shapes: Any, label_shapes: Any = None, for_training: bool = True, inputs_need_grad: bool = False,
-             force_rebind: bool = False, shared_module: Module | None = None, grad_req: Any = "write") -> None:
+    def bind(self, data_shapes: Descriptions, label_shapes: Descriptions = None, for_training: bool = True,
+             inputs_need_grad: bool = False, force_rebind: bool = False, shared_module: Module | None = None,
+             grad_req: Requests = "write") -> None:
         """Make arrays for batches of these shapes.
 
         Parameters
@@ -211,7 +213,7 @@ class Module(ParameterModule):
         if shared_module is not None and shared_module.optimizer_initialized:
             self.borrow_optimizer(shared_module)
 
-    def _described(self, data_shapes: object, label_shapes: object, told: bool = True) -> tuple[list[DataDesc], Any]:
+    def _described(self, data_shapes: Descriptions, label_shapes: Descriptions, told: bool = True) -> tuple[list[DataDesc], Any]:
         data, labels = described(data_shapes, "data_shapes"), described(label_shapes or [], "label_shapes")
         check_data(self._data_names, data)
         if told:
@@ -236,7 +238,7 @@ class Module(ParameterModule):
             group.set_params(made, states)
         self._arg_params, self._aux_params = made, states
 
-    def reshape(self, data_shapes: Sequence[Any], label_shapes: object = None) -> None:
+    def reshape(self, data_shapes: Descriptions, label_shapes: Descriptions = None) -> None:
         """Compute batches of other shapes from now on, with the same parameters.
 
         Parameters
@@ -250,7 +252,7 @@ class Module(ParameterModule):
 
     # training
 
-    def prepare(self, data_batch: DataBatch, sparse_row_id_fn: Callable[[Any], dict[str, Any]] | None = None) -> None:
+    def prepare(self, data_batch: Batch, sparse_row_id_fn: RowIds = None) -> None:
         """Fetch the rows of row_sparse parameters that a batch needs, where a store holds them; before ``forward``.
 
         Without it the next forward pass fetches them all.
@@ -275,7 +277,7 @@ class Module(ParameterModule):
             else:
                 self._steps.prepare(name, block, rows)
 
-    def forward(self, data_batch: Any, is_train: bool | None = None) -> None:
+    def forward(self, data_batch: Batch, is_train: bool | None = None) -> None:
         """Compute the outputs for a batch; one of other shapes rebinds by ``reshape``.
 
         Parameters
@@ -302,7 +304,7 @@ class Module(ParameterModule):
             self._params_dirty = True  # averages move in the forward pass
         self._exec_group.forward(data_batch, is_train)
 
-    def _shapes_of(self, batch: Any) -> list[tuple[int, ...]]:
+    def _shapes_of(self, batch: Batch) -> list[tuple[int, ...]]:
         """Shapes of a whole batch's data."""
         if not isinstance(batch, list):
             return [array.shape for array in batch.data]
@@ -328,7 +330,7 @@ class Module(ParameterModule):
                       for old, array in zip(self._label_shapes, given, strict=False)]
         self.reshape(data, labels or None)
 
-    def backward(self, out_grads: Any = None) -> None:
+    def backward(self, out_grads: Gradients = None) -> None:
         """Compute the gradients.
 
         Parameters
@@ -388,7 +390,7 @@ class Module(ParameterModule):
         require(self, "binded", "params_initialized")
         self._exec_group.set_states(states, value)
 
-    def update_metric(self, eval_metric: object, labels: object, pre_sliced: bool = False) -> None:
+    def update_metric(self, eval_metric: EvalMetric, labels: Sequence[Any], pre_sliced: bool = False) -> None:
         """Let a metric take in the outputs of the last forward pass.
 
         Parameters
@@ -402,13 +404,13 @@ class Module(ParameterModule):
         require(self, "binded")
         self._exec_group.update_metric(eval_metric, labels, pre_sliced, self._label_names)
 
-    def install_monitor(self, mon: object) -> None:
+    def install_monitor(self, mon: Monitor) -> None:
         """Let a monitor see what is computed."""
         require(self, "binded")
         self._exec_group.install_monitor(mon)
 
 
-def _names(given: Any, what: str) -> list[str]:
+def _names(given: Names, what: str) -> list[str]:
     """Names as a list; one name alone stands for itself."""
     found = [given] if isinstance(given, str) else list(given or [])
     if any(not isinstance(name, str) for name in found):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import optimizer as optimizers
 from ..base.errors import DTypeError, expected
@@ -13,13 +13,23 @@ from .base_module import BaseModule
 from .checks import check_values, require
 from .steps import Steps, store_for
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from ..kvstore import KVStoreBase
+    from ..ndarray.ndarray import NDArray
+    from ..optimizer import Optimizer
+    from ..symbol.symbol import Symbol
+    from .types import Logger, OptimizerLike, OptimizerParams
+
 __all__ = ["ParameterModule"]
 
 
 class ParameterModule(BaseModule):
     """The half of ``Module`` that looks after parameters; it wants ``_exec_group``, whose executors have copies of them."""
 
-    def __init__(self, logger: Any, symbol: object, contexts: list[Any]) -> None:
+    def __init__(self, logger: Logger, symbol: Symbol, contexts: list[Any]) -> None:
         super().__init__(logger)
         self._symbol, self._context = symbol, contexts
         self._param_names: list[str] = []
@@ -54,7 +64,8 @@ class ParameterModule(BaseModule):
     def _spread(self) -> bool:
         return len(self._context) > 1
 
-    def init_params(self, initializer: Any = Uniform(0.01), arg_params: Any = None, aux_params: Any = None,  # noqa: B008
+    def init_params(self, initializer: Callable[..., Any] | None = Uniform(0.01),  # noqa: B008
+                    arg_params: Mapping[str, NDArray] | None = None, aux_params: Mapping[str, NDArray] | None = None,
                     allow_missing: bool = False, force_init: bool = False, allow_extra: bool = False) -> None:
         """Give the parameters their first values.
 
@@ -105,8 +116,8 @@ class ParameterModule(BaseModule):
                 self._steps.set(name, self._arg_params[name])
         self.params_initialized, self._params_dirty = True, False
 
-    def set_params(self, arg_params: dict[str, Any], aux_params: dict[str, Any], allow_missing: bool = False,
-                   force_init: bool = True, allow_extra: bool = False) -> None:
+    def set_params(self, arg_params: Mapping[str, NDArray], aux_params: Mapping[str, NDArray],
+                   allow_missing: bool = False, force_init: bool = True, allow_extra: bool = False) -> None:
         """Give the parameters new values.
 
         Parameters
@@ -144,8 +155,8 @@ class ParameterModule(BaseModule):
 
     # the optimizer
 
-    def init_optimizer(self, kvstore: object = "local", optimizer: Any = "sgd",
-                       optimizer_params: object = (("learning_rate", 0.01),), force_init: bool = False) -> None:
+    def init_optimizer(self, kvstore: KVStoreBase | str | None = "local", optimizer: OptimizerLike = "sgd",
+                       optimizer_params: OptimizerParams = (("learning_rate", 0.01),), force_init: bool = False) -> None:
         """Make an optimizer for the parameters.
 
         Parameters
@@ -173,7 +184,7 @@ class ParameterModule(BaseModule):
             self._states_file = None
         self._steps, self.optimizer_initialized = steps, True
 
-    def _optimizer_of(self, optimizer: Any, optimizer_params: Any, there: bool) -> Any:
+    def _optimizer_of(self, optimizer: OptimizerLike, optimizer_params: OptimizerParams, there: bool) -> Optimizer:
         count = 1 if there else len(self._context)
         names = {number * count + place: name for place in range(count) for number, name in enumerate(self._param_names)}
         rescale = 1.0 / (self._exec_group.batch_size or 1)
@@ -197,12 +208,12 @@ class ParameterModule(BaseModule):
         self._steps, self.optimizer_initialized = shared_module._steps, True
 
     @property
-    def _optimizer(self) -> Any:
+    def _optimizer(self) -> Optimizer | None:
         """The optimizer, under the name that programs for MXNet reach it by."""
         return None if self._steps is None else self._steps.optimizer
 
     @property
-    def _kvstore(self) -> Any:
+    def _kvstore(self) -> KVStoreBase | None:
         """The store of the parameters, likewise."""
         return None if self._steps is None else self._steps.kvstore
 
@@ -231,12 +242,12 @@ class ParameterModule(BaseModule):
             self.save_optimizer_states(path)
             logging.info('Saved optimizer state to "%s"', path)
 
-    def save_optimizer_states(self, fname: str) -> None:
+    def save_optimizer_states(self, fname: str | Path) -> None:
         """Write the optimizer's states to a file."""
         require(self, "optimizer_initialized")
         self._steps.save(fname)
 
-    def load_optimizer_states(self, fname: object) -> None:
+    def load_optimizer_states(self, fname: str | Path) -> None:
         """Read the optimizer's states from a file."""
         require(self, "optimizer_initialized")
         self._steps.load(fname)

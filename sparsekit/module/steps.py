@@ -16,6 +16,10 @@ from ..optimizer import Optimizer, get_updater
 from ..optimizer.updater import UpdateLane
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from ..kvstore import KVStoreBase
     from ..ndarray.ndarray import NDArray
 
 
@@ -25,7 +29,7 @@ __all__ = ["Steps", "store_for"]
 LARGE = 1024 * 1024 * 16
 
 
-def store_for(kvstore: object, contexts: int, arg_params: dict[str, Any]) -> tuple[Any, bool]:
+def store_for(kvstore: KVStoreBase | str | None, contexts: int, arg_params: dict[str, Any]) -> tuple[Any, bool]:
     """The store for a module, None if it needs none, and whether the steps are made there.
 
     Raises
@@ -117,7 +121,7 @@ class Steps:
 
     # row_sparse parameters, whose copies are behind the store's
 
-    def prepare(self, name: str, block: list[Any], rows: Any) -> None:
+    def prepare(self, name: str, block: list[Any], rows: NDArray | Sequence[NDArray]) -> None:
         """Give the contexts these rows of a parameter."""
         self.kvstore.row_sparse_pull(name, out=block, row_ids=rows, priority=-self.numbers[name])
         self._behind.add(name)  # the other rows
@@ -139,14 +143,14 @@ class Steps:
 
     # states
 
-    def save(self, fname: Any) -> None:
+    def save(self, fname: str | Path) -> None:
         """Write the optimizer's states to a file."""
         if self.updater is None:
             self.kvstore.save_optimizer_states(fname)
         else:
             write_whole(fname, self.updater.get_states())
 
-    def load(self, fname: Any) -> None:
+    def load(self, fname: str | Path) -> None:
         """Read the optimizer's states from a file; of a damaged one nothing is taken.
 
         Raises

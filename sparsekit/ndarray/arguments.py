@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 import operator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from ..storage.memory import contiguous_copy
 
 if TYPE_CHECKING:
     from ..base.types import Array, DType
+    from ..storage.types import Store, StoreT
 
 
 __all__ = ["brought", "check_dense", "context_of", "host_values", "is_sparse", "is_sparse_frame", "on", "shape_of",
@@ -32,7 +33,7 @@ def context_of(ctx: Context | None) -> Context:
     return require(current_context() if ctx is None else Context(ctx))
 
 
-def shape_of(shape: Any) -> tuple[int, ...]:
+def shape_of(shape: Any) -> tuple[int, ...]:  # Any: what is no shape, is refused
     """A shape as a tuple of ints that are not negative; a bare number is one dimension."""
     if isinstance(shape, str):
         shape = literal(shape)
@@ -63,7 +64,7 @@ def check_dense(shape: tuple[int, ...], kind: DType) -> None:
                          hint="use a sparse array, which stores no zeros.")
 
 
-def to_device(values: object, ctx: Context) -> Any:
+def to_device(values: object, ctx: Context) -> Store:
     """A numpy array as a dense store on ``ctx``."""
     if ctx.device_type == "trace":
         return ctx.constant(values)  # type: ignore[attr-defined]
@@ -79,11 +80,11 @@ def on(store: object, ctx: Context | None) -> Any:
     return made if place is here else made.as_in_context(place)
 
 
-def brought(source: Any, store: Any, start: int) -> Any:
+def brought(source: object, store: StoreT, start: int) -> StoreT:
     """Copy a store to numpy arrays; the copy is noted for a recorder if ``start`` is not 0."""
     if not start or (hasattr(store, "stype") and isinstance(source, tuple) and isinstance(source[0], (int, np.integer))):
         return store  # of a shape only nothing is copied
-    first = source
+    first: Any = source
     while isinstance(first, (tuple, list)) and first:
         first = first[0]
     library = type(first).__module__.partition(".")[0]
@@ -92,7 +93,7 @@ def brought(source: Any, store: Any, start: int) -> Any:
     return store
 
 
-def values_of(source: object, dtype: object = None, default: object = None) -> Any:
+def values_of(source: object, dtype: object = None, default: object = None) -> Array:
     """A copy of the numbers as a contiguous numpy array.
 
     Parameters
@@ -124,7 +125,7 @@ def is_sparse(source: object) -> bool:
     return hasattr(source, "tocsr") or hasattr(source, "to_scipy_sparse") or is_sparse_frame(source)
 
 
-def is_sparse_frame(source: Any) -> bool:
+def is_sparse_frame(source: Any) -> TypeGuard[Any]:
     """Whether it is pandas' data frame or series with a sparse column."""
     if type(source).__module__.partition(".")[0] != "pandas":
         return False
@@ -143,7 +144,7 @@ def _unfit(source: object, why: str) -> DTypeError:
                       hint="give nested lists of numbers of equal length, or an array of real numbers.")
 
 
-def _numbers(source: object) -> Any:
+def _numbers(source: object) -> Array:
     """Convert to a numpy array of numbers, without a copy if possible; raise for text and dates."""
     try:
         found = np.asarray(host_values(source) if hasattr(source, "_store") else unmasked(source))

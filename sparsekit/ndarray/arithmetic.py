@@ -16,7 +16,8 @@ from ..core.op import REMEMBERED, find
 from ..ops import declared as _declared  # noqa: F401 - declares the operators
 
 if TYPE_CHECKING:
-    from ..core.op import Op
+    from ..core.op import Call, Op
+    from .ndarray import NDArray
 
 
 __all__ = [
@@ -37,7 +38,7 @@ def binary(name: str, same: str | None, broadcast: str, scalar: str, reverse: st
     same_call = find(same).bind({}) if same else broadcast_call
     scalar_op, reverse_op = find(scalar), find(reverse or scalar)
 
-    def function(lhs: Any, rhs: Any, out: Any = None) -> Any:
+    def function(lhs: Any, rhs: Any, out: NDArray | None = None) -> object:
         if type(rhs) in _PLAIN or type(lhs) in _PLAIN:
             return with_number(lhs, rhs, out)
         try:
@@ -49,7 +50,7 @@ def binary(name: str, same: str | None, broadcast: str, scalar: str, reverse: st
     calls: dict[Any, Any] = {}
     reverse_calls: dict[Any, Any] = {} if reverse else calls
 
-    def with_number(lhs: Any, rhs: Any, out: Any) -> Any:
+    def with_number(lhs: Any, rhs: Any, out: NDArray | None) -> object:
         left, right = hasattr(lhs, "_layout"), hasattr(rhs, "_layout")
         if not (left or right) and out is None and isinstance(lhs, _NUMBERS) and isinstance(rhs, _NUMBERS):
             try:
@@ -73,7 +74,7 @@ def binary(name: str, same: str | None, broadcast: str, scalar: str, reverse: st
     return function
 
 
-def _bound(op: Op, number: object, calls: dict[Any, Any]) -> Any:
+def _bound(op: Op, number: object, calls: dict[Any, Any]) -> Call:
     """The operator bound to this number, cached; zero is not cached, since -0.0 equals 0.0 as a key."""
     if number == 0:
         return op.bind({"scalar": number})

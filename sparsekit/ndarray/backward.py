@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..base.config import config
 from ..base.errors import DensificationError, GradientError, ShapeError
@@ -12,6 +12,9 @@ from ..core.dispatch import invoke
 from ..core.graph import backward
 from ..core.op import find
 from .functions import F
+
+if TYPE_CHECKING:
+    from .ndarray import NDArray
 
 __all__ = ["head_gradients", "run_backward"]
 
@@ -61,7 +64,7 @@ def head_gradients(heads: list[Any], gradients: list[Any] | None) -> tuple[list[
     return entries, given
 
 
-def _ones_for(head: Any) -> Any:
+def _ones_for(head: NDArray) -> NDArray:
     """The gradient at a head of which none was given: ones everywhere, so dense whatever the head is."""
     if head.stype == "default":
         return F.ones_like(head.detach())

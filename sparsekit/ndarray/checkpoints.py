@@ -12,6 +12,8 @@ from .files import load, save
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from ..symbol.symbol import Symbol
+
 
 __all__ = ["load_params", "read_parameters", "save_checkpoint", "write_parameters"]
 
@@ -50,7 +52,7 @@ def read_parameters(fname: str | Path) -> tuple[dict[str, Any], dict[str, Any]]:
     return kinds["arg"], kinds["aux"]
 
 
-def save_checkpoint(prefix: str, epoch: int, symbol: Any, arg_params: dict[str, Any], aux_params: dict[str, Any],
+def save_checkpoint(prefix: str, epoch: int, symbol: Symbol | None, arg_params: dict[str, Any], aux_params: dict[str, Any],
                     remove_amp_cast: bool = True) -> None:
     """Write a model as ``prefix-symbol.json`` and ``prefix-0001.params``, which MXNet 1.9.1 reads too.
 

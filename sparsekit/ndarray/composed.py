@@ -11,7 +11,7 @@ from .methods import split_v2 as _split
 from .ndarray import NDArray
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from ..base.types import ShapeLike
 
@@ -20,7 +20,7 @@ __all__ = ["concatenate", "histogram", "moveaxis", "onehot_encode", "split_v2", 
 
 
 @strict
-def moveaxis(tensor: NDArray, source: Any, destination: Any) -> NDArray:
+def moveaxis(tensor: NDArray, source: int | Iterable[int], destination: int | Iterable[int]) -> NDArray:
     """Axes moved to other places; the rest keep their order.
 
     Parameters
@@ -67,7 +67,7 @@ def concatenate(arrays: list[Any] | Sequence[NDArray] | tuple[Any, ...], axis: i
 
 
 @strict
-def split_v2(ary: NDArray, indices_or_sections: ShapeLike, axis: int = 0, squeeze_axis: bool = False) -> Any:
+def split_v2(ary: NDArray, indices_or_sections: ShapeLike, axis: int = 0, squeeze_axis: bool = False) -> NDArray | list[NDArray]:
     """Parts along ``axis``: ``indices_or_sections`` equal ones, or cut before each of the indices.
 
     Raises
@@ -79,7 +79,7 @@ def split_v2(ary: NDArray, indices_or_sections: ShapeLike, axis: int = 0, squeez
 
 
 @strict
-def histogram(a: NDArray, bins: int | NDArray = 10, range: Any = None) -> list[NDArray]:
+def histogram(a: NDArray, bins: int | NDArray = 10, range: tuple[float, float] | None = None) -> list[NDArray]:
     """How many elements lie in each bin (int64), and the bins' edges.
 
     Parameters

@@ -24,7 +24,7 @@ from .arguments import brought, check_dense, context_of, is_sparse, on, shape_of
 from .ndarray import NDArray
 
 if TYPE_CHECKING:
-    from ..base.types import DTypeLike, ShapeLike
+    from ..base.types import Array, DTypeLike, ShapeLike
 
 
 __all__ = ["arange", "array", "context_of", "empty", "eye", "from_numpy", "full", "linspace", "ones", "shape_of", "to_device",
@@ -67,7 +67,7 @@ _shared: dict[int, weakref.ref[Any]] = {}
 
 
 @strict
-def from_numpy(ndarray: Any, zero_copy: bool = True) -> NDArray:
+def from_numpy(ndarray: Array, zero_copy: bool = True) -> NDArray:
     """An array over the memory of a numpy array.
 
     Parameters
@@ -118,8 +118,8 @@ def full(shape: ShapeLike, val: float, ctx: Context | None = None, dtype: DTypeL
     return _made("full", "_full", shape_of(shape), {"shape": shape_of(shape), "value": val}, ctx, dtype, out)
 
 
-def _made(name: str, op: str, shape: tuple[int, ...], attrs: dict[str, Any], ctx: Any, dtype: DTypeLike | None,
-          out: Any) -> NDArray:
+def _made(name: str, op: str, shape: tuple[int, ...], attrs: dict[str, Any], ctx: Context | None, dtype: DTypeLike | None,
+          out: NDArray | None) -> NDArray:
     """A new dense array, or ``out``, which must have the requested shape and element type."""
     if out is None:
         kind = element_type(dtype)
@@ -146,7 +146,7 @@ def _out_of(name: str, given: dict[str, Any]) -> Any:
 
 @strict
 def zeros(shape: ShapeLike, ctx: Context | None = None, dtype: DTypeLike = None, stype: str | None = None,
-          **kwargs: Any) -> NDArray:
+          **kwargs: object) -> NDArray:
     """An array of zeros; a sparse one stores nothing.
 
     Parameters
@@ -182,7 +182,7 @@ def ones(shape: ShapeLike, ctx: Context | None = None, dtype: DTypeLike = None, 
 
 
 @strict
-def arange(start: float, stop: float | None = None, step: float = 1.0, repeat: int = 1, infer_range: Any = None,
+def arange(start: float, stop: float | None = None, step: float = 1.0, repeat: int = 1, infer_range: bool | None = None,
            ctx: Context | None = None, dtype: DTypeLike = None) -> NDArray:
     """Evenly spaced values from ``start`` up to, not including, ``stop``; each ``repeat`` times.
 

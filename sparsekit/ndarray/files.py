@@ -29,9 +29,11 @@ from .ndarray import NDArray
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from io import BufferedIOBase
     from pathlib import Path
 
     from ..base.types import Array, DTypeLike
+    from ..storage.types import Sparse
 
 
 __all__ = ["load", "load_frombuffer", "save", "save_tobuffer"]
@@ -210,7 +212,7 @@ def _shape(shape: tuple[int, ...]) -> bytes:
     return struct.pack(f"<i{len(shape)}q", len(shape), *shape)
 
 
-def _little(values: Array, dtype: DTypeLike) -> Any:
+def _little(values: Array, dtype: DTypeLike) -> bytes | memoryview:
     """The elements as bytes in the order of the file, without a copy where they lie so already."""
     values = np.ascontiguousarray(values, np.dtype(dtype).newbyteorder("<"))
     return values.reshape(-1).view(np.uint8).data if values.size else b""
@@ -231,7 +233,7 @@ class _Reader:
         Its name in messages.
     """
 
-    def __init__(self, file: Any, size: int, name: str) -> None:
+    def __init__(self, file: BufferedIOBase, size: int, name: str) -> None:
         self.file, self.size, self.name, self.place = file, size, name, 0
 
     def fail(self, what: str, place: int | None = None, hint: str = "") -> FileFormatError:
@@ -255,7 +257,7 @@ class _Reader:
         self.place += count
         return struct.unpack("<" + form, found)
 
-    def values(self, shape: tuple[int, ...], dtype: str, what: str) -> Any:
+    def values(self, shape: tuple[int, ...], dtype: str, what: str) -> Array:
         """The next elements, as an array of that shape."""
         count, kind = math.prod(shape), np.dtype(dtype)
         self.need(count * kind.itemsize, what)
@@ -271,7 +273,7 @@ class _Reader:
         except ValueError as error:
             raise self.fail(f"{what} has shape {shape}: {error}.", place) from None
 
-    def everything(self) -> Any:
+    def everything(self) -> list[NDArray] | dict[str, NDArray]:
         """All arrays: a list, or a dict if they have names."""
         (magic,) = self.take("Q", "the header")
         if magic != MAGIC:
@@ -302,7 +304,7 @@ class _Reader:
         except UnicodeDecodeError as error:
             raise self.fail(f"{what} is not UTF-8 text: {error.reason}.", place) from None
 
-    def array(self, what: str) -> Any:
+    def array(self, what: str) -> NDArray:
         """The next array, checked like components given by a user."""
         start = self.place
         (magic,) = self.take("I", what)
@@ -360,7 +362,7 @@ class _Reader:
                             f"save it as one of {', '.join(DTYPES)}.")
         return DTYPES[number]
 
-    def sparse(self, what: str, stype: str, stored: tuple[int, ...], shape: tuple[int, ...], dtype: str) -> Any:
+    def sparse(self, what: str, stype: str, stored: tuple[int, ...], shape: tuple[int, ...], dtype: str) -> Sparse:
         """The components of a sparse array, valid together."""
         start, layouts = self.place, []
         for name in INDICES[stype]:

@@ -113,7 +113,7 @@ def stacked(arrays: list[Any]) -> Array:
         raise ShapeError(f"Index arrays of shapes {shapes} do not broadcast.", hint="they must pair up.") from None
 
 
-def numpy_key(key: object, shape: tuple[int, ...]) -> Any:
+def numpy_key(key: object, shape: tuple[int, ...]) -> tuple[Any, ...]:
     """A key with all its parts converted for numpy."""
     parts, arrays = split_key(key, shape)
     return tuple(

@@ -21,7 +21,11 @@ from .arguments import check_dense, on, shape_of, values_of
 from .sparse_creation import csr_matrix, row_sparse_array
 
 if TYPE_CHECKING:
-    from ..base.types import Array
+    from typing_extensions import CapsuleType
+
+    from ..base.types import Array, DType
+    from ..storage.types import Store
+    from .ndarray import NDArray
 
 
 __all__ = ["Interchange", "from_binsparse", "from_dlpack", "read_only", "to_dlpack_for_read", "to_dlpack_for_write"]
@@ -45,7 +49,7 @@ class Interchange:
     _ctx: Any
     stype: str
 
-    def __dlpack__(self, **keywords: object) -> Any:
+    def __dlpack__(self, **keywords: object) -> CapsuleType:
         """A DLPack capsule over the memory of a dense array.
 
         Indices of a sparse array are copied, since consumers of a capsule may ignore that it is read-only.
@@ -76,11 +80,11 @@ class Interchange:
             raise ConversionError(f"DLPack has no sparse arrays; this one is {self.stype}.",
                                   hint=f"pass on {names}, each of which is dense, or use x.__binsparse__().")
 
-    def to_dlpack_for_read(self) -> Any:
+    def to_dlpack_for_read(self) -> CapsuleType:
         """A DLPack capsule over the memory; the taker must not write to it."""
         return self.__dlpack__()
 
-    def to_dlpack_for_write(self) -> Any:
+    def to_dlpack_for_write(self) -> CapsuleType:
         """A DLPack capsule over the memory; what the taker writes shows in the array."""
         return self.__dlpack__()
 
@@ -122,7 +126,7 @@ class Interchange:
         return {name: wrap(part, self._ctx) if name == "values" else read_only(part, self._ctx)
                 for name, part in self._binsparse_parts().items()}
 
-    def _binsparse_format(self) -> Any:
+    def _binsparse_format(self) -> str | dict[str, Any]:
         if self.stype == "csr":
             return "CSR"
         if self.stype == "default" and len(self._store.shape) in (1, 2):
@@ -141,7 +145,7 @@ class Interchange:
         return {"values": store.reshape(-1)}
 
 
-def read_only(part: Any, ctx: Context) -> Any:
+def read_only(part: Any, ctx: Context) -> NDArray:  # Any: numpy's or cupy's
     """A component as an array that cannot be written to; on a GPU, whose memory has no such mark, a copy."""
     if not isinstance(part, np.ndarray):
         with device.current(ctx):
@@ -151,24 +155,24 @@ def read_only(part: Any, ctx: Context) -> Any:
     return wrap(view, ctx)
 
 
-def _type_name(dtype: Any) -> str:
+def _type_name(dtype: DType) -> str:
     return "bint8" if dtype == np.bool_ else str(dtype.name)
 
 
 class _Capsule:
     """A bare DLPack capsule, as MXNet passes them around, with the methods that others expect."""
 
-    def __init__(self, capsule: Any) -> None:
+    def __init__(self, capsule: CapsuleType) -> None:
         self.capsule = capsule
 
-    def __dlpack__(self, **_keywords: object) -> Any:
+    def __dlpack__(self, **_keywords: object) -> CapsuleType:
         return self.capsule
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return CPU, 0
 
 
-def from_dlpack(dlpack: object) -> Any:
+def from_dlpack(dlpack: object) -> NDArray:
     """An array over the memory of another library's array.
 
     Parameters
@@ -188,7 +192,8 @@ def from_dlpack(dlpack: object) -> Any:
     DTypeError
         If arrays do not support its element type.
     """
-    source: Any = _Capsule(dlpack) if type(dlpack).__name__ == "PyCapsule" else dlpack
+    given: Any = dlpack
+    source: Any = _Capsule(given) if type(dlpack).__name__ == "PyCapsule" else dlpack
     if not hasattr(source, "__dlpack__"):
         raise ConversionError(f"A {type(dlpack).__name__} has no DLPack.", hint="mx.nd.array makes a copy of other arrays.")
     if getattr(source, "stype", "default") != "default":
@@ -213,12 +218,12 @@ def from_dlpack(dlpack: object) -> Any:
     return wrap(made, Context("cpu", 0))
 
 
-def to_dlpack_for_read(data: Any) -> Any:
+def to_dlpack_for_read(data: NDArray) -> CapsuleType:
     """A DLPack capsule over the memory of a dense array; the taker must not write to it."""
     return data.to_dlpack_for_read()
 
 
-def to_dlpack_for_write(data: Any) -> Any:
+def to_dlpack_for_write(data: NDArray) -> CapsuleType:
     """A DLPack capsule over the memory of a dense array; what the taker writes shows in the array."""
     return data.to_dlpack_for_write()
 
@@ -228,7 +233,7 @@ def to_dlpack_for_write(data: Any) -> Any:
 
 @strict
 def from_binsparse(x: Any, /, *, descriptor: dict[str, Any] | None = None, device: Context | None = None,
-                   copy: bool | None = None) -> Any:
+                   copy: bool | None = None) -> NDArray:
     """An array from an object of another library that supports binsparse.
 
     Experimental: the protocol is a draft (data-apis/array-api, issue 840).
@@ -278,7 +283,7 @@ def from_binsparse(x: Any, /, *, descriptor: dict[str, Any] | None = None, devic
         raise ConversionError(f"The format {name!r} needs the array {error}.", hint=f"there are {sorted(arrays)}.") from None
 
 
-def _component(name: str, part: Array, described: str) -> Any:
+def _component(name: str, part: Array, described: str) -> Array:
     """One component as numpy; values that are all one are given once."""
     if described.startswith("complex["):
         raise DTypeError(f"{name} holds complex numbers.", hint="take real and imaginary parts apart first.")
@@ -288,7 +293,7 @@ def _component(name: str, part: Array, described: str) -> Any:
     return values_of(found).astype(bool) if "bint8" in described else values_of(found)
 
 
-def _store_of(name: object, shape: tuple[int, ...], arrays: dict[str, Any], count: int) -> Any:
+def _store_of(name: object, shape: tuple[int, ...], arrays: dict[str, Any], count: int) -> Store:
     values = arrays["values"]
     if values.size == 1 and count > 1:
         values = np.repeat(values, count)
@@ -315,7 +320,7 @@ def _store_of(name: object, shape: tuple[int, ...], arrays: dict[str, Any], coun
     return csr_matrix((whole.data, places), shape=shape)._store
 
 
-def _shaped(values: Any, shape: tuple[int, ...]) -> Any:
+def _shaped(values: Array, shape: tuple[int, ...]) -> Array:
     try:
         return values.reshape(shape)
     except ValueError:

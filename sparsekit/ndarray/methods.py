@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -54,7 +54,7 @@ class _Method:
         return function if array is None else function.__get__(array, owner)
 
 
-def _shape_argument(shape: tuple[Any, ...], given: Any, name: str) -> tuple[int, ...]:
+def _shape_argument(shape: tuple[Any, ...], given: object, name: str) -> tuple[Any, ...]:
     """A shape or an order of axes, given as one tuple, as numbers, or by name."""
     if given is None:
         given = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list, np.ndarray)) else shape
@@ -137,13 +137,13 @@ def squeeze(self: NDArray, axis: int | None = None, inplace: bool = False) -> ND
     return _maybe_view(self, find("squeeze").bind({"axis": axis}), inplace)
 
 
-def _maybe_view(self: NDArray, call: Any, inplace: bool) -> NDArray:
+def _maybe_view(self: NDArray, call: Call, inplace: bool) -> NDArray:
     if not inplace:
         return invoke(call, (self,))
     return invoke(find("_view").bind({"shape": tuple(call.infer_shape([self.shape]))}), (self,))
 
 
-def split_v2(self: NDArray, indices_or_sections: ShapeLike, axis: int = 0, squeeze_axis: bool = False) -> Any:
+def split_v2(self: NDArray, indices_or_sections: ShapeLike, axis: int = 0, squeeze_axis: bool = False) -> NDArray | list[NDArray]:
     """Parts along ``axis``: as many equal ones, or cut before each of the indices."""
     if isinstance(indices_or_sections, int):
         return F._split_v2(self, sections=indices_or_sections, axis=axis, squeeze_axis=squeeze_axis)
@@ -168,17 +168,17 @@ def as_nd_ndarray(self: NDArray) -> NDArray:
     return self
 
 
-def as_np_ndarray(self: NDArray) -> Any:
+def as_np_ndarray(self: NDArray) -> NoReturn:
     """Not available: this library has no ``mx.np`` arrays."""
     raise UnsupportedError("There are no mx.np arrays in this library.", hint="use asnumpy() for a numpy array.")
 
 
-def _swapped(function: Any) -> Any:
+def _swapped(function: Callable[..., Any]) -> Callable[..., Any]:
     return lambda self, other: function(other, self)
 
 
-def _in_place(function: Any) -> Any:
-    def operator(self: NDArray, other: Any) -> NDArray:
+def _in_place(function: Callable[..., Any]) -> Callable[..., Any]:
+    def operator(self: NDArray, other: object) -> NDArray:
         if hooks.state.recording and self._entry is not None:
             raise GradientError("An in-place operation on a recorded array would lose what its gradient needs.",
                                 hint="write x = x + y while recording.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
@@ -31,10 +31,12 @@ from .numpy_protocol import NumpyProtocol, matmul, operand
 from .why_dense import WhyDense, why_dense
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
+    from ..base.types import Array, DType, DTypeLike
     from ..core.types import ArrayObject
     from ..storage.types import Sparse, Store
+    from .sparse import CSRNDArray, RowSparseNDArray
 else:
     ArrayObject = object
 
@@ -71,7 +73,7 @@ class NDArray(NumpyProtocol, Interchange, ArrayObject):
     __hash__ = object.__hash__
     stype = "default"
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: object, **kwargs: object) -> None:
         raise UnsupportedError(f"{type(self).__name__} is not constructed directly.",
                                hint="use mx.nd.array, mx.nd.sparse.csr_matrix or mx.nd.sparse.row_sparse_array.")
 
@@ -83,7 +85,7 @@ class NDArray(NumpyProtocol, Interchange, ArrayObject):
         return self._layout.shape
 
     @property
-    def dtype(self) -> Any:
+    def dtype(self) -> DType:
         """Element type."""
         return self._store.dtype
 
@@ -123,7 +125,7 @@ class NDArray(NumpyProtocol, Interchange, ArrayObject):
 
     # values out
 
-    def asnumpy(self) -> Any:
+    def asnumpy(self) -> Array:
         """A numpy array with a copy of the values; sparse arrays come out dense.
 
         Raises
@@ -141,7 +143,7 @@ class NDArray(NumpyProtocol, Interchange, ArrayObject):
             hooks.copied(self._ctx, "numpy", start, store.nbytes)
         return store
 
-    def _on_host(self) -> Any:
+    def _on_host(self) -> Store:
         """The store with components of numpy, copied from a GPU if they lie there."""
         if hooks.state.tracing:
             from ..core.trace import refuse  # needs the array classes, and is not needed before a block is traced
@@ -206,7 +208,7 @@ class NDArray(NumpyProtocol, Interchange, ArrayObject):
         """A deep copy on the same context."""
         return invoke(find("identity").bind({}), (self,))
 
-    def astype(self, dtype: Any, copy: bool = True) -> NDArray:
+    def astype(self, dtype: DTypeLike, copy: bool = True) -> NDArray:
         """The values in another element type; the array itself if ``copy=False`` and it has that type.
 
         Raises
@@ -214,11 +216,17 @@ class NDArray(NumpyProtocol, Interchange, ArrayObject):
         DTypeError
             If arrays have no such element type.
         """
-        dtype = element_type(dtype)
-        if not copy and dtype == self.dtype:
+        kind = element_type(dtype)
+        if not copy and kind == self.dtype:
             return self
-        return invoke(find("Cast").bind({"dtype": dtype.name}), (self,))
+        return invoke(find("Cast").bind({"dtype": kind.name}), (self,))
 
+    @overload
+    def tostype(self, stype: Literal["csr"]) -> CSRNDArray: ...
+    @overload
+    def tostype(self, stype: Literal["row_sparse"]) -> RowSparseNDArray: ...
+    @overload
+    def tostype(self, stype: str) -> NDArray: ...
     def tostype(self, stype: str) -> NDArray:
         """A copy of the values in another storage type, or in the same, as in MXNet.
 
@@ -344,7 +352,7 @@ class NDArray(NumpyProtocol, Interchange, ArrayObject):
             _, role, owner = hooks.owned[id(self)]
             hooks.sink.assign(self, role, owner, store._seen)
 
-    def _written(self, value: NDArray) -> Any:
+    def _written(self, value: NDArray) -> Array:
         """A sparse array's values as the dense ones that are to be written into a part of this array."""
         return written_dense("assignment", value._store, for_device(value._ctx.device_type),
                              f"the array that a {value.stype} array is written to is dense")
@@ -382,7 +390,7 @@ class NDArray(NumpyProtocol, Interchange, ArrayObject):
     # gradients
 
     @property
-    def grad(self) -> NDArray | None:
+    def grad(self) -> Any:  # Any: None before attach_grad(), and sparse by its own storage type
         """The gradient buffer, if the array is a variable."""
         entry = self._entry
         return None if entry is None else entry[0].grad
@@ -438,7 +446,7 @@ class NDArray(NumpyProtocol, Interchange, ArrayObject):
 
     # indexing
 
-    def __getitem__(self, key: Any) -> NDArray:
+    def __getitem__(self, key: object) -> NDArray:
         """Part of the array, as numpy indexes.
 
         Numbers, slices, None and Ellipsis give a view where the part lies in one run of memory, which writes
@@ -461,7 +469,7 @@ class NDArray(NumpyProtocol, Interchange, ArrayObject):
         places = device.onto(stacked(arrays), self._ctx)
         return invoke(find("_index").bind({"key": parts}), (self, wrap(places, self._ctx)))
 
-    def __setitem__(self, key: Any, value: Any) -> None:
+    def __setitem__(self, key: object, value: Any) -> None:  # Any: a store or a numpy array, once it is read
         if hooks.state.recording and self._entry is not None:
             raise GradientError("A recorded array cannot be assigned to while recording.",
                                 hint="assign under autograd.pause(), or compute a new array.")
@@ -495,14 +503,14 @@ class NDArray(NumpyProtocol, Interchange, ArrayObject):
             raise ShapeError(f"A value of shape {tuple(value.shape)} does not fit there: {error}.",
                              hint="its shape must broadcast to that of the indexed part.") from None
 
-    def _on_my_device(self, key: Any, value: Any) -> tuple[Any, Any]:
+    def _on_my_device(self, key: Any, value: Array) -> tuple[Any, Any]:
         """Move an index, after a bounds check that GPUs do not make, or a value to the context of this array."""
         if self._ctx.device_type in HOST:
             return key, value if isinstance(value, np.ndarray) else value.get()
         np.broadcast_to(np.int8(0), self.shape)[key]
         return key, for_device("gpu").xp.asarray(value)
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[Any]:
         return (self[place] for place in range(len(self)))
 
     # copying and pickling go through plain components
@@ -516,7 +524,7 @@ class NDArray(NumpyProtocol, Interchange, ArrayObject):
 
     def __reduce__(self) -> tuple[Any, ...]:
         store = self._on_host()
-        if self.stype == "default":
+        if isinstance(store, np.ndarray):
             parts: tuple[Any, ...] = (handed_out(store, read_only=not store.flags.writeable),)
         else:
             parts = tuple(handed_out(getattr(store, name), read_only=name != "data") for name in store.components)
@@ -552,13 +560,13 @@ def _rebuild(stype: str, parts: tuple[Any, ...], shape: tuple[int, ...], ctx: Co
     return array.as_in_context(ctx) if ctx.device_type in HOST or ctx.device_id < num_gpus() else array
 
 
-def _to_device(part: Any, xp: Any) -> Any:
+def _to_device(part: Any, xp: Any) -> Array:
     if isinstance(part, np.ndarray):
         return part.copy() if xp is np else xp.asarray(part)
     return part.get() if xp is np else xp.array(part)  # the latter from one GPU to another
 
 
-def _map_components(store: Store, function: Callable[..., Any]) -> Any:
+def _map_components(store: Store, function: Callable[[Any], Any]) -> Any:
     if isinstance(store, CSR):
         return CSR(function(store.data), function(store.indices), function(store.indptr), store.shape, check=False)
     if isinstance(store, RowSparse):

@@ -18,6 +18,8 @@ from .arguments import is_sparse
 from .functions import F
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     from ..base.types import Array, DTypeLike
     from .ndarray import NDArray
 
@@ -76,7 +78,7 @@ class NumpyProtocol:
             raise DTypeError("The values cannot become that numpy array without a copy.", hint="leave out copy=False.")
         return handed_out(self._store, read_only=not self._store.flags.writeable)
 
-    def __array_ufunc__(self, ufunc: Callable[..., Any], method: str, *inputs: object, out: Any = None,
+    def __array_ufunc__(self, ufunc: Callable[..., Any], method: str, *inputs: object, out: tuple[Any, ...] | None = None,
                         **keywords: object) -> NDArray:
         """Run the operator that ``ufunc`` is here."""
         name = UFUNCS.get(ufunc.__name__)
@@ -91,11 +93,12 @@ class NumpyProtocol:
                                   hint="write x = x + y, or convert the NDArray with asnumpy().")
         arrays = [operand(item, self._ctx) for item in inputs]
         if ufunc is np.matmul:
-            return matmul(arrays[0], arrays[1], target)
+            return matmul(arrays[0], arrays[1], out=target)
         operator: Any = getattr(arithmetic, str(name), None) if len(arrays) == 2 else None
         return (operator or getattr(F, str(name)))(*arrays, out=target)
 
-    def __array_function__(self, function: Any, _types: object, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+    def __array_function__(self, function: Callable[..., Any], _types: object, args: tuple[Any, ...],
+                           keywords: dict[str, Any]) -> object:
         """Run the operators that a function of numpy is here."""
         name = f"{function.__module__}.{function.__name__}".removeprefix("numpy.")
         own = FUNCTIONS.get(name)
@@ -111,15 +114,15 @@ class _Other(Exception):
     """Arguments that the operators do not have."""
 
 
-def _silent(what: str, array: Any) -> ConversionError:
-    return ConversionError(f"{what} would silently make a {array.stype} array of shape {array.shape} dense.",
+def _silent(what: str, array: NumpyProtocol) -> ConversionError:
+    return ConversionError(f"{what} would silently make a {array.stype} array of shape {array._store.shape} dense.",
                            hint="x.asnumpy() makes it dense, x.asscipy() gives a scipy matrix; mx.nd takes it as it is.")
 
 
-def _by_numpy(name: str, function: Any, args: Any, keywords: dict[str, Any]) -> Any:
+def _by_numpy(name: str, function: Callable[..., Any], args: Iterable[object], keywords: dict[str, Any]) -> object:
     """Run numpy's own function on dense arrays, if there is no operator for it."""
 
-    def plain(value: object) -> Any:
+    def plain(value: object) -> object:
         if isinstance(value, NumpyProtocol):
             if hooks.state.recording and value._entry is not None:
                 raise GradientError(f"No gradient flows through {name}.", hint="use an operator of mx.nd, or x.detach().")
@@ -153,11 +156,11 @@ def operand(value: object, ctx: Context) -> Any:
     return found[()] if found.ndim == 0 else _wrapped(found, ctx)
 
 
-def _wrapped(values: object, ctx: object) -> Any:
+def _wrapped(values: object, ctx: object) -> NDArray:
     return wrap(np.ascontiguousarray(values), Context("cpu", 0)).as_in_context(ctx)
 
 
-def matmul(left: Any, right: Any, out: Any = None) -> Any:
+def matmul(left: Any, right: Any, out: NumpyProtocol | None = None) -> NDArray:
     """The matrix product; of three dimensions, one product for each entry of the first axis."""
     if not (hasattr(left, "ndim") and hasattr(right, "ndim") and left.ndim and right.ndim):
         raise ShapeError("matmul takes arrays, not numbers.", hint="multiply by a number with *.")
@@ -173,7 +176,7 @@ def matmul(left: Any, right: Any, out: Any = None) -> Any:
 
 
 def _reduction(name: str) -> Callable[..., Any]:
-    def function(a: Any, axis: object = None, *rest: Any, keepdims: object = False, **others: Any) -> Any:
+    def function(a: NDArray, axis: object = None, *rest: object, keepdims: object = False, **others: object) -> object:
         if rest or others or (name == "mean" and a.dtype.kind != "f"):  # MXNet's means of integers are integers
             raise _Other
         return getattr(F, name)(a, axis=axis, keepdims=bool(keepdims))
@@ -184,7 +187,7 @@ def _reduction(name: str) -> Callable[..., Any]:
 def _elementwise(name: str, *names: str) -> Callable[..., Any]:
     """An operator whose attributes ``names`` come as further arguments."""
 
-    def function(a: object, *args: object, **keywords: object) -> Any:
+    def function(a: object, *args: object, **keywords: object) -> object:
         given = {**dict(zip(names, args, strict=False)), **keywords}
         if len(args) > len(names) or given.keys() - set(names):
             raise _Other
@@ -194,7 +197,7 @@ def _elementwise(name: str, *names: str) -> Callable[..., Any]:
 
 
 def _joined(name: str, attribute: str) -> Callable[..., Any]:
-    def function(arrays: Any, axis: Any = 0, **others: object) -> Any:
+    def function(arrays: Sequence[object], axis: int | None = 0, **others: object) -> object:
         if others or axis is None:
             raise _Other
         ctx = next(item._ctx for item in arrays if isinstance(item, NumpyProtocol))
@@ -203,7 +206,7 @@ def _joined(name: str, attribute: str) -> Callable[..., Any]:
     return function
 
 
-def _dot(a: NumpyProtocol, b: object, *out: object, **others: object) -> Any:
+def _dot(a: NumpyProtocol, b: object, *out: object, **others: object) -> object:
     if out or others:
         raise _Other
     ctx = (a if isinstance(a, NumpyProtocol) else b)._ctx
@@ -213,11 +216,11 @@ def _dot(a: NumpyProtocol, b: object, *out: object, **others: object) -> Any:
     return matmul(left, right) if max(left.ndim, right.ndim) <= 2 else _other()
 
 
-def _other() -> Any:
+def _other() -> object:
     raise _Other
 
 
-def _where(condition: object, *choices: object) -> Any:
+def _where(condition: object, *choices: object) -> object:
     if len(choices) != 2:
         raise _Other
     ctx = next(item._ctx for item in (condition, *choices) if isinstance(item, NumpyProtocol))
@@ -227,7 +230,7 @@ def _where(condition: object, *choices: object) -> Any:
     return F.where(*arrays)
 
 
-def _reshape(a: object, *args: object, order: str = "C", **keywords: object) -> Any:
+def _reshape(a: object, *args: object, order: str = "C", **keywords: object) -> object:
     shape = args[0] if args else keywords.pop("shape", keywords.pop("newshape", None))
     sizes = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
     if order != "C" or len(args) > 1 or keywords or not sizes or not all(isinstance(size, (int, np.integer)) for size in sizes):
@@ -237,11 +240,11 @@ def _reshape(a: object, *args: object, order: str = "C", **keywords: object) -> 
     return F.reshape(a, shape=tuple(int(size) for size in sizes))
 
 
-def _norm(x: object, ord: object = None, axis: object = None, keepdims: bool = False) -> Any:
+def _norm(x: object, ord: object = None, axis: object = None, keepdims: bool = False) -> object:
     return F.norm(x, axis=axis, keepdims=keepdims) if ord is None else _other()
 
 
-def _size(a: Any, axis: Any = None) -> int:
+def _size(a: NDArray, axis: int | None = None) -> int:
     return int(a.size) if axis is None else int(a.shape[axis])
 
 

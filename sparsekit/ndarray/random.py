@@ -26,7 +26,7 @@ from .functions import F
 from .ndarray import NDArray
 
 if TYPE_CHECKING:
-    from ..base.types import DTypeLike, Scalar, Shape, ShapeLike
+    from ..base.types import DTypeLike, Scalar, ShapeLike
 
 
 __all__ = ["exponential", "exponential_like", "gamma", "gamma_like", "generalized_negative_binomial",
@@ -34,11 +34,12 @@ __all__ = ["exponential", "exponential_like", "gamma", "gamma_like", "generalize
            "normal_like", "poisson", "poisson_like", "randint", "randn", "shuffle", "uniform", "uniform_like"]
 
 
-def _type_name(dtype: Any) -> str:
+def _type_name(dtype: DTypeLike) -> str:
     return "None" if dtype in (None, "None") else np.dtype(dtype).name
 
 
-def _created(op_name: str, attrs: dict[str, Any], shape: object, dtype: object, ctx: Any, out: Any, rng: object) -> Any:
+def _created(op_name: str, attrs: dict[str, Any], shape: ShapeLike | None, dtype: DTypeLike, ctx: Context | None,
+             out: NDArray | None, rng: object) -> NDArray:
     """Run a sampler without inputs on a context; ``out`` gives the shape and the type that were left out."""
     if out is not None:
         shape = out.shape if shape is None else shape
@@ -50,7 +51,8 @@ def _created(op_name: str, attrs: dict[str, Any], shape: object, dtype: object, 
         return invoke(call, (), out, out.context if out is not None else context_of(ctx))
 
 
-def _draw(name: str, parameters: tuple[Any, ...], shape: object, dtype: Any, ctx: Context | None, out: Any, rng: Any) -> Any:
+def _draw(name: str, parameters: tuple[Any, ...], shape: ShapeLike | tuple[Any, ...] | None, dtype: DTypeLike,
+          ctx: Context | None, out: NDArray | None, rng: object) -> NDArray:
     arrays = [isinstance(value, NDArray) for value in parameters]
     if all(arrays):
         call = find(f"_sample_{name}").bind({"shape": () if shape is None else shape_of(shape), "dtype": _type_name(dtype)})
@@ -153,8 +155,8 @@ def randint(low: Scalar | NDArray, high: Scalar | NDArray, shape: ShapeLike | No
 
 
 @strict
-def multinomial(data: NDArray, shape: ShapeLike | None = None, get_prob: bool = False, out: Any = None,
-                dtype: DTypeLike = "int32", rng: Any = None) -> Any:
+def multinomial(data: NDArray, shape: ShapeLike | None = None, get_prob: bool = False, out: NDArray | None = None,
+                dtype: DTypeLike = "int32", rng: object = None) -> NDArray | list[NDArray]:
     """Places along the last axis of ``data``, drawn with the probabilities there.
 
     Parameters
@@ -172,7 +174,7 @@ def multinomial(data: NDArray, shape: ShapeLike | None = None, get_prob: bool = 
 
 
 @strict
-def shuffle(data: NDArray, out: NDArray | None = None, rng: Any = None) -> NDArray:
+def shuffle(data: NDArray, out: NDArray | None = None, rng: object = None) -> NDArray:
     """The data in a random order along the first axis."""
     with using(rng):
         return F._shuffle(data, out=out)
@@ -180,7 +182,7 @@ def shuffle(data: NDArray, out: NDArray | None = None, rng: Any = None) -> NDArr
 
 def _like(name: str) -> Callable[..., Any]:
     """A sampler that takes its shape and element type from an array."""
-    def like(data: NDArray, *parameters: object, rng: Any = None, **attrs: Any) -> NDArray:
+    def like(data: NDArray, *parameters: object, rng: object = None, **attrs: object) -> NDArray:
         with using(rng):
             return getattr(F, f"_random_{name}_like")(data, *parameters, **attrs)
 
@@ -227,7 +229,7 @@ def flat(name: str) -> Callable[..., Any]:
     """``mx.nd.random_uniform`` and the like: a sampler as MXNet's operator, which needs a shape and takes a text as ctx."""
     op = find(name)
 
-    def function(*args: object, **kwargs: Shape) -> Any:
+    def function(*args: object, **kwargs: Any) -> NDArray:
         out, rng, _ = kwargs.pop("out", None), kwargs.pop("rng", None), kwargs.pop("name", None)
         given = op.arguments(args, kwargs)[1]
         unknown = [key for key in given if key not in op.attrs]
@@ -243,7 +245,7 @@ def flat(name: str) -> Callable[..., Any]:
     return function
 
 
-def _place(ctx: object) -> Any:
+def _place(ctx: Context | str | None) -> Context | None:
     """A context; MXNet writes it as text here, ``'cpu(0)'``."""
     if not isinstance(ctx, str):
         return ctx

@@ -28,7 +28,7 @@ from .sparse_creation import array, csr_matrix, empty, row_sparse_array, zeros
 from .sparse_indexing import assign, select
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 
 __all__ = ["BaseSparseNDArray", "CSRNDArray", "RowSparseNDArray", "array", "csr_matrix", "empty", "from_binsparse",
@@ -118,7 +118,7 @@ class BaseSparseNDArray(NDArray):
             hooks.copied(self._ctx, "scipy", start, matrix.data.nbytes + matrix.indices.nbytes + matrix.indptr.nbytes - shared)
         return matrix
 
-    def __getitem__(self, key: object) -> NDArray:
+    def __getitem__(self, key: object) -> Any:  # Any: sparse again, or single elements as a dense array
         """Rows, or rows and columns, by numbers, slices with any step, lists and masks.
 
         An int keeps its axis: ``x[2]`` is an array of one row.  Numbers for both axes of a matrix give single elements
@@ -127,11 +127,11 @@ class BaseSparseNDArray(NDArray):
         whole = isinstance(key, slice) and key == slice(None)
         return self if whole or key is Ellipsis else select(self, key)
 
-    def __setitem__(self, key: object, value: Any) -> None:
+    def __setitem__(self, key: object, value: object) -> None:
         """``x[:] = value``: a number, or an array of any storage type; that of the array stays."""
         assign(self, key, value)
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[Any]:
         return (self[place] for place in range(len(self)))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Literal, cast, overload
 
 import numpy as np
 
@@ -24,16 +24,17 @@ from .arguments import brought, check_dense, host_values, is_sparse, is_sparse_f
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ..base.types import Array, DTypeLike, Shape, ShapeLike
-    from ..storage.types import Sparse, Store
+    from ..base.types import Array, DTypeLike, Indices, Shape, ShapeLike
+    from ..storage.types import Sparse, Store, StoreT
     from .ndarray import NDArray
+    from .sparse import CSRNDArray, RowSparseNDArray
 
 __all__ = ["array", "csr_matrix", "empty", "row_sparse_array", "zeros"]
 
 
 @strict
-def csr_matrix(arg1: Any, shape: Shape | None = None, ctx: Context | None = None, dtype: DTypeLike = None,
-               index_dtype: object = None) -> Any:
+def csr_matrix(arg1: object, shape: Shape | None = None, ctx: Context | None = None, dtype: DTypeLike = None,
+               index_dtype: object = None) -> CSRNDArray:
     """A CSR matrix with a copy of whatever describes one.
 
     Parameters
@@ -76,7 +77,7 @@ def csr_matrix(arg1: Any, shape: Shape | None = None, ctx: Context | None = None
     """
     start = time.perf_counter_ns() if hooks.sink is not None else 0
     if isinstance(arg1, tuple):
-        store = _csr_of_tuple(arg1, shape, dtype)
+        store: Store = _csr_of_tuple(arg1, shape, dtype)
     elif is_sparse(arg1):
         store = _csr_of_foreign(arg1, dtype)
     else:
@@ -85,8 +86,8 @@ def csr_matrix(arg1: Any, shape: Shape | None = None, ctx: Context | None = None
 
 
 @strict
-def row_sparse_array(arg1: Any, shape: Shape | None = None, ctx: Context | None = None, dtype: DTypeLike = None,
-                     index_dtype: object = None) -> NDArray:
+def row_sparse_array(arg1: object, shape: Shape | None = None, ctx: Context | None = None, dtype: DTypeLike = None,
+                     index_dtype: object = None) -> RowSparseNDArray:
     """A row-sparse array with a copy of whatever describes one.
 
     Parameters
@@ -131,7 +132,7 @@ def row_sparse_array(arg1: Any, shape: Shape | None = None, ctx: Context | None 
 
 
 @strict
-def array(source_array: Any, ctx: Context | None = None, dtype: DTypeLike = None, index_dtype: DTypeLike = None) -> Any:
+def array(source_array: object, ctx: Context | None = None, dtype: DTypeLike = None, index_dtype: DTypeLike = None) -> Any:
     """A sparse array with a copy of a sparse source.
 
     Parameters
@@ -159,9 +160,18 @@ def array(source_array: Any, ctx: Context | None = None, dtype: DTypeLike = None
                                                                  index_dtype=index_dtype)
 
 
+@overload
+def zeros(stype: Literal["csr"], shape: ShapeLike, ctx: Context | None = ..., dtype: DTypeLike = ...,
+          index_dtype: DTypeLike = ...) -> CSRNDArray: ...
+@overload
+def zeros(stype: Literal["row_sparse"], shape: ShapeLike, ctx: Context | None = ..., dtype: DTypeLike = ...,
+          index_dtype: DTypeLike = ...) -> RowSparseNDArray: ...
+@overload
+def zeros(stype: str, shape: ShapeLike, ctx: Context | None = ..., dtype: DTypeLike = ...,
+          index_dtype: DTypeLike = ...) -> NDArray: ...
 @strict
 def zeros(stype: str, shape: ShapeLike, ctx: Context | None = None, dtype: DTypeLike = None,
-          index_dtype: DTypeLike = None) -> Any:
+          index_dtype: DTypeLike = None) -> NDArray:
     """Zeros of a storage type; a sparse array of zeros stores nothing.
 
     Parameters
@@ -178,16 +188,25 @@ def zeros(stype: str, shape: ShapeLike, ctx: Context | None = None, dtype: DType
     return on(_numbered(made, index_dtype), ctx)
 
 
+@overload
+def empty(stype: Literal["csr"], shape: ShapeLike, ctx: Context | None = ..., dtype: DTypeLike = ...,
+          index_dtype: DTypeLike = ...) -> CSRNDArray: ...
+@overload
+def empty(stype: Literal["row_sparse"], shape: ShapeLike, ctx: Context | None = ..., dtype: DTypeLike = ...,
+          index_dtype: DTypeLike = ...) -> RowSparseNDArray: ...
+@overload
+def empty(stype: str, shape: ShapeLike, ctx: Context | None = ..., dtype: DTypeLike = ...,
+          index_dtype: DTypeLike = ...) -> NDArray: ...
 @strict
 def empty(stype: str, shape: ShapeLike, ctx: Context | None = None, dtype: DTypeLike = None,
-          index_dtype: str | None = None) -> Any:
+          index_dtype: DTypeLike = None) -> NDArray:
     """An array of a storage type whose values are yet to be written; ``zeros`` does the same."""
     return zeros(stype, shape, ctx, dtype, index_dtype)
 
 
-def _numbered(store: Sparse, index_dtype: object) -> Any:
+def _numbered(store: StoreT, index_dtype: object) -> StoreT:
     """The store with indices of the requested element type, if any."""
-    if index_dtype is None or not hasattr(store, "stype"):
+    if index_dtype is None or isinstance(store, np.ndarray):
         return store
     kind = element_type(index_dtype)
     if kind.name not in ("int32", "int64"):
@@ -215,7 +234,7 @@ def _storable(shape: tuple[int, ...], stype: str) -> tuple[int, ...]:
     return shape
 
 
-def _of_shape(store: Store, shape: Shape | None) -> Any:
+def _of_shape(store: StoreT, shape: Shape | None) -> StoreT:
     """The store, if it has the requested shape."""
     if shape is not None and shape_of(shape) != tuple(store.shape):
         raise ShapeError(f"The source has shape {tuple(store.shape)}, but shape={shape} was asked for.",
@@ -223,7 +242,7 @@ def _of_shape(store: Store, shape: Shape | None) -> Any:
     return store
 
 
-def _converted(source: Any, stype: str, dtype: Any) -> Any:
+def _converted(source: Any, stype: str, dtype: DTypeLike) -> Store:
     """A store of copies from an array of this library, or from anything dense."""
     if not hasattr(source, "_store") or source.stype == "default":
         dense = values_of(source, dtype)
@@ -238,7 +257,7 @@ def _converted(source: Any, stype: str, dtype: Any) -> Any:
     return made
 
 
-def _csr_of_foreign(source: Any, dtype: object) -> CSR:
+def _csr_of_foreign(source: Any, dtype: DTypeLike) -> CSR:
     """From any format of scipy, what becomes one, or a data frame; the source stays as it is."""
     if is_sparse_frame(source):
         return _csr_of_frame(source, dtype)
@@ -268,7 +287,7 @@ def _stored(column: Any) -> tuple[Any, Any]:
     return places, values[places]
 
 
-def _csr_of_frame(frame: Any, dtype: Any) -> CSR:
+def _csr_of_frame(frame: Any, dtype: DTypeLike) -> CSR:
     """From a data frame of pandas, column by column: no more than one of them is dense at a time."""
     if frame.ndim != 2:
         raise ShapeError(f"A csr array has two dimensions; the series has shape {frame.shape}.", hint="use its to_frame().")
@@ -287,7 +306,7 @@ def _rows_of_series(series: Any, dtype: object) -> RowSparse:
     return RowSparse(values_of(values, dtype), _index(places, "indices"), shape_of(series.shape))
 
 
-def _index(source: Sequence[int] | Array, name: str) -> Any:
+def _index(source: Sequence[int] | Array, name: str) -> Indices:
     """An index component as int64, as in MXNet."""
     try:
         values = np.asarray(host_values(source) if hasattr(source, "_store") else unmasked(source))
@@ -307,7 +326,7 @@ def _index(source: Sequence[int] | Array, name: str) -> Any:
     return np.array(values, np.int64, order="C")
 
 
-def _csr_of_tuple(parts: tuple[Any, ...], shape: object, dtype: object) -> CSR:
+def _csr_of_tuple(parts: tuple[Any, ...], shape: ShapeLike | None, dtype: DTypeLike) -> CSR:
     if len(parts) == 2 and all(isinstance(part, (int, np.integer)) for part in parts):
         made: CSR = empty_store(np, "csr", _storable(shape_of(parts), "csr"), element_type(dtype))
         return made
@@ -320,7 +339,7 @@ def _csr_of_tuple(parts: tuple[Any, ...], shape: object, dtype: object) -> CSR:
                             hint="give (data, indices, indptr), (data, (row, col)) or (rows, columns).")
 
 
-def _csr_of_components(data: Any, indices: Any, indptr: Any, shape: Any) -> CSR:
+def _csr_of_components(data: Array, indices: Indices, indptr: Indices, shape: ShapeLike | None) -> CSR:
     if shape is None:
         if not indices.size:
             raise ShapeError("The number of columns cannot be inferred from an empty list of indices.",
@@ -333,7 +352,7 @@ def _csr_of_components(data: Any, indices: Any, indptr: Any, shape: Any) -> CSR:
     return CSR(data, indices, indptr, shape, check=config.check_format)
 
 
-def _unordered(data: Any, indices: Any, indptr: Any) -> bool:
+def _unordered(data: Array, indices: Indices, indptr: Indices) -> bool:
     """Whether columns descend within a row, of components whose lengths fit."""
     if not (data.shape == indices.shape and indptr.size and indptr[0] == 0 and indptr[-1] == indices.shape[0]
             and (indptr[1:] >= indptr[:-1]).all()):

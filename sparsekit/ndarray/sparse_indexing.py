@@ -22,6 +22,8 @@ from .functions import F
 from .ndarray import NDArray, is_whole
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from ..base.types import Array
 
 
@@ -55,11 +57,11 @@ def select(x: NDArray, key: object) -> NDArray:
     return x
 
 
-def _array(values: Any, like: Any) -> NDArray:
+def _array(values: Array, like: NDArray) -> NDArray:
     return wrap(device.onto(values, like._ctx), like._ctx)
 
 
-def _elements(x: Any, rows: Any, columns: Any) -> Any:
+def _elements(x: NDArray, rows: npt.ArrayLike, columns: npt.ArrayLike) -> NDArray:
     """Single elements of a matrix, as a dense array of the shape that rows and columns broadcast to."""
     try:
         rows, columns = np.broadcast_arrays(np.atleast_1d(rows), np.atleast_1d(columns))
@@ -127,7 +129,7 @@ def _parts(key: object, shape: tuple[int, ...]) -> list[Any]:
     return parts
 
 
-def _part(part: object, axis: int, size: int) -> Any:
+def _part(part: object, axis: int, size: int) -> int | slice | Array:
     if isinstance(part, slice):
         return _checked_slice(part)
     if isinstance(part, (int, np.integer)) and not isinstance(part, (bool, np.bool_)):
@@ -167,7 +169,7 @@ def _inside(values: Array, axis: int, size: int) -> Array:
     return np.where(values < 0, values + size, values)
 
 
-def assign(x: Any, key: object, value: Any) -> None:
+def assign(x: NDArray, key: object, value: Any) -> None:
     """``x[:] = value`` of a sparse array, whose storage type stays.
 
     Raises
@@ -200,7 +202,7 @@ def assign(x: Any, key: object, value: Any) -> None:
     x._receive(wrap(device.onto(np.ascontiguousarray(np.broadcast_to(values, x.shape)), x._ctx), x._ctx))
 
 
-def _assignable(value: Any, x: Any) -> Any:
+def _assignable(value: object, x: NDArray) -> Array:
     """A number or an array of numbers that fits the array's shape, as numpy."""
     try:
         values = np.asarray(unmasked(value), x.dtype)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..core import hooks
 from ..core.labels import label
+
+if TYPE_CHECKING:
+    from .ndarray import NDArray
 
 __all__ = ["WhyDense", "why_dense"]
 
@@ -52,7 +55,7 @@ class WhyDense(NamedTuple):
         return said + remedy
 
 
-def why_dense(array: Any) -> WhyDense:
+def why_dense(array: NDArray) -> WhyDense:
     """Look up what made ``array`` dense: the record of its own memory first, then where a profiler saw it come from."""
     if array.stype != "default":
         return WhyDense(SPARSE)

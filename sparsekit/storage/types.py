@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from ..base.types import Array
 from .csr import CSR
 from .row_sparse import RowSparse
 
-__all__ = ["Sparse", "Store"]
+__all__ = ["Sparse", "Store", "StoreT"]
 
 #: What a sparse array is made of.
 Sparse: TypeAlias = CSR | RowSparse
 
 #: What any array is made of.
 Store: TypeAlias = Array | CSR | RowSparse
+
+#: The store that a function is given and gives back.
+StoreT = TypeVar("StoreT", bound=Store)

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import math
 import numbers
+import operator
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..base.errors import DTypeError
 from .functions import F
 from .symbol import Symbol
+
+if TYPE_CHECKING:
+    from ..base.types import Scalar
 
 __all__ = ["FUNCTIONS", "OPERATORS", "binary"]
 
@@ -64,24 +68,29 @@ def _are_numbers(left: object, right: object) -> bool:
     return isinstance(left, _NUMBERS) and isinstance(right, _NUMBERS)
 
 
-def power(base: int | Symbol, exp: int | Symbol) -> Any:
+def _either(of_numbers: Callable[..., Any], of_symbols: Callable[..., Symbol], left: object, right: object) -> Any:
+    """What one of two functions gives, which depends on whether there is a symbol.  Any: a number, or a symbol."""
+    return (of_numbers if _are_numbers(left, right) else of_symbols)(left, right)
+
+
+def power(base: Scalar | Symbol, exp: Scalar | Symbol) -> Any:
     """``base ** exp`` of two symbols of equal shapes, or of a symbol and a number; two numbers give a number."""
-    return base**exp if _are_numbers(base, exp) else _POWER(base, exp)
+    return _either(operator.pow, _POWER, base, exp)
 
 
-def maximum(left: int | Symbol, right: float | Symbol) -> Any:
+def maximum(left: Scalar | Symbol, right: Scalar | Symbol) -> Any:
     """The larger of two symbols of equal shapes, or of a symbol and a number; two numbers give a number."""
-    return max(left, right) if _are_numbers(left, right) else _MAXIMUM(left, right)
+    return _either(max, _MAXIMUM, left, right)
 
 
-def minimum(left: int, right: float | Symbol) -> Any:
+def minimum(left: Scalar | Symbol, right: Scalar | Symbol) -> Any:
     """The smaller of two symbols of equal shapes, or of a symbol and a number; two numbers give a number."""
-    return min(left, right) if _are_numbers(left, right) else _MINIMUM(left, right)
+    return _either(min, _MINIMUM, left, right)
 
 
-def hypot(left: Any, right: Any) -> Any:
+def hypot(left: Scalar | Symbol, right: Scalar | Symbol) -> Any:
     """The hypotenuse of two symbols of equal shapes, or of a symbol and a number; two numbers give a number."""
-    return math.hypot(left, right) if _are_numbers(left, right) else _HYPOT(left, right)
+    return _either(math.hypot, _HYPOT, left, right)
 
 
 _POWER, _MAXIMUM, _MINIMUM, _HYPOT = (FUNCTIONS[name] for name in ("power", "maximum", "minimum", "hypot"))

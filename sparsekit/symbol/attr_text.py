@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -10,6 +10,9 @@ from ..base.dtypes import element_type
 from ..base.errors import DTypeError, FileFormatError
 from ..base.literal import literal
 from ..core.op import REQUIRED
+
+if TYPE_CHECKING:
+    from ..base.types import DType
 
 __all__ = ["DTYPE_CODES", "STYPE_CODES", "dtype_of", "parse", "stype_of", "text"]
 
@@ -65,7 +68,7 @@ def parse(value: str, default: object = REQUIRED, where: str = "an attribute") -
     return found
 
 
-def dtype_of(code: str) -> Any:
+def dtype_of(code: str) -> DType | None:
     """The element type of a number of MXNet's, or of a name; None for -1."""
     for name, number in DTYPE_CODES.items():
         if code == str(number):

@@ -19,7 +19,9 @@ from .shapes import complete, from_user, to_user
 from .storage_log import log_storage, wanted
 
 if TYPE_CHECKING:
-    from ..base.types import DTypeLike
+    from collections.abc import Mapping
+
+    from ..base.types import DType, DTypeLike
 
 
 __all__ = ["bind", "simple_bind"]
@@ -77,9 +79,10 @@ def _check_complete(facts: InferredGraph, nodes: list[SymbolNode], what: str) ->
                          hint="give them as keywords, or declare them: mx.sym.Variable(name, shape=…).")
 
 
-def simple_bind(heads: Sequence[Entry], ctx: Context, grad_req: dict[str, str] | int | Sequence[str] | str,
-                type_dict: dict[str, Any] | None, stype_dict: dict[str, str] | None, group2ctx: object, shared_arg_names: object,
-                shared_exec: object, shared_buffer: object, shapes: dict[str, Any]) -> Executor:
+def simple_bind(heads: Sequence[Entry], ctx: Context, grad_req: str | Sequence[str] | Mapping[str, str],
+                type_dict: dict[str, Any] | None, stype_dict: dict[str, str] | None, group2ctx: object,
+                shared_arg_names: Sequence[str] | None, shared_exec: Executor | None, shared_buffer: dict[str, NDArray] | None,
+                shapes: dict[str, Any]) -> Executor:
     """An executor with arrays of zeros for whatever the shapes given lead to."""
     _no_groups(group2ctx)
     arguments, states = variables(order(heads))
@@ -103,7 +106,7 @@ def simple_bind(heads: Sequence[Entry], ctx: Context, grad_req: dict[str, str] |
     return Executor(heads, ctx, args, grads, requests, aux)
 
 
-def _dtype(dtype: DTypeLike, name: str) -> Any:
+def _dtype(dtype: DTypeLike, name: str) -> DType:
     try:
         return element_type(dtype)
     except DTypeError as error:
@@ -145,7 +148,8 @@ def _log(heads: Sequence[Entry], storages: list[NodeStorage], gradients: dict[st
 class _Shared:
     """Where arrays come from: those of another executor or a pool where they fit, else new ones."""
 
-    def __init__(self, ctx: Context, other: Any, pool: Any, names: Any) -> None:
+    def __init__(self, ctx: Context, other: Executor | None, pool: dict[str, NDArray] | None,
+                 names: Sequence[str] | None) -> None:
         self._ctx, self._pool, self._names = ctx, pool, None if names is None else set(names)
         self._held = {} if other is None else {"arg": other.arg_dict, "grad": other.grad_dict, "aux": other.aux_dict}
 
@@ -166,8 +170,10 @@ class _Shared:
         return made
 
 
-def bind(heads: Sequence[Entry], ctx: Context, args: object, args_grad: object, grad_req: object, aux_states: Any,
-         group2ctx: Any, shared_exec: Any = None) -> Executor:
+def bind(heads: Sequence[Entry], ctx: Context, args: Sequence[NDArray] | Mapping[str, NDArray],
+         args_grad: Sequence[NDArray | None] | Mapping[str, NDArray] | None, grad_req: object,
+         aux_states: Sequence[NDArray] | Mapping[str, NDArray] | None, group2ctx: object,
+         shared_exec: Executor | None = None) -> Executor:
     """An executor on the arrays given, which it reads and writes."""
     _no_groups(group2ctx)
     arguments, states = variables(order(heads))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..base.dtypes import element_type
 from ..base.entry import entries
@@ -13,6 +13,8 @@ from .shapes import declared, to_user
 from .symbol import Symbol
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ..base.types import DTypeLike, ShapeLike
 
 
@@ -27,7 +29,7 @@ def _shape(shape: object) -> tuple[int, ...]:
     return to_user(declared(shape, "shape"))
 
 
-def zeros(shape: ShapeLike, dtype: DTypeLike = None, **kwargs: Any) -> Symbol:
+def zeros(shape: ShapeLike, dtype: DTypeLike = None, **kwargs: object) -> Symbol:
     """Zeros; sizes of 0 are unknown, and follow from where the symbol is used."""
     return F._zeros(shape=_shape(shape), dtype=_type(dtype), **kwargs)
 
@@ -63,7 +65,7 @@ def eye(N: int, M: int = 0, k: int = 0, dtype: DTypeLike = None, **kwargs: objec
     return F._eye(N=N, M=M, k=k, dtype=_type(dtype), **kwargs)
 
 
-def histogram(a: Symbol, bins: Any = 10, range: Any = None, **kwargs: Any) -> Symbol:
+def histogram(a: Symbol, bins: int | Symbol = 10, range: tuple[float, float] | None = None, **kwargs: object) -> Symbol:
     """How many elements lie in each bin, and the bins' edges.
 
     Parameters
@@ -85,7 +87,7 @@ def split_v2(ary: Symbol, indices_or_sections: ShapeLike, axis: int = 0, squeeze
     return _split(ary, indices_or_sections, axis, squeeze_axis)
 
 
-def concatenate(arrays: Any, axis: int = 0, always_copy: bool = True) -> Symbol:
+def concatenate(arrays: Sequence[Symbol], axis: int = 0, always_copy: bool = True) -> Symbol:
     """Symbols joined along an axis that exists."""
     return F.concat(*arrays, dim=axis)
 

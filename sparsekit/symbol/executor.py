@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +22,10 @@ from .inference import shapes_of
 from .node import Entry, SymbolNode, order, variables
 from .program import SymbolProgram
 from .shapes import complete, from_user, to_user
+
+if TYPE_CHECKING:
+    from ..base.types import Array
+    from .symbol import Symbol
 
 __all__ = ["Executor"]
 
@@ -104,7 +108,7 @@ class Executor:
 
     # passes
 
-    def forward(self, is_train: bool = False, **kwargs: Any) -> list[NDArray]:
+    def forward(self, is_train: bool = False, **kwargs: NDArray | Array) -> list[NDArray]:
         """Compute the outputs.
 
         Parameters
@@ -363,7 +367,7 @@ class Executor:
         return "\n".join([*lines, f"Total {total:,} bytes bound", f"Total {total >> 20} MB allocated",
                           "Total 0 TempSpace resource requested", ""])
 
-    def get_optimized_symbol(self) -> Any:
+    def get_optimized_symbol(self) -> Symbol:
         """The symbol that runs: the one that was bound, as nothing rewrites it."""
         return self._symbol
 

@@ -171,12 +171,11 @@ def read(text: str, source: str = "The text") -> list[Entry]:
 class _Reader:
     """One document, checked while its nodes are made."""
 
-    def __init__(self, document: Any, source: str) -> None:
+    def __init__(self, document: object, source: str) -> None:
         self.source = source
-        nodes = self._need(document, "nodes", list) if isinstance(document, dict) else None
-        if nodes is None:
+        if not isinstance(document, dict):
             raise self._wrong(f"holds a {type(document).__name__}, not the nodes of a graph")
-        self.given, self.document = nodes, document
+        self.given, self.document = self._need(document, "nodes", list), document
         self.nodes: list[SymbolNode] = []
 
     def _wrong(self, what: str, hint: str = "it was damaged, or written by something else.") -> FileFormatError:
@@ -277,9 +276,8 @@ class _Reader:
             return tuple(inputs)
         return complete_inputs(node, list(inputs))
 
-    def _entry(self, entry: Any, where: str, known: int) -> Entry:
-        whole = isinstance(entry, list) and len(entry) in (2, 3) and all(type(item) is int for item in entry)
-        if not whole:
+    def _entry(self, entry: object, where: str, known: int) -> Entry:
+        if not (isinstance(entry, list) and len(entry) in (2, 3) and all(type(item) is int for item in entry)):
             raise self._wrong(f"has {str(entry)[:60]!r} as an input of {where}", "an input is [node, output, version].")
         number, place = entry[:2]
         if not 0 <= number < known:

@@ -67,7 +67,7 @@ def make_function(name: str, label: str | None = None) -> Callable[..., Any]:
     hint = label.lower()
 
     def function(*args: Symbol, name: str | None = None, attr: dict[str, str] | None = None, out: object = None,
-                 **kwargs: int | str | tuple[Any, ...] | None) -> Any:
+                 **kwargs: int | str | tuple[Any, ...] | None) -> Symbol:
         inputs, attrs = split_arguments(op, args, kwargs)
         hidden = {key: attrs.pop(key) for key in list(attrs) if key in HIDDEN or (key[:2] == key[-2:] == "__")}
         node = make_node(spelling, hint, inputs, attrs, name, {**(attr or {}), **hidden} if hidden else attr)

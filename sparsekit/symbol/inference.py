@@ -99,7 +99,7 @@ class _Knowledge:
             found = merged(found, self.known.get((node, place)))
         return found
 
-    def _infer(self, node: SymbolNode, ins: list[Any]) -> Any:
+    def _infer(self, node: SymbolNode, ins: list[Any]) -> Sequence[Partial] | None:
         call: Any = node.call
         if _creates_unknown(call):
             return [from_user(call.attrs["shape"], node.name)]

@@ -24,6 +24,8 @@ from .node import Entry, SymbolNode
 from .shapes import Partial, complete, from_user, to_user
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ..base.types import DType
 
 
@@ -79,7 +81,8 @@ def _element_type(name: str, fact: float | str) -> DType:
         raise kind(expected(name, "described by a shape, a storage type or an element type", fact), hint=hint) from None
 
 
-def figure(heads: Sequence[Entry], given: Known, title: str = "", hide: Any = None, gradients: Any = None) -> Any:
+def figure(heads: Sequence[Entry], given: Known, title: str = "", hide: Callable[[SymbolNode, str], bool] | None = None,
+           gradients: Mapping[SymbolNode, str] | None = None) -> Any:
     """The display of a graph; ``hide(node)`` says which variables are left out, ``gradients`` their gradients' types."""
     return displays.call("graph_figure", graph_data(heads, given, hide, gradients), title=title)
 
@@ -212,8 +215,8 @@ def _dense(op: Op, arrays: Sequence[tuple[str, str, Partial, Any]]) -> dict[str,
             "bytes": sum(known) if len(known) == len(sizes) else None, "remedy": remedy_for(op), "refused": refused}
 
 
-def graph_data(heads: Sequence[Entry], given: Known, hide: Any = None, gradients: Mapping[SymbolNode, str] | None = None
-               ) -> dict[str, Any]:
+def graph_data(heads: Sequence[Entry], given: Known, hide: Callable[[SymbolNode, str], bool] | None = None,
+               gradients: Mapping[SymbolNode, str] | None = None) -> dict[str, Any]:
     """The graph as ``sparsekit.widgets.graph_figure`` takes it.
 
     Without ``gradients``, all variables but csr ones, which are data, are taken to have some.

@@ -34,12 +34,12 @@ class _Method:
         return function if symbol is None else function.__get__(symbol, owner)
 
 
-def _sizes(given: tuple[Any, ...], named: object) -> Any:
+def _sizes(given: tuple[Any, ...], named: object) -> tuple[Any, ...]:
     found = named if named is not None else given[0] if len(given) == 1 and isinstance(given[0], (tuple, list)) else given
     return tuple(found) if isinstance(found, (tuple, list)) else (found,)
 
 
-def reshape(self: Symbol, *shape: ShapeLike, **kwargs: Any) -> Symbol:
+def reshape(self: Symbol, *shape: ShapeLike, **kwargs: object) -> Symbol:
     """The same elements in another shape, given as one tuple, as numbers, or by name; as of arrays."""
     wanted = _sizes(shape, kwargs.pop("shape", None))
     if not wanted:

@@ -20,6 +20,7 @@ from .node import Entry, SymbolNode, order
 
 if TYPE_CHECKING:
     from ..base.context import Context
+    from ..base.types import Shape
 
 
 __all__ = ["SymbolProgram", "Watch"]
@@ -154,7 +155,7 @@ class SymbolProgram:
             at += 1
         return [held[head] for head in self.heads]
 
-    def _call(self, node: SymbolNode, shapes: Any) -> Call:
+    def _call(self, node: SymbolNode, shapes: tuple[Shape, ...]) -> Call:
         """The call of a node, with the sizes that it leaves open."""
         call: Any = node.call
         if not self._open:
@@ -167,7 +168,7 @@ class SymbolProgram:
                                       for one in self.operators}
         return self._adjusted[shapes][node]
 
-    def _run_alone(self, node: SymbolNode, arrays: list[Any], held: dict[Entry, Any], ctx: Any, shapes: Any,
+    def _run_alone(self, node: SymbolNode, arrays: list[Any], held: dict[Entry, Any], ctx: Context, shapes: tuple[Shape, ...],
                    watch: Watch | None) -> None:
         layer, hooks.state.layer = hooks.state.layer, node.name
         try:
@@ -178,7 +179,7 @@ class SymbolProgram:
             hooks.state.layer = layer
         held.update({(node, place): array for place, array in enumerate(made)})
 
-    def _noted(self, nodes: Iterable[SymbolNode], held: dict[Entry, Any], shapes: Any) -> Iterable[SymbolNode]:
+    def _noted(self, nodes: Iterable[SymbolNode], held: dict[Entry, Any], shapes: tuple[Shape, ...]) -> Iterable[SymbolNode]:
         """Call operators on traced arrays, one after the other."""
         state = hooks.state
         layer = state.layer
@@ -191,7 +192,7 @@ class SymbolProgram:
         finally:
             state.layer = layer
 
-    def _lowered(self, segment: _Segment, arrays: list[Any], ctx: Any, shapes: Any) -> _Lowered:
+    def _lowered(self, segment: _Segment, arrays: list[Any], ctx: Context, shapes: tuple[Shape, ...]) -> _Lowered:
         """The program of a segment for such arrays."""
         state = hooks.state
         key = (ctx, shapes, state.training, state.recording, *[program.kind_of(array) for array in arrays])
@@ -202,7 +203,7 @@ class SymbolProgram:
             found = segment.lowered[key] = self._lower(segment, arrays, ctx, shapes)
         return found
 
-    def _lower(self, segment: _Segment, arrays: list[Any], ctx: Any, shapes: Any) -> _Lowered:
+    def _lower(self, segment: _Segment, arrays: list[Any], ctx: Context, shapes: tuple[Shape, ...]) -> _Lowered:
         if any(array._ctx is not ctx for array in arrays):
             places = ", ".join(dict.fromkeys(str(array._ctx) for array in arrays))
             raise SparsekitError(f"The arrays of a symbol live on different contexts: {places}.",
@@ -232,7 +233,7 @@ class _ReadsValues(Exception):
         self.node = node
 
 
-def _called(call: Call, arrays: Sequence[Any], ctx: Any) -> list[Any]:
+def _called(call: Call, arrays: Sequence[Any], ctx: Context) -> list[Any]:
     """The outputs of an operator."""
     function = getattr(call.op, "invoke", None) or (invoke_update if isinstance(call.op, Update) else invoke)
     made = function(call, tuple(arrays), None, ctx)

@@ -18,7 +18,7 @@ from .functions import F, make_function
 from .symbol import Symbol
 
 if TYPE_CHECKING:
-    from ..base.types import DTypeLike, Shape
+    from ..base.types import DTypeLike, Scalar, ShapeLike
 
 
 __all__ = ["exponential", "exponential_like", "gamma", "gamma_like", "generalized_negative_binomial",
@@ -26,7 +26,8 @@ __all__ = ["exponential", "exponential_like", "gamma", "gamma_like", "generalize
            "normal_like", "poisson", "poisson_like", "randint", "randn", "shuffle", "uniform", "uniform_like"]
 
 
-def _draw(name: str, parameters: tuple[Any, ...], shape: object, dtype: Any, kwargs: dict[str, Any]) -> Symbol:
+def _draw(name: str, parameters: tuple[Any, ...], shape: ShapeLike | str | None, dtype: DTypeLike,
+          kwargs: dict[str, Any]) -> Symbol:
     symbols = [isinstance(value, Symbol) for value in parameters]
     given = {**({} if dtype in (None, "None", "_Null") else {"dtype": element_type(dtype).name}), **kwargs}
     if all(symbols):
@@ -40,55 +41,61 @@ def _draw(name: str, parameters: tuple[Any, ...], shape: object, dtype: Any, kwa
     return getattr(F, f"_random_{name}")(**named, **({} if shape is None else {"shape": shape}), **given)
 
 
-def uniform(low: int = 0, high: float = 1, shape: str | Shape | None = None, dtype: DTypeLike = None, **kwargs: object) -> Symbol:
+def uniform(low: Scalar | Symbol = 0, high: Scalar | Symbol = 1, shape: ShapeLike | str | None = None, dtype: DTypeLike = None,
+            **kwargs: object) -> Symbol:
     """Values drawn evenly from low up to, not including, high."""
     return _draw("uniform", (low, high), shape, dtype, kwargs)
 
 
-def normal(loc: object = 0, scale: object = 1, shape: Any = None, dtype: object = None, **kwargs: Any) -> Symbol:
+def normal(loc: Scalar | Symbol = 0, scale: Scalar | Symbol = 1, shape: ShapeLike | str | None = None, dtype: DTypeLike = None,
+           **kwargs: object) -> Symbol:
     """Values of a normal distribution with mean loc and standard deviation scale."""
     return _draw("normal", (loc, scale), shape, dtype, kwargs)
 
 
-def randn(*shape: int, **kwargs: object) -> Symbol:
+def randn(*shape: int, **kwargs: Any) -> Symbol:
     """Values of a normal distribution; the shape comes first, as in ``randn(2, 3)``."""
     loc, scale, dtype = kwargs.pop("loc", 0), kwargs.pop("scale", 1), kwargs.pop("dtype", None)
     return _draw("normal", (loc, scale), shape or None, dtype, kwargs)
 
 
-def gamma(alpha: int = 1, beta: int = 1, shape: Shape | None = None, dtype: DTypeLike = None, **kwargs: object) -> Symbol:
+def gamma(alpha: Scalar | Symbol = 1, beta: Scalar | Symbol = 1, shape: ShapeLike | str | None = None, dtype: DTypeLike = None,
+          **kwargs: object) -> Symbol:
     """Values of a gamma distribution with shape alpha and scale beta."""
     return _draw("gamma", (alpha, beta), shape, dtype, kwargs)
 
 
-def exponential(scale: int = 1, shape: object = None, dtype: DTypeLike = None, **kwargs: object) -> Symbol:
+def exponential(scale: float | Symbol = 1, shape: ShapeLike | str | None = None, dtype: DTypeLike = None,
+                **kwargs: object) -> Symbol:
     """Values of an exponential distribution with mean scale."""
     return _draw("exponential", (1.0 / scale,), shape, dtype, kwargs)
 
 
-def poisson(lam: object = 1, shape: Any = None, dtype: object = None, **kwargs: Any) -> Symbol:
+def poisson(lam: Scalar | Symbol = 1, shape: ShapeLike | str | None = None, dtype: DTypeLike = None, **kwargs: object) -> Symbol:
     """Numbers of a Poisson distribution with rate lam."""
     return _draw("poisson", (lam,), shape, dtype, kwargs)
 
 
-def negative_binomial(k: object = 1, p: Any = 1, shape: Any = None, dtype: object = None, **kwargs: Any) -> Symbol:
+def negative_binomial(k: Scalar | Symbol = 1, p: Scalar | Symbol = 1, shape: ShapeLike | str | None = None,
+                      dtype: DTypeLike = None, **kwargs: object) -> Symbol:
     """Numbers of failures before k successes, each of probability p."""
     return _draw("negative_binomial", (k, p), shape, dtype, kwargs)
 
 
-def generalized_negative_binomial(mu: object = 1, alpha: object = 1, shape: object = None, dtype: DTypeLike = None,
-                                  **kwargs: object) -> Symbol:
+def generalized_negative_binomial(mu: Scalar | Symbol = 1, alpha: Scalar | Symbol = 1, shape: ShapeLike | str | None = None,
+                                  dtype: DTypeLike = None, **kwargs: object) -> Symbol:
     """Numbers of a negative binomial distribution with mean mu and variance ``mu + alpha * mu**2``."""
     return _draw("generalized_negative_binomial", (mu, alpha), shape, dtype, kwargs)
 
 
-def randint(low: int, high: int, shape: Shape | None = None, dtype: DTypeLike = None, **kwargs: object) -> Symbol:
+def randint(low: Scalar | Symbol, high: Scalar | Symbol, shape: ShapeLike | str | None = None, dtype: DTypeLike = None,
+            **kwargs: object) -> Symbol:
     """Whole numbers drawn evenly from low up to, not including, high."""
     given = {**({} if shape is None else {"shape": shape}), **({} if dtype is None else {"dtype": element_type(dtype).name})}
     return F._random_randint(low=low, high=high, **given, **kwargs)
 
 
-def multinomial(data: Symbol, shape: object = None, get_prob: bool = True, dtype: DTypeLike = "int32",
+def multinomial(data: Symbol, shape: ShapeLike | str | None = None, get_prob: bool = True, dtype: DTypeLike = "int32",
                 **kwargs: object) -> Symbol:
     """Places along the last axis of ``data``, drawn with the probabilities there; with ``get_prob``, their logarithms too."""
     sizes = {} if shape is None else {"shape": shape}
@@ -103,7 +110,7 @@ def shuffle(data: Symbol, **kwargs: object) -> Symbol:
 def _like(name: str) -> Callable[..., Symbol]:
     function = make_function(f"_random_{name}_like", f"{name}_like")
 
-    def like(data: Symbol, **kwargs: Any) -> Symbol:
+    def like(data: Symbol, **kwargs: object) -> Symbol:
         return function(data, **kwargs)
 
     like.__name__ = like.__qualname__ = f"{name}_like"

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -25,7 +25,7 @@ Partial = tuple[Any, ...] | None
 Guess = Callable[[list[Partial], Partial, dict[str, Any]], list[Partial]]
 
 
-def complete(shape: Partial) -> bool:
+def complete(shape: Partial) -> TypeGuard[tuple[int, ...]]:
     """Whether every size is known."""
     return shape is not None and None not in shape
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -29,11 +29,13 @@ from .node import Entry, SymbolNode, copied, order, rebuilt, variables
 from .shapes import complete, from_user, meaning, to_user
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from ..base.types import Shape
     from ..core.types import Tensor
     from ..ndarray.ndarray import NDArray
+    from .shapes import Partial
 else:
     Tensor = object
 
@@ -238,7 +240,7 @@ class Symbol(Tensor):
         arguments, states = self._variables()
         return [of((node, 0)) for node in arguments], [of(entry) for entry in self._entries], [of((node, 0)) for node in states]
 
-    def infer_shape(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, Any]:
+    def infer_shape(self, *args: Sequence[int] | None, **kwargs: Sequence[int] | None) -> tuple[Any, Any, Any]:
         """Shapes of arguments, outputs and auxiliary states, inferred forwards and backwards from those given.
 
         Parameters
@@ -270,7 +272,7 @@ class Symbol(Tensor):
                       f"Consider providing them as input:{lines}", stacklevel=2)
         return None, None, None
 
-    def infer_shape_partial(self, *args: object, **kwargs: Any) -> tuple[list[Any], list[Any], list[Any]]:
+    def infer_shape_partial(self, *args: object, **kwargs: Sequence[int] | None) -> tuple[list[Any], list[Any], list[Any]]:
         """As ``infer_shape``, with 0 for sizes that cannot be decided, and () if nothing is known.
 
         Inside ``mx.util.np_shape`` these are -1 and None.
@@ -367,10 +369,10 @@ class Symbol(Tensor):
 
     # running
 
-    def simple_bind(self, ctx: Context, grad_req: dict[str, str] | int | Sequence[str] | str = "write",
+    def simple_bind(self, ctx: Context, grad_req: str | Sequence[str] | Mapping[str, str] = "write",
                     type_dict: dict[str, Any] | None = None, stype_dict: dict[str, str] | None = None,
-                    group2ctx: dict[str, Context] | None = None, shared_arg_names: object = None, shared_exec: object = None,
-                    shared_buffer: Any = None, **kwargs: Any) -> Executor:
+                    group2ctx: object = None, shared_arg_names: Sequence[str] | None = None, shared_exec: Executor | None = None,
+                    shared_buffer: dict[str, NDArray] | None = None, **kwargs: Any) -> Executor:
         """An executor with new arrays of zeros for all arguments, gradients and states.
 
         Parameters
@@ -402,8 +404,11 @@ class Symbol(Tensor):
         made._symbol = self
         return made
 
-    def bind(self, ctx: Context, args: object, args_grad: object = None, grad_req: object = "write", aux_states: Any = None,
-             group2ctx: Any = None, shared_exec: Any = None) -> Executor:
+    def bind(self, ctx: Context, args: Sequence[NDArray] | Mapping[str, NDArray],
+             args_grad: Sequence[NDArray | None] | Mapping[str, NDArray] | None = None,
+             grad_req: str | Sequence[str] | Mapping[str, str] = "write",
+             aux_states: Sequence[NDArray] | Mapping[str, NDArray] | None = None, group2ctx: object = None,
+             shared_exec: Executor | None = None) -> Executor:
         """An executor on the arrays given.
 
         Parameters
@@ -442,7 +447,7 @@ class Symbol(Tensor):
         aux = {name: array for name, array in kwargs.items() if name in states}
         return self.bind(ctx or current_context(), args, aux_states=aux or None, grad_req="null").forward()
 
-    def gradient(self, wrt: object) -> Any:
+    def gradient(self, wrt: object) -> NoReturn:
         """Not available, as in MXNet 1.9.1."""
         raise UnsupportedError("A symbol of gradients cannot be made.", hint="bind() with args_grad, and call backward().")
 
@@ -477,7 +482,7 @@ class Symbol(Tensor):
         return self
 
 
-def _shown(shape: Any) -> Any:
+def _shown(shape: Partial) -> Shape | None:
     return None if shape is None and meaning.zero_is_a_size else to_user(shape)
 
 
@@ -486,7 +491,7 @@ def _brief(names: list[str]) -> str:
 
 
 def _only_on_arrays(name: str) -> Callable[..., Any]:
-    def method(self: Symbol) -> Any:
+    def method(self: Symbol) -> NoReturn:
         raise NotImplementedForSymbol(name, hint="bind the symbol, and take the outputs of its executor.")
 
     method.__name__ = method.__qualname__ = name

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 from ..base.formatting import format_ratio, number
 from .display import Display
@@ -11,13 +11,22 @@ from .plots import Sheet, drawing_on, plain_text
 from .svg import fit, text_width, wrap
 from .theme import INK, MUTED, OTHER, SERIES
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 __all__ = ["bars_figure"]
 
 WIDTH, ROW, RIGHT = 820.0, 26.0, 110.0
 
 
+@overload
+def bars_figure(title: str, rows: Mapping[str, Mapping[str, Any]], unit: str, own: str = ..., more_is_better: bool = ...,
+                note: str = ..., ax: None = ...) -> Display: ...
+@overload
+def bars_figure(title: str, rows: Mapping[str, Mapping[str, Any]], unit: str, own: str = ..., more_is_better: bool = ...,
+                note: str = ..., *, ax: Axes) -> Axes: ...
 def bars_figure(title: str, rows: Mapping[str, Mapping[str, Any]], unit: str, own: str = "sparsekit",
-                more_is_better: bool = False, note: str = "", ax: Any = None) -> Any:
+                more_is_better: bool = False, note: str = "", ax: Axes | None = None) -> Display | Axes:
     """Draw one bar a contender, as long as its median, with a line from its least to its greatest value.
 
     Parameters
@@ -95,7 +104,7 @@ def _finding(title: str, found: Mapping[str, tuple[float, ...]], unit: str, more
     return f"{text}, the next, {second}, {_written(others[second][0])} {unit}."
 
 
-def _draw(ax: Any, found: Mapping[str, tuple[float, ...]], unit: str, own: str, ink: str) -> Any:
+def _draw(ax: Axes, found: Mapping[str, tuple[float, ...]], unit: str, own: str, ink: str) -> Axes:
     """Bars from the first at the top to the last, each with its range and its median in words."""
     ax.barh(range(len(found)), [median for median, _, _ in found.values()], 0.62,
             color=[SERIES[0] if name.startswith(own) else OTHER for name in found])

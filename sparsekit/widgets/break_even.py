@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 from ..base.errors import ParameterError, UnknownNameError
 from ..base.formatting import format_bytes, format_count, format_density, format_duration, format_ratio, format_share
@@ -16,6 +16,11 @@ from .pack import plain
 from .plots import drawing_on, lines_on, plain_text
 from .svg import Drawing, fit, wrap
 from .theme import MUTED, SERIES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from matplotlib.axes import Axes
 
 __all__ = ["crossover_figure", "crossover_payload", "curves"]
 
@@ -97,7 +102,11 @@ def _finding(setting: Setting, grid: Grid, found: Mapping[str, Any]) -> str:
     return words + "."
 
 
-def crossover_figure(title: str = "", ax: Any = None, of: str = "memory", **options: object) -> Any:
+@overload
+def crossover_figure(title: str = ..., ax: None = ..., of: str = ..., **options: object) -> Display: ...
+@overload
+def crossover_figure(title: str = ..., *, ax: Axes, of: str = ..., **options: object) -> Axes: ...
+def crossover_figure(title: str = "", ax: Axes | None = None, of: str = "memory", **options: object) -> Display | Axes:
     """Draw memory and time of one training step over density, for dense, csr and row-sparse storage.
 
     Memory is exact: the bytes of the batch and of the weight's gradient, for values at random places.  Time is
@@ -160,7 +169,7 @@ def crossover_figure(title: str = "", ax: Any = None, of: str = "memory", **opti
                    f"One step at density {format_density(setting.density)}")  # fmt: skip
 
 
-def _on_axes(ax: Any, values: Mapping[str, list[float | None]], title: str, words: Any) -> Any:
+def _on_axes(ax: Axes, values: Mapping[str, list[float | None]], title: str, words: Callable[[float], str]) -> Axes:
     """The curves of a panel by matplotlib, on two logarithmic axes."""
     with drawing_on(ax) as matplotlib:
         lines_on(ax, DENSITIES, [Line(NAMES[kind], values[kind], COLORS[kind]) for kind in DRAWN])
@@ -171,8 +180,8 @@ def _on_axes(ax: Any, values: Mapping[str, list[float | None]], title: str, word
     return ax
 
 
-def _panel(drawing: Drawing, values: Mapping[str, list[float | None]], setting: Setting, box: Any, title: str,
-           words: Any) -> None:  # fmt: skip
+def _panel(drawing: Drawing, values: Mapping[str, list[float | None]], setting: Setting,
+           box: tuple[float, float, float, float], title: str, words: Callable[[float], str]) -> None:  # fmt: skip
     known = [value for line in values.values() for value in line if value is not None and value > 0]
     if not known:
         drawing.text(box[0], box[1] - 12, title, size=13.5, font_weight="bold")

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ..base.errors import UnsupportedError, expected
+
+if TYPE_CHECKING:
+    pass
 
 __all__ = ["Grid", "Parts", "bin_density", "len_of", "read_array", "take_slice"]
 
@@ -76,9 +79,10 @@ class Grid(NamedTuple):
     every: int
 
 
-def len_of(array: Any) -> int:
+def len_of(array: object) -> int:
     """Length of a component."""
-    return int(array.shape[0]) if getattr(array, "shape", ()) else 0
+    shape = getattr(array, "shape", ())
+    return int(shape[0]) if shape else 0
 
 
 def read_array(array: object) -> Parts:

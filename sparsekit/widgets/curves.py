@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 from .charts import Line
 from .display import Display
 from .plots import Sheet, drawing_on, lines_on, number_axis, plain_text
 from .theme import OTHER, SERIES
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from matplotlib.axes import Axes
 
 __all__ = ["curves_figure"]
 
@@ -19,8 +24,14 @@ WIDTH, HEIGHT = 860.0, 220.0
 MOST_ROWS = 9
 
 
+@overload
+def curves_figure(curves: Mapping[str, Sequence[Any]], title: str = ..., x: str = ..., finding: str = ...,
+                  ax: None = ...) -> Display: ...
+@overload
+def curves_figure(curves: Mapping[str, Sequence[Any]], title: str = ..., x: str = ..., finding: str = ..., *,
+                  ax: Axes) -> Axes: ...
 def curves_figure(curves: Mapping[str, Sequence[Any]], title: str = "", x: str = "step", finding: str = "",
-                  ax: Any = None) -> Any:
+                  ax: Axes | None = None) -> Display | Axes:
     """Draw curves over their positions, 0, 1, 2, ...
 
     Parameters
@@ -60,7 +71,7 @@ def curves_figure(curves: Mapping[str, Sequence[Any]], title: str = "", x: str =
         return Display(sheet.finish(), alt, (str(x), *(line.name for line in lines)), _rows(lines, length))
 
 
-def _draw(matplotlib: Any, ax: Any, lines: Sequence[Line], length: int, x: str, columns: int = 1) -> Any:
+def _draw(matplotlib: ModuleType, ax: Axes, lines: Sequence[Line], length: int, x: str, columns: int = 1) -> Axes:
     lines_on(ax, range(length), lines)
     ax.margins(x=0 if length > 1 else 0.05)
     number_axis(matplotlib, ax.yaxis, _write)

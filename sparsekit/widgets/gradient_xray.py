@@ -58,7 +58,7 @@ class _States:
         self.rows, self.last = merged, last
 
 
-def _batches(batches: Any) -> list[Parts]:
+def _batches(batches: object) -> list[Parts]:
     listed = batches if isinstance(batches, (list, tuple)) else [batches]
     parts = [read_array(batch) for batch in listed]
     if not parts:

@@ -32,7 +32,7 @@ MOST_OUTPUTS = 3
 class GraphDisplay(Display):
     """The picture of a graph; ``live()`` gives the same graph to pan, zoom and search in."""
 
-    def __init__(self, data: Any, title: str, svg: str, alt: str, rows: Sequence[Sequence[Any]]) -> None:
+    def __init__(self, data: Mapping[str, Any] | None, title: str, svg: str, alt: str, rows: Sequence[Sequence[Any]]) -> None:
         super().__init__(svg, alt, COLUMNS, rows, "Every variable and operator; bytes per stored value or row where these are "
                          "for the values to say")
         self._data, self._title = data, title

@@ -84,7 +84,7 @@ class GraphWidget(Base):
         """The static picture and table of the same graph."""
         return graph_figure(self._data, title=self._title)
 
-    def _repr_mimebundle_(self, **keywords: Any) -> Any:
+    def _repr_mimebundle_(self, **keywords: object) -> tuple[dict[str, Any], ...]:
         sentence = "A live graph to pan and zoom in; without a running kernel, its picture and table."
         return _bundle(super()._repr_mimebundle_(**keywords), sentence, self.static, repr(self))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from ..base.formatting import format_count, format_duration, format_tick
 from .layout import APART, Event, EventBox, Window, merge, place_rows, ticks
@@ -273,7 +274,7 @@ def legend(drawing: Drawing, palette: Palette, present: set[str], fallback: bool
         if x + width > drawing.width - 20:
             x, y = 20.0, y + 22
         paint = drawing.hatch(ALARM) if color == "hatch" else color
-        border = {"stroke": ALARM, "stroke_width": 1.5} if color == "hatch" else {}
+        border: dict[str, Any] = {"stroke": ALARM, "stroke_width": 1.5} if color == "hatch" else {}
         drawing.rect(x, y - 12, 20, 15, paint, rx=2.0, **border)
         if code:
             drawing.text(x + 10, y - 0.5, code, size=11, fill=ink_on(color), text_anchor="middle", font_weight="bold")

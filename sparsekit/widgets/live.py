@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..base.errors import UnsupportedError
 from ..base.formatting import format_count
@@ -19,6 +19,11 @@ from .sources import module, style
 from .timeline import timeline_figure
 from .what_if import live_memory
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from .types import Records
+
 __all__ = ["CrossoverWidget", "InspectorWidget", "MemoryWidget", "MonitorWidget", "TimelineWidget", "XrayWidget"]
 
 
@@ -29,13 +34,13 @@ def _bundle(live: tuple[Any, ...], sentence: str, static: Display, text: str) ->
     return {**data, "text/plain": text, "text/html": html}, metadata
 
 
-def _as_runs(records: Any) -> dict[str, list[Mapping[str, Any]]]:
+def _as_runs(records: Records) -> dict[str, list[Mapping[str, Any]]]:
     if isinstance(records, Mapping):
         return {str(name): list(found or ()) for name, found in records.items()}
     return {"": list(records or ())}
 
 
-def _marks_of(runs: Mapping[str, Any], marks: Any) -> list[Any]:
+def _marks_of(runs: Mapping[str, Any], marks: Iterable[Mapping[str, Any]] | None) -> list[Any]:
     found = list(marks or ())
     if found and len(runs) != 1:
         raise UnsupportedError("marks needs a single run.",
@@ -66,7 +71,7 @@ class _DataView(Base):
         """The static picture and table of the same data."""
         return self._shown
 
-    def _repr_mimebundle_(self, **keywords: Any) -> Any:
+    def _repr_mimebundle_(self, **keywords: object) -> tuple[dict[str, Any], ...]:
         sentence = f"{self._sentence}; without a running kernel, its picture and table."
         return _bundle(super()._repr_mimebundle_(**keywords), sentence, self.static, repr(self))
 
@@ -142,8 +147,8 @@ class TimelineWidget(Base):
     selected = traitlets.Int(-1).tag(sync=True)
 
     def __init__(
-        self, records: Any = (), title: str = "Timeline", description: str = "", color_by: str = "operator",
-        align: str = "auto", marks: Any = None,
+        self, records: Records = (), title: str = "Timeline", description: str = "", color_by: str = "operator",
+        align: str = "auto", marks: Iterable[Mapping[str, Any]] | None = None,
     ) -> None:  # fmt: skip
         self._runs = _as_runs(records)
         self._marks = _marks_of(self._runs, marks)
@@ -178,7 +183,7 @@ class TimelineWidget(Base):
         ordered = [event.record for records in self._runs.values() for event in clean(records)]
         return ordered[self.selected] if 0 <= self.selected < len(ordered) else None
 
-    def _repr_mimebundle_(self, **keywords: Any) -> Any:
+    def _repr_mimebundle_(self, **keywords: object) -> tuple[dict[str, Any], ...]:
         sentence = "A live timeline of each operator; without a running kernel, its picture and table."
         return _bundle(super()._repr_mimebundle_(**keywords), sentence, self.static, repr(self))
 

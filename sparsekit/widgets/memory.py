@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 from ..base.formatting import format_bytes, format_count, format_duration, format_shape, format_share, number
 from .display import Display
@@ -17,6 +17,8 @@ from .theme import INK, LINE, MUTED, OTHER, ROLE_COLORS, ink_on, role_order
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from matplotlib.axes import Axes
 
 
 __all__ = ["WIDTH", "Alive", "Sample", "alive_of", "alive_rows", "color_of_role", "heading", "memory_figure", "memory_payload",
@@ -149,7 +151,11 @@ def _role(item: Alive) -> str:
     return item.role
 
 
-def memory_figure(memory: Mapping[str, Any] | None, title: str = "", rows: int = 12, ax: Any = None) -> Any:
+@overload
+def memory_figure(memory: Mapping[str, Any] | None, title: str = ..., rows: int = ..., ax: None = ...) -> Display: ...
+@overload
+def memory_figure(memory: Mapping[str, Any] | None, title: str = ..., rows: int = ..., *, ax: Axes) -> Axes: ...
+def memory_figure(memory: Mapping[str, Any] | None, title: str = "", rows: int = 12, ax: Axes | None = None) -> Display | Axes:
     """Draw memory over time by role, with the peak marked, beside what was alive at the peak.
 
     Parameters
@@ -186,7 +192,7 @@ def memory_figure(memory: Mapping[str, Any] | None, title: str = "", rows: int =
     return Display(svg, finding, ALIVE_COLUMNS, alive_rows(memory, rows), "Alive at the peak")
 
 
-def _on_axes(ax: Any, samples: Sequence[Sample], title: str) -> Any:
+def _on_axes(ax: Axes, samples: Sequence[Sample], title: str) -> Axes:
     """Stacked steps of matplotlib, one layer a role; each level holds until the next sample."""
     points = _thin(samples)
     roles = role_order(role for sample in points for role in sample.roles)

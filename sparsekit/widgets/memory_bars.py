@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 from ..base.formatting import format_bytes, format_ratio
 from .display import Display
@@ -12,17 +12,25 @@ from .plots import drawing_on, legend_words, number_axis, plain_text
 from .svg import Drawing, fit, text_width
 from .theme import MUTED, SERIES, ink_on, role_order
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 __all__ = ["memory_bars", "peaks_figure"]
 
 _COMPONENTS = ("data", "indices", "indptr")
 
 
+@overload
+def memory_bars(memories: Mapping[str, Mapping[str, Any] | None], by: str = ..., title: str = ...,
+                ax: None = ...) -> Display: ...
+@overload
+def memory_bars(memories: Mapping[str, Mapping[str, Any] | None], by: str = ..., title: str = ..., *, ax: Axes) -> Axes: ...
 def memory_bars(
     memories: Mapping[str, Mapping[str, Any] | None],
     by: str = "role",
     title: str = "",
-    ax: Any = None,
-) -> Any:
+    ax: Axes | None = None,
+) -> Display | Axes:
     """Compare the peaks of several runs, each bar split by role or by component.
 
     Parameters
@@ -77,7 +85,7 @@ def _colors(runs: Mapping[str, Mapping[str, float]], by: str) -> dict[str, str]:
     return {key: color_of_role(key) if by == "role" else SERIES[i % len(SERIES)] for i, key in enumerate(keys)}
 
 
-def _on_axes(ax: Any, runs: Mapping[str, Mapping[str, float]], title: str, by: str) -> Any:
+def _on_axes(ax: Axes, runs: Mapping[str, Mapping[str, float]], title: str, by: str) -> Axes:
     """Bars of matplotlib, one below the other, their parts side by side."""
     done = [0.0] * len(runs)
     with drawing_on(ax) as matplotlib:

@@ -29,7 +29,7 @@ _NOTHING: dict[str, Any] = {}
 MOST_KNOWN = 50_000
 
 
-def plain(value: Any, depth: int = 6) -> Any:
+def plain(value: object, depth: int = 6) -> Any:
     """Copy ``value`` into what JSON can say; anything else becomes its text, never an error."""
     if value is None or isinstance(value, (bool, str)):
         return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
@@ -64,7 +64,7 @@ class _Names:
         return self.find(str(value), lambda: plain(str(value)))
 
 
-def _key(array: Mapping[str, Any]) -> Any:
+def _key(array: Mapping[str, Any]) -> object:
     """A hashable key of an array description, without writing it as JSON."""
     try:
         key = (tuple(array["shape"]), *(array.get(name) for name in _FIELDS), tuple(array["components"].items()))

@@ -7,12 +7,18 @@ import math
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..base.optional import optional_import
 from .charts import Line
 from .svg import wrap
 from .theme import INK, LINE, MUTED, PAPER
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
 
 __all__ = ["DASHES", "Sheet", "drawing_on", "legend_words", "lines_on", "number_axis", "plain_text"]
 
@@ -38,7 +44,7 @@ _STYLE = {
 
 
 @contextmanager
-def drawing_on(ax: Any = None) -> Iterator[Any]:
+def drawing_on(ax: Axes | None = None) -> Iterator[Any]:
     """Draw with our style on a figure of ours, and with the user's on the user's axes; matplotlib is given.
 
     Names are text and no formulas: a layer may be called ``$x``.
@@ -80,7 +86,7 @@ class Sheet:
         Where the room below the sentence begins, in pixels from the top.
     """
 
-    def __init__(self, matplotlib: Any, width: float, title: str, finding: str, below: float) -> None:
+    def __init__(self, matplotlib: ModuleType, width: float, title: str, finding: str, below: float) -> None:
         heading = wrap(plain_text(title), width - 40, 17)
         words = wrap(plain_text(finding), width - 40, 12.5, 3) if finding else []
         self.width, self.top = width, 12.0 + 22 * len(heading) + 17 * len(words)
@@ -91,11 +97,11 @@ class Sheet:
         for place, line in enumerate(words):
             self.write(20, 29 + 22 * len(heading) + 17 * place, line, size=12.5, color=MUTED)
 
-    def write(self, x: float, y: float, text: str, size: float = 11.5, color: str = INK, **options: Any) -> None:
+    def write(self, x: float, y: float, text: str, size: float = 11.5, color: str = INK, **options: object) -> None:
         """Write a line whose left end is at ``x, y``, in pixels from the left and the top."""
         self.figure.text(x / self.width, 1 - y / self.height, text, size=size * POINT, color=color, **options)
 
-    def axes(self, left: float, top: float, width: float, height: float) -> Any:
+    def axes(self, left: float, top: float, width: float, height: float) -> Axes:
         """Axes that fill a box, in pixels from the left and from below the sentence."""
         bottom = self.height - self.top - top - height
         return self.figure.add_axes((left / self.width, bottom / self.height, width / self.width, height / self.height))
@@ -107,12 +113,12 @@ class Sheet:
         return file.getvalue().replace(f"'{_LAID_OUT}', ", "").replace(f"'{_READ[-1]}'", f"'{_READ[-1]}', '{_LAID_OUT}'")
 
 
-def plain_text(text: Any) -> str:
+def plain_text(text: object) -> str:
     """Text that may stand in a file of XML, on one line."""
     return "".join(letter if letter.isprintable() else " " for letter in str(text))
 
 
-def lines_on(ax: Any, places: Sequence[float], lines: Sequence[Line], width: float = 2.2) -> None:
+def lines_on(ax: Axes, places: Sequence[float], lines: Sequence[Line], width: float = 2.2) -> None:
     """Draw curves on axes, broken where they have no value; a value between two gaps is a dot."""
     for i, line in enumerate(lines):
         values = [math.nan if value is None else value for value in line.values]
@@ -131,7 +137,7 @@ def legend_words(name: str) -> str:
     return f" {words}" if words.startswith("_") else words
 
 
-def number_axis(matplotlib: Any, axis: Any, written: Callable[[float], str], most: int = 5, whole: bool = False) -> None:
+def number_axis(matplotlib: ModuleType, axis: Axis, written: Callable[[float], str], most: int = 5, whole: bool = False) -> None:
     """Have an axis say its numbers as ``written`` does, at most so many, ``whole`` ones only if that is asked for."""
     axis.set_major_locator(matplotlib.ticker.MaxNLocator(most, integer=whole))
     axis.set_major_formatter(matplotlib.ticker.FuncFormatter(lambda value, _: written(value)))

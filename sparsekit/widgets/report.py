@@ -25,6 +25,8 @@ from .what_if import live_memory
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from .types import Records
+
 
 __all__ = ["html_report"]
 
@@ -114,12 +116,14 @@ def _static(display: Display) -> str:
     return f"<figure>{display.image}{table}</figure>"
 
 
-def _timeline(records: Any, title: str, align: str = "auto", marks: Any = None) -> tuple[Display, dict[str, Any]]:
+def _timeline(records: Records, title: str, align: str = "auto",
+              marks: Iterable[Mapping[str, Any]] | None = None) -> tuple[Display, dict[str, Any]]:
+    runs: Mapping[str, Any]
     if isinstance(records, Mapping):
         display, runs = timelines_figure(records, title=title, align=align), records
     else:
-        records = records if isinstance(records, Collection) else list(records or ())
-        display, runs = timeline_figure(records, title=title, marks=marks), {"": records}
+        run: Any = records if isinstance(records, Collection) else list(records or ())
+        display, runs = timeline_figure(run, title=title, marks=marks), {"": run}
     payload = base64.b64encode(pack_timeline(runs, marks)).decode("ascii")
     return display, {"payload": payload, "color_by": "operator", "align": align, "selected": -1}
 
@@ -132,11 +136,11 @@ def _inspector(array: object, title: str) -> tuple[Display, dict[str, Any]]:
     return array_figure(array, title=title), {"data": inspector_payload(array)}
 
 
-def _xray(options: Any, title: str) -> tuple[Display, dict[str, Any]]:
+def _xray(options: Mapping[str, Any], title: str) -> tuple[Display, dict[str, Any]]:
     return xray_figure(**options, title=title), {"data": xray_payload(**options)}
 
 
-def _crossover(options: Any, title: str) -> tuple[Display, dict[str, Any]]:
+def _crossover(options: Mapping[str, Any], title: str) -> tuple[Display, dict[str, Any]]:
     return crossover_figure(**options, title=title), {"data": crossover_payload(**options)}
 
 

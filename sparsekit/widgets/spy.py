@@ -17,7 +17,7 @@ from .svg import Drawing, fit, text_width, wrap
 from .theme import INK, LINE, MUTED, OTHER, PAPER, SERIES, STRIPE, ink_on
 
 if TYPE_CHECKING:
-    from ..base.types import Array, Scalar, Shape
+    from ..base.types import Scalar
 
 
 __all__ = ["LEVELS", "array_figure", "array_finding", "array_html", "cell_text", "level_of", "small_spy"]
@@ -146,7 +146,7 @@ def _axes(drawing: Drawing, parts: Parts, box: tuple[float, float, float, float]
     drawing.text(x, y + h + size + 4, fit(words, 300, size), size=size, fill=MUTED)
 
 
-def small_spy(array: dict[str, Array | str | Shape] | Parts, most: int = 40) -> str:
+def small_spy(array: object, most: int = 40) -> str:
     """The picture that an array's own display shows: an SVG document of about 300 × 200 pixels, or its few values."""
     parts = read_array(array)
     drawing = Drawing(330)

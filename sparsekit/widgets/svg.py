@@ -80,24 +80,24 @@ class Drawing:
         self._parts: list[str] = []
         self._definitions: dict[str, str] = {}
 
-    def add(self, name: str, content: str | None = None, **attributes: Any) -> None:
+    def add(self, name: str, content: str | None = None, /, **attributes: float | str | None) -> None:
         """Add one element; ``content`` is text and gets escaped."""
         start = f"<{name}{_attributes(attributes)}"
         self._parts.append(f"{start}/>" if content is None else f"{start}>{escape(content)}</{name}>")
 
-    def rect(self, x: float, y: float, width: float, height: float, fill: str, **attributes: Any) -> None:
+    def rect(self, x: float, y: float, width: float, height: float, fill: str, **attributes: float | str | None) -> None:
         """Add a filled rectangle."""
         self.add("rect", x=float(x), y=float(y), width=float(width), height=float(height), fill=fill, **attributes)
 
-    def line(self, x1: float, y1: float, x2: float, y2: float, stroke: str = LINE, **attributes: Any) -> None:
+    def line(self, x1: float, y1: float, x2: float, y2: float, stroke: str = LINE, **attributes: float | str | None) -> None:
         """Add a straight line."""
         self.add("line", x1=float(x1), y1=float(y1), x2=float(x2), y2=float(y2), stroke=stroke, **attributes)
 
-    def text(self, x: float, y: float, content: str, size: float = 12, fill: str = INK, **attributes: str | None) -> None:
+    def text(self, x: float, y: float, content: str, size: float = 12, fill: str = INK, **attributes: float | str | None) -> None:
         """Add one line of text; ``y`` is its baseline."""
         self.add("text", content, x=float(x), y=float(y), font_size=float(size), fill=fill, **attributes)
 
-    def boxes(self, boxes: Iterable[tuple[float, float, float, float]], fill: str, **attributes: Any) -> None:
+    def boxes(self, boxes: Iterable[tuple[float, float, float, float]], fill: str, **attributes: float | str | None) -> None:
         """Add many rectangles ``(x, y, width, height)`` of one colour as a single path."""
         steps = [
             f"M{_figure(float(x))} {_figure(float(y))}h{_figure(float(w))}v{_figure(float(h))}H{_figure(float(x))}z"

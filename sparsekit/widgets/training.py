@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self, overload
 
 from ..base.errors import MissingPackageError
 from ..base.formatting import format_count, format_density, format_duration, format_share, number
@@ -19,6 +19,12 @@ from .pack import plain
 from .plots import DASHES, Sheet, drawing_on, legend_words, lines_on, number_axis, plain_text
 from .svg import text_width
 from .theme import MUTED, OTHER, PAPER, SERIES, ink_on
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from matplotlib.axes import Axes
+
 
 __all__ = ["MOST_POINTS", "TrainingMonitor", "monitor", "monitor_figure", "monitor_payload"]
 
@@ -70,7 +76,8 @@ class TrainingMonitor(Scoped):
         What was seen, as plain data: for ``monitor_figure`` and reports.
     """
 
-    def __init__(self, trainer: Any = None, title: str = "Training", live: bool | None = None, every: float = 0.5) -> None:
+    def __init__(self, trainer: Any = None, title: str = "Training", live: bool | None = None,
+                 every: float = 0.5) -> None:
         self.trainer, self.title, self.every = trainer, str(title), max(0.05, number(every, 0.5))
         self._live = live
         self._widget: Any = None
@@ -87,7 +94,7 @@ class TrainingMonitor(Scoped):
 
     # ---- around the loop
 
-    def _before(self) -> Any:
+    def _before(self) -> object:
         """The trainer's own ``step``, or None if it is its class's."""
         return getattr(self.trainer, "__dict__", {}).get("step")
 
@@ -98,14 +105,14 @@ class TrainingMonitor(Scoped):
             self._show()
         return self
 
-    def _leave(self, before: Any, kind: type[BaseException] | None) -> None:
+    def _leave(self, before: object, kind: type[BaseException] | None) -> None:
         with suppress(AttributeError, TypeError):
             if before is None:
                 del self.trainer.step
             else:
                 self.trainer.step = before
 
-    def _after(self, before: Any, kind: type[BaseException] | None) -> None:
+    def _after(self, before: object, kind: type[BaseException] | None) -> None:
         self._send(last=True)
 
     def _wrap(self) -> None:
@@ -115,7 +122,7 @@ class TrainingMonitor(Scoped):
         original = self.trainer.step
 
         @functools.wraps(original)
-        def step(*args: int, **keywords: object) -> Any:
+        def step(*args: int, **keywords: object) -> object:
             with self.phase("update"):
                 result = original(*args, **keywords)
             self._look()
@@ -313,7 +320,7 @@ def _merge(points: list[dict[str, Any]]) -> dict[str, Any]:
     return merged
 
 
-def _numbers(values: Any, count: int) -> list[float | None]:
+def _numbers(values: Iterable[Any] | None, count: int) -> list[float | None]:
     found = [None if value is None else number(value, math.nan) for value in list(values or ())[:count]]
     found = [None if value is None or math.isnan(value) else value for value in found]
     return [*found, *([None] * (count - len(found)))]
@@ -366,7 +373,11 @@ def _finding(data: Mapping[str, Any]) -> str:
     return f"{words}."
 
 
-def monitor_figure(data: Mapping[str, Any] | None, title: str = "", ax: Any = None) -> Any:
+@overload
+def monitor_figure(data: Mapping[str, Any] | None, title: str = ..., ax: None = ...) -> Display: ...
+@overload
+def monitor_figure(data: Mapping[str, Any] | None, title: str = ..., *, ax: Axes) -> Axes: ...
+def monitor_figure(data: Mapping[str, Any] | None, title: str = "", ax: Axes | None = None) -> Display | Axes:
     """Draw loss, rows touched, density of the gradients and time by phase over the steps of a training loop.
 
     Parameters
@@ -433,7 +444,7 @@ def top_of(lines: Iterable[Line]) -> float:
     return highest
 
 
-def _panels(matplotlib: Any, sheet: Sheet, found: Mapping[str, Any]) -> None:
+def _panels(matplotlib: ModuleType, sheet: Sheet, found: Mapping[str, Any]) -> None:
     """A panel for each series, and below them how the whole time is split."""
     steps = found["steps"]
     for i, (title, lines, label) in enumerate(series(found)):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 from ..base.formatting import format_duration, number
 from .charts import Plot
@@ -12,6 +12,9 @@ from .display import Display
 from .plots import drawing_on, plain_text
 from .svg import Drawing, fit, wrap
 from .theme import ALARM, INK, MUTED, SERIES
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 __all__ = ["turns_figure"]
 
@@ -24,8 +27,14 @@ APART = 56.0
 SLOWER, FASTER, SAME = ALARM, SERIES[3], SERIES[0]
 
 
+@overload
+def turns_figure(rows: Sequence[Mapping[str, Any]], finding: str, table: Mapping[str, Any], title: str = ...,
+                 ax: None = ...) -> Display: ...
+@overload
+def turns_figure(rows: Sequence[Mapping[str, Any]], finding: str, table: Mapping[str, Any], title: str = ..., *,
+                 ax: Axes) -> Axes: ...
 def turns_figure(rows: Sequence[Mapping[str, Any]], finding: str, table: Mapping[str, Any], title: str = "",
-                 ax: Any = None) -> Any:
+                 ax: Axes | None = None) -> Display | Axes:
     """Draw each program's ratio to the first: a dot for every block, a bar for the interval, a line at 1.
 
     Parameters
@@ -67,7 +76,7 @@ def turns_figure(rows: Sequence[Mapping[str, Any]], finding: str, table: Mapping
                    "Programs run in turns")
 
 
-def _on_axes(ax: Any, rows: Sequence[Mapping[str, Any]], title: str) -> Any:
+def _on_axes(ax: Axes, rows: Sequence[Mapping[str, Any]], title: str) -> Axes:
     """A row of dots, an interval and a ratio for each program but the first, by matplotlib."""
     others = rows[1:]
     with drawing_on(ax) as matplotlib:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..base.errors import UnknownNameError
 from ..base.formatting import format_bytes, format_ratio, number
@@ -14,6 +14,9 @@ from .display import Display
 from .memory import Alive, alive_of, memory_payload
 from .memory_bars import peaks_figure
 from .pack import plain
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 __all__ = ["SWITCHES", "RecordedMemory", "Supposed", "alive_if", "live_memory", "run_of", "what_if_figure"]
 
@@ -104,7 +107,7 @@ def _kind(item: Alive, raw: Mapping[str, Any]) -> Kind:
                    int(item.bytes))
 
 
-def _shape(value: Any) -> tuple[int, ...]:
+def _shape(value: Sequence[int]) -> tuple[int, ...]:
     try:
         return tuple(max(0, int(number(axis))) for axis in value)
     except TypeError:

@@ -24,10 +24,17 @@ from ...ndarray.files import load, save
 from ...symbol import load as load_symbol
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
-    from ...io.data import DataBatch
+    from ...base.context import Context
+    from ...base.types import Shape
+    from ...core.types import Gradients
+    from ...io.data import DataBatch, DataDesc
+    from ...kvstore import KVStoreBase
+    from ...metric.base import EvalMetric
+    from ...module.types import Descriptions, Logger, Monitor, Names, OptimizerLike, OptimizerParams, Requests, RowIds
     from ...ndarray.ndarray import NDArray
+    from ...symbol.symbol import Symbol
 
 
 __all__ = ["BucketingModule"]
@@ -60,14 +67,15 @@ class BucketingModule(BaseModule):
     """
 
     def __init__(self, sym_gen: Callable[[Any], tuple[Any, Any, Any]], default_bucket_key: object = None,
-                 logger: object = logging, context: object = cpu(), work_load_list: Any = None, fixed_param_names: Any = None,
-                 state_names: Any = None, group2ctxs: Any = None, compression_params: Any = None) -> None:
+                 logger: Logger = logging, context: Context | Sequence[Context] = cpu(),  # noqa: B008
+                 work_load_list: Sequence[float] | None = None, fixed_param_names: Names = None, state_names: Names = None,
+                 group2ctxs: object = None, compression_params: object = None) -> None:
         super().__init__(logger)
         if default_bucket_key is None:
             raise ParameterError("A BucketingModule needs default_bucket_key.", hint="give that of the largest bucket.")
         refuse_groups(group2ctxs, compression_params)
         self._default_bucket_key, self._sym_gen = default_bucket_key, sym_gen
-        self._arguments = {"logger": logger, "context": context, "work_load_list": work_load_list,
+        self._arguments: dict[str, Any] = {"logger": logger, "context": context, "work_load_list": work_load_list,
                            "fixed_param_names": fixed_param_names, "state_names": state_names}
         symbol, data_names, label_names = self._generated(default_bucket_key)
         for given, kind in ((data_names, "data"), (label_names, "label"), (state_names, "state"),
@@ -112,34 +120,37 @@ class BucketingModule(BaseModule):
             return list(self._curr_module.output_names)
         return list(self._generated(self._default_bucket_key)[0].list_outputs())
 
-    def _current(self) -> Any:
+    def _current(self) -> Module:
         require(self, "binded")
-        return self._curr_module
+        found: Module = self._curr_module
+        return found
 
     @property
-    def data_shapes(self) -> Any:
+    def data_shapes(self) -> list[DataDesc]:
         """Descriptions of the data that the current bucket is bound to."""
         return self._current().data_shapes
 
     @property
-    def label_shapes(self) -> Any:
+    def label_shapes(self) -> list[DataDesc] | None:
         """Descriptions of the labels that the current bucket is bound to."""
         return self._current().label_shapes
 
     @property
-    def output_shapes(self) -> Any:
+    def output_shapes(self) -> list[tuple[str, Shape]]:
         """Names and shapes of the current bucket's outputs."""
         return self._current().output_shapes
 
     @property
-    def symbol(self) -> Any:
+    def symbol(self) -> Symbol:
         """The symbol of the current bucket."""
-        return self._current().symbol
+        found: Symbol = self._current().symbol
+        return found
 
     # binding
 
-    def bind(self, data_shapes: Any, label_shapes: Any = None, for_training: bool = True, inputs_need_grad: bool = False,
-             force_rebind: bool = False, shared_module: Any = None, grad_req: Any = "write") -> None:
+    def bind(self, data_shapes: Descriptions, label_shapes: Descriptions = None, for_training: bool = True,
+             inputs_need_grad: bool = False, force_rebind: bool = False, shared_module: object = None,
+             grad_req: Requests = "write") -> None:
         """Bind the default bucket to these shapes; the others are bound when their first batch comes.
 
         The arguments are those of ``Module.bind``; ``shared_module`` is not supported.
@@ -162,8 +173,8 @@ class BucketingModule(BaseModule):
         if self.optimizer_initialized:  # that of the modules let go
             module._steps, module.optimizer_initialized = self._steps, True
 
-    def switch_bucket(self, bucket_key: int, data_shapes: Sequence[tuple[str | tuple[Any, ...], ...]] | None,
-                      label_shapes: Sequence[tuple[str | tuple[Any, ...], ...]] | None = None) -> None:
+    def switch_bucket(self, bucket_key: int, data_shapes: Descriptions,
+                      label_shapes: Descriptions = None) -> None:
         """Make a bucket the current one, bound to these shapes if it is new.
 
         Parameters
@@ -203,8 +214,9 @@ class BucketingModule(BaseModule):
         found: tuple[dict[str, Any], dict[str, Any]] = self._first().get_params()
         return found
 
-    def init_params(self, initializer: object = Uniform(0.01), arg_params: object = None, aux_params: object = None,
-                    allow_missing: bool = False, force_init: bool = False, allow_extra: bool = False) -> None:
+    def init_params(self, initializer: Callable[..., Any] | None = Uniform(0.01), arg_params: Mapping[str, NDArray] | None = None,  # noqa: B008
+                    aux_params: Mapping[str, NDArray] | None = None, allow_missing: bool = False, force_init: bool = False,
+                    allow_extra: bool = False) -> None:
         """Give the parameters their first values, as ``Module.init_params`` does."""
         if self.params_initialized and not force_init:
             return
@@ -212,8 +224,8 @@ class BucketingModule(BaseModule):
         self._first().init_params(initializer, arg_params, aux_params, allow_missing, force_init, allow_extra)
         self.params_initialized = True
 
-    def set_params(self, arg_params: dict[str, NDArray], aux_params: dict[str, Any], allow_missing: bool = False,
-                   force_init: bool = True, allow_extra: bool = False) -> None:
+    def set_params(self, arg_params: Mapping[str, NDArray], aux_params: Mapping[str, NDArray],
+                   allow_missing: bool = False, force_init: bool = True, allow_extra: bool = False) -> None:
         """Give the parameters new values, as ``Module.set_params`` does."""
         if self.params_initialized and not force_init:
             warnings.warn("Parameters already initialized and force_init=False. set_params call ignored.", UserWarning,
@@ -234,8 +246,8 @@ class BucketingModule(BaseModule):
         require(self, "binded", "params_initialized")
         self._curr_module.set_states(states, value)
 
-    def init_optimizer(self, kvstore: object = "local", optimizer: Any = "sgd",
-                       optimizer_params: object = (("learning_rate", 0.01),), force_init: bool = False) -> None:
+    def init_optimizer(self, kvstore: KVStoreBase | str | None = "local", optimizer: OptimizerLike = "sgd",
+                       optimizer_params: OptimizerParams = (("learning_rate", 0.01),), force_init: bool = False) -> None:
         """Make one optimizer for all buckets, as ``Module.init_optimizer`` does."""
         require(self, "binded", "params_initialized")
         if self.optimizer_initialized and not force_init:
@@ -250,7 +262,7 @@ class BucketingModule(BaseModule):
 
     # training
 
-    def _bucket_of(self, data_batch: Any) -> None:
+    def _bucket_of(self, data_batch: DataBatch) -> None:
         """Switch to the bucket of a batch."""
         key = getattr(data_batch, "bucket_key", None)
         if key is None:
@@ -258,7 +270,7 @@ class BucketingModule(BaseModule):
                                  hint="DataBatch(…, bucket_key=…, provide_data=…, provide_label=…)")
         self.switch_bucket(key, data_batch.provide_data, data_batch.provide_label)
 
-    def prepare(self, data_batch: DataBatch, sparse_row_id_fn: Callable[[Any], dict[str, Any]] | None = None) -> None:
+    def prepare(self, data_batch: DataBatch, sparse_row_id_fn: RowIds = None) -> None:
         """Bind the bucket of a batch, and prepare it as ``Module.prepare`` does; the current bucket stays."""
         require(self, "binded", "params_initialized")
         before = self._curr_module, self._curr_bucket_key
@@ -266,13 +278,13 @@ class BucketingModule(BaseModule):
         self._curr_module.prepare(data_batch, sparse_row_id_fn=sparse_row_id_fn)
         self._curr_module, self._curr_bucket_key = before
 
-    def forward(self, data_batch: Any, is_train: bool | None = None) -> None:
+    def forward(self, data_batch: DataBatch, is_train: bool | None = None) -> None:
         """Switch to the bucket of a batch, and compute its outputs."""
         require(self, "binded", "params_initialized")
         self._bucket_of(data_batch)
         self._curr_module.forward(data_batch, is_train)
 
-    def backward(self, out_grads: Any = None) -> None:
+    def backward(self, out_grads: Gradients = None) -> None:
         """Compute the gradients of the current bucket."""
         require(self, "binded", "params_initialized")
         self._curr_module.backward(out_grads)
@@ -296,12 +308,12 @@ class BucketingModule(BaseModule):
         found: list[Any] = self._curr_module.get_input_grads(merge_multi_context)
         return found
 
-    def update_metric(self, eval_metric: object, labels: object, pre_sliced: bool = False) -> None:
+    def update_metric(self, eval_metric: EvalMetric, labels: Sequence[Any], pre_sliced: bool = False) -> None:
         """Let a metric take in the outputs of the last forward pass."""
         require(self, "binded", "params_initialized")
         self._curr_module.update_metric(eval_metric, labels, pre_sliced)
 
-    def install_monitor(self, mon: object) -> None:
+    def install_monitor(self, mon: Monitor) -> None:
         """Let a monitor see what every bucket computes."""
         require(self, "binded")
         self._monitor = mon
@@ -325,8 +337,8 @@ class BucketingModule(BaseModule):
         save(f"{prefix}.buckets", array(list(self._buckets), dtype=np.int32))
 
     @staticmethod
-    def load(prefix: str, epoch: int, sym_gen: object = None, default_bucket_key: object = None,
-             **kwargs: Any) -> BucketingModule:
+    def load(prefix: str, epoch: int, sym_gen: Any = None,
+             default_bucket_key: object = None, **kwargs: Any) -> BucketingModule:
         """A module of what ``save_checkpoint`` wrote; then ``bind`` it.
 
         Parameters
@@ -350,8 +362,9 @@ class BucketingModule(BaseModule):
         return BucketingModule.load_dict(symbols, sym_gen, default_bucket_key, arg_params, aux_params, **kwargs)
 
     @staticmethod
-    def load_dict(sym_dict: Any = None, sym_gen: Any = None, default_bucket_key: Any = None, arg_params: object = None,
-                  aux_params: object = None, **kwargs: Any) -> BucketingModule:
+    def load_dict(sym_dict: Any = None, sym_gen: Any = None,
+                  default_bucket_key: object = None, arg_params: object = None, aux_params: object = None,
+                  **kwargs: Any) -> BucketingModule:
         """A module of symbols by bucket, and parameters; then ``bind`` it.
 
         Parameters

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,13 @@ from ...module.module import Module
 from ...ndarray import NDArray
 from ...ndarray.checkpoints import save_checkpoint
 from ...symbol import Symbol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from ...kvstore import KVStoreBase
+    from ...metric.types import MetricLike
+    from ...module.types import Callbacks, Logger, Monitor, Names, OptimizerLike
 
 __all__ = ["FeedForward"]
 
@@ -49,8 +56,9 @@ class FeedForward:
         Arguments of the optimizer.
     """
 
-    def __init__(self, symbol: Any, ctx: Any = None, num_epoch: int | None = None, epoch_size: int | None = None,
-                 optimizer: object = "sgd", initializer: object = Uniform(0.01), numpy_batch_size: int = 128,
+    def __init__(self, symbol: Symbol | Callable[..., Any], ctx: Context | Sequence[Context] | None = None,
+                 num_epoch: int | None = None, epoch_size: int | None = None, optimizer: OptimizerLike = "sgd",
+                 initializer: Callable[..., Any] | None = Uniform(0.01), numpy_batch_size: int = 128,  # noqa: B008
                  arg_params: dict[str, NDArray] | None = None, aux_params: dict[str, Any] | None = None,
                  allow_extra_params: bool = False, begin_epoch: int = 0, **kwargs: Any) -> None:
         warnings.warn("mxnet.model.FeedForward has been deprecated. Please use mxnet.mod.Module instead.", DeprecationWarning,
@@ -74,7 +82,7 @@ class FeedForward:
 
     # data
 
-    def _iterator(self, X: object, y: object, is_train: bool) -> Any:
+    def _iterator(self, X: object, y: object, is_train: bool) -> DataIter:
         """An iterator over arrays, or the one given."""
         if isinstance(X, DataIter):
             return X
@@ -94,7 +102,7 @@ class FeedForward:
         size = min(X.shape[0], self.numpy_batch_size)
         return NDArrayIter(X, labels, size, shuffle=is_train, last_batch_handle="roll_over" if is_train else "pad")
 
-    def _eval_iterator(self, eval_data: object) -> Any:
+    def _eval_iterator(self, eval_data: object) -> DataIter | None:
         if not isinstance(eval_data, (tuple, list)):
             if eval_data is not None and not isinstance(eval_data, DataIter):
                 raise DTypeError(f"Eval data must be DataIter, or a pair of arrays, not {type(eval_data).__name__}.",
@@ -105,17 +113,18 @@ class FeedForward:
         X, y = (np.array(one) if isinstance(one, list) else one for one in eval_data)
         return self._iterator(X, y, y is not None)
 
-    def _module(self, data: Any, labels: object, contexts: list[Context], logger: Any = None,
-                work_load_list: Any = None) -> Module:
+    def _module(self, data: DataIter, labels: Names, contexts: list[Context], logger: Logger | None = None,
+                work_load_list: Sequence[float] | None = None) -> Module:
         return Module(self.symbol, [one[0] for one in data.provide_data], labels, logger or logging, contexts, work_load_list)
 
     # training
 
-    def fit(self, X: object, y: object = None, eval_data: object = None, eval_metric: object = "acc",
-            epoch_end_callback: Any = None, batch_end_callback: Any = None, kvstore: object = "local", logger: Any = None,
-            work_load_list: Any = None,
-            monitor: Any = None, eval_end_callback: Any = LogValidationMetricsCallback(),  # noqa: B008
-            eval_batch_end_callback: Any = None) -> None:
+    def fit(self, X: object, y: object = None, eval_data: object = None, eval_metric: MetricLike = "acc",
+            epoch_end_callback: Callbacks = None, batch_end_callback: Callbacks = None,
+            kvstore: KVStoreBase | str | None = "local", logger: Logger | None = None,
+            work_load_list: Sequence[float] | None = None, monitor: Monitor | None = None,
+            eval_end_callback: Callbacks = LogValidationMetricsCallback(),  # noqa: B008
+            eval_batch_end_callback: Callbacks = None) -> None:
         """Train; the parameters are then in ``arg_params`` and ``aux_params``.
 
         Parameters
@@ -139,7 +148,7 @@ class FeedForward:
 
     # predicting
 
-    def _trained(self, data: NDArrayIter) -> Module:
+    def _trained(self, data: DataIter) -> Module:
         """A module on the first context, with the parameters as they are."""
         if self.arg_params is None:
             raise ModuleStateError("The model has no parameters.", hint="fit() it, or load() one.")
@@ -178,8 +187,8 @@ class FeedForward:
         merged = [some[0] if len(some) == 1 else some for some in found]
         return tuple(merged) if return_data else merged[0]
 
-    def score(self, X: NDArrayIter, eval_metric: object = "acc", num_batch: int | None = None, batch_end_callback: Any = None,
-              reset: bool = True) -> float:
+    def score(self, X: object, eval_metric: MetricLike = "acc", num_batch: int | None = None,
+              batch_end_callback: Callbacks = None, reset: bool = True) -> float:
         """The metric's value for some data.
 
         Parameters
@@ -202,7 +211,7 @@ class FeedForward:
         save_checkpoint(prefix, epoch, self.symbol, self.arg_params, self.aux_params or {}, remove_amp_cast)
 
     @staticmethod
-    def load(prefix: str, epoch: int, ctx: Context | None = None, **kwargs: Any) -> FeedForward:
+    def load(prefix: str, epoch: int, ctx: Context | Sequence[Context] | None = None, **kwargs: Any) -> FeedForward:
         """The model that ``save`` wrote, here or in MXNet 1.x.
 
         Parameters
@@ -217,12 +226,14 @@ class FeedForward:
         return FeedForward(symbol, ctx=ctx, arg_params=arg_params, aux_params=aux_params, begin_epoch=epoch, **kwargs)
 
     @staticmethod
-    def create(symbol: object, X: object, y: object = None, ctx: object = None, num_epoch: int | None = None,
-               epoch_size: int | None = None, optimizer: object = "sgd", initializer: Any = Uniform(0.01),  # noqa: B008
-               eval_data: object = None, eval_metric: object = "acc", epoch_end_callback: Any = None,
-               batch_end_callback: object = None, kvstore: object = "local", logger: Any = None, work_load_list: Any = None,
-               eval_end_callback: object = LogValidationMetricsCallback(), eval_batch_end_callback: Any = None,
-               **kwargs: Any) -> FeedForward:
+    def create(symbol: Symbol | Callable[..., Any], X: object, y: object = None,
+               ctx: Context | Sequence[Context] | None = None, num_epoch: int | None = None, epoch_size: int | None = None,
+               optimizer: OptimizerLike = "sgd", initializer: Callable[..., Any] | None = Uniform(0.01),  # noqa: B008
+               eval_data: object = None, eval_metric: MetricLike = "acc", epoch_end_callback: Callbacks = None,
+               batch_end_callback: Callbacks = None, kvstore: KVStoreBase | str | None = "local",
+               logger: Logger | None = None, work_load_list: Sequence[float] | None = None,
+               eval_end_callback: Callbacks = LogValidationMetricsCallback(),  # noqa: B008
+               eval_batch_end_callback: Callbacks = None, **kwargs: Any) -> FeedForward:
         """A model, trained: the constructor and ``fit`` in one."""
         model = FeedForward(symbol, ctx=ctx, num_epoch=num_epoch, epoch_size=epoch_size, optimizer=optimizer,
                             initializer=initializer, **kwargs)

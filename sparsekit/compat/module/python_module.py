@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...base.entry import doors
 from ...base.errors import DTypeError, ParameterError, UnsupportedError, expected
@@ -12,6 +12,16 @@ from ...initializer import Uniform
 from ...module.base_module import BaseModule
 from ...module.checks import described, require
 from ...ndarray import NDArray, array
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from ...base.types import Shape
+    from ...core.types import Gradients
+    from ...io.data import DataBatch, DataDesc
+    from ...kvstore import KVStoreBase
+    from ...metric.base import EvalMetric
+    from ...module.types import Descriptions, Logger, Monitor, Names, OptimizerLike, OptimizerParams, Requests
 
 __all__ = ["PythonLossModule", "PythonModule"]
 
@@ -26,7 +36,8 @@ class PythonModule(BaseModule):
     logger : module logging or Logger
     """
 
-    def __init__(self, data_names: Any, label_names: Any, output_names: Any, logger: object = logging) -> None:
+    def __init__(self, data_names: Sequence[str], label_names: Names, output_names: Sequence[str],
+                 logger: Logger = logging) -> None:
         super().__init__(logger)
         self._data_names, self._output_names = list(data_names), list(output_names)
         self._label_names = None if label_names is None else list(label_names)
@@ -45,22 +56,26 @@ class PythonModule(BaseModule):
         return self._output_names
 
     @property
-    def data_shapes(self) -> Any:
+    def data_shapes(self) -> list[DataDesc]:
         """Descriptions of the data it is bound to."""
-        return self._data_shapes
+        found: list[DataDesc] = self._data_shapes
+        return found
 
     @property
-    def label_shapes(self) -> Any:
+    def label_shapes(self) -> list[DataDesc] | None:
         """Descriptions of the labels it is bound to; None without any."""
-        return self._label_shapes
+        found: list[DataDesc] | None = self._label_shapes
+        return found
 
     @property
-    def output_shapes(self) -> Any:
+    def output_shapes(self) -> list[tuple[str, Shape]]:
         """Names and shapes of the outputs."""
-        return self._output_shapes
+        found: list[tuple[str, Shape]] = self._output_shapes
+        return found
 
-    def bind(self, data_shapes: Any, label_shapes: Any = None, for_training: bool = True, inputs_need_grad: bool = False,
-             force_rebind: bool = False, shared_module: Any = None, grad_req: Any = "write") -> None:
+    def bind(self, data_shapes: Descriptions, label_shapes: Descriptions = None, for_training: bool = True,
+             inputs_need_grad: bool = False, force_rebind: bool = False, shared_module: object = None,
+             grad_req: Requests = "write") -> None:
         """Take over the shapes; the arguments are those of ``Module.bind``."""
         if self.binded and not force_rebind:
             self.logger.warning("Already bound, ignoring bind()")
@@ -85,20 +100,21 @@ class PythonModule(BaseModule):
         """Two empty dicts."""
         return {}, {}
 
-    def init_params(self, initializer: object = Uniform(0.01), arg_params: object = None, aux_params: object = None,
-                    allow_missing: bool = False, force_init: bool = False, allow_extra: bool = False) -> None:
+    def init_params(self, initializer: Callable[..., Any] | None = Uniform(0.01), arg_params: Mapping[str, NDArray] | None = None,  # noqa: B008
+                    aux_params: Mapping[str, NDArray] | None = None, allow_missing: bool = False, force_init: bool = False,
+                    allow_extra: bool = False) -> None:
         """Nothing is to be done without parameters."""
         self.params_initialized = True
 
-    def init_optimizer(self, kvstore: object = "local", optimizer: object = "sgd",
-                       optimizer_params: object = (("learning_rate", 0.01),), force_init: bool = False) -> None:
+    def init_optimizer(self, kvstore: KVStoreBase | str | None = "local", optimizer: OptimizerLike = "sgd",
+                       optimizer_params: OptimizerParams = (("learning_rate", 0.01),), force_init: bool = False) -> None:
         """Nothing is to be done without parameters."""
         self.optimizer_initialized = True
 
     def update(self) -> None:
         """Nothing is to be done without parameters."""
 
-    def update_metric(self, eval_metric: Any, labels: Any, pre_sliced: bool = False) -> None:
+    def update_metric(self, eval_metric: EvalMetric, labels: Sequence[Any], pre_sliced: bool = False) -> None:
         """Let a metric take in the outputs, if there are labels to compare with."""
         if self._label_shapes is None:
             return
@@ -120,8 +136,9 @@ class PythonLossModule(PythonModule):
         ``grad_func(scores, labels)`` gives the gradient of the scores; a subclass may override ``_backward_impl`` instead.
     """
 
-    def __init__(self, name: str = "pyloss", data_names: object = ("data",), label_names: object = ("softmax_label",),
-                 logger: object = logging, grad_func: Callable[[Any, Any], Any] | None = None) -> None:
+    def __init__(self, name: str = "pyloss", data_names: Sequence[str] = ("data",),
+                 label_names: Sequence[str] = ("softmax_label",), logger: Logger = logging,
+                 grad_func: Callable[[Any, Any], Any] | None = None) -> None:
         super().__init__(data_names, label_names, [f"{name}_output"], logger)
         if len(self._data_names) != 1 or self._label_names is None or len(self._label_names) != 1:
             raise ParameterError(f"A loss must have one input and one label, got {data_names} and {label_names}.",
@@ -136,7 +153,7 @@ class PythonLossModule(PythonModule):
     def _compute_output_shapes(self) -> list[tuple[str, tuple[int, ...]]]:
         return [(f"{self._name}_output", self._data_shapes[0].shape)]
 
-    def forward(self, data_batch: Any, is_train: bool | None = None) -> None:
+    def forward(self, data_batch: DataBatch, is_train: bool | None = None) -> None:
         """Keep the scores, and for training the labels."""
         require(self, "binded")
         self._scores = data_batch.data[0]
@@ -149,7 +166,7 @@ class PythonLossModule(PythonModule):
         """The scores."""
         return [self._scores]
 
-    def backward(self, out_grads: Any = None) -> None:
+    def backward(self, out_grads: Gradients = None) -> None:
         """Compute the gradient of the scores."""
         require(self, "binded", "for_training")
         if out_grads is not None:
@@ -167,7 +184,7 @@ class PythonLossModule(PythonModule):
         """The gradient of the scores."""
         return [self._scores_grad]
 
-    def install_monitor(self, mon: object) -> None:
+    def install_monitor(self, mon: Monitor) -> None:
         """Nothing is computed that a monitor could see."""
         raise self._lacks("install_monitor")
 

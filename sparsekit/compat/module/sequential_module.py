@@ -4,13 +4,24 @@ from __future__ import annotations
 
 import copy
 import logging
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...base.entry import doors
 from ...base.errors import ParameterError, ParameterNameError
 from ...initializer import Uniform
 from ...module.base_module import BaseModule
 from ...module.checks import described, require
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from ...base.types import Shape
+    from ...core.types import Gradients
+    from ...io.data import DataBatch, DataDesc
+    from ...kvstore import KVStoreBase
+    from ...metric.base import EvalMetric
+    from ...module.types import Descriptions, Logger, Monitor, OptimizerLike, OptimizerParams, Requests
+    from ...ndarray.ndarray import NDArray
 
 __all__ = ["SequentialModule"]
 
@@ -33,7 +44,7 @@ class SequentialModule(BaseModule):
     META_TAKE_LABELS = "take_labels"
     META_AUTO_WIRING = "auto_wiring"
 
-    def __init__(self, logger: Any = logging) -> None:
+    def __init__(self, logger: Logger = logging) -> None:
         super().__init__(logger)
         self._modules: list[Any] = []
         self._metas: list[dict[str, Any]] = []
@@ -79,27 +90,31 @@ class SequentialModule(BaseModule):
         return self._modules[-1].output_names if self._modules else []
 
     @property
-    def data_shapes(self) -> Any:
+    def data_shapes(self) -> list[DataDesc]:
         """Descriptions of the data that the first module is bound to."""
         require(self, "binded")
-        return self._modules[0].data_shapes
+        found: list[DataDesc] = self._modules[0].data_shapes
+        return found
 
     @property
-    def label_shapes(self) -> Any:
+    def label_shapes(self) -> list[DataDesc] | None:
         """Descriptions of the labels; None if no module takes them."""
         require(self, "binded")
-        return self._label_shapes
+        found: list[DataDesc] | None = self._label_shapes
+        return found
 
     @property
-    def output_shapes(self) -> Any:
+    def output_shapes(self) -> list[tuple[str, Shape]]:
         """Names and shapes of the last module's outputs."""
         require(self, "binded")
-        return self._modules[-1].output_shapes
+        found: list[tuple[str, Shape]] = self._modules[-1].output_shapes
+        return found
 
     # preparation
 
-    def bind(self, data_shapes: Any, label_shapes: Any = None, for_training: bool = True, inputs_need_grad: bool = False,
-             force_rebind: bool = False, shared_module: Any = None, grad_req: Any = "write") -> None:
+    def bind(self, data_shapes: Descriptions, label_shapes: Descriptions = None, for_training: bool = True,
+             inputs_need_grad: bool = False, force_rebind: bool = False, shared_module: object = None,
+             grad_req: Requests = "write") -> None:
         """Bind every module, to the outputs of the one before.
 
         The arguments are those of ``Module.bind``; ``shared_module`` is not supported.
@@ -132,8 +147,9 @@ class SequentialModule(BaseModule):
         arguments, states = ({name: array for some in kind for name, array in some.items()} for kind in zip(*pairs, strict=True))
         return arguments, states
 
-    def init_params(self, initializer: object = Uniform(0.01), arg_params: object = None, aux_params: object = None,
-                    allow_missing: bool = False, force_init: bool = False, allow_extra: bool = False) -> None:
+    def init_params(self, initializer: Callable[..., Any] | None = Uniform(0.01), arg_params: Mapping[str, NDArray] | None = None,  # noqa: B008
+                    aux_params: Mapping[str, NDArray] | None = None, allow_missing: bool = False, force_init: bool = False,
+                    allow_extra: bool = False) -> None:
         """Give the parameters of every module their first values, as ``Module.init_params`` does.
 
         Raises
@@ -161,8 +177,8 @@ class SequentialModule(BaseModule):
                         hint="give the symbols of each module names of their own.")
                 seen[name] = place
 
-    def init_optimizer(self, kvstore: object = "local", optimizer: Any = "sgd",
-                       optimizer_params: object = (("learning_rate", 0.01),), force_init: bool = False) -> None:
+    def init_optimizer(self, kvstore: KVStoreBase | str | None = "local", optimizer: OptimizerLike = "sgd",
+                       optimizer_params: OptimizerParams = (("learning_rate", 0.01),), force_init: bool = False) -> None:
         """Make an optimizer for every module, as ``Module.init_optimizer`` does."""
         require(self, "binded", "params_initialized")
         if self.optimizer_initialized and not force_init:
@@ -174,7 +190,7 @@ class SequentialModule(BaseModule):
 
     # training
 
-    def forward(self, data_batch: Any, is_train: bool | None = None) -> None:
+    def forward(self, data_batch: DataBatch, is_train: bool | None = None) -> None:
         """Compute the outputs of every module, one after the other."""
         require(self, "binded", "params_initialized")
         batch = copy.copy(data_batch)  # whose data change from module to module
@@ -186,7 +202,7 @@ class SequentialModule(BaseModule):
                 batch.provide_data = [(name, one.shape) for name, one in zip(names, batch.data, strict=True)]
             module.forward(batch, is_train=is_train)
 
-    def backward(self, out_grads: Any = None) -> None:
+    def backward(self, out_grads: Gradients = None) -> None:
         """Send gradients back through every module."""
         require(self, "binded", "params_initialized", "for_training")
         for place in reversed(range(len(self._modules))):
@@ -214,21 +230,21 @@ class SequentialModule(BaseModule):
         found: list[Any] = self._modules[0].get_input_grads(merge_multi_context=merge_multi_context)
         return found
 
-    def update_metric(self, eval_metric: object, labels: object, pre_sliced: bool = False) -> None:
+    def update_metric(self, eval_metric: EvalMetric, labels: Sequence[Any], pre_sliced: bool = False) -> None:
         """Let a metric take in the outputs of the modules that take labels."""
         require(self, "binded", "params_initialized")
         for place, module in enumerate(self._modules):
             if self._takes_labels(place):
                 module.update_metric(eval_metric, labels, pre_sliced)
 
-    def install_monitor(self, mon: object) -> None:
+    def install_monitor(self, mon: Monitor) -> None:
         """Let a monitor see what every module computes."""
         require(self, "binded")
         for module in self._modules:
             module.install_monitor(mon)
 
 
-def _rewired(module: Any, shapes: Any) -> list[tuple[str, Any]]:
+def _rewired(module: BaseModule, shapes: Sequence[tuple[str, Shape]]) -> list[tuple[str, Any]]:
     """The outputs of one module under the names of the next one's data."""
     names = module.data_names
     if len(names) != len(shapes):

@@ -21,9 +21,10 @@ if TYPE_CHECKING:
 
     from ...base.types import Array, Attrs, Shape
     from ...core.op import Want
-    from ...core.types import ArrayFunctions, ArrayObject
+    from ...core.types import ArrayFunctions, ArrayObject, Gradients
     from ...kernels.types import ArrayModule, Kernels
-    from ...storage.types import Sparse, Store
+    from ...ops.samples import Samples
+    from ..types import Given
 
 
 __all__ = ["CTCLoss"]
@@ -50,7 +51,7 @@ class Paths(NamedTuple):
     label_lengths: Any
 
 
-def _shape(shapes: Sequence[Shape], attrs: dict[str, Any]) -> Any:
+def _shape(shapes: Sequence[Shape], attrs: Attrs) -> list[Shape]:
     data, label = shapes[:2]
     if len(data) != 3 or len(label) != 2 or data[1] != label[0]:
         raise ShapeError(f"data of shape {data} and label of shape {label} do not fit.",
@@ -67,7 +68,7 @@ def _shape(shapes: Sequence[Shape], attrs: dict[str, Any]) -> Any:
     return [(data[1],), data]
 
 
-def _paths(xp: ArrayModule, data: Store, label: Any, lengths: Any, attrs: dict[str, Any]) -> Paths:
+def _paths(xp: ArrayModule, data: Array, label: Array, lengths: Sequence[Array], attrs: Attrs) -> Paths:
     steps, batch, classes = data.shape
     lengths = [whole(xp, length, "ctc_loss: the length") for length in lengths]
     data_lengths = lengths.pop(0) if attrs["use_data_lengths"] else xp.full(batch, steps, np.int64)
@@ -84,7 +85,7 @@ def _paths(xp: ArrayModule, data: Store, label: Any, lengths: Any, attrs: dict[s
     return Paths(symbols, data_lengths, label_lengths)
 
 
-def _check_range(what: str, values: Any, low: int, high: int) -> None:
+def _check_range(what: str, values: Array, low: int, high: int) -> None:
     wrong = values[(values < low) | (values > high)]
     if wrong.size:
         raise RowIndexError(f"The {what} {wrong[0]} is not from {low} to {high}.",
@@ -117,10 +118,11 @@ def _sweep(xp: ArrayModule, scores: Array, symbols: Array, lasting: Array) -> Ar
     return xp.stack(states)
 
 
-def _ends(paths: Paths, places: Array) -> Any:
+def _ends(paths: Paths, places: Array) -> Array:
     """Where a path may end: on its last label or the blank behind it."""
     last = 2 * paths.label_lengths[:, None]
-    return (places == last) | (places == last - 1)
+    found: Array = (places == last) | (places == last - 1)
+    return found
 
 
 def _reversed(xp: ArrayModule, array: Array, lengths: Array, axis: int) -> Array:
@@ -150,7 +152,7 @@ def _occupancy(xp: ArrayModule, scores: Array, paths: Paths) -> tuple[Any, Any, 
     return -total, xp.exp(xp.where(inside, share, -np.inf)), reached
 
 
-def _loss_and_gradient(k: Kernels, data: Sparse, label: Store, lengths: Shape, attrs: dict[str, Any]) -> tuple[Any, Any]:
+def _loss_and_gradient(k: Kernels, data: Array, label: Array, lengths: Sequence[Array], attrs: Attrs) -> tuple[Any, Any]:
     xp = k.xp
     logs = softmax_along(k, wide(data), 2, log=True)
     paths = _paths(xp, data, label, lengths, attrs)
@@ -163,14 +165,14 @@ def _loss_and_gradient(k: Kernels, data: Sparse, label: Store, lengths: Shape, a
     return loss, xp.where(reached[:, :, None], gradient, 0)
 
 
-def _sample() -> Any:
+def _sample() -> Samples:
     data = np.random.default_rng(3).uniform(-1, 1, (5, 2, 4)).astype(np.float32)
     label = np.array([[1, 1], [3, 0]], np.float32)
     return [([data, label], {}), ([data, label, np.array([4.5, 3.5], np.float32), np.array([2.5, 1.5], np.float32)],
                                   {"use_data_lengths": True, "use_label_lengths": True})]
 
 
-def _cost(attrs: dict[str, Any], inputs: list[Meta], outputs: list[Meta]) -> tuple[int, int]:
+def _cost(attrs: Attrs, inputs: list[Meta], outputs: list[Meta]) -> tuple[int, int]:
     """A softmax, and for each place of the paths two sweeps, each of two sums of logarithms (three operations) and a product."""
     steps, batch, classes = inputs[0]["shape"]
     work = steps * batch * (5 * classes + 2 * 7 * (2 * inputs[1]["shape"][1] + 1))
@@ -190,7 +192,7 @@ steps and labels count.  A label that no alignment reaches has an infinite loss 
 
 
 @ctc_loss.forward("default, default, default?, default? -> default, default")
-def _(k: Kernels, data: Any, label: Array, *rest: Any) -> Any:
+def _(k: Kernels, data: Array, label: Array, *rest: *Given) -> tuple[Array, Array]:
     floating("CTCLoss", data)
     loss, gradient = _loss_and_gradient(k, data, label, rest[:-1], rest[-1])
     return loss.astype(data.dtype, copy=False), gradient.astype(data.dtype, copy=False)
@@ -198,6 +200,6 @@ def _(k: Kernels, data: Any, label: Array, *rest: Any) -> Any:
 
 @ctc_loss.gradient
 def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, label: ArrayObject, data_lengths: ArrayObject,
-      label_lengths: ArrayObject, out: ArrayObject, attrs: Attrs, want: Sequence[Want | None]) -> Any:
+      label_lengths: ArrayObject, out: ArrayObject, attrs: Attrs, want: Sequence[Want | None]) -> Gradients:
     given = F.broadcast_mul(F.ones_like(out[1]), F.Reshape(g, shape=(1, -1, 1)))
     return (F._masked(given, out[1]), None, want[2] and F.zeros_like(data_lengths), want[3] and F.zeros_like(label_lengths))

@@ -16,11 +16,11 @@ from ...ops.neural.softmax import floating
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ...base.types import Array, Shape
+    from ...base.types import Array, Attrs, Shape
     from ...core.op import Want
-    from ...core.types import ArrayFunctions, ArrayObject
+    from ...core.types import ArrayFunctions, ArrayObject, Gradients
     from ...kernels.types import Kernels
-    from ...storage.types import Store
+    from ..types import Given
 
 
 __all__: list[str] = []
@@ -45,7 +45,7 @@ def _sizes(name: str, value: list[Any] | tuple[Any, ...], count: int, default: i
     return tuple(int(size) for size in given)
 
 
-def _window(spatial: tuple[int, ...], attrs: dict[str, Any]) -> _Window:
+def _window(spatial: tuple[int, ...], attrs: Attrs) -> _Window:
     count = len(spatial)
     if not 1 <= count <= 3:
         raise ShapeError(f"images must have 1 to 3 axes, got {count}.",
@@ -61,13 +61,13 @@ def _window(spatial: tuple[int, ...], attrs: dict[str, Any]) -> _Window:
     return _Window(kernel, stride, dilate, pad, tuple(free // step + 1 for free, step in zip(room, stride, strict=True)))
 
 
-def _columns_shape(shapes: Sequence[Shape], attrs: dict[str, Any]) -> tuple[int, ...]:
+def _columns_shape(shapes: Sequence[Shape], attrs: Attrs) -> tuple[int, ...]:
     shape = tuple(shapes[0])
     window = _window(shape[2:], attrs)
     return shape[0], shape[1] * math.prod(window.kernel), math.prod(window.places)
 
 
-def _image_shape(shapes: Sequence[Shape], attrs: dict[str, Any]) -> tuple[int, ...]:
+def _image_shape(shapes: Sequence[Shape], attrs: Attrs) -> tuple[int, ...]:
     shape = tuple(shapes[0])
     size = attrs["output_size"]
     spatial = _sizes("output_size", size, len(size) if isinstance(size, (tuple, list)) else 1, 1, 1)
@@ -98,7 +98,7 @@ def _edges(window: _Window) -> list[tuple[int, int]]:
 
 
 @im2col.forward("default -> default")
-def _(k: Any, x: Any, attrs: Any) -> Any:
+def _(k: Kernels, x: Array, attrs: Attrs) -> Array:
     floating("im2col", x)
     window = _window(x.shape[2:], attrs)
     shape = _columns_shape([x.shape], attrs)
@@ -120,20 +120,23 @@ Columns of shape (batch, channels * kernel size, blocks) give (batch, channels, 
 
 
 @col2im.forward("default -> default")
-def _(k: Any, x: Any, attrs: Any) -> Any:
+def _(k: Kernels, x: Array, attrs: Attrs) -> Array:
     floating("col2im", x)
     shape = _image_shape([x.shape], attrs)
     window = _window(shape[2:], attrs)
     out = k.xp.zeros((*shape[:2], *(size + 2 * more for size, more in zip(shape[2:], window.pad, strict=True))), x.dtype)
     blocks = x.reshape(*shape[:2], *window.kernel, *window.places)
+    whole: tuple[Any, ...] = (slice(None), slice(None))
     for point in itertools.product(*map(range, window.kernel)):
         places = tuple(slice(at * apart, at * apart + step * (count - 1) + 1, step) for at, apart, step, count
                        in zip(point, window.dilate, window.stride, window.places, strict=True))
-        out[(slice(None), slice(None), *places)] += blocks[(slice(None), slice(None), *point)]
-    return out[(..., *(slice(more, more + size) for size, more in zip(shape[2:], window.pad, strict=True)))].copy()
+        out[(*whole, *places)] += blocks[(*whole, *point)]
+    inside: tuple[Any, ...] = (..., *(slice(more, more + size) for size, more in zip(shape[2:], window.pad, strict=True)))
+    made: Array = out[inside].copy()
+    return made
 
 
-def _same(attrs: dict[str, Any]) -> dict[str, Any]:
+def _same(attrs: Attrs) -> dict[str, Any]:
     return {name: attrs[name] for name in _ATTRS}
 
 
@@ -141,7 +144,7 @@ im2col.gradient(lambda F, g, data, out, attrs, want: F.col2im(g, output_size=tup
 col2im.gradient(lambda F, g, data, out, attrs, want: F.im2col(g, **_same(attrs)))
 
 
-def _cut(shapes: Sequence[Shape], attrs: dict[str, Any]) -> tuple[int, int, int, int]:
+def _cut(shapes: Sequence[Shape], attrs: Attrs) -> tuple[int, int, int, int]:
     """First row and column, height and width."""
     if len(shapes) not in (1, 2) or any(len(shape) != 4 for shape in shapes):
         raise ShapeError(f"shapes {', '.join(map(str, shapes))} cannot be cropped.",
@@ -157,7 +160,7 @@ def _cut(shapes: Sequence[Shape], attrs: dict[str, Any]) -> tuple[int, int, int,
     return top, left, height, width
 
 
-def _crop_shape(shapes: Sequence[Shape], attrs: dict[str, Any]) -> tuple[int, ...]:
+def _crop_shape(shapes: Sequence[Shape], attrs: Attrs) -> tuple[int, ...]:
     return (*shapes[0][:2], *_cut(shapes, attrs)[2:])
 
 
@@ -172,13 +175,14 @@ With a second array its height and width are taken.  Deprecated in MXNet, where 
 
 
 @crop.forward("default... -> default")
-def _(k: Kernels, x: Array, *rest: Any) -> Store:
+def _(k: Kernels, x: Array, *rest: *Given) -> Array:
     top, left, height, width = _cut([x.shape, *(other.shape for other in rest[:-1])], rest[-1])
     return x[:, :, top:top + height, left:left + width].copy()
 
 
 @crop.gradient
-def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, out: ArrayObject, attrs: Any, want: Sequence[Want | None]) -> Any:
+def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, out: ArrayObject, attrs: Attrs,
+      want: Sequence[Want | None]) -> Gradients:
     shapes = [tuple(array.shape) for array in data]
     top, left, height, width = _cut(shapes, attrs)
     edges = (0, 0, 0, 0, top, shapes[0][2] - top - height, left, shapes[0][3] - left - width)

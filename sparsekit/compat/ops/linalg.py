@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
     from ...base.types import Array, Attrs, Shape
     from ...core.op import Want
-    from ...core.types import ArrayFunctions, ArrayObject
+    from ...core.types import ArrayFunctions, ArrayObject, Gradients
     from ...kernels.types import ArrayModule, Kernels
 
 
 
-def _syrk_shape(shapes: Sequence[Shape], attrs: dict[str, Any]) -> tuple[int, ...]:
+def _syrk_shape(shapes: Sequence[Shape], attrs: Attrs) -> tuple[int, ...]:
     if len(shapes[0]) < 2:
         raise ShapeError(f"arrays must have at least two axes, got shape {tuple(shapes[0])}.",
                          hint="the last two axes are those of the matrices.")
@@ -43,25 +43,27 @@ syrk = Op("_linalg_syrk", "A", attrs={"transpose": False, "alpha": 1.0}, shape=_
 
 
 @syrk.forward("default -> default")
-def _(k: Kernels, x: Any, attrs: Attrs) -> Any:
+def _(k: Kernels, x: Array, attrs: Attrs) -> Array:
     real([x.dtype], attrs)
     turned = bool(attrs["transpose"])
-    return product(k.xp, x, x, {"transpose_a": turned, "transpose_b": not turned}) * x.dtype.type(attrs["alpha"])
+    found: Array = product(k.xp, x, x, {"transpose_a": turned, "transpose_b": not turned}) * x.dtype.type(attrs["alpha"])
+    return found
 
 
 @syrk.gradient
-def _(F: ArrayFunctions, g: ArrayObject, A: ArrayObject, out: ArrayObject, attrs: Attrs, want: Sequence[Want | None]) -> Any:
+def _(F: ArrayFunctions, g: ArrayObject, A: ArrayObject, out: ArrayObject, attrs: Attrs,
+      want: Sequence[Want | None]) -> Gradients:
     both = g + turn(F, g)
     left, right = (A, both) if attrs["transpose"] else (both, A)
     return F.linalg_gemm2(left, right, alpha=attrs["alpha"])
 
 
-def _square_shape(shapes: Sequence[Shape], attrs: dict[str, Any]) -> Any:
+def _square_shape(shapes: Sequence[Shape], attrs: Attrs) -> Shape:
     square(shapes[0])
     return tuple(shapes[0])
 
 
-def decomposition(name: str, doc: str, shape: Any = _square_shape, **more: Any) -> Op:
+def decomposition(name: str, doc: str, shape: Callable[..., Any] = _square_shape, **more: Any) -> Op:
     """Declare an operator of one array of square matrices."""
     more.setdefault("sample", lambda: [([matrix_sample(batch=batch)], {}) for batch in (False, True)])
     return Op(f"_linalg_{name}", "A", shape=shape, dtype=real, aliases=(f"linalg_{name}",), doc=doc, **more)
@@ -81,13 +83,14 @@ potrf = decomposition("potrf", "Cholesky factor: the lower triangular L with ``A
 
 
 @potrf.forward("default -> default")
-def _(k: Kernels, x: Array, attrs: Attrs) -> Any:
+def _(k: Kernels, x: Array, attrs: Attrs) -> Array:
     even = (checked(x) + k.xp.swapaxes(x, -1, -2)) * x.dtype.type(0.5)
-    return _solved(lambda: k.xp.linalg.cholesky(even), "linalg_potrf", "the matrix must be positive definite.")
+    found: Array = _solved(lambda: k.xp.linalg.cholesky(even), "linalg_potrf", "the matrix must be positive definite.")
+    return found
 
 
 @potrf.gradient
-def _(F: ArrayFunctions, g: ArrayObject, A: ArrayObject, L: ArrayObject, attrs: Attrs, want: Sequence[Want | None]) -> Any:
+def _(F: ArrayFunctions, g: ArrayObject, A: ArrayObject, L: ArrayObject, attrs: Attrs, want: Sequence[Want | None]) -> Gradients:
     middle = F._mirrored(F.linalg_gemm2(L, F._triangle(g), transpose_a=True))
     return F.linalg_trsm(L, F.linalg_trsm(L, middle, rightside=True), transpose=True) * 0.5
 
@@ -98,18 +101,18 @@ potri = decomposition("potri", "``(A Aᵀ)⁻¹`` for a lower triangular A: the 
 
 
 @potri.forward("default -> default")
-def _(k: Kernels, x: Array, attrs: Attrs) -> Any:
+def _(k: Kernels, x: Array, attrs: Attrs) -> Array:
     inverse = _solved(lambda: k.xp.linalg.inv(k.xp.tril(checked(x))), "linalg_potri", "its diagonal must have no zeros.")
     return product(k.xp, inverse, inverse, {"transpose_a": True, "transpose_b": False})
 
 
 @potri.gradient
-def _(F: ArrayFunctions, g: ArrayObject, A: ArrayObject, B: Any, attrs: Attrs, want: Sequence[Want | None]) -> Any:
+def _(F: ArrayFunctions, g: ArrayObject, A: ArrayObject, B: ArrayObject, attrs: Attrs, want: Sequence[Want | None]) -> Gradients:
     both = F.linalg_gemm2(F.linalg_gemm2(B, g + turn(F, g)), B)
     return F.negative(F._triangle(F.linalg_gemm2(both, F._triangle(A))))
 
 
-def _triangular_shape(shapes: Sequence[Shape], attrs: dict[str, Any]) -> tuple[int, ...]:
+def _triangular_shape(shapes: Sequence[Shape], attrs: Attrs) -> tuple[int, ...]:
     size, shape = square(shapes[0]), tuple(shapes[1])
     if len(shape) != len(shapes[0]) or shape[:-2] != tuple(shapes[0][:-2]) or shape[-1 if attrs["rightside"] else -2] != size:
         raise ShapeError(f"shapes {tuple(shapes[0])} and {shape} do not fit.", hint="see rightside.")
@@ -127,7 +130,7 @@ def triangular(name: str, doc: str, saves: tuple[str, ...]) -> Op:
                              + [([matrix_sample(1, batch=True), matrix_sample(2, batch=True)], {})])
 
 
-def _triangle_of(xp: ArrayModule, x: Any, attrs: dict[str, Any]) -> Any:
+def _triangle_of(xp: ArrayModule, x: Array, attrs: Attrs) -> Array:
     made = xp.tril(x) if attrs["lower"] else xp.triu(x)
     return made.swapaxes(-1, -2) if attrs["transpose"] else made
 
@@ -137,11 +140,12 @@ trmm = triangular("trmm", "``alpha * op(A) B`` for the triangle of A, or ``alpha
 
 
 @trmm.forward("default, default -> default")
-def _(k: Any, x: Array, other: Array, attrs: Any) -> Any:
+def _(k: Kernels, x: Array, other: Array, attrs: Attrs) -> Array:
     real([x.dtype, other.dtype], attrs)
     factor = _triangle_of(k.xp, x, attrs)
     made = k.xp.matmul(other, factor) if attrs["rightside"] else k.xp.matmul(factor, other)
-    return made * other.dtype.type(attrs["alpha"])
+    found: Array = made * other.dtype.type(attrs["alpha"])
+    return found
 
 
 def _by_triangle(F: ArrayFunctions, left: ArrayObject, right: ArrayObject, attrs: Attrs, alpha: float) -> ArrayObject:
@@ -161,7 +165,7 @@ def _by_triangle(F: ArrayFunctions, left: ArrayObject, right: ArrayObject, attrs
 
 @trmm.gradient
 def _(F: ArrayFunctions, g: ArrayObject, A: ArrayObject, B: ArrayObject, out: ArrayObject, attrs: Attrs,
-      want: Sequence[Want | None]) -> Any:
+      want: Sequence[Want | None]) -> Gradients:
     return (want[0] and _by_triangle(F, g, B, attrs, attrs["alpha"]),
             want[1] and F.linalg_trmm(A, g, **{**attrs, "transpose": not attrs["transpose"]}))
 
@@ -171,17 +175,18 @@ trsm = triangular("trsm", "The X with ``op(A) X = alpha * B`` for the triangle o
 
 
 @trsm.forward("default, default -> default")
-def _(k: Any, x: Any, other: Any, attrs: Any) -> Any:
+def _(k: Kernels, x: Array, other: Array, attrs: Attrs) -> Array:
     factor, right = _triangle_of(k.xp, checked(x), attrs), attrs["rightside"]
     if right:
         factor, other = factor.swapaxes(-1, -2), other.swapaxes(-1, -2)
     made = _solved(lambda: k.xp.linalg.solve(factor, other), "linalg_trsm", "the triangle's diagonal must have no zeros.")
-    return k.xp.ascontiguousarray(made.swapaxes(-1, -2) if right else made) * other.dtype.type(attrs["alpha"])
+    found: Array = k.xp.ascontiguousarray(made.swapaxes(-1, -2) if right else made) * other.dtype.type(attrs["alpha"])
+    return found
 
 
 @trsm.gradient
 def _(F: ArrayFunctions, g: ArrayObject, A: ArrayObject, B: ArrayObject, X: ArrayObject, attrs: Attrs,
-      want: Sequence[Want | None]) -> Any:
+      want: Sequence[Want | None]) -> Gradients:
     back = F.linalg_trsm(A, g, **{**attrs, "transpose": not attrs["transpose"], "alpha": 1.0})
     return want[0] and _by_triangle(F, back, X, attrs, -1.0), want[1] and back * attrs["alpha"]
 
@@ -196,20 +201,21 @@ inverse = decomposition("inverse", "Inverses of square matrices; a singular one 
 
 
 @inverse.forward("default -> default")
-def _(k: Kernels, x: Array, attrs: Attrs) -> Any:
-    return _solved(lambda: k.xp.linalg.inv(checked(x)), "linalg_inverse", "the matrix has no inverse.")
+def _(k: Kernels, x: Array, attrs: Attrs) -> Array:
+    found: Array = _solved(lambda: k.xp.linalg.inv(checked(x)), "linalg_inverse", "the matrix has no inverse.")
+    return found
 
 
 inverse.gradient(lambda F, g, A, B, attrs, want: F.negative(F.linalg_gemm2(
     F.linalg_gemm2(B, g, transpose_a=True), B, transpose_b=True)))
 
 
-def _numbers(shapes: Sequence[Shape], attrs: dict[str, Any]) -> tuple[int, ...]:
+def _numbers(shapes: Sequence[Shape], attrs: Attrs) -> tuple[int, ...]:
     square(shapes[0])
     return tuple(shapes[0][:-2]) or (1,)
 
 
-def _by_inverse(F: ArrayFunctions, g: ArrayObject, A: ArrayObject) -> Any:
+def _by_inverse(F: ArrayFunctions, g: ArrayObject, A: ArrayObject) -> ArrayObject:
     """``g`` times the transposed inverse of each matrix."""
     return F.broadcast_mul(turn(F, F.linalg_inverse(A)), F._view(g, shape=(*tuple(A.shape[:-2]), 1, 1)))
 
@@ -219,7 +225,7 @@ det = decomposition("det", "Determinants of square matrices.  The gradient needs
 
 
 @det.forward("default -> default")
-def _(k: Kernels, x: Array, attrs: Attrs) -> Any:
+def _(k: Kernels, x: Array, attrs: Attrs) -> Array:
     return k.xp.asarray(k.xp.linalg.det(checked(x)), dtype=x.dtype).reshape(x.shape[:-2] or (1,))
 
 
@@ -231,14 +237,14 @@ slogdet = decomposition("slogdet", "Signs, and logarithms of the absolute values
 
 
 @slogdet.forward("default -> default...")
-def _(k: Kernels, x: Array, attrs: Attrs) -> Any:
+def _(k: Kernels, x: Array, attrs: Attrs) -> tuple[Array, ...]:
     return tuple(k.xp.asarray(part, dtype=x.dtype).reshape(x.shape[:-2] or (1,)) for part in k.xp.linalg.slogdet(checked(x)))
 
 
 slogdet.gradient(lambda F, g, A, out, attrs, want: F.zeros_like(A) if g[1] is None else _by_inverse(F, g[1], A))
 
 
-def _wide(shapes: Sequence[Shape], attrs: dict[str, Any]) -> Any:
+def _wide(shapes: Sequence[Shape], attrs: Attrs) -> list[Shape]:
     shape = tuple(shapes[0])
     if len(shape) < 2 or shape[-2] > shape[-1]:
         raise ShapeError(f"matrices must have at least as many columns as rows, got shape {shape}.", hint="transpose them.")
@@ -253,13 +259,14 @@ gelqf = decomposition("gelqf", "``A = L Q`` for matrices with at least as many c
 
 
 @gelqf.forward("default -> default...")
-def _(k: Kernels, x: Array, attrs: Attrs) -> Any:
+def _(k: Kernels, x: Array, attrs: Attrs) -> tuple[Array, ...]:
     turned, triangle = k.xp.linalg.qr(k.xp.swapaxes(checked(x), -1, -2))
     return tuple(k.xp.ascontiguousarray(k.xp.swapaxes(part, -1, -2)) for part in (turned, triangle))
 
 
 @gelqf.gradient
-def _(F: ArrayFunctions, g: ArrayObject, A: ArrayObject, out: ArrayObject, attrs: Attrs, want: Sequence[Want | None]) -> Any:
+def _(F: ArrayFunctions, g: ArrayObject, A: ArrayObject, out: ArrayObject, attrs: Attrs,
+      want: Sequence[Want | None]) -> Gradients:
     Q, L = out
     by_q = F.zeros_like(Q) if g[0] is None else g[0]
     by_l = F.zeros_like(L) if g[1] is None else F._triangle(g[1])
@@ -277,7 +284,7 @@ syevd = decomposition("syevd", "``A = Uᵀ diag(L) U`` for symmetric A: the list
 
 
 @syevd.forward("default -> default...")
-def _(k: Kernels, x: Any, attrs: Attrs) -> Any:
+def _(k: Kernels, x: Array, attrs: Attrs) -> tuple[Array, ...]:
     even = (checked(x) + k.xp.swapaxes(x, -1, -2)) * x.dtype.type(0.5)
     values, columns = _solved(lambda: k.xp.linalg.eigh(even), "linalg_syevd", "the matrix must be finite.")
     rows = k.xp.ascontiguousarray(k.xp.swapaxes(columns, -1, -2))
@@ -286,7 +293,8 @@ def _(k: Kernels, x: Any, attrs: Attrs) -> Any:
 
 
 @syevd.gradient
-def _(F: ArrayFunctions, g: ArrayObject, A: ArrayObject, out: ArrayObject, attrs: Attrs, want: Sequence[Want | None]) -> Any:
+def _(F: ArrayFunctions, g: ArrayObject, A: ArrayObject, out: ArrayObject, attrs: Attrs,
+      want: Sequence[Want | None]) -> Gradients:
     U, L = out
     middle = None if g[1] is None else F.linalg_makediag(g[1])
     if g[0] is not None:
@@ -302,13 +310,14 @@ apart = Op("_apart", "L", shape=lambda shapes, attrs: (*shapes[0], shapes[0][-1]
 
 
 @apart.forward("default -> default")
-def _(k: Kernels, x: Array, attrs: Attrs) -> Any:
+def _(k: Kernels, x: Array, attrs: Attrs) -> Array:
     gap = x[..., :, None] - x[..., None, :]
     return k.xp.where(gap == 0, 0, 1 / k.xp.where(gap == 0, 1, gap)).astype(x.dtype)
 
 
 @apart.gradient
-def _(F: ArrayFunctions, g: ArrayObject, L: ArrayObject, out: ArrayObject, attrs: Attrs, want: Sequence[Want | None]) -> Any:
+def _(F: ArrayFunctions, g: ArrayObject, L: ArrayObject, out: ArrayObject, attrs: Attrs,
+      want: Sequence[Want | None]) -> Gradients:
     slope = F.negative(g * F.square(out))
     axis = len(out.shape)
     return F.sum(slope, axis=axis - 1) - F.sum(slope, axis=axis - 2)

@@ -18,8 +18,13 @@ from ...ops.update.update_precision import mp_sgd_mom_update, mp_sgd_update, ste
 from ...storage import CSR, RowSparse
 
 if TYPE_CHECKING:
-    from ...base.types import Array, Shape
-    from ...storage.types import Sparse
+    from collections.abc import Sequence
+
+    from ...base.types import Array, Attrs, DType, Shape
+    from ...core.cost import Meta
+    from ...kernels.types import ArrayModule, Kernels
+    from ...storage.types import Store
+    from ..types import Given, GivenStores
 
 
 __all__ = ["multi_all_finite", "multi_lars", "multi_sum_sq", "reset_arrays"]
@@ -30,7 +35,7 @@ _ANY = "default|row_sparse|csr"
 def _shape(name: str, group: int, counter: str, lists: tuple[str, ...], rest: tuple[str, ...]) -> Callable[..., Any]:
     """The weights' shapes, after counting the arrays and the numbers; ``rest`` names the arrays behind the weights'."""
 
-    def shape(shapes: Any, attrs: dict[str, Any]) -> Any:
+    def shape(shapes: list[Shape], attrs: dict[str, Any]) -> Shape | list[Shape]:
         count = attrs[counter]
         if not isinstance(count, (int, np.integer)) or count < 1:
             raise SparsekitError(f"{name}: {counter} must be a positive integer, got {count!r}.", hint="it counts the weights.")
@@ -38,7 +43,7 @@ def _shape(name: str, group: int, counter: str, lists: tuple[str, ...], rest: tu
         if len(shapes) != wanted:
             raise ShapeError(f"{count} weights come with {wanted} arrays, not {len(shapes)}.",
                              hint=f"give the arrays of the first weight, then those of the second; {counter} counts weights.")
-        sizes = {key: (len(attrs[key]),) for key in lists}
+        sizes: dict[str, Shape] = {key: (len(attrs[key]),) for key in lists}
         sizes |= {key: tuple(size) for key, size in zip(rest, shapes[count * group:], strict=True) if key != "rescale_grad"}
         for key, size in sizes.items():
             if size != (count,):
@@ -51,14 +56,14 @@ def _shape(name: str, group: int, counter: str, lists: tuple[str, ...], rest: tu
 
 
 def _types(group: int, counter: str) -> Callable[..., Any]:
-    def types(dtypes: Any, attrs: dict[str, Any]) -> Any:
+    def types(dtypes: Sequence[DType], attrs: Attrs) -> DType | list[DType]:
         found = [dtypes[place] for place in range(0, group * attrs[counter], group)]
         return found[0] if len(found) == 1 else found
 
     return types
 
 
-def _declare(name: str, group: int, counter: str, lists: tuple[str, ...], attrs: dict[str, Any], step: Callable[..., None],
+def _declare(name: str, group: int, counter: str, lists: tuple[str, ...], attrs: Attrs, step: Callable[..., None],
              doc: str, sample: Callable[[], Any], rest: tuple[str, ...] = (), sparse: bool = False) -> None:
     """Declare the step of several weights: ``step(k, attrs, own, arrays, rest)`` of each weight, with its own numbers.
 
@@ -78,7 +83,7 @@ def _declare(name: str, group: int, counter: str, lists: tuple[str, ...], attrs:
         mutates=lambda attrs: [place for place in range(group * attrs[counter]) if place % group != 1],
         outputs=lambda attrs: attrs[counter])
 
-    def run(k: Any, *arrays_and_attrs: Any) -> Any:
+    def run(k: Kernels, *arrays_and_attrs: *Given) -> Array | tuple[Array, ...]:
         *arrays, given = arrays_and_attrs
         behind = arrays[given[counter] * group:]
         numbers = {key: given[key] for key in lists}
@@ -97,7 +102,7 @@ def _declare(name: str, group: int, counter: str, lists: tuple[str, ...], attrs:
 def _one_weight(plain: Update, preloaded: bool) -> Callable[[], Any]:
     """Samples with one weight, from those of the operator of one weight."""
 
-    def make() -> Any:
+    def make() -> samples.Samples:
         arrays, attrs = next(iter(plain.sample()))
         rest = {name: value for name, value in attrs.items() if name not in ("lr", "wd", "lazy_update")}
         rates = [np.array([attrs[key]], np.float32) for key in ("lr", "wd")]
@@ -111,7 +116,7 @@ def _declare_descent(plain: Update, precise: bool, preloaded: bool) -> None:
     rates = ("lrs", "wds")
     momentum = {"momentum": 0.0} if "momentum" in plain.attrs else {}
 
-    def step(k: Any, attrs: dict[str, Any], own: dict[str, Any], arrays: Any, rest: Sparse) -> None:
+    def step(k: Kernels, attrs: Attrs, own: dict[str, Any], arrays: Sequence[Array], rest: Sequence[Array]) -> None:
         weight, grad, *states = arrays
         given = {**attrs, "lr": own["lrs"], "wd": own["wds"], "lazy_update": True}
         if precise:
@@ -134,7 +139,7 @@ for _preloaded in (False, True):
     _declare_descent(mp_sgd_mom_update, True, _preloaded)
 
 
-def _adamw(k: Any, attrs: dict[str, Any], own: dict[str, Any], arrays: Shape, rest: Shape) -> None:
+def _adamw(k: Kernels, attrs: Attrs, own: dict[str, Any], arrays: Sequence[Array], rest: Sequence[Array]) -> None:
     weight, grad, mean, var, *copies = arrays
     given = adamw_attrs({**attrs, "lr": own["lrs"], "wd": own["wds"], "eta": own["etas"], "lazy_update": False}, rest[0])
     if given is None:
@@ -145,12 +150,12 @@ def _adamw(k: Any, attrs: dict[str, Any], own: dict[str, Any], arrays: Shape, re
         apply_step(k, adamw_update.step, given, weight, grad, (mean, var))
 
 
-def _norm(xp: Any, array: Any) -> Any:
+def _norm(xp: ArrayModule, array: Array) -> Array:
     flat = array.reshape(-1)
     return xp.sqrt(xp.dot(flat, flat)).reshape(1)
 
 
-def _lamb(k: Any, attrs: dict[str, Any], own: dict[str, Any], arrays: Any, rest: Sparse) -> None:
+def _lamb(k: Kernels, attrs: Attrs, own: dict[str, Any], arrays: Sequence[Array], rest: Sequence[Array]) -> None:
     weight, grad, mean, var, *copies = arrays
     exact = copies[0] if copies else weight
     given = {**attrs, "lr": own["learning_rates"], "wd": own["wds"], "t": own["step_count"], "lazy_update": False}
@@ -161,10 +166,10 @@ def _lamb(k: Any, attrs: dict[str, Any], own: dict[str, Any], arrays: Any, rest:
         weight[...] = exact
 
 
-def _samples(plain: Any, lists: dict[str, str], precise: bool, extra: dict[str, Any]) -> Callable[[], Any]:
+def _samples(plain: Op, lists: dict[str, str], precise: bool, extra: dict[str, Any]) -> Callable[[], Any]:
     """A sample with one weight, from those of the operator of one weight."""
 
-    def make() -> Any:
+    def make() -> samples.Samples:
         arrays, attrs = next(iter(plain.sample()))
         arrays = [np.array(array) for array in arrays]
         weight, grad, mean, var, *rest = arrays
@@ -196,25 +201,25 @@ for _precise in (False, True):
              + _WIDE * _precise, _samples(lamb_update_phase1, _LAMB_LISTS, _precise, {"lr": 0.1}))
 
 
-def _two(**attrs: Any) -> Callable[[], Any]:
+def _two(**attrs: int) -> Callable[[], Any]:
     return lambda: [([samples.grid(), samples.grid(3, 2, seed=1)], dict(attrs))]
 
 
-def _counted(shapes: Shape, attrs: dict[str, Any]) -> None:
+def _counted(shapes: Sequence[Shape], attrs: Attrs) -> None:
     if len(shapes) != attrs["num_arrays"]:
         raise ShapeError(f"num_arrays={attrs['num_arrays']} does not count the {len(shapes)} arrays.", hint="give their number.")
 
 
-def _stored(store: Any) -> Any:
+def _stored(store: Store) -> Array:
     return store.data if isinstance(store, (CSR, RowSparse)) else store
 
 
-def _sums_shape(shapes: Shape, attrs: dict[str, Any]) -> Any:
+def _sums_shape(shapes: Sequence[Shape], attrs: Attrs) -> Shape | list[Shape]:
     _counted(shapes, attrs)
     return (len(shapes),)
 
 
-def _squares_cost(attrs: Any, inputs: Any, outputs: Any) -> tuple[int, int]:
+def _squares_cost(attrs: dict[str, Any], inputs: list[Meta], outputs: list[Meta]) -> tuple[int, int]:
     """A multiplication and an addition for each stored value of each array."""
     found = [cost.each_taken(2)(attrs, [array], outputs) for array in inputs]
     return sum(useful for useful, _ in found), sum(dense for _, dense in found)
@@ -228,13 +233,13 @@ multi_sum_sq = Op(
 
 
 @multi_sum_sq.forward(f"{_ANY}... -> default", asked=REDUCED)
-def _(k: Any, *arrays_and_attrs: Any) -> Any:
+def _(k: Kernels, *arrays_and_attrs: *GivenStores) -> Array:
     flat = [_stored(store).reshape(-1) for store in arrays_and_attrs[:-1]]
     wide = [array.astype(np.float32) if array.dtype.itemsize < 4 else array for array in flat]
     return k.xp.asarray([float(k.xp.dot(array, array)) for array in wide], np.float32)
 
 
-def _lars_sample() -> Any:
+def _lars_sample() -> samples.Samples:
     rates, decays = np.array([0.1, 0.2, 0.3], np.float32), np.array([0.01, 0.0, 0.1], np.float32)
     return [([rates, np.array([4.0, 0.0, 2.0], np.float32), np.array([1.0, 3.0, 0.5], np.float32), decays],
              {"eta": 0.01, "eps": 1e-8, "rescale_grad": 0.5})]
@@ -249,14 +254,14 @@ multi_lars = Op(
 
 
 @multi_lars.forward("default, default, default, default -> default")
-def _(k: Any, lrs: Array, weights: Array, grads: Array, wds: Array, attrs: Any) -> Any:
+def _(k: Kernels, lrs: Array, weights: Array, grads: Array, wds: Array, attrs: Attrs) -> Array:
     weight, grad = k.xp.sqrt(weights), k.xp.sqrt(grads)
     below = grad * attrs["rescale_grad"] + wds * weight + attrs["eps"]
     moved = (weight > 0) & (grad > 0)
     return (lrs * k.xp.where(moved, attrs["eta"] * weight / k.xp.where(moved, below, 1), 1)).astype(lrs.dtype, copy=False)
 
 
-def _all_finite(k: Any, *arrays_and_attrs: Any, out: Any = None) -> Any:
+def _all_finite(k: Kernels, *arrays_and_attrs: *GivenStores, out: Array | None = None) -> Array:
     *arrays, attrs = arrays_and_attrs
     fine = all(bool(k.xp.isfinite(_stored(store)).all()) for store in arrays)
     before = 1.0 if out is None or attrs["init_output"] else float(out[0])
@@ -276,7 +281,7 @@ all_finite = Op(
 all_finite.forward(f"{_ANY} -> default", asked=REDUCED)(_all_finite)
 
 
-def _one_number(shapes: Shape, attrs: dict[str, Any]) -> Any:
+def _one_number(shapes: Sequence[Shape], attrs: Attrs) -> Shape:
     _counted(shapes, attrs)
     return (1,)
 
@@ -288,7 +293,7 @@ multi_all_finite = Op(
 multi_all_finite.forward(f"{_ANY}... -> default", asked=REDUCED)(_all_finite)
 
 
-def _no_outputs(shapes: Shape, attrs: dict[str, Any]) -> Any:
+def _no_outputs(shapes: Sequence[Shape], attrs: Attrs) -> list[Shape]:
     _counted(shapes, attrs)
     return []
 
@@ -300,7 +305,7 @@ reset_arrays = Op(
 
 
 @reset_arrays.forward(f"{_ANY}... -> default")
-def _(k: Any, *arrays_and_attrs: Any) -> Any:
+def _(k: Kernels, *arrays_and_attrs: *GivenStores) -> tuple[()]:
     for store in arrays_and_attrs[:-1]:
         if isinstance(store, RowSparse):
             store.replace(RowSparse(store.data[:0].copy(), store.indices[:0].copy(), store.shape, check=False))

@@ -17,10 +17,10 @@ from ...ops.neural.softmax import floating, wide
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ...base.types import Array, Shape
-    from ...core.types import ArrayFunctions, ArrayObject
+    from ...base.types import Array, Attrs, Shape
+    from ...core.types import ArrayFunctions, ArrayObject, Gradients
     from ...kernels.types import ArrayModule, Kernels
-    from ...storage.types import Sparse, Store
+    from ..types import Given
 
 
 __all__ = ["DENSITIES"]
@@ -41,27 +41,29 @@ COUNTING = ("poisson", "negative_binomial", "generalized_negative_binomial")
 _digamma = from_scipy("digamma")
 
 
-def _binomial_log(xp: ArrayModule, x: Array, k: Any, p: Array) -> Any:
-    return (_gammaln(xp, x + k) - _gammaln(xp, x + 1) - _gammaln(xp, k) + k * xp.log(p) + x * xp.log1p(-p))
+def _binomial_log(xp: ArrayModule, x: Array, k: Array, p: Array) -> Array:
+    found: Array = _gammaln(xp, x + k) - _gammaln(xp, x + 1) - _gammaln(xp, k) + k * xp.log(p) + x * xp.log1p(-p)
+    return found
 
 
-def _binomial_slopes(xp: ArrayModule, x: object, k: Any, p: Array) -> Any:
+def _binomial_slopes(xp: ArrayModule, x: Array, k: Array, p: Array) -> tuple[None, Array, Array]:
     return None, _digamma(xp, x + k) - _digamma(xp, k) + xp.log(p), k / p - x / (1 - p)
 
 
-def _general_log(xp: ArrayModule, x: Array, mu: Array, alpha: Array) -> Any:
+def _general_log(xp: ArrayModule, x: Array, mu: Array, alpha: Array) -> Array:
     return _binomial_log(xp, x, 1 / alpha, 1 / (mu * alpha + 1))
 
 
-def _general_slopes(xp: ArrayModule, x: Any, mu: Any, alpha: Any) -> Any:
+def _general_slopes(xp: ArrayModule, x: Array, mu: Array, alpha: Array) -> tuple[None, Array, Array]:
     p = 1 / (mu * alpha + 1)
     _, by_k, by_p = _binomial_slopes(xp, x, 1 / alpha, p)
     return None, -by_p * alpha * p * p, -by_k / (alpha * alpha) - by_p * mu * p * p
 
 
-def _dirichlet_log(xp: ArrayModule, x: Array, alpha: Array) -> Any:
-    return (xp.sum((alpha - 1) * xp.log(x), axis=-1) + _gammaln(xp, alpha.sum(axis=-1))
-            - xp.sum(_gammaln(xp, alpha), axis=-1))
+def _dirichlet_log(xp: ArrayModule, x: Array, alpha: Array) -> Array:
+    found: Array = (xp.sum((alpha - 1) * xp.log(x), axis=-1) + _gammaln(xp, alpha.sum(axis=-1))
+                    - xp.sum(_gammaln(xp, alpha), axis=-1))
+    return found
 
 
 DENSITIES = {
@@ -97,7 +99,7 @@ def _shape(name: str) -> Callable[..., Any]:
     """Parameters match the leftmost axes of the sample; a Dirichlet's keep the last axis as well."""
     kept = 1 if name == "dirichlet" else 0
 
-    def shape(shapes: Sequence[Shape], attrs: dict[str, Any]) -> Any:
+    def shape(shapes: Sequence[Shape], attrs: Attrs) -> Shape:
         sample, first = tuple(shapes[0]), tuple(shapes[1])
         count = len(first) - kept
         fits = count >= 0 and sample[:count] == first[:count] and (not kept or (
@@ -110,7 +112,7 @@ def _shape(name: str) -> Callable[..., Any]:
     return shape
 
 
-def _spread(name: str, sample: Any, parameters: Any) -> list[Any]:
+def _spread(name: str, sample: Array, parameters: Sequence[Array]) -> list[Any]:
     """The parameters, shaped to meet the sample."""
     if name == "dirichlet":
         return [store.reshape(store.shape[:-1] + (1,) * (sample.ndim - store.ndim) + store.shape[-1:]) for store in parameters]
@@ -125,12 +127,13 @@ def _declare(name: str, density: Density) -> None:
             doc=f"The density of {density.doc}.\n\nIts logarithm with ``is_log=True``.")
 
     @op.forward(f"{', '.join(['default'] * len(inputs))} -> default")
-    def _(k: Kernels, sample: Store, *rest: Any) -> Any:
-        floating(op.name, sample, *rest[:-1])
+    def _(k: Kernels, sample: Array, *rest: *Given) -> Array:
+        *stores, attrs = rest
+        floating(op.name, sample, *stores)
         x = wide(sample)
-        made = density.logarithm(k.xp, x, *_spread(name, x, [wide(store) for store in rest[:-1]]))
-        made = made if rest[-1]["is_log"] else k.xp.exp(made)
-        return k.xp.asarray(made).reshape(op.shape([sample.shape, rest[0].shape], {})).astype(sample.dtype, copy=False)
+        made = density.logarithm(k.xp, x, *_spread(name, x, [wide(store) for store in stores]))
+        made = made if attrs["is_log"] else k.xp.exp(made)
+        return k.xp.asarray(made).reshape(op.shape([sample.shape, stores[0].shape], {})).astype(sample.dtype, copy=False)
 
     back = Op(f"_random_pdf_{name}_backward", " ".join(("g", *inputs)), shape=lambda shapes, attrs: shapes[1:],
               dtype=lambda dtypes, attrs: dtypes[1:], outputs=len(inputs), doc=f"The gradients of random_pdf_{name}.",
@@ -138,7 +141,7 @@ def _declare(name: str, density: Density) -> None:
                               for op_result in [np.ones(op.shape([array.shape for array in arrays], {}), np.float32)]])
 
     @back.forward(f"{', '.join(['default'] * (len(inputs) + 1))} -> default...")
-    def _(k: Kernels, g: Sparse, sample: Any, *rest: Any) -> Any:
+    def _(k: Kernels, g: Array, sample: Array, *rest: *Given) -> tuple[Array, ...]:
         x, parameters = wide(sample), [wide(store) for store in rest[:-1]]
         slopes = density.slopes(k.xp, x, *_spread(name, x, parameters))
         g = wide(g).reshape((*x.shape[:-1], 1)) if name == "dirichlet" else wide(g)
@@ -148,16 +151,17 @@ def _declare(name: str, density: Density) -> None:
         return tuple(made)
 
     @op.gradient
-    def _(F: ArrayFunctions, g: ArrayObject, *rest: Any) -> Any:
+    def _(F: ArrayFunctions, g: ArrayObject, *rest: Any) -> Gradients:
         *stores, out, attrs, _want = rest
         g = g if attrs["is_log"] else F.elemwise_mul(g, out)
         return tuple(getattr(F, back.name)(g, *stores))
 
 
-def _folded(slope: Any, shape: tuple[int, ...], name: str) -> Any:
+def _folded(slope: Array, shape: tuple[int, ...], name: str) -> Array:
     """The sum over the axes of the sample that a parameter does not have."""
     first = len(shape) - (name == "dirichlet")
-    return slope.sum(axis=tuple(range(first, first + slope.ndim - len(shape)))).reshape(shape)
+    found: Array = slope.sum(axis=tuple(range(first, first + slope.ndim - len(shape)))).reshape(shape)
+    return found
 
 
 def _samples(name: str, count: int) -> samples.Samples:

@@ -19,14 +19,15 @@ if TYPE_CHECKING:
 
     from ...base.types import Array, Attrs, Shape
     from ...core.op import Want
-    from ...core.types import ArrayFunctions, ArrayObject
+    from ...core.types import ArrayFunctions, ArrayObject, Gradients
     from ...kernels.types import Kernels
+    from ..types import Given
 
 
 __all__ = ["checked", "matrix_sample", "square", "turn"]
 
 
-def checked(x: Array) -> Any:
+def checked(x: Array) -> Array:
     """The array, if decompositions take its element type."""
     real([x.dtype], {})
     return x
@@ -39,18 +40,18 @@ def square(shape: tuple[int, ...]) -> int:
     return int(shape[-1])
 
 
-def turn(F: ArrayFunctions, x: ArrayObject) -> Any:
+def turn(F: ArrayFunctions, x: ArrayObject) -> ArrayObject:
     """The matrices of the last two axes transposed."""
     return F.SwapAxis(x, dim1=len(x.shape) - 2, dim2=len(x.shape) - 1)
 
 
-def matrix_sample(seed: int = 0, batch: bool = False) -> Any:
+def matrix_sample(seed: int = 0, batch: bool = False) -> Array:
     """A well-conditioned symmetric 3 x 3 matrix, or two."""
     made = np.random.default_rng(seed).standard_normal((2, 3, 3) if batch else (3, 3)).astype(np.float32) / 2
     return made @ np.swapaxes(made, -1, -2) + np.eye(3, dtype=np.float32)
 
 
-def _diagonal_length(shapes: Sequence[Shape], attrs: dict[str, Any]) -> tuple[int, ...]:
+def _diagonal_length(shapes: Sequence[Shape], attrs: Attrs) -> tuple[int, ...]:
     length = square(shapes[0]) - abs(attrs["offset"])
     if length <= 0:
         raise ShapeError(f"shape {tuple(shapes[0])} has no diagonal {attrs['offset']}.", hint="0 is the main diagonal.")
@@ -66,14 +67,15 @@ extract = Op("_linalg_extractdiag", "A", attrs={"offset": 0}, shape=_diagonal_le
 
 
 @extract.forward("default -> default")
-def _(k: Kernels, x: Array, attrs: Attrs) -> Any:
-    return fresh(k.xp, k.xp.diagonal(x, attrs["offset"], -2, -1))
+def _(k: Kernels, x: Array, attrs: Attrs) -> Array:
+    found: Array = fresh(k.xp, k.xp.diagonal(x, attrs["offset"], -2, -1))
+    return found
 
 
 extract.gradient(lambda F, g, data, out, attrs, want: F.linalg_makediag(g, offset=attrs["offset"]))
 
 
-def _with_diagonal(shapes: Sequence[Shape], attrs: dict[str, Any]) -> tuple[int, ...]:
+def _with_diagonal(shapes: Sequence[Shape], attrs: Attrs) -> tuple[int, ...]:
     if not shapes[0]:
         raise ShapeError("the array must have at least one axis.", hint="give a vector.")
     size = shapes[0][-1] + abs(attrs["offset"])
@@ -86,7 +88,7 @@ make = Op("_linalg_makediag", "A", attrs={"offset": 0}, shape=_with_diagonal, co
 
 
 @make.forward("default -> default")
-def _(k: Any, x: Any, attrs: Any) -> Any:
+def _(k: Kernels, x: Array, attrs: Attrs) -> Array:
     out = k.xp.zeros(_with_diagonal([x.shape], attrs), x.dtype)
     places = np.arange(x.shape[-1])
     out[..., places + max(0, -attrs["offset"]), places + max(0, attrs["offset"])] = x
@@ -96,12 +98,12 @@ def _(k: Any, x: Any, attrs: Any) -> Any:
 make.gradient(lambda F, g, data, out, attrs, want: F.linalg_extractdiag(g, offset=attrs["offset"]))
 
 
-def _side(attrs: dict[str, Any]) -> bool:
+def _side(attrs: Attrs) -> bool:
     """Whether the lower triangle is meant; a nonzero offset decides by itself."""
     return bool(attrs["lower"]) if attrs["offset"] == 0 else attrs["offset"] < 0
 
 
-def _corner(size: int, attrs: dict[str, Any]) -> tuple[Array, ...]:
+def _corner(size: int, attrs: Attrs) -> tuple[Any, ...]:
     """Rows and columns of a triangle: a lower one row by row, an upper one column by column, as MXNet and LAPACK pack them."""
     if _side(attrs):
         return np.tril_indices(size, attrs["offset"])
@@ -109,7 +111,7 @@ def _corner(size: int, attrs: dict[str, Any]) -> tuple[Array, ...]:
     return rows, columns
 
 
-def _triangle_length(shapes: Sequence[Shape], attrs: dict[str, Any]) -> tuple[int, ...]:
+def _triangle_length(shapes: Sequence[Shape], attrs: Attrs) -> tuple[int, ...]:
     edge = square(shapes[0]) - abs(attrs["offset"])
     if edge <= 0:
         raise ShapeError(f"shape {tuple(shapes[0])} has no triangle beyond {attrs['offset']}.", hint="take a smaller offset.")
@@ -129,14 +131,15 @@ flatten = Op("_linalg_extracttrian", "A", attrs={"offset": 0, "lower": True}, sh
 
 
 @flatten.forward("default -> default")
-def _(k: Any, x: Any, attrs: Any) -> Any:
-    return fresh(k.xp, x[(..., *_corner(x.shape[-1], attrs))])
+def _(k: Kernels, x: Array, attrs: Attrs) -> Array:
+    found: Array = fresh(k.xp, x[(..., *_corner(x.shape[-1], attrs))])
+    return found
 
 
 flatten.gradient(lambda F, g, data, out, attrs, want: F.linalg_maketrian(g, offset=attrs["offset"], lower=attrs["lower"]))
 
 
-def _triangle_size(shapes: Sequence[Shape], attrs: dict[str, Any]) -> tuple[int, ...]:
+def _triangle_size(shapes: Sequence[Shape], attrs: Attrs) -> tuple[int, ...]:
     count = shapes[0][-1] if shapes[0] else 0
     edge = (math.isqrt(8 * count + 1) - 1) // 2
     if not edge or edge * (edge + 1) // 2 != count:
@@ -153,7 +156,7 @@ unflatten = Op("_linalg_maketrian", "A", attrs={"offset": 0, "lower": True}, sha
 
 
 @unflatten.forward("default -> default")
-def _(k: Any, x: Any, attrs: Any) -> Any:
+def _(k: Kernels, x: Array, attrs: Attrs) -> Array:
     out = k.xp.zeros(_triangle_size([x.shape], attrs), x.dtype)
     out[(..., *_corner(out.shape[-1], attrs))] = x
     return out
@@ -168,7 +171,7 @@ triangle = Op("_triangle", "A", attrs={"lower": True}, shape=lambda shapes, attr
 
 
 @triangle.forward("default -> default")
-def _(k: Kernels, x: Array, attrs: Attrs) -> Any:
+def _(k: Kernels, x: Array, attrs: Attrs) -> Array:
     return k.xp.tril(x) if attrs["lower"] else k.xp.triu(x)
 
 
@@ -180,7 +183,7 @@ mirror = Op("_mirrored", "A", shape=lambda shapes, attrs: square(shapes[0]) and 
 
 
 @mirror.forward("default -> default")
-def _(k: Kernels, x: Array, attrs: Attrs) -> Any:
+def _(k: Kernels, x: Array, attrs: Attrs) -> Array:
     return k.xp.tril(x) + k.xp.swapaxes(k.xp.tril(x, -1), -1, -2)
 
 
@@ -193,19 +196,20 @@ sums = Op("_linalg_sumlogdiag", "A", shape=lambda shapes, attrs: (square(shapes[
 
 
 @sums.forward("default -> default")
-def _(k: Kernels, x: Array, attrs: Attrs) -> Any:
+def _(k: Kernels, x: Array, attrs: Attrs) -> Array:
     made = k.xp.log(k.xp.diagonal(checked(x), 0, -2, -1)).sum(axis=-1, dtype=x.dtype)
     return k.xp.asarray(made).reshape(x.shape[:-2] or (1,))
 
 
 @sums.gradient
-def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, out: ArrayObject, attrs: Attrs, want: Sequence[Want | None]) -> Any:
+def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, out: ArrayObject, attrs: Attrs,
+      want: Sequence[Want | None]) -> Gradients:
     diagonal = F.linalg_extractdiag(data)
     spread = F.broadcast_div(F._view(g, shape=(*tuple(data.shape[:-2]), 1)), diagonal)
     return F.linalg_makediag(spread)
 
 
-def _khatri_rao_shape(shapes: Sequence[Shape], attrs: dict[str, Any]) -> tuple[int, ...]:
+def _khatri_rao_shape(shapes: Sequence[Shape], attrs: Attrs) -> tuple[int, ...]:
     if any(len(shape) != 2 or shape[1] != shapes[0][1] for shape in shapes):
         raise ShapeError(f"shapes {', '.join(map(str, shapes))} are not matrices with as many columns.", hint="transpose one.")
     return math.prod(shape[0] for shape in shapes), int(shapes[0][1])
@@ -223,16 +227,19 @@ def _apart(shapes: Sequence[Shape], place: int) -> tuple[int, ...]:
 
 
 @khatri_rao.forward("default... -> default")
-def _(k: Kernels, *stores: Any) -> Any:
-    shapes = [x.shape for x in stores[:-1]]
+def _(k: Kernels, *stores_and_attrs: *Given) -> Array:
+    *stores, _ = stores_and_attrs
+    shapes = [x.shape for x in stores]
     out = fresh(k.xp, stores[0]).reshape(_apart(shapes, 0))
-    for place, x in enumerate(stores[1:-1], 1):
+    for place, x in enumerate(stores[1:], 1):
         out = out * x.reshape(_apart(shapes, place))
-    return out.reshape(-1, shapes[0][1]) if shapes[0][1] else out.reshape(_khatri_rao_shape(shapes, {}))
+    found: Array = out.reshape(-1, shapes[0][1]) if shapes[0][1] else out.reshape(_khatri_rao_shape(shapes, {}))
+    return found
 
 
 @khatri_rao.gradient
-def _(F: ArrayFunctions, g: ArrayObject, args: ArrayObject, out: ArrayObject, attrs: Attrs, want: Sequence[Want | None]) -> Any:
+def _(F: ArrayFunctions, g: ArrayObject, args: ArrayObject, out: ArrayObject, attrs: Attrs,
+      want: Sequence[Want | None]) -> Gradients:
     shapes = [tuple(x.shape) for x in args]
     whole = F._view(g, shape=(*(int(shape[0]) for shape in shapes), int(shapes[0][1])))
     views = [F._view(x, shape=_apart(shapes, place)) for place, x in enumerate(args)]

@@ -20,7 +20,9 @@ from ...symbol.shapes import Partial, to_user
 
 if TYPE_CHECKING:
     from ...base.context import Context
-    from ...base.types import Attrs, DType
+    from ...base.types import Attrs, DType, Shape
+    from ...core.op import Call
+    from ...core.types import ArrayFunctions, ArrayObject
     from ...kernels.types import Kernels
 
 
@@ -71,7 +73,7 @@ class Composite(Op, ABC):
         """Storage types in which the gradients of the inputs arrive."""
 
     @abstractmethod
-    def invoke(self, call: Any, arrays: tuple[Any, ...], out: Any, ctx: Context) -> Any:
+    def invoke(self, call: Call, arrays: tuple[Any, ...], out: object, ctx: Context) -> object:
         """The outputs for arrays: one, or a list."""
 
     # the interface of an operator
@@ -80,7 +82,7 @@ class Composite(Op, ABC):
         """What is known of the inputs' shapes, given what is known of them."""
         return self.infer_shapes(shapes)[0]
 
-    def _shapes(self, shapes: list[Any], attrs: Attrs) -> Any:
+    def _shapes(self, shapes: list[Any], attrs: Attrs) -> list[Shape] | Shape:
         made = [to_user(shape) for shape in self.infer_shapes(list(shapes))[1]]
         return made if len(self.suffixes) > 1 else made[0]
 
@@ -92,7 +94,7 @@ class Composite(Op, ABC):
         """A row that takes any storage types and passes them on."""
         return Rule(f"{', '.join(stypes)} -> {', '.join(self.infer_stypes(stypes))}", {}, _nothing)
 
-    def _gradients(self, F: Any, g: Any, *rest: Any) -> Any:
+    def _gradients(self, F: ArrayFunctions, g: object, *rest: Any) -> list[ArrayObject]:
         """Abstract gradients; real ones come from what the operator calls, which is recorded."""
         arrays, results = rest[:len(rest) - 3], rest[-3]
         specs = [Spec.of(array) for array in arrays]
@@ -101,7 +103,7 @@ class Composite(Op, ABC):
                 for spec, stype in zip(specs, self.gradient_stypes(specs, outputs), strict=True)]
 
 
-def _nothing(k: Kernels, *stores: Any) -> Any:
+def _nothing(k: Kernels, *stores: object) -> None:
     """Composites are called, not run as kernels."""
 
 

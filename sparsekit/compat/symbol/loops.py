@@ -19,6 +19,7 @@ from .composite import Composite, Graph
 
 if TYPE_CHECKING:
     from ...base.context import Context
+    from ...core.op import Call
     from ...ndarray.ndarray import NDArray
 
 
@@ -38,7 +39,7 @@ class _Control(Composite):
         """What the inputs of one graph are, given those of the operator."""
         return [items[place] for place in self.places[number]]
 
-    def inner(self, items: list[Any], place: int) -> Any:
+    def inner(self, items: list[Any], place: int) -> Graph:
         """What is inside for what is given outside; a loop over an array sees its entries."""
         return items[place]
 
@@ -109,7 +110,7 @@ class ForEach(_Control):
         found = super().gradient_stypes(items, outputs)
         return ["default" if place < self.data else stype for place, stype in enumerate(found)]
 
-    def invoke(self, call: Any, arrays: tuple[Any, ...], out: Any, ctx: Context) -> Any:
+    def invoke(self, call: Call, arrays: tuple[Any, ...], out: object, ctx: Context) -> object:
         """Run it on arrays."""
         items: list[Any] = list(arrays)
         steps = []
@@ -146,7 +147,7 @@ class WhileLoop(_Control):
         """As the graphs say."""
         return ["default" if place < self.collected else stype for place, stype in enumerate(super().infer_stypes(stypes))]
 
-    def invoke(self, call: Any, arrays: tuple[Any, ...], out: Any, ctx: Context) -> Any:
+    def invoke(self, call: Call, arrays: tuple[Any, ...], out: object, ctx: Context) -> object:
         """Run it on arrays."""
         items: list[Any] = list(arrays)
         steps: list[list[Any]] = []
@@ -159,7 +160,7 @@ class WhileLoop(_Control):
         found = [*found, *[items[place] for place in self.variables]]
         return found if len(found) > 1 else found[0]
 
-    def _nothing(self, arrays: tuple[Any, ...], ctx: Any) -> list[Any]:
+    def _nothing(self, arrays: tuple[Any, ...], ctx: Context) -> list[Any]:
         """The result of a loop without steps: zeros."""
         _, shapes = self.infer_shapes([array.shape for array in arrays])
         dtypes = self.infer_dtypes([array.dtype for array in arrays])
@@ -191,7 +192,7 @@ class Cond(_Control):
                                    hint="cast_storage makes them one.")
         return then
 
-    def invoke(self, call: Any, arrays: tuple[Any, ...], out: Any, ctx: Context) -> Any:
+    def invoke(self, call: Call, arrays: tuple[Any, ...], out: object, ctx: Context) -> object:
         """Run it on arrays."""
         chosen = 1 if _holds(self.graphs[0].run(self.given(0, arrays), ctx)[0]) else 2
         made = self.graphs[chosen].run(self.given(chosen, arrays), ctx)

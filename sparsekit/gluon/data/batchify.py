@@ -89,7 +89,7 @@ class Stack:
     def __init__(self, dtype: DTypeLike = None, use_shared_mem: bool = False) -> None:
         self._dtype = None if dtype is None else element_type(dtype)
 
-    def __call__(self, data: Sequence[Any]) -> Any:
+    def __call__(self, data: Sequence[Any]) -> NDArray:
         found = default_batchify_fn([list(one) if isinstance(one, tuple) else one for one in data])
         return found if self._dtype is None else found.astype(self._dtype, copy=False)
 
@@ -124,7 +124,7 @@ class Pad:
         self._axis, self._value, self._lengths = axis, pad_val if val is None else val, ret_length
         self._dtype, self._round = None if dtype is None else element_type(dtype), round_to or 1
 
-    def __call__(self, data: Sequence[Any]) -> Any:
+    def __call__(self, data: Sequence[Any]) -> Any:  # Any: an array, or two for ``ret_length``
         dense = [one.asnumpy() if isinstance(one, NDArray) and one.stype == "default" else one for one in data]
         if any(isinstance(one, NDArray) for one in dense):
             raise DTypeError("Pad takes dense examples; the columns of sparse ones need no padding.",
@@ -196,9 +196,9 @@ class Group:
     ([[1, 2], [3, 0]], [0, 1])
     """
 
-    def __init__(self, *fn: Any) -> None:
-        one_list = len(fn) == 1 and isinstance(fn[0], (list, tuple))
-        self._functions: tuple[Callable[..., Any], ...] = tuple(fn[0]) if one_list else fn
+    def __init__(self, *fn: Callable[..., Any] | Sequence[Callable[..., Any]]) -> None:
+        first = fn[0] if len(fn) == 1 else None
+        self._functions: tuple[Any, ...] = tuple(first) if isinstance(first, (list, tuple)) else fn
         if not self._functions or not all(map(callable, self._functions)):
             raise DTypeError("Group must be given one function for each part of the examples.",
                              hint="Group(Pad(), Stack()), for example.")

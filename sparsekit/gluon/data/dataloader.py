@@ -7,7 +7,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, wait
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...base import rng
 from ...base.errors import ShapeError, WorkerError, WorkerTimeoutError, expected
@@ -19,6 +19,12 @@ from .dataset import ArrayDataset, SimpleDataset, _SampledDataset, as_rows
 from .process import Late, Processes, make_batch
 from .sampler import BatchSampler, RandomSampler, SequentialSampler, require_sampler
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ..types import Examples, SizedIterable
+
+
 __all__ = ["DataLoader"]
 
 #: Workers that a loader may have.
@@ -28,7 +34,7 @@ MOST_WORKERS = 1024
 class _ThreadWorkers:
     """Worker threads, behind the methods of ``Processes``."""
 
-    def __init__(self, count: int, dataset: Any, batchify: Any) -> None:
+    def __init__(self, count: int, dataset: Examples, batchify: Callable[..., Any] | None) -> None:
         self._threads, self._dataset, self._batchify = Threads(count, "sparsekit-data"), dataset, batchify
         self._futures: dict[int, Future[Any]] = {}
 
@@ -36,7 +42,7 @@ class _ThreadWorkers:
         """Submit a batch to a worker; return its ticket."""
         self._futures[ticket] = self._threads.submit(_seeded, self._dataset, rows, self._batchify, seed)
 
-    def wait(self, ticket: int, seconds: float) -> Any:
+    def wait(self, ticket: int, seconds: float) -> object:
         """Return the batch of a ticket; raise the error of its worker, or ``Late`` after a timeout."""
         future = self._futures.pop(ticket)
         if not wait([future], seconds).done:
@@ -55,7 +61,7 @@ class _ThreadWorkers:
         self._threads.close(0.0)
 
 
-def _seeded(dataset: Sequence[Any], rows: Sequence[Any], batchify: object, seed: int) -> list[NDArray] | NDArray:
+def _seeded(dataset: Examples, rows: Sequence[Any], batchify: Callable[..., Any] | None, seed: int) -> object:
     with rng.using(seed):
         return make_batch(dataset, rows, batchify)
 
@@ -71,7 +77,7 @@ def _only_arrays(dataset: object) -> bool:
     return isinstance(dataset, NDArray)
 
 
-def _noted(batch: list[Any] | Sequence[NDArray] | NDArray | tuple[Any, ...], start: int) -> Any:
+def _noted(batch: object, start: int) -> object:
     """Report a batch to the recorder, and return it."""
     sink = hooks.sink
     if sink is not None:
@@ -83,7 +89,7 @@ def _noted(batch: list[Any] | Sequence[NDArray] | NDArray | tuple[Any, ...], sta
     return batch
 
 
-def _begun(batches: Any) -> tuple[Iterator[Any], int]:
+def _begun(batches: Iterable[Any]) -> tuple[Iterator[Any], int]:
     """The lists of one epoch, and a seed for its workers, drawn in every case: the next order is the same without workers."""
     lists = iter(batches)
     first = list(itertools.islice(lists, 1))  # a shuffled order is drawn now
@@ -93,7 +99,8 @@ def _begun(batches: Any) -> tuple[Iterator[Any], int]:
 class _Epoch:
     """The batches of one epoch, a few of which workers make ahead."""
 
-    def __init__(self, workers: Any, tickets: Iterator[int], batches: object, ahead: int, timeout: float) -> None:
+    def __init__(self, workers: _ThreadWorkers | Processes, tickets: Iterator[int], batches: Iterable[Any], ahead: int,
+                 timeout: float) -> None:
         self._workers, self._tickets, self._timeout, self._owner = workers, tickets, timeout, os.getpid()
         self._batches, self._seed = _begun(batches)
         self._waiting: list[int] = []
@@ -123,7 +130,7 @@ class _Epoch:
             if self._owner == os.getpid():
                 self._workers.forget(self._waiting)
 
-    def _next(self, ticket: int) -> Any:
+    def _next(self, ticket: int) -> object:
         try:
             return self._workers.wait(ticket, self._timeout)
         except Late:
@@ -208,18 +215,18 @@ class DataLoader:
     _workers: Any = None
     _owner = 0
 
-    def __init__(self, dataset: Any, batch_size: int | None = None, shuffle: bool = False, sampler: Any = None,
-                 last_batch: str | None = None, batch_sampler: Any = None, batchify_fn: Callable[[Any], Any] | None = None,
-                 num_workers: int = 0, pin_memory: bool = False, pin_device_id: int = 0, prefetch: int | None = None,
-                 thread_pool: bool = False, timeout: float = 120, auto_reload: bool = False,
-                 try_nopython: bool | None = None) -> None:
+    def __init__(self, dataset: Examples, batch_size: int | None = None, shuffle: bool = False,
+                 sampler: SizedIterable | None = None, last_batch: str | None = None, batch_sampler: SizedIterable | None = None,
+                 batchify_fn: Callable[[Any], Any] | None = None, num_workers: int = 0, pin_memory: bool = False,
+                 pin_device_id: int = 0, prefetch: int | None = None, thread_pool: bool = False, timeout: float = 120,
+                 auto_reload: bool = False, try_nopython: bool | None = None) -> None:
         if not timeout > 0:
             raise ShapeError(expected("timeout", "a number of seconds above 0", timeout), hint="timeout=120 is the default.")
         dataset = as_rows(dataset)
         self._dataset, self._batchify, self._timeout = dataset, batchify_fn, timeout
         if batch_sampler is not None:
             require_sampler("batch_sampler", batch_sampler)
-        self._batch_sampler = batch_sampler
+        self._batch_sampler: Any = batch_sampler
         given = batch_size is not None or shuffle or sampler is not None or last_batch is not None
         if batch_sampler is None:
             self._batch_sampler = _batches(dataset, batch_size, shuffle, sampler, last_batch)
@@ -295,7 +302,8 @@ class DataLoader:
             workers.close()
 
 
-def _batches(dataset: Any, batch_size: int | None, shuffle: bool, sampler: Any, last_batch: str | None) -> BatchSampler:
+def _batches(dataset: Examples, batch_size: int | None, shuffle: bool, sampler: SizedIterable | None,
+             last_batch: str | None) -> BatchSampler:
     """The sampler of batches that the other arguments describe."""
     if batch_size is None:
         raise ShapeError("A DataLoader needs batch_size or batch_sampler.", hint="batch_size=32, for example.")

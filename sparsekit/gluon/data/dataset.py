@@ -18,7 +18,8 @@ from ..utils import is_of_scipy, whole
 from .sampler import FilterSampler, Sampler, SequentialSampler
 
 if TYPE_CHECKING:
-    from ...base.types import Shape
+    from ...base.types import Array, Indices
+    from ..types import Examples
 
 
 __all__ = ["ArrayDataset", "Dataset", "SimpleDataset", "as_rows", "batch_of"]
@@ -109,13 +110,13 @@ class SimpleDataset(Dataset):
     data : list, array or Dataset
     """
 
-    def __init__(self, data: Any) -> None:
+    def __init__(self, data: Examples) -> None:
         self._data = as_rows(data)
 
     def __len__(self) -> int:
         return len(self._data)
 
-    def __getitem__(self, idx: int) -> int | Shape:
+    def __getitem__(self, idx: int) -> object:
         return self._data[idx]
 
 
@@ -125,20 +126,20 @@ class _First:
     def __init__(self, fn: Callable[..., Any]) -> None:
         self._fn = fn
 
-    def __call__(self, first: Any, *rest: Any) -> Any:
+    def __call__(self, first: object, *rest: object) -> object:
         return (self._fn(first), *rest) if rest else self._fn(first)
 
 
 class _TransformedDataset(Dataset):
     """A data set seen through a function."""
 
-    def __init__(self, data: Any, fn: Callable[..., Any]) -> None:
+    def __init__(self, data: Examples, fn: Callable[..., Any]) -> None:
         self._data, self._fn = data, fn
 
     def __len__(self) -> int:
         return len(self._data)
 
-    def __getitem__(self, idx: object) -> int | tuple[Any, ...]:
+    def __getitem__(self, idx: int) -> object:
         item = self._data[idx]
         return self._fn(*item) if isinstance(item, tuple) else self._fn(item)
 
@@ -146,13 +147,13 @@ class _TransformedDataset(Dataset):
 class _SampledDataset(Dataset):
     """The examples that a sampler chose."""
 
-    def __init__(self, dataset: Any, sampler: Sampler) -> None:
+    def __init__(self, dataset: Examples, sampler: Sampler) -> None:
         self._dataset, self._rows = dataset, np.fromiter(sampler, np.int64)
 
     def __len__(self) -> int:
         return len(self._rows)
 
-    def __getitem__(self, idx: Any) -> Any:
+    def __getitem__(self, idx: int) -> object:
         return self._dataset[int(self._rows[idx])]
 
 
@@ -181,7 +182,7 @@ class ArrayDataset(Dataset):
     """
 
     @entry
-    def __init__(self, *args: Any) -> None:
+    def __init__(self, *args: Examples) -> None:
         if not args:
             raise ShapeError("An ArrayDataset needs at least one array.", hint="ArrayDataset(data, label), for example.")
         given = [as_rows(one) for one in args]
@@ -190,16 +191,16 @@ class ArrayDataset(Dataset):
             raise ShapeError(f"The arrays have different lengths: {', '.join(map(str, lengths))}.",
                              hint="an example is one row of each.")
         self._length = lengths[0]
-        self._data = [one.asnumpy() if isinstance(one, NDArray) and one.ndim == 1 else unmasked(one) for one in given]
+        self._data: list[Any] = [one.asnumpy() if isinstance(one, NDArray) and one.ndim == 1 else unmasked(one) for one in given]
 
-    def __getitem__(self, idx: object) -> Any:
+    def __getitem__(self, idx: object) -> Any:  # Any: slices too; an example of any kind
         return self._data[0][idx] if len(self._data) == 1 else tuple(one[idx] for one in self._data)
 
     def __len__(self) -> int:
         return self._length
 
 
-def _length_of(source: Any) -> int:
+def _length_of(source: Examples) -> int:
     try:
         return len(source)
     except TypeError:
@@ -207,7 +208,7 @@ def _length_of(source: Any) -> int:
                          hint="give arrays, lists or data sets of equal length.") from None
 
 
-def batch_of(dataset: Any, rows: object) -> Any:
+def batch_of(dataset: Any, rows: Indices) -> Any:
     """The batch of the examples ``rows``, made by array rather than by example; None if the data set does not allow it.
 
     Parameters
@@ -240,14 +241,14 @@ def batch_of(dataset: Any, rows: object) -> Any:
     return _numpy_rows(dataset, rows) if isinstance(dataset, np.ndarray) else None
 
 
-def _within(rows: Any, length: int) -> Any:
+def _within(rows: Indices, length: int) -> Indices:
     outside = (rows < -length) | (rows >= length)
     if outside.any():
         raise RowIndexError(f"Example {int(rows[outside][0])} is out of range for {length} examples.", hint="check the sampler.")
     return rows
 
 
-def _numpy_rows(values: Any, rows: object) -> Any:
+def _numpy_rows(values: Array, rows: Indices) -> NDArray | None:
     """Rows of a numpy array as an array of the library, of its element type; None if there is no such type."""
     if values.dtype.name not in ELEMENT_TYPES or not values.ndim:
         return None

@@ -24,7 +24,7 @@ import weakref
 from collections import deque
 from collections.abc import Sequence
 from multiprocessing import connection, reduction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -34,6 +34,12 @@ from ...base.errors import ConversionError, WorkerError
 from ...base.signal_safe import undisturbed
 from .batchify import default_batchify_fn
 from .dataset import batch_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from multiprocessing.connection import Connection
+
+    from ..types import Examples
 
 __all__ = ["Late", "Processes", "make_batch"]
 
@@ -54,7 +60,7 @@ _LOADED_BY = os.getpid()
 
 
 @functools.partial(entry, callbacks=True)
-def make_batch(dataset: Any, rows: Sequence[Any], batchify: Any) -> Any:
+def make_batch(dataset: Examples, rows: Sequence[Any], batchify: Callable[..., Any] | None) -> object:
     """The batch of some examples; with the default function, all rows of an array are taken at once."""
     numbers = np.asarray(rows)
     whole = numbers.ndim == 1 and numbers.dtype.kind in "iu" and numbers.size > 0
@@ -89,7 +95,7 @@ def _shared(buffers: list[Any]) -> tuple[int, list[tuple[int, int]]]:
     return descriptor, places
 
 
-def _send(pipe: Any, ticket: int, value: Any) -> None:
+def _send(pipe: Connection, ticket: int, value: object) -> None:
     """Hand a batch over."""
     head, buffers = _packed(value)
     if not hasattr(os, "memfd_create") or sum(buffer.nbytes for buffer in buffers) < SHARED_FROM:
@@ -103,7 +109,7 @@ def _send(pipe: Any, ticket: int, value: Any) -> None:
         os.close(descriptor)
 
 
-def _received(pipe: Any) -> tuple[int, Any]:
+def _received(pipe: Connection) -> tuple[int, Any]:
     """Receive a ticket and its result: a batch, or a ``_Failure``."""
     ticket, head, buffers, places = pipe.recv()
     if places is not None:
@@ -145,11 +151,12 @@ def _failure(error: BaseException) -> _Failure:
     return _Failure(error, text)
 
 
-def _work(pipe: Any, payload: bytes) -> None:
+def _work(pipe: Connection, payload: bytes) -> None:
     """Serve batches until the pipe ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches every process of a terminal; the main process handles it
     failed: _Failure | None = None
-    dataset = batchify = None
+    dataset: Any = None
+    batchify = None
     try:
         dataset, batchify = reduction.ForkingPickler.loads(payload)
     except BaseException as error:
@@ -180,7 +187,7 @@ def _seed(seed: int) -> None:
     random.seed(seed)
 
 
-def _answer(pipe: object, ticket: int, answer: object) -> None:
+def _answer(pipe: Connection, ticket: int, answer: object) -> None:
     try:
         _send(pipe, ticket, answer)
     except (BrokenPipeError, ConnectionError):
@@ -246,7 +253,7 @@ class Processes:
         If they cannot be sent to another process.
     """
 
-    def __init__(self, count: int, dataset: Any, batchify: object) -> None:
+    def __init__(self, count: int, dataset: Examples, batchify: Callable[..., Any] | None) -> None:
         try:
             payload = bytes(reduction.ForkingPickler.dumps((dataset, batchify)))
         except Exception as error:
@@ -293,7 +300,7 @@ class Processes:
             except ConnectionError:
                 return  # the worker has ended: `wait` reports it
 
-    def wait(self, ticket: int, seconds: float) -> Any:
+    def wait(self, ticket: int, seconds: float) -> object:
         """The batch of a ticket.
 
         Raises
@@ -318,7 +325,7 @@ class Processes:
             raise answer.to_raise()
         return answer
 
-    def _take(self, number: int, pipe: object) -> None:
+    def _take(self, number: int, pipe: Any) -> None:
         try:
             ticket, answer = _received(pipe)
         except (EOFError, OSError):

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...base.errors import DTypeError, ShapeError, UnknownNameError, UnsupportedError, expected
 from ...base.rng import generator
 from ..utils import whole
+
+if TYPE_CHECKING:
+    from ..types import Examples, SizedIterable
 
 __all__ = ["BatchSampler", "FilterSampler", "IntervalSampler", "RandomSampler", "Sampler", "SequentialSampler"]
 
@@ -100,7 +103,7 @@ class FilterSampler(Sampler):
     dataset : Dataset
     """
 
-    def __init__(self, fn: Callable[[Any], Any], dataset: Any) -> None:
+    def __init__(self, fn: Callable[[Any], Any], dataset: Examples) -> None:
         self._indices = [number for number in range(len(dataset)) if fn(dataset[number])]
 
     def __iter__(self) -> Iterator[int]:
@@ -162,7 +165,7 @@ class BatchSampler(Sampler):
     [[0, 1], [2, 3], [4]]
     """
 
-    def __init__(self, sampler: Any, batch_size: int, last_batch: str = "keep") -> None:
+    def __init__(self, sampler: SizedIterable, batch_size: int, last_batch: str = "keep") -> None:
         if last_batch not in LAST_BATCHES:
             raise UnknownNameError.of("last_batch", last_batch, LAST_BATCHES)
         require_sampler("sampler", sampler)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from typing import Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from ...base.errors import DTypeError, ShapeError
 from ...core import indices
@@ -12,6 +12,10 @@ from ...ndarray.ndarray import NDArray
 from ...symbol import Symbol
 from ..block import HybridBlock
 from ..utils import refuse_foreign
+
+if TYPE_CHECKING:
+    from ...core.types import Functions, Tensor
+    from ..types import BlockOptions
 
 __all__ = ["Loss", "like"]
 
@@ -32,30 +36,31 @@ class Loss(HybridBlock):
         The axis of the samples, which is not averaged over.
     """
 
-    def __init__(self, weight: Any, batch_axis: int, **kwargs: Any) -> None:
+    def __init__(self, weight: Any, batch_axis: int, **kwargs: Unpack[BlockOptions]) -> None:  # Any: refused if no number
         super().__init__(**kwargs)
         if weight is not None and not isinstance(weight, numbers.Real):
             raise DTypeError(f"weight must be a number, not a {type(weight).__name__}.",
                              hint="weights of samples go to the call: loss(pred, label, sample_weight).")
-        self._weight, self._batch_axis = weight, batch_axis
+        self._weight: Any = weight  # Any: a number of any kind, or None
+        self._batch_axis = batch_axis
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(batch_axis={self._batch_axis}, w={self._weight})"
 
-    def forward(self, x: Any, *args: Any) -> Any:
+    def forward(self, x: Tensor, *args: Tensor | None) -> Tensor:
         """The losses; labels and weights of numpy or scipy are refused with the line that makes arrays of them."""
         if not all(one is None or isinstance(one, (NDArray, Symbol)) for one in args):
             refuse_foreign(self.name, args)
         return super().forward(x, *args)
 
-    def _weighed(self, F: Any, loss: Any, sample_weight: Any = None) -> Any:
+    def _weighed(self, F: Functions, loss: Tensor, sample_weight: Tensor | None = None) -> Tensor:
         """Multiply by the weights of the samples and of the loss."""
         if sample_weight is not None:
             given, loss = loss, F.broadcast_mul(loss, sample_weight)
             self._look_at(sample_weight, given)
         return loss if self._weight is None or self._weight == 1 else loss * self._weight
 
-    def _look_at(self, weight: object, loss: object) -> None:
+    def _look_at(self, weight: object, loss: Tensor) -> None:
         """Warn if weights of samples lie along another axis than the samples; the shape of a symbol is unknown."""
         shape, losses = getattr(weight, "shape", None), getattr(loss, "shape", None)
         if shape and losses and math.prod(shape) > 1 and len(shape) < len(losses) and shape == losses[:len(shape)]:
@@ -65,12 +70,12 @@ class Loss(HybridBlock):
                            "is multiplied by its own weight alone", f"give it shape {right}, as weight.reshape({right}) has.",
                            ShapeError)
 
-    def _finish(self, F: Any, loss: Any, sample_weight: Any) -> Any:
+    def _finish(self, F: Functions, loss: Tensor, sample_weight: Tensor | None) -> Tensor:
         """Weigh, and average over everything but the samples."""
         return F.mean(self._weighed(F, loss, sample_weight), axis=self._batch_axis, exclude=True)
 
 
-def like(F: Any, label: Any, pred: Any) -> Any:
+def like(F: Functions, label: Tensor, pred: Tensor) -> Tensor:
     """Reshape the label to the shape of the prediction; the shape of a symbol is unknown."""
     shape = getattr(pred, "shape", None)
     return label if shape is not None and getattr(label, "shape", None) == shape else F.reshape_like(label, pred)

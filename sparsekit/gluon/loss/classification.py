@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Unpack
 
 from ...base.errors import UnknownNameError
 from .base import Loss, like
+
+if TYPE_CHECKING:
+    from ...base.types import Scalar
+    from ...core.types import Functions, Tensor
+    from ..types import BlockOptions
 
 __all__ = ["CTCLoss", "HingeLoss", "KLDivLoss", "LogisticLoss", "SigmoidBCELoss", "SigmoidBinaryCrossEntropyLoss",
            "SoftmaxCELoss", "SoftmaxCrossEntropyLoss", "SquaredHingeLoss"]
@@ -26,11 +31,13 @@ class SigmoidBinaryCrossEntropyLoss(Loss):
         As for every loss.
     """
 
-    def __init__(self, from_sigmoid: bool = False, weight: float | None = None, batch_axis: int = 0, **kwargs: Any) -> None:
+    def __init__(self, from_sigmoid: bool = False, weight: Scalar | None = None, batch_axis: int = 0,
+                 **kwargs: Unpack[BlockOptions]) -> None:
         super().__init__(weight, batch_axis, **kwargs)
         self._from_sigmoid = from_sigmoid
 
-    def hybrid_forward(self, F: Any, pred: Any, label: Any, sample_weight: Any = None, pos_weight: Any = None) -> Any:
+    def hybrid_forward(self, F: Functions, pred: Tensor, label: Tensor, sample_weight: Tensor | None = None,
+                       pos_weight: Tensor | None = None) -> Tensor:
         label = like(F, label, pred)
         if self._from_sigmoid:
             return self._finish(F, self._of_probability(F, pred, label, pos_weight), sample_weight)
@@ -43,7 +50,7 @@ class SigmoidBinaryCrossEntropyLoss(Loss):
         return self._finish(F, loss, sample_weight)
 
     @staticmethod
-    def _of_probability(F: Any, pred: Any, label: Any, pos_weight: Any) -> Any:
+    def _of_probability(F: Functions, pred: Tensor, label: Tensor, pos_weight: Tensor | None) -> Tensor:
         tiny = 1e-12
         yes = F.elemwise_mul(F.log(pred + tiny), label)
         if pos_weight is not None:
@@ -72,12 +79,12 @@ class SoftmaxCrossEntropyLoss(Loss):
         As for every loss.
     """
 
-    def __init__(self, axis: int = -1, sparse_label: bool = True, from_logits: bool = False, weight: float | None = None,
-                 batch_axis: int = 0, **kwargs: Any) -> None:
+    def __init__(self, axis: int = -1, sparse_label: bool = True, from_logits: bool = False, weight: Scalar | None = None,
+                 batch_axis: int = 0, **kwargs: Unpack[BlockOptions]) -> None:
         super().__init__(weight, batch_axis, **kwargs)
         self._axis, self._sparse_label, self._from_logits = axis, sparse_label, from_logits
 
-    def hybrid_forward(self, F: Any, pred: Any, label: Any, sample_weight: Any = None) -> Any:
+    def hybrid_forward(self, F: Functions, pred: Tensor, label: Tensor, sample_weight: Tensor | None = None) -> Tensor:
         if not self._from_logits:
             pred = F.log_softmax(pred, axis=self._axis)
         if self._sparse_label:
@@ -104,12 +111,12 @@ class KLDivLoss(Loss):
         As for every loss.
     """
 
-    def __init__(self, from_logits: bool = True, axis: int = -1, weight: float | None = None, batch_axis: int = 0,
-                 **kwargs: Any) -> None:
+    def __init__(self, from_logits: bool = True, axis: int = -1, weight: Scalar | None = None, batch_axis: int = 0,
+                 **kwargs: Unpack[BlockOptions]) -> None:
         super().__init__(weight, batch_axis, **kwargs)
         self._from_logits, self._axis = from_logits, axis
 
-    def hybrid_forward(self, F: Any, pred: Any, label: Any, sample_weight: Any = None) -> Any:
+    def hybrid_forward(self, F: Functions, pred: Tensor, label: Tensor, sample_weight: Tensor | None = None) -> Tensor:
         if not self._from_logits:
             pred = F.log_softmax(pred, axis=self._axis)
         loss = F.elemwise_mul(label, F.elemwise_sub(F.log(label + 1e-12), pred))
@@ -127,22 +134,23 @@ class HingeLoss(Loss):
         As for every loss.
     """
 
-    def __init__(self, margin: float = 1, weight: float | None = None, batch_axis: int = 0, **kwargs: Any) -> None:
+    def __init__(self, margin: float = 1, weight: Scalar | None = None, batch_axis: int = 0,
+                 **kwargs: Unpack[BlockOptions]) -> None:
         super().__init__(weight, batch_axis, **kwargs)
         self._margin = margin
 
-    def _missing(self, F: Any, pred: Any, label: Any) -> Any:
+    def _missing(self, F: Functions, pred: Tensor, label: Tensor) -> Tensor:
         """How far the prediction falls short of the margin."""
         return F.relu(self._margin - F.elemwise_mul(pred, like(F, label, pred)))
 
-    def hybrid_forward(self, F: object, pred: object, label: object, sample_weight: object = None) -> Any:
+    def hybrid_forward(self, F: Functions, pred: Tensor, label: Tensor, sample_weight: Tensor | None = None) -> Tensor:
         return self._finish(F, self._missing(F, pred, label), sample_weight)
 
 
 class SquaredHingeLoss(HingeLoss):
     """``max(0, margin - pred * label)²`` for labels -1 and 1, averaged a sample; parameters as for ``HingeLoss``."""
 
-    def hybrid_forward(self, F: Any, pred: Any, label: Any, sample_weight: Any = None) -> Any:
+    def hybrid_forward(self, F: Functions, pred: Tensor, label: Tensor, sample_weight: Tensor | None = None) -> Tensor:
         return self._finish(F, F.square(self._missing(F, pred, label)), sample_weight)
 
 
@@ -163,13 +171,14 @@ class LogisticLoss(Loss):
         If ``label_format`` is neither.
     """
 
-    def __init__(self, weight: float | None = None, batch_axis: int = 0, label_format: str = "signed", **kwargs: Any) -> None:
+    def __init__(self, weight: Scalar | None = None, batch_axis: int = 0, label_format: str = "signed",
+                 **kwargs: Unpack[BlockOptions]) -> None:
         super().__init__(weight, batch_axis, **kwargs)
         if label_format not in ("signed", "binary"):
             raise UnknownNameError.of("label_format", label_format, ("signed", "binary"))
         self._label_format = label_format
 
-    def hybrid_forward(self, F: Any, pred: Any, label: Any, sample_weight: Any = None) -> Any:
+    def hybrid_forward(self, F: Functions, pred: Tensor, label: Tensor, sample_weight: Tensor | None = None) -> Tensor:
         label = like(F, label, pred)
         if self._label_format == "signed":
             label = (label + 1.0) * 0.5
@@ -199,15 +208,16 @@ class CTCLoss(Loss):
         If a layout is unknown.
     """
 
-    def __init__(self, layout: str = "NTC", label_layout: str = "NT", weight: float | None = None, **kwargs: Any) -> None:
+    def __init__(self, layout: str = "NTC", label_layout: str = "NT", weight: Scalar | None = None,
+                 **kwargs: Unpack[BlockOptions]) -> None:
         for what, given, known in (("layout", layout, ("NTC", "TNC")), ("label_layout", label_layout, ("NT", "TN"))):
             if given not in known:
                 raise UnknownNameError.of(what, given, known)
         self._layout, self._label_layout = layout, label_layout
         super().__init__(weight, label_layout.find("N"), **kwargs)
 
-    def hybrid_forward(self, F: Any, pred: Any, label: Any, pred_lengths: Any = None, label_lengths: object = None,
-                       sample_weight: object = None) -> Any:
+    def hybrid_forward(self, F: Functions, pred: Tensor, label: Tensor, pred_lengths: Tensor | None = None,
+                       label_lengths: Tensor | None = None, sample_weight: Tensor | None = None) -> Tensor:
         if self._layout == "NTC":
             pred = F.swapaxes(pred, dim1=0, dim2=1)
         if self._batch_axis == 1:

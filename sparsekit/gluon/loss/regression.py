@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Unpack
 
 from ...base.errors import SparsekitError, expected
 from .base import Loss, like
+
+if TYPE_CHECKING:
+    from ...base.types import Scalar
+    from ...core.types import Functions, Tensor
+    from ..types import BlockOptions
 
 __all__ = ["HuberLoss", "L1Loss", "L2Loss", "PoissonNLLLoss"]
 
@@ -21,10 +26,10 @@ class L2Loss(Loss):
         As for every loss.
     """
 
-    def __init__(self, weight: float | None = 1.0, batch_axis: int = 0, **kwargs: Any) -> None:
+    def __init__(self, weight: Scalar | None = 1.0, batch_axis: int = 0, **kwargs: Unpack[BlockOptions]) -> None:
         super().__init__(weight, batch_axis, **kwargs)
 
-    def hybrid_forward(self, F: Any, pred: Any, label: Any, sample_weight: object = None) -> Any:
+    def hybrid_forward(self, F: Functions, pred: Tensor, label: Tensor, sample_weight: Tensor | None = None) -> Tensor:
         loss = F.square(F.elemwise_sub(like(F, label, pred), pred)) * 0.5
         return self._finish(F, loss, sample_weight)
 
@@ -39,10 +44,10 @@ class L1Loss(Loss):
         As for every loss.
     """
 
-    def __init__(self, weight: float | None = None, batch_axis: int = 0, **kwargs: Any) -> None:
+    def __init__(self, weight: Scalar | None = None, batch_axis: int = 0, **kwargs: Unpack[BlockOptions]) -> None:
         super().__init__(weight, batch_axis, **kwargs)
 
-    def hybrid_forward(self, F: Any, pred: Any, label: Any, sample_weight: Any = None) -> Any:
+    def hybrid_forward(self, F: Functions, pred: Tensor, label: Tensor, sample_weight: Tensor | None = None) -> Tensor:
         return self._finish(F, F.abs(F.elemwise_sub(like(F, label, pred), pred)), sample_weight)
 
 
@@ -60,13 +65,13 @@ class HuberLoss(Loss):
         As for every loss.
     """
 
-    def __init__(self, rho: float = 1, weight: float | None = None, batch_axis: int = 0, **kwargs: Any) -> None:
+    def __init__(self, rho: float = 1, weight: Scalar | None = None, batch_axis: int = 0, **kwargs: Unpack[BlockOptions]) -> None:
         super().__init__(weight, batch_axis, **kwargs)
         if not rho > 0:
             raise SparsekitError(expected("rho", "above 0", rho), hint="it is the distance from which the loss is linear.")
         self._rho = rho
 
-    def hybrid_forward(self, F: Any, pred: Any, label: Any, sample_weight: Any = None) -> Any:
+    def hybrid_forward(self, F: Functions, pred: Tensor, label: Tensor, sample_weight: Tensor | None = None) -> Tensor:
         loss = F.abs(F.elemwise_sub(like(F, label, pred), pred))
         loss = F.where(loss > self._rho, loss - 0.5 * self._rho, F.square(loss) * (0.5 / self._rho))
         return self._finish(F, loss, sample_weight)
@@ -94,12 +99,13 @@ class PoissonNLLLoss(Loss):
         One value, of shape (1,).
     """
 
-    def __init__(self, weight: float | None = None, from_logits: bool = True, batch_axis: int = 0, compute_full: bool = False,
-                 **kwargs: Any) -> None:
+    def __init__(self, weight: Scalar | None = None, from_logits: bool = True, batch_axis: int = 0, compute_full: bool = False,
+                 **kwargs: Unpack[BlockOptions]) -> None:
         super().__init__(weight, batch_axis, **kwargs)
         self._from_logits, self._compute_full = from_logits, compute_full
 
-    def hybrid_forward(self, F: Any, pred: Any, target: Any, sample_weight: Any = None, epsilon: float = 1e-08) -> Any:
+    def hybrid_forward(self, F: Functions, pred: Tensor, target: Tensor, sample_weight: Tensor | None = None,
+                       epsilon: float = 1e-08) -> Tensor:
         target = like(F, target, pred)
         if self._from_logits:
             loss = F.exp(pred) - F.elemwise_mul(target, pred)
@@ -110,7 +116,7 @@ class PoissonNLLLoss(Loss):
         return F.mean(self._weighed(F, loss, sample_weight))
 
     @staticmethod
-    def _stirling(F: Any, target: Any) -> Any:
+    def _stirling(F: Functions, target: Tensor) -> Tensor:
         """Stirling's formula, and 0 where the target is at most 1."""
         above = target > 1
         count = F.where(above, target, F.ones_like(target))

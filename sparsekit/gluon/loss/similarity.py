@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Unpack
 
 from ...base.errors import ShapeError, SparsekitError, expected
 from .base import Loss, like
+
+if TYPE_CHECKING:
+    from ...base.types import Scalar
+    from ...core.types import Functions, Tensor
+    from ...ndarray.ndarray import NDArray
+    from ..types import BlockOptions
 
 __all__ = ["CosineEmbeddingLoss", "SDMLLoss", "TripletLoss"]
 
@@ -25,11 +31,12 @@ class TripletLoss(Loss):
         As for every loss.
     """
 
-    def __init__(self, margin: float = 1, weight: float | None = None, batch_axis: int = 0, **kwargs: Any) -> None:
+    def __init__(self, margin: float = 1, weight: Scalar | None = None, batch_axis: int = 0,
+                 **kwargs: Unpack[BlockOptions]) -> None:
         super().__init__(weight, batch_axis, **kwargs)
         self._margin = margin
 
-    def hybrid_forward(self, F: Any, pred: Any, positive: Any, negative: Any) -> Any:
+    def hybrid_forward(self, F: Functions, pred: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
         near = F.square(F.elemwise_sub(like(F, positive, pred), pred))
         far = F.square(F.elemwise_sub(like(F, negative, pred), pred))
         loss = F.relu(F.sum(F.elemwise_sub(near, far), axis=self._batch_axis, exclude=True) + self._margin)
@@ -55,24 +62,26 @@ class CosineEmbeddingLoss(Loss):
         Of shape (batch, 1).
     """
 
-    def __init__(self, weight: float | None = None, batch_axis: int = 0, margin: float = 0, **kwargs: Any) -> None:
+    def __init__(self, weight: Scalar | None = None, batch_axis: int = 0, margin: float = 0,
+                 **kwargs: Unpack[BlockOptions]) -> None:
         super().__init__(weight, batch_axis, **kwargs)
         self._margin = margin
 
-    def hybrid_forward(self, F: Any, input1: Any, input2: Any, label: Any, sample_weight: object = None) -> Any:
+    def hybrid_forward(self, F: Functions, input1: Tensor, input2: Tensor, label: Tensor,
+                       sample_weight: Tensor | None = None) -> Tensor:
         label = F.reshape(label, shape=(-1, 1))
         cosine = _cosine(F, like(F, input1, input2), input2)
         loss = (1 - cosine) * (label == 1) + F.relu((label == -1) * (cosine - self._margin))
         return self._weighed(F, loss, sample_weight)
 
 
-def _cosine(F: Any, x: Any, y: Any) -> Any:
+def _cosine(F: Functions, x: Tensor, y: Tensor) -> Tensor:
     """Cosine of the angle of vectors along the last axis; 0 for vectors of length 0."""
     lengths = F.elemwise_mul(_column(F, F.norm(x, axis=-1)), _column(F, F.norm(y, axis=-1)))
     return F.elemwise_div(_column(F, F.sum(F.elemwise_mul(x, y), axis=-1)), F.clip(lengths, a_min=1e-12, a_max=LARGEST))
 
 
-def _column(F: Any, values: Any) -> Any:
+def _column(F: Functions, values: Tensor) -> Tensor:
     return F.reshape(values, shape=(-1, 1))
 
 
@@ -92,15 +101,15 @@ class SDMLLoss(Loss):
         Must be 0.
     """
 
-    def __init__(self, smoothing_parameter: float = 0.3, weight: float | None = 1.0, batch_axis: int = 0,
-                 **kwargs: Any) -> None:
+    def __init__(self, smoothing_parameter: float = 0.3, weight: Scalar | None = 1.0, batch_axis: int = 0,
+                 **kwargs: Unpack[BlockOptions]) -> None:
         super().__init__(weight, batch_axis, **kwargs)
         if not 0 <= smoothing_parameter < 1:
             raise SparsekitError(expected("smoothing_parameter", "at least 0 and below 1", smoothing_parameter),
                                  hint="0.3 is usual.")
         self.smoothing_parameter = smoothing_parameter
 
-    def hybrid_forward(self, F: Any, x1: Any, x2: Any) -> Any:
+    def hybrid_forward(self, F: Functions, x1: NDArray, x2: NDArray) -> Tensor:
         if x1.shape != x2.shape or x1.ndim != 2 or x1.shape[0] < 2:
             raise ShapeError(f"SDMLLoss needs two arrays of one shape (batch, size), got {x1.shape} and {x2.shape}.",
                              hint="the batch must have at least two rows.")
@@ -109,7 +118,7 @@ class SDMLLoss(Loss):
         loss = F.elemwise_mul(labels, F.log(labels + 1e-12) - F.log_softmax(F.negative(distances), axis=1))
         return self._weighed(F, F.sum(loss, axis=0, exclude=True))
 
-    def _labels(self, F: Any, x: Any) -> Any:
+    def _labels(self, F: Functions, x: NDArray) -> Tensor:
         """The probabilities wanted: most for the partner, the rest shared by the others."""
         rows = x.shape[0]
         own = F.eye(rows, ctx=x.context, dtype=x.dtype)

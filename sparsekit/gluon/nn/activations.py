@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Unpack
 
 from ...base.entry import entries
 from ...base.errors import SparsekitError, UnknownNameError, expected
 from ...initializer import Constant
 from ...ops.neural.neural import ACTIVATIONS
 from ..block import HybridBlock
+
+if TYPE_CHECKING:
+    from ...core.types import Functions, Tensor
+    from ...initializer.types import InitLike
+    from ..types import BlockOptions
 
 __all__ = ["ELU", "GELU", "SELU", "Activation", "LeakyReLU", "PReLU", "Swish"]
 
@@ -26,7 +31,7 @@ class Activation(HybridBlock):
         If there is no such function; the hint names the nearest.
     """
 
-    def __init__(self, activation: str, **kwargs: Any) -> None:
+    def __init__(self, activation: str, **kwargs: Unpack[BlockOptions]) -> None:
         if activation not in ACTIVATIONS:
             raise UnknownNameError.of("activation", activation, ACTIVATIONS)
         self._act_type = activation
@@ -35,7 +40,7 @@ class Activation(HybridBlock):
     def _alias(self) -> str:
         return self._act_type
 
-    def hybrid_forward(self, F: Any, x: Any) -> Any:
+    def hybrid_forward(self, F: Functions, x: Tensor) -> Tensor:
         return F.Activation(x, act_type=self._act_type, name="fwd")
 
     def __repr__(self) -> str:
@@ -51,13 +56,13 @@ class LeakyReLU(HybridBlock):
         Not negative.
     """
 
-    def __init__(self, alpha: float, **kwargs: Any) -> None:
+    def __init__(self, alpha: float, **kwargs: Unpack[BlockOptions]) -> None:
         if not alpha >= 0:
             raise SparsekitError(expected("alpha", "at least 0", alpha), hint="it is the slope of LeakyReLU.")
         super().__init__(**kwargs)
         self._alpha = alpha
 
-    def hybrid_forward(self, F: Any, x: Any) -> Any:
+    def hybrid_forward(self, F: Functions, x: Tensor) -> Tensor:
         return F.LeakyReLU(x, act_type="leaky", slope=self._alpha, name="fwd")
 
     def __repr__(self) -> str:
@@ -76,12 +81,13 @@ class PReLU(HybridBlock):
         How many are learned: one, or one for each entry of the second axis.
     """
 
-    def __init__(self, alpha_initializer: Any = Constant(0.25), in_channels: int = 1, **kwargs: Any) -> None:  # noqa: B008
+    def __init__(self, alpha_initializer: InitLike = Constant(0.25), in_channels: int = 1,  # noqa: B008
+                 **kwargs: Unpack[BlockOptions]) -> None:
         super().__init__(**kwargs)
         with self.name_scope():
             self.alpha = self.params.get("alpha", shape=(in_channels,), init=alpha_initializer)
 
-    def hybrid_forward(self, F: Any, x: Any, alpha: Any) -> Any:
+    def hybrid_forward(self, F: Functions, x: Tensor, alpha: Tensor) -> Tensor:
         return F.LeakyReLU(x, gamma=alpha, act_type="prelu", name="fwd")
 
 
@@ -95,31 +101,31 @@ class ELU(HybridBlock):
     alpha : float
     """
 
-    def __init__(self, alpha: float = 1.0, **kwargs: Any) -> None:
+    def __init__(self, alpha: float = 1.0, **kwargs: Unpack[BlockOptions]) -> None:
         super().__init__(**kwargs)
         self._alpha = alpha
 
-    def hybrid_forward(self, F: Any, x: Any) -> Any:
+    def hybrid_forward(self, F: Functions, x: Tensor) -> Tensor:
         return F.LeakyReLU(x, act_type="elu", slope=self._alpha)
 
 
 class SELU(HybridBlock):
     """An ELU scaled so that normalized inputs stay so: G. Klambauer et al., NIPS 2017."""
 
-    def __init__(self, **kwargs: Any) -> None:
+    def __init__(self, **kwargs: Unpack[BlockOptions]) -> None:
         super().__init__(**kwargs)
 
-    def hybrid_forward(self, F: Any, x: Any) -> Any:
+    def hybrid_forward(self, F: Functions, x: Tensor) -> Tensor:
         return F.LeakyReLU(x, act_type="selu", name="fwd")
 
 
 class GELU(HybridBlock):
     """``x`` times the normal distribution's probability of less: D. Hendrycks and K. Gimpel, 2016."""
 
-    def __init__(self, **kwargs: Any) -> None:
+    def __init__(self, **kwargs: Unpack[BlockOptions]) -> None:
         super().__init__(**kwargs)
 
-    def hybrid_forward(self, F: Any, x: Any) -> Any:
+    def hybrid_forward(self, F: Functions, x: Tensor) -> Tensor:
         return F.LeakyReLU(x, act_type="gelu", name="fwd")
 
 
@@ -132,11 +138,11 @@ class Swish(HybridBlock):
         1 gives what is also called SiLU.
     """
 
-    def __init__(self, beta: float = 1.0, **kwargs: Any) -> None:
+    def __init__(self, beta: float = 1.0, **kwargs: Unpack[BlockOptions]) -> None:
         super().__init__(**kwargs)
         self._beta = beta
 
-    def hybrid_forward(self, F: Any, x: Any) -> Any:
+    def hybrid_forward(self, F: Functions, x: Tensor) -> Tensor:
         return x * F.sigmoid(self._beta * x, name="fwd")
 
 

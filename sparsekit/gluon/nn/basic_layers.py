@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from .activations import Activation
 
 if TYPE_CHECKING:
     from ...base.types import DTypeLike, ShapeLike
+    from ...core.types import Functions, Tensor
+    from ...initializer.types import InitLike
+    from ..types import BlockOptions
 
 
 __all__ = ["Dense", "Dropout", "Embedding", "Flatten"]
@@ -50,8 +53,8 @@ class Dense(HybridBlock):
     """
 
     def __init__(self, units: int, activation: str | None = None, use_bias: bool = True, flatten: bool = True,
-                 dtype: DTypeLike = "float32", weight_initializer: object = None, bias_initializer: object = "zeros",
-                 in_units: int = 0, weight_grad_stype: str = "default", **kwargs: Any) -> None:
+                 dtype: DTypeLike = "float32", weight_initializer: InitLike = None, bias_initializer: InitLike = "zeros",
+                 in_units: int = 0, weight_grad_stype: str = "default", **kwargs: Unpack[BlockOptions]) -> None:
         super().__init__(**kwargs)
         if weight_grad_stype not in ("default", "row_sparse"):
             raise StorageTypeError(expected("weight_grad_stype", "'default' or 'row_sparse'", weight_grad_stype),
@@ -70,13 +73,13 @@ class Dense(HybridBlock):
     def _weight_shape(self, inputs: int) -> tuple[int, int]:
         return (inputs, self._units) if self._is_transposed else (self._units, inputs)
 
-    def infer_shape(self, x: Any, *args: Any) -> None:
+    def infer_shape(self, x: Tensor, *args: object) -> None:
         """Infer the weight's shape from the input."""
         if self._units == 0:
             raise ShapeError(expected(f"units of {self.name}", "at least 1", 0), hint="Dense(units=1), for example.")
         self.weight.shape = self._weight_shape(math.prod(x.shape[1:]) if self._flatten else x.shape[-1])
 
-    def hybrid_forward(self, F: Any, x: Any, weight: Any, bias: object = None) -> Any:
+    def hybrid_forward(self, F: Functions, x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         if self._is_transposed and as_held(x):
             if self._flatten and getattr(x, "ndim", 0) != 2:  # the shape of a symbol is unknown
                 x = F.Flatten(x)
@@ -106,14 +109,14 @@ class Dropout(HybridBlock):
         Axes along which all elements are dropped or kept together.
     """
 
-    def __init__(self, rate: Any, axes: ShapeLike = (), **kwargs: Any) -> None:
+    def __init__(self, rate: float, axes: ShapeLike = (), **kwargs: Unpack[BlockOptions]) -> None:
         super().__init__(**kwargs)
         if not isinstance(rate, (float, int, np.number)) or not 0 <= rate < 1:
             raise SparsekitError(expected("rate", "a number of at least 0 and below 1", rate),
                                  hint="it is the share of elements that are dropped.")
         self._rate, self._axes = rate, axes
 
-    def hybrid_forward(self, F: Any, x: Any) -> Any:
+    def hybrid_forward(self, F: Functions, x: Tensor) -> Tensor:
         if self._rate > 0:
             return F.Dropout(x, p=self._rate, axes=self._axes, name="fwd", cudnn_off=False)
         return F.identity(x)
@@ -125,10 +128,10 @@ class Dropout(HybridBlock):
 class Flatten(HybridBlock):
     """All axes but the first in one."""
 
-    def __init__(self, **kwargs: Any) -> None:
+    def __init__(self, **kwargs: Unpack[BlockOptions]) -> None:
         super().__init__(**kwargs)
 
-    def hybrid_forward(self, F: Any, x: Any) -> Any:
+    def hybrid_forward(self, F: Functions, x: Tensor) -> Tensor:
         return F.Flatten(x)
 
     def __repr__(self) -> str:
@@ -151,8 +154,8 @@ class Embedding(HybridBlock):
         ``lazy_update`` changes no others.
     """
 
-    def __init__(self, input_dim: int, output_dim: int, dtype: DTypeLike = "float32", weight_initializer: object = None,
-                 sparse_grad: bool = False, **kwargs: Any) -> None:
+    def __init__(self, input_dim: int, output_dim: int, dtype: DTypeLike = "float32", weight_initializer: InitLike = None,
+                 sparse_grad: bool = False, **kwargs: Unpack[BlockOptions]) -> None:
         super().__init__(**kwargs)
         input_dim, output_dim = whole("input_dim", input_dim), whole("output_dim", output_dim)
         self._kwargs = {"input_dim": input_dim, "output_dim": output_dim, "dtype": np.dtype(dtype).name,
@@ -160,7 +163,7 @@ class Embedding(HybridBlock):
         self.weight = self.params.get("weight", shape=(input_dim, output_dim), init=weight_initializer, dtype=dtype,
                                       allow_deferred_init=True, grad_stype="row_sparse" if sparse_grad else "default")
 
-    def hybrid_forward(self, F: Any, x: Any, weight: Any) -> Any:
+    def hybrid_forward(self, F: Functions, x: Tensor, weight: Tensor) -> Tensor:
         return F.Embedding(x, weight, name="fwd", **self._kwargs)
 
     def __repr__(self) -> str:

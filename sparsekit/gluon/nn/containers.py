@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from ... import ndarray
 from ...base.errors import DTypeError, UnknownNameError
@@ -12,7 +12,11 @@ from ...core.op import registry
 from ..block import Block, HybridBlock, _indent
 
 if TYPE_CHECKING:
-    pass
+    from collections.abc import Callable
+
+    from ...core.types import Functions
+    from ..parameter import ParameterDict
+    from ..types import HybridizeOptions
 
 
 __all__ = ["HybridLambda", "HybridSequential", "Lambda", "Sequential"]
@@ -64,17 +68,17 @@ class Sequential(_Stack, Block):
     (4, 2)
     """
 
-    def __init__(self, prefix: str | None = None, params: Any = None) -> None:
+    def __init__(self, prefix: str | None = None, params: ParameterDict | None = None) -> None:
         super().__init__(prefix=prefix, params=params)
 
-    def forward(self, x: Any, *args: Any) -> Any:
+    def forward(self, x: object, *args: object) -> object:
         """Each block's output is the next one's input; further arguments go to the first."""
         for block in self._children.values():
             x = block(x, *args)
             args = ()
         return x
 
-    def hybridize(self, active: bool = True, **kwargs: Any) -> None:
+    def hybridize(self, active: bool = True, **kwargs: Unpack[HybridizeOptions]) -> None:
         """Hybridize the blocks; warns if HybridSequential would do better."""
         if self._children and all(isinstance(child, HybridBlock) for child in self._children.values()):
             warnings.warn(f"All children of this Sequential layer '{self._prefix}' are HybridBlocks. Consider using "
@@ -85,10 +89,10 @@ class Sequential(_Stack, Block):
 class HybridSequential(_Stack, HybridBlock):
     """HybridBlocks applied one after another; as ``Sequential``."""
 
-    def __init__(self, prefix: str | None = None, params: Any = None) -> None:
+    def __init__(self, prefix: str | None = None, params: ParameterDict | None = None) -> None:
         super().__init__(prefix=prefix, params=params)
 
-    def hybrid_forward(self, F: object, x: object, *args: Any) -> Any:
+    def hybrid_forward(self, F: Functions, x: object, *args: object) -> object:
         for block in self._children.values():
             x = block(x, *args)
             args = ()
@@ -111,12 +115,12 @@ class Lambda(Block):
         If it is neither.
     """
 
-    def __init__(self, function: Any, prefix: str | None = None) -> None:
+    def __init__(self, function: Callable[..., Any] | str, prefix: str | None = None) -> None:
         super().__init__(prefix=prefix)
         self._func_name = _name_of(function)
         self._func_impl = getattr(ndarray, function) if isinstance(function, str) else function
 
-    def forward(self, *args: Any) -> Any:
+    def forward(self, *args: object) -> object:
         """The function's value."""
         return self._func_impl(*args)
 
@@ -133,12 +137,13 @@ class HybridLambda(HybridBlock):
         The name of an operator, or ``function(F, x, *args)``.
     """
 
-    def __init__(self, function: Any, prefix: str | None = None) -> None:
+    def __init__(self, function: Callable[..., Any] | str, prefix: str | None = None) -> None:
         super().__init__(prefix=prefix)
         self._func_name = _name_of(function)
-        self._func = (lambda F, *args: getattr(F, function)(*args)) if isinstance(function, str) else function
+        self._func: Callable[..., Any] = (
+            lambda F, *args: getattr(F, function)(*args)) if isinstance(function, str) else function
 
-    def hybrid_forward(self, F: object, x: object, *args: Any) -> Any:
+    def hybrid_forward(self, F: Functions, x: object, *args: object) -> object:
         return self._func(F, x, *args)
 
     def __repr__(self) -> str:

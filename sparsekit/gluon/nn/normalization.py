@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
@@ -13,8 +13,11 @@ from ..utils import whole
 
 if TYPE_CHECKING:
     from ...base.types import DTypeLike
+    from ...core.types import Functions, Tensor
+    from ...initializer.types import InitLike
     from ...ndarray.ndarray import NDArray
-    from ...symbol.symbol import Symbol
+    from ..parameter import ParameterDict
+    from ..types import BlockOptions
 
 
 __all__ = ["BatchNorm", "BatchNormReLU", "GroupNorm", "InstanceNorm", "LayerNorm"]
@@ -27,7 +30,7 @@ class _Norm(HybridBlock):
     gamma: Any
     beta: Any
 
-    def _scale_and_offset(self, size: int, scale: bool, center: bool, gamma: object, beta: object,
+    def _scale_and_offset(self, size: int, scale: bool, center: bool, gamma: InitLike, beta: InitLike,
                           for_good: bool = False) -> None:
         """Make scale and offset; without scale or center they are constant, and with ``for_good`` cannot be made trainable."""
         size = whole("in_channels", size)
@@ -35,7 +38,7 @@ class _Norm(HybridBlock):
             setattr(self, name, self.params.get(name, grad_req="write" if learned else "null", shape=(size,), init=init,
                                                 allow_deferred_init=True, differentiable=learned or not for_good))
 
-    def infer_shape(self, x: Any, *args: Any) -> None:
+    def infer_shape(self, x: NDArray, *args: object) -> None:
         """Infer the number of channels from the input."""
         axis = self._kwargs.get("axis", 1)
         if not -x.ndim <= axis < x.ndim:
@@ -58,9 +61,9 @@ class _BatchNorm(_Norm):
     _fuse_relu = False
 
     def __init__(self, axis: int = 1, momentum: float = 0.9, epsilon: float = 1e-5, center: bool = True, scale: bool = True,
-                 use_global_stats: bool = False, beta_initializer: object = "zeros", gamma_initializer: object = "ones",
-                 running_mean_initializer: object = "zeros", running_variance_initializer: Any = "ones", in_channels: int = 0,
-                 **kwargs: Any) -> None:
+                 use_global_stats: bool = False, beta_initializer: InitLike = "zeros", gamma_initializer: InitLike = "ones",
+                 running_mean_initializer: InitLike = "zeros", running_variance_initializer: InitLike = "ones",
+                 in_channels: int = 0, **kwargs: Unpack[BlockOptions]) -> None:
         super().__init__(**kwargs)
         self._kwargs = {"axis": axis, "eps": epsilon, "momentum": momentum, "fix_gamma": not scale,
                         "use_global_stats": use_global_stats}
@@ -75,7 +78,8 @@ class _BatchNorm(_Norm):
         """Change the element type; float16 keeps the statistics in float32, for they would be too coarse."""
         super().cast("float32" if np.dtype(dtype) == np.float16 else dtype)
 
-    def hybrid_forward(self, F: Any, x: Any, gamma: Any, beta: Any, running_mean: object, running_var: NDArray | Symbol) -> Any:
+    def hybrid_forward(self, F: Functions, x: Tensor, gamma: Tensor, beta: Tensor, running_mean: Tensor,
+                       running_var: Tensor) -> Tensor:
         out = F.BatchNorm(x, gamma, beta, running_mean, running_var, name="fwd", **self._kwargs)
         return F.relu(out) if self._fuse_relu else out
 
@@ -132,14 +136,14 @@ class InstanceNorm(_Norm):
     """
 
     def __init__(self, axis: int = 1, epsilon: float = 1e-5, center: bool = True, scale: bool = False,
-                 beta_initializer: object = "zeros", gamma_initializer: object = "ones", in_channels: int = 0,
-                 **kwargs: Any) -> None:
+                 beta_initializer: InitLike = "zeros", gamma_initializer: InitLike = "ones", in_channels: int = 0,
+                 **kwargs: Unpack[BlockOptions]) -> None:
         super().__init__(**kwargs)
         self._kwargs = {"eps": epsilon, "axis": axis, "center": center, "scale": scale}
         self._axis, self._epsilon = axis, epsilon
         self._scale_and_offset(in_channels, scale, center, gamma_initializer, beta_initializer)
 
-    def hybrid_forward(self, F: Any, x: Any, gamma: Any, beta: object) -> Any:
+    def hybrid_forward(self, F: Functions, x: Tensor, gamma: Tensor, beta: Tensor) -> Tensor:
         if self._axis == 1:
             return F.InstanceNorm(x, gamma, beta, name="fwd", eps=self._epsilon)
         turned = F.swapaxes(x, dim1=1, dim2=self._axis)
@@ -164,14 +168,14 @@ class LayerNorm(_Norm):
     """
 
     def __init__(self, axis: int = -1, epsilon: float = 1e-5, center: bool = True, scale: bool = True,
-                 beta_initializer: object = "zeros", gamma_initializer: object = "ones", in_channels: int = 0,
-                 prefix: str | None = None, params: Any = None) -> None:
+                 beta_initializer: InitLike = "zeros", gamma_initializer: InitLike = "ones", in_channels: int = 0,
+                 prefix: str | None = None, params: ParameterDict | None = None) -> None:
         super().__init__(prefix=prefix, params=params)
         self._kwargs = {"eps": epsilon, "axis": axis, "center": center, "scale": scale}
         self._axis, self._epsilon, self._center, self._scale = axis, epsilon, center, scale
         self._scale_and_offset(in_channels, scale, center, gamma_initializer, beta_initializer)
 
-    def hybrid_forward(self, F: Any, data: Any, gamma: Any, beta: object) -> Any:
+    def hybrid_forward(self, F: Functions, data: Tensor, gamma: Tensor, beta: Tensor) -> Tensor:
         return F.LayerNorm(data, gamma, beta, axis=self._axis, eps=self._epsilon)
 
 
@@ -192,15 +196,15 @@ class GroupNorm(_Norm):
     """
 
     def __init__(self, num_groups: int = 1, epsilon: float = 1e-5, center: bool = True, scale: bool = True,
-                 beta_initializer: object = "zeros", gamma_initializer: object = "ones", prefix: str | None = None,
-                 params: Any = None) -> None:
+                 beta_initializer: InitLike = "zeros", gamma_initializer: InitLike = "ones", prefix: str | None = None,
+                 params: ParameterDict | None = None) -> None:
         super().__init__(prefix=prefix, params=params)
         num_groups = whole("num_groups", num_groups, 1)
         self._kwargs = {"eps": epsilon, "num_groups": num_groups, "center": center, "scale": scale}
         self._num_groups, self._epsilon, self._center, self._scale = num_groups, epsilon, center, scale
         self._scale_and_offset(num_groups, scale, center, gamma_initializer, beta_initializer)
 
-    def hybrid_forward(self, F: Any, data: Any, gamma: Any, beta: object) -> Any:
+    def hybrid_forward(self, F: Functions, data: Tensor, gamma: Tensor, beta: Tensor) -> Tensor:
         return F.GroupNorm(data, gamma, beta, num_groups=self._num_groups, eps=self._epsilon)
 
     def __repr__(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from ... import ndarray
 from ...base.errors import DTypeError, SparsekitError, UnsupportedError, expected
@@ -12,7 +12,12 @@ from .rnn_cell import HybridRecurrentCell, RecurrentCell
 from .sequences import begin_state_for, format_sequence, is_list, mask_sequence, reverse_sequence
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ...base.types import ShapeLike
+    from ...core.types import Functions, Tensor
+    from ..parameter import ParameterDict
+    from ..types import Sequences, States
 
 
 __all__ = ["BidirectionalCell", "DropoutCell", "HybridSequentialRNNCell", "ModifierCell", "ResidualCell", "SequentialRNNCell",
@@ -41,17 +46,17 @@ class _Stack(_Cells):
         cells = "\n".join(f"({name}): {_indent(repr(cell))}" for name, cell in self._children.items())
         return f"{type(self).__name__}(\n{cells}\n)"
 
-    def add(self, cell: Any) -> None:
+    def add(self, cell: RecurrentCell) -> None:
         """Append a cell."""
         self.register_child(cell)
 
-    def __getitem__(self, i: int) -> Any:
+    def __getitem__(self, i: int) -> RecurrentCell:
         return list(self._children.values())[i]
 
     def __len__(self) -> int:
         return len(self._children)
 
-    def _step(self, inputs: Any, states: Any) -> tuple[Any, list[Any]]:
+    def _step(self, inputs: Tensor, states: States) -> tuple[Any, list[Any]]:
         new, start = [], 0
         for cell in self._children.values():
             stop = start + len(cell.state_info())
@@ -60,8 +65,8 @@ class _Stack(_Cells):
             start = stop
         return inputs, new
 
-    def unroll(self, length: int, inputs: Any, begin_state: Any = None, layout: str = "NTC", merge_outputs: bool | None = None,
-               valid_length: object = None) -> tuple[Any, Any]:
+    def unroll(self, length: int, inputs: Sequences, begin_state: States | None = None, layout: str = "NTC",
+               merge_outputs: bool | None = None, valid_length: Tensor | None = None) -> tuple[Any, Any]:
         """Run each cell over the whole sequence, one after another; see ``RecurrentCell.unroll``."""
         self.reset()
         inputs, _, F, batch_size = format_sequence(length, inputs, layout, None)
@@ -92,10 +97,10 @@ class SequentialRNNCell(_Stack):
     ...     stack.add(mx.gluon.rnn.DropoutCell(0.5))
     """
 
-    def __init__(self, prefix: str | None = None, params: Any = None) -> None:
+    def __init__(self, prefix: str | None = None, params: ParameterDict | None = None) -> None:
         super().__init__(prefix=prefix, params=params)
 
-    def forward(self, inputs: Any, states: Any) -> Any:
+    def forward(self, inputs: Tensor, states: States) -> tuple[Tensor, States]:
         """One step of each cell."""
         self._counter += 1
         return self._step(inputs, states)
@@ -110,10 +115,10 @@ class HybridSequentialRNNCell(_Stack, HybridRecurrentCell):
     params : ParameterDict, optional
     """
 
-    def __init__(self, prefix: str | None = None, params: Any = None) -> None:
+    def __init__(self, prefix: str | None = None, params: ParameterDict | None = None) -> None:
         super().__init__(prefix=prefix, params=params)
 
-    def hybrid_forward(self, F: object, inputs: object, states: object) -> Any:
+    def hybrid_forward(self, F: Functions, inputs: Tensor, states: States) -> tuple[Tensor, States]:
         """One step of each cell."""
         return self._step(inputs, states)
 
@@ -131,7 +136,7 @@ class DropoutCell(HybridRecurrentCell):
     params : ParameterDict, optional
     """
 
-    def __init__(self, rate: float, axes: ShapeLike = (), prefix: str | None = None, params: Any = None) -> None:
+    def __init__(self, rate: float, axes: ShapeLike = (), prefix: str | None = None, params: ParameterDict | None = None) -> None:
         super().__init__(prefix, params)
         if not isinstance(rate, (int, float)):
             raise DTypeError(expected("rate", "a number from 0 to 1", rate), hint="it is the share of values that are dropped.")
@@ -147,20 +152,20 @@ class DropoutCell(HybridRecurrentCell):
     def _alias(self) -> str:
         return "dropout"
 
-    def hybrid_forward(self, F: Any, inputs: Any, states: Any) -> Any:
+    def hybrid_forward(self, F: Functions, inputs: Tensor, states: States) -> tuple[Tensor, States]:
         """One step, or a whole sequence."""
         if not self._rate > 0:
             return inputs, states
         return F.Dropout(inputs, p=self._rate, axes=self._axes, name=self._step_name() + "fwd"), states
 
-    def unroll(self, length: int, inputs: Any, begin_state: Any = None, layout: str = "NTC", merge_outputs: bool | None = None,
-               valid_length: object = None) -> tuple[Any, Any]:
+    def unroll(self, length: int, inputs: Sequences, begin_state: States | None = None, layout: str = "NTC",
+               merge_outputs: bool | None = None, valid_length: Tensor | None = None) -> tuple[Any, Any]:
         """Drop values of a sequence, of one array in one go; see ``RecurrentCell.unroll``."""
         self.reset()
-        inputs, _, F, _ = format_sequence(length, inputs, layout, merge_outputs)
-        if not is_list(inputs):
-            return self.hybrid_forward(F, inputs, begin_state or [])
-        return super().unroll(length, inputs, begin_state=begin_state, layout=layout, merge_outputs=merge_outputs)
+        steps, _, F, _ = format_sequence(length, inputs, layout, merge_outputs)
+        if not is_list(steps):
+            return self.hybrid_forward(F, steps, begin_state or [])
+        return super().unroll(length, steps, begin_state=begin_state, layout=layout, merge_outputs=merge_outputs)
 
 
 class ModifierCell(HybridRecurrentCell):
@@ -171,7 +176,7 @@ class ModifierCell(HybridRecurrentCell):
     base_cell : RecurrentCell
     """
 
-    def __init__(self, base_cell: Any) -> None:
+    def __init__(self, base_cell: RecurrentCell) -> None:
         if base_cell._modified:
             raise SparsekitError(f"Cell {base_cell.name} is already modified. One cell cannot be modified twice.",
                                  hint="modify the modifier: ResidualCell(ZoneoutCell(cell)).")
@@ -180,7 +185,7 @@ class ModifierCell(HybridRecurrentCell):
         self.base_cell = base_cell
 
     @property
-    def params(self) -> Any:
+    def params(self) -> ParameterDict:
         """The parameters of the cell that is modified."""
         return self.base_cell.params
 
@@ -189,14 +194,14 @@ class ModifierCell(HybridRecurrentCell):
         found: list[dict[str, Any]] = self.base_cell.state_info(batch_size)
         return found
 
-    def begin_state(self, func: Any = ndarray.zeros, **kwargs: Any) -> list[Any]:  # type: ignore[override]
+    def begin_state(self, func: Callable[..., Any] = ndarray.zeros, **kwargs: Any) -> list[Any]:  # type: ignore[override]
         """States to begin with; see ``RecurrentCell.begin_state``."""
         self._check_not_modified()
         with _released(self.base_cell):
             states: list[Any] = self.base_cell.begin_state(func=func, **kwargs)
         return states
 
-    def hybrid_forward(self, F: object, inputs: object, states: object) -> Any:
+    def hybrid_forward(self, F: Functions, inputs: Tensor, states: States) -> tuple[Tensor, States]:
         """One step, of operators of ``F``; to be overridden."""
         raise SparsekitError(f"{type(self).__name__} has no hybrid_forward().",
                              hint="override hybrid_forward(self, F, inputs, states).")
@@ -233,7 +238,7 @@ class ZoneoutCell(Remembering):
         Shares of values kept.
     """
 
-    def __init__(self, base_cell: Any, zoneout_outputs: float = 0.0, zoneout_states: float = 0.0) -> None:
+    def __init__(self, base_cell: RecurrentCell, zoneout_outputs: float = 0.0, zoneout_states: float = 0.0) -> None:
         if isinstance(base_cell, BidirectionalCell):
             raise UnsupportedError("BidirectionalCell doesn't support zoneout since it doesn't support step.",
                                    hint="add ZoneoutCell to the cells underneath instead.")
@@ -252,9 +257,9 @@ class ZoneoutCell(Remembering):
         super().reset()
         self._prev_output = None
 
-    def hybrid_forward(self, F: Any, inputs: Any, states: Any) -> Any:
+    def hybrid_forward(self, F: Functions, inputs: Tensor, states: States) -> tuple[Tensor, States]:
         """One step."""
-        def mixed(share: float, new: Any, old: Any) -> Any:
+        def mixed(share: float, new: Tensor, old: Tensor) -> Tensor:
             return F.where(F.Dropout(F.ones_like(new), p=share), new, old) if share else new
 
         output, new_states = self.base_cell(inputs, states)
@@ -272,13 +277,13 @@ class ResidualCell(ModifierCell):
         Whose outputs are as wide as its inputs.
     """
 
-    def hybrid_forward(self, F: Any, inputs: Any, states: Any) -> Any:
+    def hybrid_forward(self, F: Functions, inputs: Tensor, states: States) -> tuple[Tensor, States]:
         """One step."""
         output, states = self.base_cell(inputs, states)
         return F.elemwise_add(output, inputs, name=self._step_name() + "fwd"), states
 
-    def unroll(self, length: int, inputs: Any, begin_state: Any = None, layout: str = "NTC", merge_outputs: bool | None = None,
-               valid_length: Any = None) -> tuple[Any, Any]:
+    def unroll(self, length: int, inputs: Sequences, begin_state: States | None = None, layout: str = "NTC",
+               merge_outputs: bool | None = None, valid_length: Tensor | None = None) -> tuple[Any, Any]:
         """Run the cell over a sequence, and add the inputs at once; see ``RecurrentCell.unroll``."""
         self.reset()
         with _released(self.base_cell):
@@ -304,13 +309,13 @@ class BidirectionalCell(_Cells, HybridRecurrentCell):
         Start of the outputs' names.
     """
 
-    def __init__(self, l_cell: Any, r_cell: Any, output_prefix: str = "bi_") -> None:
+    def __init__(self, l_cell: RecurrentCell, r_cell: RecurrentCell, output_prefix: str = "bi_") -> None:
         super().__init__(prefix="", params=None)
         self.register_child(l_cell, "l_cell")
         self.register_child(r_cell, "r_cell")
         self._output_prefix = output_prefix
 
-    def __call__(self, inputs: Any, states: Any) -> Any:
+    def __call__(self, inputs: Tensor, states: States) -> NoReturn:
         """Not available: the backward cell begins at the end.
 
         Raises
@@ -323,8 +328,8 @@ class BidirectionalCell(_Cells, HybridRecurrentCell):
     def __repr__(self) -> str:
         return f"BidirectionalCell(forward={self._children['l_cell']!r}, backward={self._children['r_cell']!r})"
 
-    def unroll(self, length: int, inputs: Any, begin_state: object = None, layout: str = "NTC", merge_outputs: bool | None = None,
-               valid_length: object = None) -> tuple[Any, Any]:
+    def unroll(self, length: int, inputs: Sequences, begin_state: States | None = None, layout: str = "NTC",
+               merge_outputs: bool | None = None, valid_length: Tensor | None = None) -> tuple[Any, Any]:
         """Run both cells over a sequence; see ``RecurrentCell.unroll``."""
         self.reset()
         steps, axis, F, batch_size = format_sequence(length, inputs, layout, False)

@@ -15,9 +15,10 @@ from .sequences import begin_state_for, format_sequence, mask_sequence
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ...core.types import Functions
-    from ...ndarray.ndarray import NDArray
-    from ...symbol.symbol import Symbol
+    from ...core.types import Functions, Tensor
+    from ...initializer.types import InitLike
+    from ..parameter import ParameterDict
+    from ..types import Sequences, States
 
 
 __all__ = ["GRUCell", "HybridRecurrentCell", "LSTMCell", "RNNCell", "RecurrentCell"]
@@ -29,10 +30,10 @@ class _Count:
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
 
-    def __get__(self, cell: Any, owner: type) -> int:
+    def __get__(self, cell: RecurrentCell, owner: type) -> int:
         return int(cell._counts.get(self._name, -1))
 
-    def __set__(self, cell: Any, value: int) -> None:
+    def __set__(self, cell: RecurrentCell, value: int) -> None:
         cell._counts[self._name] = value
 
 
@@ -55,7 +56,7 @@ class RecurrentCell(Block):
 
     _counter, _init_counter = _Count(), _Count()
 
-    def __init__(self, prefix: str | None = None, params: Any = None) -> None:
+    def __init__(self, prefix: str | None = None, params: ParameterDict | None = None) -> None:
         super().__init__(prefix=prefix, params=params)
         self._modified, self._counts = False, _Counts()
         self.reset()
@@ -102,8 +103,8 @@ class RecurrentCell(Block):
             states.append(func(name=f"{self._prefix}begin_state_{self._init_counter}", **{**(info or {}), **kwargs}))
         return states
 
-    def unroll(self, length: int, inputs: Any, begin_state: object = None, layout: str = "NTC", merge_outputs: bool | None = None,
-               valid_length: object = None) -> tuple[Any, Any]:
+    def unroll(self, length: int, inputs: Sequences, begin_state: States | None = None, layout: str = "NTC",
+               merge_outputs: bool | None = None, valid_length: Tensor | None = None) -> tuple[Any, Any]:
         """Run the cell over a sequence.
 
         Parameters
@@ -143,7 +144,7 @@ class RecurrentCell(Block):
         outputs, _, _, _ = format_sequence(length, outputs, layout, merge_outputs)
         return outputs, states
 
-    def _get_activation(self, F: Any, inputs: Any, activation: Any, **kwargs: Any) -> Any:
+    def _get_activation(self, F: Functions, inputs: Tensor, activation: Callable[..., Any] | str, **kwargs: str) -> Tensor:
         """An activation that is given by name, as a layer, or as a function."""
         if activation in ("tanh", "relu", "sigmoid", "softsign"):
             return getattr(F, activation)(inputs, **kwargs)
@@ -153,7 +154,7 @@ class RecurrentCell(Block):
             return F.LeakyReLU(inputs, act_type="leaky", slope=activation._alpha, **kwargs)
         return activation(inputs, **kwargs)
 
-    def forward(self, inputs: Any, states: Any) -> Any:
+    def forward(self, inputs: Tensor, states: States) -> tuple[Tensor, States]:
         """One step.
 
         Parameters
@@ -180,7 +181,7 @@ class HybridRecurrentCell(RecurrentCell, HybridBlock):
     params : ParameterDict, optional
     """
 
-    def hybrid_forward(self, F: Functions, x: object, *args: Any, **kwargs: Any) -> Any:
+    def hybrid_forward(self, F: Functions, x: Any, *args: Any, **kwargs: Any) -> tuple[Tensor, States]:
         """One step, of operators of ``F``; to be overridden."""
         raise SparsekitError(f"{type(self).__name__} has no hybrid_forward().",
                              hint="override hybrid_forward(self, F, inputs, states, …).")
@@ -191,8 +192,8 @@ class _Gated(HybridRecurrentCell):
 
     i2h_weight: Any
 
-    def __init__(self, gates: int, hidden_size: int, input_size: int, initializers: tuple[Any, Any, Any, Any], prefix: Any,
-                 params: Any, width: int | None = None) -> None:
+    def __init__(self, gates: int, hidden_size: int, input_size: int, initializers: tuple[Any, Any, Any, Any], prefix: str | None,
+                 params: ParameterDict | None, width: int | None = None) -> None:
         super().__init__(prefix=prefix, params=params)
         self._hidden_size, self._input_size = whole("hidden_size", hidden_size, 1), whole("input_size", input_size)
         self._sums = gates * self._hidden_size
@@ -200,11 +201,11 @@ class _Gated(HybridRecurrentCell):
         for name, shape, init in zip(("i2h_weight", "h2h_weight", "i2h_bias", "h2h_bias"), shapes, initializers, strict=True):
             setattr(self, name, self.params.get(name, shape=shape, init=init, allow_deferred_init=True))
 
-    def infer_shape(self, inputs: Any, *args: Any) -> None:
+    def infer_shape(self, inputs: Tensor, *args: object) -> None:
         """Infer the number of inputs from the first input."""
         self.i2h_weight.shape = (self._sums, math.prod(inputs.shape[1:]))
 
-    def _both_sums(self, F: Any, inputs: Any, state: Any, *parameters: object) -> tuple[Any, Any]:
+    def _both_sums(self, F: Functions, inputs: Tensor, state: Tensor, *parameters: Tensor) -> tuple[Any, Any]:
         i2h_weight, h2h_weight, i2h_bias, h2h_bias = parameters
         step = self._step_name()
         return (F.FullyConnected(inputs, i2h_weight, i2h_bias, num_hidden=self._sums, name=step + "i2h"),
@@ -236,10 +237,10 @@ class RNNCell(_Gated):
     params : ParameterDict, optional
     """
 
-    def __init__(self, hidden_size: int, activation: object = "tanh", i2h_weight_initializer: Any = None,
-                 h2h_weight_initializer: object = None, i2h_bias_initializer: object = "zeros",
-                 h2h_bias_initializer: object = "zeros",
-                 input_size: int = 0, prefix: str | None = None, params: Any = None) -> None:
+    def __init__(self, hidden_size: int, activation: Callable[..., Any] | str = "tanh", i2h_weight_initializer: InitLike = None,
+                 h2h_weight_initializer: InitLike = None, i2h_bias_initializer: InitLike = "zeros",
+                 h2h_bias_initializer: InitLike = "zeros",
+                 input_size: int = 0, prefix: str | None = None, params: ParameterDict | None = None) -> None:
         super().__init__(1, hidden_size, input_size, (i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer,
                                                       h2h_bias_initializer), prefix, params)
         self._activation = activation
@@ -250,8 +251,8 @@ class RNNCell(_Gated):
     def _sizes(self) -> str:
         return f"{super()._sizes()}, {self._activation}"
 
-    def hybrid_forward(self, F: Any, inputs: Any, states: Any, i2h_weight: Any, h2h_weight: Any, i2h_bias: Any,
-                       h2h_bias: Any) -> Any:
+    def hybrid_forward(self, F: Functions, inputs: Tensor, states: States, i2h_weight: Tensor, h2h_weight: Tensor,
+                       i2h_bias: Tensor, h2h_bias: Tensor) -> tuple[Tensor, States]:
         """One step."""
         both = self._both_sums(F, inputs, states[0], i2h_weight, h2h_weight, i2h_bias, h2h_bias)
         step = self._step_name()
@@ -277,10 +278,10 @@ class LSTMCell(_Gated):
         Of the cell, and of the gates.
     """
 
-    def __init__(self, hidden_size: int, i2h_weight_initializer: Any = None, h2h_weight_initializer: Any = None,
-                 i2h_bias_initializer: object = "zeros", h2h_bias_initializer: object = "zeros", input_size: int = 0,
-                 prefix: str | None = None, params: Any = None, activation: str = "tanh",
-                 recurrent_activation: Any = "sigmoid") -> None:
+    def __init__(self, hidden_size: int, i2h_weight_initializer: InitLike = None, h2h_weight_initializer: InitLike = None,
+                 i2h_bias_initializer: InitLike = "zeros", h2h_bias_initializer: InitLike = "zeros", input_size: int = 0,
+                 prefix: str | None = None, params: ParameterDict | None = None, activation: Callable[..., Any] | str = "tanh",
+                 recurrent_activation: Callable[..., Any] | str = "sigmoid") -> None:
         super().__init__(4, hidden_size, input_size, (i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer,
                                                       h2h_bias_initializer), prefix, params)
         self._activation, self._recurrent_activation = activation, recurrent_activation
@@ -292,8 +293,8 @@ class LSTMCell(_Gated):
     def _alias(self) -> str:
         return "lstm"
 
-    def hybrid_forward(self, F: Any, inputs: Any, states: Any, i2h_weight: Any, h2h_weight: object, i2h_bias: NDArray | Symbol,
-                       h2h_bias: NDArray | Symbol) -> Any:
+    def hybrid_forward(self, F: Functions, inputs: Tensor, states: States, i2h_weight: Tensor, h2h_weight: Tensor,
+                       i2h_bias: Tensor, h2h_bias: Tensor) -> tuple[Tensor, States]:
         """One step."""
         both = self._both_sums(F, inputs, states[0], i2h_weight, h2h_weight, i2h_bias, h2h_bias)
         step = self._step_name()
@@ -323,17 +324,17 @@ class GRUCell(_Gated):
     params : ParameterDict, optional
     """
 
-    def __init__(self, hidden_size: int, i2h_weight_initializer: Any = None, h2h_weight_initializer: Any = None,
-                 i2h_bias_initializer: object = "zeros", h2h_bias_initializer: object = "zeros", input_size: int = 0,
-                 prefix: str | None = None, params: Any = None) -> None:
+    def __init__(self, hidden_size: int, i2h_weight_initializer: InitLike = None, h2h_weight_initializer: InitLike = None,
+                 i2h_bias_initializer: InitLike = "zeros", h2h_bias_initializer: InitLike = "zeros", input_size: int = 0,
+                 prefix: str | None = None, params: ParameterDict | None = None) -> None:
         super().__init__(3, hidden_size, input_size, (i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer,
                                                       h2h_bias_initializer), prefix, params)
 
     def _alias(self) -> str:
         return "gru"
 
-    def hybrid_forward(self, F: Any, inputs: Any, states: Any, i2h_weight: Any, h2h_weight: Any, i2h_bias: Any,
-                       h2h_bias: Any) -> Any:
+    def hybrid_forward(self, F: Functions, inputs: Tensor, states: States, i2h_weight: Tensor, h2h_weight: Tensor,
+                       i2h_bias: Tensor, h2h_bias: Tensor) -> tuple[Tensor, States]:
         """One step."""
         both = self._both_sums(F, inputs, states[0], i2h_weight, h2h_weight, i2h_bias, h2h_bias)
         step = self._step_name()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from ... import ndarray, symbol
 from ...base.errors import ShapeError, SparsekitError, UnknownNameError, UnsupportedError
@@ -14,13 +14,15 @@ from ..block import HybridBlock
 from ..utils import whole
 from .composed import BidirectionalCell, DropoutCell, HybridSequentialRNNCell
 from .rnn_cell import GRUCell, LSTMCell, RNNCell
+from .sequences import is_list
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from types import ModuleType
+    from collections.abc import Callable
 
     from ...base.types import DTypeLike
-    from ...core.types import Tensor
+    from ...core.types import Functions, Tensor
+    from ...initializer.types import InitLike
+    from ..types import BlockOptions, LayerOptions, Sequences, States
 
 
 __all__ = ["GRU", "LSTM", "RNN"]
@@ -32,7 +34,8 @@ class _RNNLayer(HybridBlock):
 
     def __init__(self, hidden_size: int, num_layers: int, layout: str, dropout: float, bidirectional: bool, input_size: int,
                  initializers: dict[str, Any], mode: str, dtype: DTypeLike, projection_size: int | None = None,
-                 use_sequence_length: bool = False, clip: tuple[Any, Any, bool] = (None, None, False), **kwargs: Any) -> None:
+                 use_sequence_length: bool = False, clip: tuple[Any, Any, bool] = (None, None, False),
+                 **kwargs: Unpack[BlockOptions]) -> None:
         if layout not in ("TNC", "NTC"):
             raise UnknownNameError.of("layout", layout, ("TNC", "NTC"))
         if mode not in MODES:
@@ -65,7 +68,7 @@ class _RNNLayer(HybridBlock):
             setattr(self, f"{name}_{kind}", self.params.get(
                 f"{name}_{kind}", shape=shape, init=self._initializers[kind], allow_deferred_init=True, dtype=self._dtype))
 
-    def infer_shape(self, inputs: Any, *args: Any) -> None:
+    def infer_shape(self, inputs: Tensor, *args: object) -> None:
         """Infer the number of inputs from the first input."""
         if len(inputs.shape) != 3:
             raise ShapeError(f"{self.name} takes data in the layout {self._layout}; these have shape {inputs.shape}.",
@@ -140,8 +143,8 @@ class _RNNLayer(HybridBlock):
         return [func(name=f"{self.prefix}h0_{place}", **{**(info or {}), **kwargs})
                 for place, info in enumerate(self.state_info(batch_size))]
 
-    def __call__(self, inputs: Any, states: Any = None, sequence_length: Any = None,  # type: ignore[override]
-                 **kwargs: Any) -> Any:
+    def __call__(self, inputs: Tensor, states: Sequences | None = None,  # type: ignore[override]
+                 sequence_length: Tensor | None = None, **kwargs: object) -> Any:
         """Run the network over a batch of sequences.
 
         Parameters
@@ -158,9 +161,9 @@ class _RNNLayer(HybridBlock):
         NDArray, or (NDArray, list of NDArray)
         """
         skip = states is None
-        if skip:
+        if states is None:
             states = self._states_for(inputs)
-        elif not isinstance(states, (list, tuple)):
+        elif not is_list(states):
             states = [states]
         if self._use_sequence_length != (sequence_length is not None):
             raise SparsekitError(f"use_sequence_length={self._use_sequence_length}, but sequence_length was "
@@ -178,8 +181,8 @@ class _RNNLayer(HybridBlock):
                              hint="add an axis for time or batch with expand_dims().")
         return self.begin_state(inputs.shape[self._layout.find("N")], ctx=inputs.context, dtype=inputs.dtype)
 
-    def hybrid_forward(self, F: ModuleType, inputs: object, states: Sequence[Any], sequence_length: Tensor | None = None,  # type: ignore[override]
-                       **kwargs: object) -> Any:
+    def hybrid_forward(self, F: Functions, inputs: Tensor, states: States,  # type: ignore[override]
+                       sequence_length: Tensor | None = None, **kwargs: Tensor) -> tuple[Tensor, States]:
         """The output, and the last states."""
         if isinstance(inputs, NDArray):
             self._check_states(inputs, states)
@@ -194,7 +197,7 @@ class _RNNLayer(HybridBlock):
         output = made[0] if self._layout == "TNC" else F.swapaxes(made[0], dim1=0, dim2=1)
         return output, [made[place] for place in range(1, len(states) + 1)]
 
-    def _packed(self, F: ModuleType, parameters: dict[str, Any]) -> Any:
+    def _packed(self, F: Functions, parameters: dict[str, Tensor]) -> Tensor:
         """All parameters in one vector: weights, then biases."""
         kinds = [("weight", kind) for kind in ("i2h", "h2h", *(["h2r"] if self._projection_size else []))], [
             ("bias", kind) for kind in ("i2h", "h2h")]
@@ -202,7 +205,7 @@ class _RNNLayer(HybridBlock):
                  for direction in "lr"[:self._dir] for what, kind in pairs]
         return F._internal._rnn_param_concat(*[F.reshape(parameters[name], shape=(-1,)) for name in names], dim=0)
 
-    def _check_states(self, inputs: NDArray, states: Sequence[NDArray]) -> None:
+    def _check_states(self, inputs: NDArray, states: States) -> None:
         wanted = [info["shape"] for info in self.state_info(inputs.shape[self._layout.find("N")])]
         if [tuple(state.shape) for state in states] != wanted:
             raise ShapeError(f"Invalid recurrent state shape. Expecting {', '.join(map(str, wanted))}, got "
@@ -245,9 +248,9 @@ class RNN(_RNNLayer):
     """
 
     def __init__(self, hidden_size: int, num_layers: int = 1, activation: str = "relu", layout: str = "TNC", dropout: float = 0,
-                 bidirectional: bool = False, i2h_weight_initializer: object = None, h2h_weight_initializer: object = None,
-                 i2h_bias_initializer: object = "zeros", h2h_bias_initializer: Any = "zeros", input_size: int = 0,
-                 dtype: DTypeLike = "float32", **kwargs: Any) -> None:
+                 bidirectional: bool = False, i2h_weight_initializer: InitLike = None, h2h_weight_initializer: InitLike = None,
+                 i2h_bias_initializer: InitLike = "zeros", h2h_bias_initializer: InitLike = "zeros", input_size: int = 0,
+                 dtype: DTypeLike = "float32", **kwargs: Unpack[LayerOptions]) -> None:
         super().__init__(hidden_size, num_layers, layout, dropout, bidirectional, input_size, {
             "i2h_weight": i2h_weight_initializer, "h2h_weight": h2h_weight_initializer, "i2h_bias": i2h_bias_initializer,
             "h2h_bias": h2h_bias_initializer}, f"rnn_{activation}", dtype, **kwargs)
@@ -295,12 +298,12 @@ class LSTM(_RNNLayer):
     """
 
     def __init__(self, hidden_size: int, num_layers: int = 1, layout: str = "TNC", dropout: float = 0,
-                 bidirectional: bool = False, input_size: int = 0, i2h_weight_initializer: object = None,
-                 h2h_weight_initializer: object = None, i2h_bias_initializer: object = "zeros",
-                 h2h_bias_initializer: Any = "zeros",
-                 projection_size: int | None = None, h2r_weight_initializer: Any = None, state_clip_min: float | None = None,
+                 bidirectional: bool = False, input_size: int = 0, i2h_weight_initializer: InitLike = None,
+                 h2h_weight_initializer: InitLike = None, i2h_bias_initializer: InitLike = "zeros",
+                 h2h_bias_initializer: InitLike = "zeros",
+                 projection_size: int | None = None, h2r_weight_initializer: InitLike = None, state_clip_min: float | None = None,
                  state_clip_max: float | None = None, state_clip_nan: bool = False, dtype: DTypeLike = "float32",
-                 **kwargs: Any) -> None:
+                 **kwargs: Unpack[LayerOptions]) -> None:
         super().__init__(hidden_size, num_layers, layout, dropout, bidirectional, input_size, {
             "i2h_weight": i2h_weight_initializer, "h2h_weight": h2h_weight_initializer, "i2h_bias": i2h_bias_initializer,
             "h2h_bias": h2h_bias_initializer, "h2r_weight": h2r_weight_initializer}, "lstm", dtype, projection_size,
@@ -346,10 +349,10 @@ class GRU(_RNNLayer):
     """
 
     def __init__(self, hidden_size: int, num_layers: int = 1, layout: str = "TNC", dropout: float = 0,
-                 bidirectional: bool = False, input_size: int = 0, i2h_weight_initializer: object = None,
-                 h2h_weight_initializer: object = None, i2h_bias_initializer: object = "zeros",
-                 h2h_bias_initializer: Any = "zeros",
-                 dtype: DTypeLike = "float32", **kwargs: Any) -> None:
+                 bidirectional: bool = False, input_size: int = 0, i2h_weight_initializer: InitLike = None,
+                 h2h_weight_initializer: InitLike = None, i2h_bias_initializer: InitLike = "zeros",
+                 h2h_bias_initializer: InitLike = "zeros",
+                 dtype: DTypeLike = "float32", **kwargs: Unpack[LayerOptions]) -> None:
         super().__init__(hidden_size, num_layers, layout, dropout, bidirectional, input_size, {
             "i2h_weight": i2h_weight_initializer, "h2h_weight": h2h_weight_initializer, "i2h_bias": i2h_bias_initializer,
             "h2h_bias": h2h_bias_initializer}, "gru", dtype, **kwargs)

@@ -2,27 +2,36 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ... import ndarray, symbol
 from ...base.errors import DTypeError, ShapeError, UnknownNameError
 from ...ndarray.ndarray import NDArray
 from ...symbol import Symbol
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from typing_extensions import TypeIs
+
+    from ...core.types import Functions, Tensor
+    from ..types import Sequences, States
+    from .rnn_cell import RecurrentCell
+
 __all__ = ["as_list", "begin_state_for", "format_sequence", "is_list", "mask_sequence", "operators_of", "reverse_sequence"]
 
 
-def is_list(inputs: object) -> bool:
+def is_list(inputs: object) -> TypeIs[Sequence[Any]]:
     """Whether a sequence comes step by step."""
     return isinstance(inputs, (list, tuple))
 
 
-def as_list(found: Any) -> list[Any]:
+def as_list(found: Sequences) -> list[Any]:
     """What an operator gave, as a list also where it is one array."""
     return list(found) if is_list(found) or isinstance(found, Symbol) else [found]
 
 
-def operators_of(inputs: Any) -> Any:
+def operators_of(inputs: Sequences) -> Functions:
     """The namespace of the operators that compute on these arrays."""
     array = inputs[0] if is_list(inputs) and inputs else inputs
     if isinstance(array, NDArray):
@@ -33,7 +42,7 @@ def operators_of(inputs: Any) -> Any:
                      hint="make one with mx.nd.array(…).")
 
 
-def format_sequence(length: int | None, inputs: Any, layout: str, merge: bool | None) -> tuple[Any, int, Any, int]:
+def format_sequence(length: int | None, inputs: Sequences, layout: str, merge: bool | None) -> tuple[Any, int, Any, int]:
     """A sequence as one array, as a list of steps, or as it comes.
 
     Parameters
@@ -77,24 +86,25 @@ def _check_length(length: int | None, steps: int) -> None:
         raise ShapeError(f"The sequence has {steps} steps, not {length}.", hint="give unroll() the length of the sequence.")
 
 
-def begin_state_for(cell: Any, F: Any, begin_state: Any, inputs: Any, batch_size: int) -> Any:
+def begin_state_for(cell: RecurrentCell, F: Functions, begin_state: States | None, inputs: Sequences, batch_size: int) -> States:
     """The states given, or zeros like the inputs."""
     if begin_state is not None:
         return begin_state
     if F is symbol:
         return cell.begin_state(func=symbol.zeros, batch_size=batch_size)
-    like = inputs[0] if is_list(inputs) else inputs
+    like: Any = inputs[0] if is_list(inputs) else inputs  # Any: an array, which has a context, as no symbol has
     return cell.begin_state(func=F.zeros, batch_size=batch_size, ctx=like.context, dtype=like.dtype)
 
 
-def mask_sequence(F: Any, data: Any, length: int, valid_length: Any, axis: int, merge: bool | None) -> Any:
+def mask_sequence(F: Functions, data: Sequences, length: int, valid_length: Tensor, axis: int,
+                  merge: bool | None) -> Sequences:
     """Zeros behind the end of each sample's sequence; as one array, or as a list unless ``merge``."""
     data = F.stack(*data, axis=axis) if is_list(data) else data
     data = F.SequenceMask(data, valid_length, use_sequence_length=True, axis=axis)
     return data if merge else as_list(F.split(data, num_outputs=length, axis=axis, squeeze_axis=True))
 
 
-def reverse_sequence(steps: Any, valid_length: Any = None) -> list[Any]:
+def reverse_sequence(steps: Sequence[Tensor], valid_length: Tensor | None = None) -> list[Any]:
     """The steps from last to first; with lengths, each sample's own, and what is behind them stays."""
     if valid_length is None:
         return list(reversed(steps))

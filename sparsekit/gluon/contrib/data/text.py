@@ -6,7 +6,7 @@ import collections
 import os
 import zipfile
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, overload
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from ...utils import check_sha1, download
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from os import PathLike
+
+    from ....base.types import Array
 
 
 __all__ = ["Vocabulary", "WikiText2", "WikiText103"]
@@ -50,15 +53,23 @@ class Vocabulary:
     def __repr__(self) -> str:
         return f"Vocabulary({len(self)} tokens)"
 
-    def to_indices(self, tokens: Sequence[str] | str) -> Any:
+    @overload
+    def to_indices(self, tokens: str) -> int: ...
+    @overload
+    def to_indices(self, tokens: list[str] | tuple[str, ...]) -> list[int]: ...
+    def to_indices(self, tokens: list[str] | tuple[str, ...] | str) -> list[int] | int:
         """The number of a token, or those of a list of them; that of ``"<unk>"`` for unknown ones."""
         if isinstance(tokens, str):
             return self.token_to_idx.get(tokens, 0)
         return [self.token_to_idx.get(token, 0) for token in tokens]
 
-    def to_tokens(self, indices: Any) -> Any:
+    @overload
+    def to_tokens(self, indices: int) -> str: ...
+    @overload
+    def to_tokens(self, indices: Sequence[int] | Array) -> list[str]: ...
+    def to_tokens(self, indices: Sequence[int] | Array | int | np.integer[Any]) -> list[str] | str:
         """The token of a number, or those of a list of them."""
-        numbers = [indices] if np.ndim(indices) == 0 else list(indices)
+        numbers: Any = [indices] if np.ndim(indices) == 0 else indices
         for number in numbers:
             if not 0 <= number < len(self):
                 raise UnknownNameError(f"Token index {number} in the provided `indices` is invalid.",
@@ -73,7 +84,7 @@ class _WikiText(Dataset):
     _archive: ClassVar[tuple[str, str, str]]
     _files: ClassVar[dict[str, tuple[str, str]]]
 
-    def __init__(self, root: Any, segment: str, vocab: Any, seq_len: int) -> None:
+    def __init__(self, root: str | PathLike[str], segment: str, vocab: Vocabulary | None, seq_len: int) -> None:
         if segment not in self._files:
             raise UnknownNameError.of("segment", segment, self._files)
         if not isinstance(seq_len, int) or seq_len < 1:
@@ -90,7 +101,7 @@ class _WikiText(Dataset):
         self._label = array(numbers[1:count + 1].reshape(-1, seq_len), dtype="int32")
 
     @property
-    def vocabulary(self) -> Any:
+    def vocabulary(self) -> Vocabulary:
         """Tokens and their numbers."""
         return self._vocab
 
@@ -152,8 +163,8 @@ class WikiText2(_WikiText):
                         "validation": ("wiki.valid.tokens", "0418625c8b4da6e4b5c7a0b9e78d4ae8f7ee5422"),
                         "test": ("wiki.test.tokens", "c7b8ce0aa086fb34dab808c5c49224211eb2b172")}
 
-    def __init__(self, root: Any = "~/.mxnet/datasets/wikitext-2", segment: str = "train", vocab: object = None,
-                 seq_len: int = 35) -> None:
+    def __init__(self, root: str | PathLike[str] = "~/.mxnet/datasets/wikitext-2", segment: str = "train",
+                 vocab: Vocabulary | None = None, seq_len: int = 35) -> None:
         super().__init__(root, segment, vocab, seq_len)
 
 
@@ -165,6 +176,6 @@ class WikiText103(_WikiText):
                         "validation": ("wiki.valid.tokens", "c326ac59dc587676d58c422eb8a03e119582f92b"),
                         "test": ("wiki.test.tokens", "8a5befc548865cec54ed4273cf87dbbad60d1e47")}
 
-    def __init__(self, root: Any = "~/.mxnet/datasets/wikitext-103", segment: str = "train", vocab: Any = None,
-                 seq_len: int = 35) -> None:
+    def __init__(self, root: str | PathLike[str] = "~/.mxnet/datasets/wikitext-103", segment: str = "train",
+                 vocab: Vocabulary | None = None, seq_len: int = 35) -> None:
         super().__init__(root, segment, vocab, seq_len)

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 
 from .... import ndarray
 from ...block import Block, HybridBlock
 from ...nn import HybridSequential, Sequential
+
+if TYPE_CHECKING:
+    from ....base.types import DTypeLike
+    from ....core.types import Functions, Tensor
+    from ....initializer.types import InitLike
+    from ....ndarray.ndarray import NDArray
+    from ...parameter import ParameterDict
+    from ...types import BlockOptions
 
 __all__ = ["Concurrent", "HybridConcurrent", "Identity", "SparseEmbedding"]
 
@@ -22,11 +30,11 @@ class Concurrent(Sequential):
         The axis along which they are joined.
     """
 
-    def __init__(self, axis: int = -1, prefix: str | None = None, params: Any = None) -> None:
+    def __init__(self, axis: int = -1, prefix: str | None = None, params: ParameterDict | None = None) -> None:
         super().__init__(prefix=prefix, params=params)
         self.axis = axis
 
-    def forward(self, x: Any, *args: Any) -> Any:
+    def forward(self, x: object, *args: object) -> Tensor:
         """The outputs of all blocks, joined."""
         return ndarray.concat(*[block(x, *args) for block in self._children.values()], dim=self.axis)
 
@@ -40,21 +48,21 @@ class HybridConcurrent(HybridSequential):
         The axis along which they are joined.
     """
 
-    def __init__(self, axis: int = -1, prefix: str | None = None, params: Any = None) -> None:
+    def __init__(self, axis: int = -1, prefix: str | None = None, params: ParameterDict | None = None) -> None:
         super().__init__(prefix=prefix, params=params)
         self.axis = axis
 
-    def hybrid_forward(self, F: Any, x: Any, *args: Any) -> Any:
+    def hybrid_forward(self, F: Functions, x: object, *args: object) -> Tensor:
         return F.concat(*[block(x, *args) for block in self._children.values()], dim=self.axis)
 
 
 class Identity(HybridBlock):
     """Gives its input back; beside other blocks in ``HybridConcurrent`` it makes a residual connection."""
 
-    def __init__(self, prefix: str | None = None, params: Any = None) -> None:
+    def __init__(self, prefix: str | None = None, params: ParameterDict | None = None) -> None:
         super().__init__(prefix=prefix, params=params)
 
-    def hybrid_forward(self, F: object, x: object) -> Any:
+    def hybrid_forward(self, F: Functions, x: Tensor) -> Tensor:
         return x
 
 
@@ -83,14 +91,14 @@ class SparseEmbedding(Block):
     array([3, 5])
     """
 
-    def __init__(self, input_dim: int, output_dim: int, dtype: Any = "float32", weight_initializer: object = None,
-                 **kwargs: Any) -> None:
+    def __init__(self, input_dim: int, output_dim: int, dtype: DTypeLike = "float32", weight_initializer: InitLike = None,
+                 **kwargs: Unpack[BlockOptions]) -> None:
         super().__init__(**kwargs)
         self._kwargs = {"input_dim": input_dim, "output_dim": output_dim, "dtype": np.dtype(dtype).name, "sparse_grad": True}
         self.weight = self.params.get("weight", shape=(input_dim, output_dim), init=weight_initializer, dtype=dtype,
                                       grad_stype="row_sparse", stype="row_sparse")
 
-    def forward(self, x: Any, *args: Any) -> Any:
+    def forward(self, x: NDArray, *args: object) -> Tensor:
         """The rows, in the shape of ``x`` with one more axis; the weight is there whole, so no row is copied first."""
         return ndarray.Embedding(x, self.weight.data(x.context), name="fwd", **self._kwargs)
 

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ....base.errors import UnsupportedError
 from ...rnn import BidirectionalCell
 from ...rnn.composed import Remembering
 from ...rnn.rnn_cell import _Gated
 from ...rnn.sequences import begin_state_for, format_sequence, is_list, mask_sequence
+
+if TYPE_CHECKING:
+    from ....core.types import Functions, Tensor
+    from ....initializer.types import InitLike
+    from ...parameter import ParameterDict
+    from ...rnn.rnn_cell import RecurrentCell
+    from ...types import Sequences, States
 
 __all__ = ["LSTMPCell", "VariationalDropoutCell", "dynamic_unroll"]
 
@@ -23,7 +30,8 @@ class VariationalDropoutCell(Remembering):
         Shares of values dropped in training; of the states only the first is affected.
     """
 
-    def __init__(self, base_cell: Any, drop_inputs: float = 0.0, drop_states: float = 0.0, drop_outputs: float = 0.0) -> None:
+    def __init__(self, base_cell: RecurrentCell, drop_inputs: float = 0.0, drop_states: float = 0.0,
+                 drop_outputs: float = 0.0) -> None:
         if drop_states and isinstance(base_cell, BidirectionalCell):
             raise UnsupportedError("BidirectionalCell doesn't support variational state dropout.",
                                    hint="add VariationalDropoutCell to the cells underneath instead.")
@@ -42,7 +50,7 @@ class VariationalDropoutCell(Remembering):
         super().reset()
         self._forget()
 
-    def _dropped(self, F: Any, kind: str, values: Any) -> Any:
+    def _dropped(self, F: Functions, kind: str, values: Tensor) -> Tensor:
         """The values with some dropped, the same ones until ``reset``."""
         share, name = getattr(self, f"drop_{kind}"), f"drop_{kind}_mask"
         if not share:
@@ -51,7 +59,7 @@ class VariationalDropoutCell(Remembering):
             setattr(self, name, F.Dropout(F.ones_like(values), p=share))
         return F.elemwise_mul(values, getattr(self, name))
 
-    def hybrid_forward(self, F: Any, inputs: object, states: Any) -> Any:
+    def hybrid_forward(self, F: Functions, inputs: Tensor, states: States) -> tuple[Tensor, States]:
         """One step."""
         states = [self._dropped(F, "states", states[0]), *states[1:]]
         output, states = self.base_cell(self._dropped(F, "inputs", inputs), states)
@@ -60,8 +68,8 @@ class VariationalDropoutCell(Remembering):
     def __repr__(self) -> str:
         return f"VariationalDropoutCell(p_out = {self.drop_outputs}, p_state = {self.drop_states})"
 
-    def unroll(self, length: int, inputs: Any, begin_state: object = None, layout: str = "NTC", merge_outputs: bool | None = None,
-               valid_length: Any = None) -> tuple[Any, Any]:
+    def unroll(self, length: int, inputs: Sequences, begin_state: States | None = None, layout: str = "NTC",
+               merge_outputs: bool | None = None, valid_length: Tensor | None = None) -> tuple[Any, Any]:
         """Run the cell over a sequence; see ``RecurrentCell.unroll``."""
         if self.drop_states:
             return super().unroll(length, inputs, begin_state, layout, merge_outputs, valid_length=valid_length)
@@ -98,10 +106,10 @@ class LSTMPCell(_Gated):
     params : ParameterDict, optional
     """
 
-    def __init__(self, hidden_size: int, projection_size: int, i2h_weight_initializer: Any = None,
-                 h2h_weight_initializer: object = None, h2r_weight_initializer: object = None,
-                 i2h_bias_initializer: object = "zeros", h2h_bias_initializer: object = "zeros", input_size: int = 0,
-                 prefix: str | None = None, params: Any = None) -> None:
+    def __init__(self, hidden_size: int, projection_size: int, i2h_weight_initializer: InitLike = None,
+                 h2h_weight_initializer: InitLike = None, h2r_weight_initializer: InitLike = None,
+                 i2h_bias_initializer: InitLike = "zeros", h2h_bias_initializer: InitLike = "zeros", input_size: int = 0,
+                 prefix: str | None = None, params: ParameterDict | None = None) -> None:
         super().__init__(4, hidden_size, input_size, (i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer,
                                                       h2h_bias_initializer), prefix, params, width=projection_size)
         self._projection_size = projection_size
@@ -118,8 +126,8 @@ class LSTMPCell(_Gated):
     def _sizes(self) -> str:
         return f"{super()._sizes()} -> {self._projection_size}"
 
-    def hybrid_forward(self, F: Any, inputs: Any, states: Any, i2h_weight: Any, h2h_weight: Any, h2r_weight: Any,
-                       i2h_bias: Any, h2h_bias: Any) -> Any:
+    def hybrid_forward(self, F: Functions, inputs: Tensor, states: States, i2h_weight: Tensor, h2h_weight: Tensor,
+                       h2r_weight: Tensor, i2h_bias: Tensor, h2h_bias: Tensor) -> tuple[Tensor, States]:
         """One step."""
         both = self._both_sums(F, inputs, states[0], i2h_weight, h2h_weight, i2h_bias, h2h_bias)
         step = self._step_name()
@@ -132,8 +140,8 @@ class LSTMPCell(_Gated):
         return output, [output, cell]
 
 
-def dynamic_unroll(cell: Any, inputs: Any, begin_state: Any, drop_inputs: float = 0, drop_outputs: float = 0,
-                   layout: str = "TNC", valid_length: Any = None) -> tuple[Any, Any]:
+def dynamic_unroll(cell: RecurrentCell, inputs: Sequences, begin_state: Sequences, drop_inputs: float = 0,
+                   drop_outputs: float = 0, layout: str = "TNC", valid_length: Tensor | None = None) -> tuple[Any, Any]:
     """Run a cell over a sequence by ``contrib.foreach``; the number of steps is that of the inputs.
 
     Parameters
@@ -153,20 +161,20 @@ def dynamic_unroll(cell: Any, inputs: Any, begin_state: Any, drop_inputs: float 
     outputs : NDArray
     states : list of NDArray
     """
-    inputs, axis, F, _ = format_sequence(None, inputs, layout, True)
-    inputs = inputs if axis == 0 else F.swapaxes(inputs, dim1=0, dim2=axis)
+    data, axis, F, _ = format_sequence(None, inputs, layout, True)
+    data = data if axis == 0 else F.swapaxes(data, dim1=0, dim2=axis)
     if drop_inputs:
-        inputs = F.Dropout(inputs, p=drop_inputs, axes=(0,))
-    states = list(begin_state) if is_list(begin_state) else [begin_state]
+        data = F.Dropout(data, p=drop_inputs, axes=(0,))
+    states: Any = list(begin_state) if is_list(begin_state) else [begin_state]
 
-    def step(data: Any, states: Any) -> tuple[Any, list[Any]]:
+    def step(data: Tensor, states: States) -> tuple[Any, list[Any]]:
         output, new = cell(data, states[:-1])
         if valid_length is not None:
             counts = F.broadcast_greater(valid_length, states[-1])
             new = [F.where(counts, one, before) for one, before in zip(new, states[:-1], strict=True)]
         return output, [*new, states[-1] + 1]
 
-    outputs, states = F.contrib.foreach(step, inputs, [*states, F.zeros((1,), ctx=inputs.context)])
+    outputs, states = F.contrib.foreach(step, data, [*states, F.zeros((1,), ctx=data.context)])
     if drop_outputs:
         outputs = F.Dropout(outputs, p=drop_outputs, axes=(0,))
     outputs = outputs if axis == 0 else F.swapaxes(outputs, dim1=0, dim2=axis)

@@ -41,7 +41,8 @@ def with_scalar(name: str, function: Callable[..., Any], gradient: Any, doc: str
             saves=saves)
 
     def of(xp: ArrayModule, values: Any, attrs: Attrs) -> Any:
-        return function(xp, values, _fitting(attrs["scalar"], values.dtype))
+        scalar, dtype = attrs["scalar"], values.dtype
+        return function(xp, values, scalar if dtype.kind == "f" else _fitting(scalar, dtype))
 
     @op.forward("default -> default")
     def _(k: Kernels, x: Any, attrs: Attrs, out: Array | None = None) -> Any:

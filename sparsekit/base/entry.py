@@ -41,7 +41,7 @@ def entry(function: _F, callbacks: bool = False) -> _F:
         Whether it calls functions of the user, whose errors pass unchanged.
     """
     if isinstance(function, type):
-        # The class is one of ours: nothing derived has been made of it yet.
+        # What mypy warns of, that a derived class may have another __init__, is not changed here.
         function.__init__ = entry(function.__init__)  # type: ignore[misc]
         return function
 

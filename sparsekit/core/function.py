@@ -26,7 +26,7 @@ def make_function(op: Op, invoke: Callable[..., Any], module: str, name: str | N
         out = kwargs.pop("out", None)
         name = kwargs.pop("name", None)
         if name is not None:
-            hooks.state.called = str(name)
+            hooks.state.called = name  # type: ignore[assignment]  # the user's, of whatever type, and text where it is shown
             if not kwargs and plain is not None and len(args) == count:
                 return invoke(plain, args, out)
         if kwargs and not op.variadic and len(args) == count:

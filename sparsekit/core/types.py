@@ -192,7 +192,7 @@ class ArrayFunctions(Protocol):
 Entry: TypeAlias = tuple[Node, int]
 
 #: What a program computes with, by slot: stores, and the arguments of kernels that are none.
-Slots: TypeAlias = list[Any]  # Any: a store, a number of kernels, attributes or None, and the instruction knows which
+Slots: TypeAlias = list[Any]  # Any: a store, kernels, attributes or None, and the instruction knows which
 
 
 class Numbered(Protocol):

@@ -413,7 +413,7 @@ class Op:
                   inputs: Sequence[ArrayObject | None] | None, out: ArrayObject | Sequence[ArrayObject] | None, attrs: Attrs,
                   want: list[Want | None]) -> Sequence[ArrayObject | None]:
         """Run the gradient rule: one gradient for each input; ``inputs`` is None if the rule needs none."""
-        rule: Any = self.gradient_function  # Any: there is one, or no graph would have led here
+        rule: Any = self.gradient_function  # Any: both callers ask first whether there is one
         count = len(want)
         if self.variadic:
             made = rule(F, given, inputs or [None] * count, out, attrs, want)

@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable, Collection
+from typing import ParamSpec, TypeVar
 
 import numpy as np
 
 from .errors import ArgumentError, DTypeError
 
-if TYPE_CHECKING:
-    from .context import Context
-    from .types import DTypeLike, Shape
-
-
 __all__ = ["no_more", "strict", "unmasked"]
 
-Function = TypeVar("Function", bound=Callable[..., Any])
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
-def strict(function: Function) -> Function:
+def strict(function: Callable[P, T]) -> Callable[P, T]:
     """Wrap a function so that unknown arguments raise ``ArgumentError`` instead of Python's TypeError."""
 
     @functools.wraps(function)
-    def run(*args: Any, **kwargs: Context | Shape | DTypeLike) -> Any:
+    def run(*args: P.args, **kwargs: P.kwargs) -> T:
         try:
             return function(*args, **kwargs)
         except TypeError as error:
@@ -33,10 +29,10 @@ def strict(function: Function) -> Function:
             names = function.__code__.co_varnames[: function.__code__.co_argcount + function.__code__.co_kwonlyargcount]
             raise ArgumentError(f"{error}.", hint=f"its arguments are {', '.join(names)}.") from None
 
-    return run  # type: ignore[return-value]
+    return run
 
 
-def unmasked(source: Any) -> Any:
+def unmasked(source: T) -> T:
     """Return ``source``; raise if it is a numpy array with masked elements, or a list of such arrays.
 
     Raises
@@ -52,7 +48,7 @@ def unmasked(source: Any) -> Any:
     return source
 
 
-def no_more(name: str, unknown: dict[str, Any], known: tuple[str, ...]) -> None:
+def no_more(name: str, unknown: Collection[str], known: tuple[str, ...]) -> None:
     """Raise ``ArgumentError`` if a function of MXNet's with ``**kwargs`` was given one that it does not take."""
     if unknown:
         raise ArgumentError.of(f"argument of {name}()", next(iter(unknown)), known)

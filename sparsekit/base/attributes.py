@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from typing import Any
 
 from .errors import DTypeError, expected
 from .scoped import Pushed, classproperty
@@ -43,7 +42,7 @@ class AttrScope(Pushed):
         """The attributes of the scope, overridden by those of a symbol."""
         return {**self._attr, **(attr or {})}
 
-    def _stack(self) -> list[Any]:
+    def _stack(self) -> list[AttrScope]:
         return _local.stack
 
     def _pushed(self) -> AttrScope:

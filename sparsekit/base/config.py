@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from .errors import UnknownNameError, expected
 from .scoped import Assigned
@@ -41,9 +41,9 @@ class Config:
         default, does what the environment variable MXNET_INFER_STORAGE_TYPE_VERBOSE_LOGGING says.
     """
 
-    _choices: ClassVar[dict[str, tuple[Any, ...]]] = {"densify": ("warn", "error", "allow"), "check_format": (True, False),
-                                                    "cuda_graphs": (True, False), "indices": ("warn", "error", "allow"),
-                                                    "log_storage_types": (None, True, False)}
+    _choices: ClassVar[dict[str, tuple[bool | str | None, ...]]] = {
+        "densify": ("warn", "error", "allow"), "check_format": (True, False), "cuda_graphs": (True, False),
+        "indices": ("warn", "error", "allow"), "log_storage_types": (None, True, False)}
     _sizes: ClassVar[tuple[str, ...]] = ("densify_limit", "line_limit", "batch_limit")
     __slots__ = ("batch_limit", "check_format", "cuda_graphs", "densify", "densify_limit", "indices", "line_limit",
                  "log_storage_types")

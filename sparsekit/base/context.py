@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import sys
 import threading
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from .entry import entry
 from .errors import DTypeError, GPUNotFound, UnknownNameError, expected
@@ -65,7 +65,7 @@ class Context(Pushed):
     def empty_cache(self) -> None:
         """Give the memory that cupy keeps for this GPU back to the device; a CPU's context keeps none."""
         if self.device_type == "gpu":
-            cupy: Any = importlib.import_module("cupy")
+            cupy = importlib.import_module("cupy")
             with cupy.cuda.Device(require(self).device_id):
                 cupy.get_default_memory_pool().free_all_blocks()
 
@@ -74,10 +74,10 @@ class Context(Pushed):
 
     __str__ = __repr__
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[type[Context], tuple[str, int]]:
         return Context, (self.device_type, self.device_id)
 
-    def _stack(self) -> list[Any]:
+    def _stack(self) -> list[Context]:
         return _current.stack
 
 
@@ -119,7 +119,7 @@ def num_gpus() -> int:
     if "cupy" not in sys.modules and importlib.util.find_spec("cupy") is None:
         return 0
     try:
-        cupy: Any = importlib.import_module("cupy")
+        cupy = importlib.import_module("cupy")
         return int(cupy.cuda.runtime.getDeviceCount())
     except Exception:  # a broken driver may raise anything
         return 0
@@ -134,7 +134,7 @@ def gpu_memory_info(device_id: int = 0) -> tuple[int, int]:
         If that GPU is not here.
     """
     require(gpu(device_id))
-    cupy: Any = importlib.import_module("cupy")
+    cupy = importlib.import_module("cupy")
     free, total = cupy.cuda.Device(device_id).mem_info
     return int(free), int(total)
 

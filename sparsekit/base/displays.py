@@ -34,7 +34,8 @@ def register(name: str, target: str) -> None:
     renderers[name] = target
 
 
-def call(name: str, /, *args: Any, **keywords: Any) -> Any:
+# Any: the displays belong to the layers above; object: each checks its own arguments
+def call(name: str, /, *args: object, **keywords: object) -> Any:
     """Import the display registered as ``name``, now, and call it.
 
     Raises

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,7 +22,7 @@ ELEMENT_TYPES = ("float32", "float64", "float16", "uint8", "int32", "int8", "int
 MOST_AXES = 32
 
 
-def element_type(dtype: Any, default: Any = "float32") -> Any:
+def element_type(dtype: object, default: object = "float32") -> DType:  # object: whatever the user gave, to be checked
     """The numpy dtype that ``dtype`` stands for, in the byte order of the machine; ``default`` for None.
 
     Raises
@@ -31,7 +31,7 @@ def element_type(dtype: Any, default: Any = "float32") -> Any:
         If ``dtype`` is not an element type, or one that arrays do not support: complex numbers, text, dates, objects.
     """
     try:
-        found = np.dtype(default if dtype is None else dtype)
+        found: DType = np.dtype(default if dtype is None else dtype)  # type: ignore[call-overload]  # which raises for others
     except Exception:  # numpy calls methods of unknown objects, which may raise anything
         raise DTypeError(expected("dtype", "an element type", dtype), hint=f"use one of {', '.join(ELEMENT_TYPES)}.") from None
     if found.name not in ELEMENT_TYPES:

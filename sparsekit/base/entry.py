@@ -7,7 +7,7 @@ import inspect
 import sys
 import types
 from collections.abc import Callable, Iterable, MutableMapping
-from typing import Any, TypeVar, cast
+from typing import Any, ParamSpec, TypeVar, cast
 
 from .errors import (
     ConversionError,
@@ -23,7 +23,9 @@ __all__ = ["doors", "entries", "entry", "within_memory"]
 _NAMED = (TypeError, ValueError, LookupError, ArithmeticError, AttributeError, MemoryError)
 
 
-_F = TypeVar("_F", bound=Callable[..., Any])
+_F = TypeVar("_F", bound=Callable[..., Any])  # Any: a function or a class of whatever arguments, which it keeps
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
 
 
 def entry(function: _F, callbacks: bool = False) -> _F:
@@ -39,11 +41,12 @@ def entry(function: _F, callbacks: bool = False) -> _F:
         Whether it calls functions of the user, whose errors pass unchanged.
     """
     if isinstance(function, type):
+        # What mypy warns of, that a derived class may have another __init__, is not changed here.
         function.__init__ = entry(function.__init__)  # type: ignore[misc]
         return function
 
     @functools.wraps(function)
-    def call(*args: Any, **kwargs: Any) -> Any:
+    def call(*args: object, **kwargs: object) -> object:  # object: passed on, and not looked at
         try:
             return function(*args, **kwargs)
         except (SparsekitError, StopIteration, Warning):
@@ -53,7 +56,7 @@ def entry(function: _F, callbacks: bool = False) -> _F:
                 raise
             raise _error(function.__qualname__.removesuffix(".__init__"), error) from error
 
-    return cast(_F, call)
+    return cast(_F, call)  # cast: ParamSpec would lose that a class is a class, and a method a method
 
 
 #: Packages whose errors say that they were given something odd.
@@ -62,7 +65,7 @@ _OURS = {"sparsekit", "numpy", "scipy", "numba", *sys.stdlib_module_names}
 
 def _users(error: Exception) -> bool:
     """Whether an error was raised by the user's own code, which the library called."""
-    trace: Any = error.__traceback__
+    trace = error.__traceback__
     while trace is not None:
         if trace.tb_frame.f_globals.get("__name__", "").partition(".")[0] not in _OURS:
             return True
@@ -85,11 +88,11 @@ def doors(*classes: type) -> None:
                 setattr(cls, name, kind(made) if kind else made)
 
 
-def within_memory(function: Callable[..., Any]) -> Callable[..., Any]:
+def within_memory(function: Callable[_P, _T]) -> Callable[_P, _T]:
     """Wrap a function that runs users' code: only errors of memory become named errors."""
 
     @functools.wraps(function)
-    def call(*args: Any, **kwargs: float | str) -> Any:
+    def call(*args: _P.args, **kwargs: _P.kwargs) -> _T:
         try:
             return function(*args, **kwargs)
         except MemoryError as error:
@@ -100,7 +103,7 @@ def within_memory(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def entries(names: MutableMapping[str, Any], public: Iterable[str]) -> None:
+def entries(names: MutableMapping[str, Any], public: Iterable[str]) -> None:  # Any: what a module defines
     """Wrap the public functions and classes of a module, each of which is defined in it."""
     for name in public:
         if callable(names[name]) and getattr(names[name], "__module__", "") == names["__name__"]:

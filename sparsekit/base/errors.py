@@ -86,7 +86,7 @@ class UnknownNameError(SparsekitError, ValueError, AttributeError):
     """An unknown name."""
 
     @classmethod
-    def of(cls, kind: str, name: object, known: Iterable[str]) -> UnknownNameError:
+    def of(cls, kind: str, name: object, known: Iterable[str]) -> UnknownNameError:  # object: any name that a user gave
         """Build the error, with the nearest known names as the hint."""
         import difflib  # imported by the first such error: `import sparsekit` stays fast
 
@@ -194,6 +194,7 @@ class NotImplementedForSymbol(UnsupportedError):
         Arguments, whose types the message names.
     """
 
+    # object: MXNet documents a function or its name, and prints anything else as it is; of the arguments only the types
     def __init__(self, function: object, alias: str | None = None, *args: object, hint: str = "") -> None:
         named = f' (namely operator "{alias}")' if alias else ""
         given = f" with arguments ({', '.join(str(type(one)) for one in args)})" if args else ""
@@ -225,12 +226,12 @@ def named(error: Exception, message: str) -> Exception:
     return kind(message, hint="check the arguments, the shapes and the element types of the arrays.")
 
 
-def expected(name: str, what: str, got: object) -> str:
+def expected(name: str, what: str, got: object) -> str:  # object: whatever came instead of what was expected
     """The message of a value of the wrong kind or size: ``units must be at least 1, got 0.``"""
     return f"{name} must be {what}, got {got.__name__ if isinstance(got, type) else shown(got)}."
 
 
-def shown(value: object, most: int = 200) -> str:
+def shown(value: object, most: int = 200) -> str:  # object: everything has a repr
     """``repr`` of a user's value for a message: at most ``most`` characters, and safe for objects whose ``repr`` fails."""
     try:
         text = repr(value)

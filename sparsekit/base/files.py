@@ -5,10 +5,11 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
+import functools
 import os
 import weakref
 from collections.abc import Iterator
-from typing import Any
+from typing import BinaryIO
 
 from .errors import DataFileError, DTypeError, expected
 from .scoped import Scoped
@@ -17,7 +18,7 @@ from .signal_safe import undisturbed
 __all__ = ["failures_named", "path_of", "write_whole", "written"]
 
 
-def path_of(name: Any) -> str:
+def path_of(name: object) -> str:  # object: whatever the user gave, to be checked
     """The path of a file of this machine.
 
     Raises
@@ -28,7 +29,7 @@ def path_of(name: Any) -> str:
         If it is empty, or contains a NUL or half of a surrogate pair.
     """
     try:
-        path = os.fsdecode(name)
+        path = os.fsdecode(name)  # type: ignore[arg-type]  # which raises for what is not a path
     except Exception:  # an object's own __fspath__ may raise anything
         raise DTypeError(expected("The file name", "a str or a path", type(name)),
                          hint="give 'name.params'.") from None
@@ -59,19 +60,20 @@ class written(Scoped):
         The name it takes.
     """
 
-    _discard: Any = None
+    _discard: weakref.finalize[[BinaryIO, str, int], written] | None = None
 
-    def __init__(self, path: Any) -> None:
+    def __init__(self, path: object) -> None:  # object: path_of checks it
         self._path = path_of(path)
 
-    def _enter(self, before: Any) -> Any:
+    def _enter(self, before: None) -> BinaryIO:
         return undisturbed(self._open)
 
-    def _leave(self, before: Any, kind: type[BaseException] | None) -> None:
-        if self._discard is not None:
-            undisturbed(self._keep if kind is None else self._discard)
+    def _leave(self, before: None, kind: type[BaseException] | None) -> None:
+        discard = self._discard
+        if discard is not None:
+            undisturbed(functools.partial(self._keep, discard) if kind is None else discard)
 
-    def _open(self) -> Any:
+    def _open(self) -> BinaryIO:
         folder, name = os.path.split(self._path)
         for number in range(MOST):
             self._temporary = os.path.join(folder, f".{name}.{number}.tmp" if number else f".{name}.tmp")
@@ -85,14 +87,14 @@ class written(Scoped):
         self._discard = weakref.finalize(self, _remove, self._file, self._temporary, os.getpid())
         return self._file
 
-    def _keep(self) -> None:
+    def _keep(self, discard: weakref.finalize[[BinaryIO, str, int], written]) -> None:
         try:
             self._file.flush()
             os.replace(self._temporary, self._path)
-            self._discard.detach()
+            discard.detach()
             self._file.close()
         finally:
-            self._discard()
+            discard()
 
 
 def _taken(temporary: str) -> int | None:
@@ -124,7 +126,7 @@ def _taken(temporary: str) -> int | None:
     return None
 
 
-def _remove(file: Any, temporary: str, process: int) -> None:
+def _remove(file: BinaryIO, temporary: str, process: int) -> None:
     if process != os.getpid():
         return  # a forked child ends: the file is its parent's
     with contextlib.suppress(OSError):
@@ -133,7 +135,7 @@ def _remove(file: Any, temporary: str, process: int) -> None:
         file.close()
 
 
-def write_whole(path: Any, data: bytes) -> None:
+def write_whole(path: object, data: bytes) -> None:  # object: path_of checks it
     """Write a file at once.
 
     Raises
@@ -146,7 +148,7 @@ def write_whole(path: Any, data: bytes) -> None:
 
 
 @contextlib.contextmanager
-def failures_named(path: Any) -> Iterator[None]:
+def failures_named(path: object) -> Iterator[None]:  # object: a name that path_of takes, or a file of the user's own
     """Turn every error of writing a file into a ``DataFileError``."""
     try:
         yield
@@ -155,6 +157,6 @@ def failures_named(path: Any) -> Iterator[None]:
     except OSError as error:
         if hasattr(path, "write"):  # a file of the user's own
             raise
-        raise DataFileError(f"{os.fsdecode(path)} cannot be written: {error.strerror}.",
+        raise DataFileError(f"{path_of(path)} cannot be written: {error.strerror}.",
                             hint="check that its folder exists, that no folder has its name, that you may write there, "
                             "and that there is space left.") from error

@@ -8,17 +8,19 @@ import operator
 import os
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from .signal_safe import acting
 
 if TYPE_CHECKING:
     from types import ModuleType
 
+    from .types import Lock
+
 
 __all__ = ["across_fork", "load"]
 
-_locks: list[Callable[[], Any]] = []
+_locks: list[Callable[[], Lock | None]] = []
 
 _acquire, _release = operator.methodcaller("acquire"), operator.methodcaller("release")
 
@@ -34,13 +36,13 @@ class _Forking(threading.local):
     """What the calling thread holds while it forks."""
 
     def __init__(self) -> None:
-        self.held: list[Any] = []  # None, and the locks
+        self.held: list[Lock | None] = []  # None, and the locks
 
 
 _forking = _Forking()
 
 
-def across_fork(lock: Callable[[], Any]) -> None:
+def across_fork(lock: Callable[[], Lock | None]) -> None:
     """Register a lock that a forking thread acquires, so that the child gets consistent data and a free lock.
 
     Parameters

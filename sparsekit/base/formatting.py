@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -35,10 +35,10 @@ _SECONDS = ((3.6e9, "h"), (6e7, "min"), (1e6, "s"), (1e3, "ms"), (1.0, "µs"), (
 _COUNTS = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"))
 
 
-def number(value: Any, default: float = 0.0) -> float:
+def number(value: object, default: float = 0.0) -> float:  # object: a field of a file that anyone may have written
     """Read ``value`` as a finite number, or give ``default``: a display never fails on its data."""
     try:
-        result = float(value)
+        result = float(value)  # type: ignore[arg-type]  # which raises for what is not a number
     except (TypeError, ValueError, OverflowError):
         return default
     return result if math.isfinite(result) else default
@@ -59,7 +59,7 @@ def _scaled(value: float, scale: Iterable[tuple[float, str]]) -> tuple[str, str]
     return None
 
 
-def format_bytes(value: Any) -> str:
+def format_bytes(value: object) -> str:  # object: number() reads it
     """Write a number of bytes with a decimal unit: ``"59.3 kB"``, ``"512 MB"``, ``"88 B"``."""
     amount = number(value)
     sign, amount = ("-", -amount) if amount < 0 else ("", amount)
@@ -77,7 +77,7 @@ def format_duration(microseconds: float) -> str:
     return f"{sign}{found[0]} {found[1]}"
 
 
-def format_count(value: Any) -> str:
+def format_count(value: object) -> str:  # object: number() reads it
     """Write a count exactly below one million (``"12,345"``), with three digits above (``"1.28 M"``)."""
     amount = number(value)
     sign, amount = ("-", -amount) if amount < 0 else ("", amount)
@@ -94,7 +94,7 @@ def format_share(part: float, whole: float = 1.0) -> str:
     return f"{100 * share:.0f} %"
 
 
-def format_density(value: Any) -> str:
+def format_density(value: object) -> str:  # object: number() reads it
     """Write a density in per cent with two significant digits: ``"100 %"``, ``"0.001 %"``, ``"0 %"``."""
     percent = 100 * number(value)
     if percent <= 0:
@@ -163,7 +163,7 @@ def parse_bytes(size: float | str) -> int:
     ProfilerError
         If it is not a finite number of at least 0, nor such a number with a unit.
     """
-    amount: Any = size
+    amount = size
     found = re.fullmatch(r"\s*([\d_,]*\.?\d+)\s*([A-Za-z]*)\s*", size) if isinstance(size, str) else None
     if found:
         unit = found[2].lower() or "b"
@@ -171,6 +171,6 @@ def parse_bytes(size: float | str) -> int:
             raise UnknownNameError.of("unit of bytes", found[2], ("B", "kB", "MB", "GB", "TB", "KiB", "MiB", "GiB", "TiB"))
         amount = float(found[1].replace(",", "").replace("_", "")) * _UNITS[unit]
     numeric = isinstance(amount, (int, float, np.integer, np.floating)) and not isinstance(amount, bool)
-    if not numeric or not math.isfinite(amount) or amount < 0:
+    if isinstance(amount, str) or not numeric or not math.isfinite(amount) or amount < 0:
         raise ProfilerError(expected("A size", "a number and a unit of bytes", size), hint='write "2 MB", for example.')
     return int(amount)

@@ -10,6 +10,7 @@ from .forking import load
 __all__ = ["lazy"]
 
 
+# Any: whatever a module may define; so a type checker takes each name's type from where the name is declared
 def lazy(module: dict[str, Any], names: dict[str, str]) -> Callable[[str], Any]:
     """The ``__getattr__`` of a module.
 
@@ -21,12 +22,12 @@ def lazy(module: dict[str, Any], names: dict[str, str]) -> Callable[[str], Any]:
         Name -> ``"module"`` or ``"module:attribute"``, below ``sparsekit``.
     """
 
-    def get(name: str) -> Any:
+    def get(name: str) -> object:  # object: what the module and the attribute name
         if name not in names:
             raise AttributeError(f"module {module['__name__']!r} has no attribute {name!r}")
         where, _, attribute = names[name].partition(":")
-        found: Any = load(f"sparsekit.{where}")
-        found = getattr(found, attribute) if attribute else found
+        part = load(f"sparsekit.{where}")
+        found = getattr(part, attribute) if attribute else part
         module[name] = found
         return found
 

@@ -8,11 +8,11 @@ from typing import Any
 
 __all__ = ["literal"]
 
-_WORDS: dict[str, Any] = {"None": None, "none": None, "True": True, "true": True, "False": False, "false": False,
+_WORDS: dict[str, bool | float | None] = {"None": None, "none": None, "True": True, "true": True, "False": False, "false": False,
                           "inf": float("inf"), "-inf": float("-inf"), "nan": float("nan")}
 
 
-def literal(value: str) -> Any:
+def literal(value: str) -> Any:  # Any: the text decides
     """A number, a word, or a tuple of them; any other text stays text."""
     if value in _WORDS:
         return _WORDS[value]
@@ -28,5 +28,5 @@ def literal(value: str) -> Any:
         return value
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:  # object: what Python reads from the text
     return tuple(_plain(item) for item in value) if isinstance(value, (list, tuple)) else value

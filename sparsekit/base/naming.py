@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import threading
-from typing import Any
 
 from .scoped import Pushed, classproperty
 
@@ -30,7 +29,7 @@ class NameManager(Pushed):
         self._counts[hint] = number + 1
         return f"{hint}{number}"
 
-    def _stack(self) -> list[Any]:
+    def _stack(self) -> list[NameManager]:
         return _local.stack
 
 
@@ -59,14 +58,17 @@ def current_names() -> NameManager:
     return _local.stack[-1]
 
 
-def settings(cls: type) -> dict[str, Any]:
+def settings(cls: type) -> dict[str, object]:  # object: a default may be anything
     """Arguments that a class and its bases take, but for what they only pass on, with their defaults.
 
     One without a default has ``...``.  ``inspect.signature`` would see one ``__init__`` only.
     """
-    found: dict[str, Any] = {}
+    found: dict[str, object] = {}  # object: as the result
     for base in cls.__mro__:
-        function: Any = inspect.unwrap(base.__dict__.get("__init__"))  # type: ignore[arg-type]
+        made_by = base.__dict__.get("__init__")
+        if made_by is None:
+            continue
+        function = inspect.unwrap(made_by)
         if not hasattr(function, "__code__"):
             continue
         code = function.__code__
@@ -79,7 +81,8 @@ def settings(cls: type) -> dict[str, Any]:
     return found
 
 
-def changed_settings(holder: Any, aliases: dict[str, str], left_out: tuple[str, ...] = ()) -> list[str]:
+# object: of any class, which says what its arguments are
+def changed_settings(holder: object, aliases: dict[str, str], left_out: tuple[str, ...] = ()) -> list[str]:
     """``name=value`` of each argument whose value, an attribute named like it or by ``aliases``, is not the default."""
     shown = []
     for name, default in settings(type(holder)).items():

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Hashable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 __all__ = ["Opaque", "flatten", "restore"]
+
+if TYPE_CHECKING:
+    class Several(Protocol):
+        """What may hold several leaves: an array, or a symbol of several outputs."""
+
+        def __len__(self) -> int: ...
+        def __iter__(self) -> Iterator[object]: ...  # object: leaves
+
+Leaf = TypeVar("Leaf", bound="Several")
 
 
 class Opaque(Exception):
     """The name of the type of the first item in a nested value that is neither a leaf, nor a container, nor a setting."""
 
 
-def flatten(value: Any, leaf: Any, found: list[Any], settings: tuple[type, ...] = (), apart: bool = False) -> Any:
+# object: anything may be nested, and is refused if it is of no use
+def flatten(value: object, leaf: type[Leaf], found: list[Leaf], settings: tuple[type, ...] = (), apart: bool = False,
+            ) -> Hashable:
     """Append the leaves of a nested value to a list, and give its structure, which is hashable.
 
     Parameters
@@ -41,7 +52,7 @@ def flatten(value: Any, leaf: Any, found: list[Any], settings: tuple[type, ...] 
     if not settings:
         if isinstance(value, (list, tuple)):
             return list, tuple([flatten(item, leaf, found, settings, apart) for item in value])
-    elif kind is list or isinstance(value, tuple):
+    elif isinstance(value, tuple) or (isinstance(value, list) and kind is list):
         return kind, tuple([flatten(item, leaf, found, settings) for item in value])
     elif isinstance(value, dict):
         return kind, tuple([(name, flatten(item, leaf, found, settings)) for name, item in value.items()])
@@ -52,7 +63,8 @@ def flatten(value: Any, leaf: Any, found: list[Any], settings: tuple[type, ...] 
     raise Opaque(kind.__name__)
 
 
-def restore(structure: Any, leaves: Sequence[Any]) -> Any:
+# Any: a structure is nested as deep as what flatten took apart, and so is what comes back
+def restore(structure: Any, leaves: Sequence[object]) -> Any:
     """What ``flatten`` took apart, with these leaves."""
     if isinstance(structure, int):
         return leaves[structure - 1]

@@ -16,7 +16,7 @@ __all__ = ["Progress", "in_notebook"]
 REDRAW, RELOG = 0.2, 10.0
 
 
-def in_notebook(stream: Any) -> bool:
+def in_notebook(stream: object) -> bool:  # object: the type's name tells, as ipykernel need not be installed
     """Whether what is written to a stream appears below a notebook's cell."""
     return type(stream).__name__ == "OutStream"
 
@@ -51,10 +51,10 @@ class Progress:
         self.name, self.total, self.done, self.unit = name, total, done, unit
         self.note: Callable[[], str] = str
         self._each, self._before = each, done
-        self._stream: Any = sys.stderr if stream is None else stream
+        self._stream: TextIO = sys.stderr if stream is None else stream
         self._shown = shown
         self._drawn = self._stream.isatty() or in_notebook(self._stream)
-        self._bar: Any = None
+        self._bar: Any = None  # Any: tqdm has no types, and need not be installed
         self._start = self._last = time.monotonic()
 
     def advance(self, count: int = 1) -> None:
@@ -83,10 +83,10 @@ class Progress:
         return (f"{self.name}: {written(self.done)}" + (f" of {written(self.total)}" if self.total else "")
                 + (f", {note}" if note else ""))
 
-    def _made(self) -> Any:
+    def _made(self) -> Any:  # Any: as the bar
         """tqdm's bar, which is drawn when it is told to; None without tqdm."""
         try:
-            tqdm: Any = whole_import("tqdm").tqdm
+            tqdm = whole_import("tqdm").tqdm
         except ImportError:
             self._shown = False
             return None

@@ -5,14 +5,18 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from .errors import DTypeError, SparsekitError, UnknownNameError, expected
 
 __all__ = ["Registry"]
 
 
-class Registry:
+Base = TypeVar("Base")
+Class = TypeVar("Class", bound=type)
+
+
+class Registry(Generic[Base]):
     """The classes derived from one base, by lower-case name.
 
     Parameters
@@ -22,11 +26,11 @@ class Registry:
         What errors call such a class, and the keyword that ``create`` takes the name by.
     """
 
-    def __init__(self, base: type, kind: str) -> None:
+    def __init__(self, base: type[Base], kind: str) -> None:
         self.base, self.kind = base, kind
-        self.classes: dict[str, Any] = {}
+        self.classes: dict[str, type[Base]] = {}
 
-    def register(self, cls: Any, name: str | None = None) -> Any:
+    def register(self, cls: Class, name: str | None = None) -> Class:
         """Make a class known under its name in lower case, or under another; usable as a decorator.
 
         A name that is taken goes to the new class, with a warning.
@@ -40,19 +44,19 @@ class Registry:
             warnings.warn(f"The new {self.kind} {cls.__module__}.{cls.__name__} takes the name {key!r} of "
                           f"{before.__module__}.{before.__name__}.", UserWarning, stacklevel=2)
         self.classes[key] = cls
-        return cls
+        return cls  # type: ignore[return-value]  # mypy has forgotten that it is the Class which was given
 
-    def alias(self, *names: str) -> Callable[[Any], Any]:
+    def alias(self, *names: str) -> Callable[[Class], Class]:
         """A decorator that makes a class known under other names too."""
 
-        def declare(cls: Any) -> Any:
+        def declare(cls: Class) -> Class:
             for name in names:
                 self.register(cls, name)
             return cls
 
         return declare
 
-    def create(self, *args: Any, **kwargs: Any) -> Any:
+    def create(self, *args: Any, **kwargs: Any) -> Base:  # Any: arguments of the class that the first one names
         """The instance that a name with arguments, a dict, JSON of either, or an instance stands for.
 
         JSON is what ``dumps()`` writes, ``["name", {"argument": value}]``, or an object whose ``kind`` is the name.
@@ -84,7 +88,7 @@ class Registry:
             raise UnknownNameError.of(self.kind, name, self.classes)
         return found(*rest, **kwargs)
 
-    def _read(self, text: str, rest: list[Any], kwargs: dict[str, Any]) -> Any:
+    def _read(self, text: str, rest: list[Any], kwargs: dict[str, Any]) -> Base:  # Any: as in create
         """The instance that JSON stands for."""
         try:
             made = json.loads(text)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from typing import Any
 
 import numpy as np
 
@@ -14,13 +13,13 @@ from .scoped import Assigned
 
 __all__ = ["generator", "seed", "using"]
 
-_shared: Any = None
+_shared: np.random.Generator | None = None
 
 
 class _Override(threading.local):
     """The generator that this thread uses in place of the shared one."""
 
-    generator: Any = None
+    generator: np.random.Generator | None = None
 
 
 _override = _Override()
@@ -43,7 +42,7 @@ def seed(seed_state: int) -> None:
     _shared = np.random.default_rng(int(seed_state) % 2**64)
 
 
-def generator(rng: Any = None) -> np.random.Generator:
+def generator(rng: object = None) -> np.random.Generator:  # object: whatever the user gave, to be checked
     """The generator that ``rng`` stands for: a Generator, a seed, or the shared one for None.
 
     Raises
@@ -55,16 +54,16 @@ def generator(rng: Any = None) -> np.random.Generator:
     refuse("random numbers are drawn by the host")
     if rng is None:
         if _override.generator is not None:
-            return _override.generator  # type: ignore[no-any-return]
+            return _override.generator
         if _shared is None:
             _shared = np.random.default_rng()
-        return _shared  # type: ignore[no-any-return]
+        return _shared
     if isinstance(rng, (np.random.Generator, int, np.integer)):
         return np.random.default_rng(rng)
     raise DTypeError(expected("rng", "a Generator, an integer or None", type(rng)),
                      hint="np.random.default_rng(seed) makes a Generator.")
 
 
-def using(rng: Any) -> Assigned:
+def using(rng: object) -> Assigned:  # object: generator() checks it
     """A block in which this thread draws from what ``rng`` stands for; None changes nothing."""
     return Assigned(_override) if rng is None else Assigned(_override, generator=generator(rng))

@@ -7,19 +7,21 @@ import threading
 import weakref
 from collections.abc import Callable
 from contextlib import ContextDecorator
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 __all__ = ["Assigned", "Pushed", "Scoped", "classproperty"]
 
+T = TypeVar("T")
 
-class classproperty:
+
+class classproperty(Generic[T]):
     """A property of a class: ``@classproperty`` in front of a function that gets the class."""
 
-    def __init__(self, fget: Callable[[Any], Any]) -> None:
+    def __init__(self, fget: Callable[[Any], T]) -> None:  # Any: the class that has the property
         self.fget = fget
         self.__doc__ = fget.__doc__
 
-    def __get__(self, instance: Any, owner: Any) -> Any:
+    def __get__(self, instance: object, owner: type) -> T:  # object: an instance of that class, or None
         return self.fget(owner)
 
 
@@ -41,10 +43,10 @@ class _Hold:
 
     def __init__(self, scope: Scoped) -> None:
         self.scope, self.entered = scope, False
-        self.before: Any = None
-        self.watch: Any = None
+        self.before: Any = None  # Any: each scope knows what it puts back
+        self.watch: weakref.ref[functools.partial[None]] | None = None
 
-    def gone(self, _: weakref.ref[Any]) -> None:
+    def gone(self, _: weakref.ref[functools.partial[None]]) -> None:
         """The block is over, and ``__exit__`` may not have run to its end."""
         self.watch = None
         if _thread.latest is self:
@@ -68,7 +70,7 @@ _thread = _Thread()
 class _Exit:
     """``__exit__`` of a scope."""
 
-    def __get__(self, scope: Any, owner: Any = None) -> Callable[..., Any]:
+    def __get__(self, scope: Scoped | None, owner: type[Scoped] | None = None) -> Callable[..., None]:
         if scope is None:  # contextlib.ExitStack looks the method up on the class
             return _exit_by_hand
         hold = _Hold(scope)
@@ -93,7 +95,7 @@ class Scoped:
     __slots__ = ()
     __exit__ = _Exit()
 
-    def __enter__(self) -> Any:
+    def __enter__(self) -> Any:  # Any: a subclass says what ``as`` names
         hold = _thread.latest
         if hold is None or hold.scope is not self or hold.entered:
             hold = _Hold(self)
@@ -109,20 +111,23 @@ class Scoped:
             hold.entered = False
             raise
 
-    def _before(self) -> Any:
+    def _before(self) -> Any:  # Any: for the subclass alone, which gets it back below
         """What ``_leave`` puts back; changes nothing."""
 
-    def _enter(self, before: Any) -> Any:
+    def _enter(self, before: Any) -> Any:  # Any: what the subclass's _before gave, and what ``as`` names
         """Make the changes, and give what ``as`` names."""
         return self
 
+    # Any: what the subclass's _before gave
     def _leave(self, before: Any, kind: type[BaseException] | None) -> None:
         """Put back what was before; it may be called twice in a row."""
 
+    # Any: what the subclass's _before gave
     def _after(self, before: Any, kind: type[BaseException] | None) -> None:
         """What is done once when the block has been left, such as calling a function of the user's."""
 
 
+# object: Python also passes the error and its traceback, which no scope needs
 def _exit(hold: _Hold, kind: type[BaseException] | None = None, *rest: object) -> None:
     if hold.entered:
         hold.scope._leave(hold.before, kind)
@@ -131,6 +136,7 @@ def _exit(hold: _Hold, kind: type[BaseException] | None = None, *rest: object) -
         hold.scope._after(hold.before, kind)
 
 
+# object: as in _exit
 def _exit_by_hand(scope: Scoped, kind: type[BaseException] | None = None, *rest: object) -> None:
     holds = _thread.by_hand
     for place in reversed(range(len(holds))):
@@ -149,18 +155,19 @@ class Assigned(Scoped, ContextDecorator):
         The attributes.
     """
 
-    def __init__(self, target: Any, **values: Any) -> None:
+    def __init__(self, target: object, **values: object) -> None:  # object: attributes of any object are set
         self._target, self._values = target, values
 
-    def _before(self) -> dict[str, Any]:
+    def _before(self) -> dict[str, object]:  # object: the values of those attributes
         return {name: getattr(self._target, name) for name in self._values}
 
-    def _enter(self, before: dict[str, Any]) -> Any:
+    def _enter(self, before: dict[str, object]) -> object:  # object: the target, and the values before
         for name, value in self._values.items():
             setattr(self._target, name, value)
         return self._target
 
-    def _leave(self, before: dict[str, Any], kind: type[BaseException] | None) -> None:
+    # object: the values before
+    def _leave(self, before: dict[str, object], kind: type[BaseException] | None) -> None:
         for name, value in before.items():
             setattr(self._target, name, value)
 
@@ -169,15 +176,15 @@ class Pushed(Scoped):
     """Something that is on a stack inside its block; ``_stack`` gives the stack, ``_pushed`` what is put there."""
 
     __slots__ = ()
-    _stack: Callable[[], list[Any]]
+    _stack: Callable[[], list[Any]]  # Any: a list of the subclass, which list[Pushed] is not
 
-    def _pushed(self) -> Any:
+    def _pushed(self) -> Pushed:
         return self
 
     def _before(self) -> int:
         return len(self._stack())
 
-    def _enter(self, before: int) -> Any:
+    def _enter(self, before: int) -> Pushed:
         self._stack().append(self._pushed())
         return self
 

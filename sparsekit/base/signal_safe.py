@@ -5,9 +5,11 @@ from __future__ import annotations
 import _thread
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 __all__ = ["acting", "undisturbed"]
+
+T = TypeVar("T")
 
 
 class _Acting(threading.local):
@@ -27,7 +29,7 @@ def acting() -> int:
     return threading.get_ident() if _acting.thread is None else _acting.thread
 
 
-def undisturbed(work: Callable[[], Any]) -> Any:
+def undisturbed(work: Callable[[], T]) -> T:
     """Do some work to its end, and give what it gives.
 
     Python runs the handlers of signals, that of Ctrl-C among them, in the main thread only.  So there the work is
@@ -40,7 +42,7 @@ def undisturbed(work: Callable[[], Any]) -> Any:
     """
     if threading.current_thread() is not threading.main_thread():
         return work()
-    outcome: list[tuple[bool, Any]] = []
+    outcome: list[tuple[bool, Any]] = []  # Any: what the work gave, or the error that it raised, as the flag says
     caller = acting()
     begun, once, done = False, _thread.allocate_lock(), _thread.allocate_lock()
 
@@ -71,7 +73,7 @@ def undisturbed(work: Callable[[], Any]) -> Any:
             raised = error
     good, found = outcome.pop()
     if good and raised is None:
-        return found
+        return found  # type: ignore[no-any-return]  # the flag says that it is a T
     try:
         raise found if raised is None else raised
     finally:
@@ -79,7 +81,7 @@ def undisturbed(work: Callable[[], Any]) -> Any:
         del found, raised
 
 
-def _and_release(run: Callable[[], None], lock: Any) -> None:
+def _and_release(run: Callable[[], None], lock: _thread.LockType) -> None:
     run()
     if lock.locked():
         lock.release()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from html import escape as _escape
-from typing import Any
 
 __all__ = ["escape", "html_table", "text_table"]
 
@@ -13,12 +12,12 @@ __all__ = ["escape", "html_table", "text_table"]
 _FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def escape(value: Any) -> str:
+def escape(value: object) -> str:  # object: its text is what is shown
     """Make anything a user named safe inside HTML and XML, as text or in a quoted attribute."""
     return _escape(_FORBIDDEN.sub("\ufffd", str(value)), quote=True)
 
 
-def html_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], caption: str = "") -> str:
+def html_table(columns: Sequence[str], rows: Iterable[Sequence[object]], caption: str = "") -> str:  # object: as in escape
     """Write a plain HTML table; everything is escaped and nothing depends on a style sheet."""
     head = "".join(f'<th scope="col">{escape(name)}</th>' for name in columns)
     body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
@@ -26,7 +25,7 @@ def html_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], caption: s
     return f"<table>{title}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
-def text_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+def text_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:  # object: the text of a cell is shown
     """Write the same table for a terminal; columns of figures are aligned to the right."""
     cells = [[" ".join(str(cell).split()) for cell in row] for row in rows]
     widths = [max(len(str(name)), *(len(row[i]) for row in cells), 0) for i, name in enumerate(columns)]

@@ -7,13 +7,26 @@ Modules import them ``if TYPE_CHECKING`` alone, so that none of this costs anyth
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Array", "Attrs", "DType", "DTypeLike", "Decorator", "Indices", "Plain", "Scalar", "Shape", "ShapeLike",
-           "Values"]
+__all__ = [
+    "JSON",
+    "Array",
+    "Attrs",
+    "DType",
+    "DTypeLike",
+    "Decorator",
+    "Indices",
+    "Lock",
+    "Plain",
+    "Scalar",
+    "Shape",
+    "ShapeLike",
+    "Values",
+]
 
 #: The lengths of an array's axes.
 Shape: TypeAlias = tuple[int, ...]
@@ -42,8 +55,20 @@ Scalar: TypeAlias = bool | int | float | np.generic
 #: An operator's attributes by name.  Any: each operator declares its own, with their defaults, and ``core.op`` checks them.
 Attrs: TypeAlias = Mapping[str, Any]
 
+#: What JSON can say.
+JSON: TypeAlias = "dict[str, JSON] | list[JSON] | str | int | float | bool | None"
+
 #: One record of plain data, as it goes to JSON.  Any: its fields differ from record to record.
 Plain: TypeAlias = dict[str, Any]
 
 #: What declares a function and gives it back.
 Decorator: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]  # Any: the kernels of all operators
+
+
+class Lock(Protocol):
+    """A lock of Python's or of numpy's."""
+
+    def acquire(self, blocking: bool = ..., timeout: float = ...) -> bool:
+        """Wait for it, and take it."""
+    def release(self) -> None:
+        """Let others have it."""

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import sys
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from types import FrameType
 
 __all__ = ["warn_user"]
 
@@ -14,7 +17,7 @@ _PASSED = ("sparsekit", "numba")
 
 def warn_user(message: str, category: type[Warning] = RuntimeWarning) -> None:
     """Issue a warning at the line of the nearest caller outside the library."""
-    frame: Any = sys._getframe(1)
+    frame: FrameType | None = sys._getframe(1)
     level = 2
     while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _PASSED:
         frame, level = frame.f_back, level + 1

@@ -9,24 +9,30 @@ import threading
 import weakref
 from collections.abc import Callable
 from concurrent.futures import CancelledError, Future
-from typing import Any
+from typing import Any, TypeAlias, TypeVar, TypeVarTuple
 
 __all__ = ["Threads"]
 
 #: Seconds that the end of the program gives to work in progress.
 PATIENCE = 2.0
 
+T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
+
+#: A future, and the function and the arguments that give its result.  Any: tasks of all kinds stand in one queue.
+_Task: TypeAlias = tuple[Future[Any], Callable[..., Any], tuple[Any, ...]]  # Any: as above
+
 _alive: weakref.WeakSet[Threads] = weakref.WeakSet()
 
 
-def _serve(tasks: queue.SimpleQueue[Any]) -> None:
+def _serve(tasks: queue.SimpleQueue[_Task | None]) -> None:
     """Do one task after another until None comes; holds nothing between tasks."""
     while (task := tasks.get()) is not None:
         _do(*task)
         del task
 
 
-def _do(future: Future[Any], function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+def _do(future: Future[T], function: Callable[[*Ts], T], arguments: tuple[*Ts]) -> None:
     if future.set_running_or_notify_cancel():
         try:
             future.set_result(function(*arguments))
@@ -59,7 +65,7 @@ class Threads:
 
     def _start(self) -> None:
         self._process = os.getpid()
-        self._tasks: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._tasks: queue.SimpleQueue[_Task | None] = queue.SimpleQueue()
         self._threads: list[threading.Thread] = []
         # Only a few puts, which no lock and no thread can hold up: a finalizer must not wait.
         self._end = weakref.finalize(self, _dismiss, self._tasks, self._count)
@@ -73,17 +79,17 @@ class Threads:
             self._threads.append(thread)
         _alive.add(self)
 
-    def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
+    def submit(self, function: Callable[[*Ts], T], *arguments: *Ts) -> Future[T]:
         """Run a task in a thread; the future returns its result, or raises its error with its traceback."""
-        future: Future[Any] = Future()
+        future: Future[T] = Future()
         self.put(future, function, *arguments)
         return future
 
-    def promise(self) -> Future[Any]:
+    def promise(self) -> Future[Any]:  # Any: whatever is put for it
         """A future for ``put``."""
         return Future()
 
-    def put(self, future: Future[Any], function: Callable[..., Any], *arguments: Any) -> None:
+    def put(self, future: Future[T], function: Callable[[*Ts], T], *arguments: *Ts) -> None:
         """Run a task for a future that the caller made, so that the caller can wait for it after an interrupt."""
         if not self._end.alive or self._process != os.getpid():
             self._start()
@@ -109,7 +115,7 @@ class Threads:
                 thread.join(patience)
 
 
-def _dismiss(tasks: queue.SimpleQueue[Any], count: int) -> None:
+def _dismiss(tasks: queue.SimpleQueue[_Task | None], count: int) -> None:
     for _ in range(count):
         tasks.put(None)
 

@@ -9,13 +9,19 @@ import numpy as np
 from ..base.errors import DTypeError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from ..base.context import Context
+    from ..base.types import Shape
+    from ..storage.types import Store
+    from .trace import AbstractArray
+    from .types import ArrayObject, Entry
 
 
 __all__ = ["Layout", "array_types", "layout_of", "require_arrays", "wrap"]
 
 #: Array class of each store class; the array front end fills it.
-array_types: dict[type, Any] = {}
+array_types: dict[type, type[ArrayObject]] = {}
 
 #: Layouts that are cached; a full cache is cleared.
 REMEMBERED = 4096
@@ -40,9 +46,10 @@ class Layout:
 
     __slots__ = ("cls", "ctx", "number", "shape", "store_type")
 
-    def __init__(self, ctx: Any, store_type: type, shape: tuple[int, ...], number: int) -> None:
+    def __init__(self, ctx: Context, store_type: type, shape: Shape, number: int) -> None:
         self.ctx, self.store_type, self.shape, self.number = ctx, store_type, tuple(shape), number
-        self.cls = array_types.get(store_type) or array_types[np.ndarray]  # a dense store may be cupy's
+        # Any: as in wrap
+        self.cls: type[Any] = array_types.get(store_type) or array_types[np.ndarray]  # a dense store may be cupy's
 
     def same(self, other: Layout) -> bool:
         """Whether both layouts are equal."""
@@ -51,11 +58,11 @@ class Layout:
             and self.number == other.number)
 
 
-_layouts: dict[tuple[Any, type, tuple[int, ...], int], Layout] = {}
+_layouts: dict[tuple[Context, type, Shape, int], Layout] = {}
 _new = object.__new__
 
 
-def layout_of(store: Any, ctx: Context) -> Layout:
+def layout_of(store: Store | AbstractArray, ctx: Context) -> Layout:
     """The layout of a store on a context."""
     key = (ctx, type(store), store.shape, store.dtype.num)
     found = _layouts.get(key)
@@ -66,7 +73,8 @@ def layout_of(store: Any, ctx: Context) -> Layout:
     return found
 
 
-def wrap(store: Any, ctx: Context, entry: Any = None) -> Any:
+# Any: a store, or what stands for one while tracing; and an NDArray, or a sparse one, whose classes lie in layers above
+def wrap(store: Any, ctx: Context, entry: Entry | None = None) -> Any:
     """The array object of a store; ``entry`` is its place in a recorded graph."""
     layout = layout_of(store, ctx)
     array = _new(layout.cls)
@@ -74,7 +82,7 @@ def wrap(store: Any, ctx: Context, entry: Any = None) -> Any:
     return array
 
 
-def require_arrays(values: Any, what: str) -> None:
+def require_arrays(values: Iterable[object], what: str) -> None:  # object: what a user gave, which is checked
     """Raise ``DTypeError`` unless every value is an array of this library."""
     for value in values:
         if not hasattr(value, "_store"):

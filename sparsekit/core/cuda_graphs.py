@@ -8,17 +8,27 @@ and says why: sizes that are read back, random numbers, what cupy refuses.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeAlias
 
 from ..base.context import Context
 from ..storage import CSR, RowSparse
 from . import device
 
 if TYPE_CHECKING:
-    from ..base.types import Array
+    from collections.abc import Callable
+
+    from ..base.types import Array, DType, Shape
     from ..kernels.types import ArrayModule
     from ..storage.types import Store
+    from .program import _Instruction, _Pass
     from .trace import AbstractArray
+    from .types import ArrayObject, Slots
+
+    #: The gradient buffers of the inputs that want one.
+    Buffers: TypeAlias = Sequence[ArrayObject | None]
+
+    #: Runs one instruction.
+    Execute: TypeAlias = Callable[[_Instruction, Slots, "Workspace", Buffers], None]
 
 
 __all__ = ["Replay", "Workspace", "copied", "parts_of", "reason_against"]
@@ -42,8 +52,8 @@ class Workspace:
 
     def __init__(self, ctx: Context) -> None:
         self.ctx = ctx
-        self.memory: dict[int, Any] = {}
-        self.replays: dict[Any, Replay] = {}
+        self.memory: dict[int, Array] = {}
+        self.replays: dict[_Pass, Replay] = {}
 
     def room(self, slot: int, spec: AbstractArray, xp: ArrayModule) -> Array:
         """The memory for a result."""
@@ -53,7 +63,7 @@ class Workspace:
                 found = self.memory[slot] = xp.empty(spec.shape, spec.dtype)
         return found
 
-    def keeps(self, array: Any) -> bool:
+    def keeps(self, array: Array) -> bool:
         """Whether an array lies in memory that the next run uses."""
         base = array.base
         if base is not None and any(base is memory for memory in self.memory.values()):
@@ -61,7 +71,7 @@ class Workspace:
         return any(id(array) in replay.own or id(base) in replay.own for replay in self.replays.values())
 
 
-def reason_against(instruction: Any) -> str | None:
+def reason_against(instruction: _Instruction) -> str | None:
     """The reason why an instruction cannot be captured, if it is known before the capture; else an empty string."""
     plan = instruction.plan
     if any(spec.stype != "default" for spec in instruction.specs):
@@ -113,18 +123,18 @@ class Replay:
         Place of the result of the instruction that runs, for the wording of errors.
     """
 
-    def __init__(self, instructions: Sequence[Any], outside: Sequence[Any], kept: set[int], ctx: Context,
-                 verdicts: dict[Any, str], execute: Any) -> None:
+    def __init__(self, instructions: Sequence[_Instruction], outside: Sequence[_Instruction], kept: set[int], ctx: Context,
+                 verdicts: dict[_Instruction, str], execute: Execute) -> None:
         self.instructions, self.outside, self.kept, self.ctx = instructions, outside, kept, ctx
         self.verdicts, self.execute = verdicts, execute
-        self.own: dict[int, Any] = {}
+        self.own: dict[int, Array] = {}
         self.launched, self.at = 0, -1
-        self._seen: dict[int, Any] | None = None
+        self._seen: dict[int, Store] | None = None
         self._varying: set[int] = set()
-        self._pieces: list[Any] | None = None
+        self._pieces: list[_Piece | _Instruction] | None = None
         self._tries = 0
 
-    def run(self, values: list[Any], workspace: Workspace, buffers: Sequence[Any]) -> None:
+    def run(self, values: Slots, workspace: Workspace, buffers: Buffers) -> None:
         """Run once: rehearse, capture or replay."""
         with device.current(self.ctx):
             if self._pieces is not None:
@@ -134,7 +144,7 @@ class Replay:
             else:
                 self._capture(values, workspace, buffers)
 
-    def _rehearse(self, values: list[Any], workspace: Workspace, buffers: Sequence[Any]) -> None:
+    def _rehearse(self, values: Slots, workspace: Workspace, buffers: Buffers) -> None:
         self._seen = dict(enumerate(values))
         with device.rehearsal():
             for instruction in self.instructions:
@@ -142,7 +152,7 @@ class Replay:
                 self.execute(instruction, values, workspace, buffers)
         self._seen.update({step.place: workspace.memory[step.buffer] for step in self.instructions if step.buffer is not None})
 
-    def _replay(self, pieces: list[Any], values: list[Any], workspace: Workspace, buffers: Sequence[Any]) -> None:
+    def _replay(self, pieces: list[_Piece | _Instruction], values: Slots, workspace: Workspace, buffers: Buffers) -> None:
         for piece in pieces:
             if not isinstance(piece, _Piece):
                 self._alone(piece, values, workspace, buffers)
@@ -155,12 +165,12 @@ class Replay:
                     self._alone(instruction, values, workspace, buffers)
         self.launched += 1
 
-    def _alone(self, instruction: Any, values: list[Any], workspace: Workspace, buffers: Sequence[Any]) -> None:
+    def _alone(self, instruction: _Instruction, values: Slots, workspace: Workspace, buffers: Buffers) -> None:
         self.at = instruction.place
         with device.rehearsal():
             self.execute(instruction, values, workspace, buffers)
 
-    def _adapt(self, piece: _Piece, moved: _Moved, values: list[Any], workspace: Workspace) -> None:
+    def _adapt(self, piece: _Piece, moved: _Moved, values: Slots, workspace: Workspace) -> None:
         """Note the arrays that a captured piece did not fit, so that the next run captures again."""
         self._pieces = None
         self._tries += 1
@@ -173,9 +183,10 @@ class Replay:
             reason = f"its arrays changed places in {TRIES} runs"
             self.verdicts.update({step: reason for step in self.instructions if step not in self.verdicts})
 
-    def _capture(self, values: list[Any], workspace: Workspace, buffers: Sequence[Any]) -> None:
+    def _capture(self, values: Slots, workspace: Workspace, buffers: Buffers) -> None:
         """Capture as many instructions as possible in pieces as long as possible, and launch each piece at once."""
-        seen, pieces, at = self._seen or {}, [], 0
+        seen, at = self._seen or {}, 0
+        pieces: list[_Piece | _Instruction] = []
         self.own.clear()
         while at < len(self.instructions):
             end = at
@@ -198,8 +209,8 @@ class Replay:
             at = end
         self._seen, self._pieces = {}, pieces
 
-    def _captured(self, steps: Sequence[Any], seen: dict[int, Any], values: list[Any], workspace: Workspace,
-                  buffers: Sequence[Any]) -> _Piece:
+    def _captured(self, steps: Sequence[_Instruction], seen: dict[int, Store], values: Slots, workspace: Workspace,
+                  buffers: Buffers) -> _Piece:
         inside = {slot for step in steps for slot in step.outputs}
         read = dict.fromkeys(slot for step in steps for slot in step.places if slot not in inside)
         written = {step.places[place]: number for number, step in enumerate(steps)
@@ -230,7 +241,7 @@ class Replay:
                                  if array is not None and id(array) not in outside})
         return piece
 
-    def _graph(self, steps: Sequence[Any], local: list[Any], workspace: Workspace, buffers: Sequence[Any]) -> device.Captured:
+    def _graph(self, steps: Sequence[_Instruction], local: Slots, workspace: Workspace, buffers: Buffers) -> device.Captured:
         at: int | None = None
 
         def work() -> None:
@@ -268,17 +279,20 @@ class _Piece:
         Gradient buffers that are written, by the number of the input.
     made : dict of int to store
         Results that other instructions read, written by each launch.
+    graph : Captured
+        Set when the work has been captured.
     """
 
-    def __init__(self, instructions: Sequence[Any]) -> None:
-        self.instructions = instructions
-        self.bound: dict[int, Any] = {}
-        self.copied: dict[int, Any] = {}
-        self.targets: dict[int, Any] = {}
-        self.made: dict[int, Any] = {}
-        self.graph: Any = None
+    graph: device.Captured
 
-    def launch(self, values: list[Any], buffers: Sequence[Any]) -> None:
+    def __init__(self, instructions: Sequence[_Instruction]) -> None:
+        self.instructions = instructions
+        self.bound: dict[int, list[Array]] = {}
+        self.copied: dict[int, Store] = {}
+        self.targets: dict[int, Store | None] = {}
+        self.made: dict[int, Store] = {}
+
+    def launch(self, values: Slots, buffers: Buffers) -> None:
         """Queue the work for these stores, and put the results among them; raise ``_Moved`` where it does not fit."""
         for slot, parts in self.bound.items():
             found = parts_of(values[slot])
@@ -298,22 +312,23 @@ class _Piece:
             values[slot] = store
 
 
-def _target(buffers: Sequence[Any], number: int) -> Any:
-    return buffers[number]._store if number < len(buffers) and buffers[number] is not None else None
+def _target(buffers: Buffers, number: int) -> Store | None:
+    buffer = buffers[number] if number < len(buffers) else None
+    return None if buffer is None else buffer._store
 
 
-def parts_of(store: Store) -> list[Any]:
+def parts_of(store: Store) -> list[Array]:
     """The arrays that a store consists of."""
     if isinstance(store, CSR):
         return [store.data, store.indices, store.indptr]
     return [store.data, store.indices] if isinstance(store, RowSparse) else [store]
 
 
-def _sizes(store: Store) -> list[tuple[Any, Any]]:
+def _sizes(store: Store) -> list[tuple[Shape, DType]]:
     return [(part.shape, part.dtype) for part in parts_of(store)]
 
 
-def copied(store: Store) -> Any:
+def copied(store: Store) -> Store:
     """A copy of a store in memory of its own."""
     parts = [part.copy() for part in parts_of(store)]
     if isinstance(store, CSR):

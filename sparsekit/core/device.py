@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
 from ..base import capture
 from ..base.context import Context
@@ -17,39 +17,70 @@ from ..kernels import for_device
 from ..storage import CSR, RowSparse
 from . import hooks
 
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+    from types import ModuleType
+    from typing import Protocol
+
+    from ..base.types import Array
+    from ..kernels.types import Kernels
+    from ..storage.types import Sparse, Store
+
+    class Event(Protocol):
+        """cupy's, a moment of a stream."""
+
+        def record(self) -> None: ...
+        def synchronize(self) -> None: ...
+
+    class Launched(Protocol):
+        """cupy's, a graph of work."""
+
+        def launch(self) -> None: ...
+
 __all__ = ["Captured", "beside", "captured", "current", "memory_info", "onto", "placed", "rehearsal", "wait"]
 
+P = ParamSpec("P")
+T = TypeVar("T")
 
-def current(ctx: Context) -> Any:
+
+def current(ctx: Context) -> AbstractContextManager[None]:
     """A ``with`` block in which the context's GPU is the current one; nothing for a CPU."""
     return for_device("gpu").xp.cuda.Device(ctx.device_id) if ctx.device_type == "gpu" else contextlib.nullcontext()
 
 
-def beside(store: Any, k: Any) -> Any:
+def beside(store: Store, k: Kernels) -> AbstractContextManager[None]:
     """A ``with`` block in which the GPU that a store lies on is the current one."""
-    return contextlib.nullcontext() if k.device == "cpu" else (store.data if hasattr(store, "stype") else store).device
+    if k.device == "cpu":
+        return contextlib.nullcontext()
+    array: Any = store.data if isinstance(store, (CSR, RowSparse)) else store  # Any: cupy's, whose device is more than a name
+    place: AbstractContextManager[None] = array.device
+    return place
 
 
-def onto(store: Any, ctx: Context) -> Any:
+def onto(store: T, ctx: Context) -> T:
     """A store of numpy arrays on the context's GPU; the store itself for a CPU."""
     if ctx.device_type != "gpu":
         return store
     with current(ctx):
         asarray = for_device("gpu").xp.asarray
+        made: Sparse | Array
         if isinstance(store, CSR):
-            return CSR(asarray(store.data), asarray(store.indices), asarray(store.indptr), store.shape, check=False)
-        if isinstance(store, RowSparse):
-            return RowSparse(asarray(store.data), asarray(store.indices), store.shape, check=False)
-        return asarray(store)
+            made = CSR(asarray(store.data), asarray(store.indices), asarray(store.indptr), store.shape, check=False)
+        elif isinstance(store, RowSparse):
+            made = RowSparse(asarray(store.data), asarray(store.indices), store.shape, check=False)
+        else:
+            # cast: what is not sparse is an array
+            made = asarray(cast("Array", store))
+        return cast(T, made)  # cast: of the kind of the store, which mypy does not follow
 
 
-def placed(function: Callable[..., Any], name: str, ctx: Context) -> Callable[..., Any]:
+def placed(function: Callable[P, T], name: str, ctx: Context) -> Callable[P, T]:
     """A kernel function that runs on the context's GPU, timed by events on its stream while a profiler records."""
     cuda = for_device("gpu").xp.cuda
     hooks.device_memory[str(ctx)] = functools.partial(memory_info, ctx)
     hooks.device_waits[str(ctx)] = functools.partial(wait, ctx)
 
-    def run(*arguments: Any, **more: Any) -> Any:
+    def run(*arguments: P.args, **more: P.kwargs) -> T:
         with cuda.Device(ctx.device_id):
             if hooks.sink is None:
                 return function(*arguments, **more)
@@ -63,7 +94,7 @@ def placed(function: Callable[..., Any], name: str, ctx: Context) -> Callable[..
     return run
 
 
-def _elapsed(cuda: Any, before: Any, after: Any) -> float:
+def _elapsed(cuda: ModuleType, before: Event, after: Event) -> float:
     """Milliseconds between two events, once the second has happened."""
     after.synchronize()
     return float(cuda.get_elapsed_time(before, after))
@@ -84,7 +115,7 @@ class Captured:
         The pool that the graph allocates from; its memory belongs to this graph, whose kernels hold the addresses.
     """
 
-    def __init__(self, graph: Any, pool: Any) -> None:
+    def __init__(self, graph: Launched, pool: object) -> None:  # object: kept, and not looked at
         self._graph, self._pool = graph, pool
 
     def launch(self) -> None:
@@ -121,7 +152,7 @@ def _refuse_uploads() -> None:
     cuda = for_device("gpu").xp.cuda
     pool = cuda.PinnedMemoryPool()
 
-    def malloc(size: int) -> Any:
+    def malloc(size: int) -> object:  # object: a pointer, which cupy alone reads
         capture.refuse("an array is sent from ordinary memory")
         return pool.malloc(size)
 

@@ -7,7 +7,7 @@ import math
 import time
 import warnings
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -34,14 +34,12 @@ from .graph import Node
 from .op import REMEMBERED, Call, Op, Rule, find, joining
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Hashable
 
-    from ..base.types import Array, Shape
+    from ..base.types import Array, Attrs, Shape
     from ..kernels.types import Kernels
-    from ..storage import CSR
     from ..storage.types import Sparse, Store
-    from .trace import Buffer
-    from .types import ArrayObject
+    from .types import ArrayObject, Numbered
 
 
 __all__ = ["KERNEL_ERRORS", "Plan", "allowed", "array_types", "compute", "convert_store", "dense_kind", "densified", "fits",
@@ -100,7 +98,7 @@ class Plan:
         self.function, self.takes_out, self.ufunc = rule.function, rule.takes_out, rule.ufunc
         self.stype, self.makes_dense = cast or rule.stype(0), rule.stype(0) == "default"
 
-    def with_function(self, function: Callable[..., Any]) -> Plan:
+    def with_function(self, function: Callable[..., Any]) -> Plan:  # Any: as in Rule
         """The plan, with another kernel."""
         self.function = function
         return self
@@ -111,7 +109,7 @@ class Plan:
         return self
 
 
-def resolve(op: Op, stypes: tuple[str, ...], attrs: dict[str, Any]) -> tuple[Rule, bool, str | None]:
+def resolve(op: Op, stypes: tuple[str, ...], attrs: Attrs) -> tuple[Rule, bool, str | None]:
     """The row for these storage types, whether it is the dense fallback, and the cast it needs.
 
     Raises
@@ -143,6 +141,7 @@ def dense_kind(call: Call, rule: Rule, fallback: bool, stypes: Sequence[str]) ->
     return "" if rule.asked else hooks.NATURAL
 
 
+# Any: stores, or what stands for them in a trace; and one of these, or None
 def made_dense(stores: Sequence[Any], sizes: Sequence[int]) -> Any:
     """The largest of the sparse arrays that have at most as many elements as one of the dense results."""
     largest = max(sizes, default=-1)
@@ -153,7 +152,7 @@ def made_dense(stores: Sequence[Any], sizes: Sequence[int]) -> Any:
 def plan_for(call: Call, stypes: tuple[str, ...], ctx: Context, places: slice | None = None) -> Plan:
     """Make the plan of a call for these storage types on this device; ``places`` as ``Op.meeting`` gives them."""
     if ctx.device_type == "trace":
-        noted: Plan = ctx.plan(call, stypes)  # type: ignore[attr-defined]
+        noted: Plan = ctx.plan(call, stypes)  # type: ignore[attr-defined]  # the context of traces has this
         return noted
     rule, fallback, cast = resolve(call.op, stypes, call.attrs)
     plan = Plan(call, rule, fallback, cast, for_device(ctx.device_type), dense_kind(call, rule, fallback, stypes))
@@ -162,11 +161,12 @@ def plan_for(call: Call, stypes: tuple[str, ...], ctx: Context, places: slice | 
     return plan.with_function(placed(plan.function, call.op.name, ctx)) if ctx.device_type == "gpu" else plan
 
 
-def _describe(call: Call, stores: Any) -> str:
+def _describe(call: Call, stores: Sequence[Store]) -> str:
     return ", ".join(f"{stype_of(store)} {tuple(store.shape)} {store.dtype}" for store in stores)
 
 
-def run(plan: Plan, stores: Any, out: Any = None, node: Any = None) -> Any:
+def run(plan: Plan, stores: Sequence[Store], out: Array | None = None, node: Numbered | None = None
+        ) -> Any:  # Any: as ``compute``
     """Run a plan on stores, reporting it to the recorder if there is one.
 
     Parameters
@@ -193,12 +193,12 @@ def run(plan: Plan, stores: Any, out: Any = None, node: Any = None) -> Any:
     return result
 
 
-def compute(plan: Plan, stores: Any, out: Any = None) -> Any:
+def compute(plan: Plan, stores: Sequence[Store], out: Array | None = None) -> Any:  # Any: a store, or a tuple of several
     """Call the plan's kernel, which writes to ``out`` if that is given."""
     return plan.function(plan.k, *stores, plan.attrs, **({} if out is None else {"out": out}))
 
 
-def _run(plan: Plan, stores: Any, out: Any) -> Any:
+def _run(plan: Plan, stores: Sequence[Store], out: Array | None) -> Any:  # Any: as ``compute``
     given = stores
     if plan.fallback:
         stores = [_fall_back(plan, store, stores) for store in stores]
@@ -218,7 +218,7 @@ def _run(plan: Plan, stores: Any, out: Any) -> Any:
     return result
 
 
-def _pass_on(given: Sequence[Any], dense: Sequence[Any], result: Any) -> None:
+def _pass_on(given: Sequence[Store], dense: Sequence[Store], result: Any) -> None:  # Any: as ``compute``
     """Note for the dense results of a fallback which conversion made its inputs dense."""
     record = next((hooks.made_from(after) for before, after in zip(given, dense, strict=True) if after is not before), None)
     for store in result if isinstance(result, tuple) else (result,):
@@ -226,7 +226,8 @@ def _pass_on(given: Sequence[Any], dense: Sequence[Any], result: Any) -> None:
             hooks.note_made(store, record)
 
 
-def _write_back(plan: Plan, given: tuple[Any, ...], dense: list[Any]) -> None:
+# Any: what is sparse can be replaced, and what it became is dense
+def _write_back(plan: Plan, given: Sequence[Any], dense: Sequence[Any]) -> None:
     """Write the new values back to the sparse inputs that were made dense for an operator that writes to them."""
     for place in plan.op.written(plan.attrs):
         before, after = given[place], dense[place]
@@ -236,7 +237,7 @@ def _write_back(plan: Plan, given: tuple[Any, ...], dense: list[Any]) -> None:
             before.replace(convert(after, stype_of(before), plan.k.xp))
 
 
-def fits(out: Array, plan: Plan, stores: list[Any]) -> bool:
+def fits(out: Array, plan: Plan, stores: Sequence[Store]) -> bool:
     """Whether the kernel may write its result straight into ``out``."""
     if not stype_of(out) == plan.stype == "default":
         return False
@@ -249,7 +250,7 @@ def fits(out: Array, plan: Plan, stores: list[Any]) -> bool:
     return not any(stype_of(store) == "default" and np.may_share_memory(out, store) for store in stores)
 
 
-def convert_store(store: Any, stype: str, k: Kernels, kind: str = "") -> Store:
+def convert_store(store: Store, stype: str, k: Kernels, kind: str = "") -> Store:
     """Change a store's type, as an event of its own in the convert lane.
 
     ``kind`` marks that event as a densification, where no operator's own event is marked so.
@@ -265,6 +266,7 @@ def convert_store(store: Any, stype: str, k: Kernels, kind: str = "") -> Store:
     return result
 
 
+# Any: an array, or a list of them, as ``outputs`` and ``visible`` of the call say
 def invoke(call: Call, inputs: tuple[Any, ...], out: ArrayObject | None = None, ctx: Context | None = None) -> Any:
     """Run an operator on arrays: resolve its plan, check the shapes, run, record.
 
@@ -344,9 +346,10 @@ def invoke(call: Call, inputs: tuple[Any, ...], out: ArrayObject | None = None, 
     return array
 
 
-def recorded(call: Call, inputs: tuple[Any, ...], results: Sequence[Any], ctx: Context) -> Any:
+# Any: as ``invoke``
+def recorded(call: Call, inputs: tuple[ArrayObject, ...], results: Sequence[Store], ctx: Context) -> Any:
     """The arrays that ``invoke`` would return if it recorded and the kernel returned these results."""
-    entries: Any = [array._entry for array in inputs]
+    entries = [array._entry for array in inputs]
     for place in call.op.nondifferentiable:
         if place < len(inputs):
             entries[place] = None
@@ -354,10 +357,12 @@ def recorded(call: Call, inputs: tuple[Any, ...], results: Sequence[Any], ctx: C
     if call.recorded and any(entries):
         node = Node(call, entries, inputs if call.op.saves_inputs else None, ctx, hooks.state.layer)
         node.results = tuple(results) if call.op.saves_outputs else None
-    return _visible(call, tuple(results), ctx, node) if call.outputs > 1 else wrap(results[0], ctx, node and (node, 0))
+    return _visible(call, tuple(results), ctx, node) if call.outputs > 1 else wrap(
+        results[0], ctx, None if node is None else (node, 0))
 
 
-def _invoke_slow(call: Call, inputs: tuple[Any, ...], out: Any, ctx: Any, node: Any) -> Any:
+# Any: as ``invoke``, whose out may be anything until it is checked
+def _invoke_slow(call: Call, inputs: tuple[ArrayObject, ...], out: Any, ctx: Context | None, node: Node | None) -> Any:
     """Run a call that is new, written to ``out``, falls back, or gives several arrays."""
     ctx = inputs[0]._ctx if inputs else ctx or current_context()
     if any(array._ctx is not ctx for array in inputs):
@@ -387,7 +392,7 @@ def _invoke_slow(call: Call, inputs: tuple[Any, ...], out: Any, ctx: Any, node: 
     return array
 
 
-def named_error(call: Call, inputs: Sequence[Any], error: Exception) -> Exception:
+def named_error(call: Call, inputs: Sequence[ArrayObject | Store], error: Exception) -> Exception:
     """The named error for an error of numpy in a kernel: element types, values out of their range, or a shape."""
     if isinstance(error, SparsekitError):
         return error
@@ -395,7 +400,7 @@ def named_error(call: Call, inputs: Sequence[Any], error: Exception) -> Exceptio
     return named(error, f"{call!r} cannot be computed on {what}")
 
 
-def _prepare(call: Call, stores: tuple[Any, ...], ctx: Context) -> Plan:
+def _prepare(call: Call, stores: tuple[Store, ...], ctx: Context) -> Plan:
     """The plan of a call for these stores, whose shapes have been checked."""
     shapes = call.infer_shape([tuple(store.shape) for store in stores])
     places = call.op.meeting([store.dtype for store in stores]) if len(stores) > 1 else None
@@ -412,6 +417,7 @@ def _prepare(call: Call, stores: tuple[Any, ...], ctx: Context) -> Plan:
     return plan
 
 
+# Any: a store that is dense has a size
 def _check_size(plan: Plan, stores: tuple[Any, ...], shapes: Sequence[Shape]) -> None:
     """Raise before a kernel starts if its dense result is larger than the dense inputs and too large to make.
 
@@ -432,7 +438,7 @@ def _check_size(plan: Plan, stores: tuple[Any, ...], shapes: Sequence[Shape]) ->
         return
     if plan.op.lane == "convert":
         return  # which counts the pages that are written to
-    dtype: Any = plan.op.dtype([store.dtype for store in stores], plan.attrs)
+    dtype = plan.op.dtype([store.dtype for store in stores], plan.attrs)
     dtype = np.result_type(*dtype) if isinstance(dtype, (list, tuple)) else np.dtype(dtype)
     shape = tuple(shapes[elements.index(largest)])
     if sparse and not (dense and plan.op.unlimited):
@@ -442,7 +448,7 @@ def _check_size(plan: Plan, stores: tuple[Any, ...], shapes: Sequence[Shape]) ->
     check_memory(largest * dtype.itemsize, f"{plan.op.label}: the dense result of shape {shape}", "take a slice first.")
 
 
-def _remember(call: Call, plan: Plan, inputs: tuple[Any, ...], made: ArrayObject) -> None:
+def _remember(call: Call, plan: Plan, inputs: tuple[ArrayObject, ...], made: ArrayObject) -> None:
     """Cache the plan for arrays of these layouts, and the layout of the result."""
     layout, result = made._layout, made._store
     if call.infer_shape([array.shape for array in inputs]) is None:
@@ -458,14 +464,14 @@ def _remember(call: Call, plan: Plan, inputs: tuple[Any, ...], made: ArrayObject
     call.ready[key] = (plan, direct or plan.function, None if direct else plan.k, plan.attrs, layout)
 
 
-def _visible(call: Call, result: tuple[Any, ...], ctx: Context, node: Node | None) -> Any:
+def _visible(call: Call, result: tuple[Store, ...], ctx: Context, node: Node | None) -> ArrayObject | list[ArrayObject]:
     """The arrays of several outputs that the caller gets: a list, or the only one."""
     arrays = [wrap(store, ctx, None if node is None else (node, place))
               for place, store in enumerate(result[: call.visible])]
     return arrays[0] if call.visible == 1 and call.outputs > 1 else arrays
 
 
-def _check_out(call: Call, out: list[Any] | Buffer | ArrayObject | tuple[Any, ...]) -> None:
+def _check_out(call: Call, out: Any) -> None:  # Any: what the user gave
     """Raise unless ``out`` is an array, or a list of as many arrays as the caller gets."""
     if call.visible != 1 and (not isinstance(out, (list, tuple)) or len(out) != call.visible):
         raise SparsekitError(f"{call.op.label} gives {call.visible} arrays, so out= must be a list of {call.visible} arrays.",
@@ -473,11 +479,13 @@ def _check_out(call: Call, out: list[Any] | Buffer | ArrayObject | tuple[Any, ..
     require_arrays([out] if call.visible == 1 else out, f"{call.op.label}: out")
 
 
-def _into_each(name: str, out: Any, result: Any, ctx: Context, node: Any) -> Any:
+# Any: as ``compute``
+def _into_each(name: str, out: Sequence[ArrayObject], result: Any, ctx: Context, node: Node | None) -> list[ArrayObject]:
     return [_into(name, target, store, ctx, node, place) for place, (target, store) in enumerate(zip(out, result, strict=False))]
 
 
-def _into(name: str, out: Any, result: Any, ctx: Any, node: Any, place: int = 0) -> Any:
+# Any: as ``compute``
+def _into(name: str, out: ArrayObject, result: Any, ctx: Context, node: Node | None, place: int = 0) -> ArrayObject:
     if type(result) is tuple:
         result = result[place]
     if out._entry is not None and node is not None:
@@ -493,10 +501,12 @@ def _into(name: str, out: Any, result: Any, ctx: Any, node: Any, place: int = 0)
     return out
 
 
-def _on_one_context(call: Call, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+def _on_one_context(call: Call, inputs: tuple[ArrayObject, ...]) -> tuple[ArrayObject, ...]:
     """Return the inputs on one context; while tracing, lift outside arrays into the trace; else raise."""
-    traced = next((array._ctx for array in inputs if array._ctx.device_type == "trace"), None)
-    lifted = [None] if traced is None else [traced.lift(array) for array in inputs]
+    # Any: the context of traces, which lifts arrays
+    traced: Any = next((array._ctx for array in inputs if array._ctx.device_type == "trace"), None)
+    # Any: arrays, or None for one that it does not take, and then there is an error
+    lifted: list[Any] = [None] if traced is None else [traced.lift(array) for array in inputs]
     if any(array is None for array in lifted):
         places = ", ".join(str(array._ctx) for array in inputs)
         raise SparsekitError(f"{call.op.label}: the inputs live on different contexts: {places}.",
@@ -519,10 +529,11 @@ def _conversion(stype: str, kind: str) -> _Conversion:
     return _Conversion(stype, kind)
 
 
-_warned: set[Any] = set()
+_warned: set[Hashable] = set()
 
 
-def _fall_back(plan: Plan, store: Array | CSR, stores: list[Any]) -> Any:
+# Any: sparse, where ``stype_of`` does not say otherwise; and then dense
+def _fall_back(plan: Plan, store: Any, stores: Sequence[Store]) -> Any:
     """Make one input dense, against policy and limit, and note it in the ledger."""
     if stype_of(store) == "default":
         return store
@@ -530,13 +541,14 @@ def _fall_back(plan: Plan, store: Array | CSR, stores: list[Any]) -> Any:
     return densified(plan.op.name, store, plan.k, what, remedy_for(plan.op), _combination(plan), inside=True)
 
 
-def _combination(plan: Plan) -> tuple[Any, ...]:
+def _combination(plan: Plan) -> tuple[Hashable, ...]:
     """The key of a warning, without the numbers of the call."""
     switches = [str(item) for item in plan.attrs.items() if item[1] is None or isinstance(item[1], (bool, str))]
     return plan.op.name, tuple(sorted(switches))
 
 
-def densified(name: str, store: Any, k: Kernels, reason: str, remedy: str, key: Any = None, inside: bool = False) -> Any:
+def densified(name: str, store: Sparse, k: Kernels, reason: str, remedy: str, key: Hashable = None, inside: bool = False
+              ) -> Array:
     """Make a dense copy of a sparse store implicitly: check policy and limit, add it to the ledger, and warn.
 
     Parameters
@@ -558,14 +570,15 @@ def densified(name: str, store: Any, k: Kernels, reason: str, remedy: str, key: 
         why = ("config.densify is 'error'" if config.densify == "error"
                else f"that would make {size:,} bytes dense, above config.densify_limit of {config.densify_limit:,}")
         raise DensificationError(f"{reason}, and {why}.", hint=remedy)
-    result = convert_store(store, "default", k, "" if inside else hooks.FALLBACK)
+    # cast: dense, as asked
+    result = cast("Array", convert_store(store, "default", k, "" if inside else hooks.FALLBACK))
     note(hooks.FALLBACK, name, store, result, reason, remedy)
     _warn(reason, store, result, remedy, key or name)
     return result
 
 
 def written_dense(name: str, store: Sparse, k: Kernels, reason: str, out: Array | None = None, kind: str = hooks.NATURAL,
-                  remedy: str = "make the array that takes the values of the same storage type") -> Any:
+                  remedy: str = "make the array that takes the values of the same storage type") -> Array:
     """Convert a sparse store to the dense array that ``name`` needs: check the policy, add it to the ledger, do not warn.
 
     Written into ``out`` if given.  If ``kind`` is ``hooks.ASKED``, the policy is not checked and the ledger gets no entry.
@@ -573,7 +586,7 @@ def written_dense(name: str, store: Sparse, k: Kernels, reason: str, out: Array 
     if kind != hooks.ASKED:
         allowed(reason, remedy)
     if out is None:
-        made = convert_store(store, "default", k, kind)
+        made = cast("Array", convert_store(store, "default", k, kind))  # cast: dense, as asked
     else:
         start = _clock()
         made = densify(store, k.xp, out=out)
@@ -583,7 +596,7 @@ def written_dense(name: str, store: Sparse, k: Kernels, reason: str, out: Array 
     return made
 
 
-def note(kind: str, name: str, before: Any, after: Any, reason: str, remedy: str) -> None:
+def note(kind: str, name: str, before: Sparse, after: Array, reason: str, remedy: str) -> None:
     """Note that the dense store ``after`` was made of the sparse store ``before``; in the ledger unless it was explicit."""
     record = hooks.Densification(name, hooks.user_line(), stype_of(before), stype_of(after), tuple(before.shape),
                                  int(before.nbytes), int(after.nbytes), reason, remedy, kind)
@@ -601,7 +614,7 @@ def allowed(reason: str, remedy: str) -> None:
         raise DensificationError(f"{reason}, and config.densify is 'error'.", hint=remedy)
 
 
-def _reason(plan: Plan, stores: tuple[Any, ...]) -> tuple[str, str, str, str]:
+def _reason(plan: Plan, stores: Sequence[Store]) -> tuple[str, str, str, str]:
     """Kind, name, reason and remedy of the dense result of a plan, as the ledger says them."""
     if plan.dense == hooks.ASKED and hooks.state.lane != "backward":
         return hooks.ASKED, plan.op.name, "it was asked for", "leave out the conversion"
@@ -613,7 +626,7 @@ def _reason(plan: Plan, stores: tuple[Any, ...]) -> tuple[str, str, str, str]:
     return hooks.NATURAL, plan.op.name, reason, natural_remedy(plan.op)
 
 
-def _refuse(plan: Plan, stores: Any) -> None:
+def _refuse(plan: Plan, stores: Sequence[Store]) -> None:
     """Raise if a dense result of this call would hold a sparse input in full and the policy forbids it."""
     kind, _, reason, remedy = _reason(plan, stores)
     shapes = plan.call.infer_shape([tuple(store.shape) for store in stores])
@@ -622,7 +635,7 @@ def _refuse(plan: Plan, stores: Any) -> None:
         allowed(reason, remedy)
 
 
-def _note_results(plan: Plan, stores: tuple[Any, ...], result: Any) -> None:
+def _note_results(plan: Plan, stores: Sequence[Store], result: Any) -> None:  # Any: as ``compute``
     """Note the dense results that hold a sparse input in full."""
     for made in result if isinstance(result, tuple) else (result,):
         if stype_of(made) == "default" and not any(made is store for store in stores):
@@ -632,7 +645,7 @@ def _note_results(plan: Plan, stores: tuple[Any, ...], result: Any) -> None:
                 note(kind, name, source, made, reason, remedy)
 
 
-def _warn(reason: str, before: Any, after: Any, remedy: str, key: str | tuple[Any, ...]) -> None:
+def _warn(reason: str, before: Store, after: Store, remedy: str, key: Hashable) -> None:
     """Warn of a change of storage types, once for each key and pair of types."""
     key = (key, stype_of(before), stype_of(after))
     if config.densify == "warn" and key not in _warned:
@@ -669,7 +682,7 @@ def _natural_remedy(op: Op, rows: int) -> str:
     return f"{op.label} stays sparse for: {'; '.join(sparse)}; otherwise {_KEEP}" if sparse else _KEEP
 
 
-def not_an_array(call: Call, inputs: Any) -> SparsekitError:
+def not_an_array(call: Call, inputs: Sequence[object]) -> SparsekitError:  # object: what the user gave
     """The error for an input that is not an array of this library."""
     for name, value in zip(call.op.inputs * max(1, len(inputs)), inputs, strict=False):
         if not hasattr(value, "_store"):

@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import hooks
 from .op import REQUIRED, Op
 
+if TYPE_CHECKING:
+    import inspect
+
 __all__ = ["describe", "make_function"]
 
 
+# Any: arrays or symbols, or lists of either, as the interpreter's ``invoke`` gives them
 def make_function(op: Op, invoke: Callable[..., Any], module: str, name: str | None = None) -> Callable[..., Any]:
     """A function that calls ``op`` through an interpreter's ``invoke(call, inputs, out, ctx)``."""
     count = len(op.inputs)
     plain = None if op.variadic or REQUIRED in op.attrs.values() else op.bind({})
 
-    def function(*args: Any, **kwargs: Any) -> Any:
+    def function(*args: object, **kwargs: object) -> object:  # object: the operator checks them
         if not kwargs and plain is not None and len(args) == count:
             return invoke(plain, args)
         out = kwargs.pop("out", None)
         name = kwargs.pop("name", None)
         if name is not None:
-            hooks.state.called = name
+            hooks.state.called = name  # type: ignore[assignment]  # the user's, of whatever type, and text where it is shown
             if not kwargs and plain is not None and len(args) == count:
                 return invoke(plain, args, out)
         if kwargs and not op.variadic and len(args) == count:
@@ -33,14 +37,14 @@ def make_function(op: Op, invoke: Callable[..., Any], module: str, name: str | N
     function.__name__ = function.__qualname__ = name or op.name
     function.__module__ = module
     function.__doc__ = describe(op)
-    function.__signature__ = _signature(op)  # type: ignore[attr-defined]
+    function.__signature__ = _signature(op)  # type: ignore[attr-defined]  # which inspect.signature() looks for
     return function
 
 
-def _signature(op: Op) -> Any:
+def _signature(op: Op) -> inspect.Signature:
     import inspect  # imported by the first function made: `import sparsekit` stays fast
 
-    kind: Any = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    kind: inspect._ParameterKind = inspect.Parameter.POSITIONAL_OR_KEYWORD
     if op.variadic:
         first = [inspect.Parameter(op.inputs[0], inspect.Parameter.VAR_POSITIONAL)]
         kind = inspect.Parameter.KEYWORD_ONLY

@@ -6,7 +6,7 @@ import itertools
 import operator
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..base.errors import GradientError
 from . import device, hooks
@@ -14,7 +14,14 @@ from .op import Call, Want
 
 if TYPE_CHECKING:
     from ..base.context import Context
-    from .types import ArrayObject
+    from ..storage.types import Store
+    from .types import ArrayFunctions, ArrayObject, Entry
+
+    #: Makes an array of a saved store.
+    Wrap: TypeAlias = Callable[[Store, Context, Entry | None], ArrayObject]
+
+    #: Gradients that wait at nodes.  Any: an array, or a list of one or None for each output of a node that has several.
+    Waiting: TypeAlias = dict["Node", Any]
 
 
 __all__ = ["CustomNode", "Node", "ProgramNode", "Variable", "backward", "number", "order", "release",
@@ -62,17 +69,19 @@ class Node:
 
     __slots__ = ("__weakref__", "call", "ctx", "id", "inputs", "layer", "outputs", "results", "values")
 
-    function: Any = None
-    grad: Any = None
+    # Of a node of the user's own, or of a program.  Any: their arguments differ, as ``ProgramNode`` says.
+    function: Callable[..., Any] | None = None
+    grad: Any = None  # Any: a variable's array, or the ``Buffer`` of one while tracing
     grad_req = "null"
     fresh = False
 
-    def __init__(self, call: Call | None, inputs: Any = (), values: Any = None, ctx: Context | None = None,
+    def __init__(self, call: Call | None, inputs: Sequence[Entry | None], values: tuple[ArrayObject, ...] | None, ctx: Context,
                  layer: str = "") -> None:
         self.call, self.inputs, self.values, self.ctx, self.layer = call, inputs, values, ctx, layer
         self.id = next(_numbers)
         self.outputs = 1 if call is None else call.outputs
-        self.results: Any = None
+        # Stores; of ``invoke`` also the mark of the one array.  Any: stores of all kinds.
+        self.results: tuple[Any, ...] | None = None
 
 
 class Variable(Node):
@@ -83,7 +92,7 @@ class Variable(Node):
 
     __slots__ = ("fresh", "grad", "grad_req")
 
-    def __init__(self, grad: Any, grad_req: str, ctx: Any) -> None:
+    def __init__(self, grad: Any, grad_req: str, ctx: Context) -> None:  # Any: an array, or a ``Buffer`` while tracing
         super().__init__(None, (), None, ctx)
         self.grad, self.grad_req, self.fresh = grad, grad_req, False
 
@@ -93,7 +102,8 @@ class CustomNode(Node):
 
     __slots__ = ("function",)
 
-    def __init__(self, function: Any, inputs: tuple[Any, ...], outputs: int, ctx: Context) -> None:
+    # Any: sequences of arrays, of this package or of the user
+    def __init__(self, function: Callable[..., Any], inputs: Sequence[Entry | None], outputs: int, ctx: Context) -> None:
         super().__init__(None, inputs, None, ctx, hooks.state.layer)
         self.function, self.outputs = function, outputs
 
@@ -114,7 +124,8 @@ class ProgramNode(CustomNode):
 
     __slots__ = ("part", "release")
 
-    def __init__(self, function: Any, inputs: tuple[Any, ...], outputs: int, ctx: Any, part: bool,
+    # Any: a list of arrays and None
+    def __init__(self, function: Callable[..., Any], inputs: Sequence[Entry | None], outputs: int, ctx: Context, part: bool,
                  release: Callable[[], None]) -> None:
         super().__init__(function, inputs, outputs, ctx)
         self.part, self.release = part, release
@@ -155,9 +166,9 @@ _number = operator.attrgetter("id")
 
 
 def backward(
-    heads: Sequence[tuple[Node, int]], gradients: Sequence[Any], F: Any, wrap: Callable[..., Any],
-    retain: bool = False, variables: Sequence[tuple[Node, int]] | None = None,
-) -> dict[tuple[Node, int], Any]:
+    heads: Sequence[Entry], gradients: Sequence[ArrayObject], F: ArrayFunctions, wrap: Wrap,
+    retain: bool = False, variables: Sequence[Entry] | None = None,
+) -> dict[Entry, ArrayObject | None]:
     """Send gradients from ``heads`` back to the variables.
 
     Parameters
@@ -184,10 +195,10 @@ def backward(
     useful = None if variables is None else _leading_to({node for node, _ in variables}, nodes)
     if useful is not None:
         uses = {}
-    waiting: dict[Node, Any] = {}
-    for (node, place), gradient in zip(heads, gradients, strict=True):
-        _add(waiting, node, place, gradient)
-    found: dict[tuple[Node, int], Any] = {}
+    waiting: Waiting = {}
+    for (node, place), head in zip(heads, gradients, strict=True):
+        _add(waiting, node, place, head)
+    found: dict[Entry, ArrayObject | None] = {}
     shared = {id(gradient._store): gradient._store for gradient in gradients}
     state = hooks.state
     here = state.__dict__  # written once a node, where that is cheaper than attributes
@@ -199,9 +210,9 @@ def backward(
             given = waiting.pop(node, None)
             if given is None:
                 continue
-            for entry in variables or ():
-                if entry[0] is node:
-                    found[entry] = _own(given if node.outputs == 1 else given[entry[1]], shared, wrap)
+            for wanted in variables or ():
+                if wanted[0] is node:
+                    found[wanted] = _own(given if node.outputs == 1 else given[wanted[1]], shared, wrap)
             if node.call is None and node.function is None:
                 if variables is None:
                     _deliver(node, given, shared, wrap)
@@ -245,7 +256,7 @@ def _leading_to(targets: set[Node], nodes: list[Node]) -> set[Node]:
     return found
 
 
-def _add(waiting: dict[Node, Any], node: Node, place: int, gradient: ArrayObject) -> None:
+def _add(waiting: Waiting, node: Node, place: int, gradient: ArrayObject) -> None:
     """Add to the gradient that waits at one output: one array a node, or a list for several outputs."""
     if node.outputs == 1:
         held = waiting.get(node)
@@ -264,7 +275,7 @@ LARGE = 1 << 16
 
 def _want(node: Node, uses: dict[Node, int]) -> Want:
     """The wanted form of the gradient of a node: a variable's buffer decides it, other nodes take any form."""
-    grad: Any = node.grad
+    grad = node.grad
     if not uses:
         return _ANY
     if grad.stype == "default" and grad._store.nbytes >= LARGE and node.grad_req == "write" and uses.get(node) == 1:
@@ -272,13 +283,13 @@ def _want(node: Node, uses: dict[Node, int]) -> Want:
     return Want(grad.stype)
 
 
-def _wants(entries: Sequence[Any], uses: dict[Node, int]) -> list[Want | None]:
+def _wants(entries: Sequence[Entry | None], uses: dict[Node, int]) -> list[Want | None]:
     return [None if entry is None else _ANY if entry[0].grad is None else _want(entry[0], uses) for entry in entries]
 
 
-def _taken(waiting: dict[Node, Any], entries: Sequence[Any]) -> list[Any]:
+def _taken(waiting: Waiting, entries: Sequence[Entry | None]) -> list[ArrayObject | None]:
     """The gradients that wait at these places, which no longer wait."""
-    found: list[Any] = []
+    found: list[ArrayObject | None] = []
     for entry in entries:
         gradient = None
         if entry is not None:
@@ -291,9 +302,10 @@ def _taken(waiting: dict[Node, Any], entries: Sequence[Any]) -> list[Any]:
     return found
 
 
-def _gradients_of(node: Node, entries: Sequence[Any], given: Any, F: Any, wrap: Callable[..., Any],
-                  uses: dict[Node, int], retain: bool) -> Any:
-    call: Any = node.call
+# Any: what waited at the node, as in ``Waiting``
+def _gradients_of(node: Node, entries: Sequence[Entry | None], given: Any, F: ArrayFunctions, wrap: Wrap,
+                  uses: dict[Node, int], retain: bool) -> Sequence[ArrayObject | None]:
+    call: Call = node.call  # type: ignore[assignment]  # only variables and functions have none
     op, inputs = call.op, node.values
     if inputs is RELEASED:
         raise GradientError("This graph was already used for a backward pass, and its saved arrays are gone.",
@@ -303,7 +315,7 @@ def _gradients_of(node: Node, entries: Sequence[Any], given: Any, F: Any, wrap: 
         raise _no_gradient(node)
     # As _wants, without its call.
     want = [None if entry is None else _ANY if entry[0].grad is None else _want(entry[0], uses) for entry in entries]
-    out = node.results
+    out: Any = node.results  # Any: stores, of which arrays are made
     if call.outputs > 1:
         if call.visible < call.outputs and any(gradient is not None for gradient in given[call.visible:]):
             raise _no_gradient(node, " a second time")
@@ -322,14 +334,14 @@ def _gradients_of(node: Node, entries: Sequence[Any], given: Any, F: Any, wrap: 
 
 def _no_gradient(node: Node, again: str = "") -> GradientError:
     """What was asked, on which storage types, and what is differentiable instead."""
-    call: Any = node.call
+    call: Call = node.call  # type: ignore[assignment]  # only variables and functions have none
     inputs = call.op.inputs if not call.op.variadic else call.op.inputs * len(node.values or ())
     stypes = ", ".join(f"{name} ({array.stype})" for name, array in zip(inputs, node.values or (), strict=False))
     return GradientError(f"The operator {call.op.label!r} has no gradient{again}, for {stypes} or any other storage types.",
                          hint=f"{call.op.gradient_hint or 'call .detach() on its result, or work under autograd.pause()'}.")
 
 
-def _deliver(node: Node, gradient: ArrayObject, shared: dict[int, Any], wrap: Callable[..., Any]) -> None:
+def _deliver(node: Node, gradient: ArrayObject | None, shared: dict[int, Store], wrap: Wrap) -> None:
     """Put a variable's gradient into its buffer; a sparse buffer takes the components over."""
     if node.grad is None or node.grad_req == "null":
         return
@@ -341,7 +353,7 @@ def _deliver(node: Node, gradient: ArrayObject, shared: dict[int, Any], wrap: Ca
     node.grad._receive(gradient, node.grad_req == "add", "backward")
 
 
-def _own(gradient: Any, shared: dict[int, Any], wrap: Callable[..., Any]) -> Any:
+def _own(gradient: ArrayObject | None, shared: dict[int, Store], wrap: Wrap) -> ArrayObject | None:
     """Return the gradient in memory of its own: a copy if another owner holds its store; note the new owner.
 
     The gradient of a sum is one array for all its terms, and may be the user's head gradient.

@@ -33,15 +33,17 @@ import threading
 import time
 import weakref
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from types import FrameType
+    from types import CodeType, FrameType
 
-    from ..base.types import Array
-    from .types import ArrayObject
+    from ..base.context import Context
+    from ..base.types import Array, Shape
+    from ..storage.types import Store
+    from .types import ArrayObject, Numbered, Sink
 
 
 __all__ = [
@@ -72,6 +74,9 @@ __all__ = [
     "user_line",
 ]
 
+P = ParamSpec("P")
+T = TypeVar("T")
+
 LANES = ("forward", "backward", "update", "convert", "transfer", "compile", "io", "user", "profiler")
 ROLES = ("parameter", "gradient", "optimizer state", "input", "activation", "workspace")
 
@@ -84,7 +89,7 @@ FALLBACK, NATURAL = KINDS = ("fallback", "dense by nature")
 #: Kind of an explicit conversion, which is not in the ledger.
 ASKED = "asked"
 
-sink: Any = None
+sink: Sink | None = None
 
 
 class _State(threading.local):
@@ -102,7 +107,7 @@ class _State(threading.local):
     entering it takes a twentieth of the time of ``np.errstate``.
     """
 
-    ignore_fp_errors: Callable[..., Any]
+    ignore_fp_errors: Callable[..., Any]  # Any: what the function gives that is called
 
     def __init__(self) -> None:
         context = contextvars.Context()
@@ -110,9 +115,9 @@ class _State(threading.local):
         self.ignore_fp_errors = context.run
         # All in the instance: a recorder reads ``__dict__`` once an event, in the time of one attribute.
         self.lane, self.layer = "forward", ""
-        self.caller: Any = None
+        self.caller: tuple[CodeType, int] | None = None
         self.called: str | None = None
-        self.node: Any = None
+        self.node: Numbered | None = None
         self.recording = self.training = self.tracing = False
         self.thread = threading.get_ident()
 
@@ -120,10 +125,10 @@ class _State(threading.local):
 state = _State()
 
 
-def ignore_fp_errors(function: Callable[..., Any], *arguments: Any, **more: Any) -> Any:
+def ignore_fp_errors(function: Callable[P, T], *arguments: P.args, **more: P.kwargs) -> T:
     """Call a kernel without numpy's warnings, also from a signal handler or finalizer that interrupts another kernel."""
     try:
-        return state.ignore_fp_errors(function, *arguments, **more)
+        return state.ignore_fp_errors(function, *arguments, **more)  # type: ignore[no-any-return]  # what the function gives
     except RuntimeError as error:
         if not interrupts(error):
             raise
@@ -162,7 +167,7 @@ class Densification(NamedTuple):
     line: str
     source: str
     target: str
-    shape: tuple[int, ...]
+    shape: Shape
     bytes_before: int
     bytes_after: int
     reason: str
@@ -248,13 +253,14 @@ device_work = DeviceTimes()
 ledger: collections.deque[Densification] = collections.deque(maxlen=10_000)
 
 #: Dense stores that were made of sparse ones, as long as they live: id of the store -> (weak reference, record).
-made: dict[int, tuple[weakref.ref[Any], Densification]] = {}
+made: dict[int, tuple[weakref.ref[Array], Densification]] = {}
 
 #: ``origin(store)`` of the profiler returns where a store came from, or None; None before the first recording.
-origin: Callable[[], Callable[[Any], Any] | None] | None = None
+#: Any: the profiler's record of an allocation, a layer above.
+origin: Callable[[], Callable[[Array], Any] | None] | None = None
 
 #: Arrays with a lasting role: id of the array -> (weak reference, role, owner).
-owned: dict[int, tuple[weakref.ref[Any], str, str]] = {}
+owned: dict[int, tuple[weakref.ref[ArrayObject], str, str]] = {}
 
 
 def assign(array: ArrayObject, role: str, owner: str) -> None:
@@ -276,7 +282,7 @@ def note_made(store: Array, record: Densification) -> None:
         return
 
 
-def made_from(store: Any) -> Densification | None:
+def made_from(store: Store | None) -> Densification | None:
     """The latest record of what made this dense store, or the memory that it is a view of, of a sparse one."""
     while store is not None:
         found = made.get(id(store))
@@ -295,7 +301,7 @@ def flowed(source: Array, target: Array) -> None:
         sink.flowed(source, target)
 
 
-def copied(source: Any, target: Any, start: int, size: int) -> None:
+def copied(source: Context | str, target: Context | str, start: int, size: int) -> None:
     """Note that ``size`` bytes were copied, from ``start`` until now; for callers that saw a recorder when they began.
 
     ``source`` and ``target`` are contexts, or names of libraries: ``"numpy"``.  A single number, such as
@@ -316,7 +322,7 @@ _inner: dict[str, bool] = {}
 inner = _inner.get
 
 
-def caller(frame: FrameType | None = None, depth: int = 2) -> tuple[Any, int] | None:
+def caller(frame: FrameType | None = None, depth: int = 2) -> tuple[CodeType, int] | None:
     """Code and instruction of the nearest frame outside sparsekit; the line is computed later.
 
     Parameters
@@ -346,7 +352,7 @@ def caller(frame: FrameType | None = None, depth: int = 2) -> tuple[Any, int] | 
 
 def user_line() -> str:
     """Where the nearest caller outside sparsekit stands, as ``file:line`` or ``In [3]:7``."""
-    frame: Any = sys._getframe(1)
+    frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "sparsekit":
         frame = frame.f_back
     if frame is None:
@@ -360,7 +366,7 @@ def user_line() -> str:
 
 def user_depth() -> int:
     """Stack level of the nearest caller outside sparsekit, for ``warnings.warn``, counted from this function."""
-    frame: Any = sys._getframe(0)
+    frame: FrameType | None = sys._getframe(0)
     depth = 1
     while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "sparsekit":
         frame, depth = frame.f_back, depth + 1

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ..base.config import config
-from ..base.errors import IndexWarning, RowIndexError
+from ..base.errors import IndexWarning, RowIndexError, SparsekitError
 from . import hooks
+
+if TYPE_CHECKING:
+    from ..base.types import Array
+    from .types import ArrayObject
 
 __all__ = ["check", "notice"]
 
 _told: set[tuple[str, str]] = set()
 
 
-def notice(what: str, problem: str, hint: str, error: type[Exception] = RowIndexError) -> None:
+def notice(what: str, problem: str, hint: str, error: type[SparsekitError] = RowIndexError) -> None:
     """Warn, or raise, as ``config.indices`` says, about numbers that were changed to fit.
 
     Parameters
@@ -36,7 +40,7 @@ def notice(what: str, problem: str, hint: str, error: type[Exception] = RowIndex
     if config.indices == "allow":
         return
     if config.indices == "error":
-        raise error(f"{problem}, and config.indices is 'error'.", hint=hint)  # type: ignore[call-arg]
+        raise error(f"{problem}, and config.indices is 'error'.", hint=hint)
     line = hooks.user_line()
     if (what, line) in _told:
         return
@@ -45,7 +49,7 @@ def notice(what: str, problem: str, hint: str, error: type[Exception] = RowIndex
                   f"stops here, 'allow' is silent.)", IndexWarning, stacklevel=hooks.user_depth() - 1)
 
 
-def check(values: Any, size: int, what: str, axis: str, hint: str) -> None:
+def check(values: ArrayObject | Array, size: int, what: str, axis: str, hint: str) -> None:
     """Warn or raise if one of the numbers is outside ``0 … size - 1``; one pass over them.
 
     Parameters
@@ -64,7 +68,7 @@ def check(values: Any, size: int, what: str, axis: str, hint: str) -> None:
     place = "cpu" if context is None else context.device_type
     if config.indices == "allow" or place == "trace" or (place == "gpu" and config.indices != "error") or not values.size:
         return
-    found = values if context is None else values._store
+    found: Array = values._store if hasattr(values, "_store") else values
     low, high = found.min().item(), found.max().item()
     if low >= 0 and high < size:
         return

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ..base.errors import shown
+
+if TYPE_CHECKING:
+    from ..base.types import Attrs
 
 __all__ = ["described", "label"]
 
@@ -48,7 +51,7 @@ def label(name: str) -> str:
     return _symbol(name)[0] or name.strip("_").removesuffix(_SCALAR)
 
 
-def described(name: str, attrs: dict[str, Any]) -> str:
+def described(name: str, attrs: Attrs) -> str:
     """An operator with its attributes, as a call or as the expression it was."""
     sign, turned = _symbol(name)
     if sign:

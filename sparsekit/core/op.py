@@ -10,8 +10,8 @@ import copy
 import math
 import operator
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, overload
 
 import numpy as np
 
@@ -23,8 +23,23 @@ from . import cost as costs
 from . import infer
 from .labels import described, label
 
+if TYPE_CHECKING:
+    from _collections_abc import dict_items, dict_keys, dict_values
+    from collections.abc import Container, Hashable
+    from types import FrameType
+    from typing import SupportsIndex
+
+    from ..base.types import Array, Attrs, Decorator, DType, Shape
+    from ..kernels.types import Kernels
+    from .arrays import Layout
+    from .dispatch import Plan
+    from .types import ArrayFunctions, ArrayObject
+
 __all__ = ["LOOKED_UP", "PRODUCT", "REDUCED", "REQUIRED", "SHAPE_ONLY", "WRITES", "Call", "Op", "Rule", "Want", "find",
            "joining", "registry"]
+
+T = TypeVar("T")
+Function = TypeVar("Function", bound=Callable[..., Any])  # Any: a gradient rule, given back as it is
 
 
 class _Required:
@@ -55,7 +70,7 @@ class _Registry(dict[str, "Op"]):
         load(self._modules[name])
         return dict.__getitem__(self, name)
 
-    def __contains__(self, name: object) -> bool:
+    def __contains__(self, name: object) -> bool:  # object: as in dict
         return dict.__contains__(self, name) or name in self._modules
 
     def __iter__(self) -> Iterator[str]:
@@ -64,19 +79,24 @@ class _Registry(dict[str, "Op"]):
     def __len__(self) -> int:
         return len({*dict.keys(self), *self._modules})
 
-    def get(self, name: str, default: Any = None) -> Any:
+    @overload
+    def get(self, name: str, default: None = None, /) -> Op | None: ...
+    @overload
+    def get(self, name: str, default: T, /) -> Op | T: ...
+    def get(self, name: str, default: T | None = None, /) -> Op | T | None:
         try:
             return self[name]
         except KeyError:
             return default
 
-    def keys(self) -> Any:
-        return dict.fromkeys(self).keys()
+    def keys(self) -> dict_keys[str, Op]:
+        names: dict[str, Any] = dict.fromkeys(self)  # Any: None for each, as only the keys are given
+        return names.keys()
 
-    def values(self) -> Any:
+    def values(self) -> dict_values[str, Op]:
         return self._complete().values()
 
-    def items(self) -> Any:
+    def items(self) -> dict_items[str, Op]:
         return self._complete().items()
 
     def _complete(self) -> dict[str, Op]:
@@ -111,7 +131,7 @@ class Want(NamedTuple):
     """
 
     stype: str | None = None
-    out: Any = None
+    out: ArrayObject | None = None
 
 
 class Rule:
@@ -135,14 +155,17 @@ class Rule:
 
     __slots__ = ("asked", "function", "inputs", "outputs", "takes_out", "ufunc", "when")
 
-    def __init__(self, pattern: str, when: dict[str, Any], function: Callable[..., Any], asked: str = "") -> None:
+    # Any: a kernel takes the stores of its row, and gives one or several
+    def __init__(self, pattern: str, when: Attrs, function: Callable[..., Any], asked: str = "") -> None:
         left, arrow, right = pattern.partition("->")
         if not arrow:
             raise SparsekitError(f"The rule row {pattern!r} has no '->'.", hint="write 'csr, default -> default'.")
         self.inputs = tuple(word.strip() for word in left.split(",") if word.strip())
         self.outputs = tuple(word.strip() for word in right.split(","))
-        self.when = {name: value if hasattr(value, "__contains__") and not isinstance(value, str) else (value,)
-                     for name, value in when.items()}
+        # object: an attribute may have any value
+        self.when: dict[str, Container[object]] = {
+            name: value if hasattr(value, "__contains__") and not isinstance(value, str) else (value,)
+            for name, value in when.items()}
         self.function, self.ufunc, self.asked = function, "", asked
         self.takes_out = "out" in _parameters(function)
         if self.takes_out and "out" not in _optional(function):
@@ -158,7 +181,7 @@ class Rule:
             return False
         return all(_fits(word.rstrip("?"), stype) for word, stype in zip(wanted, stypes, strict=False))
 
-    def applies(self, attrs: dict[str, Any]) -> bool:
+    def applies(self, attrs: Attrs) -> bool:
         """Whether these attribute values fit the row."""
         return all(attrs[name] in allowed for name, allowed in self.when.items())
 
@@ -176,23 +199,23 @@ def _fits(word: str, stype: str) -> bool:
     return word == "*" or stype in word.split("|")
 
 
-def _parameters(function: Callable[..., Any]) -> tuple[str, ...]:
+def _parameters(function: Callable[..., Any]) -> tuple[str, ...]:  # Any: as in Rule
     """Names of a function's parameters; ``inspect.signature`` would take a tenth of the import."""
-    code: Any = function.__code__
+    code = function.__code__
     return tuple(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
 
 
-def _optional(function: Callable[..., Any]) -> tuple[str, ...]:
+def _optional(function: Callable[..., Any]) -> tuple[str, ...]:  # Any: as in Rule
     """Names of a function's parameters that have defaults."""
-    code: Any = function.__code__
+    code = function.__code__
     count, more = len(function.__defaults__ or ()), function.__kwdefaults__ or ()
     return (*code.co_varnames[code.co_argcount - count: code.co_argcount], *more)
 
 
-def joining(function: Callable[..., Any], places: slice = slice(None)) -> Callable[..., Any]:
+def joining(function: Callable[..., T], places: slice = slice(None)) -> Callable[..., T]:
     """Wrap a kernel so that it gets the inputs at ``places`` in their joint element type."""
 
-    def run(k: Any, *given: Any) -> Any:
+    def run(k: Kernels, *given: Any) -> T:  # Any: stores, and then the attributes
         met = given[:-1][places]
         first = met[0].dtype
         for store in met:
@@ -280,39 +303,43 @@ class Op:
     inputs: tuple[str, ...]
     needed: int
     variadic: bool
-    attrs: dict[str, Any]
+    attrs: Attrs
     aliases: tuple[str, ...]
-    shape: Callable[..., Any]
-    dtype: Callable[..., Any]
-    sample: Callable[[], Iterable[Any]]
+    shape: Callable[..., Any]  # Any: a shape, several, or None if the values decide; see ``Call.infer_shape``
+    dtype: Callable[..., Any]  # Any: what numpy takes for an element type, or a list of it for several outputs
+    sample: Callable[[], Iterable[Any]]  # Any: inputs of all kinds, and attributes
     cost: Callable[..., tuple[int, int]]
-    settle: Callable[[Call, Sequence[Any]], Call] | None
-    mutates: Any
-    outputs: Any
-    visible: Any
+    settle: Callable[[Call, Sequence[Shape | None]], Call] | None
+    mutates: tuple[int, ...] | Callable[..., Iterable[int]]
+    outputs: int | Callable[..., int]
+    visible: int | Callable[..., int] | None
     sparse_output: str | None
     nondifferentiable: tuple[int, ...]
     gradient_hint: str
-    gradient_function: Callable[..., Any] | None
+    gradient_function: Callable[..., Any] | None  # Any: one gradient, or one for each input; see ``gradients``
     saves_inputs: bool
     saves_outputs: bool
     unlimited: bool
     joined: slice | None
     asked: str
     random: bool
-    reference: Callable[..., Any] | None
+    reference: Callable[..., Any] | None  # Any: an array of numpy's, several, or a number
     rules: list[Rule]
-    _calls: dict[Any, Call]
-    _module: dict[str, Any]
+    _calls: dict[Hashable, Call]
+    _module: dict[str, Any]  # Any: the variables of a module
 
     def __init__(
-        self, name: str, inputs: str, *, attrs: Mapping[str, Any] | None = None, shape: Callable[..., Any],
-        dtype: Callable[..., Any] = infer.same, sample: Callable[[], Iterable[Any]], doc: str, lane: str | None = None,
-        cost: Callable[..., tuple[int, int]] = costs.elementwise, mutates: Any = (), aliases: tuple[str, ...] = (),
-        sparse_output: str | None = None, outputs: Any = 1, visible: Any = None, nondifferentiable: tuple[int, ...] = (),
+        self, name: str, inputs: str, *, attrs: Attrs | None = None,
+        # Any: as the attributes of these names above
+        shape: Callable[..., Any], dtype: Callable[..., Any] = infer.same, sample: Callable[[], Iterable[Any]],
+        doc: str, lane: str | None = None, cost: Callable[..., tuple[int, int]] = costs.elementwise,
+        mutates: tuple[int, ...] | Callable[..., Iterable[int]] = (), aliases: tuple[str, ...] = (),
+        sparse_output: str | None = None, outputs: int | Callable[..., int] = 1,
+        visible: int | Callable[..., int] | None = None, nondifferentiable: tuple[int, ...] = (),
         saves: tuple[str, ...] | None = None, gradient_hint: str = "", unlimited: bool = False, joined: slice | None = None,
         asked: str | None = None, random: bool = False, listed: bool = True,
-        settle: Callable[[Call, Sequence[Any]], Call] | None = None, reference: Callable[..., Any] | None = None,
+        settle: Callable[[Call, Sequence[Shape | None]], Call] | None = None,
+        reference: Callable[..., Any] | None = None,  # Any: as the attribute above
     ) -> None:
         words = inputs.split()
         names = tuple([word.strip("*?") for word in words])
@@ -333,7 +360,7 @@ class Op:
                 raise SparsekitError(f"Two operators are named {key!r}.", hint="rename one.")
             registry[key] = self
 
-    def __setattr__(self, name: str, value: object) -> None:
+    def __setattr__(self, name: str, value: object) -> None:  # object: as in object itself
         if name in vars(self) and any(name in vars(kind).get("__annotations__", ()) for kind in type(self).__mro__):
             raise SparsekitError(f"{name} of the operator {self.name} cannot be set after its declaration.",
                                  hint=f"give it to the constructor: Op(…, {name}=…).")
@@ -344,14 +371,14 @@ class Op:
         module = sys.modules.get(self._module.get("__name__", ""))
         return module is not None and module.__dict__ is not self._module
 
-    def forward(self, pattern: str, *, asked: str | None = None,
-                **when: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    # object: an attribute may have any value
+    def forward(self, pattern: str, *, asked: str | None = None, **when: object) -> Decorator:
         """Declare the kernel of one row: ``function(k, *stores, attrs)``, with ``out=None`` if it can write there.
 
         ``asked`` says why a dense result does not count as an implicit conversion; by default the operator's reason.
         """
 
-        def declare(function: Callable[..., Any]) -> Callable[..., Any]:
+        def declare(function: Callable[..., Any]) -> Callable[..., Any]:  # Any: as in Rule
             unknown = set(when) - set(self.attrs)
             if unknown:
                 raise UnknownNameError.of(f"attribute of {self.name}", unknown.pop(), self.attrs)
@@ -367,13 +394,13 @@ class Op:
     def forward_ufunc(self, pattern: str, name: str) -> None:
         """Declare a row of dense arrays whose kernel is numpy's function of that name, and nothing else."""
 
-        def run(k: Any, *stores: Any, out: Any = None) -> Any:
-            return getattr(k.xp, name)(*stores[:-1], out=out)
+        def run(k: Kernels, *stores: Any, out: Array | None = None) -> Array:  # Any: arrays, and then the attributes
+            return getattr(k.xp, name)(*stores[:-1], out=out)  # type: ignore[no-any-return]  # a function of numpy's arrays
 
         self.forward(pattern)(run)
         self.rules[-1].ufunc = name
 
-    def gradient(self, function: Callable[..., Any]) -> Callable[..., Any]:
+    def gradient(self, function: Function) -> Function:
         """Declare the gradient: ``function(F, g, *inputs, out, attrs, want)`` gives one gradient an input.
 
         ``None`` arrives in the place of what ``saves`` leaves out.
@@ -382,10 +409,11 @@ class Op:
         self._changed()
         return function
 
-    def gradients(self, F: Any, given: Any, inputs: Sequence[Any] | None, out: Any, attrs: dict[str, Any], want: list[Any]
-                  ) -> Sequence[Any]:
+    def gradients(self, F: ArrayFunctions, given: ArrayObject | Sequence[ArrayObject | None],
+                  inputs: Sequence[ArrayObject | None] | None, out: ArrayObject | Sequence[ArrayObject] | None, attrs: Attrs,
+                  want: list[Want | None]) -> Sequence[ArrayObject | None]:
         """Run the gradient rule: one gradient for each input; ``inputs`` is None if the rule needs none."""
-        rule: Any = self.gradient_function
+        rule: Any = self.gradient_function  # Any: both callers ask first whether there is one
         count = len(want)
         if self.variadic:
             made = rule(F, given, inputs or [None] * count, out, attrs, want)
@@ -405,7 +433,7 @@ class Op:
             call.ready.clear()
             call.recorded = self.recorded
 
-    def meeting(self, dtypes: list[Any]) -> slice | None:
+    def meeting(self, dtypes: Sequence[DType]) -> slice | None:
         """The inputs that a row gets in their joint type, because arrays do not support numpy's joint type."""
         places = self.joined
         if places is None and self.dtype is infer.same and not self.mutates:
@@ -417,13 +445,12 @@ class Op:
         """Whether calls have a place in a graph; a step that only writes to its inputs has none."""
         return self.gradient_function is not None or not self.mutates
 
-    def written(self, attrs: dict[str, Any]) -> Iterable[int]:
+    def written(self, attrs: Attrs) -> Iterable[int]:
         """The places of the inputs that a call with these attributes writes to."""
-        places: Any = self.mutates
-        found: Iterable[int] = places(attrs) if callable(places) else places
-        return found
+        places = self.mutates
+        return places(attrs) if callable(places) else places
 
-    def bind(self, attrs: dict[str, Any]) -> Call:
+    def bind(self, attrs: Attrs) -> Call:
         """The operator with these attributes; missing ones take their defaults."""
         try:
             key = tuple(attrs.items())
@@ -442,7 +469,7 @@ class Op:
             return Call(self, self._complete(attrs))
         return found
 
-    def _complete(self, attrs: dict[str, Any]) -> dict[str, Any]:
+    def _complete(self, attrs: Attrs) -> dict[str, Any]:  # Any: as Attrs
         unknown = [name for name in attrs if name not in self.attrs]
         if unknown:
             raise ArgumentError.of(f"argument of {self.label}", unknown[0], (*self.inputs, *self.attrs, "out", "name"))
@@ -452,6 +479,7 @@ class Op:
             raise SparsekitError(f"{self.label} needs the argument {missing[0]!r}.", hint=f"{self.label}(…, {missing[0]}=…)")
         return complete
 
+    # Any: what the user gave, which the interpreter checks
     def arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Split a call's arguments into input arrays and attributes."""
         if self.variadic:
@@ -474,7 +502,7 @@ class Op:
                 raise SparsekitError(f"{self.label} needs the array {name!r}.", hint=f"{self.label}({', '.join(self.inputs)}, …)")
         return arrays, given
 
-    def find_rule(self, stypes: tuple[str, ...], attrs: dict[str, Any]) -> Rule | None:
+    def find_rule(self, stypes: tuple[str, ...], attrs: Attrs) -> Rule | None:
         """The first row that fits, or None: then the call falls back to the dense row."""
         return next((rule for rule in self.rules if rule.takes(stypes) and rule.applies(attrs)), None)
 
@@ -505,7 +533,7 @@ class Call:
 
     __slots__ = ("attrs", "op", "outputs", "plans", "ready", "recorded", "visible", "zeros")
 
-    def __init__(self, op: Op, attrs: dict[str, Any]) -> None:
+    def __init__(self, op: Op, attrs: dict[str, Any]) -> None:  # Any: as Attrs, and optimizers set new numbers
         self.op, self.attrs = op, attrs
         self.zeros = tuple([name for name, value in attrs.items() if type(value) in (int, float, bool) and value == 0])
         try:
@@ -515,10 +543,11 @@ class Call:
         visible = op.visible(attrs) if callable(op.visible) else op.visible
         self.visible: int = self.outputs if visible is None else visible
         self.recorded = op.recorded
-        self.plans: dict[Any, Any] = {}
-        self.ready: dict[Any, Any] = {}
+        self.plans: dict[Hashable, Plan] = {}
+        # A plan, its function, the kernels to call that with, attributes and the result's layout.  Any: a kernel's result.
+        self.ready: dict[Hashable, tuple[Plan, Callable[..., Any], Kernels | None, Attrs, Layout]] = {}
 
-    def settled(self, shapes: Sequence[Any]) -> Call:
+    def settled(self, shapes: Sequence[Shape | None]) -> Call:
         """The call whose rule row runs for inputs of these shapes, None for those that are not known.
 
         An operator has ``settle(call, shapes)`` where its row depends on how many axes its inputs have.
@@ -526,7 +555,8 @@ class Call:
         settle = self.op.settle
         return self if settle is None else settle(self, shapes)
 
-    def infer_shape(self, shapes: list[tuple[int, ...]]) -> Any:
+    # Any: a shape, a list of them or None, and ``outputs`` tells the caller which
+    def infer_shape(self, shapes: Sequence[Shape]) -> Any:
         """Output shape for these input shapes, a list for several outputs; None if values decide it.
 
         Raises
@@ -548,16 +578,15 @@ class Call:
         return described(self.op.name, self.attrs)
 
 
-def _module_being_run() -> dict[str, Any]:
+def _module_being_run() -> dict[str, Any]:  # Any: whatever a module may define
     """The variables of the module whose own code runs, rather than a function's."""
-    frame: Any = sys._getframe(2)
+    frame: FrameType = sys._getframe(2)
     while frame.f_back is not None and frame.f_code.co_name != "<module>":
         frame = frame.f_back
-    found: dict[str, Any] = frame.f_globals
-    return found
+    return frame.f_globals
 
 
-def _value(value: Any, default: Any) -> Any:
+def _value(value: object, default: object) -> object:  # object: an attribute of any kind
     """An attribute as it is computed with.
 
     MXNet's attributes are text, so the text of a number or a tuple stands for it.  Python's numbers take the place of
@@ -570,7 +599,7 @@ def _value(value: Any, default: Any) -> Any:
     return tuple([_value(item, "") for item in value]) if type(value) is tuple else value
 
 
-def _sizes(shape: Any) -> tuple[int, ...]:
+def _sizes(shape: Iterable[SupportsIndex]) -> Shape:
     """An inferred shape as Python integers, whose products do not overflow."""
     sizes = tuple(map(operator.index, shape))
     if min(sizes, default=0) < 0 or len(sizes) > MOST_AXES:
@@ -579,7 +608,7 @@ def _sizes(shape: Any) -> tuple[int, ...]:
     return sizes
 
 
-def _negative_zero(attrs: dict[str, Any], names: Iterable[str]) -> bool:
+def _negative_zero(attrs: Attrs, names: Iterable[str]) -> bool:
     """Whether one of the attributes of these names is the float -0.0."""
     for name in names:
         value = attrs.get(name)
@@ -588,7 +617,7 @@ def _negative_zero(attrs: dict[str, Any], names: Iterable[str]) -> bool:
     return False
 
 
-def _hashable(value: Any) -> Any:
+def _hashable(value: object) -> Hashable:  # object: what a user gave for an attribute
     if isinstance(value, list):
         return tuple(_hashable(item) for item in value)
     if isinstance(value, np.ndarray) and value.ndim == 1 and value.dtype.kind in "iu":

@@ -12,7 +12,7 @@ import operator
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
 
 from ..base.config import config
 from ..base.errors import GradientError
@@ -24,7 +24,31 @@ from .graph import ProgramNode
 from .spec import Spec
 from .trace import TRACE, AbstractArray, Step, Tracer, TracingError
 
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+    from typing import TypeAlias
+
+    from ..base.types import Attrs, DType
+    from ..kernels.types import Kernels
+    from ..storage.types import Store
+    from .cuda_graphs import Buffers
+    from .graph import Node
+    from .op import Want
+    from .types import ArrayFunctions, ArrayObject, Numbered, Ran, Slots
+
+    #: Called after each operator with how many ran, and what gives the array of a slot.
+    Watch: TypeAlias = Callable[[int, Callable[[int], ArrayObject]], None]
+
+    #: ``Sink.op``.
+    Told: TypeAlias = Callable[[Ran, int, int, Sequence[Store], Sequence[Store], Numbered | None], None]
+
+    #: An instruction as the loop reads it; see ``_Instruction.code``.  Any: the kernel and its arguments.
+    Code: TypeAlias = tuple[Callable[..., Any], Callable[[Slots], tuple[Any, ...]], int, "_Instruction | None"]  # Any: as above
+
 __all__ = ["Program", "kind_of"]
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 _clock = time.perf_counter_ns
 
@@ -77,7 +101,7 @@ class _Instruction:
         self.target: int | None = None
         self.spent: tuple[int, ...] = ()
 
-    def code(self, fixed: Callable[[Any], int]) -> tuple[Any, ...]:
+    def code(self, fixed: Callable[[Attrs | Kernels], int]) -> Code:
         """The instruction as the loop reads it: the kernel, what takes its arguments out of the stores, the result's slot.
 
         The last item is the instruction itself if a plain call is not enough.  ``fixed(value)`` gives the slot of an
@@ -105,7 +129,7 @@ class _Pass:
 
     __slots__ = ("code", "gradients", "heads", "instructions", "last", "name")
 
-    def __init__(self, name: str, instructions: list[_Instruction], fixed: Callable[[Any], int],
+    def __init__(self, name: str, instructions: list[_Instruction], fixed: Callable[[Attrs | Kernels], int],
                  heads: Sequence[AbstractArray | None] = (), gradients: Sequence[int | None] = ()) -> None:
         self.name, self.instructions, self.heads, self.gradients = name, instructions, heads, gradients
         self.code = [instruction.code(fixed) for instruction in instructions]
@@ -117,13 +141,14 @@ class _Run:
 
     __slots__ = ("arrays", "first", "values", "workspace")
 
-    def __init__(self, arrays: Sequence[Any], values: list[Any], workspace: Workspace, first: int) -> None:
+    def __init__(self, arrays: Sequence[ArrayObject], values: Slots, workspace: Workspace, first: int) -> None:
+        # Any: as given, and None once released; ``_send_back`` refuses then, so that what it calls needs not ask again.
         self.arrays: Any = arrays
-        self.values: Any = values
+        self.values: Any = values  # Any: as above
         self.workspace, self.first = workspace, first
 
 
-def kind_of(array: Any) -> tuple[Any, ...]:
+def kind_of(array: ArrayObject) -> tuple[Hashable, ...]:
     """What a program depends on of an array: layout, element type, and whether and where its gradient goes."""
     entry = array._entry
     if entry is None or not hooks.state.recording:
@@ -143,8 +168,8 @@ class _Arrived(NamedTuple):
         At each input, from what ran later; empty if that is added afterwards.
     """
 
-    heads: tuple[tuple[str, Any] | None, ...]
-    held: tuple[tuple[str, Any] | None, ...] = ()
+    heads: tuple[tuple[str, DType] | None, ...]
+    held: tuple[tuple[str, DType] | None, ...] = ()
 
 
 class Program:
@@ -168,20 +193,20 @@ class Program:
         Why there is no backward pass; ``backward()`` raises that.
     """
 
-    def __init__(self, tracer: Tracer, results: Sequence[Any], F: Any, part: bool = False) -> None:
+    def __init__(self, tracer: Tracer, results: Sequence[ArrayObject], F: ArrayFunctions, part: bool = False) -> None:
         self.ctx, self.F, self.tracer, self.part = tracer.ctx, F, tracer, part
         lifted = [array if array._ctx is TRACE else tracer.lift(array) for array in results]
         self.inputs = [array._store.slot for array in tracer.arrays]
         self.outputs = [array._store.slot for array in lifted]
         self.specs = [Spec.of(array) for array in lifted]
-        self.empty: list[Any] = []
+        self.empty: Slots = []
         self.entries = [array._entry if tracer.recording else None for array in lifted]
         self.steps = list(tracer.steps)
         self.workspaces: list[Workspace] = []
         self.passes: dict[_Arrived, _Pass | None] = {}
-        self._fixed: dict[int, tuple[int, Any]] = {}
+        self._fixed: dict[int, tuple[int, Attrs | Kernels]] = {}
         self._lock = threading.Lock()
-        self._verdicts: dict[Any, str] = {}
+        self._verdicts: dict[_Instruction, str] = {}
         instructions = [_Instruction(step, _planned(self._plan(step), step.training), number)
                         for number, step in enumerate(self.steps)]
         self._kept: set[int] = {*self.outputs, *self.inputs}
@@ -235,7 +260,7 @@ class Program:
             made.last = last.layer, links.get(last, -1)
         return self._made_ready(made)
 
-    def _slot_of(self, value: Any) -> int:
+    def _slot_of(self, value: Attrs | Kernels) -> int:
         """The slot of an argument that is no array, the same at every run."""
         if id(value) not in self._fixed:
             self._fixed[id(value)] = self.tracer.slots, value
@@ -270,7 +295,7 @@ class Program:
 
     # running
 
-    def __call__(self, arrays: Sequence[Any], watch: Callable[[int, Callable[[int], Any]], None] | None = None) -> list[Any]:
+    def __call__(self, arrays: Sequence[ArrayObject], watch: Watch | None = None) -> list[ArrayObject]:
         """Run it on arrays of the kinds that it was made for, recorded as one node; a list of the results.
 
         ``watch(number, array_of)`` is called after each operator of the forward pass, with the number of those that ran;
@@ -296,8 +321,7 @@ class Program:
         return [wrap(store, self.ctx, entry and (node, place))
                 for place, (store, entry) in enumerate(zip(stores, self.entries, strict=True))]
 
-    def _execute_watched(self, watch: Callable[[int, Callable[[int], Any]], None], values: list[Any], workspace: Workspace,
-                         first: int) -> None:
+    def _execute_watched(self, watch: Watch, values: Slots, workspace: Workspace, first: int) -> None:
         """Run the forward pass one operator at a time, so that ``watch`` runs where user code does."""
         state, told = hooks.state, _Link()
         before = state.recording, state.layer
@@ -319,8 +343,8 @@ class Program:
             for slot in instruction.spent:
                 values[slot] = None
 
-    def _send_back(self, kept: _Run, given: Sequence[Any], wants: Sequence[Any], retain: bool, held: Sequence[Any] = ()
-                   ) -> list[Any]:
+    def _send_back(self, kept: _Run, given: Sequence[ArrayObject | None], wants: Sequence[Want | None], retain: bool,
+                   held: Sequence[ArrayObject | None] = ()) -> list[ArrayObject | None]:
         """Gradients of the inputs, from those of the results; ``held`` are those at the inputs already, which they add to."""
         if kept.values is None:
             raise GradientError("This graph was already used for a backward pass, and its saved arrays are gone.",
@@ -334,14 +358,14 @@ class Program:
             self._release(kept)
         return made
 
-    def _send_back_through(self, backward: _Pass, kept: _Run, given: Sequence[Any], buffers: Sequence[Any],
-                           retain: bool) -> list[Any]:
+    def _send_back_through(self, backward: _Pass, kept: _Run, given: Sequence[ArrayObject | None], buffers: Buffers,
+                           retain: bool) -> list[ArrayObject | None]:
         """The same by a backward pass of the program."""
         values = kept.values[:] if retain else kept.values
         if len(values) < len(self.empty):
             values += self.empty[len(values):]
         for head, gradient in zip(backward.heads, given, strict=True):
-            if head is not None:
+            if head is not None and gradient is not None:
                 values[head.slot] = gradient._store
         self._execute(backward, values, kept.workspace, buffers, kept.first)
         with device.current(self.ctx):
@@ -364,14 +388,15 @@ class Program:
             return None
         return None if _read(made.instructions) & self._gone else made
 
-    def _send_back_recorded(self, kept: _Run, given: Sequence[Any], held: Sequence[Any]) -> list[Any]:
+    def _send_back_recorded(self, kept: _Run, given: Sequence[ArrayObject | None], held: Sequence[ArrayObject | None]
+                            ) -> list[ArrayObject | None]:
         """The same one operator at a time, recorded anew as the trace was, so that the gradients have gradients."""
         traced = [entry[0] for entry in self.entries if entry]
         if any(node.function is not None for node in graph.order(traced)[0]):
             raise GradientError("A hybridized block that calls an autograd.Function gives no gradients of gradients.",
                                 hint="leave out hybridize() for the block that calls it.")
-        nodes = {place: node for node, place in _links(self.steps, traced).items()}
-        values: list[Any] = [None] * len(self.empty)
+        nodes = {place: node for node, place in _links(self.steps, traced).items() if node is not None}
+        values: list[Any] = [None] * len(self.empty)  # Any: an array once there is one
         for slot in self.tracer.constants:
             values[slot] = wrap(self.empty[slot], self.ctx)
         for slot, array in zip(self.inputs, kept.arrays, strict=True):
@@ -412,7 +437,7 @@ class Program:
         if self.ctx.device_type != "gpu" or not self.workspaces:
             return []
         workspace = self.workspaces[-1]
-        back = [one for one in workspace.replays if one is not self.forward] or [self.whole]
+        back: list[_Pass | None] = [one for one in workspace.replays if one is not self.forward] or [self.whole]
         return [{"pass": one.name, "op": step.plan.call.op.label, "reason": reason} for one in (self.forward, *back) if one
                 for step, reason in zip(one.instructions, self._replay_of(one, workspace).how(), strict=True)]
 
@@ -426,7 +451,7 @@ class Program:
         if len(self.workspaces) < FRAMES:
             self.workspaces.append(workspace)
 
-    def _execute(self, one: _Pass, values: list[Any], workspace: Workspace, buffers: Sequence[Any], first: int) -> None:
+    def _execute(self, one: _Pass, values: Slots, workspace: Workspace, buffers: Buffers, first: int) -> None:
         if (sink := hooks.sink) is not None:
             hooks.ignore_fp_errors(self._loop_told, sink.op, one, values, workspace, buffers, first)
         elif self.ctx.device_type == "gpu" and config.cuda_graphs:
@@ -442,7 +467,7 @@ class Program:
                                         self._kept | read, self.ctx, self._verdicts, _run_step)
         return workspace.replays[one]
 
-    def _loop(self, code: list[Any], values: list[Any], workspace: Workspace, buffers: Sequence[Any]) -> None:
+    def _loop(self, code: list[Code], values: Slots, workspace: Workspace, buffers: Buffers) -> None:
         place = -1
         try:
             for function, arguments, place, special in code:
@@ -453,13 +478,13 @@ class Program:
         except KERNEL_ERRORS as error:
             raise self._named(place, values, error) from error
 
-    def _replay(self, replay: Replay, values: list[Any], workspace: Workspace, buffers: Sequence[Any]) -> None:
+    def _replay(self, replay: Replay, values: Slots, workspace: Workspace, buffers: Buffers) -> None:
         try:
             replay.run(values, workspace, buffers)
         except KERNEL_ERRORS as error:
             raise self._named(replay.at, values, error) from error
 
-    def _loop_told(self, op: Any, one: _Pass, values: list[Any], workspace: Workspace, buffers: Sequence[Any],
+    def _loop_told(self, op: Told, one: _Pass, values: Slots, workspace: Workspace, buffers: Buffers,
                    first: int) -> None:
         """The same under the profiler: every operator is an event, on the line that called the program."""
         state, at, told = hooks.state, -1, _Link()
@@ -482,7 +507,7 @@ class Program:
                 state.layer, told.id = one.last[0], first + one.last[1]
                 state.node = told
 
-    def _named(self, place: int, values: list[Any], error: Exception) -> Exception:
+    def _named(self, place: int, values: Slots, error: Exception) -> Exception:
         passes = (self.forward, *self.passes.values())
         instruction = next(step for one in passes if one for step in one.instructions if step.place == place)
         return named_error(instruction.plan.call, [values[slot] for slot in instruction.places], error)
@@ -496,10 +521,10 @@ def _planned(plan: Plan, training: bool) -> Plan:
     return plan.with_function(_in_mode(plan.function, training))
 
 
-def _in_mode(function: Callable[..., Any], training: bool) -> Callable[..., Any]:
+def _in_mode(function: Callable[P, T], training: bool) -> Callable[P, T]:
     """A kernel that runs as in training, or as in prediction."""
 
-    def run(*arguments: Any, **more: Any) -> Any:
+    def run(*arguments: P.args, **more: P.kwargs) -> T:
         before, hooks.state.training = hooks.state.training, training
         try:
             return function(*arguments, **more)
@@ -509,8 +534,8 @@ def _in_mode(function: Callable[..., Any], training: bool) -> Callable[..., Any]
     return run
 
 
-def _run_special(instruction: _Instruction, values: list[Any], workspace: Workspace, buffers: Sequence[Any],
-                 link: Any = None) -> None:
+def _run_special(instruction: _Instruction, values: Slots, workspace: Workspace, buffers: Buffers,
+                 link: Numbered | None = None) -> None:
     """Run an instruction that is more than a call of its kernel."""
     plan, stores, out = instruction.plan, [values[slot] for slot in instruction.places], None
     if instruction.general:
@@ -520,14 +545,15 @@ def _run_special(instruction: _Instruction, values: list[Any], workspace: Worksp
         return
     if instruction.buffer is not None:
         out = workspace.room(instruction.buffer, instruction.specs[0], plan.k.xp)
-    elif instruction.target is not None and instruction.target < len(buffers) and buffers[instruction.target] is not None:
-        out = buffers[instruction.target]._store
+    elif instruction.target is not None and instruction.target < len(buffers) and (
+            buffer := buffers[instruction.target]) is not None:
+        out = buffer._store
         if not fits(out, plan, stores):
             out = None
     values[instruction.place] = compute(plan, stores, out)
 
 
-def _run_told(instruction: _Instruction, op: Any, values: list[Any], workspace: Workspace, buffers: Sequence[Any], first: int,
+def _run_told(instruction: _Instruction, op: Told, values: Slots, workspace: Workspace, buffers: Buffers, first: int,
               told: _Link) -> None:
     """Run any instruction, and report it by ``op``, tied to the operator whose gradient it is."""
     plan, places, link = instruction.plan, instruction.places, None
@@ -545,18 +571,18 @@ def _run_told(instruction: _Instruction, op: Any, values: list[Any], workspace: 
     op(plan, start, _clock(), stores, (values[instruction.place],), link)
 
 
-def _run_step(instruction: _Instruction, values: list[Any], workspace: Workspace, buffers: Sequence[Any]) -> None:
+def _run_step(instruction: _Instruction, values: Slots, workspace: Workspace, buffers: Buffers) -> None:
     """Run any instruction, and forget what nothing reads afterwards."""
     _run_special(instruction, values, workspace, buffers)
     for slot in instruction.spent:
         values[slot] = None
 
 
-def _own(store: Any, workspace: Workspace) -> Any:
+def _own(store: Store, workspace: Workspace) -> Store:
     """The store, copied if it lies in memory that the next run uses."""
     if workspace.replays:
         if any(map(workspace.keeps, parts_of(store))):
-            with parts_of(store)[0].device:
+            with parts_of(store)[0].device:  # type: ignore[attr-defined]  # cupy's, on a GPU
                 return copied(store)
         return store
     base = getattr(store, "base", None)
@@ -574,7 +600,7 @@ def _give_targets(instructions: list[_Instruction], gradients: Sequence[int | No
             instruction.target = number
 
 
-def _links(steps: list[Step], heads: Iterable[Any]) -> dict[Any, int]:
+def _links(steps: list[Step], heads: Iterable[Node]) -> dict[Node | None, int]:
     """The place of the step that each recorded node is: a node has its number just before its step."""
     numbers = [step.number for step in steps]
     return {node: bisect.bisect(numbers, node.id) for node in graph.order(heads)[0] if node.call is not None}

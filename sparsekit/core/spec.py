@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -11,19 +11,25 @@ from ..base.errors import ShapeError
 from .dispatch import resolve
 from .op import Call
 
+if TYPE_CHECKING:
+    from ..base.types import DType, DTypeLike, Shape
+    from ..storage.types import Store
+    from .trace import AbstractArray
+    from .types import ArrayObject
+
 __all__ = ["Spec", "Storage", "infer", "infer_dtypes", "infer_shapes", "infer_storage"]
 
 
 class Spec(NamedTuple):
     """Shape, element type and storage type of an array that need not exist."""
 
-    shape: tuple[int, ...]
-    dtype: Any
+    shape: Shape
+    dtype: DType
     stype: str = "default"
     fallback: bool = False
 
     @classmethod
-    def of(cls, array: Any) -> Spec:
+    def of(cls, array: AbstractArray | ArrayObject | Store) -> Spec:
         """What an array or a store is."""
         return cls(tuple(array.shape), np.dtype(array.dtype), getattr(array, "stype", "default"))
 
@@ -45,20 +51,20 @@ class Storage(NamedTuple):
     cast: str | None
 
 
-def infer_storage(call: Call, stypes: tuple[str, ...], shapes: Sequence[Any]) -> Storage:
+def infer_storage(call: Call, stypes: tuple[str, ...], shapes: Sequence[Shape | None]) -> Storage:
     """Storage types of what ``call`` would give; ``shapes`` has None for those that are not known."""
     call = call.settled(shapes)
     rule, fallback, cast = resolve(call.op, stypes, call.attrs)
     return Storage(tuple([cast if cast and not place else rule.stype(place) for place in range(call.outputs)]), fallback, cast)
 
 
-def infer_shapes(call: Call, shapes: Sequence[Any]) -> list[tuple[int, ...]] | None:
+def infer_shapes(call: Call, shapes: Sequence[Shape]) -> list[Shape] | None:
     """Shapes of what ``call`` would give; None if values decide them."""
     made = call.infer_shape(list(shapes))
     return made if made is None or call.outputs != 1 else [made]
 
 
-def infer_dtypes(call: Call, dtypes: Sequence[Any]) -> list[Any]:
+def infer_dtypes(call: Call, dtypes: Sequence[DTypeLike]) -> list[DType]:
     """Element types of what ``call`` would give."""
     made = call.op.dtype(list(dtypes), call.attrs)
     return list(map(np.dtype, made)) if isinstance(made, (list, tuple)) else [np.dtype(made)] * call.outputs
@@ -74,7 +80,7 @@ def infer(call: Call, inputs: tuple[Spec, ...]) -> Spec | tuple[Spec, ...]:
     """
     given = [spec.shape for spec in inputs]
     storage = infer_storage(call, tuple([spec.stype for spec in inputs]), given)
-    shapes: Any = infer_shapes(call, given)
+    shapes = infer_shapes(call, given)
     if shapes is None:
         raise ShapeError(f"The shape of the result of {call.op.label} depends on values.", hint="run it, and look at the result.")
     dtypes = infer_dtypes(call, [spec.dtype for spec in inputs])

@@ -13,7 +13,7 @@ import math
 import threading
 import types
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -24,9 +24,20 @@ from ..kernels import stand_ins
 from . import hooks
 from .arrays import array_types, wrap
 from .dispatch import Plan, dense_kind, made_dense, resolve
-from .graph import Variable, number
+from .graph import Node, Variable, number
 from .op import Call, Op, Rule, Want
 from .spec import Spec, infer
+
+if TYPE_CHECKING:
+    from typing import NoReturn, TypeAlias
+
+    from ..base.types import DTypeLike, Shape
+    from ..kernels.types import Kernels
+    from ..storage.types import Store
+    from .types import ArrayFunctions, ArrayObject, Sink
+
+    #: What a trace changes: tracer, recording, tracing, how many contexts stood on the stack; and what names the block.
+    Before: TypeAlias = tuple["Tracer | None", bool, bool, int, object]  # object: one of its own, for nothing else
 
 __all__ = [
     "TRACE",
@@ -68,7 +79,7 @@ class AbstractArray:
     stype = "default"
     __slots__ = ("__weakref__", "dtype", "owner", "shape", "slot")
 
-    def __init__(self, shape: tuple[int, ...], dtype: Any, slot: int, owner: int = 0) -> None:
+    def __init__(self, shape: Shape, dtype: DTypeLike, slot: int, owner: int = 0) -> None:
         self.shape, self.dtype, self.slot, self.owner = tuple(shape), np.dtype(dtype), slot, owner
 
     @property
@@ -90,12 +101,12 @@ class AbstractArray:
         """Itself: what runs later copies a store that two arrays would share."""
         return self
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("__"):
             raise AttributeError(name)
         raise refuse()
 
-    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+    def __array__(self, *args: object, **kwargs: object) -> NoReturn:  # object: numpy's arguments, which differ by version
         raise refuse()
 
 
@@ -146,7 +157,7 @@ class Step(NamedTuple):
     inputs: tuple[AbstractArray, ...]
     outputs: tuple[AbstractArray, ...]
     layer: str
-    node: Any
+    node: Node | None
     number: int
     training: bool
 
@@ -159,12 +170,14 @@ class Buffer:
 
     _entry = None
 
-    def __init__(self, like: Any) -> None:
-        self._store, self.stype, self.made = abstract_store(like.shape, like.dtype, like.stype), like.stype, None
-        self.node: Any = None
+    def __init__(self, like: ArrayObject) -> None:
+        self._store, self.stype = abstract_store(like.shape, like.dtype, like.stype), like.stype
+        self.made: ArrayObject | None = None
+        self.node: Node | None = None
 
-    def _receive(self, gradient: Any, add: bool = False, by: str = "") -> None:
-        self.made, self.node = gradient, hooks.state.node
+    def _receive(self, gradient: ArrayObject, add: bool = False, by: str = "") -> None:
+        self.made = gradient
+        self.node = hooks.state.node  # type: ignore[assignment]  # programs, whose links are no nodes, run outside of traces
 
 
 _numbers = itertools.count(1)
@@ -194,13 +207,13 @@ class Tracer:
 
     def __init__(self, ctx: Context, recording: bool) -> None:
         self.ctx, self.recording, self.number = ctx, recording, next(_numbers)
-        self.blocks: list[Any] = []
+        self.blocks: list[Any] = []  # Any: blocks of gluon, a layer above
         self.refused: TracingError | None = None
         self.buffers: list[Buffer | None] = []
         self.steps: list[Step] = []
-        self.sources: list[Any] = []
-        self.arrays: list[Any] = []
-        self.constants: dict[int, Any] = {}
+        self.sources: list[Any] = []  # Any: an array, or what knows an array of its own, such as a parameter
+        self.arrays: list[ArrayObject] = []
+        self.constants: dict[int, Store] = {}
         self.slots = 0
         self._lifted: dict[int, int] = {}
 
@@ -209,21 +222,21 @@ class Tracer:
         self.slots += 1
         return _ABSTRACT[spec.stype](spec.shape, spec.dtype, self.slots - 1, self.number)
 
-    def lift(self, array: Any, source: Any = None) -> Any:
+    def lift(self, array: ArrayObject, source: object = None) -> ArrayObject:  # object: as in sources
         """The traced array that stands for one from outside; ``source`` is asked for it at every run."""
         key = id(array if source is None else source)
         if key not in self._lifted:
             self._lifted[key] = len(self.sources)
             self.sources.append(array if source is None else source)
             entry = array._entry
-            variable: Any = None
+            variable = None
             if self.recording and entry is not None:
                 variable = Variable(Buffer(array if entry[0].grad is None else entry[0].grad), "write", TRACE)
-            self.buffers.append(variable and variable.grad)
-            self.arrays.append(wrap(self.abstract_store(Spec.of(array)), TRACE, variable and (variable, 0)))
+            self.buffers.append(None if variable is None else variable.grad)
+            self.arrays.append(wrap(self.abstract_store(Spec.of(array)), TRACE, None if variable is None else (variable, 0)))
         return self.arrays[self._lifted[key]]
 
-    def constant(self, store: Any) -> AbstractArray:
+    def constant(self, store: Store) -> AbstractArray:
         """The abstract array of a store that was made while tracing."""
         made = self.abstract_store(Spec.of(store))
         self.constants[made.slot] = store
@@ -238,17 +251,18 @@ class _Unseen:
     """Takes the recorder away while any thread traces, and gives it back when the last one has done."""
 
     def __init__(self) -> None:
-        self._lock, self._sink = threading.RLock(), None
-        self._tracing: set[object] = set()
+        self._lock = threading.RLock()
+        self._sink: Sink | None = None
+        self._tracing: set[object] = set()  # object: as in Before
 
-    def begin(self, block: object) -> None:
+    def begin(self, block: object) -> None:  # object: as in Before
         """A block is traced from now on."""
         with self._lock:
             if not self._tracing:
                 self._sink, hooks.sink = hooks.sink, None
             self._tracing.add(block)
 
-    def end(self, block: object) -> None:
+    def end(self, block: object) -> None:  # object: as in Before
         """It has been; may be said twice."""
         with self._lock:
             if block in self._tracing:
@@ -277,10 +291,10 @@ def current() -> Tracer | None:
 class _Tracing(Scoped):
     """Sets the tracer of this thread, with all that belongs to it."""
 
-    def _before(self) -> tuple[Any, ...]:
+    def _before(self) -> Before:
         return _current.tracer, hooks.state.recording, hooks.state.tracing, len(TRACE._stack()), object()
 
-    def _leave(self, before: tuple[Any, ...], kind: type[BaseException] | None) -> None:
+    def _leave(self, before: Before, kind: type[BaseException] | None) -> None:
         state = hooks.state
         _current.tracer, state.recording, state.tracing, depth, _ = before
         del TRACE._stack()[depth:]
@@ -292,14 +306,14 @@ class _AtWork(_Tracing):
     def __init__(self, tracer: Tracer) -> None:
         self._tracer = tracer
 
-    def _enter(self, before: Any) -> Tracer:
+    def _enter(self, before: Before) -> Tracer:
         TRACE._stack().append(TRACE)
         _unseen.begin(before[-1])
         _current.tracer = self._tracer
         hooks.state.recording, hooks.state.tracing = self._tracer.recording, True
         return self._tracer
 
-    def _leave(self, before: tuple[Any, ...], kind: type[BaseException] | None) -> None:
+    def _leave(self, before: Before, kind: type[BaseException] | None) -> None:
         super()._leave(before, kind)
         _unseen.end(before[-1])
 
@@ -307,14 +321,15 @@ class _AtWork(_Tracing):
 class aside(_Tracing):
     """Compute with values during a trace, outside of the program: initial values, for example."""
 
-    def _enter(self, before: Any) -> None:
+    def _enter(self, before: Before) -> None:
         tracer = _current.tracer
         if tracer is not None:
             TRACE._stack().append(tracer.ctx)
             _current.tracer, hooks.state.recording, hooks.state.tracing = None, False, False
 
 
-def _note(call: Call, k: Any, *given: Any) -> Any:
+# Any: abstract arrays, and then the attributes
+def _note(call: Call, k: Kernels, *given: Any) -> AbstractArray | tuple[AbstractArray, ...]:
     """Stands for a kernel: give the abstract arrays of its results."""
     inputs, tracer = given[:-1], _current.tracer
     if tracer is None or any(store.owner != tracer.number for store in inputs):
@@ -325,7 +340,8 @@ def _note(call: Call, k: Any, *given: Any) -> Any:
                      hint="leave out hybridize() for the block that uses it.")
     made = infer(call, tuple(map(Spec.of, inputs)))
     outputs = tuple(tracer.abstract_store(spec) for spec in ((made,) if isinstance(made, Spec) else made))
-    tracer.steps.append(Step(call, inputs, outputs, hooks.state.layer, hooks.state.node, number(), hooks.state.training))
+    node: Node | None = hooks.state.node  # type: ignore[assignment]  # as in Buffer
+    tracer.steps.append(Step(call, inputs, outputs, hooks.state.layer, node, number(), hooks.state.training))
     return outputs[0] if call.outputs == 1 else outputs
 
 
@@ -342,7 +358,7 @@ class _TraceContext(Context):
         plan.stype, plan.makes_dense = cast or rule.stype(0), rule.stype(0) == "default"  # what will be dense must have room
         return plan
 
-    def lift(self, array: Any) -> Any:
+    def lift(self, array: ArrayObject) -> ArrayObject | None:
         """An array from outside, or one that is traced already, as one that is traced."""
         if array._ctx is self:
             return array
@@ -355,7 +371,7 @@ class _TraceContext(Context):
         """Whether what is traced will run on that context."""
         return _current.tracer is not None and _current.tracer.ctx is ctx
 
-    def constant(self, store: Any) -> Any:
+    def constant(self, store: Store) -> AbstractArray:
         """The abstract array of a store that was made while tracing."""
         tracer = _current.tracer
         if tracer is None:
@@ -363,16 +379,16 @@ class _TraceContext(Context):
         return tracer.constant(store)
 
 
-def _kernel(k: Any, *stores: Any) -> Any:
+def _kernel(k: Kernels, *stores: AbstractArray) -> None:
     """Has the signature of a kernel, and is replaced by what notes the call."""
 
 
-#: Stands for the kernels of a device.
+#: Stands for the kernels of a device.  Any: it has none, as ``_note`` calls none.
 _KERNELS: Any = types.SimpleNamespace(xp=None, device="trace")
 
 
-def gradient_specs(call: Call, inputs: Sequence[Spec], F: Any, head: Spec | None = None, wanted: Sequence[bool] | None = None
-                   ) -> tuple[list[Spec | None], list[tuple[Op, tuple[Spec, ...]]]]:
+def gradient_specs(call: Call, inputs: Sequence[Spec], F: ArrayFunctions, head: Spec | None = None,
+                   wanted: Sequence[bool] | None = None) -> tuple[list[Spec | None], list[tuple[Op, tuple[Spec, ...]]]]:
     """What the gradients of a call would be, by tracing its gradient rule.
 
     Parameters
@@ -415,18 +431,18 @@ def _makes_dense(step: Step) -> bool:
     return fallback or (bool(dense_kind(call, rule, fallback, stypes)) and made_dense(step.inputs, sizes) is not None)
 
 
-def abstract(spec: Spec) -> Any:
+def abstract(spec: Spec) -> Any:  # Any: as ``wrap``
     """An array without values, made while a tracer is at work, for a result that no operator gives."""
-    tracer: Any = _current.tracer
+    tracer: Any = _current.tracer  # Any: a Tracer, as one is at work
     return wrap(tracer.abstract_store(spec), TRACE)
 
 
-def abstract_store(shape: tuple[int, ...], dtype: Any, stype: str) -> AbstractArray:
+def abstract_store(shape: Shape, dtype: DTypeLike, stype: str) -> AbstractArray:
     """An abstract array that no program has a slot for: a gradient buffer, say."""
     return _ABSTRACT[stype](shape, dtype, -1)
 
 
-TRACE: Any = object.__new__(_TraceContext)
+TRACE = object.__new__(_TraceContext)
 TRACE.device_type, TRACE.device_id = "trace", 0
 
 
@@ -435,7 +451,7 @@ class _NoKernels:
 
     device = "trace"
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> Any:  # Any: what ``Kernels`` says of that name, though none is ever given
         if name.startswith("__"):
             raise AttributeError(name)
         raise refuse()

@@ -9,16 +9,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Protocol, Self, TypeAlias
 
 from ..base.context import Context
-from ..base.types import Array, DType, Scalar, Shape
+from ..base.types import Array, Attrs, DType, Scalar, Shape
+from ..storage.types import Store
 from .arrays import Layout
-from .op import Want
+from .graph import Node
+from .hooks import Densification
+from .op import Op, Want
 
-__all__ = ["ArrayFunctions", "ArrayObject", "Functions", "Gradient", "Gradients", "Member", "Operand",
-           "Tensor"]
+__all__ = ["ArrayFunctions", "ArrayObject", "Entry", "Functions", "Gradient", "Gradients", "Member", "Numbered", "Operand", "Ran",
+           "Sink", "Slots", "Tensor"]
 
 
 class Tensor:
@@ -154,10 +157,10 @@ Operand: TypeAlias = Tensor | Scalar | Array | Sequence[Any]
 class ArrayObject(Tensor):
     """An array of ``ndarray``, as the core knows it."""
 
-    __slots__ = ()
+    __slots__ = ("_entry", "_layout", "_seen", "_store")
     _store: Any  # Any: a Store, whose kind ``stype`` tells; who reads a component knows which it is
     _layout: Layout
-    _entry: tuple[Any, int] | None  # Any: a node of the graph, of which users make classes of their own
+    _entry: Entry | None
     _seen: int
 
     @property
@@ -190,6 +193,47 @@ class ArrayFunctions(Protocol):
     """Operators as functions of arrays, by name: what gradient rules see as ``F``."""
 
     def __getattr__(self, name: str) -> Callable[..., ArrayObject]: ...
+
+
+#: Where an array came from: a node of the graph, and the number of its output.
+Entry: TypeAlias = tuple[Node, int]
+
+#: What a program computes with, by slot: stores, and the arguments of kernels that are none.
+Slots: TypeAlias = list[Any]  # Any: a store, kernels, attributes or None, and the instruction knows which
+
+
+class Numbered(Protocol):
+    """What ties a gradient's event to its operator's: a node, or a program's stand-in for one."""
+
+    @property
+    def id(self) -> int: ...
+
+
+class Ran(Protocol):
+    """What a recorder reads of an operator that ran: a ``Plan``, or what stands for one where a conversion has none."""
+
+    @property
+    def op(self) -> Op: ...
+    @property
+    def attrs(self) -> Attrs: ...
+    @property
+    def fallback(self) -> bool: ...
+    @property
+    def dense(self) -> str: ...
+
+
+class Sink(Protocol):
+    """A recorder; ``core.hooks`` says what its methods are told."""
+
+    def op(self, plan: Ran, start: int, end: int, inputs: Sequence[Store], outputs: Sequence[Store],
+           node: Numbered | None) -> None: ...
+    def call(self, plan: Ran, start: int, end: int, inputs: Sequence[ArrayObject], array: ArrayObject,
+             node: Numbered | None) -> None: ...
+    def span(self, name: str, lane: str, start: int, end: int, args: Attrs) -> None: ...
+    def read(self, name: str, start: int, arrays: Iterable[tuple[ArrayObject, str]], args: Attrs) -> None: ...
+    def densify(self, record: Densification, store: Store) -> None: ...
+    def flowed(self, source: Array, target: Array) -> None: ...
+    def assign(self, array: ArrayObject, role: str, owner: str, mark: int = 0) -> None: ...
 
 
 #: What a gradient rule gives for one input: its gradient, or something false where none is wanted.

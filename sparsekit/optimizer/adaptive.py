@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..core.op import Op, find
 from .optimizer import Optimizer, register
 
 if TYPE_CHECKING:
+    from typing import Unpack
+
     from ..ndarray.ndarray import NDArray
+    from .types import Index, Precise, Settings, State
 
 
 __all__ = ["FTML", "AdaDelta", "AdaGrad", "Adam", "Adamax", "Ftrl", "Nadam", "RMSProp"]
@@ -27,16 +30,14 @@ class _Adaptive(Optimizer):
     _bound, _has_rate = "clip_gradient", True
     lazy_update = False
 
-    def create_state(self, index: Any, weight: NDArray) -> Any:
+    def create_state(self, index: Index, weight: NDArray) -> State:
         """The states, all zero."""
         return tuple([self._zeros(weight, None if self._like_weight else "default") for _ in range(self._states)])
 
-    def update(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
+    def _update(self, index: Index, weight: NDArray, grad: NDArray, state: NDArray | list[NDArray] | tuple[NDArray, ...]) -> None:
         """One step, writing to ``weight`` and ``state``."""
-        if self._each(index, weight, grad, state):
-            return
         self._update_count(index)
-        attrs = {name: getattr(self, name) for name in self._passes}
+        attrs: dict[str, float] = {name: getattr(self, name) for name in self._passes}
         attrs["wd"], attrs["lazy_update"], attrs["rescale_grad"] = self._get_wd(index), self.lazy_update, self.rescale_grad
         attrs[self._bound] = self.clip_gradient or -1.0
         if self._has_rate:
@@ -44,7 +45,7 @@ class _Adaptive(Optimizer):
         self._change(attrs, self._index_update_count[index])
         self._call(self._op, index, (weight, grad, *state) if isinstance(state, (tuple, list)) else (weight, grad, state), attrs)
 
-    def _change(self, attrs: dict[str, Any], count: int) -> None:
+    def _change(self, attrs: dict[str, float], count: int) -> None:
         """Set the attributes that follow from the number of the step, or are called otherwise here."""
 
 
@@ -70,12 +71,12 @@ class Adam(_Adaptive):
     _op, _passes = find("adam_update"), ("beta1", "beta2", "epsilon")
 
     def __init__(self, learning_rate: float = 0.001, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-8,
-                 lazy_update: bool = True, **arguments: Any) -> None:
+                 lazy_update: bool = True, **arguments: Unpack[Precise]) -> None:
         super().__init__(learning_rate=learning_rate, **arguments)
         self.beta1, self.beta2, self.epsilon, self.lazy_update = beta1, beta2, epsilon, lazy_update
         self._like_weight = lazy_update
 
-    def _change(self, attrs: dict[str, Any], count: int) -> None:
+    def _change(self, attrs: dict[str, float], count: int) -> None:
         attrs["lr"] *= math.sqrt(1 - self.beta2**count) / (1 - self.beta1**count)
 
 
@@ -97,15 +98,15 @@ class AdaGrad(_Adaptive):
 
     _op, _states, _like_weight = find("_sparse_adagrad_update"), 1, True
 
-    def __init__(self, eps: float = 1e-7, lazy_update: bool = True, **arguments: Any) -> None:
+    def __init__(self, eps: float = 1e-7, lazy_update: bool = True, **arguments: Unpack[Settings]) -> None:
         super().__init__(**arguments)
         self.float_stable_eps, self.lazy_update = eps, lazy_update
 
-    def create_state(self, index: Any, weight: Any) -> Any:
+    def create_state(self, index: Index, weight: NDArray) -> State:
         """The sum of squares."""
         return self._zeros(weight)
 
-    def _change(self, attrs: dict[str, Any], count: int) -> None:
+    def _change(self, attrs: dict[str, float], count: int) -> None:
         attrs["epsilon"] = self.float_stable_eps
 
 
@@ -132,7 +133,8 @@ class RMSProp(_Adaptive):
     _like_weight = True
 
     def __init__(self, learning_rate: float = 0.001, gamma1: float = 0.9, gamma2: float = 0.9, epsilon: float = 1e-8,
-                 centered: bool = False, clip_weights: float | None = None, lazy_update: bool = False, **arguments: Any) -> None:
+                 centered: bool = False, clip_weights: float | None = None, lazy_update: bool = False,
+                 **arguments: Unpack[Precise]) -> None:
         super().__init__(learning_rate=learning_rate, **arguments)
         self.gamma1, self.gamma2, self.epsilon, self.centered = gamma1, gamma2, epsilon, centered
         self.clip_weights, self.lazy_update = clip_weights, lazy_update
@@ -144,7 +146,7 @@ class RMSProp(_Adaptive):
         self._passes = ("gamma1", "gamma2", "epsilon") if self.centered else ("gamma1", "epsilon")
         self._states = 3 if self.centered else 1
 
-    def _change(self, attrs: dict[str, Any], count: int) -> None:
+    def _change(self, attrs: dict[str, float], count: int) -> None:
         attrs["clip_weights"] = self.clip_weights or -1.0
 
 
@@ -167,7 +169,8 @@ class AdaDelta(_Adaptive):
 
     _op, _passes, _has_rate = find("adadelta_update"), ("rho", "epsilon"), False
 
-    def __init__(self, rho: float = 0.90, epsilon: float = 1e-5, lazy_update: bool = False, **arguments: Any) -> None:
+    def __init__(self, rho: float = 0.90, epsilon: float = 1e-5, lazy_update: bool = False,
+                 **arguments: Unpack[Settings]) -> None:
         super().__init__(**arguments)
         self.rho, self.epsilon, self.lazy_update = rho, epsilon, lazy_update
 
@@ -193,7 +196,7 @@ class Ftrl(_Adaptive):
     _op, _passes, _like_weight = find("ftrl_update"), ("lamda1", "beta"), True
 
     def __init__(self, lamda1: float = 0.01, learning_rate: float = 0.1, beta: float = 1, lazy_update: bool = True,
-                 **arguments: Any) -> None:
+                 **arguments: Unpack[Precise]) -> None:
         super().__init__(learning_rate=learning_rate, **arguments)
         self.lamda1, self.beta, self.lazy_update = lamda1, beta, lazy_update
 
@@ -217,11 +220,11 @@ class FTML(_Adaptive):
     _op, _passes, _states, _bound = find("ftml_update"), ("beta1", "beta2", "epsilon"), 3, "clip_grad"
 
     def __init__(self, beta1: float = 0.6, beta2: float = 0.999, epsilon: float = 1e-8, lazy_update: bool = False,
-                 **arguments: Any) -> None:
+                 **arguments: Unpack[Settings]) -> None:
         super().__init__(**arguments)
         self.beta1, self.beta2, self.epsilon, self.lazy_update = beta1, beta2, epsilon, lazy_update
 
-    def _change(self, attrs: dict[str, Any], count: int) -> None:
+    def _change(self, attrs: dict[str, float], count: int) -> None:
         attrs["t"] = count
 
 
@@ -243,11 +246,11 @@ class Adamax(_Adaptive):
     _op, _passes = find("adamax_update"), ("beta1", "beta2")
 
     def __init__(self, learning_rate: float = 0.002, beta1: float = 0.9, beta2: float = 0.999, lazy_update: bool = False,
-                 **arguments: Any) -> None:
+                 **arguments: Unpack[Precise]) -> None:
         super().__init__(learning_rate=learning_rate, **arguments)
         self.beta1, self.beta2, self.lazy_update = beta1, beta2, lazy_update
 
-    def _change(self, attrs: dict[str, Any], count: int) -> None:
+    def _change(self, attrs: dict[str, float], count: int) -> None:
         attrs["lr"] /= 1 - self.beta1**count
 
 
@@ -270,7 +273,7 @@ class Nadam(_Adaptive):
     _op, _passes = find("nadam_update"), ("beta1", "beta2", "epsilon")
 
     def __init__(self, learning_rate: float = 0.001, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-8,
-                 schedule_decay: float = 0.004, lazy_update: bool = False, **arguments: Any) -> None:
+                 schedule_decay: float = 0.004, lazy_update: bool = False, **arguments: Unpack[Precise]) -> None:
         super().__init__(learning_rate=learning_rate, **arguments)
         self.beta1, self.beta2, self.epsilon, self.schedule_decay = beta1, beta2, epsilon, schedule_decay
         self.lazy_update = lazy_update
@@ -279,7 +282,7 @@ class Nadam(_Adaptive):
     def _momentum(self, count: int) -> float:
         return float(self.beta1 * (1 - 0.5 * 0.96 ** (count * self.schedule_decay)))
 
-    def _change(self, attrs: dict[str, Any], count: int) -> None:
+    def _change(self, attrs: dict[str, float], count: int) -> None:
         while len(self._products) <= count:
             self._products.append(self._products[-1] * self._momentum(len(self._products)))
         attrs.update(t=count, momentum=self._momentum(count), next_momentum=self._momentum(count + 1),

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..base.errors import ShapeError, SparsekitError
 from ..core.op import find
 from .optimizer import Optimizer, register
 
 if TYPE_CHECKING:
+    from typing import Unpack
+
     from ..ndarray.ndarray import NDArray
+    from .types import Index, Settings, State
 
 
 __all__ = ["GroupAdaGrad"]
@@ -27,20 +30,18 @@ class GroupAdaGrad(Optimizer):
     eps : float
     """
 
-    def __init__(self, eps: float = 1e-5, **arguments: Any) -> None:
+    def __init__(self, eps: float = 1e-5, **arguments: Unpack[Settings]) -> None:
         super().__init__(**arguments)
         self.float_stable_eps = eps
 
-    def create_state(self, index: Any, weight: NDArray) -> Any:
+    def create_state(self, index: Index, weight: NDArray) -> State:
         """The sum of mean squares, (rows, 1)."""
         if weight.ndim != 2:
             raise ShapeError(f"GroupAdaGrad takes weights of two dimensions, not shape {weight.shape}.", hint="use AdaGrad.")
         return self._zeros(weight, shape=(weight.shape[0], 1))
 
-    def update(self, index: Any, weight: NDArray, grad: NDArray, state: NDArray) -> None:
+    def _update(self, index: Index, weight: NDArray, grad: NDArray, state: NDArray) -> None:
         """One step, writing to ``weight`` and ``state``."""
-        if self._each(index, weight, grad, state):
-            return
         self._update_count(index)
         if self._get_wd(index) != 0:
             raise SparsekitError("GroupAdaGrad has no weight decay.", hint="give wd=0, or use AdaGrad.")

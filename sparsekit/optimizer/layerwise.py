@@ -10,19 +10,22 @@ import numpy as np
 from ..base.errors import UnknownNameError
 from ..core import device
 from ..core.dispatch import invoke, wrap
-from ..core.op import find
+from ..core.op import Op, find
 from ..ndarray.arithmetic import add
 from .momentum import SGD
 from .optimizer import Optimizer, register
 
 if TYPE_CHECKING:
+    from typing import Unpack
+
     from ..ndarray.ndarray import NDArray
+    from .types import Factors, Index, Indices, Precise, Rated, Settings, State
 
 
 __all__ = ["LAMB", "LARS", "LBSGD"]
 
 
-def _squares(*arrays: Any) -> list[float]:
+def _squares(*arrays: NDArray) -> list[float]:
     """The sum of squares of each array."""
     found = invoke(find("multi_sum_sq").bind({"num_arrays": len(arrays)}), arrays)
     return [float(value) for value in found.asnumpy()]
@@ -52,21 +55,21 @@ class LAMB(Optimizer):
 
     def __init__(self, learning_rate: float = 0.001, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-6,
                  lower_bound: float | None = None, upper_bound: float | None = None, bias_correction: bool = True,
-                 lazy_update: bool = False, **arguments: Any) -> None:
+                 lazy_update: bool = False, **arguments: Unpack[Precise]) -> None:
         super().__init__(learning_rate=learning_rate, **arguments)
         self.beta1, self.beta2, self.epsilon, self.bias_correction = beta1, beta2, epsilon, bias_correction
         self.lower_bound, self.upper_bound, self.lazy_update = lower_bound, upper_bound, lazy_update
 
-    def create_state(self, index: Any, weight: NDArray) -> Any:
+    def create_state(self, index: Index, weight: NDArray) -> State:
         """The moving means of the gradient and its square."""
         return self._zeros(weight), self._zeros(weight)
 
-    def update(self, index: Any, weight: NDArray, grad: NDArray, state: tuple[NDArray, ...]) -> None:
+    def _update(self, index: Index, weight: NDArray, grad: NDArray, state: tuple[NDArray, ...]) -> None:
         """One step, writing to ``weight`` and ``state``."""
-        if not self._each(index, weight, grad, state):
-            self._step(index, (weight, grad, *state), weight, ())
+        self._step(index, (weight, grad, *state), weight, ())
 
-    def update_multi_precision(self, index: Any, weight: NDArray, grad: NDArray, state: Any) -> None:
+    # Any: as in ``Optimizer.update_multi_precision``
+    def update_multi_precision(self, index: Indices, weight: Any, grad: Any, state: Any) -> None:
         """One step, by the float32 copy of a float16 weight under ``multi_precision``."""
         if isinstance(index, (list, tuple)) or not self.multi_precision or weight.dtype != np.float16:
             super().update_multi_precision(index, weight, grad, state)
@@ -74,7 +77,7 @@ class LAMB(Optimizer):
         copy, means = state
         self._step(index, (weight, grad, *means, copy), copy, (copy,))
 
-    def _step(self, index: int, arrays: tuple[Any, ...], exact: NDArray, copies: tuple[Any, ...]) -> None:
+    def _step(self, index: Index, arrays: tuple[NDArray, ...], exact: NDArray, copies: tuple[NDArray, ...]) -> None:
         self._update_count(index)
         prefix = "mp_" if copies else ""
         step = self._run(find(prefix + "lamb_update_phase1"), index, arrays, beta1=self.beta1, beta2=self.beta2,
@@ -104,22 +107,22 @@ class LARS(SGD):
     """
 
     def __init__(self, momentum: float = 0.0, lazy_update: bool = True, eta: float = 0.001, eps: float = 0,
-                 momentum_correction: bool = True, **arguments: Any) -> None:
+                 momentum_correction: bool = True, **arguments: Unpack[Settings]) -> None:
         super().__init__(momentum, lazy_update, **arguments)
         self.eta, self.eps, self.momentum_correction = eta, eps, momentum_correction
         self.last_lr: float | None = None
         self.cur_lr: float | None = None
 
-    def set_wd_mult(self, args_wd_mult: dict[Any, float]) -> None:
+    def set_wd_mult(self, args_wd_mult: Factors) -> None:
         """Give some weights, by name or index, a factor of the weight decay."""
-        free = {name: 0.0 for name in self.idx2name.values() if not name.endswith("_weight")}
+        free: dict[Index, float] = {name: 0.0 for name in self.idx2name.values() if not name.endswith("_weight")}
         self.wd_mult = {**free, **self._declared("__wd_mult__"), **args_wd_mult}
 
-    def _name(self, index: int) -> str:
+    def _name(self, index: Index) -> str:
         parameter = self.param_dict.get(index)
         return str(parameter.name if parameter is not None else self.idx2name.get(index, index))
 
-    def _descend(self, index: Any, arrays: tuple[Any, ...], op: Any) -> None:
+    def _descend(self, index: Index, arrays: tuple[NDArray, ...], op: Op) -> None:
         self._update_count(index)
         base = float(self.lr if self.lr_scheduler is None else self.lr_scheduler(self.num_update))
         self.last_lr, self.cur_lr = base if self.cur_lr is None else self.cur_lr, base
@@ -128,7 +131,7 @@ class LARS(SGD):
             weight, grad = (math.sqrt(square) for square in _squares(arrays[0], arrays[1]))
             if weight > 0 and grad > 0:
                 rate *= self.eta * weight / (grad * self.rescale_grad + decay * weight + self.eps)
-        attrs = {"lr": rate, "wd": decay, "lazy_update": self.lazy_update}
+        attrs: dict[str, float] = {"lr": rate, "wd": decay, "lazy_update": self.lazy_update}
         if "momentum" in op.attrs:
             corrected = self.momentum_correction and self.last_lr != 0
             attrs["momentum"] = self.momentum * self.cur_lr / self.last_lr if corrected else self.momentum
@@ -154,15 +157,15 @@ class LBSGD(SGD):
 
     def __init__(self, momentum: float = 0.0, multi_precision: bool = False, warmup_strategy: str = "linear",
                  warmup_epochs: int = 5, batch_scale: int = 1, updates_per_epoch: int = 32, begin_epoch: int = 0,
-                 num_epochs: int = 60, **arguments: Any) -> None:
+                 num_epochs: int = 60, **arguments: Unpack[Rated]) -> None:
         super().__init__(momentum, multi_precision=multi_precision, **arguments)
         if warmup_strategy not in ("linear", "power2", "sqrt", "lars"):
             raise UnknownNameError.of("warm-up strategy", warmup_strategy, ("linear", "power2", "sqrt", "lars"))
         self.warmup_strategy, self.warmup_epochs, self.batch_scale = warmup_strategy, warmup_epochs, batch_scale
         self.updates_per_epoch, self.num_epochs = updates_per_epoch, num_epochs
         self.begin_epoch, self.init_updates = begin_epoch, begin_epoch * updates_per_epoch
-        self._sums: dict[Any, Any] = {}
-        self._seen: dict[Any, int] = {}
+        self._sums: dict[Index, NDArray] = {}
+        self._seen: dict[Index, int] = {}
 
     def _factor(self, count: int, weight: NDArray, grad: NDArray, decay: float) -> float:
         """What the learning rate is multiplied by."""
@@ -178,7 +181,7 @@ class LBSGD(SGD):
         grown: float = (count / length) ** share
         return 1.0 + (self.batch_scale - 1.0) * grown
 
-    def _descend(self, index: Any, arrays: tuple[Any, ...], op: Any) -> None:
+    def _descend(self, index: Index, arrays: tuple[NDArray, ...], op: Op) -> None:
         weight, grad, *rest = arrays
         rate, decay = self._get_lr(index), self._get_wd(index)
         self._update_count(index)
@@ -189,7 +192,8 @@ class LBSGD(SGD):
             self._sums[index] = total.copy() if before is None else total
             return
         mean = total if self.batch_scale == 1 else total / self.batch_scale
-        attrs = {"lr": rate * self._factor(count, weight, mean, decay), "wd": decay, "lazy_update": self.lazy_update}
+        attrs: dict[str, float] = {
+            "lr": rate * self._factor(count, weight, mean, decay), "wd": decay, "lazy_update": self.lazy_update}
         if "momentum" in op.attrs:
             attrs["momentum"] = self.momentum
         self._run(op, index, (weight, mean, *rest), **attrs)

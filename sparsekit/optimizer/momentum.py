@@ -11,7 +11,10 @@ from ..core.op import Op, find
 from .optimizer import Optimizer, register, registry
 
 if TYPE_CHECKING:
+    from typing import Unpack
+
     from ..ndarray.ndarray import NDArray
+    from .types import Index, Indices, Precise, Settings, State
 
 
 __all__ = ["DCASGD", "NAG", "SGD", "SGLD", "Signum", "Test", "ccSGD"]
@@ -24,26 +27,25 @@ class _Descent(Optimizer):
     #: Operators: plain, with momentum, plain and with momentum by a float32 copy.
     _ops: tuple[Op, Op, Op, Op]
 
-    def __init__(self, momentum: float = 0.0, lazy_update: bool = True, **arguments: Any) -> None:
+    def __init__(self, momentum: float = 0.0, lazy_update: bool = True, **arguments: Unpack[Settings]) -> None:
         super().__init__(**arguments)
         self.momentum, self.lazy_update = momentum, lazy_update
 
-    def create_state(self, index: Any, weight: NDArray) -> Any:
+    def create_state(self, index: Index, weight: NDArray) -> State:
         """Momentum: row_sparse for a row_sparse weight under lazy updates, else dense."""
         if self.momentum == 0:
             return None
         return self._zeros(weight, None if self.lazy_update else "default")
 
-    def update(self, index: Any, weight: NDArray, grad: NDArray, state: NDArray | None) -> None:
+    def _update(self, index: Index, weight: NDArray, grad: NDArray, state: NDArray | None) -> None:
         """One step, writing to ``weight`` and ``state``."""
-        if isinstance(index, (list, tuple)):
-            self._each(index, weight, grad, state)
-        elif state is None:
+        if state is None:
             self._descend(index, (weight, grad), self._ops[0])
         else:
             self._descend(index, (weight, grad, state), self._ops[1])
 
-    def update_multi_precision(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
+    # Any: as in ``Optimizer.update_multi_precision``
+    def update_multi_precision(self, index: Indices, weight: Any, grad: Any, state: Any) -> None:
         """One step, by the float32 copy of a float16 weight under ``multi_precision``."""
         if not self.multi_precision:
             self.update(index, weight, grad, state)
@@ -55,10 +57,10 @@ class _Descent(Optimizer):
         arrays = (weight, grad, copy) if momentum is None else (weight, grad, momentum, copy)
         self._descend(index, arrays, self._ops[2 + (momentum is not None)])
 
-    def _descend(self, index: Any, arrays: tuple[Any, ...], op: Op) -> None:
+    def _descend(self, index: Index, arrays: tuple[NDArray, ...], op: Op) -> None:
         self._update_count(index)
-        attrs = {"lr": self._get_lr(index), "wd": self._get_wd(index), "lazy_update": self.lazy_update,
-                 "rescale_grad": self.rescale_grad, "clip_gradient": self.clip_gradient or -1.0}
+        attrs: dict[str, float] = {"lr": self._get_lr(index), "wd": self._get_wd(index), "lazy_update": self.lazy_update,
+                                   "rescale_grad": self.rescale_grad, "clip_gradient": self.clip_gradient or -1.0}
         if "momentum" in op.attrs:
             attrs["momentum"] = self.momentum
         self._call(op, index, arrays, attrs)
@@ -103,10 +105,10 @@ class NAG(_Descent):
 
     _ops = (find("sgd_update"), find("nag_mom_update"), find("mp_sgd_update"), find("mp_nag_mom_update"))
 
-    def __init__(self, momentum: float = 0.0, lazy_update: bool = False, **arguments: Any) -> None:
+    def __init__(self, momentum: float = 0.0, lazy_update: bool = False, **arguments: Unpack[Settings]) -> None:
         super().__init__(momentum, lazy_update, **arguments)
 
-    def create_state(self, index: Any, weight: Any) -> Any:
+    def create_state(self, index: Index, weight: NDArray) -> State:
         """Momentum, dense."""
         return None if self.momentum == 0 else self._zeros(weight, "default")
 
@@ -128,18 +130,16 @@ class Signum(Optimizer):
     """
 
     def __init__(self, learning_rate: float = 0.01, momentum: float = 0.9, wd_lh: float = 0.0, lazy_update: bool = False,
-                 **arguments: Any) -> None:
+                 **arguments: Unpack[Precise]) -> None:
         super().__init__(learning_rate=learning_rate, **arguments)
         self.momentum, self.wd_lh, self.lazy_update = momentum, wd_lh, lazy_update
 
-    def create_state(self, index: Any, weight: NDArray) -> Any:
+    def create_state(self, index: Index, weight: NDArray) -> State:
         """Momentum."""
         return None if self.momentum == 0 else self._zeros(weight)
 
-    def update(self, index: Any, weight: NDArray, grad: NDArray, state: NDArray | None) -> None:
+    def _update(self, index: Index, weight: NDArray, grad: NDArray, state: NDArray | None) -> None:
         """One step, writing to ``weight`` and ``state``."""
-        if self._each(index, weight, grad, state):
-            return
         self._update_count(index)
         attrs = {"lr": self._get_lr(index), "wd": self._get_wd(index), "lazy_update": self.lazy_update}
         if state is None:
@@ -164,18 +164,17 @@ class DCASGD(Optimizer):
         With a row_sparse gradient, update only the rows it stores.  Default False, the dense result.
     """
 
-    def __init__(self, momentum: float = 0.0, lamda: float = 0.04, lazy_update: bool = False, **arguments: Any) -> None:
+    def __init__(self, momentum: float = 0.0, lamda: float = 0.04, lazy_update: bool = False,
+                 **arguments: Unpack[Settings]) -> None:
         super().__init__(**arguments)
         self.momentum, self.lamda, self.lazy_update = momentum, lamda, lazy_update
 
-    def create_state(self, index: Any, weight: NDArray) -> Any:
+    def create_state(self, index: Index, weight: NDArray) -> State:
         """The momentum, if any, and the weight before the last step."""
         return None if self.momentum == 0 else self._zeros(weight, "default"), weight.copy()
 
-    def update(self, index: Any, weight: NDArray, grad: NDArray, state: tuple[Any, ...]) -> None:
+    def _update(self, index: Index, weight: NDArray, grad: NDArray, state: tuple[NDArray | None, NDArray]) -> None:
         """One step, writing to ``weight`` and ``state``."""
-        if self._each(index, weight, grad, state):
-            return
         self._update_count(index)
         momentum, previous = state
         attrs = {"lr": self._get_lr(index), "wd": self._get_wd(index), "lamda": self.lamda, "lazy_update": self.lazy_update}
@@ -196,16 +195,15 @@ class SGLD(Optimizer):
         With a row_sparse gradient, move only the rows it stores.  Default False: every row gets noise.
     """
 
-    def __init__(self, lazy_update: bool = False, **arguments: Any) -> None:
+    def __init__(self, lazy_update: bool = False, **arguments: Unpack[Settings]) -> None:
         super().__init__(**arguments)
         self.lazy_update = lazy_update
 
-    def update(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
+    def _update(self, index: Index, weight: NDArray, grad: NDArray, state: None) -> None:
         """One step, writing to ``weight``."""
-        if not self._each(index, weight, grad, state):
-            self._update_count(index)
-            self._run(find("sgld_update"), index, (weight, grad), lr=self._get_lr(index), wd=self._get_wd(index),
-                      lazy_update=self.lazy_update)
+        self._update_count(index)
+        self._run(find("sgld_update"), index, (weight, grad), lr=self._get_lr(index), wd=self._get_wd(index),
+                  lazy_update=self.lazy_update)
 
 
 @register
@@ -214,12 +212,11 @@ class Test(Optimizer):
 
     __test__ = False  # not a test class
 
-    def create_state(self, index: Any, weight: NDArray) -> Any:
+    def create_state(self, index: Index, weight: NDArray) -> State:
         """Zeros."""
         return self._zeros(weight, "default")
 
-    def update(self, index: Any, weight: Any, grad: NDArray, state: Any) -> None:
+    def _update(self, index: Index, weight: NDArray, grad: NDArray, state: NDArray) -> None:
         """One step, writing to ``weight`` and ``state``."""
-        if not self._each(index, weight, grad, state):
-            self._call(find("sgd_update"), index, (weight, grad), {"lr": -1.0, "rescale_grad": self.rescale_grad})
-            state._receive(wrap(weight._store, weight.context))
+        self._call(find("sgd_update"), index, (weight, grad), {"lr": -1.0, "rescale_grad": self.rescale_grad})
+        state._receive(wrap(weight._store, weight.context))

@@ -18,8 +18,11 @@ from ..ops.creation import empty_store
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ..base.types import Shape
+    from ..lr_scheduler import LRScheduler
     from ..ndarray.ndarray import NDArray
     from ..symbol.symbol import Symbol
+    from .types import Factors, Index, Indices, Names, Parameters, State, Weights
 
 
 __all__ = ["Optimizer", "create", "register", "registry"]
@@ -38,7 +41,8 @@ def register(cls: type[Optimizer]) -> type[Optimizer]:
     return cls
 
 
-def create(name: Any, **arguments: Any) -> Optimizer:
+# object: what is not a name is refused as an unknown one; Any: the arguments of the class that it names
+def create(name: object, **arguments: Any) -> Optimizer:
     """The optimizer that a name or an instance stands for.
 
     Raises
@@ -89,10 +93,10 @@ class Optimizer:
     #: The classes by the names that ``create`` takes.
     opt_registry = registry
 
-    def __init__(self, rescale_grad: float = 1.0, param_idx2name: dict[Any, str] | None = None, wd: float = 0.0,
-                 clip_gradient: float | None = None, learning_rate: float | None = None, lr_scheduler: Any = None,
+    def __init__(self, rescale_grad: float = 1.0, param_idx2name: Names | None = None, wd: float = 0.0,
+                 clip_gradient: float | None = None, learning_rate: float | None = None, lr_scheduler: LRScheduler | None = None,
                  sym: Symbol | None = None, begin_num_update: int = 0, multi_precision: bool = False,
-                 param_dict: dict[Any, Any] | None = None, **unknown: Any) -> None:
+                 param_dict: Parameters | None = None, **unknown: object) -> None:  # object: only their names are read
         if unknown:
             raise UnknownNameError.of(f"argument of {type(self).__name__}", next(iter(unknown)), settings(type(self)))
         if lr_scheduler is None:
@@ -101,20 +105,20 @@ class Optimizer:
             warnings.warn(f"The schedule's base_lr of {lr_scheduler.base_lr} becomes the optimizer's learning_rate, "
                           f"{learning_rate}; give both the same.", stacklevel=3)
             lr_scheduler.base_lr = learning_rate
-        self.lr: Any = learning_rate
+        self.lr: Any = learning_rate  # Any: a number, or None beside a schedule, which is asked in its place
         self.lr_scheduler = lr_scheduler
         self.rescale_grad, self.wd, self.clip_gradient, self.multi_precision = rescale_grad, wd, clip_gradient, multi_precision
         self.begin_num_update = self.num_update = begin_num_update
-        self.idx2name = dict(param_idx2name or {})
-        self.param_dict = param_dict or {}
+        self.idx2name: Names = dict(param_idx2name or {})
+        self.param_dict: Parameters = param_dict or {}
         self.sym_info = (sym.attr_dict(), sym.list_arguments()) if sym is not None else ()
-        self._all_index_update_counts: dict[int, dict[Any, int]] = {0: {}}
+        self._all_index_update_counts: dict[int, dict[Index, int]] = {0: {}}
         self._index_update_count = self._all_index_update_counts[0]
         self._device = 0
-        self._calls: dict[tuple[Any, ...], Call] = {}
-        self._told: dict[tuple[Any, ...], tuple[Any, Any]] = {}
-        self.lr_mult: dict[Any, float] = {}
-        self.wd_mult: dict[Any, float] = {}
+        self._calls: dict[tuple[Index, Op, float | None], Call] = {}
+        self._told: dict[tuple[Index, Op], tuple[dict[str, float], Call]] = {}
+        self.lr_mult: dict[Index, float] = {}
+        self.wd_mult: dict[Index, float] = {}
         self.set_lr_mult({})
         self.set_wd_mult({})
 
@@ -143,20 +147,20 @@ class Optimizer:
                                     hint="change lr_scheduler.base_lr.")
         self.lr = lr
 
-    def set_lr_mult(self, args_lr_mult: dict[Any, float]) -> None:
+    def set_lr_mult(self, args_lr_mult: Factors) -> None:
         """Give some weights, by name or index, a factor of the learning rate."""
         self.lr_mult = {**self._declared("__lr_mult__"), **args_lr_mult}
 
-    def set_wd_mult(self, args_wd_mult: dict[Any, float]) -> None:
+    def set_wd_mult(self, args_wd_mult: Factors) -> None:
         """Give some weights, by name or index, a factor of the weight decay."""
-        free = {name: 0.0 for name in self.idx2name.values() if not name.endswith(("_weight", "_gamma"))}
+        free: dict[Index, float] = {name: 0.0 for name in self.idx2name.values() if not name.endswith(("_weight", "_gamma"))}
         self.wd_mult = {**free, **self._declared("__wd_mult__"), **args_wd_mult}
 
-    def _declared(self, key: str) -> dict[Any, float]:
+    def _declared(self, key: str) -> dict[Index, float]:
         if not self.sym_info:
             return {}
         attrs, names = self.sym_info
-        found = {}
+        found: dict[Index, float] = {}
         for name in names:
             if key in attrs.get(name, {}):
                 try:
@@ -168,11 +172,11 @@ class Optimizer:
 
     # states
 
-    def create_state(self, index: Any, weight: NDArray) -> Any:
+    def create_state(self, index: Index, weight: NDArray) -> State:
         """The state that a weight needs: None, an array or a tuple of them."""
         return None
 
-    def create_state_multi_precision(self, index: Any, weight: Any) -> Any:
+    def create_state_multi_precision(self, index: Index, weight: NDArray) -> State:
         """``create_state``, with a float32 copy of a float16 weight under ``multi_precision``."""
         if weight.dtype != np.float16:
             return self.create_state(index, weight)
@@ -185,20 +189,32 @@ class Optimizer:
         return (state, copy) if self._precise else (copy, state)
 
     @staticmethod
-    def _zeros(weight: NDArray, stype: str | None = None, shape: Any = None) -> Any:
+    def _zeros(weight: NDArray, stype: str | None = None, shape: Shape | None = None) -> NDArray:
         """An array of zeros like the weight."""
         xp = for_device(weight.context.device_type).xp
         with device.current(weight.context):
             store = empty_store(xp, stype or weight.stype, shape or weight.shape, weight.dtype)
-        return wrap(store, weight.context)
+        zeros: NDArray = wrap(store, weight.context)
+        return zeros
 
     # steps
 
-    def update(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
-        """One step of a weight, or of a list of them, writing to weight and state; to be overridden."""
+    # Any: what ``create_state`` gave for the weight, or a list of that; a subclass knows its own states
+    def update(self, index: Indices, weight: Weights, grad: Weights, state: Any) -> None:
+        """One step of a weight, or of each of a list of them, writing to weight and state; to be overridden."""
+        if isinstance(index, (list, tuple)):
+            for one in zip(index, weight, grad, state, strict=True):
+                self.update(*one)
+        else:
+            self._update(index, weight, grad, state)  # type: ignore[arg-type]  # one index has one weight and gradient
+
+    # Any: as in ``update``
+    def _update(self, index: Index, weight: NDArray, grad: NDArray, state: Any) -> None:
+        """One step of one weight."""
         raise SparsekitError(f"{type(self).__name__} does not define update().", hint="override update().")
 
-    def update_multi_precision(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
+    # Any: as in ``update``; one index has one weight, which is an array
+    def update_multi_precision(self, index: Indices, weight: Any, grad: Any, state: Any) -> None:
         """``update`` on the float32 copies of float16 weights under ``multi_precision``."""
         if isinstance(index, (list, tuple)):
             for one in zip(index, weight, grad, state, strict=True):
@@ -210,20 +226,12 @@ class Optimizer:
         else:
             self.update(index, weight, grad, state)
 
-    def _each(self, index: Any, weight: Any, grad: Any, state: Any) -> bool:
-        """Whether lists were given; then every weight of them has been updated."""
-        if not isinstance(index, (list, tuple)):
-            return False
-        for one in zip(index, weight, grad, state, strict=True):
-            self.update(*one)
-        return True
-
-    def _run(self, op: Op, index: int, arrays: tuple[Any, ...], **attrs: float) -> Any:
+    def _run(self, op: Op, index: Index, arrays: tuple[NDArray, ...], **attrs: float) -> NDArray:
         """Run an operator with these attributes, the gradient's factor and its bound."""
         attrs["rescale_grad"], attrs["clip_gradient"] = self.rescale_grad, self.clip_gradient or -1.0
         return self._call(op, index, arrays, attrs)
 
-    def _call(self, op: Op, index: Any, arrays: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
+    def _call(self, op: Op, index: Index, arrays: tuple[NDArray, ...], attrs: dict[str, float]) -> NDArray:
         """Run an operator on the arrays of one weight, reusing the plans of the last step.
 
         Rates change from step to step, and a call with new attributes would be planned anew: the call
@@ -231,25 +239,26 @@ class Optimizer:
         that stay as they are, and another one when a number has changed.
         """
         if hooks.sink is not None:
-            given, told = self._told.get((index, op), (None, None))
-            if given != attrs:
-                told = op.bind(attrs)
-                self._told[index, op] = attrs, told
-            return invoke(told, arrays)
+            told = self._told.get((index, op))
+            if told is None or told[0] != attrs:
+                told = self._told[index, op] = attrs, op.bind(attrs)
+            made: NDArray = invoke(told[1], arrays)
+            return made
         key = (index, op, attrs.get("lazy_update"))  # which may decide the rule row
         call = self._calls.get(key)
         if call is None:
             call = self._calls[key] = Call(op, dict(op.bind(attrs).attrs))
         else:
             call.attrs.update(attrs)
-        return invoke(call, arrays)
+        made = invoke(call, arrays)
+        return made
 
     def _set_current_context(self, device_id: int) -> None:
         """Count updates for a device of that number."""
         self._device = device_id
         self._index_update_count = self._all_index_update_counts.setdefault(device_id, {})
 
-    def _update_count(self, index: int | list[Any] | str | tuple[Any, ...]) -> None:
+    def _update_count(self, index: Indices) -> None:
         """Count a step of a weight, or of several."""
         counts = self._index_update_count
         for one in index if isinstance(index, (list, tuple)) else (index,):
@@ -257,25 +266,25 @@ class Optimizer:
             if count > self.num_update:
                 self.num_update = count
 
-    def _given(self, index: int | str, multipliers: dict[Any, float]) -> float:
+    def _given(self, index: Index, multipliers: dict[Index, float]) -> float:
         """The factor of a weight by its index, or by its name."""
-        return multipliers[index] if index in multipliers else multipliers.get(self.idx2name.get(index), 1.0)
+        return multipliers[index] if index in multipliers else multipliers.get(self.idx2name.get(index, ""), 1.0)
 
-    def _get_lr(self, index: int | str) -> float:
+    def _get_lr(self, index: Index) -> float:
         """The learning rate of a weight."""
         rate: float = self.lr if self.lr_scheduler is None else self.lr_scheduler(self.num_update)
         parameter = self.param_dict.get(index)
         return rate * (self._given(index, self.lr_mult) if parameter is None else parameter.lr_mult)
 
-    def _get_wd(self, index: int | str) -> float:
+    def _get_wd(self, index: Index) -> float:
         """The weight decay of a weight."""
         parameter = self.param_dict.get(index)
         return self.wd * (self._given(index, self.wd_mult) if parameter is None else parameter.wd_mult)
 
-    def _get_lrs(self, indices: Sequence[int]) -> list[float]:
+    def _get_lrs(self, indices: Sequence[Index]) -> list[float]:
         """The learning rates of several weights."""
         return [self._get_lr(index) for index in indices]
 
-    def _get_wds(self, indices: Sequence[int] | range) -> list[float]:
+    def _get_wds(self, indices: Sequence[Index]) -> list[float]:
         """The weight decays of several weights."""
         return [self._get_wd(index) for index in indices]

@@ -20,7 +20,9 @@ from ..ndarray.files import load_frombuffer, save_tobuffer
 from .optimizer import Optimizer, registry
 
 if TYPE_CHECKING:
+    from ..base.types import JSON
     from ..ndarray.ndarray import NDArray
+    from .types import Index, State
 
 
 __all__ = ["arrays_of", "pack", "unpack"]
@@ -30,7 +32,7 @@ HEADER = "header"
 _NOT_SAVED = ("param_dict", "sym_info", "_calls", "_told", "_index_update_count", "_device", "_op", "_sums")
 
 
-def arrays_of(state: list[Any] | NDArray | tuple[Any, ...] | None) -> Iterator[Any]:
+def arrays_of(state: State) -> Iterator[NDArray]:
     """The arrays of a state."""
     if isinstance(state, (tuple, list)):
         for part in state:
@@ -42,7 +44,7 @@ def arrays_of(state: list[Any] | NDArray | tuple[Any, ...] | None) -> Iterator[A
 # states
 
 
-def _tree(state: Any, arrays: list[Any]) -> Any:
+def _tree(state: State, arrays: list[NDArray]) -> JSON:
     """A state as JSON, arrays as their places in ``arrays``, which they are added to."""
     if isinstance(state, (tuple, list)):
         return [_tree(part, arrays) for part in state]
@@ -55,7 +57,7 @@ def _tree(state: Any, arrays: list[Any]) -> Any:
     return len(arrays) - 1
 
 
-def _state(tree: Any, arrays: dict[str, Any]) -> Any:
+def _state(tree: JSON, arrays: dict[str, NDArray]) -> State:
     """The state that ``_tree`` described."""
     if isinstance(tree, list):
         return tuple(_state(part, arrays) for part in tree)
@@ -65,7 +67,7 @@ def _state(tree: Any, arrays: dict[str, Any]) -> Any:
 # settings
 
 
-def _plain(value: Any, name: str) -> Any:
+def _plain(value: object, name: str) -> JSON:  # object: a setting of a user's optimizer may be anything
     """A setting as JSON; dictionaries as lists of pairs, for their keys may be numbers."""
     if isinstance(value, np.generic):
         value = value.item()
@@ -81,7 +83,7 @@ def _plain(value: Any, name: str) -> Any:
                          hint="save the states alone: get_states(dump_optimizer=False).")
 
 
-def _setting(value: Any) -> Any:
+def _setting(value: Any) -> Any:  # Any: JSON of a file, and the settings there; ``unpack`` names the error of another shape
     if isinstance(value, list):
         return [_setting(item) for item in value]
     if isinstance(value, dict) and "pairs" in value:
@@ -102,12 +104,12 @@ def _schedulers(base: type[LRScheduler]) -> dict[str, type[LRScheduler]]:
     return found
 
 
-def _describe(optimizer: Optimizer) -> Any:
+def _describe(optimizer: Optimizer) -> JSON:
     settings = {name: value for name, value in vars(optimizer).items() if name not in _NOT_SAVED}
     return {"name": type(optimizer).__name__.lower(), "settings": _plain(settings, type(optimizer).__name__)}
 
 
-def _revive(described: Any) -> Optimizer:
+def _revive(described: Any) -> Optimizer:  # Any: as in _setting
     made = registry[described["name"]]()
     vars(made).update(_setting(described["settings"]))
     made._set_current_context(0)
@@ -119,16 +121,16 @@ def _revive(described: Any) -> Optimizer:
 # the whole
 
 
-def pack(states: dict[Any, Any], optimizer: Optimizer | None) -> bytes:
+def pack(states: dict[Index, State], optimizer: Optimizer | None) -> bytes:
     """The states, and an optimizer, as bytes."""
-    arrays: list[Any] = []
+    arrays: list[NDArray] = []
     trees = [[key, _tree(state, arrays)] for key, state in states.items()]
     header = json.dumps({"states": trees, "optimizer": None if optimizer is None else _describe(optimizer)}).encode()
     named = {str(place): array for place, array in enumerate(arrays)}
     return save_tobuffer({HEADER: wrap(np.frombuffer(header, np.uint8), cpu()), **named})
 
 
-def unpack(data: bytes) -> tuple[dict[Any, Any], Optimizer | None]:
+def unpack(data: bytes) -> tuple[dict[Index, State], Optimizer | None]:
     """What ``pack`` put in."""
     try:
         arrays = load_frombuffer(data)

@@ -10,7 +10,11 @@ from . import states
 from .optimizer import Optimizer
 
 if TYPE_CHECKING:
+    from types import CodeType
+
+    from ..base.context import Context
     from ..ndarray.ndarray import NDArray
+    from .types import Index, Indices, State
 
 
 __all__ = ["UpdateLane", "Updater", "get_updater"]
@@ -28,15 +32,15 @@ class Updater:
 
     def __init__(self, optimizer: Optimizer) -> None:
         self.optimizer = optimizer
-        self.states: dict[Any, Any] = {}
-        self.states_synced: dict[Any, bool] = {}
+        self.states: dict[Index, State] = {}
+        self.states_synced: dict[Index, bool] = {}
 
     @property
     def aggregate_updates(self) -> bool:
         """Whether the optimizer takes lists of weights."""
         return self.optimizer.aggregate_num > 0
 
-    def __call__(self, index: Any, grad: Any, weight: Any) -> None:
+    def __call__(self, index: Indices, grad: Any, weight: Any) -> None:  # Any: an array each, or as many as there are indices
         """Update one weight by its gradient, or each of a list of them."""
         if isinstance(index, (list, tuple)):
             for one in zip(index, grad, weight, strict=True):
@@ -50,7 +54,7 @@ class Updater:
             self._begin(index, weight)
         optimizer.update_multi_precision(index, weight, grad, self.states[index])
 
-    def _begin(self, index: int | str, weight: NDArray) -> None:
+    def _begin(self, index: Index, weight: NDArray) -> None:
         """Make a state, or move one to the context of its weight, and note its owner for the profiler."""
         state = (self.sync_state_context(self.states[index], weight.context) if index in self.states
                  else self.optimizer.create_state_multi_precision(index, weight))
@@ -60,11 +64,11 @@ class Updater:
             hooks.assign(array, "optimizer state",
                          self.optimizer.idx2name.get(index, str(index)) if parameter is None else parameter.name)
 
-    def sync_state_context(self, state: Any, context: Any) -> Any:
+    def sync_state_context(self, state: State, context: Context) -> State:
         """The state on a context."""
         if isinstance(state, (tuple, list)):
             return tuple(self.sync_state_context(part, context) for part in state)
-        return state.as_in_context(context) if hasattr(state, "as_in_context") else state
+        return state if state is None or not hasattr(state, "as_in_context") else state.as_in_context(context)
 
     def get_states(self, dump_optimizer: bool = False) -> bytes:
         """All states as bytes, and with ``dump_optimizer`` the optimizer's settings and counts too.
@@ -98,10 +102,10 @@ class UpdateLane(Scoped):
 
     __slots__ = ()
 
-    def _before(self) -> tuple[Any, ...]:
+    def _before(self) -> tuple[str, str, tuple[CodeType, int] | None]:
         return hooks.state.lane, hooks.state.layer, hooks.state.caller
 
-    def _enter(self, before: tuple[str | None, ...]) -> Any:
+    def _enter(self, before: tuple[str, str, tuple[CodeType, int] | None]) -> hooks._State:
         state = hooks.state
         state.lane = "update"
         if hooks.sink is not None:
@@ -109,5 +113,5 @@ class UpdateLane(Scoped):
             state.caller = state.caller or hooks.caller(depth=5)
         return state
 
-    def _leave(self, before: tuple[Any, ...], kind: type[BaseException] | None) -> None:
+    def _leave(self, before: tuple[str, str, tuple[CodeType, int] | None], kind: type[BaseException] | None) -> None:
         hooks.state.lane, hooks.state.layer, hooks.state.caller = before

@@ -50,7 +50,7 @@ _LAZY = {"load_trace": ".read_trace", "schedule": ".schedules", "diff": ".runs",
          "Expectation": ".contracts"}
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> Any:  # Any: whatever has that name in the module that declares it
     if name in __all__:
         return getattr(_load(_LAZY.get(name, ".api"), __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -12,7 +12,7 @@ import math
 import re
 import statistics
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..base.formatting import format_bytes, format_count, format_duration, format_percent
 from ..core import hooks
@@ -21,6 +21,7 @@ from .table import Table
 
 if TYPE_CHECKING:
     from .profile import Profile
+    from .types import ArrayRecord, Record
 
 
 __all__ = ["LESSONS", "RULES", "Advice", "Finding", "advise"]
@@ -97,7 +98,7 @@ class Finding(NamedTuple):
     amount: float
     times: int
     lesson: str
-    event: dict[str, Any] | None
+    event: Record | None
     share: float = 0.0
 
 
@@ -130,7 +131,7 @@ class Advice:
                  f"   Saving: {f.saving}. See {f.lesson}." for number, f in enumerate(self.findings, 1)]
         return "\n".join(parts) or f"Nothing to advise: {len(RULES)} rules were asked."
 
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:  # object: IPython's, not used
         return {"text/plain": repr(self), "text/html": self.table().html}
 
 
@@ -138,10 +139,10 @@ class _Met(NamedTuple):
     """A finding whose reason has figures in braces, by which findings do not differ: name -> value and its formatter."""
 
     finding: Finding
-    figures: dict[str, tuple[float, Callable[[Any], str]]]
+    figures: dict[str, tuple[float, Callable[[float], str]]]
 
 
-_Rule = Callable[[Any], Iterator[Finding | _Met]]
+_Rule = Callable[["_RuleData"], Iterator[Finding | _Met]]
 
 RULES: list[_Rule] = []
 
@@ -169,20 +170,20 @@ def advise(profile: Profile) -> Advice:
 class _RuleData:
     """A profile with the data that several rules use, computed once."""
 
-    def __init__(self, profile: Any) -> None:
+    def __init__(self, profile: Profile) -> None:
         self.records, self.ledger, self.memory = profile.records, profile.ledger, profile.memory
         self.totals, self.wall, self.accounted = profile.totals, profile.wall, profile.accounted
         self.peak = max(1, self.memory["peak_bytes"])
         self.moved = max(1, sum(row["bytes"] for row in self.totals))
         #: Sparse arrays that became dense, implicitly or explicitly, by shape.
-        self.sparse_before: dict[tuple[int, ...], dict[str, Any]] = {}
+        self.sparse_before: dict[tuple[int, ...], ArrayRecord] = {}
         for record in self.operators():
             for made in record["outputs"]:
                 given = next((array for array in record["inputs"] if _sparse(array) and array["shape"] == made["shape"]), None)
                 if given is not None and not _sparse(made):
                     self.sparse_before.setdefault(tuple(made["shape"]), given)
 
-    def operators(self, *lanes: str) -> Iterator[dict[str, Any]]:
+    def operators(self, *lanes: str) -> Iterator[Record]:
         """The operators' records, of some lanes if given."""
         return (record for record in self.records if record["kind"] == "op" and (not lanes or record["lane"] in lanes))
 
@@ -215,21 +216,21 @@ def _together(met: list[_Met]) -> Finding:
     return largest._replace(reason=reason, times=sum(one.finding.times for one in met))
 
 
-def _at(record: dict[str, Any]) -> str:
+def _at(record: Record) -> str:
     layer = f" in {record['layer']}" if record["layer"] else ""
     return f"{record['name']} ({record['lane']}){layer}{' at ' + record['line'] if record['line'] else ''}"
 
 
-def _shape(array: dict[str, Any]) -> str:
+def _shape(array: ArrayRecord) -> str:
     return "×".join(map(str, array["shape"]))
 
 
-def _length(array: dict[str, Any]) -> int:
+def _length(array: ArrayRecord) -> int:
     """Rows of an array; 0 of one without axes, which a damaged trace may call sparse."""
     return int(array["shape"][0]) if array["shape"] else 0
 
 
-def _sparse(array: dict[str, Any]) -> bool:
+def _sparse(array: ArrayRecord) -> bool:
     return bool(array["stype"] != "default")
 
 
@@ -272,9 +273,9 @@ def _dense_by_nature(profile: _RuleData) -> Iterator[Finding | _Met]:
 
 
 @_rule
-def _dense_gradient(profile: Any) -> Iterator[Finding | _Met]:
+def _dense_gradient(profile: _RuleData) -> Iterator[Finding | _Met]:
     """A weight that only few rows of a sparse batch reach has a dense gradient."""
-    forward: dict[Any, dict[str, Any]] = {}
+    forward: dict[int, Record] = {}
     for record in profile.operators("forward", "backward"):
         if record["node"] is None:
             continue
@@ -284,8 +285,9 @@ def _dense_gradient(profile: Any) -> Iterator[Finding | _Met]:
             if record["name"] in EMBEDDINGS:
                 forward[record["node"]] = record
                 continue
-            batch = first if first and first["stype"] == "csr" else profile.sparse_before.get(
-                tuple(first["shape"]) if first and not _sparse(first) else None)
+            batch = first
+            if first and first["stype"] != "csr":
+                batch = None if _sparse(first) else profile.sparse_before.get(tuple(first["shape"]))
             if batch is not None and batch["stype"] == "csr":
                 forward[record["node"]] = {**record, "inputs": [batch, *record["inputs"][1:]]}
             continue
@@ -296,7 +298,7 @@ def _dense_gradient(profile: Any) -> Iterator[Finding | _Met]:
                 yield found
 
 
-def _hardly_reached(record: dict[str, Any], started: dict[str, Any], made: dict[str, Any]) -> _Met | None:
+def _hardly_reached(record: Record, started: Record, made: ArrayRecord) -> _Met | None:
     """The finding for the dense gradient of a weight (inputs, units), or (units, inputs) of a fully connected layer."""
     batch = started["inputs"][0]
     embedding = started["name"] in EMBEDDINGS
@@ -346,7 +348,7 @@ def _eager_update(profile: _RuleData) -> Iterator[Finding]:
                               f"up to {format_bytes(whole)} read and written a step", whole, 1, LESSONS["eager_update"], record)
 
 
-def _as_dense(array: dict[str, Any]) -> int:
+def _as_dense(array: ArrayRecord) -> int:
     """Bytes that a sparse array would take as a dense one; 0 if it stores nothing."""
     # In integers: the shape in a damaged trace may overflow a float.
     return int(math.prod(array["shape"])) * array["components"].get("data", 0) // array["nnz"] if array["nnz"] else 0
@@ -355,7 +357,7 @@ def _as_dense(array: dict[str, Any]) -> int:
 @_rule
 def _wide_indices(profile: _RuleData) -> Iterator[Finding]:
     """Indices of 64 bits where 32 would do."""
-    seen: set[Any] = set()
+    seen: set[tuple[str, tuple[int, ...], int]] = set()
     for record in profile.operators():
         for array in record["inputs"]:
             index_bytes = sum(size for name, size in array["components"].items() if name != "data")
@@ -373,7 +375,7 @@ def _wide_indices(profile: _RuleData) -> Iterator[Finding]:
 @_rule
 def _hardly_sparse(profile: _RuleData) -> Iterator[Finding | _Met]:
     """A sparse format that takes more memory than the dense array."""
-    first: dict[Any, dict[str, Any]] = {}
+    first: dict[tuple[str, tuple[int, ...]], Record] = {}
     weights = {tuple(record["inputs"][0]["shape"]) for record in profile.operators("update")
                if record["inputs"] and record["inputs"][0]["stype"] == "row_sparse"}
     for record in profile.operators():
@@ -408,7 +410,7 @@ def _double_precision(profile: _RuleData) -> Iterator[Finding]:
 @_rule
 def _repeated_conversion(profile: _RuleData) -> Iterator[Finding]:
     """The same conversion again and again on the same line."""
-    groups: dict[Any, list[dict[str, Any]]] = {}
+    groups: dict[tuple[str, str, tuple[int, ...]], list[Record]] = {}
     for record in profile.operators():
         alone = record["depth"] == 0 and not record.get("became_dense")  # otherwise it belongs to another cause
         if record["name"] == "cast_storage" and record["line"] and record["inputs"] and alone:
@@ -490,7 +492,7 @@ def _between_operators(profile: _RuleData) -> Iterator[Finding]:
 @_rule
 def _repeated_transfer(profile: _RuleData) -> Iterator[Finding]:
     """Equal copies between devices again and again."""
-    groups: dict[Any, list[dict[str, Any]]] = {}
+    groups: dict[tuple[str, str, int], list[Record]] = {}
     for record in profile.records:
         if record["lane"] == "transfer" and record["bytes"] > SMALL and len(set(_DEVICES.findall(record["name"]))) != 1:
             groups.setdefault((record["name"], record["layer"], record["bytes"]), []).append(record)
@@ -504,7 +506,7 @@ def _repeated_transfer(profile: _RuleData) -> Iterator[Finding]:
 @_rule
 def _repeated_read(profile: _RuleData) -> Iterator[Finding]:
     """Large arrays are copied out of the library again and again on one line."""
-    groups: dict[Any, list[dict[str, Any]]] = {}
+    groups: dict[tuple[str, str], list[Record]] = {}
     for record in profile.records:
         _, arrow, target = record["name"].partition(" -> ")
         if record["lane"] == "transfer" and arrow and target in ("numpy", "scipy") and record["bytes"] > 16 * SMALL:

@@ -61,7 +61,8 @@ SETTINGS: dict[str, tuple[Any, str]] = {
     "capacity": (CAPACITY, "events kept one by one before older ones become totals (sparsekit's own)"),
     "lines": (True, "note the user's lines (sparsekit's own)"),
 }
-_config: dict[str, Any] = {name: default for name, (default, _) in SETTINGS.items()}
+_config: dict[str, Any] = {  # Any: each setting has a type of its own
+    name: default for name, (default, _) in SETTINGS.items()}
 _names = Names()
 _UNKNOWN = "<unk>:"
 
@@ -73,7 +74,7 @@ class _Shared:
     dumped = False
 
 
-def set_config(**kwargs: Any) -> None:
+def set_config(**kwargs: object) -> None:  # object: settings of all types, which are checked
     """Set how the next run is profiled.
 
     Parameters
@@ -118,7 +119,7 @@ def set_config(**kwargs: Any) -> None:
         atexit.register(_dump_at_exit)
 
 
-def _check_process(profile_process: str) -> None:
+def _check_process(profile_process: object) -> None:  # object: what the user gave
     if profile_process not in ("worker", "server"):
         raise UnknownNameError.of("process", profile_process, ("worker", "server"))
     if profile_process == "server":
@@ -134,7 +135,7 @@ def _dump_at_exit() -> None:
             held.save_trace(_config["filename"])
 
 
-def set_kvstore_handle(handle: Any) -> None:
+def set_kvstore_handle(handle: object) -> None:  # object: MXNet's handle, which has no effect
     """Accepted for compatibility with MXNet, without effect: key-value stores run in this process and are profiled with it."""
 
 
@@ -297,11 +298,11 @@ class _Timed:
             args = {"domain": self.domain.name} if self.domain is not None else {}
             hooks.sink.span(self._label, "user", start, time.perf_counter_ns(), args)
 
-    def __enter__(self) -> Any:
+    def __enter__(self) -> Self:
         self.start()
         return self
 
-    def __exit__(self, *exception: object) -> None:
+    def __exit__(self, *exception: object) -> None:  # object: Python's three, not used
         self.stop()
 
     def __str__(self) -> str:

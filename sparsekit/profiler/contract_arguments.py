@@ -6,13 +6,16 @@ import functools
 import inspect
 from collections.abc import Callable
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec
 
 from ..base.errors import ProfilerError, UnknownNameError, expected
 from ..base.formatting import parse_bytes
 from ..core import hooks
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Concatenate
+
     from .contracts import Expectation
 
 
@@ -20,21 +23,22 @@ __all__ = ["check_arguments", "checked"]
 
 STORAGE_TYPES = ("default", "csr", "row_sparse")
 
-Method = TypeVar("Method", bound=Callable[..., Any])
+P = ParamSpec("P")
 
 
-def checked(method: Method) -> Method:
+def checked(method: Callable[Concatenate[Expectation, P], Expectation]) -> Callable[Concatenate[Expectation, P], Expectation]:
     """Check the arguments of a contract before the contract is checked."""
 
     @functools.wraps(method)
-    def contract(self: Expectation, *args: int | str, **kwargs: str) -> Any:
+    def contract(self: Expectation, /, *args: P.args, **kwargs: P.kwargs) -> Expectation:
         check_arguments(method, args, kwargs)
         return method(self, *args, **kwargs)
 
-    return contract  # type: ignore[return-value]  # of the same signature
+    return contract
 
 
-def check_arguments(method: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+# object: what the user gave, which is checked
+def check_arguments(method: Callable[..., Expectation], args: tuple[object, ...], kwargs: Mapping[str, object]) -> None:
     """Check the arguments of a contract by the names of its parameters.
 
     Raises
@@ -55,7 +59,7 @@ def check_arguments(method: Callable[..., Any], args: tuple[Any, ...], kwargs: d
         _bounds(given)
 
 
-def _bounds(given: dict[str, Any]) -> None:
+def _bounds(given: Mapping[str, Any]) -> None:  # Any: arguments of calls(), whose types have been checked
     op, exact, most, least = (given.get(name) for name in ("op", "number", "at_most", "at_least"))
     hint = f"calls({op!r}, 3), calls({op!r}, at_most=3) or calls({op!r}, at_least=1), for instance."
     if exact is None and most is None and not least:
@@ -66,7 +70,7 @@ def _bounds(given: dict[str, Any]) -> None:
         raise ProfilerError(f"calls({op!r}, at_most={most}, at_least={least}) can never hold.", hint=hint)
 
 
-def _count(what: str, value: Any) -> None:
+def _count(what: str, value: object) -> None:  # object: what the user gave
     if isinstance(value, bool) or not isinstance(value, Integral) or value < 0:
         raise ProfilerError(expected(what, "an integer of at least 0", value), hint="it counts calls or rows.")
 

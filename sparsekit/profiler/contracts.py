@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from contextlib import ContextDecorator
-from typing import Any, Self
+from typing import Any, ParamSpec, Self, TypeVar
 
 from ..base.errors import ContractError, ProfilerError, UnknownNameError, expected
 from ..base.formatting import format_bytes, parse_bytes
@@ -22,8 +22,11 @@ from .profiler import Profiler
 
 __all__ = ["Expectation", "Promise", "expect"]
 
+P = ParamSpec("P")
+T = TypeVar("T")
 
-def expect(profile: Any = None) -> Expectation:
+
+def expect(profile: Profile | None = None) -> Expectation:
     """Begin a chain of contracts on a profile, or on a block that is still to run.
 
     Parameters
@@ -66,7 +69,7 @@ def expect(profile: Any = None) -> Expectation:
 class profile_for(Scoped, ContextDecorator):
     """Profile a block and hold it to contracts: ``with expect.profile(lambda e: e.no_densify()):``."""
 
-    def __init__(self, check: Callable[[Expectation], Any]) -> None:
+    def __init__(self, check: Callable[[Expectation], object]) -> None:  # object: its result is not used
         if not callable(check):
             raise ProfilerError(expected("The argument of expect.profile()", "a function of an expectation", check),
                                 hint="with expect.profile(lambda e: e.no_densify()): ...")
@@ -86,7 +89,7 @@ class profile_for(Scoped, ContextDecorator):
             self._check(expect(before))
 
 
-expect.profile = profile_for  # type: ignore[attr-defined]
+expect.profile = profile_for  # type: ignore[attr-defined]  # functions take attributes, and mypy knows of none
 
 
 class Expectation:
@@ -272,14 +275,14 @@ class Promise(Expectation, Scoped):
         self._promised: list[Callable[[Expectation], Expectation]] = []
         self._done = False
 
-    def __getattribute__(self, name: str) -> Any:
+    def __getattribute__(self, name: str) -> Any:  # Any: as in object: the attribute of that name
         found = super().__getattribute__(name)
         if name.startswith("_") or name not in CONTRACTS or super().__getattribute__("_done"):
             return found
         method = getattr(Expectation, name)
 
         @functools.wraps(method)
-        def promise(*args: Any, **kwargs: Any) -> Expectation:
+        def promise(*args: object, **kwargs: object) -> Expectation:  # object: what the user gave
             check_arguments(method, args, kwargs)  # mistakes in arguments raise here, not at the end of the block
             self._promised.append(lambda expectation: method(expectation, *args, **kwargs))
             return self
@@ -303,14 +306,14 @@ class Promise(Expectation, Scoped):
             for check in self._promised:
                 check(self)
 
-    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+    def __call__(self, function: Callable[P, T]) -> Callable[P, T]:
         """Decorate a function: each call is profiled and held to the contracts."""
         if not self._promised:
             raise ProfilerError("expect() needs at least one contract before it decorates a function.",
                                 hint="@expect().no_densify(), for instance.")
 
         @functools.wraps(function)
-        def held(*args: Any, **kwargs: Any) -> Any:
+        def held(*args: P.args, **kwargs: P.kwargs) -> T:
             with self:
                 return function(*args, **kwargs)
 
@@ -333,7 +336,7 @@ def _tidy_name(name: str) -> str:
     return name.replace(".", "_")
 
 
-def _call(name: str, *args: Any, **kwargs: Any) -> str:
+def _call(name: str, *args: object, **kwargs: object) -> str:  # object: their text is shown
     given = [repr(value) for value in args if value is not None]
     given += [f"{key}={value!r}" for key, value in kwargs.items() if value is not None]
     return f"{name}({', '.join(given)})"

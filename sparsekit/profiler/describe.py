@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .allocations import COMPONENTS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..base.types import JSON, Attrs, DType, Shape
+    from .event_buffer import Operator
+    from .types import ArrayRecord
 
 __all__ = ["ArrayKey", "describe", "dtype_of", "flops", "key_of", "moved", "plain", "size_of", "storage"]
 
@@ -14,7 +21,7 @@ class ArrayKey(NamedTuple):
     """All that a record says of an array, hashable: equal arrays are described once."""
 
     stype: str
-    shape: tuple[int, ...]
+    shape: Shape
     dtype: str
     nnz: int
     index_dtype: str | None
@@ -22,10 +29,10 @@ class ArrayKey(NamedTuple):
     rows: int | None
 
 
-_dtypes: dict[int, tuple[Any, str, int]] = {}
+_dtypes: dict[int, tuple[DType, str, int]] = {}
 
 
-def dtype_of(dtype: Any) -> tuple[Any, str, int]:
+def dtype_of(dtype: DType) -> tuple[DType, str, int]:
     """The dtype, its name and its size in bytes; cached, because numpy takes microseconds."""
     found = _dtypes.get(id(dtype))
     if found is None:
@@ -33,12 +40,12 @@ def dtype_of(dtype: Any) -> tuple[Any, str, int]:
     return found
 
 
-def size_of(entry: Any) -> int:
+def size_of(entry: Any) -> int:  # Any: an entry that has an element type: it is dense, and its memory is known
     """Bytes of a dense array."""
     return int(math.prod(entry.shape)) * dtype_of(entry.dtype)[2]
 
 
-def key_of(entry: Any) -> ArrayKey | None:
+def key_of(entry: Any) -> ArrayKey | None:  # Any: an entry; a sparse one has parts, each of them dense
     """Describe an array that the recorder noted; None for an input that was left out."""
     if entry.parts:
         parts = entry.parts
@@ -52,11 +59,11 @@ def key_of(entry: Any) -> ArrayKey | None:
     return ArrayKey("default", shape, dtype_of(entry.dtype)[1], int(math.prod(shape)), None, (("data", size_of(entry)),), None)
 
 
-def describe(key: ArrayKey) -> dict[str, Any]:
+def describe(key: ArrayKey) -> ArrayRecord:
     """The plain form in which a record holds an array."""
     size = math.prod(key.shape)
     density = 1.0 if key.stype == "default" else key.nnz / size if size else 0.0
-    made = {
+    made: ArrayRecord = {
         "stype": key.stype, "shape": list(key.shape), "dtype": key.dtype, "nnz": key.nnz, "density": density,
         "index_dtype": key.index_dtype, "bytes": sum(size for _, size in key.components),
         "components": dict(key.components),
@@ -66,14 +73,14 @@ def describe(key: ArrayKey) -> dict[str, Any]:
     return made
 
 
-def storage(inputs: list[dict[str, Any]], outputs: list[dict[str, Any]]) -> str:
+def storage(inputs: Sequence[ArrayRecord], outputs: Sequence[ArrayRecord]) -> str:
     """Storage types of a call: ``"csr, default -> default"``; empty for events that are not operators."""
     if not inputs and not outputs:
         return ""
     return " -> ".join(", ".join(array["stype"] for array in side) for side in (inputs, outputs)).strip()
 
 
-def moved(inputs: list[dict[str, Any]], outputs: list[dict[str, Any]], everything: bool) -> int:
+def moved(inputs: Sequence[ArrayRecord], outputs: Sequence[ArrayRecord], everything: bool) -> int:
     """Bytes read and written by a call.
 
     A kernel with a sparse operand visits of a dense array only the rows that the operand selects:
@@ -90,23 +97,23 @@ def moved(inputs: list[dict[str, Any]], outputs: list[dict[str, Any]], everythin
     return total + sum(a["bytes"] if a["shape"] in whole else _rows(a, selected) for a in inputs)
 
 
-def _same(left: dict[str, Any], right: dict[str, Any]) -> bool:
+def _same(left: ArrayRecord, right: ArrayRecord) -> bool:
     return bool(left["stype"] == right["stype"] and left["shape"] == right["shape"])
 
 
-def _selected(inputs: list[dict[str, Any]], outputs: list[dict[str, Any]]) -> int | None:
+def _selected(inputs: Sequence[ArrayRecord], outputs: Sequence[ArrayRecord]) -> int | None:
     counts = [a.get("rows", a["nnz"]) for a in (*inputs, *outputs) if a["stype"] != "default"]
     return max(counts) if any(a["stype"] != "default" for a in inputs) else None
 
 
-def _rows(array: dict[str, Any], count: int) -> int:
+def _rows(array: ArrayRecord, count: int) -> int:
     shape = array["shape"]
     if array["stype"] != "default" or not shape or shape[0] <= count:
         return int(array["bytes"])
     return int(array["bytes"] // shape[0] * count)
 
 
-def flops(op: Any, attrs: dict[str, Any], inputs: list[Any], outputs: list[Any]) -> tuple[int, int]:
+def flops(op: Operator, attrs: Attrs, inputs: list[ArrayRecord], outputs: list[ArrayRecord]) -> tuple[int, int]:
     """Useful and dense-equivalent operations by the operator's own formula; (0, 0) without one."""
     cost = getattr(op, "cost", None)
     if cost is None:
@@ -119,7 +126,7 @@ def flops(op: Any, attrs: dict[str, Any], inputs: list[Any], outputs: list[Any])
     return int(useful), int(dense)
 
 
-def plain(value: Any) -> Any:
+def plain(value: object) -> JSON:  # object: an attribute, an argument or a mark of any kind
     """A value as JSON can write it; element types and the like become their names."""
     if value is None or isinstance(value, (bool, int, str)):
         return value

@@ -7,13 +7,25 @@ import os
 import re
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import TYPE_CHECKING, TypeAlias
 
 from ..base import displays
 from ..base.errors import ProfilerError, expected
 from ..base.formatting import format_bytes, format_count, format_duration
 from .describe import storage
 from .table import Table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .profile import Profile
+    from .types import ChangeRow, Record
+
+    #: One run, or several that repeat it.
+    Runs: TypeAlias = Profile | list[Profile] | tuple[Profile, ...]
+
+    #: Layer, operator, lane, storage types and shapes.
+    GroupKey: TypeAlias = tuple[str, str, str, str, str]
 
 __all__ = ["Diff", "diff"]
 
@@ -24,7 +36,7 @@ NOT_JUDGED = ("Runs that were recorded one after the other do not tell whether t
               "mx.profiler.compare runs both in turns and does.")
 
 
-def diff(before: Any, after: Any) -> Diff:
+def diff(before: Runs, after: Runs) -> Diff:
     """Compare two profiles, or two lists of profiles that repeat a run each.
 
     Calls are aligned by layer, operator, lane, shapes and storage types; what is left over, by layer and
@@ -56,7 +68,7 @@ def diff(before: Any, after: Any) -> Diff:
     return Diff(_Side(sides[0]), _Side(sides[1]))
 
 
-def _listed(given: list[Any] | tuple[Any, ...]) -> list[Any]:
+def _listed(given: Runs) -> list[Profile]:
     profiles = list(given) if isinstance(given, (list, tuple)) else [given]
     for profile in profiles:
         if not hasattr(profile, "records") or not hasattr(profile, "wall"):
@@ -74,7 +86,7 @@ class _Group:
 
     __slots__ = ("bytes", "calls", "flops", "layer", "shapes", "storage", "time")
 
-    def __init__(self, record: dict[str, Any]) -> None:
+    def __init__(self, record: Record) -> None:
         self.calls = self.bytes = self.flops = 0
         self.time = 0.0
         self.layer: str = record["layer"]
@@ -90,9 +102,9 @@ class _Group:
 class _Side:
     """One run, or several alike: its calls in groups, and its repeats."""
 
-    def __init__(self, profiles: list[Any]) -> None:
+    def __init__(self, profiles: list[Profile]) -> None:
         self.profiles = profiles
-        self.groups: dict[tuple[Any, ...], _Group] = {}
+        self.groups: dict[GroupKey, _Group] = {}
         self.folded = sum(profile.folded for profile in profiles)
         self.steps: list[float] = []
         self.walls = [profile.wall for profile in profiles]
@@ -105,7 +117,7 @@ class _Side:
         """What counts are divided by: the number of steps, or of runs."""
         return len(self.steps) if unit == "step" else len(self.profiles)
 
-    def _take(self, records: list[dict[str, Any]]) -> None:
+    def _take(self, records: list[Record]) -> None:
         names: dict[str, str] = {}
         counts: dict[str, int] = {}
         self.steps += [record["duration"] for record in records if record["name"] == "step" and record["lane"] == "user"]
@@ -132,7 +144,7 @@ def _ordinal(layer: str, counts: dict[str, int]) -> str:
     return f"{stem}:{counts[stem]}" if "#" in stem else stem
 
 
-def _shapes(record: dict[str, Any]) -> str:
+def _shapes(record: Record) -> str:
     sides = [", ".join("x".join(map(str, a["shape"])) or "scalar" for a in record[side]) for side in ("inputs", "outputs")]
     return " -> ".join(sides)
 
@@ -161,7 +173,7 @@ class Diff:
         self.time = tuple(float(median(side.steps if self.unit == "step" else side.walls)) for side in self._sides)
         self.peak_bytes = before.peak, after.peak
 
-    def _row(self, key: Any, left: _Group | None, right: _Group | None, change: str) -> dict[str, Any]:
+    def _row(self, key: GroupKey, left: _Group | None, right: _Group | None, change: str) -> ChangeRow:
         sides = list(zip((left, right), [side.rounds(self.unit) for side in self._sides], strict=True))
         numbers = {name: tuple([getattr(group, name) / count if group else 0 for group, count in sides])
                    for name in ("calls", "bytes", "time", "flops")}
@@ -169,8 +181,10 @@ class Diff:
         assert shown is not None  # one of them is there
         by_calls, by_bytes, by_speed = _causes(numbers["calls"], numbers["bytes"], numbers["time"])
         types = shown.storage if left is None or left.storage == shown.storage else f"{left.storage}  ⇒  {shown.storage}"
-        row = {"layer": shown.layer, "name": key[1], "lane": key[2], "change": change, "storage": types,
-               "shapes": shown.shapes, **numbers, "by_calls": by_calls, "by_bytes": by_bytes, "by_speed": by_speed}
+        row: ChangeRow = {
+            "layer": shown.layer, "name": key[1], "lane": key[2], "change": change, "storage": types, "shapes": shown.shapes,
+            "calls": numbers["calls"], "bytes": numbers["bytes"], "time": numbers["time"], "flops": numbers["flops"],
+            "by_calls": by_calls, "by_bytes": by_bytes, "by_speed": by_speed, "verdict": ""}
         row["verdict"] = _verdict(row)
         return row
 
@@ -185,7 +199,7 @@ class Diff:
         changed = [row for row in self.rows if row["verdict"] != SAME]
         if not changed and self.peak_bytes[0] == self.peak_bytes[1]:
             return SAME
-        found = (("calls", _sum(self.rows, "calls")), ("bytes moved", _sum(self.rows, "bytes")),
+        found = (("calls", _sum([row["calls"] for row in self.rows])), ("bytes moved", _sum([row["bytes"] for row in self.rows])),
                  ("bytes at the peak", self.peak_bytes))
         parts = [f"{what} {_times(*pair)}" for what, pair in found if not _close(*pair)]
         return ", ".join(parts) or f"{len(changed)} operators changed"
@@ -220,17 +234,18 @@ class Diff:
     def __repr__(self) -> str:
         return repr(self.table(20))
 
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:  # object: IPython's, not used
         return {"text/plain": repr(self), "text/html": self.table(40).html}
 
 
-def _align(before: dict[Any, _Group], after: dict[Any, _Group]) -> list[tuple[Any, _Group | None, _Group | None, str]]:
+def _align(before: dict[GroupKey, _Group], after: dict[GroupKey, _Group]
+           ) -> list[tuple[GroupKey, _Group | None, _Group | None, str]]:
     """Pairs of groups: alike in everything, then in layer, operator and lane, then what has no partner."""
-    pairs: list[tuple[Any, _Group | None, _Group | None, str]] = [
+    pairs: list[tuple[GroupKey, _Group | None, _Group | None, str]] = [
         (key, group, after[key], "same kind") for key, group in before.items() if key in after]
     left, right = ({key: group for key, group in side.items() if key not in other} for side, other in
                    ((before, after), (after, before)))
-    waiting: dict[Any, list[Any]] = {}
+    waiting: dict[tuple[str, ...], list[GroupKey]] = {}
     for key in right:
         waiting.setdefault(key[:3], []).append(key)
     for key, group in left.items():
@@ -243,7 +258,7 @@ def _align(before: dict[Any, _Group], after: dict[Any, _Group]) -> list[tuple[An
     return pairs + [(key, None, group, "new") for key, group in right.items()]
 
 
-def _causes(calls: Any, moved: Any, time: Any) -> tuple[float, float, float]:
+def _causes(calls: tuple[float, ...], moved: tuple[float, ...], time: tuple[float, ...]) -> tuple[float, float, float]:
     """The change of time as a sum: by the number of calls, by bytes a call, by time a byte."""
     if not (calls[0] and calls[1]):
         return time[1] - time[0], 0.0, 0.0
@@ -255,11 +270,11 @@ def _causes(calls: Any, moved: Any, time: Any) -> tuple[float, float, float]:
     return by_calls, by_bytes, (time[1] - time[0]) - by_calls - by_bytes
 
 
-def _verdict(row: dict[str, Any]) -> str:
+def _verdict(row: ChangeRow) -> str:
     if row["change"] in ("gone", "new"):
         return str(row["change"])
-    parts = [f"{'fewer' if row[name][1] < row[name][0] else 'more'} {name}" for name in ("calls", "bytes")
-             if not _close(*row[name])]
+    parts = [f"{'fewer' if pair[1] < pair[0] else 'more'} {name}" for name, pair in
+             (("calls", row["calls"]), ("bytes", row["bytes"])) if not _close(*pair)]
     return ", ".join(parts) or (SAME if row["change"] == "same kind" else str(row["change"]))
 
 
@@ -267,15 +282,15 @@ def _close(left: float, right: float) -> bool:
     return math.isclose(left, right, rel_tol=1e-9)
 
 
-def _sum(rows: list[dict[str, Any]], name: str) -> tuple[float, float]:
-    return sum(row[name][0] for row in rows), sum(row[name][1] for row in rows)
+def _sum(pairs: list[tuple[float, ...]]) -> tuple[float, float]:
+    return sum(pair[0] for pair in pairs), sum(pair[1] for pair in pairs)
 
 
 def _times(before: float, after: float) -> str:
     return f"{after / before:.2f}×" if before else "from none"
 
 
-def _arrow(pair: Any, write: Any) -> str:
+def _arrow(pair: tuple[float, ...], write: Callable[[float], str]) -> str:
     before: str
     after: str
     before, after = (str(write(value if value != int(value) else int(value))) for value in pair)

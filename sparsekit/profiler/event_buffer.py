@@ -39,9 +39,15 @@ class Operator(Protocol):
 class Plan(Protocol):
     """What the profiler reads of a plan of the dispatcher."""
 
-    op: Operator
-    attrs: Attrs
-    fallback: bool
+    @property
+    def op(self) -> Operator:
+        """Its operator."""
+    @property
+    def attrs(self) -> Attrs:
+        """The operator's attributes."""
+    @property
+    def fallback(self) -> bool:
+        """Whether sparse inputs became dense first, because no row fits."""
 
 
 #: The user's line: a code object, or one with its instruction.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -13,17 +13,25 @@ from ..core import hooks
 from . import describe
 from .allocations import CREATED, RANKS, Allocation, Origin, Sparse, View
 from .clock import Clock
-from .event_buffer import Densified, Flow, Mark, Note, Operation, Span
+from .event_buffer import Densified, Flow, Mark, Note, Operation, Plan, Span
 from .memory import MemoryTracker
 from .nesting import Nesting, depths
 from .source_location import line_of
 
 if TYPE_CHECKING:
     import collections
-    from collections.abc import Sequence
+    from collections.abc import Hashable, Sequence
     from types import CodeType
 
+    from ..base.types import JSON
     from .allocations import Entry
+    from .types import ArrayRecord, KindRecord, MarkRecord, Record
+
+    #: What decides the kind of an event: an operator's plan and arrays by number, or a span's name; and where it ran.
+    KindKey: TypeAlias = tuple[int | str, ...]
+
+    #: The events kept: the number of the first, and start, duration, own time, kind and node of each.
+    Columns: TypeAlias = tuple[int, array[int], array[int], array[int], array[int], array[int]]
 
 __all__ = ["Log", "Total"]
 
@@ -42,7 +50,7 @@ class Total:
         self.calls = self.total = self.own = self.bytes = self.flops = self.dense_flops = self.maximum = 0
         self.minimum = -1
 
-    def add(self, net: int, own: int, kind: dict[str, Any]) -> None:
+    def add(self, net: int, own: int, kind: KindRecord | Record) -> None:
         """Count one event; ``net`` and ``own`` in nanoseconds."""
         self.calls += 1
         self.total += net
@@ -85,7 +93,7 @@ class Log:
         self.capacity = capacity
         self.densifications: list[tuple[int, int, hooks.Densification]] = []
         self.densified = 0
-        self.marks: list[dict[str, Any]] = []
+        self.marks: list[MarkRecord] = []
         # What came after those that are kept in full: how often each densification, how many marks.
         self.more_densifications: dict[hooks.Densification, int] = {}
         self.more_marks = 0
@@ -94,14 +102,14 @@ class Log:
         self.folded_events = 0
         self.events = 0
         self._clock = clock
-        self._kinds: list[dict[str, Any]] = []
-        self._kind_of: dict[Any, int] = {}
+        self._kinds: list[KindRecord] = []
+        self._kind_of: dict[KindKey, int] = {}
         self._keys: list[Key] = []
-        self._kept_alive: dict[int, Any] = {}
+        self._kept_alive: dict[int, Plan | CodeType] = {}
         # Number 0 separates inputs from outputs in a key, so descriptions count from 1.
         self._arrays: list[describe.ArrayKey | None] = [None]
-        self._array_of: dict[Any, int] = {}
-        self._arguments: dict[int, dict[str, Any]] = {}
+        self._array_of: dict[Hashable, int] = {}
+        self._arguments: dict[int, dict[str, JSON]] = {}
         # Bytes that a span says it moved, by the number of the event: they differ from call to call.
         self._moved: dict[int, int] = {}
         self._lines: dict[tuple[int, int | None], str] = {}
@@ -159,7 +167,7 @@ class Log:
             thread = self.thread(ident)
         if len(inputs) == 2 and not isinstance(outputs, list):
             left, right = inputs
-            key: tuple[Any, ...] = (id(plan), lane, layer, thread, line, left.number or self._array(left),
+            key: KindKey = (id(plan), lane, layer, thread, line, left.number or self._array(left),
                                     right.number or self._array(right), 0, outputs.number or self._array(outputs))
         else:
             listed = outputs if isinstance(outputs, list) else (outputs,)
@@ -170,13 +178,13 @@ class Log:
             self._kept_alive[id(plan)] = plan
             arrays = key[5:]
             border = arrays.index(0)
-            taken, given = ([self._arrays[number] for number in side if self._arrays[number] is not None]
+            taken, given = ([found for number in side if (found := self._arrays[int(number)]) is not None]
                             for side in (arrays[:border], arrays[border + 1:]))
             kind = self._add_kind(key, _operator_kind(plan, lane, layer, thread, line, taken, given))
         self._trace(inputs, outputs, self._kinds[kind])
         self._append(kind, thread, start, end, NO_NODE if node is None else node)
 
-    def _trace(self, inputs: Sequence[Entry], outputs: Entry | list[Entry], kind: dict[str, Any]) -> None:
+    def _trace(self, inputs: Sequence[Entry], outputs: Entry | list[Entry], kind: KindRecord) -> None:
         """Note the origins of results: a sparse input of this event, or the origins of its inputs."""
         found, known, taken = None, True, []
         for given in inputs:
@@ -251,7 +259,7 @@ class Log:
             self._arguments[self.events] = {str(name): describe.plain(value) for name, value in arguments.items()}
         self._append(kind, thread, start, end, NO_NODE)
 
-    def _add_kind(self, key: Any, kind: dict[str, Any]) -> int:
+    def _add_kind(self, key: KindKey, kind: KindRecord) -> int:
         self._kinds.append(kind)
         self._keys.append(Key(kind["name"], kind["lane"], kind["layer"],
                               describe.storage(kind["inputs"], kind["outputs"])))
@@ -356,12 +364,12 @@ class Log:
         first = int(end[order][0] - start[0]) if len(start) else 0
         return total + first + int(np.maximum(end[order][1:] - begin, 0).sum())
 
-    def columns(self) -> tuple[Any, ...]:
+    def columns(self) -> Columns:
         """A copy of the events kept: the number of the first, then start, duration, own time, kind and node of each."""
         first = self.events - len(self.start)
         return first, self.start[:], self.duration[:], self.own[:], self.kind[:], self.node[:]
 
-    def records(self, columns: tuple[Any, ...] | None = None) -> list[dict[str, Any]]:
+    def records(self, columns: Columns | None = None) -> list[Record]:
         """The events kept, as plain records sorted by start; parents come before what they contain."""
         first, starts, durations, owns, kinds, nodes = columns or self.columns()
         threads = [self._kinds[kind]["thread"] for kind in kinds]
@@ -370,8 +378,8 @@ class Log:
         known = self._kinds
         return [self._record(first + i, starts[i], durations[i], owns[i], known[kinds[i]], nodes[i], depth[i]) for i in order]
 
-    def _record(self, number: int, start: int, duration: int, own: int, kind: dict[str, Any], node: int,
-                depth: int) -> dict[str, Any]:
+    def _record(self, number: int, start: int, duration: int, own: int, kind: KindRecord, node: int,
+                depth: int) -> Record:
         return {
             "name": kind["name"], "kind": kind["kind"], "lane": kind["lane"],
             "start": start / 1000, "duration": duration / 1000, "self": own / 1000, "depth": depth, "layer": kind["layer"],
@@ -388,7 +396,8 @@ class Log:
             yield place, self._kinds[kind]["name"], self._kinds[kind]["lane"]
 
 
-def _operator_kind(plan: Any, lane: str, layer: str, thread: int, line: str, taken: Any, given: Any) -> dict[str, Any]:
+def _operator_kind(plan: Plan, lane: str, layer: str, thread: int, line: str, taken: list[describe.ArrayKey],
+                   given: list[describe.ArrayKey]) -> KindRecord:
     inputs, outputs = ([describe.describe(key) for key in side] for side in (taken, given))
     useful, dense = describe.flops(plan.op, plan.attrs, inputs, outputs)
     fallback = bool(plan.fallback)
@@ -403,7 +412,7 @@ def _operator_kind(plan: Any, lane: str, layer: str, thread: int, line: str, tak
     }
 
 
-def _by_nature(plan: Any, lane: str, inputs: Any, outputs: Any) -> str:
+def _by_nature(plan: Plan, lane: str, inputs: list[ArrayRecord], outputs: list[ArrayRecord]) -> str:
     """Whether a dense result holds a sparse input by the nature of the operator; as ``core.dispatch`` notes it."""
     kind = getattr(plan, "dense", "")
     if not kind or (kind == hooks.ASKED and lane != "backward"):

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from .event_store import NO_NODE
 from .nesting import depths
 
 if TYPE_CHECKING:
+    from .event_store import Log
     from .source import Stored
+    from .types import Record
 
 
 __all__ = ["Brief", "aside"]
@@ -29,28 +31,28 @@ class Brief:
     from call to call, arguments and bytes moved, is in a record of its own.  It may be gone through again and again.
     """
 
-    def __init__(self, log: Any) -> None:
+    def __init__(self, log: Log) -> None:
         self._log, self._columns = log, log.columns()
 
-    def records(self) -> list[dict[str, Any]]:
+    def records(self) -> list[Record]:
         """A record for each event."""
-        found: list[dict[str, Any]] = self._log.records(self._columns)
-        return found
+        return self._log.records(self._columns)
 
     def __len__(self) -> int:
         return len(self._columns[1])
 
-    def __contains__(self, item: object) -> bool:
+    def __contains__(self, item: object) -> bool:  # object: as in any container
         return any(pair == item for pair in self)
 
-    def __iter__(self) -> Iterator[tuple[dict[str, Any], tuple[float, float, float, int | None]]]:
+    def __iter__(self) -> Iterator[tuple[Record, tuple[float, float, float, int | None]]]:
         log, (first, starts, durations, owns, kinds, nodes) = self._log, self._columns
         known = log._kinds
         threads = [known[kind]["thread"] for kind in kinds]
         depth = depths(threads, starts, durations)
-        shared: dict[int, dict[str, Any]] = {}
+        shared: dict[int, Record] = {}
         for i in sorted(range(len(starts)), key=lambda i: (starts[i], depth[i], threads[i], i)):
             number, kind = first + i, kinds[i]
+            record: Record | None
             if number in log._arguments or number in log._moved:
                 record = log._record(number, starts[i], durations[i], owns[i], known[kind], nodes[i], depth[i])
             else:

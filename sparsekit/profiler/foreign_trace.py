@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..base.errors import FileFormatError
 from .describe import storage
 from .event_store import Key, Total
 from .source import Stored, accounted
+
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+    from ..base.types import JSON
+    from .types import ArrayRecord, MarkRecord, Memory, Record, Sample
+
+    #: A JSON object.
+    Object: TypeAlias = dict[str, JSON]
+
+    #: Process and thread of an event, as text; of something begun also its kind.
+    Track: TypeAlias = tuple[str, ...]
 
 __all__ = ["read_foreign"]
 
@@ -23,7 +34,7 @@ _LANE_OF_CATEGORY = {"gpu_memcpy": "transfer", "gpu_memset": "transfer", "user_a
                      "gpu_user_annotation": "user", "Trace": "", "MXNET_C_API": "", "ac2g": ""}
 
 
-def read_foreign(document: dict[str, Any], name: str) -> Stored:
+def read_foreign(document: JSON, name: str) -> Stored:
     """Turn the parsed content of a trace into the data of a profile.
 
     Parameters
@@ -47,10 +58,10 @@ def read_foreign(document: dict[str, Any], name: str) -> Stored:
         raise _no_trace(name)
     memory, marks = _memory(events), _marks(events)
     # Counters and marks may come before the first span and after the last.
-    moments = [sample[0] for sample in memory["samples"]] + [mark["time"] for mark in marks]
+    moments = [sample[0] for sample in memory["samples"]] + [mark["time"] for mark, _ in marks]
     begin = min(min(span[0] for span in spans), min(moments, default=math.inf))
     # GPU streams and threads of several processes get small numbers in the order in which they appear.
-    tracks: dict[Any, int] = {}
+    tracks: dict[Track, int] = {}
     for span in spans:
         tracks.setdefault(_track(span[2]), len(tracks))
     kept = sorted(spans, key=lambda span: (tracks[_track(span[2])], span[0], -span[1]))
@@ -58,7 +69,8 @@ def read_foreign(document: dict[str, Any], name: str) -> Stored:
     records.sort(key=lambda record: (record["start"], record["depth"], record["thread"]))
     _shift(memory, marks, begin, tracks)
     wall = max(max(record["start"] + record["duration"] for record in records), *(round(now - begin, 3) for now in moments), 0.0)
-    return Stored(records=records, memory=memory, gradient_rows={}, densifications=[], densified=0, marks=marks,
+    return Stored(records=records, memory=memory, gradient_rows={}, densifications=[], densified=0,
+                  marks=[mark for mark, _ in marks],
                   totals=_totals(records), wall=wall, folded=0, folded_totals={}, events=len(records), overhead=0.0,
                   accounted=accounted(records, {}, wall, 0.0), environment={"trace of": origin})
 
@@ -68,30 +80,30 @@ def _no_trace(name: str) -> FileFormatError:
                            hint="sparsekit reads its own traces, torch.profiler's, MXNet's, and others in Chrome's format.")
 
 
-def _origin(document: dict[str, Any], events: list[Any]) -> str:
+def _origin(document: JSON, events: list[JSON]) -> str:
     if isinstance(document, dict) and "schemaVersion" in document:
         return "torch.profiler"
     categories = {event.get("cat") for event in events[:5000] if isinstance(event, dict) and isinstance(event.get("cat"), str)}
     return "mxnet.profiler" if "operator" in categories else "another profiler"
 
 
-def _number(value: Any) -> float | None:
+def _number(value: JSON) -> float | None:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value) or abs(value) > 1e18:
         return None
     return float(value)
 
 
-def _text(value: Any) -> str:
+def _text(value: JSON) -> str:
     return str(value)[:LONGEST]
 
 
-def _track(event: dict[str, Any]) -> Any:
+def _track(event: Object) -> Track:
     return _text(event.get("pid", 0)), _text(event.get("tid", 0))
 
 
-def _spans(events: list[Any]) -> list[tuple[float, float, dict[str, Any]]]:
+def _spans(events: list[JSON]) -> list[tuple[float, float, Object]]:
     """Start, duration and event of all that has both, from ``X`` events and pairs of ``B`` and ``E``."""
-    found: list[tuple[float, float, dict[str, Any]]] = []
+    found: list[tuple[float, float, Object]] = []
     open_ = _Open()
     for event in events:
         if not isinstance(event, dict) or _LANE_OF_CATEGORY.get(_text(event.get("cat"))) == "":
@@ -107,44 +119,62 @@ def _spans(events: list[Any]) -> list[tuple[float, float, dict[str, Any]]]:
                 found.append((start, duration, event))
         elif kind in ("B", "b"):
             if event.get("name") is not None:
-                open_.begin((kind, *_track(event)), start, event)
+                open_.begin((str(kind), *_track(event)), start, event)
         else:
             begun = open_.end(("B" if kind == "E" else "b", *_track(event)), start, event.get("name"))
             if begun is not None:
-                found.append((begun[0], start - begun[0], begun[1]))
+                found.append((begun.start, start - begun.start, begun.event))
     return found
+
+
+class _Begun:
+    """The beginning of an event, and whether it is still open."""
+
+    __slots__ = ("event", "open", "start")
+
+    def __init__(self, start: float, event: Object) -> None:
+        self.start, self.event, self.open = start, event, True
 
 
 class _Open:
     """What has begun and not ended, on each track; every beginning is looked at once however many stay open."""
 
     def __init__(self) -> None:
-        # Start, event and whether it is still open; the same list stands among all of its track and those of its name.
-        self._tracks: dict[Any, list[list[Any]]] = {}
-        self._names: dict[Any, list[list[Any]]] = {}
+        # The same beginning stands among all of its track and those of its name.
+        self._tracks: dict[Track, list[_Begun]] = {}
+        self._names: dict[tuple[Track, str], list[_Begun]] = {}
 
-    def begin(self, track: Any, start: float, event: dict[str, Any]) -> None:
-        entry = [start, event, True]
+    def begin(self, track: Track, start: float, event: Object) -> None:
+        entry = _Begun(start, event)
         self._tracks.setdefault(track, []).append(entry)
         self._names.setdefault((track, str(event["name"])), []).append(entry)
 
-    def end(self, track: Any, now: float, name: Any) -> list[Any] | None:
+    def end(self, track: Track, now: float, name: JSON) -> _Begun | None:
         """Close the innermost of that name, or without a name the innermost; MXNet's have names, and need not nest."""
         waiting = self._tracks.get(track, []) if name is None else self._names.get((track, str(name)), [])
-        while waiting and not waiting[-1][2]:
+        while waiting and not waiting[-1].open:
             waiting.pop()
-        if not waiting or now < waiting[-1][0]:
+        if not waiting or now < waiting[-1].start:
             return None
         entry = waiting.pop()
-        entry[2] = False
+        entry.open = False
         return entry
 
 
-def _nested(spans: list[Any], tracks: dict[Any, int], begin: float, origin: str) -> list[dict[str, Any]]:
+class _Described(NamedTuple):
+    """What the name and the arguments of an event tell."""
+
+    lane: str
+    kind: str = "op"
+    inputs: tuple[ArrayRecord, ...] = ()
+    node: int | None = None
+
+
+def _nested(spans: list[tuple[float, float, Object]], tracks: dict[Track, int], begin: float, origin: str) -> list[Record]:
     """Records of the spans, which are sorted by track and start: how deep each lies, and its own time."""
-    records: list[dict[str, Any]] = []
-    stack: list[dict[str, Any]] = []
-    describe: Callable[..., dict[str, Any]] = _torch if origin == "torch.profiler" else _other
+    records: list[Record] = []
+    stack: list[Record] = []
+    describe = _torch if origin == "torch.profiler" else _other
     for start, duration, event in spans:
         thread = tracks[_track(event)]
         start = round(start - begin, 3)
@@ -154,13 +184,14 @@ def _nested(spans: list[Any], tracks: dict[Any, int], begin: float, origin: str)
             # What sticks out of what it began in is cut, as only a rounding could make it.
             duration = min(duration, stack[-1]["start"] + stack[-1]["duration"] - start)
         duration = round(max(duration, 0.0), 3)
-        record = {"name": _text(event["name"]), "kind": "op", "lane": "forward", "start": start, "duration": duration,
-                  "self": duration, "depth": len(stack), "layer": "", "node": None, "attrs": {}, "fallback": False,
-                  "became_dense": "", "inputs": [],
-                  "outputs": [], "bytes": 0, "flops": 0, "dense_flops": 0, "line": "", "thread": thread}
         args = event.get("args")
-        record.update(describe(record["name"], _text(event.get("cat", "")), args if isinstance(args, dict) else {},
-                               stack[-1]["lane"] if stack else ""))
+        found = describe(_text(event["name"]), _text(event.get("cat", "")), args if isinstance(args, dict) else {},
+                         stack[-1]["lane"] if stack else "")
+        record: Record = {
+            "name": _text(event["name"]), "kind": found.kind, "lane": found.lane, "start": start, "duration": duration,
+            "self": duration, "depth": len(stack), "layer": "", "node": found.node, "attrs": {}, "fallback": False,
+            "became_dense": "", "inputs": list(found.inputs), "outputs": [],
+            "bytes": sum(array["bytes"] for array in found.inputs), "flops": 0, "dense_flops": 0, "line": "", "thread": thread}
         if stack:
             stack[-1]["self"] = max(0.0, round(stack[-1]["self"] - duration, 3))
         records.append(record)
@@ -168,66 +199,64 @@ def _nested(spans: list[Any], tracks: dict[Any, int], begin: float, origin: str)
     return records
 
 
-def _torch(name: str, category: str, args: dict[str, Any], outer: str) -> dict[str, Any]:
+def _torch(name: str, category: str, args: Object, outer: str) -> _Described:
     lane = _LANE_OF_CATEGORY.get(category, "forward")
     if name.startswith("autograd::engine") or outer == "backward":
         lane = "backward"
     elif name.startswith("Optimizer.step") or outer == "update":
         lane = "update"
     number = args.get("Sequence number")
-    made: dict[str, Any] = {"lane": lane, "kind": "span" if lane == "user" else "op", "inputs": _inputs(args)}
-    if type(number) is int and 0 <= number < 1 << 53 and lane != "update":
-        made["node"] = number
-    made["bytes"] = sum(array["bytes"] for array in made["inputs"])
-    return made
+    node = number if type(number) is int and 0 <= number < 1 << 53 and lane != "update" else None
+    return _Described(lane, "span" if lane == "user" else "op", tuple(_inputs(args)), node)
 
 
-def _inputs(args: dict[str, Any]) -> list[dict[str, Any]]:
+def _inputs(args: Object) -> list[ArrayRecord]:
     """The arrays among the arguments of an operator of torch; those of sparse layouts look dense, as it records no layout."""
     shapes, types = args.get("Input Dims"), args.get("Input type")
     if not isinstance(shapes, list) or not isinstance(types, list):
         return []
-    found = []
+    found: list[ArrayRecord] = []
     for shape, type_ in zip(shapes[:64], types[:64], strict=False):
         dtype = _DTYPES.get(_text(type_))
-        if dtype is None or not isinstance(shape, list) or len(shape) > 64 or any(
-                type(n) is not int or not 0 <= n < 1 << 53 for n in shape):
+        sizes = [n for n in shape if type(n) is int and 0 <= n < 1 << 53] if isinstance(shape, list) else []
+        if dtype is None or not isinstance(shape, list) or len(shape) > 64 or len(sizes) < len(shape):
             continue
-        size = math.prod(shape)
+        size = math.prod(sizes)
         stored = min(size * _SIZES.get(dtype, 1), 1 << 60)
-        found.append({"stype": "default", "shape": shape, "dtype": dtype, "nnz": min(size, 1 << 60), "density": 1.0,
+        found.append({"stype": "default", "shape": sizes, "dtype": dtype, "nnz": min(size, 1 << 60), "density": 1.0,
                       "index_dtype": None, "bytes": stored, "components": {"data": stored}})
     return found
 
 
-def _other(name: str, category: str, args: dict[str, Any], outer: str) -> dict[str, Any]:
+def _other(name: str, category: str, args: Object, outer: str) -> _Described:
     """Operators of MXNet say what they are by their names; in a trace of anything else every event is the user's."""
     if category != "operator":
-        return {"lane": "user", "kind": "span"}
+        return _Described("user", "span")
     if name.startswith("_backward"):
-        return {"lane": "backward"}
+        return _Described("backward")
     if name.startswith("Copy"):
-        return {"lane": "transfer"}
-    return {"lane": "update" if name.endswith("_update") else "forward"}
+        return _Described("transfer")
+    return _Described("update" if name.endswith("_update") else "forward")
 
 
-def _shift(memory: dict[str, Any], marks: list[dict[str, Any]], begin: float, tracks: dict[Any, int]) -> None:
+def _shift(memory: Memory, marks: list[tuple[MarkRecord, Track]], begin: float, tracks: dict[Track, int]) -> None:
     """Let times count from ``begin``, and number the threads of marks."""
     for sample in memory["samples"]:
         sample[0] = round(sample[0] - begin, 3)
     if memory["samples"]:
         memory["peak_time"] = round(memory["peak_time"] - begin, 3)
-    for mark in marks:
-        mark["time"], mark["thread"] = round(mark["time"] - begin, 3), tracks.get(mark["thread"], 0)
+    for mark, track in marks:
+        mark["time"], mark["thread"] = round(mark["time"] - begin, 3), tracks.get(track, 0)
 
 
-def _memory(events: list[Any]) -> dict[str, Any]:
+def _memory(events: list[JSON]) -> Memory:
     """The curve of what torch says was allocated on the CPU, or MXNet's counters of its devices; times as they stand there."""
-    samples: list[list[Any]] = []
+    samples: list[Sample] = []
     for event in events:
-        if not isinstance(event, dict) or not isinstance(event.get("args"), dict):
+        args = event.get("args") if isinstance(event, dict) else None
+        if not isinstance(event, dict) or not isinstance(args, dict):
             continue
-        args, now = event["args"], _number(event.get("ts"))
+        now = _number(event.get("ts"))
         if event.get("name") == "[memory]" and args.get("Device Type") == 0:
             held = _number(args.get("Total Allocated"))
         elif event.get("ph") == "C" and _text(event.get("name")).startswith("Memory: cpu"):
@@ -237,14 +266,14 @@ def _memory(events: list[Any]) -> dict[str, Any]:
         if now is not None and held is not None and 0 <= held < 1 << 60:
             samples.append([now, int(held), {"workspace": int(held)}])
     samples.sort(key=lambda sample: sample[0])
-    peak = max(samples, key=lambda sample: sample[1], default=[0.0, 0, {}])
+    peak: Sample = max(samples, key=lambda sample: sample[1], default=[0.0, 0, {}])
     return {"peak_bytes": peak[1], "peak_time": peak[0], "samples": samples, "idle_bytes": 0, "at_peak": [],
             "process_peak_bytes": None, "temporaries": [], "process_samples": []}
 
 
-def _marks(events: list[Any]) -> list[dict[str, Any]]:
-    """Markers and counters, with times and threads as they stand there."""
-    found = []
+def _marks(events: list[JSON]) -> list[tuple[MarkRecord, Track]]:
+    """Markers and counters with their tracks, times as they stand there."""
+    found: list[tuple[MarkRecord, Track]] = []
     for event in events:
         if (not isinstance(event, dict) or event.get("ph") not in ("i", "I", "n", "C") or event.get("name") in (None, "[memory]")
                 or event.get("cat") in ("MXNET_C_API", "Device Storage")):
@@ -254,12 +283,12 @@ def _marks(events: list[Any]) -> list[dict[str, Any]]:
         args = args if isinstance(args, dict) else {}
         value = next((number for number in map(_number, args.values()) if number is not None), None) if counts else None
         if now is not None and not (counts and value is None):
-            found.append({"kind": "counter" if counts else "marker", "name": _text(event["name"]),
-                          "time": now, "value": value, "unit": "", "thread": _track(event)})
+            found.append(({"kind": "counter" if counts else "marker", "name": _text(event["name"]), "time": now, "value": value,
+                           "unit": "", "thread": 0}, _track(event)))
     return found
 
 
-def _totals(records: list[dict[str, Any]]) -> dict[Key, Total]:
+def _totals(records: list[Record]) -> dict[Key, Total]:
     totals: dict[Key, Total] = {}
     for record in records:
         key = Key(record["name"], record["lane"], "", storage(record["inputs"], record["outputs"]))

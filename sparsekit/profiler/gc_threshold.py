@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-from typing import Any
 
 __all__ = ["Collector"]
 
@@ -23,8 +22,8 @@ class Collector:
 
     def __init__(self) -> None:
         self._own = self._ahead = 0
-        self._usual: Any = None
-        self._raised: Any = None
+        self._usual = gc.get_threshold()
+        self._raised: tuple[int, ...] | None = None
 
     def begin(self) -> None:
         """A recorder begins to make objects."""

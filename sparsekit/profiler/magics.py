@@ -4,10 +4,14 @@ The code runs as a cell runs: its last expression displays, its names stay, its 
 (to nbconvert and nbval as well) with their own line numbers.
 """
 
+# mypy: disable-error-code="untyped-decorator"
+# IPython's decorators have no types.
+
 from __future__ import annotations
 
 import ast
 import inspect
+from types import CodeType
 from typing import Any
 
 from ..base.errors import ProfilerError, UnsupportedError
@@ -17,21 +21,22 @@ from .profiler import Profiler
 __all__ = ["ProfileMagics", "load_ipython_extension"]
 
 
+# Any: modules of IPython, which need not be installed
 magic: Any = optional_import("IPython.core.magic", "lab", "%%profile")
-arguments: Any = optional_import("IPython.core.magic_arguments", "lab", "%%profile")
+arguments: Any = optional_import("IPython.core.magic_arguments", "lab", "%%profile")  # Any: as above
 
 
 @magic.magics_class
-class ProfileMagics(magic.Magics):  # type: ignore[misc]
+class ProfileMagics(magic.Magics):  # type: ignore[misc]  # IPython's, which need not be installed
     """The magics of ``%load_ext sparsekit``."""
 
-    @arguments.magic_arguments()  # type: ignore[untyped-decorator]
-    @arguments.argument("-o", "--output", metavar="NAME", help="variable that the profile is kept in")  # type: ignore[untyped-decorator]
-    @arguments.argument("--trace", metavar="FILE", help="Chrome trace to write, .json or .json.gz")  # type: ignore[untyped-decorator]
-    @arguments.argument("--no-display", action="store_true", help="do not show the profile")  # type: ignore[untyped-decorator]
-    @arguments.argument("--no-lines", action="store_true", help="do not note lines; recording is cheaper")  # type: ignore[untyped-decorator]
-    @arguments.argument("code", nargs="*", help="expression or statement to run (%%profile takes the cell instead)")  # type: ignore[untyped-decorator]
-    @magic.line_cell_magic  # type: ignore[untyped-decorator]
+    @arguments.magic_arguments()
+    @arguments.argument("-o", "--output", metavar="NAME", help="variable that the profile is kept in")
+    @arguments.argument("--trace", metavar="FILE", help="Chrome trace to write, .json or .json.gz")
+    @arguments.argument("--no-display", action="store_true", help="do not show the profile")
+    @arguments.argument("--no-lines", action="store_true", help="do not note lines; recording is cheaper")
+    @arguments.argument("code", nargs="*", help="expression or statement to run (%%profile takes the cell instead)")
+    @magic.line_cell_magic
     def profile(self, line: str, cell: str | None = None) -> None:
         """Run code under the profiler and show where time and memory went."""
         options, code = self._options(line, cell)
@@ -53,7 +58,7 @@ class ProfileMagics(magic.Magics):  # type: ignore[misc]
         if not options.no_display:
             optional_import("IPython.display", "lab", "%%profile").display(prof)
 
-    def _options(self, line: str, cell: str | None) -> tuple[Any, str]:
+    def _options(self, line: str, cell: str | None) -> tuple[Any, str]:  # Any: IPython's namespace of options
         if cell is None:
             line, code = _split(line)
             if not code:
@@ -65,7 +70,7 @@ class ProfileMagics(magic.Magics):  # type: ignore[misc]
                                 hint="the code stands below it; options are -o, --trace, --no-display, --no-lines.")
         return options, cell
 
-    def _compile(self, code: str, before: str) -> list[Any]:
+    def _compile(self, code: str, before: str) -> list[CodeType]:
         """The code as one piece, and its last expression as another that displays what it gives."""
         shell = self.shell
         source = before + shell.transform_cell(code)
@@ -73,7 +78,7 @@ class ProfileMagics(magic.Magics):  # type: ignore[misc]
         number = max(len(shell.user_ns.get("In", ())) - 1, 1)
         name = shell.compile.cache(source, number, raw_code=code)
         flags = ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT | shell.compile.flags
-        tree: Any = shell.transform_ast(compile(source, name, "exec", flags, True))
+        tree: ast.Module = shell.transform_ast(compile(source, name, "exec", flags, True))
         body, last = tree.body, []
         if body and isinstance(body[-1], ast.Expr) and not _silent(source):
             body, last = body[:-1], body[-1:]
@@ -112,6 +117,6 @@ def _split(line: str) -> tuple[str, str]:
     return " ".join(options), rest
 
 
-def load_ipython_extension(shell: Any) -> None:
+def load_ipython_extension(shell: Any) -> None:  # Any: IPython's, which need not be installed
     """Register the magics; ``%load_ext sparsekit`` calls this."""
     shell.register_magics(ProfileMagics)

@@ -18,6 +18,7 @@ from .memory_timeline import Lives
 
 if TYPE_CHECKING:
     from .allocations import Entry
+    from .types import Alive, Memory
 
 __all__ = ["MAX_SAMPLES", "MemoryTracker", "process_bytes", "process_peak_bytes"]
 
@@ -36,7 +37,7 @@ _NO_ROLES: dict[str, str] = {}
 PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 
 
-def _row(allocation: Allocation) -> dict[str, Any]:
+def _row(allocation: Allocation) -> Alive:
     """The line of the table of what was alive."""
     kind = allocation.kind
     return {"owner": kind.owner, "role": kind.role, "stype": kind.stype, "shape": list(kind.shape),
@@ -285,7 +286,7 @@ class MemoryTracker:
         """Take the frees since the last event."""
         self._bury(dead, self._consumed + len(dead), now)
 
-    def at_peak(self) -> list[dict[str, Any]]:
+    def at_peak(self) -> list[Alive]:
         """What was alive at the peak, largest first."""
         alive = [allocation for allocation in self._alive if allocation.born <= self._peak_count]
         rows = [_row(allocation) for allocation in (*alive, *self._gone_since_peak)]
@@ -296,13 +297,12 @@ class MemoryTracker:
         sums = {name: self._base_roles.get(name, 0) + roles.get(name, 0) for name in names}
         return {name: size for name, size in sums.items() if size}
 
-    def profile(self) -> dict[str, Any]:
+    def profile(self) -> Memory:
         """The memory profile as plain data; times in microseconds."""
         base = sum(self._base_roles.values())
         samples = [(0, 0, {}), *self.samples] if base else self.samples
         devices = {name: figures() for name, figures in sorted(hooks.device_memory.items())}
-        return {
-            **({"devices": devices} if devices else {}),
+        made: Memory = {
             "peak_bytes": base + self.peak,
             "peak_time": self.peak_time / 1000,
             "samples": [[now / 1000, base + total, self._all_roles(roles)] for now, total, roles in samples],
@@ -313,6 +313,7 @@ class MemoryTracker:
                             for (op, layer), (arrays, size, most) in sorted(
                                 self.temporaries.items(), key=lambda item: (-item[1][1], item[0]))],
         }
+        return {"devices": devices, **made} if devices else made
 
 
 def process_bytes() -> int | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,12 @@ from ..base.memory_model import Kind, batch_of, bounds_of, kind_of
 from .batches import Batches, apart_of, batches_of
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    import numpy.typing as npt
+
     from ..base.types import Array
+    from .types import Alive, Record
 
 
 __all__ = ["Kind", "Lives"]
@@ -34,7 +39,7 @@ class Lives:
         Number of kind -> how many of it were there from the beginning.
     """
 
-    def __init__(self, kinds: list[Kind], order: Any, base: dict[int, int]) -> None:
+    def __init__(self, kinds: list[Kind], order: npt.ArrayLike, base: dict[int, int]) -> None:
         self.kinds, self.order, self.base = kinds, np.array(order, np.int64), dict(base)
         self._batches = Batches()
         #: Shapes of row-sparse gradients that no product wrote.
@@ -50,20 +55,20 @@ class Lives:
         """Shapes of inputs of which batches are rows."""
         return self._batches.data_sets
 
-    def seen(self, records: Iterable[dict[str, Any]]) -> Lives:
+    def seen(self, records: Iterable[Record]) -> Lives:
         """Infer the batches, and the gradients that are made apart, from the operators' arrays; return itself."""
         records = list(records)
         self.apart = apart_of(records)
         self._batches = batches_of(records, {kind.shape for kind in self.kinds if kind.role == "input"})
         return self
 
-    def bounds(self, at_peak: Iterable[Mapping[str, Any]]) -> dict[int, int]:
+    def bounds(self, at_peak: Iterable[Alive]) -> dict[int, int]:
         """Length of a parameter -> rows of it that a csr batch reaches at most; ``at_peak`` is what was alive at the peak."""
         together = (kind_of(row["role"], row["owner"], row["stype"], tuple(row["shape"]), row["component"], row["dtype"],
                             row["bytes"]) for row in at_peak)
         return bounds_of(self.kinds, together, self.batch, self.data_sets)
 
-    def peak(self, sizes: Any) -> tuple[int, Any]:
+    def peak(self, sizes: Array) -> tuple[int, Array]:
         """Most bytes at once if each kind has these sizes, and how many arrays of each kind were alive then."""
         counts = self._begin()
         begin = int(counts @ sizes)
@@ -113,14 +118,14 @@ class Lives:
     def _gradients(self) -> set[tuple[int, ...]]:
         return {kind.shape for kind in self.kinds if kind.role == "gradient"}
 
-    def _rank(self, kind: Kind) -> tuple[Any, int]:
+    def _rank(self, kind: Kind) -> tuple[Hashable, int]:
         """What a kind has in common with those that are longer or shorter, and its length: a longer one is never smaller."""
         role, owner, stype, shape, component, part, dtype, _ = kind
         loose = (stype == "default" and role not in ("parameter", "gradient", "optimizer state") and shape == part
                  and shape[:1] != (self.batch,) and shape not in self._gradients)
         return (role, owner, stype, None if loose else shape, component, part[1:], dtype), part[0] if part else 0
 
-    def plain(self, at_peak: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    def plain(self, at_peak: Iterable[Alive]) -> dict[str, Any]:  # Any: each field as its name says
         """What a display needs to find the peak again: ``kinds moments batch data_sets apart bounds`` as plain data."""
         moments = self.moments()
         used = {number for moment in moments or () for number in moment}
@@ -132,7 +137,7 @@ class Lives:
                                                          for moment in moments]}
 
 
-def _highest(moments: list[dict[int, int]], ranks: list[tuple[Any, int]]) -> list[dict[int, int]] | None:
+def _highest(moments: list[dict[int, int]], ranks: list[tuple[Hashable, int]]) -> list[dict[int, int]] | None:
     """Those moments than which no other one has as much or more alive in each rank; None if they are too many."""
     rows, width = _by_rank(moments, ranks)
     table = np.zeros((len(rows), width), np.int64)
@@ -150,12 +155,12 @@ def _highest(moments: list[dict[int, int]], ranks: list[tuple[Any, int]]) -> lis
     return [moments[number] for number in sorted(kept)]
 
 
-def _by_rank(moments: list[dict[int, int]], ranks: list[tuple[Any, int]]) -> tuple[list[dict[int, int]], int]:
+def _by_rank(moments: list[dict[int, int]], ranks: list[tuple[Hashable, int]]) -> tuple[list[dict[int, int]], int]:
     """Each moment as column -> length + 1, where the longest arrays of a group come first; and the number of columns."""
-    columns: dict[tuple[Any, int], int] = {}
+    columns: dict[tuple[Hashable, int], int] = {}
     rows = []
     for moment in moments:
-        lengths: dict[Any, list[int]] = {}
+        lengths: dict[Hashable, list[int]] = {}
         for number, count in moment.items():
             group, length = ranks[number]
             lengths.setdefault(group, []).extend([length + 1] * count)

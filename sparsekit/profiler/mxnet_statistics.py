@@ -8,11 +8,18 @@ domain in their names, ``domain::name``, so that totals of events that were fold
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, TypeAlias
 
 from ..core import hooks
 from .event_store import MOST_NOTES
 from .table import aggregate
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ..base.types import JSON
+    from .profile import Profile
+    from .types import MarkRecord, TotalRow
 
 __all__ = ["SORTS", "Names", "Statistics"]
 
@@ -27,7 +34,7 @@ _NOTE = ("\tNote the difference in units for different entries.\n"
          "\tCounters are in their own units: the last value, the smallest, the largest and the mean of the values.\n")
 _FORGOTTEN = f"\tOnly the first {MOST_NOTES:,} values of counters and markers were kept.\n"
 
-Row = dict[str, Any]
+Row: TypeAlias = dict[str, float]
 
 
 class Names:
@@ -66,7 +73,7 @@ class Statistics:
     names : Names
     """
 
-    def __init__(self, profile: Any, names: Names) -> None:
+    def __init__(self, profile: Profile | None, names: Names) -> None:
         #: Category -> name -> ``Count Total Min Max Avg``; times in milliseconds, counters in their own units.
         self.times: dict[str, dict[str, Row]] = {}
         #: Device -> ``Count Min Max Avg`` of the bytes held, in kB.
@@ -83,7 +90,7 @@ class Statistics:
             self.memory["Memory: cpu/0"] = {"Count": len(held), "Min": min(held), "Max": data.memory["peak_bytes"] / 1000,
                                             "Avg": sum(held) / len(held)}
 
-    def _add_times(self, rows: list[Row], names: Names) -> None:
+    def _add_times(self, rows: Iterable[TotalRow], names: Names) -> None:
         for row in rows:
             category, name = ("operator" if row["lane"] in _OPERATORS else row["lane"]), row["name"]
             if row["lane"] == "user":
@@ -93,8 +100,8 @@ class Statistics:
             self._rows(category)[name] = {"Count": row["calls"], "Total": row["total"] / 1000, "Min": row["min"] / 1000,
                                           "Max": row["max"] / 1000, "Avg": row["mean"] / 1000}
 
-    def _add_marks(self, marks: list[dict[str, Any]], names: Names) -> None:
-        values: dict[tuple[str, str, str], list[Any]] = {}
+    def _add_marks(self, marks: list[MarkRecord], names: Names) -> None:
+        values: dict[tuple[str, str, str], list[JSON]] = {}
         for mark in marks:
             values.setdefault((mark["kind"], *names.split(mark["name"])), []).append(mark["value"])
         for (kind, category, name), noted in values.items():

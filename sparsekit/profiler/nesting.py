@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .types import Record
 
 __all__ = ["Nesting", "depths", "without_compilation"]
 
@@ -96,7 +99,7 @@ def depths(threads: Sequence[int], starts: Sequence[int], durations: Sequence[in
     return depth
 
 
-def without_compilation(records: Sequence[dict[str, Any]]) -> list[int]:
+def without_compilation(records: Sequence[Record]) -> list[int]:
     """Nanoseconds of each record without the compilation inside it; parents come before what they contain."""
     nets: list[int] = []
     around: dict[int, list[int]] = {}

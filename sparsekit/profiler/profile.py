@@ -22,7 +22,15 @@ from .trace import save_trace
 from .what_if import lives_of, what_if
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Unpack
+
     from .advice import Advice
+    from .differences import Diff
+    from .event_view import Brief
+    from .source import RecordedRun, Stored
+    from .types import Changes, MarkRecord, Memory, Record, TotalRow
+    from .what_if import WhatIf
 
 
 __all__ = ["Profile"]
@@ -46,20 +54,19 @@ class Profile:
     ``self`` times are never negative, and of one thread never add up to more than ``wall``.
     """
 
-    def __init__(self, source: Any) -> None:
-        self._source = source
+    def __init__(self, source: RecordedRun | Stored) -> None:
+        self._source: RecordedRun | Stored = source
 
-    def _data(self) -> Any:
+    def _data(self) -> Stored:
         return self._source.refresh()
 
     @property
-    def records(self) -> list[dict[str, Any]]:
+    def records(self) -> list[Record]:
         """Every event that was kept, sorted by start, an event before those it contains.
 
         Arrays and attributes are shared between records: copy before changing them.
         """
-        found: list[dict[str, Any]] = self._data().records
-        return found
+        return self._data().records
 
     @property
     def wall(self) -> float:
@@ -96,7 +103,7 @@ class Profile:
         return dict(self._data().environment)
 
     @property
-    def totals(self) -> list[dict[str, Any]]:
+    def totals(self) -> list[TotalRow]:
         """Exact totals by operator and lane.
 
         Keys: ``name lane calls total self min max mean bytes flops dense_flops``.  Compilation is an
@@ -105,7 +112,7 @@ class Profile:
         return aggregate(self._data().totals, ("name", "lane"))
 
     @property
-    def ledger(self) -> list[Any]:
+    def ledger(self) -> list[hooks.Densification]:
         """Each implicit conversion of a sparse array to a dense one, as ``Densification``; the first 100,000.
 
         Its ``kind`` is ``"fallback"``, where no kernel takes the storage types, or ``"dense by nature"``, where the result
@@ -133,7 +140,7 @@ class Profile:
         return counts
 
     @property
-    def marks(self) -> list[dict[str, Any]]:
+    def marks(self) -> list[MarkRecord]:
         """Markers and counter values: ``kind name time value unit thread line``; the first 100,000 of them.
 
         Those of a ``profiler.Domain`` are named ``domain::name``.
@@ -141,23 +148,22 @@ class Profile:
         return list(self._data().marks)
 
     @property
-    def memory(self) -> dict[str, Any]:
+    def memory(self) -> Memory:
         """Memory as plain data: ``peak_bytes peak_time samples idle_bytes at_peak process_peak_bytes``.
 
         Counted are the arrays of the library that took part in the run; ``idle_bytes`` sums up
         parameters and the like that were there and that nothing touched.  ``process_peak_bytes`` is
         what the whole process held at most since it began, None where the system does not say.
         """
-        found: dict[str, Any] = self._data().memory
-        return found
+        return self._data().memory
 
     @property
-    def ledger_events(self) -> list[dict[str, Any]]:
+    def ledger_events(self) -> list[dict[str, Any]]:  # Any: the fields of a ``Densification``
         """When and on which thread each densification happened, as plain data for a timeline: ``time thread`` and its fields."""
         return [{"time": now, "thread": thread, **record._asdict(), "shape": list(record.shape)}
                 for now, thread, record in self._data().densifications]
 
-    def to_dataframe(self) -> Any:
+    def to_dataframe(self) -> Any:  # Any: a DataFrame of pandas, which need not be installed
         """The records as a pandas DataFrame, a row an event; storage types, densities and shapes as columns of text.
 
         Raises
@@ -165,7 +171,7 @@ class Profile:
         MissingPackageError
             If pandas is not installed.
         """
-        pandas: Any = optional_import("pandas", "test", "to_dataframe()")
+        pandas = optional_import("pandas", "test", "to_dataframe()")
         return pandas.DataFrame([_flat(record) for record in self.records], columns=_COLUMNS)
 
     def transfers(self) -> Table:
@@ -175,14 +181,14 @@ class Profile:
         found = [{"name": row["name"], "lane": row["lane"], "calls": row["calls"], "bytes": row["bytes"], "total": row["total"],
                   "rate": row["bytes"] / row["total"] * 1e6 if row["total"] else 0.0} for row in rows]
         cells = [[row["name"], row["lane"], format_count(row["calls"]), format_bytes(row["bytes"]), format_duration(row["total"]),
-                  f"{format_bytes(row['rate'])}/s"] for row in found]
+                  f"{format_bytes(one['rate'])}/s"] for row, one in zip(rows, found, strict=True)]
         return Table(("transfer", "lane", "calls", "bytes", "time", "rate"), found, cells, "", "Bytes moved between places")
 
-    def diff(self, other: Any) -> Any:
+    def diff(self, other: Profile | list[Profile] | tuple[Profile, ...]) -> Diff:
         """What changed in a later run, in calls, bytes and storage types: ``before.diff(after)``; see ``profiler.diff``."""
         return diff(self, other)
 
-    def what_if(self, **changes: Any) -> Any:
+    def what_if(self, **changes: Unpack[Changes]) -> WhatIf:
         """Memory as it would be with other types, gradients or batches, worked out without running; see ``WhatIf``."""
         return what_if(self, **changes)
 
@@ -273,7 +279,7 @@ class Profile:
 
     def ledger_table(self) -> Table:
         """Densifications put together by operator, line, storage types and shape."""
-        groups: dict[Any, int] = {}
+        groups: dict[hooks.Densification, int] = {}
         for record in self.ledger:
             groups[record] = groups.get(record, 0) + 1
         for record, number in self._data().more_densifications.items():
@@ -300,34 +306,34 @@ class Profile:
                 lines += [f"    {name} x{number}" for name, number in calls.items()]
         return "\n".join(lines)
 
-    def timeline(self, **options: Any) -> Any:
+    def timeline(self, **options: object) -> Any:  # Any: a widget, a layer above; object: its options
         """The live timeline, a widget; needs the extra ``lab``."""
         records = aside(self._data()).records  # the widget has them as long as it is there
         return displays.call("TimelineWidget", records, **{"marks": self._instants(), **options})
 
-    def memory_view(self, **options: Any) -> Any:
+    def memory_view(self, **options: object) -> Any:  # Any: a widget, a layer above; object: its options
         """The live memory view, a widget; needs the extra ``lab``."""
         return displays.call("MemoryWidget", self._memory_shown(), **options)
 
-    def _memory_shown(self) -> dict[str, Any]:
+    def _memory_shown(self) -> Mapping[str, object]:  # object: the fields of the memory, and two more
         """The memory with what a display's what-if switches need to know beside it."""
         lives = lives_of(self)
         memory = {**self.memory, "gradient_rows": self.gradient_rows}
-        return memory if lives is None else {**memory, "lives": lives.plain(memory["at_peak"])}
+        return memory if lives is None else {**memory, "lives": lives.plain(self.memory["at_peak"])}
 
-    def timeline_figure(self, **options: int) -> Any:
+    def timeline_figure(self, **options: int) -> Any:  # Any: a figure, a layer above
         """The static picture of the timeline, with its table."""
         return displays.call("timeline_figure", records=self._brief(), **{"marks": self._instants(), **options})
 
-    def _brief(self) -> Any:
+    def _brief(self) -> Brief | list[Record]:
         return self._data().brief
 
-    def _instants(self) -> list[dict[str, Any]]:
+    def _instants(self) -> list[Mapping[str, object]]:  # object: fields of marks and of densifications
         """What a timeline shows beside the operators: markers, counters, and arrays that silently became dense."""
         dense = ({**event, "how": event["kind"], "kind": "densification", "name": event["op"]} for event in self.ledger_events)
         return [*self.marks, *dense]
 
-    def memory_figure(self, **options: Any) -> Any:
+    def memory_figure(self, **options: object) -> Any:  # Any: a figure, a layer above; object: its options
         """The static picture of memory over time, with the table of what was alive at the peak.
 
         ``title`` and ``rows`` are those of picture and table; with ``ax``, matplotlib draws memory over time on these axes.
@@ -350,7 +356,7 @@ class Profile:
         advice = there.advice()
         advised = advice.table().plain() if len(advice) else repr(advice)
         del there, advice
-        sections: list[tuple[str, Any]] = [
+        sections: list[tuple[str, object]] = [  # object: a report shows text, tables and displays
             ("Summary", self.summary()), ("Timeline", {"timeline": self._brief(), "marks": self._instants()}),
             ("Memory", {"memory": memory}),
             ("Operators", self.table().plain()), ("By storage types", self.table(group_by="storage").plain())]
@@ -377,7 +383,7 @@ class Profile:
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self.summary()}>"
 
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:  # object: IPython's, not used
         bundle = {"text/plain": f"{self.summary()}\n\n{self.table(rows=12)!r}"}
         try:
             bundle["text/html"] = self._html()
@@ -396,7 +402,7 @@ _COLUMNS = ("name", "kind", "lane", "start", "duration", "self", "depth", "layer
             "dense_flops", "line", "thread", "inputs", "outputs", "storage", "density", "attrs")
 
 
-def _flat(record: dict[str, Any]) -> dict[str, Any]:
+def _flat(record: Record) -> dict[str, object]:  # object: a row of a table of any columns
     """A record with its arrays as text: ``csr 10x1000 float32``."""
     arrays = {side: ", ".join(f"{a['stype']} {'x'.join(map(str, a['shape'])) or 'scalar'} {a['dtype']}" for a in record[side])
               for side in ("inputs", "outputs")}
@@ -405,7 +411,7 @@ def _flat(record: dict[str, Any]) -> dict[str, Any]:
             "attrs": ", ".join(f"{name}={value}" for name, value in record["attrs"].items())}
 
 
-def _count(tree: dict[str, Any], lane: str, layer: str, name: str, types: str, calls: int) -> None:
+def _count(tree: dict[str, dict[str, dict[str, int]]], lane: str, layer: str, name: str, types: str, calls: int) -> None:
     if lane in VOLATILE:
         return
     names = tree.setdefault(lane, {}).setdefault(layer or "(no layer)", {})

@@ -9,7 +9,7 @@ import weakref
 from collections.abc import Callable
 from contextlib import ContextDecorator
 from functools import cache
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from ..base.errors import ProfilerError, expected
 from ..base.forking import across_fork
@@ -19,6 +19,11 @@ from .event_buffer import COUNTER, MARKER
 from .profile import Profile
 from .schedules import Schedule
 from .source import RecordedRun
+
+if TYPE_CHECKING:
+    from ..base.types import Array, Attrs
+    from .source import Stored
+    from .types import DeviceRow
 
 __all__ = ["CAPACITY", "Profiler", "active"]
 
@@ -33,7 +38,7 @@ def active() -> Profiler | None:
     return _active if _active is not None and _active.state == "running" else None
 
 
-def check_options(capacity: int = CAPACITY, lines: bool = True) -> None:
+def check_options(capacity: object = CAPACITY, lines: object = True) -> None:  # object: what the user gave, checked here
     """Raise unless ``capacity`` is an integer of at least 2 and ``lines`` is True or False.
 
     Raises
@@ -78,7 +83,7 @@ class Profiler(Profile, Scoped):
     """
 
     def __init__(self, capacity: int = CAPACITY, lines: bool = True, schedule: Schedule | None = None,
-                 on_ready: Callable[[Profile], Any] | None = None) -> None:
+                 on_ready: Callable[[Profile], object] | None = None) -> None:  # object: its result is not used
         if schedule is not None and not isinstance(schedule, Schedule):
             raise ProfilerError(expected("schedule", "made by profiler.schedule", type(schedule)),
                                 hint="profiler.schedule(wait=1, warmup=1, active=3) makes one.")
@@ -238,7 +243,7 @@ class Profiler(Profile, Scoped):
     def _after(self, before: str, kind: type[BaseException] | None) -> None:
         self.stop()
 
-    def _data(self) -> Any:
+    def _data(self) -> Stored:
         run = self._run
         if not run.per_event and self.state in ("running", "paused", "finished") and (run.log.events or run.recorder.anything):
             running = run.clock.running
@@ -260,7 +265,7 @@ class Profiler(Profile, Scoped):
         """Mark a part of the run, as a ``with`` block or a decorator."""
         return Span(self, name)
 
-    def device_times(self) -> list[dict[str, Any]]:
+    def device_times(self) -> list[DeviceRow]:
         """Time on GPUs, measured there by events: a row for each operator and context, the longest first.
 
         Waits for work that is still going on.  Rows have ``op``, ``context``, ``calls`` and ``milliseconds``; the other
@@ -271,11 +276,11 @@ class Profiler(Profile, Scoped):
             for key, (calls, milliseconds) in part.sums().items():
                 before = sums.get(key, (0, 0.0))
                 sums[key] = before[0] + calls, before[1] + milliseconds
-        rows = [{"op": op, "context": context, "calls": calls, "milliseconds": milliseconds}
+        rows: list[DeviceRow] = [{"op": op, "context": context, "calls": calls, "milliseconds": milliseconds}
                 for (op, context), (calls, milliseconds) in sums.items()]
         return sorted(rows, key=lambda row: (-float(row["milliseconds"]), row["op"], row["context"]))
 
-    def marker(self, name: str, value: Any = None) -> None:
+    def marker(self, name: str, value: object = None) -> None:  # object: what the user marks
         """Mark this instant."""
         if self._noting:
             self._run.recorder.mark(MARKER, name, value)
@@ -348,7 +353,7 @@ def cost_of_event(lines: bool) -> float:
 class _Nothing:
     """A plan of nothing and a layout of nothing, to measure with."""
 
-    attrs: ClassVar[dict[str, Any]] = {}
+    attrs: ClassVar[Attrs] = {}
     fallback = False
     op = None
     shape = (8, 8)
@@ -359,5 +364,5 @@ class _Array:
 
     __slots__ = ("_layout", "_seen", "_store")
 
-    def __init__(self, store: Any, layout: Any) -> None:
+    def __init__(self, store: Array, layout: _Nothing) -> None:
         self._store, self._layout, self._seen = store, layout, 0

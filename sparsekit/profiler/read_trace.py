@@ -8,7 +8,7 @@ import math
 import os
 import zlib
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..base.entry import entry
 from ..base.errors import DataFileError
@@ -22,7 +22,13 @@ from .profile import Profile
 from .source import Stored
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from typing import TypeAlias
+
+    from ..base.types import JSON
+    from .types import Alive, ArrayRecord, MarkRecord, Memory, Record, Sample, Temporary
+
+    #: A JSON object.
+    Object: TypeAlias = dict[str, JSON]
 
 
 __all__ = ["MAX_BYTES", "MAX_EVENTS", "load_trace"]
@@ -97,9 +103,10 @@ def _read(path: str, name: str, most: int) -> bytes:
     return bytes(content)
 
 
-def _parse(content: bytes, name: str) -> Any:
+def _parse(content: bytes, name: str) -> JSON:
     try:
-        return json.loads(content, parse_constant=_refuse)
+        found: JSON = json.loads(content, parse_constant=_refuse)
+        return found
     except json.JSONDecodeError as error:
         truncated = error.pos >= len(error.doc.rstrip()) - 1 or error.msg.startswith("Unterminated")
         what = "ends too early: it is truncated" if truncated and content.strip() else f"is not valid JSON: {error.msg}"
@@ -115,7 +122,7 @@ def _refuse(constant: str) -> None:
 class _Reader:
     """Turns the plain content of a trace into the data of a profile, checking each field it takes."""
 
-    def __init__(self, name: str, other: dict[str, Any], events: list[Any]) -> None:
+    def __init__(self, name: str, other: Object, events: list[JSON]) -> None:
         self.name, self.other, self.events = name, other, events
         self.place = -1
 
@@ -125,9 +132,9 @@ class _Reader:
         return DataFileError(f"{where} is damaged: {what}.", hint="write the trace again.")
 
     def stored(self) -> Stored:
-        records: list[dict[str, Any]] = []
-        densifications: list[tuple[float, int, Any]] = []
-        marks: list[dict[str, Any]] = []
+        records: list[Record] = []
+        densifications: list[tuple[float, int, hooks.Densification]] = []
+        marks: list[MarkRecord] = []
         for place, event in enumerate(self.events):
             self.place = place
             if not isinstance(event, dict):
@@ -150,39 +157,40 @@ class _Reader:
             **{field: self.number(self.other, field) for field in ("wall", "accounted", "overhead")},
             **{field: int(self.number(self.other, field)) for field in ("folded", "events", "densified")})
 
-    def number(self, mapping: dict[str, Any], field: str) -> float:
+    def number(self, mapping: Object, field: str) -> float:
         value = mapping.get(field)
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 1e18:
             raise self.wrong(f"{field!r} must be a number from 0 to 1e18")
         return value
 
-    def text(self, mapping: dict[str, Any], field: str) -> str:
+    def text(self, mapping: Object, field: str) -> str:
         value = mapping.get(field)
         if not isinstance(value, str) or len(value) > 10_000:
             raise self.wrong(f"{field!r} must be text of at most 10,000 characters")
         return value
 
-    def items(self, mapping: dict[str, Any], field: str) -> list[dict[str, Any]]:
+    def items(self, mapping: Object, field: str) -> list[Object]:
         value = mapping.get(field)
-        if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
+        found = [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+        if not isinstance(value, list) or len(found) < len(value):
             raise self.wrong(f"{field!r} must be a list of objects")
-        return value
+        return found
 
-    def mapping(self, mapping: dict[str, Any], field: str) -> dict[str, Any]:
+    def mapping(self, mapping: Object, field: str) -> Object:
         value = mapping.get(field)
         if not isinstance(value, dict):
             raise self.wrong(f"{field!r} must be an object")
         return value
 
-    def thread(self, event: dict[str, Any]) -> int:
+    def thread(self, event: Object) -> int:
         return max(0, int(self.number(event, "tid")) - 1)
 
-    def record(self, event: dict[str, Any]) -> dict[str, Any]:
+    def record(self, event: Object) -> Record:
         args = self.mapping(event, "args")
-        lane, node, kind = event.get("cat"), args.get("node"), args.get("kind")
+        lane, node, kind = str(event.get("cat")), args.get("node"), str(args.get("kind"))
         if lane not in hooks.LANES:
-            raise self.wrong(f"'cat' must be a lane, got {str(lane)[:40]!r}")
-        if kind not in ("op", "span") or not (node is None or type(node) is int):
+            raise self.wrong(f"'cat' must be a lane, got {lane[:40]!r}")
+        if kind not in ("op", "span") or not (node is None or (isinstance(node, int) and not isinstance(node, bool))):
             raise self.wrong("'kind' must be 'op' or 'span', and 'node' an integer or null")
         return {
             "name": self.text(event, "name"), "kind": kind, "lane": lane, "start": self.number(event, "ts"),
@@ -191,16 +199,17 @@ class _Reader:
             "attrs": self.mapping(args, "attrs"), "fallback": args.get("fallback") is True,
             "became_dense": self.kind(args, "became_dense", hooks.FALLBACK if args.get("fallback") is True else ""),
             "inputs": self.arrays(args, "inputs"), "outputs": self.arrays(args, "outputs"),
-            **{field: int(self.number(args, field)) for field in ("bytes", "flops", "dense_flops")},
+            "bytes": int(self.number(args, "bytes")), "flops": int(self.number(args, "flops")),
+            "dense_flops": int(self.number(args, "dense_flops")),
             "line": self.text(args, "line"), "thread": self.thread(event),
         }
 
-    def arrays(self, args: dict[str, Any], field: str) -> list[dict[str, Any]]:
+    def arrays(self, args: Object, field: str) -> list[ArrayRecord]:
         return [self.array(item) for item in self.items(args, field)]
 
-    def array(self, item: dict[str, Any]) -> dict[str, Any]:
+    def array(self, item: Object) -> ArrayRecord:
         index_dtype = item.get("index_dtype")
-        made = {
+        made: ArrayRecord = {
             "stype": self.text(item, "stype"), "shape": self.sizes(item), "dtype": self.text(item, "dtype"),
             "nnz": int(self.number(item, "nnz")), "density": self.number(item, "density"),
             "index_dtype": index_dtype if index_dtype is None else self.text(item, "index_dtype"),
@@ -212,27 +221,28 @@ class _Reader:
             made["rows"] = int(self.number(item, "rows"))
         return made
 
-    def sizes(self, item: dict[str, Any]) -> list[int]:
+    def sizes(self, item: Object) -> list[int]:
         shape = item.get("shape")
-        if not isinstance(shape, list) or len(shape) > 64 or not all(type(n) is int and n >= 0 for n in shape):
+        sizes = [n for n in shape if type(n) is int and n >= 0] if isinstance(shape, list) else []
+        if not isinstance(shape, list) or len(shape) > 64 or len(sizes) < len(shape):
             raise self.wrong("'shape' must be a list of sizes")
-        return shape
+        return sizes
 
-    def densification(self, event: dict[str, Any]) -> hooks.Densification:
+    def densification(self, event: Object) -> hooks.Densification:
         args = self.mapping(event, "args")
         texts = {field: self.text(args, field) for field in ("op", "line", "source", "target", "reason", "remedy")}
         return hooks.Densification(shape=tuple(self.sizes(args)), bytes_before=int(self.number(args, "bytes_before")),
                                    bytes_after=int(self.number(args, "bytes_after")), **texts,
                                    kind=self.kind(args, "kind", hooks.FALLBACK))
 
-    def kind(self, args: dict[str, Any], field: str, missing: str) -> str:
+    def kind(self, args: Object, field: str, missing: str) -> str:
         """The kind of a densification; traces of early versions have none."""
         found = args.get(field, missing)
         if found not in ("", *hooks.KINDS):
             raise self.wrong(f"{field!r} must be a kind of densification")
         return str(found)
 
-    def mark(self, event: dict[str, Any], kind: str) -> dict[str, Any]:
+    def mark(self, event: Object, kind: str) -> MarkRecord:
         value = self.mapping(event, "args").get("value")
         if isinstance(value, float) and not math.isfinite(value):
             raise self.wrong("'value' is not finite")
@@ -240,20 +250,19 @@ class _Reader:
                 "unit": self.text(event, "unit") if "unit" in event else "", "thread": self.thread(event),
                 "line": self.text(event, "line") if "line" in event else ""}
 
-    def total(self, item: dict[str, Any]) -> tuple[Key, Total]:
+    def total(self, item: Object) -> tuple[Key, Total]:
         made = Total()
         for name in Total.__slots__:
             setattr(made, name, int(self.number(item, name)))
         return Key(*(self.text(item, field) for field in Key._fields)), made
 
-    def memory(self) -> dict[str, Any]:
+    def memory(self) -> Memory:
         found = self.mapping(self.other, "memory")
         peak = found.get("process_peak_bytes")
         devices = {str(name): {str(what): int(self.number(self.mapping(self.mapping(found, "devices"), name), what))
                                for what in self.mapping(self.mapping(found, "devices"), name)}
                    for name in (self.mapping(found, "devices") if "devices" in found else ())}
-        return {
-            **({"devices": devices} if devices else {}),
+        made: Memory = {
             "peak_bytes": int(self.number(found, "peak_bytes")), "peak_time": self.number(found, "peak_time"),
             "samples": [self.sample(sample) for sample in self.listed(found, "samples")],
             "idle_bytes": int(self.number(found, "idle_bytes")),
@@ -264,32 +273,33 @@ class _Reader:
             "process_samples": [self.sample([*pair, {}])[:2] if isinstance(pair, list) else self.sample(pair)
                                 for pair in self.listed({"process_samples": [], **found}, "process_samples")],
         }
+        return {"devices": devices, **made} if devices else made
 
-    def temporary(self, item: dict[str, Any]) -> dict[str, Any]:
-        return {"op": self.text(item, "op"), "layer": self.text(item, "layer"),
-                **{name: int(self.number(item, name)) for name in ("arrays", "bytes", "most")}}
+    def temporary(self, item: Object) -> Temporary:
+        return {"op": self.text(item, "op"), "layer": self.text(item, "layer"), "arrays": int(self.number(item, "arrays")),
+                "bytes": int(self.number(item, "bytes")), "most": int(self.number(item, "most"))}
 
-    def listed(self, mapping: dict[str, Any], field: str) -> list[Any]:
+    def listed(self, mapping: Object, field: str) -> list[JSON]:
         value = mapping.get(field)
         if not isinstance(value, list):
             raise self.wrong(f"{field!r} must be a list")
         return value
 
-    def sample(self, sample: list[Any] | Sequence[Any]) -> list[Any]:
+    def sample(self, sample: JSON) -> Sample:
         if not isinstance(sample, list) or len(sample) != 3 or not isinstance(sample[2], dict):
             raise self.wrong("a memory sample must be [time, bytes, roles]")
-        fields: dict[str, Any] = {"time": sample[0], "bytes": sample[1]}
+        fields: Object = {"time": sample[0], "bytes": sample[1]}
         roles = {str(role): int(self.number(sample[2], role)) for role in sample[2]}
         return [self.number(fields, "time"), int(self.number(fields, "bytes")), roles]
 
-    def alive(self, item: dict[str, Any]) -> dict[str, Any]:
+    def alive(self, item: Object) -> Alive:
         return {"owner": self.text(item, "owner"), "role": self.text(item, "role"), "stype": self.text(item, "stype"),
                 "shape": self.sizes(item), "component": self.text(item, "component"),
                 "dtype": self.text(item, "dtype") if "dtype" in item else "",
                 "bytes": int(self.number(item, "bytes")), "layer": self.text(item, "layer")}
 
 
-def _totals(records: list[dict[str, Any]], folded: dict[Key, Total]) -> dict[Key, Total]:
+def _totals(records: list[Record], folded: dict[Key, Total]) -> dict[Key, Total]:
     """Totals as they were: an operator's time without the compilation inside it."""
     totals: dict[Key, Total] = {}
     for key, total in folded.items():

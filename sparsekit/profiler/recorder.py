@@ -19,7 +19,7 @@ import sys
 import threading
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,8 +33,10 @@ from .gc_threshold import Collector
 if TYPE_CHECKING:
     import collections
 
+    from ..base.types import Array, Attrs
     from .allocations import Allocation
-    from .event_buffer import Note, Operation
+    from .event_buffer import Note, Operation, Plan
+    from .types import Marked, Node
 
 __all__ = ["Recorder"]
 
@@ -75,7 +77,7 @@ class Recorder:
 
     def __init__(self, lines: bool, digest: Callable[[list[Operation | Note], collections.deque[Allocation]], None],
                  waiting: int = WAITING) -> None:
-        self._notes: list[Any] = []
+        self._notes: list[Any] = []  # Any: one flat list of items of all types
         self._extend = self._notes.extend
         self._died = self._notes.append
         self.lines = lines
@@ -83,7 +85,7 @@ class Recorder:
         self._digest = digest
         self.lock = _digesting
         self.reader = Reader()
-        self._lasting: dict[int, tuple[Any, str, str]] = {}
+        self._lasting: dict[int, tuple[weakref.ref[Any], str, str]] = {}  # Any: sparse stores
         self._collector, self._told = Collector(), 0
         self._meet = self._make_meet()
         self._prepare()
@@ -133,12 +135,15 @@ class Recorder:
         extend, meet, more, state = self._extend, self._meet, self._more, hooks.state
         lines, due, caller = self.lines, 0, hooks.caller
 
-        def op(plan: Any, start: int, end: int, inputs: Any, outputs: Any, node: Any) -> None:
+        # Any: stores, and ``meet`` asks what they are
+        def op(plan: Plan, start: int, end: int, inputs: Sequence[Any], outputs: Sequence[Any], node: Node | None) -> None:
             """Note that an operator ran."""
             nonlocal due
             here = state.__dict__
             count = len(inputs)
-            second = None
+            first: Any  # Any: items of the flat list, as the next two
+            second: Any = None  # Any: as above
+            given: Any  # Any: as above
             if count == 2:
                 first, second = meet(inputs[0]), meet(inputs[1])
             elif count == 1:
@@ -171,11 +176,18 @@ class Recorder:
         caller, based, described = hooks.caller, self._base, self._described
         began = self._began
 
-        def call(plan: Any, start: int, end: int, inputs: Any, array: Any, node: Any) -> None:
+        def call(plan: Plan, start: int, end: int, inputs: Sequence[Marked], array: Marked, node: Node | None) -> None:
             """Note that an operator ran on array objects, and gave a new one."""
             nonlocal due
             here = state.__dict__
             count = len(inputs)
+            left: Any  # Any: an array, or None where there are no inputs
+            first: Any  # Any: items of the flat list, as those below
+            second: Any  # Any: as above
+            third: Any  # Any: as above
+            given: Any  # Any: as above
+            layout: Any  # Any: as above
+            place: Any  # Any: as above
             if count == 2:
                 left, right = inputs
                 first = left._seen
@@ -247,7 +259,7 @@ class Recorder:
 
         return call
 
-    def _introduce(self, array: Any) -> Any:
+    def _introduce(self, array: Marked) -> Any:  # Any: an item of the flat list
         """What stands for an array object that this recorder has not marked; from now on a number, unless it is sparse."""
         store = array._store
         if store.__class__ is not np.ndarray and hasattr(store, "components"):
@@ -264,32 +276,32 @@ class Recorder:
         array._seen = mark
         return mark
 
-    def span(self, name: str, lane: str, start: int, end: int, args: dict[str, Any]) -> None:
+    def span(self, name: str, lane: str, start: int, end: int, args: Attrs) -> None:
         """Note anything else that took time."""
         self._note(SPAN, start, end, lane, (str(name), args))
 
-    def read(self, name: str, start: int, arrays: Any, args: dict[str, Any]) -> None:
+    def read(self, name: str, start: int, arrays: Iterable[tuple[Marked, str]], args: Attrs) -> None:
         """Note that a batch was read: one note for the span and for what its arrays are."""
         introduce, began = self._introduce, self._began
         parts = [(one._seen if one._seen >= began else introduce(one), owner) for one, owner in arrays]
         self._note(READ, start, time.perf_counter_ns(), "io", (name, args), parts)
 
-    def densify(self, record: Any, store: Any = None) -> None:
+    def densify(self, record: hooks.Densification, store: object = None) -> None:  # object: ``meet`` asks what it is
         """Note that a sparse array implicitly became the dense ``store``."""
         now = time.perf_counter_ns()
         self._note(DENSIFY, now, now, hooks.state.lane, record, None if store is None else self._meet(store))
 
-    def flowed(self, source: Any, target: Any) -> None:
+    def flowed(self, source: Array, target: Array) -> None:
         """Note that values of one dense store were written to another by no operator."""
         now = time.perf_counter_ns()
         self._note(FLOWED, now, now, "", self._meet(source), self._meet(target))
 
-    def mark(self, kind: str, name: str, value: Any, unit: str = "") -> None:
+    def mark(self, kind: str, name: str, value: object, unit: str = "") -> None:  # object: what the user marks
         """Note an instant: a marker or the new value of a counter, in ``unit``."""
         now = time.perf_counter_ns()
         self._note(kind, now, now, "user", (str(name), value, unit))
 
-    def assign(self, array: Any, role: str, owner: str, mark: int = 0, before: bool = False) -> None:
+    def assign(self, array: Marked, role: str, owner: str, mark: int = 0, before: bool = False) -> None:
         """Note that an NDArray serves as ``role`` for ``owner``, however its components change.
 
         ``mark`` is what its components were known by in another array that they come from, and ``before`` says that
@@ -304,13 +316,15 @@ class Recorder:
                 self._lasting[id(store)] = (weakref.ref(store), role, owner)
                 mark = 0
             store._seen = mark
+        # Any: an item of the flat list
         part: Any = self._sparse(store) if sparse else self._meet(store)
         self._extend((ASSIGN, now, now, "", "", None, hooks.state.__dict__["thread"], (part, role, owner, before), None, None,
                       None, None, None, 0))
         if not sparse and part.__class__ is not weakref.ref and part[0].__class__ is weakref.ref:
             array._seen = now
 
-    def _note(self, kind: str, start: int, end: int, lane: str, content: Any, parts: Any = None) -> None:
+    # object: items of the flat list
+    def _note(self, kind: str, start: int, end: int, lane: str, content: object, parts: object = None) -> None:
         here = hooks.state.__dict__
         placed = self.lines and kind not in (DENSIFY, FLOWED) and lane != "profiler"
         place = (here["caller"] or hooks.caller()) if placed else None
@@ -318,19 +332,19 @@ class Recorder:
         if len(self._notes) > self.waiting * STRIDE:
             self.hand_over()
 
-    def _base(self, base: Any) -> Any:
+    def _base(self, base: object) -> Any:  # object: whatever owns the memory of a view; Any: an item of the flat list
         """What stands for the array that a view's memory belongs to; None if that cannot be followed.
 
         For a base that is not an array (numba's, a file's), the view itself is noted.
         """
         return self._meet(base) if base.__class__ is np.ndarray or hasattr(base, "dtype") else None
 
-    def _make_meet(self) -> Callable[[Any], Any]:
+    def _make_meet(self) -> Callable[[Any], Any]:  # Any: a store, asked there what it is; an item of the flat list
         """Build the function that gives what stands for a store: the weak reference made when it was first met, or more."""
         reference, references, count, died = weakref.ref, weakref.getweakrefs, weakref.getweakrefcount, self._died
         ndarray, itself = np.ndarray, weakref.ref(self)
 
-        def meet(store: Any) -> Any:
+        def meet(store: Any) -> Any:  # Any: as above
             if count(store):
                 for found in references(store):
                     if found.__callback__ is died:
@@ -338,7 +352,7 @@ class Recorder:
             if store.__class__ is ndarray:
                 base = store.base
             elif hasattr(store, "components"):
-                return itself()._sparse(store)  # type: ignore[union-attr]
+                return itself()._sparse(store)  # type: ignore[union-attr]  # the recorder has this function
             elif store is None or not hasattr(store, "dtype"):
                 return NOTHING
             else:
@@ -349,11 +363,11 @@ class Recorder:
                 return None, store.shape, store.dtype
             if base is None:
                 return made, store.shape, store.dtype
-            return VIEW, made, itself()._base(base), store.shape, store.dtype  # type: ignore[union-attr]
+            return VIEW, made, itself()._base(base), store.shape, store.dtype  # type: ignore[union-attr]  # as above
 
         return meet
 
-    def _sparse(self, store: Any) -> int:
+    def _sparse(self, store: Any) -> int:  # Any: what has components, which ``assign`` and ``meet`` ask
         """The number that stands for a sparse store as long as its components are not replaced, which takes the mark away."""
         mark: int = store._seen
         if mark >= self._began:
@@ -363,7 +377,7 @@ class Recorder:
         store._seen = mark
         return mark
 
-    def _described(self, store: Any) -> tuple[Any, ...]:
+    def _described(self, store: Any) -> tuple[Any, ...]:  # Any: as in ``_sparse``; items of the flat list
         """A sparse store by its storage type, shape, components and lasting role."""
         meet, role = self._meet, self._lasting.get(id(store))
         parts = tuple([meet(getattr(store, name)) for name in store.components])
@@ -407,5 +421,5 @@ class Recorder:
                 gc.enable()
 
 
-def _ended(*_: Any) -> None:
+def _ended(*_: object) -> None:  # object: arguments of ``op`` or of ``call``
     """What an operator is noted by that began while a profiler recorded and ended after it."""

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING, TypeAlias
 
 from .differences import Diff
 from .differences import diff as differences
 from .read_trace import load_trace
 
+if TYPE_CHECKING:
+    from .profile import Profile
+
+    #: One run: a profile, or the name of a trace; and several that repeat it.
+    Run: TypeAlias = Profile | str | os.PathLike[str]
+    Runs: TypeAlias = Run | list[Run] | tuple[Run, ...]
+
 __all__ = ["diff"]
 
 
-def diff(before: Any, after: Any) -> Diff:
+def diff(before: Runs, after: Runs) -> Diff:
     """Compare two runs: profiles, names of traces, or lists of either that repeat a run each.
 
     Parameters
@@ -32,7 +39,11 @@ def diff(before: Any, after: Any) -> Diff:
     return differences(_loaded(before), _loaded(after))
 
 
-def _loaded(given: Any) -> Any:
+def _loaded(given: Runs) -> Profile | list[Profile]:
     if isinstance(given, (list, tuple)):
-        return [_loaded(one) for one in given]
+        return [_one(run) for run in given]
+    return _one(given)
+
+
+def _one(given: Run) -> Profile:
     return load_trace(given) if isinstance(given, (str, os.PathLike)) else given

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import weakref
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..base.signal_safe import undisturbed
 from .clock import Clock
@@ -17,10 +17,16 @@ from .recorder import Recorder
 if TYPE_CHECKING:
     import collections
 
-    from .allocations import Allocation
+    from ..base.types import Array
+    from ..core.hooks import Densification
+    from .allocations import Allocation, Origin
     from .event_buffer import Note, Operation
+    from .memory_timeline import Lives
+    from .types import MarkRecord, Memory, Record
 
 __all__ = ["RecordedRun", "Stored", "accounted", "environment"]
+
+T = TypeVar("T")
 
 #: Notes of the whole process's memory that are kept.
 MOST_PROCESS_NOTES = 4096
@@ -40,17 +46,17 @@ def environment() -> dict[str, str]:
 class Stored:
     """Data of a finished profile, as read from a file."""
 
-    def __init__(self, **fields: Any) -> None:
-        # Or ``event_view.Brief``, before the first access.
-        self._records: Any = fields["records"]
-        self.memory: dict[str, Any] = fields["memory"]
+    def __init__(self, **fields: Any) -> None:  # Any: each field below has a type of its own
+        # Before the first access they may be brief.
+        self._records: Brief | list[Record] = fields["records"]
+        self.memory: Memory = fields["memory"]
         self.gradient_rows: dict[str, int] = fields["gradient_rows"]
-        self.densifications: list[tuple[float, int, Any]] = fields["densifications"]
+        self.densifications: list[tuple[float, int, Densification]] = fields["densifications"]
         self.densified: int = fields["densified"]
-        self.marks: list[dict[str, Any]] = fields["marks"]
+        self.marks: list[MarkRecord] = fields["marks"]
         #: Number of marks that are not kept, and how often each densification came that is not.
         self.more_marks: int = fields.get("more_marks", 0)
-        self.more_densifications: dict[Any, int] = fields.get("more_densifications", {})
+        self.more_densifications: dict[Densification, int] = fields.get("more_densifications", {})
         self.totals: dict[Key, Total] = fields["totals"]
         self.wall: float = fields["wall"]
         self.accounted: float = fields["accounted"]
@@ -60,23 +66,22 @@ class Stored:
         self.overhead: float = fields["overhead"]
         self.environment: dict[str, str] = fields["environment"]
         #: Function that returns the lifetime of each array; None if the data are not a run of this process.
-        self.lives: Any = fields.get("lives")
+        self.lives: Callable[[], Lives | None] | None = fields.get("lives")
 
     @property
-    def records(self) -> list[dict[str, Any]]:
+    def records(self) -> list[Record]:
         """The records; made on first use, since they take far more memory than the stored events."""
         found = self._records
         if isinstance(found, Brief):
             found = self._records = found.records()
-        listed: list[dict[str, Any]] = found
-        return listed
+        return found
 
     @property
-    def brief(self) -> Any:
+    def brief(self) -> Brief | list[Record]:
         """The records if they are there, else the events as ``event_view.Brief``."""
         return self._records
 
-    def refresh(self) -> Any:
+    def refresh(self) -> Stored:
         """Do nothing: the data are final."""
         return self
 
@@ -97,7 +102,7 @@ class RecordedRun:
         self.log = Log(self.clock, capacity)
         # The recorder and what was stored do not keep the run: it goes with the last profile that shows it.
         itself = self._itself = weakref.ref(self)
-        self.recorder = Recorder(lines, lambda events, dead: itself()._digest(events, dead))  # type: ignore[union-attr]
+        self.recorder = Recorder(lines, lambda events, dead: itself()._digest(events, dead))  # type: ignore[union-attr]  # it has the recorder
         self.open: list[tuple[int, int]] = []
         self.per_event = 0.0
         # Nanoseconds and bytes: what the whole process held at some moments.
@@ -125,10 +130,9 @@ class RecordedRun:
         stored = self._stored
         if stored is not None and not self.recorder.anything and self._seen == (self.log.events, self.clock.elapsed()):
             return stored
-        fresh: Stored = self._alone(self._bring_up_to_date)
-        return fresh
+        return self._alone(self._bring_up_to_date)
 
-    def origin_of(self, store: Any) -> Any:
+    def origin_of(self, store: Array) -> Origin | None:
         """Where a dense store of a live array came from, as ``allocations.Origin``; None if no operator recorded made it."""
         self.refresh()
         for reference in weakref.getweakrefs(store):
@@ -137,10 +141,10 @@ class RecordedRun:
                 return next((allocation.origin for allocation, _ in entry.owners()), None)
         return None
 
-    def _alone(self, work: Callable[[], Any]) -> Any:
+    def _alone(self, work: Callable[[], T]) -> T:
         """Do something while no other thread digests or reads."""
 
-        def locked() -> Any:
+        def locked() -> T:
             with self.recorder.lock:
                 return work()
 
@@ -172,15 +176,15 @@ class RecordedRun:
             accounted=min(1.0, (log.covered() / 1000 + overhead) * 1000 / now) if now else 1.0)
 
 
-def _lives_of(reference: Any) -> Any:
-    def lives() -> Any:
+def _lives_of(reference: weakref.ref[RecordedRun]) -> Callable[[], Lives | None]:
+    def lives() -> Lives | None:
         run = reference()
         return None if run is None else run._alone(run.log.memory.lives)
 
     return lives
 
 
-def accounted(records: list[dict[str, Any]], folded: dict[Key, Total], wall: float, overhead: float) -> float:
+def accounted(records: list[Record], folded: dict[Key, Total], wall: float, overhead: float) -> float:
     """Share of the wall time that is explained: covered by any event but the user's own spans, or by the profiler."""
     if wall <= 0:
         return 1.0

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from types import CodeType
 
 __all__ = ["line_of"]
 
 
-def line_of(code: Any, instruction: int | None) -> str:
+def line_of(code: CodeType | None, instruction: int | None) -> str:
     """Name a place as ``file.py:12``, or ``In [3]:2`` for a notebook cell; no folders, they are private."""
     if code is None:
         return ""
@@ -41,6 +44,6 @@ def _cell(name: str) -> str:
     return digits[1] if digits else ""
 
 
-def _shell() -> Any:
+def _shell() -> Any:  # Any: IPython's, which need not be installed
     interactive = sys.modules.get("IPython")
     return interactive.get_ipython() if interactive is not None else None

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..base.errors import UnknownNameError
 from ..base.formatting import format_bytes, format_count, format_duration
 from ..base.tables import html_table, text_table
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
     from .event_store import Total
+    from .types import TotalRow
 
 
 __all__ = ["COLUMNS", "GROUPS", "SORTS", "Table", "aggregate", "totals_table"]
@@ -31,11 +34,13 @@ GROUPS: dict[str, tuple[str, ...]] = {
 SORTS = {"total": "total", "self": "self", "avg": "mean", "mean": "mean", "min": "min", "max": "max",
          "count": "calls", "calls": "calls", "bytes": "bytes", "flops": "flops", "name": "name"}
 
-COLUMNS: tuple[tuple[str, str, Callable[[Any], str]], ...] = (
+COLUMNS: tuple[tuple[str, str, Callable[[Any], str]], ...] = (  # Any: a number, in the unit of the column
     ("calls", "calls", format_count), ("total", "total", format_duration), ("self", "own time", format_duration),
     ("mean", "mean", format_duration), ("min", "min", format_duration), ("max", "max", format_duration),
     ("bytes", "moved", format_bytes), ("flops", "useful FLOP", format_count),
 )
+
+K = TypeVar("K", bound=tuple[str, ...])
 
 _TITLES = {"name": "operator", "lane": "lane", "layer": "layer", "storage": "storage types", "line": "line",
            "cell": "cell or file"}
@@ -53,7 +58,8 @@ class Table:
         A note on the numbers.
     """
 
-    def __init__(self, columns: tuple[str, ...], rows: list[dict[str, Any]], cells: list[list[str]], footer: str,
+    # Any: the fields of whatever the rows are
+    def __init__(self, columns: tuple[str, ...], rows: Sequence[Mapping[str, Any]], cells: list[list[str]], footer: str,
                  caption: str = "") -> None:
         self.columns, self.rows, self.footer, self.caption = columns, rows, footer, caption
         self.cells = cells
@@ -68,38 +74,39 @@ class Table:
         caption = " ".join(part for part in (self.caption, self.footer) if part)
         return html_table(self.columns, self.cells, caption)
 
-    def plain(self) -> dict[str, Any]:
+    def plain(self) -> dict[str, list[str] | list[list[str]] | str]:
         """The table as plain data for a report: ``columns rows caption``."""
         return {"columns": list(self.columns), "rows": self.cells, "caption": self.footer or self.caption}
 
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:  # object: IPython's, not used
         return {"text/plain": repr(self), "text/html": self.html}
 
     def __len__(self) -> int:
         return len(self.rows)
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[Mapping[str, Any]]:  # Any: as in rows
         return iter(self.rows)
 
 
-def aggregate(totals: dict[Any, Any], fields: tuple[str, ...]) -> list[dict[str, Any]]:
+def aggregate(totals: Mapping[K, Total], fields: tuple[str, ...]) -> list[TotalRow]:
     """Put totals together that agree in ``fields``; times become microseconds."""
-    groups: dict[tuple[str, ...], Any] = {}
+    groups: dict[tuple[str, ...], Total] = {}
     for key, total in totals.items():
         name = tuple(getattr(key, field) for field in fields)
         if name not in groups:
             groups[name] = type(total)()
         groups[name].merge(total)
-    return [{**dict(zip(fields, name, strict=True)), **_numbers(total)} for name, total in groups.items()]
+    # The fields that name a row are those of a grouping.
+    return [{**dict(zip(fields, name, strict=True)), **_numbers(total)} for name, total in groups.items()]  # type: ignore[typeddict-item]
 
 
-def _numbers(total: Total) -> dict[str, Any]:
+def _numbers(total: Total) -> TotalRow:
     return {"calls": total.calls, "total": total.total / 1000, "self": total.own / 1000,
             "min": total.minimum / 1000, "max": total.maximum / 1000, "mean": total.total / total.calls / 1000,
             "bytes": total.bytes, "flops": total.flops, "dense_flops": total.dense_flops}
 
 
-def totals_table(totals: dict[Any, Any], sort_by: str = "self", group_by: str = "op", ascending: bool | None = None,
+def totals_table(totals: Mapping[K, Total], sort_by: str = "self", group_by: str = "op", ascending: bool | None = None,
                  rows: int | None = None, footer: str = "") -> Table:
     """Build the aggregate table.
 
@@ -117,8 +124,8 @@ def totals_table(totals: dict[Any, Any], sort_by: str = "self", group_by: str = 
     if key == "name":
         key = fields[0]
     descending = key not in fields if ascending is None else not ascending
-    found.sort(key=lambda row: tuple(row[field] for field in fields))
-    found.sort(key=lambda row: _natural(row[key]), reverse=descending)
+    found.sort(key=lambda row: tuple(str(_field(row, field)) for field in fields))
+    found.sort(key=lambda row: _natural(_field(row, key)), reverse=descending)
     shown = found if rows is None else found[:rows]
     if len(shown) < len(found):
         footer = f"{len(found) - len(shown)} more rows are not shown. {footer}".strip()
@@ -126,10 +133,17 @@ def totals_table(totals: dict[Any, Any], sort_by: str = "self", group_by: str = 
     return Table(columns, found, _cells(shown, fields), footer)
 
 
-def _natural(value: float | str) -> Any:
+def _field(row: TotalRow, name: str) -> float | str:
+    # Names are those of GROUPS and SORTS.
+    found: float | str = row[name]  # type: ignore[literal-required]
+    return found
+
+
+def _natural(value: float | str) -> Any:  # Any: a number, or a list of texts and numbers
     """What to sort by: ``In [10]`` comes after ``In [9]``."""
     return [int(part) if part.isdecimal() else part for part in re.split(r"(\d+)", value)] if isinstance(value, str) else value
 
 
-def _cells(rows: Iterable[dict[str, Any]], fields: tuple[str, ...]) -> list[list[str]]:
-    return [[str(row[field]) for field in fields] + [write(row[name]) for name, _, write in COLUMNS] for row in rows]
+def _cells(rows: Iterable[TotalRow], fields: tuple[str, ...]) -> list[list[str]]:
+    return [[str(_field(row, field)) for field in fields] + [write(_field(row, name)) for name, _, write in COLUMNS]
+            for row in rows]

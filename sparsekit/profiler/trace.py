@@ -15,7 +15,7 @@ import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..base.errors import DataFileError
 from ..base.files import written
@@ -23,8 +23,16 @@ from . import describe
 from .event_store import Key, Total
 
 if TYPE_CHECKING:
-    from .profiler import Profiler
+    from collections.abc import Mapping
+    from typing import BinaryIO, TypeAlias
+
+    from ..base.types import JSON
+    from .profile import Profile
     from .source import Stored
+    from .types import MarkRecord, Record
+
+    #: One event of the file, or another object of it.
+    Event: TypeAlias = Mapping[str, object]  # object: whatever JSON can say, and records, which are of that kind
 
 
 __all__ = ["save_trace", "trace_events"]
@@ -40,7 +48,7 @@ _ARGUMENTS = ("kind", "self", "depth", "layer", "node", "attrs", "fallback", "be
               "flops", "dense_flops", "line")
 
 
-def save_trace(profile: Any, path: str | os.PathLike[str]) -> Path:
+def save_trace(profile: Profile, path: str | os.PathLike[str]) -> Path:
     """Write a profile as a Chrome trace.
 
     Parameters
@@ -67,7 +75,7 @@ def save_trace(profile: Any, path: str | os.PathLike[str]) -> Path:
     return Path(path)
 
 
-def _write(profile: Profiler, stream: Any, compressed: bool) -> None:
+def _write(profile: Profile, stream: BinaryIO, compressed: bool) -> None:
     if not compressed:
         _write_text(profile, io.TextIOWrapper(stream, encoding="utf-8", errors=LONE, newline="\n", write_through=True))
         return
@@ -76,7 +84,7 @@ def _write(profile: Profiler, stream: Any, compressed: bool) -> None:
         _write_text(profile, io.TextIOWrapper(packed, encoding="utf-8", errors=LONE, newline="\n", write_through=True))
 
 
-def _write_text(profile: Profiler, stream: Any) -> None:
+def _write_text(profile: Profile, stream: io.TextIOWrapper) -> None:
     data = profile._data()
     stream.write('{"displayTimeUnit": "ms",\n"otherData": ')
     stream.write(_json(_other(data)))
@@ -90,12 +98,12 @@ def _write_text(profile: Profiler, stream: Any) -> None:
     stream.detach()
 
 
-def _json(value: dict[str, Any]) -> str:
+def _json(value: Event) -> str:
     # Perfetto does not put escaped surrogate pairs together, so characters are written as they are.
     return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
-def _other(data: Stored) -> dict[str, Any]:
+def _other(data: Stored) -> Event:
     """What a reader needs besides events."""
     return {
         "format": FORMAT, "version": VERSION, "environment": data.environment,
@@ -107,29 +115,29 @@ def _other(data: Stored) -> dict[str, Any]:
     }
 
 
-def _total(key: Key, total: Total) -> dict[str, Any]:
+def _total(key: Key, total: Total) -> Event:
     return {**key._asdict(), **{name: getattr(total, name) for name in Total.__slots__}}
 
 
-def trace_events(data: Stored) -> Iterator[dict[str, Any]]:
+def trace_events(data: Stored) -> Iterator[Event]:
     """The events of the trace, one plain dict each."""
     yield from _names(data)
     for record in data.records:
         yield {"name": record["name"], "cat": record["lane"], "ph": "X", "ts": record["start"],
                "dur": record["duration"], "pid": PROCESS, "tid": record["thread"] + 1,
-               "args": {name: _scrub(record[name]) for name in _ARGUMENTS}}
+               "args": {name: _scrub(value) for name, value in record.items() if name in _ARGUMENTS}}
     yield from _arrows(data.records)
     for now, total, roles in data.memory.get("samples", ()):
         yield {"name": "memory (bytes)", "ph": "C", "ts": now, "pid": PROCESS, "tid": 1,
                "args": roles or {"total": total}}
-    for now, thread, record in data.densifications:
+    for now, thread, found in data.densifications:
         yield {"name": "densification", "cat": "convert", "ph": "i", "s": "t", "ts": now, "pid": PROCESS,
-               "tid": thread + 1, "args": {**record._asdict(), "shape": list(record.shape)}}
+               "tid": thread + 1, "args": {**found._asdict(), "shape": list(found.shape)}}
     for mark in data.marks:
         yield _mark(mark)
 
 
-def _names(data: Stored) -> Iterator[dict[str, Any]]:
+def _names(data: Stored) -> Iterator[Event]:
     yield {"name": "process_name", "ph": "M", "pid": PROCESS, "tid": 0, "args": {"name": "sparsekit"}}
     threads = sorted({record["thread"] for record in data.records} | {0})
     for thread in threads:
@@ -139,9 +147,9 @@ def _names(data: Stored) -> Iterator[dict[str, Any]]:
         yield {"name": "thread_sort_index", "ph": "M", "pid": PROCESS, "tid": tid, "args": {"sort_index": tid}}
 
 
-def _arrows(records: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+def _arrows(records: list[Record]) -> Iterator[Event]:
     """An arrow from each forward operator to the outermost operators of its gradient."""
-    forward: dict[int, dict[str, Any]] = {}
+    forward: dict[int, Record] = {}
     number = 0
     for record in records:
         node = record["node"]
@@ -159,7 +167,7 @@ def _arrows(records: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         yield {**common, "ph": "f", "bp": "e", "ts": record["start"], "tid": record["thread"] + 1}
 
 
-def _mark(mark: dict[str, Any]) -> dict[str, Any]:
+def _mark(mark: MarkRecord) -> Event:
     common = {"name": mark["name"], "cat": "user", "ts": mark["time"], "pid": PROCESS, "tid": mark["thread"] + 1,
               "line": mark.get("line", "")}
     value = mark["value"]
@@ -168,7 +176,7 @@ def _mark(mark: dict[str, Any]) -> dict[str, Any]:
     return {**common, "ph": "i", "s": "t", "args": {"value": value}}
 
 
-def _scrub(value: Any) -> Any:
+def _scrub(value: object) -> JSON:  # object: a field of a record
     """Leave out folders: a trace is shown to others."""
     if isinstance(value, str):
         return re.split(r"[/\\]", value)[-1] if re.match(r"(/|[A-Za-z]:[\\/]|\\\\)[^\s]", value) else value

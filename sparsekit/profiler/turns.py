@@ -20,7 +20,11 @@ from .profiler import Profiler
 from .table import Table
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from ..base.types import Scalar
+    from .profile import Profile
+    from .types import TurnRow
 
 
 __all__ = ["Comparison", "compare", "ratio_interval"]
@@ -63,7 +67,8 @@ class Turn(NamedTuple):
     seconds: float
 
 
-def compare(programs: Mapping[str, Callable[[], Any]], rounds: int = 20, *, turn: float = 0.002,
+# object: what a program gives is not looked at
+def compare(programs: Mapping[str, Callable[[], object]], rounds: int = 20, *, turn: float = 0.002,
             confidence: float = CONFIDENCE, least: float = LEAST, seed: int = 0, profile: bool = True) -> Comparison:
     """Run programs in turns and say which is slower than the first, by how much, or that no difference can be detected.
 
@@ -134,7 +139,8 @@ def compare(programs: Mapping[str, Callable[[], Any]], rounds: int = 20, *, turn
     return Comparison(names, calls, blocks, confidence, profiles, least)
 
 
-def _checked(programs: Any) -> tuple[list[str], list[Callable[[], Any]]]:
+# object: whatever came as programs, which is checked; and what those give, as above
+def _checked(programs: object) -> tuple[list[str], list[Callable[[], object]]]:
     if not isinstance(programs, Mapping) or len(programs) < 2:
         raise ProfilerError("compare() takes a mapping of at least two names to programs.",
                             hint='compare({"before": f, "after": g}) calls f() and g() in turns.')
@@ -166,7 +172,7 @@ def _wait() -> None:
         wait()
 
 
-def _timed(function: Callable[[], Any], calls: int) -> float:
+def _timed(function: Callable[[], object], calls: int) -> float:  # object: as in compare
     """Seconds that ``calls`` calls took, on average over them."""
     start = _clock()
     for _ in range(calls):
@@ -175,7 +181,7 @@ def _timed(function: Callable[[], Any], calls: int) -> float:
     return max((_clock() - start) / calls, 1e-12)  # a clock that did not move gives no ratio
 
 
-def _turn(function: Callable[[], Any], calls: int) -> float:
+def _turn(function: Callable[[], object], calls: int) -> float:  # object: as in compare
     """Seconds of a typical call in a turn: the median over pieces of it.
 
     When the system gives the processor to another process, one piece takes many times as long, and the median
@@ -185,7 +191,7 @@ def _turn(function: Callable[[], Any], calls: int) -> float:
     return statistics.median([_timed(function, calls // pieces + (piece < calls % pieces)) for piece in range(pieces)])
 
 
-def _calls(functions: list[Callable[[], Any]], turn: float) -> list[int]:
+def _calls(functions: list[Callable[[], object]], turn: float) -> list[int]:  # object: as in compare
     """How many calls of each program make a turn.
 
     Programs that take about as long are called equally often, so that the first call of a turn, which finds the caches
@@ -204,13 +210,14 @@ def _calls(functions: list[Callable[[], Any]], turn: float) -> list[int]:
     return calls
 
 
-def _profiled(function: Callable[[], Any]) -> Any:
-    with Profiler() as profile:
+def _profiled(function: Callable[[], object]) -> Profiler:  # object: as in compare
+    profile = Profiler()
+    with profile:
         function()
     return profile
 
 
-def _rank_sums(count: int) -> np.ndarray[Any, Any]:
+def _rank_sums(count: int) -> npt.NDArray[np.float64]:
     """Probability of each sum of signed ranks, from 0, if either sign is as likely."""
     chances = np.ones(1)
     for rank in range(1, count + 1):
@@ -235,7 +242,7 @@ def _fewest(confidence: float) -> int:
     return math.ceil(1 - math.log2(1 - confidence) - 1e-9)
 
 
-def ratio_interval(ratios: Any, confidence: float) -> tuple[float, float, float]:
+def ratio_interval(ratios: npt.ArrayLike, confidence: float) -> tuple[float, float, float]:
     """The typical ratio of blocks and its interval: Hodges-Lehmann and signed ranks, on logarithms.
 
     Parameters
@@ -280,21 +287,22 @@ class Comparison:
     """
 
     def __init__(self, names: list[str], calls: list[int], blocks: list[list[Turn]], confidence: float,
-                 profiles: list[Any], least: float = LEAST) -> None:
+                 profiles: list[Profiler], least: float = LEAST) -> None:
         self.confidence, self.blocks, self.profiles, self.least = confidence, blocks, profiles, least
         times = np.array([[_of(block, place) for place in range(len(names))] for block in blocks])
         each = 1 - (1 - confidence) / (len(names) - 1)
-        self.rows: list[dict[str, Any]] = []
+        self.rows: list[TurnRow] = []
         for place, name in enumerate(names):
             ratios = [float(ratio) for ratio in times[:, place] / times[:, 0]]
-            row: dict[str, Any] = {"name": name, "time": float(np.median(times[:, place])) * 1e6, "calls": calls[place],
-                                   "ratio": None, "low": None, "high": None, "verdict": "the first", "ratios": ratios}
+            row: TurnRow = {"name": name, "time": float(np.median(times[:, place])) * 1e6, "calls": calls[place], "ratio": None,
+                            "low": None, "high": None, "verdict": "the first", "ratios": ratios, "finding": ""}
             if place:
-                row["ratio"], row["low"], row["high"] = ratio_interval(ratios, each)
-                row["verdict"] = "slower" if row["low"] > 1 + least else "faster" if row["high"] < 1 / (1 + least) else SAME
+                row["ratio"], low, high = ratio_interval(ratios, each)
+                row["low"], row["high"] = low, high
+                row["verdict"] = "slower" if low > 1 + least else "faster" if high < 1 / (1 + least) else SAME
             row["finding"] = _finding(row)
             if profiles:
-                row.update(_counts(profiles[place]))
+                _add_counts(row, profiles[place])
             self.rows.append(row)
 
     @property
@@ -302,7 +310,7 @@ class Comparison:
         """Whether no program differs detectably from the first in time."""
         return all(row["verdict"] == SAME for row in self.rows[1:])
 
-    def __getitem__(self, name: str) -> dict[str, Any]:
+    def __getitem__(self, name: str) -> TurnRow:
         """The row of a program, by its name."""
         for row in self.rows:
             if row["name"] == name:
@@ -332,14 +340,14 @@ class Comparison:
             cells.append(line)
         return Table(tuple(columns), self.rows, cells, self.summary(), "Programs run in turns")
 
-    def figure(self, **options: Any) -> Any:
+    def figure(self, **options: object) -> Any:  # Any: a figure, a layer above; object: its options
         """The picture: the ratio of every block, and the interval of each program; with ``ax``, on axes of matplotlib."""
         return displays.call("turns_figure", self.rows, self.summary(), self.table().plain(), **options)
 
     def __repr__(self) -> str:
         return repr(self.table())
 
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:  # object: IPython's, not used
         bundle: dict[str, str] = self.figure()._repr_mimebundle_()
         return {**bundle, "text/plain": repr(self)}
 
@@ -350,27 +358,29 @@ def _of(block: list[Turn], place: int) -> float:
     return sum(turns) / len(turns)
 
 
-def _counts(profile: Any) -> dict[str, int]:
-    totals = [row for row in profile.totals if row["lane"] in ("forward", "backward", "update", "convert")]
-    return {"operators": sum(row["calls"] for row in totals), "bytes": sum(row["bytes"] for row in totals),
-            "peak": profile.memory["peak_bytes"], "densified": profile.densified}
+def _add_counts(row: TurnRow, profile: Profile) -> None:
+    totals = [total for total in profile.totals if total["lane"] in ("forward", "backward", "update", "convert")]
+    row["operators"] = sum(total["calls"] for total in totals)
+    row["bytes"] = sum(total["bytes"] for total in totals)
+    row["peak"], row["densified"] = profile.memory["peak_bytes"], profile.densified
 
 
-def _finding(row: dict[str, Any]) -> str:
+def _finding(row: TurnRow) -> str:
     """What a program's interval says, in a few words: the same in the headline, the table and the picture."""
-    if row["verdict"] == "faster":
-        return f"{_ratio(1 / row['ratio'])} as fast"
+    ratio = row["ratio"]
+    if row["verdict"] == "faster" and ratio is not None:
+        return f"{_ratio(1 / ratio)} as fast"
     return f"takes {_ratio(row['ratio'])} the time" if row["verdict"] == "slower" else str(row["verdict"])
 
 
-def _sentence(row: dict[str, Any], first: str) -> str:
-    ends = row["low"], row["high"]
+def _sentence(row: TurnRow, first: str) -> str:
+    low, high = row["low"], row["high"]
     if row["verdict"] == SAME:
-        return f"{row['name']} and {first}: {SAME}; {row['name']} takes between {_ratio(ends[0])} and {_ratio(ends[1])} the time."
-    if row["verdict"] == "faster":
-        ends = 1 / ends[1], math.inf if not ends[0] else 1 / ends[0]
-        return f"{row['name']} is {_finding(row)} as {first}, between {_ratio(ends[0])} and {_ratio(ends[1])}."
-    return f"{row['name']} {_finding(row)} of {first}, between {_ratio(ends[0])} and {_ratio(ends[1])}."
+        return f"{row['name']} and {first}: {SAME}; {row['name']} takes between {_ratio(low)} and {_ratio(high)} the time."
+    if row["verdict"] == "faster" and high is not None:
+        least, most = 1 / high, math.inf if not low else 1 / low
+        return f"{row['name']} is {_finding(row)} as {first}, between {_ratio(least)} and {_ratio(most)}."
+    return f"{row['name']} {_finding(row)} of {first}, between {_ratio(low)} and {_ratio(high)}."
 
 
 def _ratio(value: float | None) -> str:
@@ -381,5 +391,5 @@ def _ratio(value: float | None) -> str:
     return f"{value:,.2f}×" if value < 10 else f"{value:.3g}×" if value < 1000 else f"{value:,.0f}×"
 
 
-def _interval(row: dict[str, Any]) -> str:
+def _interval(row: TurnRow) -> str:
     return "" if row["low"] is None else f"{_ratio(row['low'])} to {_ratio(row['high'])}"

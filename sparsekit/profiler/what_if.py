@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from ..base.memory_model import FLOATS, INDICES, LASTING, Change, Sizes
 from .table import Table
 
 if TYPE_CHECKING:
+    from ..base.memory_model import Kind
     from ..base.types import Scalar
     from .memory_timeline import Lives
     from .profile import Profile
@@ -23,10 +24,12 @@ __all__ = ["CHANGES", "WhatIf", "lives_of", "what_if"]
 #: What may be changed.
 CHANGES = ("index_dtype", "value_dtype", "gradient", "lazy_state", "batch_size")
 
+T = TypeVar("T")
+
 GRADIENTS = ("row_sparse", "default")
 
 
-def what_if(profile: Any, *, index_dtype: str | None = None, value_dtype: str | None = None,
+def what_if(profile: Profile, *, index_dtype: str | None = None, value_dtype: str | None = None,
             gradient: str | Mapping[str, str] | None = None, lazy_state: bool = False, batch_size: int | None = None,
             rows: int | Mapping[str, int] | None = None) -> WhatIf:
     """Work out the memory of a changed model without running it.
@@ -99,7 +102,7 @@ def lives_of(profile: Profile) -> Lives | None:
     return None if lives is None else lives.seen(profile.records)
 
 
-def _values(given: Any) -> list[Any]:
+def _values(given: T | Mapping[str, T]) -> list[T]:
     return list(given.values()) if isinstance(given, Mapping) else [given]
 
 
@@ -107,7 +110,7 @@ def _count(value: Scalar, least: int) -> bool:
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and bool(value >= least)
 
 
-def _check_names(kinds: Any, gradient: Any, rows: Any) -> None:
+def _check_names(kinds: list[Kind], gradient: str | Mapping[str, str] | None, rows: int | Mapping[str, int] | None) -> None:
     """Raise for unknown names of parameters, and for parameters of fewer than two axes."""
     shapes = {kind.owner: kind.shape for kind in kinds if kind.role in LASTING}
     for name in (name for given in (gradient, rows) if isinstance(given, Mapping) for name in given):
@@ -133,7 +136,7 @@ class WhatIf:
         Why ``after`` is an estimate; empty if it is exact.
     """
 
-    def __init__(self, lives: Any, sizes: Sizes) -> None:
+    def __init__(self, lives: Lives, sizes: Sizes) -> None:
         old = np.array([kind.bytes for kind in lives.kinds], np.int64)
         new = np.array(sizes.all(lives.kinds), np.int64)
         asked = sizes.change.gradient if isinstance(sizes.change.gradient, Mapping) else ()
@@ -178,5 +181,5 @@ class WhatIf:
     def __repr__(self) -> str:
         return repr(self.table(20))
 
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:  # object: IPython's, not used
         return {"text/plain": repr(self), "text/html": self.table(40).html}

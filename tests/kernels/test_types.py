@@ -1,4 +1,4 @@
-"""The declarations of kernels match the kernels of both folders, and mypy refuses what does not fit them."""
+"""The declarations of kernels match the kernels of both folders, and mypy refuses what does not fit these and other types."""
 
 from __future__ import annotations
 
@@ -72,8 +72,11 @@ def test_the_names_exist_at_run_time_too():
 
 PLANTED = '''
 from sparsekit.base.types import Attrs, Indices, Values
+from sparsekit.core.types import Sink
 from sparsekit.kernels import for_device
 from sparsekit.kernels.types import Kernels
+from sparsekit.optimizer import SGD
+from sparsekit.profiler import Profile
 from sparsekit.storage import CSR, RowSparse, convert
 from sparsekit.storage.types import Store
 
@@ -95,6 +98,17 @@ def converted(store: Store, rows: RowSparse) -> CSR:
     rows.indptr                                                            # what no row-sparse store has
     for_device("cpu").dense_to_csr(found)                                  # a sparse store in the place of a dense array
     return found
+
+
+def told(profile: Profile, sink: Sink) -> None:
+    profile.records[0]["duration"] + profile.memory["peak_bytes"]
+    profile.records[0]["length"]                                           # a wrong field of a record
+    profile.memory["at_peak"][0]["dtypes"]                                 # a wrong field of a row
+    profile.what_if(batchsize=3)                                           # a misspelt argument
+    sink.span("reading", "io", 0, 1, {})
+    sink.span(0, 1, "reading", "io", {})                                   # arguments in another order
+    SGD(learning_rate=0.1, momentum=0.9)
+    SGD(lerning_rate=0.1)                                                  # a misspelt setting
 '''
 
 
@@ -125,6 +139,8 @@ def test_mypy_refuses_every_planted_mistake_and_nothing_else(refused):
         ("nosuchfield", '"CSR" has no attribute "nosuchfield"'),
         ("left.indices, left.data", 'Argument 2 to "csr_dot_dense" of "Kernels" has incompatible type'),
         ('convert("csr"', "No overload variant"),
+        ('["length"]', 'TypedDict "Record" has no key "length"'),
+        ("lerning_rate", 'Unexpected keyword argument "lerning_rate" for "SGD"'),
     ],
 )
 def test_mypy_says_what_is_wrong(refused, planted, said):

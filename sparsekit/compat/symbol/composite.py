@@ -90,7 +90,7 @@ class Composite(Op, ABC):
         made = [np.dtype(dtype) for dtype in self.infer_dtypes(list(dtypes))]
         return made if len(made) > 1 else made[0]
 
-    def find_rule(self, stypes: tuple[str, ...], attrs: dict[str, Any]) -> Rule:
+    def find_rule(self, stypes: tuple[str, ...], attrs: Attrs) -> Rule:
         """A row that takes any storage types and passes them on."""
         return Rule(f"{', '.join(stypes)} -> {', '.join(self.infer_stypes(stypes))}", {}, _nothing)
 

@@ -1,0 +1,216 @@
+"""What profiles hold as plain data, field by field; imported ``if TYPE_CHECKING`` alone, as ``base.types``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NotRequired, Protocol, TypeAlias, TypedDict
+
+from ..base.types import JSON
+from .allocations import Origin
+
+__all__ = ["Alive", "ArrayRecord", "ChangeRow", "Changes", "DeviceRow", "KindRecord", "MarkRecord", "Marked", "Memory", "Node",
+           "Record", "Sample", "Temporary", "TotalRow", "TurnRow"]
+
+
+class ArrayRecord(TypedDict):
+    """An array that an operator took or gave."""
+
+    stype: str
+    shape: list[int]
+    dtype: str
+    nnz: int
+    density: float
+    index_dtype: str | None
+    bytes: int
+    components: dict[str, int]
+    rows: NotRequired[int]
+
+
+class KindRecord(TypedDict):
+    """What events of one kind have in common."""
+
+    name: str
+    kind: str
+    lane: str
+    layer: str
+    attrs: dict[str, JSON]
+    fallback: bool
+    became_dense: str
+    inputs: list[ArrayRecord]
+    outputs: list[ArrayRecord]
+    bytes: int
+    flops: int
+    dense_flops: int
+    line: str
+    thread: int
+    origin: NotRequired[Origin]
+
+
+class Record(TypedDict):
+    """One event; times in microseconds."""
+
+    name: str
+    kind: str
+    lane: str
+    start: float
+    duration: float
+    self: float
+    depth: int
+    layer: str
+    node: int | None
+    attrs: dict[str, JSON]
+    fallback: bool
+    became_dense: str
+    inputs: list[ArrayRecord]
+    outputs: list[ArrayRecord]
+    bytes: int
+    flops: int
+    dense_flops: int
+    line: str
+    thread: int
+
+
+class MarkRecord(TypedDict):
+    """A marker, or a value of a counter."""
+
+    kind: str
+    name: str
+    time: float
+    value: JSON
+    unit: str
+    thread: int
+    line: NotRequired[str]
+
+
+class Alive(TypedDict):
+    """An array that was alive at the peak."""
+
+    owner: str
+    role: str
+    stype: str
+    shape: list[int]
+    component: str
+    dtype: str
+    bytes: int
+    layer: str
+
+
+class Temporary(TypedDict):
+    """Arrays that one operator of a layer made and freed inside its calls."""
+
+    op: str
+    layer: str
+    arrays: int
+    bytes: int
+    most: int
+
+
+#: Time, bytes, and bytes by role: a list, as it is in a file.
+Sample: TypeAlias = list[Any]  # Any: the three have types of their own, which a list cannot say
+
+
+class Memory(TypedDict):
+    """The memory of a run."""
+
+    devices: NotRequired[dict[str, dict[str, int]]]
+    peak_bytes: int
+    peak_time: float
+    samples: list[Sample]
+    idle_bytes: int
+    at_peak: list[Alive]
+    process_peak_bytes: int | None
+    temporaries: list[Temporary]
+    process_samples: NotRequired[list[list[float]]]
+
+
+class Changes(TypedDict, total=False):
+    """Arguments of ``what_if``."""
+
+    index_dtype: str | None
+    value_dtype: str | None
+    gradient: str | Mapping[str, str] | None
+    lazy_state: bool
+    batch_size: int | None
+    rows: int | Mapping[str, int] | None
+
+
+class TotalRow(TypedDict, total=False):
+    """Totals of the events of one group, which has some of the first six fields; times in microseconds."""
+
+    name: str
+    lane: str
+    layer: str
+    storage: str
+    line: str
+    cell: str
+    calls: int
+    total: float
+    self: float
+    min: float
+    max: float
+    mean: float
+    bytes: int
+    flops: int
+    dense_flops: int
+
+
+class Node(Protocol):
+    """What a recorder reads of a node of the graph, or of what stands for one: the link of a gradient to its operator."""
+
+    @property
+    def id(self) -> int:
+        """Running number."""
+
+
+class Marked(Protocol):
+    """What a recorder reads of an array object, and the mark that it leaves there."""
+
+    _store: Any  # Any: a store, and ``Recorder`` asks what it is
+    _layout: Any  # Any: what has a shape
+    _seen: int
+
+
+class DeviceRow(TypedDict):
+    """Time of one operator on one GPU."""
+
+    op: str
+    context: str
+    calls: int
+    milliseconds: float
+
+
+class ChangeRow(TypedDict):
+    """A row of ``Diff.rows``; pairs are before and after."""
+
+    layer: str
+    name: str
+    lane: str
+    change: str
+    storage: str
+    shapes: str
+    calls: tuple[float, ...]
+    bytes: tuple[float, ...]
+    time: tuple[float, ...]
+    flops: tuple[float, ...]
+    by_calls: float
+    by_bytes: float
+    by_speed: float
+    verdict: str
+
+
+class TurnRow(TypedDict):
+    """A row of ``Comparison.rows``."""
+
+    name: str
+    time: float
+    calls: int
+    ratio: float | None
+    low: float | None
+    high: float | None
+    verdict: str
+    finding: str
+    ratios: list[float]
+    operators: NotRequired[int]
+    bytes: NotRequired[int]
+    peak: NotRequired[int]
+    densified: NotRequired[int]

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..base.dtypes import joint_type
 from ..base.errors import ShapeError
 
+if TYPE_CHECKING:
+    from ..base.types import Attrs, DType, Shape
+
 __all__ = ["EVERY", "apart", "axes_of", "broadcast", "broadcast_shapes", "dot", "fixed", "reduced", "same", "same_shape",
            "unchanged"]
 
-Shape = tuple[int, ...]
 
-
-def same(dtypes: list[Any], attrs: dict[str, Any]) -> Any:
+def same(dtypes: Sequence[DType], attrs: Attrs) -> DType:
     """The joint element type of the inputs; float32 without inputs."""
     if not dtypes:
         return np.dtype(attrs.get("dtype") or np.float32)
@@ -32,22 +34,22 @@ EVERY = slice(None)
 _BYTES = {np.dtype(np.int8).num, np.dtype(np.uint8).num}
 
 
-def apart(dtypes: list[Any]) -> bool:
+def apart(dtypes: Sequence[DType]) -> bool:
     """Whether numpy's functions would compute on these in a type that arrays do not have."""
     return {dtype.num for dtype in dtypes} >= _BYTES
 
 
-def fixed(dtypes: list[Any], attrs: dict[str, Any]) -> Any:
+def fixed(dtypes: Sequence[DType], attrs: Attrs) -> DType:
     """The element type named by the attribute ``dtype``."""
     return np.dtype(attrs["dtype"])
 
 
-def unchanged(shapes: list[Shape], attrs: dict[str, Any]) -> Shape:
+def unchanged(shapes: Sequence[Shape], attrs: Attrs) -> Shape:
     """The first input's shape."""
     return shapes[0]
 
 
-def same_shape(shapes: list[Shape], attrs: dict[str, Any]) -> Shape:
+def same_shape(shapes: Sequence[Shape], attrs: Attrs) -> Shape:
     """The shape that all inputs have."""
     for shape in shapes[1:]:
         if shape != shapes[0]:
@@ -67,7 +69,7 @@ def broadcast_shapes(left: Shape, right: Shape) -> Shape:
                          hint="dimensions, counted from the right, must be equal or 1.") from None
 
 
-def broadcast(shapes: list[Shape], attrs: dict[str, Any]) -> Shape:
+def broadcast(shapes: Sequence[Shape], attrs: Attrs) -> Shape:
     """The shape all inputs broadcast to."""
     out = shapes[0]
     for shape in shapes[1:]:
@@ -75,7 +77,7 @@ def broadcast(shapes: list[Shape], attrs: dict[str, Any]) -> Shape:
     return out
 
 
-def dot(shapes: list[Shape], attrs: dict[str, Any]) -> Shape:
+def dot(shapes: Sequence[Shape], attrs: Attrs) -> Shape:
     """Shape of a dot product: the last axis of the left meets the first axis of the right."""
     left, right = shapes
     if not left or not right:
@@ -91,7 +93,7 @@ def dot(shapes: list[Shape], attrs: dict[str, Any]) -> Shape:
 
 
 @functools.lru_cache(maxsize=256)
-def axes_of(axis: int | list[Any] | tuple[Any, ...] | None, ndim: int) -> tuple[int, ...]:
+def axes_of(axis: int | list[int] | tuple[int, ...] | None, ndim: int) -> Shape:
     """Axes as ascending non-negative numbers; None and () mean all of them."""
     if axis is None or axis == ():
         return tuple(range(ndim))
@@ -103,7 +105,7 @@ def axes_of(axis: int | list[Any] | tuple[Any, ...] | None, ndim: int) -> tuple[
     return tuple(sorted({int(number) % ndim for number in axes}))
 
 
-def reduced(shapes: list[Shape], attrs: dict[str, Any]) -> Shape:
+def reduced(shapes: Sequence[Shape], attrs: Attrs) -> Shape:
     """Shape after a reduction; a full reduction gives (1,), as in MXNet."""
     shape = shapes[0]
     axes = axes_of(attrs["axis"], len(shape))

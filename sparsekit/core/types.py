@@ -17,7 +17,7 @@ from ..base.types import Array, DType, Scalar, Shape
 from .arrays import Layout
 from .op import Want
 
-__all__ = ["ArrayFunctions", "ArrayObject", "Functions", "Gradient", "Gradients", "Operand", "Tensor"]
+__all__ = ["ArrayFunctions", "ArrayObject", "Arriving", "Functions", "Gradient", "Gradients", "Operand", "Tensor"]
 
 
 class Tensor:
@@ -189,3 +189,6 @@ Gradient: TypeAlias = ArrayObject | Want | bool | None
 
 #: What a gradient rule gives: the gradient of the only input, or one for each.
 Gradients: TypeAlias = Gradient | Sequence[Gradient]
+
+#: What arrives at a gradient rule: the gradient of the only output or one for each, None for one that none came for.
+Arriving: TypeAlias = ArrayObject | tuple[ArrayObject | None, ...] | None

@@ -185,9 +185,9 @@ def empty(stype: str, shape: ShapeLike, ctx: Context | None = None, dtype: DType
     return zeros(stype, shape, ctx, dtype, index_dtype)
 
 
-def _numbered(store: Sparse, index_dtype: object) -> Any:
+def _numbered(store: Store, index_dtype: object) -> Any:
     """The store with indices of the requested element type, if any."""
-    if index_dtype is None or not hasattr(store, "stype"):
+    if index_dtype is None or not isinstance(store, (CSR, RowSparse)):
         return store
     kind = element_type(index_dtype)
     if kind.name not in ("int32", "int64"):

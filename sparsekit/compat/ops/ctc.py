@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ...core.op import Want
     from ...core.types import ArrayFunctions, ArrayObject
     from ...kernels.types import ArrayModule, Kernels
-    from ...storage.types import Sparse, Store
+    from ...storage.types import Store
 
 
 __all__ = ["CTCLoss"]
@@ -150,7 +150,7 @@ def _occupancy(xp: ArrayModule, scores: Array, paths: Paths) -> tuple[Any, Any, 
     return -total, xp.exp(xp.where(inside, share, -np.inf)), reached
 
 
-def _loss_and_gradient(k: Kernels, data: Sparse, label: Store, lengths: Shape, attrs: dict[str, Any]) -> tuple[Any, Any]:
+def _loss_and_gradient(k: Kernels, data: Array, label: Store, lengths: Shape, attrs: dict[str, Any]) -> tuple[Any, Any]:
     xp = k.xp
     logs = softmax_along(k, wide(data), 2, log=True)
     paths = _paths(xp, data, label, lengths, attrs)

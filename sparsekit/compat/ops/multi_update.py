@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -134,7 +134,7 @@ for _preloaded in (False, True):
     _declare_descent(mp_sgd_mom_update, True, _preloaded)
 
 
-def _adamw(k: Any, attrs: dict[str, Any], own: dict[str, Any], arrays: Shape, rest: Shape) -> None:
+def _adamw(k: Any, attrs: dict[str, Any], own: dict[str, Any], arrays: Sequence[Array], rest: Sequence[Array]) -> None:
     weight, grad, mean, var, *copies = arrays
     given = adamw_attrs({**attrs, "lr": own["lrs"], "wd": own["wds"], "eta": own["etas"], "lazy_update": False}, rest[0])
     if given is None:

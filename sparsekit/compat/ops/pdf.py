@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from ...base.types import Array, Shape
     from ...core.types import ArrayFunctions, ArrayObject
     from ...kernels.types import ArrayModule, Kernels
-    from ...storage.types import Sparse, Store
 
 
 __all__ = ["DENSITIES"]
@@ -125,7 +124,7 @@ def _declare(name: str, density: Density) -> None:
             doc=f"The density of {density.doc}.\n\nIts logarithm with ``is_log=True``.")
 
     @op.forward(f"{', '.join(['default'] * len(inputs))} -> default")
-    def _(k: Kernels, sample: Store, *rest: Any) -> Any:
+    def _(k: Kernels, sample: Array, *rest: Any) -> Any:
         floating(op.name, sample, *rest[:-1])
         x = wide(sample)
         made = density.logarithm(k.xp, x, *_spread(name, x, [wide(store) for store in rest[:-1]]))
@@ -138,7 +137,7 @@ def _declare(name: str, density: Density) -> None:
                               for op_result in [np.ones(op.shape([array.shape for array in arrays], {}), np.float32)]])
 
     @back.forward(f"{', '.join(['default'] * (len(inputs) + 1))} -> default...")
-    def _(k: Kernels, g: Sparse, sample: Any, *rest: Any) -> Any:
+    def _(k: Kernels, g: Array, sample: Any, *rest: Any) -> Any:
         x, parameters = wide(sample), [wide(store) for store in rest[:-1]]
         slopes = density.slopes(k.xp, x, *_spread(name, x, parameters))
         g = wide(g).reshape((*x.shape[:-1], 1)) if name == "dirichlet" else wide(g)

@@ -17,14 +17,14 @@ PACKAGE = Path(__file__).resolve().parents[1] / "sparsekit"
 #: Parameters and results that are ``Any``, by package, as ruff's ANN401 counts them.  To be lowered only.
 ANY = {
     "base": 71, "bench": 49, "compat": 364, "core": 161, "course": 17, "datasets": 28, "demo": 22, "docs": 2,
-    "examples": 66, "gluon": 555, "initializer": 18, "io": 41, "kernels": 158, "kvstore": 5, "metric": 50, "module": 78,
+    "examples": 66, "gluon": 555, "initializer": 18, "io": 41, "kernels": 14, "kvstore": 5, "metric": 50, "module": 78,
     "modules": 30, "ndarray": 181, "ops": 7, "optimizer": 108, "profiler": 146, "symbol": 97, "widgets": 81,
 }
 
 #: Lines of the packages that are to be strict where ``Any``, a bare ``object`` annotation, a cast or an ignored error has no
 #: comment beside or above it that says why.  To be lowered only.
 UNEXPLAINED = {
-    "base": 107, "core": 291, "ops": 0, "optimizer": 91, "profiler": 291, "storage": 0,
+    "base": 107, "core": 291, "kernels": 0, "ops": 0, "optimizer": 91, "profiler": 291, "storage": 0,
 }
 
 

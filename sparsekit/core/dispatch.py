@@ -297,27 +297,28 @@ def invoke(call: Call, inputs: tuple[Any, ...], out: ArrayObject | None = None, 
     here = hooks.state.__dict__  # read once, which is cheaper than attributes
     node = None
     if here["recording"] and call.recorded:
-        entries = [array._entry for array in inputs]
-        for place in call.op.nondifferentiable:
+        op = call.op
+        entries = [left._entry, right._entry] if count == 2 else [array._entry for array in inputs]
+        for place in op.nondifferentiable:
             if place < count:
                 entries[place] = None
         if entries.count(None) != count:
-            node = Node(call, entries, inputs if call.op.saves_inputs else None, inputs[0]._layout.ctx, here["layer"])
+            node = Node(call, entries, inputs if op.saves_inputs else None, inputs[0]._layout.ctx, here["layer"])
     if ready is None or out is not None:
         return _invoke_slow(call, inputs, out, ctx, node)
     plan, function, k, attrs, layout = ready
-    given: tuple[Any, ...]
-    if count == 2:
-        given = (function, left._store, right._store) if k is None else (function, k, left._store, right._store, attrs)
-    elif count == 1:
-        given = function, k, inputs[0]._store, attrs
-    else:
-        given = function, k, *[array._store for array in inputs], attrs
     sink, ignore_fp_errors = hooks.sink, here["ignore_fp_errors"]
     try:
         if sink is not None:
             start = _clock()
-        result = ignore_fp_errors(*given)
+        if k is None:  # by number of inputs: to build one tuple of arguments takes longer
+            result = ignore_fp_errors(function, left._store, right._store)
+        elif count == 2:
+            result = ignore_fp_errors(function, k, left._store, right._store, attrs)
+        elif count == 1:
+            result = ignore_fp_errors(function, k, inputs[0]._store, attrs)
+        else:
+            result = ignore_fp_errors(function, k, *[array._store for array in inputs], attrs)
         if sink is not None:
             end = _clock()
     except SparsekitError:
@@ -329,9 +330,13 @@ def invoke(call: Call, inputs: tuple[Any, ...], out: ArrayObject | None = None, 
             raise
         return _invoke_slow(call, inputs, out, ctx, node)
     array = _new(layout.cls)
-    array._store, array._layout, array._entry, array._seen = result, layout, node and (node, 0), 0
-    if node is not None and call.op.saves_outputs:
-        node.results = (result,)
+    array._store, array._layout, array._seen = result, layout, 0  # three at once take no tuple, four would
+    if node is None:
+        array._entry = None
+    else:
+        array._entry = (node, 0)
+        if op.saves_outputs:
+            node.results = (result,)
     if sink is not None:
         sink.call(plan, start, end, inputs, array, node)
         if node is not None and node.results:

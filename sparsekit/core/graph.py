@@ -213,12 +213,14 @@ def backward(
                 if node not in useful:
                     continue
                 entries = [entry if entry is not None and entry[0] in useful else None for entry in entries]
-            if isinstance(node, ProgramNode) and node.part:
-                held = _taken(waiting, entries)
-                made = node.function(given if node.outputs > 1 else [given], _wants(entries, uses), retain, held)
-            else:
+            if node.function is None:
                 made = _gradients_of(node, entries, given, F, wrap, uses, retain)
-            if node.function is not None:
+            else:
+                given = given if node.outputs > 1 else [given]
+                if isinstance(node, ProgramNode):
+                    made = node.function(given, _wants(entries, uses), retain, _taken(waiting, entries) if node.part else ())
+                else:
+                    made = node.function(given)
                 shared.update((id(gradient._store), gradient._store) for gradient in made if gradient is not None)
             for entry, gradient in zip(entries, made, strict=False):
                 if entry is not None and gradient is not None:
@@ -291,11 +293,6 @@ def _taken(waiting: dict[Node, Any], entries: Sequence[Any]) -> list[Any]:
 
 def _gradients_of(node: Node, entries: Sequence[Any], given: Any, F: Any, wrap: Callable[..., Any],
                   uses: dict[Node, int], retain: bool) -> Any:
-    if node.function is not None:
-        given = given if node.outputs > 1 else [given]
-        if isinstance(node, ProgramNode):
-            return node.function(given, _wants(entries, uses), retain)
-        return node.function(given)
     call: Any = node.call
     op, inputs = call.op, node.values
     if inputs is RELEASED:
@@ -304,7 +301,8 @@ def _gradients_of(node: Node, entries: Sequence[Any], given: Any, F: Any, wrap: 
     rule = op.gradient_function
     if rule is None:
         raise _no_gradient(node)
-    want = _wants(entries, uses)
+    # As _wants, without its call.
+    want = [None if entry is None else _ANY if entry[0].grad is None else _want(entry[0], uses) for entry in entries]
     out = node.results
     if call.outputs > 1:
         if call.visible < call.outputs and any(gradient is not None for gradient in given[call.visible:]):

@@ -56,10 +56,12 @@ class _Method:
 
 def _shape_argument(shape: tuple[Any, ...], given: Any, name: str) -> tuple[int, ...]:
     """A shape or an order of axes, given as one tuple, as numbers, or by name."""
-    if shape and given is not None:
-        raise ShapeError(f"The {name} was given twice, {shape} and {given}.", hint="give it once.")
     if given is None:
         given = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list, np.ndarray)) else shape
+    elif shape:
+        raise ShapeError(f"The {name} was given twice, {shape} and {given}.", hint="give it once.")
+    if type(given) is tuple:
+        return given
     wanted = given.tolist() if isinstance(given, np.ndarray) else given
     return tuple(wanted) if isinstance(wanted, (tuple, list)) else (wanted,)
 

@@ -34,7 +34,7 @@ def check_array(array, expected):
 
 
 def arguments(case):
-    names = set(case) - {"provides", "epochs", "crash"}
+    names = sorted(set(case) - {"provides", "epochs", "crash"})
     return {"data_shape": (GOLDEN["widths"][case["data_libsvm"]],), **{name: case[name] for name in names}}
 
 

@@ -42,7 +42,8 @@ def with_scalar(name: str, function: Callable[..., Array], gradient: Callable[..
             saves=saves)
 
     def of(xp: ArrayModule, values: Array, attrs: Attrs) -> Array:
-        return function(xp, values, _fitting(attrs["scalar"], values.dtype))
+        scalar, dtype = attrs["scalar"], values.dtype
+        return function(xp, values, scalar if dtype.kind == "f" else _fitting(scalar, dtype))
 
     @op.forward("default -> default")
     def _(k: Kernels, x: Array, attrs: Attrs, out: Array | None = None) -> Array:

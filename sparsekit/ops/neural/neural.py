@@ -66,8 +66,7 @@ def _flattened(x: Array, attrs: Attrs) -> Array:
 
 @fully_connected.forward("default, default, default? -> default")
 def _(k: Kernels, x: Array, weight: Array, *rest: *tuple[*tuple[Array, ...], Attrs]) -> Array:
-    *bias, attrs = rest
-    return biased(k.xp.matmul(_flattened(x, attrs), weight.T), bias[0] if bias else None)
+    return biased(k.xp.matmul(_flattened(x, rest[-1]), weight.T), rest[0] if len(rest) == 2 else None)
 
 
 def biased(out: Array, bias: Array | None) -> Array:
@@ -82,19 +81,19 @@ def biased(out: Array, bias: Array | None) -> Array:
 
 @fully_connected.forward("csr, default, default? -> default")
 def _(k: Kernels, x: CSR, weight: Array, *rest: *tuple[*tuple[Array, ...], Attrs]) -> Array:
-    *bias, _ = rest
+    bias = rest[0] if len(rest) == 2 else None
     turned = k.xp.empty((weight.shape[0], x.shape[0]), np.result_type(x.dtype, weight.dtype))
     k.dense_dot_csr_transposed(k.xp.ascontiguousarray(weight), x.data, x.indices, x.indptr, turned)
-    return biased(k.xp.ascontiguousarray(turned.T), bias[0] if bias else None)
+    return biased(k.xp.ascontiguousarray(turned.T), bias)
 
 
 @fully_connected.forward("default, row_sparse, default? -> default")
 def _(k: Kernels, x: Array, weight: RowSparse, *rest: *tuple[*tuple[Array, ...], Attrs]) -> Array:
-    *bias, attrs = rest
+    bias, attrs = rest[0] if len(rest) == 2 else None, rest[-1]
     x = _flattened(x, attrs)
     out = k.xp.zeros((*x.shape[:-1], weight.shape[0]), np.result_type(x.dtype, weight.dtype))
     out[..., weight.indices] = k.xp.matmul(x, weight.data.T)
-    return biased(out, bias[0] if bias else None)
+    return biased(out, bias)
 
 
 @fully_connected.gradient
@@ -236,8 +235,7 @@ def _(k: Kernels, x: Array, *rest: *tuple[*tuple[Array, ...], Attrs]) -> Array |
         made = xp.expm1(xp.minimum(x, 0)) * x.dtype.type(attrs["slope"] if kind == "elu" else SELU_ALPHA)
         scaled: Array = xp.where(x > 0, x, made) * x.dtype.type(1 if kind == "elu" else SELU_SCALE)
         return scaled.astype(given, copy=False)
-    gamma = rest[:-1]
-    slope = gamma[0].reshape(_slope_shape(x.shape, gamma[0].shape)) if kind == "prelu" else _slopes(xp, x, attrs)
+    slope = rest[0].reshape(_slope_shape(x.shape, rest[0].shape)) if len(rest) == 2 else _slopes(xp, x, attrs)
     made = x * slope
     made = xp.maximum(x, made, out=made) if kind == "leaky" and 0 <= slope <= 1 else xp.where(x > 0, x, made)
     made = made.astype(given, copy=False)

@@ -135,17 +135,16 @@ def _declare(name: str, log: bool, sign: int, doc: str, inputs: str = "data",
             sample=sample or samples.one(), cost=cost.each(5), saves=("out",), doc=doc)
 
     def forward(k: Kernels, x: Array, *rest: *tuple[*tuple[Array, ...], Attrs]) -> Array:
-        *lengths, attrs = rest
+        attrs = rest[-1]
         floating(name, x)
         kind = _kind(attrs, x.dtype)
         x = wide(x)
         factor = sign * (attrs["temperature"] or 1)
         if factor != 1:
             x = x / x.dtype.type(factor)
-        masked = bool(lengths)
-        if masked:
-            x = _masked(k.xp, x, lengths[0], attrs["axis"])
-        return softmax_along(k, x, attrs["axis"], log, masked).astype(kind, copy=False)
+        if len(rest) == 2:
+            x = _masked(k.xp, x, rest[0], attrs["axis"])
+        return softmax_along(k, x, attrs["axis"], log, len(rest) == 2).astype(kind, copy=False)
 
     def of_sparse(k: Kernels, x: Sparse, *rest: *tuple[*tuple[Array, ...], Attrs]) -> Array:  # no value of a softmax is zero
         return forward(k, dense_of(k, x, name), *rest)

@@ -239,8 +239,7 @@ def _(k: Kernels, x: CSR, wanted: Array, attrs: Attrs) -> CSR:
 
 def _biased(out: Array, rest: tuple[*tuple[Array, ...], Attrs]) -> Array:
     """The result with the bias added, if there is one; the attributes come last."""
-    *bias, _ = rest
-    return biased(out, bias[0] if bias else None)
+    return biased(out, rest[0] if len(rest) == 2 else None)
 
 
 fully_connected = find("FullyConnected")

@@ -44,8 +44,9 @@ def counted() -> dict[str, int]:
 def unexplained(source: str) -> list[int]:
     """Lines of a module where something stands for anything, and no comment beside or above says why."""
     found, comments, imports = set(), set(), set()
-    previous, line_of_previous = "", 0
-    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+    previous = ""
+    tokens = list(tokenize.generate_tokens(io.StringIO(source).readline))
+    for token, following in zip(tokens, [*tokens[1:], tokens[-1]], strict=True):
         line = token.start[0]
         if token.type == tokenize.COMMENT:
             if "type: ignore" in token.string and token.string.count("#") == 1:
@@ -53,13 +54,13 @@ def unexplained(source: str) -> list[int]:
             else:
                 comments.add(line)
         elif token.type == tokenize.NAME:
+            called = following.string == "("
             if token.line.lstrip().startswith(("from typing", "import typing")):
                 imports.add(line)
-            elif token.string == "Any" or (token.string == "object" and previous in (":", "->", "|", "[", ",")):
+            elif (token.string == "Any" or (token.string == "cast" and called and previous != ".")
+                  or (token.string == "object" and not called and previous in (":", "->", "|", "[", ","))):
                 found.add(line)
-        elif token.string == "(" and previous == "cast":
-            found.add(line_of_previous)
-        previous, line_of_previous = token.string, line
+        previous = token.string
     return sorted(line for line in found - imports if not {line, line - 1} & comments)
 
 
@@ -80,6 +81,5 @@ def test_what_is_unexplained_is_found():
     assert unexplained("x: Any = 1  # Any: the user's own\n") == []
     assert unexplained("# Any: the user's own\nx: Any = 1\n") == []
     assert unexplained("def f(x: object) -> object:\n    return cast('int', x)  # type: ignore[no-any-return]\n") == [1, 2]
-    assert unexplained("x = cast(\n    'int', y)\n") == [1]
-    assert unexplained("cast = Op('Cast')\n@cast.forward\ndef f(): ...\n") == []
-    assert unexplained("from typing import Any\nclass A(object):\n    pass\nx = object()\n") == []
+    assert unexplained("from typing import Any\nclass A(object):\n    pass\nx = 1, object()\n") == []
+    assert unexplained("def f(self, cast: str) -> str:\n    return cast or self.cast('int8')\n") == []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
@@ -217,6 +217,10 @@ lamb_update_phase1 = Op(
         "``lazy_update=True`` the step is row_sparse, and absent rows of mean and var rest; otherwise absent rows are zeros.")
 
 
+@overload
+def lamb_phase1(k: Kernels, weight: Weight, grad: Array, mean: Weight, var: Weight, attrs: Attrs) -> Array: ...
+@overload
+def lamb_phase1(k: Kernels, weight: Weight, grad: Weight, mean: Weight, var: Weight, attrs: Attrs) -> Weight: ...
 def lamb_phase1(k: Kernels, weight: Weight, grad: Weight, mean: Weight, var: Weight, attrs: Attrs) -> Weight:
     """The step of LAMB; mean and var are written."""
     partial = isinstance(weight, RowSparse) and weight.data.shape[0] != weight.shape[0]

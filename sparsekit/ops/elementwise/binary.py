@@ -309,7 +309,7 @@ for _op, _factor in ((broadcast_add, 1), (broadcast_sub, -1)):
         return _add_to_dense(k, _spread(k, left, shape), right, _factor)
 
 
-def _flat(F: ArrayFunctions, g: ArrayObject, lhs: ArrayObject, rhs: ArrayObject, out: ArrayObject, attrs: Attrs,
+def _flat(F: ArrayFunctions, g: ArrayObject, lhs: ArrayObject, rhs: ArrayObject, out: ArrayObject | None, attrs: Attrs,
           want: Sequence[Want | None]) -> Gradients:
     return want[0] and F.zeros_like(lhs), want[1] and F.zeros_like(rhs)
 
@@ -358,12 +358,12 @@ broadcasting("broadcast_power", power, lambda F, g, lhs, rhs, out, attrs, want: 
     sample=lambda: [([np.abs(samples.grid()) + 0.5, samples.grid(1, 5, seed=1)], {})])
 
 
-def modulo(xp: ArrayModule, left: Array, right: Array) -> Array:
+def modulo(xp: ArrayModule, left: Array | Scalar, right: Array | Scalar) -> Array:
     """The remainder with the divisor's sign; zero where the divisor is zero, as in MXNet."""
     return xp.where(right == 0, 0, xp.mod(left, right))
 
 
-def _modulo_gradient(F: ArrayFunctions, g: ArrayObject, lhs: ArrayObject, rhs: ArrayObject, out: ArrayObject, attrs: Attrs,
+def _modulo_gradient(F: ArrayFunctions, g: ArrayObject, lhs: ArrayObject, rhs: ArrayObject, out: ArrayObject | None, attrs: Attrs,
                      want: Sequence[Want | None]) -> Gradients:
     if lhs.dtype.kind != "f" and rhs.dtype.kind != "f":
         return want[0] and F.zeros_like(lhs), want[1] and F.zeros_like(rhs)  # a remainder of integers is flat between its jumps

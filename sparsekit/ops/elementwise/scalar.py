@@ -105,12 +105,12 @@ def _rpower(xp: ArrayModule, x: Array, s: Scalar) -> Array:
     return power(xp, xp.asarray(s, None if x.dtype.kind in "iu" and not _whole(x, s) else x.dtype), x)
 
 
-def _passes(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, out: ArrayObject, attrs: Attrs,
+def _passes(F: ArrayFunctions, g: ArrayObject, data: ArrayObject | None, out: ArrayObject | None, attrs: Attrs,
             want: Sequence[Want | None]) -> Gradients:
     return g
 
 
-def _flat(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, out: ArrayObject, attrs: Attrs,
+def _flat(F: ArrayFunctions, g: ArrayObject, data: ArrayObject | None, out: ArrayObject | None, attrs: Attrs,
           want: Sequence[Want | None]) -> Gradients:
     return F.zeros_like(g)
 

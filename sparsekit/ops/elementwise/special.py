@@ -125,7 +125,7 @@ with_scalar("_hypot_scalar", lambda xp, x, s: xp.hypot(x, s),
             saves=("data", "out"))
 
 
-def _logic(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, out: ArrayObject, attrs: Attrs,
+def _logic(F: ArrayFunctions, g: ArrayObject, data: ArrayObject | None, out: ArrayObject | None, attrs: Attrs,
            want: Sequence[Want | None]) -> Gradients:
     return F.zeros_like(g)
 

@@ -105,7 +105,7 @@ def _rule(gradient: Callable[..., ArrayObject], saves: tuple[str, ...], dense: b
 def from_scipy(name: str) -> Callable[..., Array]:
     """``function(xp, *arrays)`` of scipy.special, or cupy's twin of it; loaded by the first call, not by importing sparsekit."""
 
-    def run(xp: ArrayModule, *arrays: Array) -> Array:
+    def run(xp: ArrayModule, *arrays: Array | int) -> Array:
         module = scipy_part("special") if xp is NUMPY else importlib.import_module("cupyx.scipy.special")
         made: Array = getattr(module, name)(*arrays)
         return made

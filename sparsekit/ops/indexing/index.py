@@ -171,7 +171,7 @@ for _stype in ("row_sparse", "csr"):
 
 
 @clip.gradient
-def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, out: ArrayObject, attrs: Attrs,
+def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, out: ArrayObject | None, attrs: Attrs,
       want: Sequence[Want | None]) -> Gradients:
     return g * (F._greater_equal_scalar(data, scalar=attrs["a_min"]) * F._lesser_equal_scalar(data, scalar=attrs["a_max"]))
 

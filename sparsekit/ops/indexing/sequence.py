@@ -114,7 +114,7 @@ def _(k: Kernels, x: Array, *rest: *tuple[*tuple[Array, ...], Attrs]) -> Array:
 
 
 @last.gradient
-def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, length: ArrayObject | None, out: ArrayObject, attrs: Attrs,
+def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, length: ArrayObject | None, out: ArrayObject | None, attrs: Attrs,
       want: Sequence[Want | None]) -> Gradients:
     rest = () if length is None else (length,)
     shared = {"axis": attrs["axis"], "use_sequence_length": attrs["use_sequence_length"]}
@@ -137,7 +137,7 @@ def _(k: Kernels, g: Array, *rest: *tuple[*tuple[Array, ...], Attrs]) -> Array:
 
 
 @last_backward.gradient
-def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, length: ArrayObject | None, out: ArrayObject, attrs: Attrs,
+def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, length: ArrayObject | None, out: ArrayObject | None, attrs: Attrs,
       want: Sequence[Want | None]) -> Gradients:
     rest = () if length is None else (length,)
     shared = {"axis": attrs["axis"], "use_sequence_length": attrs["use_sequence_length"]}

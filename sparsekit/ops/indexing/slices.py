@@ -133,7 +133,7 @@ def _slice_row_sparse(k: Kernels, x: RowSparse, attrs: Attrs) -> RowSparse:
 
 
 @slice_op.gradient
-def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, out: ArrayObject, attrs: Attrs,
+def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, out: ArrayObject | None, attrs: Attrs,
       want: Sequence[Want | None]) -> Gradients:
     return F._slice_backward(_in_type(F, g, want[0]), shape=tuple(data.shape), begin=attrs["begin"], end=attrs["end"],
                              step=attrs["step"])
@@ -230,7 +230,7 @@ for _stype, _slice in (("default", _slice_dense), ("csr", _slice_csr), ("row_spa
 
 
 @slice_axis.gradient
-def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, out: ArrayObject, attrs: Attrs,
+def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, out: ArrayObject | None, attrs: Attrs,
       want: Sequence[Want | None]) -> Gradients:
     shape = tuple(data.shape)
     return F._slice_backward(_in_type(F, g, want[0]), shape=shape, **_as_box(shape, attrs))
@@ -299,7 +299,7 @@ def _(k: Kernels, x: RowSparse, indices: Array, attrs: Attrs) -> RowSparse:
 
 
 @take.gradient
-def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, indices: ArrayObject, out: ArrayObject, attrs: Attrs,
+def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, indices: ArrayObject, out: ArrayObject | None, attrs: Attrs,
       want: Sequence[Want | None]) -> Gradients:
     axis = axis_of(attrs["axis"], len(data.shape))
     sparse = axis == 0 and g.stype == "default" and want[0] is not None and want[0].stype == "row_sparse"
@@ -418,7 +418,7 @@ def _(k: Kernels, x: RowSparse, rows: Array, columns: Array, attrs: Attrs) -> Ar
 
 
 @values_at.gradient
-def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, rows: ArrayObject, columns: ArrayObject, out: ArrayObject,
+def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, rows: ArrayObject, columns: ArrayObject, out: ArrayObject | None,
       attrs: Attrs, want: Sequence[Want | None]) -> Gradients:
     stype = "csr" if want[0] is not None and want[0].stype == "csr" else "default"
     if stype == "default":

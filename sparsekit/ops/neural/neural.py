@@ -97,8 +97,8 @@ def _(k: Kernels, x: Array, weight: RowSparse, *rest: *tuple[*tuple[Array, ...],
 
 
 @fully_connected.gradient
-def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, weight: ArrayObject, bias: ArrayObject, out: ArrayObject,
-      attrs: Attrs, want: Sequence[Want | None]) -> Gradients:
+def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, weight: ArrayObject, bias: ArrayObject | None,
+      out: ArrayObject | None, attrs: Attrs, want: Sequence[Want | None]) -> Gradients:
     flat = data
     if data.stype == "default" and len(data.shape) != 2:
         inner = weight.shape[1]
@@ -111,7 +111,7 @@ def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, weight: ArrayObject,
         given = F.Reshape(given, shape=tuple(data.shape))
     return (given, want[1] and F.dot(g, flat, transpose_a=True, forward_stype="default", out=want[1].out
                                      if want[1].stype in (None, "default") else None),
-            want[2] and _bias_gradient(F, g, bias))
+            want[2] and bias is not None and _bias_gradient(F, g, bias))
 
 
 def _bias_gradient(F: ArrayFunctions, g: ArrayObject, bias: ArrayObject) -> ArrayObject:
@@ -281,7 +281,7 @@ def _(k: Kernels, g: Array, x: Array, attrs: Attrs, out: Array | None = None) ->
 
 
 @gelu_backward.gradient
-def _(F: ArrayFunctions, g: ArrayObject, above: ArrayObject, data: ArrayObject, out: ArrayObject, attrs: Attrs,
+def _(F: ArrayFunctions, g: ArrayObject, above: ArrayObject, data: ArrayObject, out: ArrayObject | None, attrs: Attrs,
       want: Sequence[Want | None]) -> Gradients:
     bell = F.exp(F.square(data) * -0.5) * (1 / math.sqrt(2 * math.pi))
     return (want[0] and F._gelu_backward(g, data),
@@ -299,7 +299,7 @@ def _slopes(xp: ArrayModule, x: Array, attrs: Attrs) -> Array | np.floating[Any]
 
 
 @leaky_relu.gradient
-def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, gamma: ArrayObject, out: ArrayObject, attrs: Attrs,
+def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, gamma: ArrayObject | None, out: ArrayObject, attrs: Attrs,
       want: Sequence[Want | None]) -> Gradients:
     kind = attrs["act_type"]
     slope: float = attrs["slope"]
@@ -307,7 +307,7 @@ def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, gamma: ArrayObject, 
         return F._gelu_backward(g, _plain(F, data), out=want[0] and want[0].out)
     above = F._relu_backward(g, data)
     below = g - above
-    if kind == "prelu":
+    if kind == "prelu" and gamma is not None:
         return _learnt_slope_gradients(F, above, below, data, gamma, want)
     if kind == "leaky":
         return above + below * slope

@@ -430,8 +430,8 @@ def _(k: Kernels, data: Array, average: Array, attrs: Attrs) -> Sequence[Array]:
 
 
 @sparse_activation.gradient
-def _(F: ArrayFunctions, g: Arriving, data: ArrayObject, moving: ArrayObject, out: Sequence[ArrayObject], attrs: Attrs,
-      want: Sequence[Want | None]) -> Gradients:
+def _(F: ArrayFunctions, g: Arriving, data: ArrayObject | None, moving: ArrayObject | None, out: Sequence[ArrayObject],
+      attrs: Attrs, want: Sequence[Want | None]) -> Gradients:
     target, average = attrs["sparseness_target"], F.Reshape(out[1], shape=(1, -1))
     slope = F._rdiv_scalar(F._rminus_scalar(average, scalar=1.0), scalar=1 - target) - F._rdiv_scalar(average, scalar=target)
     return F.broadcast_add(_first(g), slope * attrs["penalty"]), None

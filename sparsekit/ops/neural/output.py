@@ -236,7 +236,7 @@ for _stype in ("row_sparse", "csr"):
 
 
 @loss.gradient
-def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, out: ArrayObject, attrs: Attrs,
+def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, out: ArrayObject | None, attrs: Attrs,
       want: Sequence[Want | None]) -> Gradients:
     return F._make_loss_backward(data, **attrs)
 
@@ -277,7 +277,7 @@ def _(k: Kernels, x: Array, label: Array, attrs: Attrs) -> Array:
 
 
 @sigmoid_cross_entropy.gradient
-def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, label: ArrayObject, out: ArrayObject, attrs: Attrs,
+def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, label: ArrayObject, out: ArrayObject | None, attrs: Attrs,
       want: Sequence[Want | None]) -> Gradients:
     return (want[0] and F._sigmoid_cross_entropy_backward(g, data, label),
             want[1] and F.negative(F.elemwise_mul(g, data)))
@@ -299,7 +299,7 @@ def _(k: Kernels, g: Array, x: Array, label: Array, attrs: Attrs) -> Array:
 
 
 @sigmoid_cross_entropy_backward.gradient
-def _(F: ArrayFunctions, g: ArrayObject, given: ArrayObject, data: ArrayObject, label: ArrayObject, out: ArrayObject,
+def _(F: ArrayFunctions, g: ArrayObject, given: ArrayObject, data: ArrayObject, label: ArrayObject, out: ArrayObject | None,
       attrs: Attrs, want: Sequence[Want | None]) -> Gradients:
     return (want[0] and F._sigmoid_cross_entropy_backward(g, data, label),
             want[1] and F._sigmoid_backward(F.elemwise_mul(g, given), F.sigmoid(data)),

@@ -284,7 +284,7 @@ def _(k: Kernels, x: Array, label: Array, attrs: Attrs) -> Array:
 
 
 @cross_entropy.gradient
-def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, label: ArrayObject, out: ArrayObject, attrs: Attrs,
+def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, label: ArrayObject, out: ArrayObject | None, attrs: Attrs,
       want: Sequence[Want | None]) -> Gradients:
     apart = F._label_apart(F.softmax(data), label)
     return F.broadcast_mul(apart, F.Reshape(g, shape=(1, 1))), None

@@ -214,7 +214,8 @@ def _hold(ended: Array, *pairs: tuple[Array, Array]) -> None:
         now[ended] = before[ended]
 
 
-def _stepper(run: Pass, weights: Weights, held: Held, recurrent: Array) -> Callable[[int, Array, Array], None]:
+def _stepper(run: Pass, weights: Weights, held: Held, recurrent: Array
+             ) -> Callable[[int, Array, Any], None]:  # Any: the cell, as in Start
     """A function of the time and the states before it that computes the states of that time."""
     k, mode = run.k, run.sizes.mode
     sigmoid, tanh = run.functions(recurrent.dtype)
@@ -311,8 +312,8 @@ def _backward_steps(run: Pass, above: Array, end: Start, weights: Weights, start
     return (change, recurrent), Start(state, cell)
 
 
-def _unstepper(run: Pass, weights: Weights, held: Held, change: Array, recurrent: Array) -> Callable[[int, Array, Array, Start],
-               Array | None]:
+def _unstepper(run: Pass, weights: Weights, held: Held, change: Array, recurrent: Array
+               ) -> Callable[[int, Array, Any, Start], Array | None]:  # Any: the cell, as in Start
     """A function of the time, the gradients of its states and the states before it; it fills the gradients of the sums.
 
     What it gives back is the part of the state's gradient that goes to the state before past all weights, or None.
@@ -324,14 +325,16 @@ def _unstepper(run: Pass, weights: Weights, held: Held, change: Array, recurrent
         hidden = state if weights.projection is None else k.xp.matmul(state, weights.projection)
         k.lstm_backward(tanh, hidden, cell, held.gates[time], before.cell, held.cells[time], run.bounds, change[time])
 
-    def gru(time: int, state: Array, cell: Array, before: Start) -> Array:
+    def gru(time: int, state: Array, cell: None, before: Start) -> Array:
         k.gru_backward(state, held.gates[time], before.state, held.extra[time], change[time], recurrent[time])
         return state
 
-    def elman(time: int, state: Array, cell: Array, before: Start) -> None:
+    def elman(time: int, state: Array, cell: None, before: Start) -> None:
         k.elman_backward(state, held.states[time], mode == "rnn_relu", change[time])
 
-    return {"lstm": lstm, "gru": gru}.get(mode, elman)
+    # Any: the same
+    ways: dict[str, Callable[[int, Array, Any, Start], Array | None]] = {"lstm": lstm, "gru": gru}
+    return ways.get(mode, elman)
 
 
 def _weight_gradients(run: Pass, changes: tuple[Array, Array], inputs: Array, start: Start, held: Held, direction: int,

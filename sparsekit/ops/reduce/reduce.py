@@ -68,12 +68,12 @@ def _reduced_count(shape: tuple[int, ...], axes: tuple[int, ...]) -> int:
     return math.prod([shape[axis] for axis in axes])
 
 
-def _sum_gradient(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, out: ArrayObject, attrs: Attrs,
+def _sum_gradient(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, out: ArrayObject | None, attrs: Attrs,
                   want: Sequence[Want | None]) -> Gradients:
     return _spread(F, g, data, attrs)
 
 
-def _mean_gradient(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, out: ArrayObject, attrs: Attrs,
+def _mean_gradient(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, out: ArrayObject | None, attrs: Attrs,
                    want: Sequence[Want | None]) -> Gradients:
     return _spread(F, g, data, attrs, 1.0 / max(1, _reduced_count(data.shape, axes_in(data, attrs))))
 
@@ -261,7 +261,7 @@ def _(k: Kernels, x: Array, attrs: Attrs) -> Array:
 
 
 @spread.gradient
-def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, out: ArrayObject, attrs: Attrs,
+def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, out: ArrayObject | None, attrs: Attrs,
       want: Sequence[Want | None]) -> Gradients:
     summed = F._sum_to(g, shape=attrs["kept"]) * attrs["factor"]
     return F._view(summed, shape=tuple(data.shape))
@@ -283,7 +283,7 @@ def _(k: Kernels, x: Array, attrs: Attrs) -> Array:
 
 
 @sum_to.gradient
-def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, out: ArrayObject, attrs: Attrs,
+def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, out: ArrayObject | None, attrs: Attrs,
       want: Sequence[Want | None]) -> Gradients:
     shape = attrs["shape"]
     kept = (1,) * (len(data.shape) - len(shape)) + tuple(shape)

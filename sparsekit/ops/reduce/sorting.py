@@ -63,7 +63,7 @@ def ordering(op: Op, function: Callable[[Kernels, Array, int, Attrs], Array | tu
 
     @op.gradient
     def _(F: ArrayFunctions, g: Arriving, data: ArrayObject,
-          out: Sequence[ArrayObject], attrs: Attrs, want: Sequence[Want | None]) -> Gradients:
+          out: ArrayObject | Sequence[ArrayObject], attrs: Attrs, want: Sequence[Want | None]) -> Gradients:
         if not differentiable(attrs):
             return F.zeros_like(data)
         g = g[0] if isinstance(g, tuple) else g
@@ -242,7 +242,7 @@ def _(k: Kernels, x: Array, attrs: Attrs) -> Array:
 
 
 @cumsum.gradient
-def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, out: ArrayObject, attrs: Attrs,
+def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, out: ArrayObject | None, attrs: Attrs,
       want: Sequence[Want | None]) -> Gradients:
     axis = _line(tuple(data.shape), attrs)[1]
     summed = F.reverse(F.cumsum(F.reverse(g, axis=axis), axis=axis), axis=axis)

@@ -30,7 +30,7 @@ def _int64(dtypes: list[DType], attrs: Attrs) -> DType:
     return np.dtype(np.int64)
 
 
-def _zero_gradient(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, out: ArrayObject, attrs: Attrs,
+def _zero_gradient(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, out: ArrayObject | None, attrs: Attrs,
                    want: Sequence[Want | None]) -> Gradients:
     return F.zeros_like(data)
 
@@ -151,7 +151,7 @@ def _(k: Kernels, *stores: *tuple[*tuple[Array, ...], Attrs]) -> Array | Sequenc
 
 
 @multicast.gradient
-def _(F: ArrayFunctions, g: Arriving, data: Sequence[ArrayObject], out: ArrayObject | Sequence[ArrayObject], attrs: Attrs,
+def _(F: ArrayFunctions, g: Arriving, data: Sequence[ArrayObject], out: ArrayObject | Sequence[ArrayObject] | None, attrs: Attrs,
       want: Sequence[Want | None]) -> Gradients:
     given = g if isinstance(g, tuple) else (g,)
     return [F.zeros_like(x) if part is None else F.Cast(part, dtype=x.dtype.name) for x, part in zip(data, given, strict=True)]

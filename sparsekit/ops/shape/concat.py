@@ -156,7 +156,7 @@ def _write(k: Kernels, store: Store, part: Array) -> None:
 
 
 @concat.gradient
-def _(F: ArrayFunctions, g: ArrayObject, data: Sequence[ArrayObject], out: ArrayObject, attrs: Attrs,
+def _(F: ArrayFunctions, g: ArrayObject, data: Sequence[ArrayObject], out: ArrayObject | None, attrs: Attrs,
       want: Sequence[Want | None]) -> Gradients:
     axis, made, start = _axis(data, attrs), [], 0
     for array, wanted in zip(data, want, strict=True):
@@ -205,7 +205,7 @@ def _(k: Kernels, *given: *tuple[*tuple[RowSparse, ...], Attrs]) -> RowSparse:
 
 
 @stack.gradient
-def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, out: ArrayObject, attrs: Attrs,
+def _(F: ArrayFunctions, g: ArrayObject, data: Sequence[ArrayObject], out: ArrayObject | None, attrs: Attrs,
       want: Sequence[Want | None]) -> Gradients:
     axis = _stack_axis(data[0].shape, attrs)
     if g.stype != "default":

@@ -50,7 +50,7 @@ def _(k: Kernels, x: Array, attrs: Attrs) -> Array:
 
 
 @tile.gradient
-def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, out: ArrayObject, attrs: Attrs,
+def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, out: ArrayObject | None, attrs: Attrs,
       want: Sequence[Want | None]) -> Gradients:
     shape, reps = _padded(tuple(data.shape), attrs["reps"])
     parts = tuple(size for pair in zip(reps, shape, strict=True) for size in pair)
@@ -78,7 +78,7 @@ def _(k: Kernels, x: Array, attrs: Attrs) -> Array:
 
 
 @repeat.gradient
-def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, out: ArrayObject, attrs: Attrs,
+def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, out: ArrayObject | None, attrs: Attrs,
       want: Sequence[Want | None]) -> Gradients:
     shape = tuple(data.shape) if attrs["axis"] is not None else (data.size,)
     place = one_axis(attrs["axis"] or 0, len(shape))
@@ -196,7 +196,7 @@ def splitting(op: Op) -> Op:
 
     @op.gradient
     def _(F: ArrayFunctions, g: Arriving, data: ArrayObject,
-          out: ArrayObject | Sequence[ArrayObject], attrs: Attrs, want: Sequence[Want | None]) -> Gradients:
+          out: ArrayObject | Sequence[ArrayObject] | None, attrs: Attrs, want: Sequence[Want | None]) -> Gradients:
         given = g if isinstance(g, tuple) else (g,)
         places = tuple(place for place, part in enumerate(given) if part is not None)
         axis = one_axis(attrs["axis"], len(data.shape))
@@ -240,7 +240,7 @@ def _(k: Kernels, *stores: *tuple[*tuple[Array, ...], Attrs]) -> Array:
 
 
 @unsplit.gradient
-def _(F: ArrayFunctions, g: ArrayObject, parts: Sequence[ArrayObject], out: ArrayObject, attrs: Attrs,
+def _(F: ArrayFunctions, g: ArrayObject, parts: Sequence[ArrayObject], out: ArrayObject | None, attrs: Attrs,
       want: Sequence[Want | None]) -> Gradients:
     before = (("slice", None, None, None),) * attrs["axis"]
     return [F._view(F._getitem(g, key=(*before, ("slice", low, high, None))), shape=tuple(part.shape))

@@ -46,7 +46,7 @@ for _source in STYPES:
 
 
 @cast_storage.gradient
-def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, out: ArrayObject, attrs: Attrs,
+def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject | None, out: ArrayObject | None, attrs: Attrs,
       want: Sequence[Want | None]) -> Gradients:
     return g
 
@@ -75,6 +75,6 @@ for _stype in ("row_sparse", "csr"):
 
 
 @cast.gradient
-def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, out: ArrayObject, attrs: Attrs,
+def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, out: ArrayObject | None, attrs: Attrs,
       want: Sequence[Want | None]) -> Gradients:
     return F.Cast(g, dtype=data.dtype.name)

@@ -190,7 +190,7 @@ def _(k: Kernels, left: RowSparse, right: Array, attrs: Attrs, out: Array | None
 
 
 @dot.gradient
-def _(F: ArrayFunctions, g: ArrayObject, lhs: ArrayObject, rhs: ArrayObject, out: ArrayObject, attrs: Attrs,
+def _(F: ArrayFunctions, g: ArrayObject, lhs: ArrayObject, rhs: ArrayObject, out: ArrayObject | None, attrs: Attrs,
       want: Sequence[Want | None]) -> Gradients:
     turn_left, turn_right = attrs["transpose_a"], attrs["transpose_b"]
     return want[0] and _left_gradient(F, g, lhs, rhs, turn_left, turn_right, want[0]), want[1] and _right_gradient(

@@ -69,7 +69,7 @@ def _rows_of_csr(k: Kernels, data: Array, weight: CSR, attrs: Attrs) -> Array:
     return made.reshape(*wanted.shape, weight.shape[1])
 
 
-def _rule(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, weight: ArrayObject, out: ArrayObject, attrs: Attrs,
+def _rule(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, weight: ArrayObject, out: ArrayObject | None, attrs: Attrs,
           want: Sequence[Want | None]) -> Gradients:
     sparse = attrs["sparse_grad"] or (want[1] and want[1].stype == "row_sparse")
     return None, want[1] and F._embedding_backward(g, data, shape=tuple(weight.shape), sparse=bool(sparse))
@@ -145,7 +145,7 @@ def _(k: Kernels, g: Array, data: Array, attrs: Attrs) -> Array:
 
 
 @backward.gradient
-def _(F: ArrayFunctions, g: ArrayObject, given: ArrayObject, data: ArrayObject, out: ArrayObject, attrs: Attrs,
+def _(F: ArrayFunctions, g: ArrayObject, given: ArrayObject, data: ArrayObject, out: ArrayObject | None, attrs: Attrs,
       want: Sequence[Want | None]) -> Gradients:
     shape = attrs["shape"]
     return F.Embedding(data, g, input_dim=shape[0], output_dim=math.prod(shape[1:])), None

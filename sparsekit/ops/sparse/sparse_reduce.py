@@ -253,7 +253,7 @@ def _(k: Kernels, x: Array, attrs: Attrs) -> Array:
 
 
 @square_sum.gradient
-def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, out: ArrayObject, attrs: Attrs,
+def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, out: ArrayObject | None, attrs: Attrs,
       want: Sequence[Want | None]) -> Gradients:
     axes = axes_in(data, attrs)
     kept = tuple(1 if axis in axes else size for axis, size in enumerate(data.shape))

@@ -299,8 +299,8 @@ def _slopes(xp: ArrayModule, x: Array, attrs: Attrs) -> Array | np.floating[Any]
 
 
 @leaky_relu.gradient
-def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, gamma: ArrayObject | None, out: ArrayObject, attrs: Attrs,
-      want: Sequence[Want | None]) -> Gradients:
+def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, gamma: ArrayObject | None, out: Any,  # Any: for rrelu, two arrays
+      attrs: Attrs, want: Sequence[Want | None]) -> Gradients:
     kind = attrs["act_type"]
     slope: float = attrs["slope"]
     if kind == "gelu":
@@ -313,9 +313,10 @@ def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, gamma: ArrayObject |
         return above + below * slope
     if kind == "rrelu":
         return above + F._masked(below, out[1])
+    made: ArrayObject = out
     if kind == "elu":
-        return above + below * (out + slope)
-    return above * SELU_SCALE + below * (out + SELU_SCALE * SELU_ALPHA)
+        return above + below * (made + slope)
+    return above * SELU_SCALE + below * (made + SELU_SCALE * SELU_ALPHA)
 
 
 def _learnt_slope_gradients(F: ArrayFunctions, above: ArrayObject, below: ArrayObject, data: ArrayObject, gamma: ArrayObject,

@@ -20,8 +20,8 @@ from .graph import Node
 from .hooks import Densification
 from .op import Op, Want
 
-__all__ = ["ArrayFunctions", "ArrayObject", "Entry", "Functions", "Gradient", "Gradients", "Member", "Numbered", "Operand", "Ran",
-           "Sink", "Slots", "Tensor"]
+__all__ = ["ArrayFunctions", "ArrayObject", "Arriving", "Entry", "Functions", "Gradient", "Gradients", "Member", "Numbered",
+           "Operand", "Ran", "Sink", "Slots", "Tensor"]
 
 
 class Tensor:
@@ -241,3 +241,6 @@ Gradient: TypeAlias = ArrayObject | Want | bool | None
 
 #: What a gradient rule gives: the gradient of the only input, or one for each.
 Gradients: TypeAlias = Gradient | Sequence[Gradient]
+
+#: What arrives at a gradient rule: the gradient of the only output or one for each, None for one that none came for.
+Arriving: TypeAlias = ArrayObject | tuple[ArrayObject | None, ...] | None

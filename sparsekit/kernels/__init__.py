@@ -72,12 +72,12 @@ class DeviceKernels:
         file = _FILE_OF.get(name)
         if file is None:
             raise UnknownNameError.of("kernel", name, _FILE_OF)
-        kernel: Callable[..., Any] = getattr(load(f"{__name__}.{self.device}.{file}"), name)
+        kernel: Callable[..., Any] = getattr(load(f"{__name__}.{self.device}.{file}"), name)  # Any: the same
         setattr(self, name, kernel)
         return kernel
 
 
-#: numpy as operators see it.
+#: numpy as operators see it; a cast, since its stubs have overloads where ArrayModule has one line.
 NUMPY = cast("ArrayModule", np)
 
 _loaded: dict[str, Kernels] = {}
@@ -95,8 +95,9 @@ def for_device(device: str) -> Kernels:
             return for_device("cpu")
         if device in stand_ins:
             return stand_ins[device]
-        # The casts: numpy's stubs have overloads where ArrayModule has one line, and __getattr__ declares no kernels.
+        # The cast: cupy has no types.
         xp = NUMPY if device == "cpu" else cast("ArrayModule", load(f"{__name__}.gpu.arrays").Arrays())
+        # The cast: __getattr__ declares no kernels.
         found = _loaded[device] = cast("Kernels", DeviceKernels(device, xp))
     return found
 

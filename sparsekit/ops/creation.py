@@ -3,32 +3,40 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal, overload
 
 import numpy as np
 
 from ..base.errors import ShapeError, shown
 from ..core import cost
 from ..core.op import REQUIRED, Op
+from ..kernels import NUMPY
 from ..storage import CSR, RowSparse
 from ..storage.memory import zeros
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from types import ModuleType
 
-    from ..base.types import Attrs, DType, Shape
-    from ..kernels.types import Kernels
+    from ..base.types import Array, Attrs, DType, Shape
+    from ..kernels.types import ArrayModule, Kernels
+    from ..storage.types import Store
 
 
 __all__ = ["empty_store", "full"]
 
 
-def _shape(shapes: Sequence[Shape], attrs: dict[str, Any]) -> tuple[int, ...]:
+def _shape(shapes: list[Shape], attrs: Attrs) -> tuple[int, ...]:
     shape = attrs["shape"]
     return tuple(int(size) for size in shape) if isinstance(shape, (tuple, list)) else (int(shape),)
 
 
-def empty_store(xp: Any, stype: str, shape: tuple[int, ...], dtype: DType) -> Any:
+@overload
+def empty_store(xp: ArrayModule | ModuleType, stype: Literal["csr"], shape: Shape, dtype: DType) -> CSR: ...
+@overload
+def empty_store(xp: ArrayModule | ModuleType, stype: Literal["row_sparse"], shape: Shape, dtype: DType) -> RowSparse: ...
+@overload
+def empty_store(xp: ArrayModule | ModuleType, stype: str, shape: Shape, dtype: DType) -> Store: ...
+def empty_store(xp: ArrayModule | ModuleType, stype: str, shape: Shape, dtype: DType) -> Store:
     """A store of zeros; a sparse one stores nothing."""
     if stype == "default":
         return xp.zeros(shape, dtype)
@@ -43,10 +51,10 @@ full = Op("_full", "", attrs={"shape": REQUIRED, "value": 0.0, "dtype_": "float3
 
 
 @full.forward(" -> default")
-def _(k: Any, attrs: Any) -> Any:
-    shape = _shape((), attrs)
+def _(k: Kernels, attrs: Attrs) -> Array:
+    shape = _shape([], attrs)
     if attrs["value"] == 0 and math.copysign(1, attrs["value"]) > 0:
-        return zeros(shape, attrs["dtype_"]) if k.xp is np else k.xp.zeros(shape, attrs["dtype_"])
+        return zeros(shape, attrs["dtype_"]) if k.xp is NUMPY else k.xp.zeros(shape, attrs["dtype_"])
     return k.xp.full(shape, attrs["value"], attrs["dtype_"])
 
 
@@ -58,14 +66,14 @@ arange = Op("_arange", "", attrs={"start": 0, "stop": REQUIRED, "step": 1.0, "re
             dtype=lambda dtypes, attrs: np.dtype(attrs["dtype_"]), sample=lambda: [([], {"start": 0, "stop": 5, "step": 2})])
 
 
-def _count(attrs: dict[str, Any]) -> int:
+def _count(attrs: Attrs) -> int:
     if not attrs["step"]:
         raise ShapeError("step must not be 0.", hint="give a step above or below 0.")
     return max(0, int(np.ceil((attrs["stop"] - attrs["start"]) / attrs["step"])))
 
 
 @arange.forward(" -> default")
-def _(k: Any, attrs: Any) -> Any:
+def _(k: Kernels, attrs: Attrs) -> Array:
     start, step = attrs["start"], attrs["step"]
     if np.dtype(attrs["dtype_"]).kind in "iu":
         start, step = int(start), int(step)  # as in MXNet; the number of values is computed from the unrounded attributes
@@ -77,7 +85,7 @@ arange.gradient(lambda F, g, out, attrs, want: ())
 
 
 
-def _spaced(shapes: Sequence[Shape], attrs: dict[str, Any]) -> tuple[int, ...]:
+def _spaced(shapes: list[Shape], attrs: Attrs) -> tuple[int, ...]:
     if np.ndim(attrs["start"]) or np.ndim(attrs["stop"]):
         raise ShapeError(f"start={shown(attrs['start'])} and stop={shown(attrs['stop'])} must both be numbers.",
                          hint="stack the results of several calls.")
@@ -92,7 +100,7 @@ linspace = Op("_linspace", "",
 
 
 @linspace.forward(" -> default")
-def _(k: Kernels, attrs: Attrs) -> Any:
+def _(k: Kernels, attrs: Attrs) -> Array:
     return k.xp.linspace(attrs["start"], attrs["stop"], max(0, int(attrs["num"])), endpoint=bool(attrs["endpoint"])).astype(
         attrs["dtype_"])
 
@@ -106,7 +114,7 @@ eye = Op("_eye", "", attrs={"N": REQUIRED, "M": 0, "k": 0, "dtype_": "float32"},
 
 
 @eye.forward(" -> default")
-def _(k: Kernels, attrs: Attrs) -> Any:
+def _(k: Kernels, attrs: Attrs) -> Array:
     return k.xp.eye(int(attrs["N"]), int(attrs["M"] or attrs["N"]), int(attrs["k"]), dtype=attrs["dtype_"])
 
 

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..core.dispatch import written_dense
 from ..core.labels import label
-from ..storage import CSR, check, densify
+from ..storage import CSR, RowSparse, check, densify
 from ..storage.convert import row_ids
 
 if TYPE_CHECKING:
-    from ..base.types import DTypeLike
+    from ..base.types import Array, DTypeLike
     from ..core.types import ArrayObject
     from ..kernels.types import Kernels
-    from ..storage.types import Sparse
+    from ..storage.types import Sparse, Store
 
 
 __all__ = ["check_gradient", "check_room", "dense_inside", "dense_of", "filled"]
@@ -31,26 +31,27 @@ def check_gradient(name: str, data: ArrayObject) -> None:
         check_room(f"the gradient of {name} for a {data.stype} array", tuple(data.shape), data.dtype)
 
 
-def dense_of(k: Kernels, store: Any, name: str) -> Any:
+def dense_of(k: Kernels, store: Store, name: str) -> Array:
     """A dense array of the store, within the limit; a dense store is returned as it is."""
-    if not hasattr(store, "stype"):
+    if not isinstance(store, (CSR, RowSparse)):
         return store
     check_room(name, store.shape, store.dtype)
     return densify(store, k.xp)
 
 
-def dense_inside(k: Kernels, store: Any, name: str) -> Any:
+def dense_inside(k: Kernels, store: Store, name: str) -> Array:
     """As ``dense_of``, in a kernel whose result is not that dense array: noted in the ledger."""
-    if not hasattr(store, "stype"):
+    if not isinstance(store, (CSR, RowSparse)):
         return store
     what = label(name)
     reason = f"{what} works on a dense copy of a {store.stype} array of shape {tuple(store.shape)}"
     remedy = f"give {what} arrays of equal shapes and storage types, or convert once with tostype('default') before"
     check_room(name, store.shape, store.dtype)
-    return written_dense(name, store, k, reason, remedy=remedy)
+    made: Array = written_dense(name, store, k, reason, remedy=remedy)
+    return made
 
 
-def filled(k: Kernels, store: Sparse, name: str, function: Callable[[Any], Any]) -> Any:
+def filled(k: Kernels, store: Sparse, name: str, function: Callable[[Array], Array]) -> Array:
     """Apply ``function`` with f(0) != 0 to every element of a sparse store; computed once for all absent elements."""
     absent, values = function(k.xp.zeros(1, store.dtype)), function(store.data)
     check_room(name, store.shape, values.dtype)

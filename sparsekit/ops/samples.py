@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from ..base.types import Array, Attrs
+    from ..base.types import Array
 
 
 __all__ = ["grid", "matmul", "one", "pair", "scalars"]
 
+#: Calls of an operator: its inputs and its attributes.  Any: inputs are arrays or sparse stores, and each operator has attributes
+#: of its own.
 Samples = list[tuple[list[Any], dict[str, Any]]]
 
 
@@ -27,18 +29,18 @@ def grid(rows: int = 4, columns: int = 5, seed: int = 0, low: float = -2.0, high
     return values
 
 
-def one(low: float = -2.0, high: float = 2.0, **attrs: Attrs) -> Callable[[], Samples]:
+def one(low: float = -2.0, high: float = 2.0) -> Callable[[], Samples]:
     """One matrix with values from low to high."""
-    return lambda: [([grid(low=low, high=high)], dict(attrs))]
+    return lambda: [([grid(low=low, high=high)], {})]
 
 
-def pair(*shapes: tuple[int, int], low: float = -2.0, **attrs: Attrs) -> Callable[[], Samples]:
+def pair(*shapes: tuple[int, int], low: float = -2.0) -> Callable[[], Samples]:
     """Two matrices, by default of one shape; with ``low`` above zero the second has no zeros, to divide by."""
     first, second = shapes or ((4, 5), (4, 5))
 
     def make() -> Samples:
         right = grid(*second, seed=1, low=low)
-        return [([grid(*first), np.where(right == 0, np.float32(low), right) if low > 0 else right], dict(attrs))]
+        return [([grid(*first), np.where(right == 0, np.float32(low), right) if low > 0 else right], {})]
 
     return make
 

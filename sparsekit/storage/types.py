@@ -8,13 +8,16 @@ from ..base.types import Array
 from .csr import CSR
 from .row_sparse import RowSparse
 
-__all__ = ["Sparse", "Store", "StoreT"]
+__all__ = ["Sparse", "Store", "StoreT", "Weight"]
 
 #: What a sparse array is made of.
 Sparse: TypeAlias = CSR | RowSparse
 
 #: What any array is made of.
 Store: TypeAlias = Array | CSR | RowSparse
+
+#: What weights, their gradients and an optimizer's states are made of.
+Weight: TypeAlias = Array | RowSparse
 
 #: The store that a function is given and gives back.
 StoreT = TypeVar("StoreT", bound=Store)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import platform
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from llvmlite import ir
 from numba import extending, types
@@ -15,6 +15,16 @@ from numba.core import cgutils
 from numba.np.unsafe import ndarray
 
 from . import intrinsic_names
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numba.core.cpu import CPUContext
+    from numba.core.typing.context import BaseContext
+    from numba.core.typing.templates import Signature
+
+    #: An intrinsic's signature, and what writes its code from the values of its arguments.
+    Intrinsic: TypeAlias = tuple[Signature, Callable[[CPUContext, ir.IRBuilder, Signature, Sequence[ir.Value]], ir.Value]]
 
 __all__ = ["register"]
 
@@ -28,20 +38,20 @@ PAUSE: tuple[str, tuple[int, ...]] = {
     "aarch64": ("llvm.aarch64.hint", (1,)), "arm64": ("llvm.aarch64.hint", (1,)),
 }.get(platform.machine(), ("", ()))
 
-_words: Any = extending  # its decorators hide the types of what they make
-to_fixed_tuple: Any = ndarray.to_fixed_tuple
+_words: Any = extending  # Any: its decorators hide the types of what they make
+to_fixed_tuple: Any = ndarray.to_fixed_tuple  # Any: the same
 _byte, _status, _word = ir.IntType(8), ir.IntType(32), ir.IntType(64)
 #: A piece of a shared loop: arguments, start, stop; the status that numba gives its functions.
 _piece = ir.FunctionType(_status, [_byte.as_pointer(), _word, _word])
 
 
-def _where(context: Any, builder: Any, kind: Any, array: Any, place: Any) -> Any:
+def _where(context: CPUContext, builder: ir.IRBuilder, kind: types.Type, array: ir.Value, place: ir.Value) -> ir.Value:
     return builder.gep(context.make_array(kind)(context, builder, array).data, [place])
 
 
 @_words.intrinsic
-def fetch(typing_context: Any, array: Any, place: Any) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+def fetch(typing_context: BaseContext, array: types.Type, place: types.Type) -> Intrinsic:
+    def generate(context: CPUContext, builder: ir.IRBuilder, signature: Signature, arguments: Sequence[ir.Value]) -> ir.Value:
         kind = ir.FunctionType(ir.VoidType(), [_byte.as_pointer(), _status, _status, _status])
         function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
         where = builder.bitcast(_where(context, builder, signature.args[0], *arguments), _byte.as_pointer())
@@ -52,8 +62,8 @@ def fetch(typing_context: Any, array: Any, place: Any) -> Any:
 
 
 @_words.intrinsic
-def eight_bytes(typing_context: Any, text: Any, place: Any) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+def eight_bytes(typing_context: BaseContext, text: types.Type, place: types.Type) -> Intrinsic:
+    def generate(context: CPUContext, builder: ir.IRBuilder, signature: Signature, arguments: Sequence[ir.Value]) -> ir.Value:
         where = _where(context, builder, signature.args[0], *arguments)
         word = builder.load(builder.bitcast(where, _word.as_pointer()), align=1)
         return word if sys.byteorder == "little" else builder.bswap(word)
@@ -62,16 +72,16 @@ def eight_bytes(typing_context: Any, text: Any, place: Any) -> Any:
 
 
 @_words.intrinsic
-def zero_bits(typing_context: object, word: object) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+def zero_bits(typing_context: BaseContext, word: types.Type) -> Intrinsic:
+    def generate(context: CPUContext, builder: ir.IRBuilder, signature: Signature, arguments: Sequence[ir.Value]) -> ir.Value:
         return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 0))
 
     return types.int64(types.uint64), generate
 
 
 @_words.intrinsic
-def add(typing_context: Any, shared_state: Any, place: Any, amount: Any) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+def add(typing_context: BaseContext, shared_state: types.Type, place: types.Type, amount: types.Type) -> Intrinsic:
+    def generate(context: CPUContext, builder: ir.IRBuilder, signature: Signature, arguments: Sequence[ir.Value]) -> ir.Value:
         where = _where(context, builder, signature.args[0], *arguments[:2])
         return builder.atomic_rmw("add", where, arguments[2], "seq_cst")
 
@@ -79,16 +89,16 @@ def add(typing_context: Any, shared_state: Any, place: Any, amount: Any) -> Any:
 
 
 @_words.intrinsic
-def read(typing_context: Any, shared_state: Any, place: Any) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+def read(typing_context: BaseContext, shared_state: types.Type, place: types.Type) -> Intrinsic:
+    def generate(context: CPUContext, builder: ir.IRBuilder, signature: Signature, arguments: Sequence[ir.Value]) -> ir.Value:
         return builder.load_atomic(_where(context, builder, signature.args[0], *arguments), "seq_cst", 8)
 
     return types.int64(shared_state, types.intp), generate
 
 
 @_words.intrinsic
-def write(typing_context: Any, shared_state: Any, place: Any, value: Any) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+def write(typing_context: BaseContext, shared_state: types.Type, place: types.Type, value: types.Type) -> Intrinsic:
+    def generate(context: CPUContext, builder: ir.IRBuilder, signature: Signature, arguments: Sequence[ir.Value]) -> ir.Value:
         builder.store_atomic(arguments[2], _where(context, builder, signature.args[0], *arguments[:2]), "seq_cst", 8)
         return context.get_dummy_value()
 
@@ -96,8 +106,8 @@ def write(typing_context: Any, shared_state: Any, place: Any, value: Any) -> Any
 
 
 @_words.intrinsic
-def pause(typing_context: object) -> Any:
-    def generate(context: Any, builder: Any, signature: object, arguments: object) -> Any:
+def pause(typing_context: BaseContext) -> Intrinsic:
+    def generate(context: CPUContext, builder: ir.IRBuilder, signature: Signature, arguments: Sequence[ir.Value]) -> ir.Value:
         word, values = PAUSE
         if word:
             kind = ir.FunctionType(ir.VoidType(), [_status] * len(values))
@@ -107,8 +117,8 @@ def pause(typing_context: object) -> Any:
     return types.void(), generate
 
 
-@_words.intrinsic
-def put_up(typing_context: Any, shared_state: Any, body: Any, arguments: Any) -> Any:
+@_words.intrinsic  # Any: the type of a kernel, whose dispatcher numba's own types do not know
+def put_up(typing_context: BaseContext, shared_state: types.Type, body: Any, arguments: types.Tuple) -> Intrinsic:
     """Write on the shared_state where a function is that runs ``body(*arguments, start, stop)``, and where the arguments are.
 
     They are in the frame of the calling function, which therefore must not return before the loop is done.
@@ -117,7 +127,7 @@ def put_up(typing_context: Any, shared_state: Any, body: Any, arguments: Any) ->
     body.dispatcher.get_call_template(wanted, {})  # compiles for these types, beside others that it may have been compiled for
     inner = body.dispatcher.overloads[wanted].signature
 
-    def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+    def generate(context: CPUContext, builder: ir.IRBuilder, signature: Signature, given: Sequence[ir.Value]) -> ir.Value:
         packed = cgutils.alloca_once_value(builder, given[2])
         compiled = body.dispatcher.overloads[inner.args]
         context.active_code_library.add_linking_library(compiled.library)
@@ -139,8 +149,9 @@ def put_up(typing_context: Any, shared_state: Any, body: Any, arguments: Any) ->
 
 
 @_words.intrinsic
-def run_piece(typing_context: Any, function: Any, packed: Any, start: Any, stop: Any) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+def run_piece(typing_context: BaseContext, function: types.Type, packed: types.Type, start: types.Type,
+              stop: types.Type) -> Intrinsic:
+    def generate(context: CPUContext, builder: ir.IRBuilder, signature: Signature, arguments: Sequence[ir.Value]) -> ir.Value:
         pointer = builder.inttoptr(arguments[0], _piece.as_pointer())
         status = builder.call(pointer, [builder.inttoptr(arguments[1], _byte.as_pointer()), *arguments[2:]])
         return builder.sext(status, _word)

@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
 
@@ -19,6 +19,17 @@ from ...base.environment import thread_count
 from ...base.errors import DTypeError, MissingPackageError
 from ...base.forking import across_fork, load
 from ...base.signal_safe import undisturbed
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+    from types import ModuleType
+
+    from numba.core.types.abstract import Type
+
+    from ...base.types import Array
+    from ...base.workers import Threads
+
+T = TypeVar("T")
 
 __all__ = ["Kernel", "in_threads", "kernel", "listeners", "scratch", "single_precision"]
 
@@ -43,7 +54,7 @@ class _Within(threading.local):
 _within = _Within()
 
 
-def _whole(name: str, work: Callable[[], Any]) -> Any:
+def _whole(name: str, work: Callable[[], T]) -> T:
     """Import or compile something without interruption, and report the time to the listeners.
 
     An import that Ctrl-C cuts in half leaves a package that can never be imported again in this process, and a
@@ -53,7 +64,7 @@ def _whole(name: str, work: Callable[[], Any]) -> Any:
     outer = _within.times
     times: list[tuple[str, int, int]] = [] if outer is None else outer
 
-    def timed() -> Any:
+    def timed() -> T:
         _within.times = times
         with _loading:
             start = time.perf_counter_ns()
@@ -64,7 +75,8 @@ def _whole(name: str, work: Callable[[], Any]) -> Any:
                 _within.times = outer
 
     try:
-        return undisturbed(timed)
+        made: T = undisturbed(timed)
+        return made
     finally:
         if outer is None:
             for entry in times:
@@ -72,7 +84,7 @@ def _whole(name: str, work: Callable[[], Any]) -> Any:
                     listener(*entry)
 
 
-def numba() -> Any:
+def numba() -> ModuleType:
     """numba, taught what kernels can say.
 
     Raises
@@ -83,10 +95,10 @@ def numba() -> Any:
     return _numba[0] if _numba else _whole("import numba", _imported)
 
 
-_numba: list[Any] = []
+_numba: list[ModuleType] = []
 
 
-def _imported() -> Any:
+def _imported() -> ModuleType:
     if _numba:  # by another thread, which this one waited for
         return _numba[0]
     logging = importlib.import_module("logging")
@@ -107,8 +119,9 @@ def _imported() -> Any:
     if not module.config.DISABLE_JIT:
 
         @extending.typeof_impl.register(Kernel)  # a kernel met inside another kernel is its dispatcher
-        def _(value: Kernel, _context: object) -> Any:
-            return types.Dispatcher(value.dispatcher)
+        def _(value: Kernel, _context: object) -> Type:  # object: numba's own, which is not read
+            kind: Type = types.Dispatcher(value.dispatcher)
+            return kind
 
         importlib.import_module("sparsekit.kernels.cpu.intrinsics").register()
     _numba.append(module)
@@ -125,11 +138,12 @@ class _ReadOnly(Exception):
 class Kernel:
     """A function compiled by numba when it is first called; compile time is reported apart."""
 
+    # Any: numba takes the arguments and options of any function
     def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
         self.py_func, self.targetoptions = function, options  # numba's names: it looks here for what it may write into a caller
         functools.update_wrapper(self, function)
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> Callable[..., Any]:  # Any: what the function takes and gives
         """numba's ``dispatcher`` of the function, made on first use.
 
         ``functools.cached_property`` may hold a lock, which would stay locked in a forked child.
@@ -138,42 +152,44 @@ class Kernel:
             raise AttributeError(name)
         numba()
 
-        def prepare() -> Any:
+        def prepare() -> Callable[..., Any]:  # Any: the same
             with _loading:
                 if "dispatcher" not in self.__dict__:
                     self.dispatcher = self._prepared()
-                return self.__dict__["dispatcher"]
+                return self.dispatcher
 
-        return undisturbed(prepare)
+        found: Callable[..., Any] = undisturbed(prepare)  # Any: the same
+        return found
 
-    def _prepared(self) -> Any:
+    def _prepared(self) -> Callable[..., Any]:  # Any: the same
         module = numba()
         if module.config.DISABLE_JIT:
             return self._interpreted
-        kept: Any = load("sparsekit.kernels.cpu.kept")  # with what only a compiled kernel needs
+        kept = load("sparsekit.kernels.cpu.kept")  # with what only a compiled kernel needs
         made = module.njit(**{"nogil": True, **self.targetoptions, "cache": False})(self.py_func)
         if self.targetoptions.get("cache", True):
             made._cache = kept.Kept(self.py_func)
         compile_signature, name = made.compile, self.py_func.__name__
 
-        def compile_and_tell(signature: tuple[Any, ...]) -> Any:
+        def compile_and_tell(signature: tuple[Type, ...]) -> Callable[..., Any]:  # Any: what the function takes and gives
             if any(isinstance(kind, module.types.Array) and not kind.mutable for kind in signature):
                 raise _ReadOnly
-            compiled = _whole(name, lambda: compile_signature(signature))
+            compiled: Callable[..., Any] = _whole(name, lambda: compile_signature(signature))  # Any: the same
             kept.warn_if_not_kept()
             return compiled
 
         made.compile = compile_and_tell
-        return made
+        dispatcher: Callable[..., Any] = made  # Any: the same
+        return dispatcher
 
-    def _interpreted(self, *arguments: object) -> Any:
+    def _interpreted(self, *arguments: object) -> Any:  # Any: what the function gives
         """Run the Python function uncompiled, as ``NUMBA_DISABLE_JIT=1`` requests for debugging."""
         if any(getattr(value, "dtype", None) == _HALF for value in arguments):
             return widened(self, arguments)
         with np.errstate(all="ignore"):  # compiled code checks none of it
             return self.py_func(*arguments)
 
-    def __call__(self, *arguments: Any) -> Any:
+    def __call__(self, *arguments: object) -> Any:  # object, Any: what the function takes and gives
         """Compile for these types if that has not been done, and run."""
         try:
             return self.dispatcher(*arguments)
@@ -195,7 +211,7 @@ class Kernel:
                              hint="cast the values to float32 or float64 with astype().") from None
 
 
-def widened(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+def widened(function: Callable[..., T], arguments: tuple[Any, ...]) -> T:  # Any: what the function takes
     """Run on float32 copies of the float16 arguments, which numba does not take, and write back what changed."""
     wide = [value.astype(np.float32) if getattr(value, "dtype", None) == _HALF else value for value in arguments]
     result = function(*wide)
@@ -205,11 +221,11 @@ def widened(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
     return result
 
 
-def single_precision(function: Callable[..., Any]) -> Callable[..., Any]:
+def single_precision(function: Callable[..., T]) -> Callable[..., T]:
     """For a function that runs kernels in threads: float16 is widened once, before them."""
 
     @functools.wraps(function)
-    def run(*arguments: Any) -> Any:
+    def run(*arguments: Array) -> T:
         for value in arguments:
             if value.dtype is _HALF:  # the dtype is one object, so `is` suffices
                 return widened(function, arguments)
@@ -218,7 +234,13 @@ def single_precision(function: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-def kernel(function: Callable[..., Any] | None = None, **options: bool | set[str] | str) -> Any:
+@overload
+def kernel(function: Callable[..., Any]) -> Kernel: ...  # Any, in all of these: what a kernel takes and gives
+@overload
+# Any: the same
+def kernel(function: None = None, **options: bool | set[str] | str) -> Callable[[Callable[..., Any]], Kernel]: ...
+def kernel(function: Callable[..., Any] | None = None,  # Any: the same
+           **options: bool | set[str] | str) -> Kernel | Callable[[Callable[..., Any]], Kernel]:
     """Make ``function`` a ``Kernel``; options go to ``numba.njit``."""
     if function is None:
         return lambda real: Kernel(real, options)
@@ -226,12 +248,13 @@ def kernel(function: Callable[..., Any] | None = None, **options: bool | set[str
 
 
 @functools.cache
-def _pool() -> Any:
-    workers: Any = load("sparsekit.base.workers")  # imports concurrent.futures, so only when it is needed
-    return workers.Threads(worker_count() - 1, "sparsekit")  # the calling thread works too
+def _pool() -> Threads:
+    workers = load("sparsekit.base.workers")  # imports concurrent.futures, so only when it is needed
+    pool: Threads = workers.Threads(worker_count() - 1, "sparsekit")  # the calling thread works too
+    return pool
 
 
-def _compiler_lock() -> Any:
+def _compiler_lock() -> Any:  # Any: the lock of numba's own, which has no types, or None
     compiler = getattr(sys.modules.get("numba.core.compiler_lock"), "global_compiler_lock", None)
     return getattr(compiler, "_lock", None)
 
@@ -261,7 +284,7 @@ class _Scratch(threading.local):
     in_pool = False
 
     def __init__(self) -> None:
-        self.held: dict[str, Any] = {}
+        self.held: dict[str, Array] = {}
 
 
 _scratch = _Scratch()
@@ -270,7 +293,7 @@ _scratch = _Scratch()
 KEPT = 1 << 23
 
 
-def scratch(name: str, words: int) -> Any:
+def scratch(name: str, words: int) -> Array:
     """Working memory of at least so many uint64 words, valid until the calling thread requests that name again.
 
     Fresh memory costs a page fault every 4 KiB, which for a sort is more than the sorting.
@@ -283,7 +306,7 @@ def scratch(name: str, words: int) -> Any:
     return held
 
 
-def in_threads(work: Callable[[int, int], Any], count: int, grain: int) -> None:
+def in_threads(work: Callable[[int, int], object], count: int, grain: int) -> None:  # object: what it gives is not read
     """Call ``work(start, stop)`` over ``range(count)`` in pieces of at least ``grain``, several at a time.
 
     Kernels release the interpreter lock, so plain threads run them in parallel.  numba's own
@@ -311,7 +334,7 @@ def in_threads(work: Callable[[int, int], Any], count: int, grain: int) -> None:
         _finish(waiting)
 
 
-def _inside(work: Callable[[int, int], Any], start: int, stop: int) -> None:
+def _inside(work: Callable[[int, int], object], start: int, stop: int) -> None:  # object: as in in_threads
     """Run one piece in a thread of the pool; nested loops run serially, since all threads may be waiting."""
     before, _scratch.in_pool = _scratch.in_pool, True
     try:
@@ -320,7 +343,7 @@ def _inside(work: Callable[[int, int], Any], start: int, stop: int) -> None:
         _scratch.in_pool = before
 
 
-def _finish(waiting: list[Any]) -> None:
+def _finish(waiting: list[Future[Any]]) -> None:  # Any: what pieces give, which nobody reads
     """Wait until no piece runs: after an error or an interrupt, a running piece would write to memory that is reused."""
     raised: BaseException | None = None
     for future in waiting:

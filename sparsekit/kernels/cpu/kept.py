@@ -17,11 +17,18 @@ import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...base.files import written
 from ...base.warn import warn_user
 from .jit import Kernel
+
+if TYPE_CHECKING:
+    from numba import types
+    from numba.core.codegen import CPUCodegen
+    from numba.core.compiler import CompileResult
+    from numba.core.cpu import CPUContext
+    from numba.core.typing.templates import Signature
 
 __all__ = ["Kept", "folders", "warn_if_not_kept"]
 
@@ -60,7 +67,7 @@ def _sources(file: str) -> bytes:
     return found.digest()
 
 
-def _made_of(function: Callable[..., Any]) -> bytes | None:
+def _made_of(function: Callable[..., Any]) -> bytes | None:  # Any: the code alone counts
     """What a kernel's code is made of: sources, and the kernels and numbers that it holds; None if it holds anything else."""
     found = _sources(function.__code__.co_filename)
     for cell in function.__closure__ or ():
@@ -97,13 +104,14 @@ class Kept:
 
     cache_path = None
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def __init__(self, function: Callable[..., Any]) -> None:  # Any: the same
         self._function = function
 
-    def _entry(self, signature: Any, codegen: Any) -> tuple[str, bytes] | None:
+    def _entry(self, signature: Signature | tuple[types.Type, ...], codegen: CPUCodegen) -> tuple[str, bytes] | None:
         """Name of the file for some types, and what it must have been made from; None if it cannot be kept."""
-        numba: Any = importlib.import_module("numba")
-        if any(isinstance(kind, numba.types.Dispatcher) for kind in getattr(signature, "args", signature)):
+        numba = importlib.import_module("numba")
+        given = signature if isinstance(signature, tuple) else signature.args
+        if any(isinstance(kind, numba.types.Dispatcher) for kind in given):
             return None  # a kernel as an argument is known to its process only
         code, config = self._function.__code__, numba.config
         sources = _made_of(self._function)
@@ -116,7 +124,7 @@ class Kept:
         stamp = hashlib.sha256(made + code.co_code + sources).digest()
         return "{}.{}.{}.nbc".format(re.sub(r"[^\w.-]", "", name), sys.implementation.cache_tag, kinds), stamp
 
-    def load_overload(self, signature: object, target_context: Any) -> Any:
+    def load_overload(self, signature: tuple[types.Type, ...], target_context: CPUContext) -> CompileResult | None:
         """What was compiled for these types, or None."""
         target_context.refresh()
         try:
@@ -131,12 +139,14 @@ class Kept:
                         with contextlib.suppress(OSError):
                             _write(given / entry[0], content)
                     rebuild = importlib.import_module("numba.core.compiler").CompileResult._rebuild
-                    return rebuild(target_context, *pickle.loads(memoryview(content)[2 * DIGEST:]))
+                    found: CompileResult = rebuild(target_context, *pickle.loads(memoryview(content)[2 * DIGEST:]))
+                    return found
         except Exception as error:  # a damaged file is ignored: the kernel is compiled
             _Trouble.reason = _Trouble.reason or f"what was kept cannot be read: {error}"
         return None
 
-    def save_overload(self, signature: object, compiled: Any) -> None:
+    # Any: a CompileResult, of which numba's types leave out the fields
+    def save_overload(self, signature: Signature, compiled: Any) -> None:
         """Keep what has been compiled for these types."""
         if _Trouble.reason or compiled.library.has_dynamic_globals or any(not one.can_cache for one in compiled.lifted):
             return

@@ -13,7 +13,7 @@ from __future__ import annotations
 import importlib
 import os
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -38,7 +38,10 @@ from .intrinsic_names import (
 from .jit import kernel, worker_count
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ...base.types import Array
+    from .jit import Kernel
 
 
 __all__ = ["lead", "share"]
@@ -102,12 +105,13 @@ def _new_shared_state(helpers: int) -> Array:
     return shared_state
 
 
-def _current_processor() -> Any:
+def _current_processor() -> Callable[[], int] | None:
     """A function that returns the processor of the calling thread, where threads can set their affinity; else None."""
     if not hasattr(os, "sched_setaffinity"):
         return None
-    ctypes: Any = importlib.import_module("ctypes")
-    return getattr(ctypes.CDLL(None), "sched_getcpu", None)
+    ctypes = importlib.import_module("ctypes")
+    found: Callable[[], int] | None = getattr(ctypes.CDLL(None), "sched_getcpu", None)
+    return found
 
 
 def _leave(processor: int) -> None:
@@ -189,7 +193,7 @@ def _pool() -> _Pool:
     return _pools[0]
 
 
-def share(shared: Any, count: int, grain: int, *arguments: object) -> None:
+def share(shared: Kernel, count: int, grain: int, *arguments: object) -> None:  # object: the kernel's own arguments
     """Run a kernel's loop over ``range(count)`` in pieces of ``grain``, with the helpers unless another thread has them.
 
     Parameters

@@ -14,7 +14,7 @@ from .thread_pool import share
 __all__ = ["warm"]
 
 
-def _arguments(name: str) -> tuple[Any, ...]:
+def _arguments(name: str) -> tuple[Any, ...]:  # Any: arrays, numbers and kernels, as the kernel takes them
     """Small arguments of the types that a kernel meets in practice: float32 values, int64 indices."""
     if name.endswith("_step") or name in ("update_rows", "update_dense", "update_other_rows"):
         return _step_arguments(name)
@@ -74,7 +74,7 @@ def _arguments(name: str) -> tuple[Any, ...]:
     }[name]
 
 
-def _recurrent_arguments() -> dict[str, tuple[Any, ...]]:
+def _recurrent_arguments() -> dict[str, tuple[Any, ...]]:  # Any: the same
     """Arguments of the steps of recurrent layers, for one sample and one unit, and of their functions."""
     sigmoid, tanh, one, two = recurrent.single_sigmoid, recurrent.single_tanh, np.float32(1), np.ones(2, np.float32)
     state, sums, vector = np.ones((1, 1), np.float32), np.ones((1, 4), np.float32), np.ones(4, np.float32)
@@ -89,7 +89,7 @@ def _recurrent_arguments() -> dict[str, tuple[Any, ...]]:
     }
 
 
-def _step_arguments(name: str) -> tuple[Any, ...]:
+def _step_arguments(name: str) -> tuple[Any, ...]:  # Any: the same
     """Arguments of an optimizer step, or of what runs one."""
     square, rows, numbers = np.ones((2, 2), np.float32), np.arange(2), np.ones(12, np.float32)
     if not name.endswith("_step"):

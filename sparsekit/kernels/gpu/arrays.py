@@ -18,7 +18,11 @@ from .launch import Kernel, lanes_for
 from .row_sparse import add_rows
 
 if TYPE_CHECKING:
-    from ...base.types import DTypeLike
+    from collections.abc import Callable, Sequence
+    from types import ModuleType
+
+    from ...base.types import Array, DTypeLike, Scalar
+    from ..types import Axes
 
 
 __all__ = ["Arrays", "Reduction", "Solvers"]
@@ -38,7 +42,7 @@ class Arrays:
     """cupy's names; a few behave as numpy's where cupy's do not."""
 
     def __init__(self) -> None:
-        self._cupy: Any = importlib.import_module("cupy")
+        self._cupy = importlib.import_module("cupy")
         for name in WAYS:
             setattr(self, name, Reduction(self._cupy, name))
 
@@ -47,61 +51,67 @@ class Arrays:
         """``numpy.linalg``, whose functions raise ``LinAlgError`` where there is no solution; cupy's give nan."""
         return Solvers(self._cupy.linalg)
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> Any:  # Any: whatever cupy has of that name
         found = getattr(self._cupy, name)
         setattr(self, name, found)
         return found
 
-    def matmul(self, left: Any, right: Any, out: Any = None) -> Any:
+    def matmul(self, left: Array, right: Array, out: Array | None = None) -> Array:
         """``numpy.matmul`` by cuBLAS; of two small matrices by a kernel of ours in work that is captured."""
         if capture.state.rehearsed and left.ndim == right.ndim == 2 and left.dtype == right.dtype and left.dtype.kind == "f":
             (height, inner), width = left.shape, right.shape[1]
             if right.shape[0] == inner and height * inner * width <= SMALL:
                 return self._small_product(left, right, height, inner, width, out)
-        return self._cupy.matmul(left, right, out=out)
+        made: Array = self._cupy.matmul(left, right, out=out)
+        return made
 
-    def _small_product(self, left: Any, right: object, height: int, inner: int, width: int, out: Any) -> Any:
-        made = self._cupy.empty((height, width), left.dtype) if out is None else out
+    def _small_product(self, left: Array, right: Array, height: int, inner: int, width: int, out: Array | None) -> Array:
+        made: Array = self._cupy.empty((height, width), left.dtype) if out is None else out
         (left, *left_steps), (right, *right_steps) = self._lying(left), self._lying(right)
         lanes = lanes_for(inner)
         _dot_small(height * width * lanes, left, right, made, height, inner, width, *left_steps, *right_steps, lanes)
         return made
 
-    def _lying(self, matrix: Any) -> tuple[Any, int, int]:
+    def _lying(self, matrix: Array) -> tuple[Array, int, int]:
         """A contiguous array of the matrix's values, and the steps from row to row and from column to column."""
         if matrix.flags.f_contiguous and not matrix.flags.c_contiguous:
             return matrix.T, 1, matrix.shape[0]
         return self._cupy.ascontiguousarray(matrix), matrix.shape[1], 1
 
-    def cumsum(self, array: object, axis: int | None = None, dtype: DTypeLike = None, out: object = None) -> Any:
+    def cumsum(self, array: Array, axis: int | None = None, dtype: DTypeLike = None, out: Array | None = None) -> Array:
         """``numpy.cumsum``, whose sums of floats are the same on every run: cupy's scan of all elements is not."""
         return self._running(self._cupy.cumsum, array, axis, dtype, out)
 
-    def cumprod(self, array: object, axis: int | None = None, dtype: DTypeLike = None, out: object = None) -> Any:
+    def cumprod(self, array: Array, axis: int | None = None, dtype: DTypeLike = None, out: Array | None = None) -> Array:
         """``numpy.cumprod``, in the same way."""
         return self._running(self._cupy.cumprod, array, axis, dtype, out)
 
-    def _running(self, function: Any, array: Any, axis: int | None, dtype: Any, out: Any) -> Any:
+    def _running(self, function: Callable[..., Array], array: Array, axis: int | None, dtype: DTypeLike,
+                 out: Array | None) -> Array:
         if axis is None and "f" in (array.dtype.kind, np.dtype(dtype or array.dtype).kind):
             array, axis = array.reshape(-1), 0  # along an axis cupy adds block after block, in one order
         return function(array, axis, dtype, out)
 
-    def repeat(self, array: object, repeats: object, axis: int | None = None) -> Any:
+    def repeat(self, array: Array, repeats: Array | int | Sequence[int], axis: int | None = None) -> Array:
         """``numpy.repeat``; counts that lie on the device stay there, but for their sum, which is the size of the result."""
         if not isinstance(repeats, self.ndarray) or repeats.ndim == 0 or axis is not None:
             counts = repeats.tolist() if isinstance(repeats, self.ndarray) else repeats
-            return self._cupy.repeat(self.asarray(array), counts, axis)
+            repeated: Array = self._cupy.repeat(self.asarray(array), counts, axis)
+            return repeated
         ends = self.cumsum(repeats.astype(np.int64, copy=False))
         total = int(ends[-1]) if ends.size else 0
         places = self.searchsorted(ends, self.arange(total, dtype=np.int64), side="right")
-        return self.asarray(array).reshape(-1)[places]
+        found: Array = self.asarray(array).reshape(-1)[places]
+        return found
 
-    def take(self, a: Any, indices: Any, axis: int | None = None, out: Any = None, mode: str = "wrap") -> Any:
+    def take(self, a: Array, indices: Array | Sequence[int] | int, axis: int | None = None, out: Array | None = None,
+             mode: str = "wrap") -> Array:
         """``numpy.take``; ``mode="clip"`` too, and ``"wrap"``, which is what cupy does."""
         if mode == "clip":
             size = a.size if axis is None else a.shape[axis]
             indices = self.clip(self.asarray(indices), 0, size - 1)
-        return self._cupy.take(a, indices, axis, out)
+        taken: Array = self._cupy.take(a, indices, axis, out)
+        return taken
 
 
 class Solvers:
@@ -113,14 +123,15 @@ class Solvers:
         ``cupy.linalg``.
     """
 
-    def __init__(self, solvers: Any) -> None:
+    def __init__(self, solvers: ModuleType) -> None:
         self._solvers = solvers
 
-    def __getattr__(self, name: str) -> Any:
-        function, cupyx = getattr(self._solvers, name), importlib.import_module("cupyx")
+    def __getattr__(self, name: str) -> Callable[..., Array | tuple[Array, Array]]:
+        function: Callable[..., Array | tuple[Array, Array]] = getattr(self._solvers, name)
+        cupyx = importlib.import_module("cupyx")
 
         @functools.wraps(function)
-        def run(*arguments: Any, **more: Any) -> Any:
+        def run(*arguments: Array, **more: object) -> Array | tuple[Array, Array]:  # object: cupy checks them
             with cupyx.errstate(linalg="raise"):
                 return function(*arguments, **more)
 
@@ -136,36 +147,41 @@ class Reduction:
     name : {"add", "multiply", "maximum", "minimum"}
     """
 
-    def __init__(self, cupy: Any, name: str) -> None:
+    def __init__(self, cupy: ModuleType, name: str) -> None:
         self._xp, self._function, self._along = cupy, getattr(cupy, name), getattr(cupy, WAYS[name])
         self._way, self.__name__ = tuple(WAYS).index(name), name
 
-    def __call__(self, *arguments: Any, **more: Any) -> Any:
+    def __call__(self, *arguments: Array | Scalar, **more: object) -> Array:  # object: cupy checks them
         """Apply the function element by element."""
-        return self._function(*arguments, **more)
+        made: Array = self._function(*arguments, **more)
+        return made
 
-    def reduce(self, array: Any, axis: object = 0, dtype: object = None, keepdims: bool = False, initial: Any = None) -> Any:
+    def reduce(self, array: Array, axis: Axes = 0, dtype: DTypeLike = None, keepdims: bool = False,
+               initial: Scalar | None = None) -> Array:
         """``numpy.ufunc.reduce``, which starts with ``initial``."""
         axes = range(array.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
         axes = tuple(place % array.ndim for place in axes) if array.ndim else ()
         array = array if dtype is None else array.astype(dtype, copy=False)
         if initial is not None and not math.prod(array.shape[place] for place in axes):
             shape = [1 if place in axes else size for place, size in enumerate(array.shape) if keepdims or place not in axes]
-            return self._xp.full(shape, initial, array.dtype)
+            whole: Array = self._xp.full(shape, initial, array.dtype)
+            return whole
         options = {"dtype": dtype} if dtype is not None and self.__name__ in ("add", "multiply") else {}
-        made = self._along(array, axis=axes, keepdims=keepdims, **options)
+        made: Array = self._along(array, axis=axes, keepdims=keepdims, **options)
         neutral = initial is None or (self.__name__ in ("add", "multiply") and initial == self._way)
-        return made if neutral else self._function(made, array.dtype.type(initial))
+        if not neutral:
+            made = self._function(made, array.dtype.type(initial))
+        return made
 
-    def reduceat(self, array: Any, starts: Any, dtype: object = None) -> Any:
+    def reduceat(self, array: Array, starts: Array, dtype: DTypeLike = None) -> Array:
         """``numpy.ufunc.reduceat`` of an array with one axis, for ascending starts that do not repeat."""
-        out = self._xp.empty(starts.shape[0], dtype or array.dtype)
+        out: Array = self._xp.empty(starts.shape[0], dtype or array.dtype)
         ends = self._xp.empty(starts.shape[0] + 1, np.int64)
         ends[:-1], ends[-1] = starts, array.shape[0]
         _reduce_runs(starts.shape[0], array, ends, out, starts.shape[0], self._way)
         return out
 
-    def at(self, target: Any, key: object, values: Any) -> None:
+    def at(self, target: Array, key: Array | tuple[Array, ...], values: Array | Scalar) -> None:
         """``numpy.ufunc.at``: every value counts, also where a place repeats, in the order in which they come."""
         parts = key if isinstance(key, tuple) else (key,)
         if self.__name__ == "add" and len(parts) == 1 and getattr(parts[0], "ndim", 0) == 1 and target.flags.c_contiguous:
@@ -174,10 +190,10 @@ class Reduction:
             add_rows(values, rows, 1, target.reshape(-1, width))
             return
         places = self._xp.arange(target.size).reshape(target.shape)[key]
-        values = self._xp.broadcast_to(values, places.shape).reshape(-1)
+        spread: Array = self._xp.broadcast_to(values, places.shape).reshape(-1)
         distinct, starts, order = group_columns(places.reshape(-1))
         if not distinct.shape[0]:
             return
         flat = target.reshape(-1)
-        flat[distinct] = self._function(flat[distinct], self.reduceat(values[order].astype(target.dtype), starts[:-1]))
+        flat[distinct] = self._function(flat[distinct], self.reduceat(spread[order].astype(target.dtype), starts[:-1]))
         target[...] = flat.reshape(target.shape)

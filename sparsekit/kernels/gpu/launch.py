@@ -9,12 +9,17 @@ from __future__ import annotations
 
 import functools
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...base.errors import DTypeError
 from .. import for_device
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ...base.types import Array
 
 __all__ = ["KERNELS", "NUMBERS", "TYPES", "Kernel", "entry_point", "lanes_for", "library", "xp"]
 
@@ -43,7 +48,7 @@ OPTIONS = ("--std=c++17",)
 KERNELS: dict[str, Kernel] = {}
 
 
-def xp() -> Any:
+def xp() -> Any:  # Any: cupy's names beyond those of ArrayModule; it has no types
     """The array module of GPUs."""
     return for_device("gpu").xp
 
@@ -72,9 +77,10 @@ def entry_point(name: str, kinds: tuple[str, ...], symbol: str) -> str:
 
 
 @functools.cache
-def _compiled(name: str, kinds: tuple[str, ...]) -> Any:
+def _compiled(name: str, kinds: tuple[str, ...]) -> Callable[..., None]:
     symbol = f"run_{name}"
-    return xp().RawKernel(library() + entry_point(name, kinds, symbol), symbol, options=OPTIONS)
+    kernel: Callable[..., None] = xp().RawKernel(library() + entry_point(name, kinds, symbol), symbol, options=OPTIONS)
+    return kernel
 
 
 def lanes_for(average: float) -> int:
@@ -102,13 +108,14 @@ class Kernel:
         self.name, self.parameters = name, tuple(parameters.split())
         KERNELS[name] = self
 
+    # Any: an array, a number or several numbers, as the word of ``parameters`` says
     def __call__(self, threads: int, *arguments: Any) -> None:
         """Start so many threads; arrays that are not contiguous are copied, and copied back if they are written."""
         if threads <= 0:
             return
         kinds: list[str] = []
-        values: list[Any] = []
-        back: list[tuple[Any, Any]] = []
+        values: list[Array | np.generic] = []
+        back: list[tuple[Array, Array]] = []
         for word, given in zip(self.parameters, arguments, strict=True):
             if word == "count":
                 kinds.append("long long")
@@ -130,7 +137,7 @@ class Kernel:
         for given, array in back:
             given[...] = array
 
-    def _pointer(self, array: Any, word: str) -> str:
+    def _pointer(self, array: Array, word: str) -> str:
         found = TYPES.get(array.dtype.name)
         if found is None:
             raise DTypeError(f"The kernel {self.name} takes no arrays of {array.dtype}.",

@@ -10,23 +10,24 @@ import numpy as np
 
 from ...core import cost, infer
 from ...core.op import Call, Op
+from ...kernels import NUMPY
 from ...storage import CSR, RowSparse, densify
 from .. import samples
 from ..sparse.sparse_indexing import broadcast_csr, index_type
 from .unary import _sigmoid, on_data
 
 if TYPE_CHECKING:
-    from ...base.types import Array, Attrs, DTypeLike, Shape
+    from ...base.types import Array, Attrs, DType, DTypeLike, Scalar, Shape
     from ...core.op import Want
-    from ...core.types import ArrayFunctions, ArrayObject
+    from ...core.types import ArrayFunctions, ArrayObject, Gradients
     from ...kernels.types import ArrayModule, Kernels
-    from ...storage.types import Store
+    from ...storage.types import Sparse
 
 
 __all__ = ["add_stores", "index_type"]
 
 
-def _left_dtype(dtypes: list[Any], attrs: dict[str, Any]) -> Any:
+def _left_dtype(dtypes: list[DType], attrs: Attrs) -> DType:
     return dtypes[0]
 
 
@@ -34,9 +35,10 @@ def _width(shape: tuple[int, ...]) -> int:
     return int(np.prod(shape[1:], dtype=np.int64)) if len(shape) > 1 else 1
 
 
-def _number(dtype: DTypeLike, value: float) -> Any:
+def _number(dtype: DTypeLike, value: Scalar) -> Scalar:
     """A scalar of an element type; -1 is 255 in uint8, which subtracts as well."""
-    return np.asarray(value).astype(dtype)[()]
+    number: Scalar = np.asarray(value).astype(dtype).flat[0]
+    return number
 
 
 def add_row_sparse(k: Kernels, left: RowSparse, right: RowSparse, factor: float) -> RowSparse:
@@ -67,7 +69,7 @@ def _negated(xp: ArrayModule, x: Array) -> Array:
     return xp.subtract(x.dtype.type(0), x)
 
 
-def _add_to_dense(k: Kernels, out: Any, sparse: Any, factor: float) -> Any:
+def _add_to_dense(k: Kernels, out: Array, sparse: Sparse, factor: Scalar) -> Array:
     factor = _number(out.dtype, factor)
     if isinstance(sparse, CSR):
         k.csr_add_dense(sparse.data, sparse.indices, sparse.indptr, factor, out)
@@ -83,25 +85,26 @@ def add_stores(op: Op, factor: float) -> None:
     op.forward_ufunc("default, default -> default", "add" if factor > 0 else "subtract")
 
     @op.forward("row_sparse, row_sparse -> row_sparse")
-    def _(k: Kernels, left: RowSparse, right: RowSparse, attrs: Attrs) -> Any:
+    def _(k: Kernels, left: RowSparse, right: RowSparse, attrs: Attrs) -> RowSparse:
         return add_row_sparse(k, left, right, factor)
 
     @op.forward("csr, csr -> csr")
-    def _(k: Kernels, left: CSR, right: CSR, attrs: Attrs) -> Any:
+    def _(k: Kernels, left: CSR, right: CSR, attrs: Attrs) -> CSR:
         return add_csr(k, left, right, factor)
 
     @op.forward("default, row_sparse|csr -> default")
-    def _(k: Any, left: Any, right: Any, attrs: Attrs) -> Any:
+    def _(k: Kernels, left: Array, right: Sparse, attrs: Attrs) -> Array:
         return _add_to_dense(k, k.xp.array(left, order="C"), right, factor)
 
     @op.forward("row_sparse|csr, default -> default")
-    def _(k: Any, left: Any, right: Any, attrs: Attrs) -> Any:
+    def _(k: Kernels, left: Sparse, right: Array, attrs: Attrs) -> Array:
         return _add_to_dense(k, k.xp.array(right, order="C") if factor > 0 else _negated(k.xp, right), left, 1)
 
 
-def elemwise(name: str, doc: str, aliases: tuple[str, ...] = (), saves: tuple[str, ...] = ("lhs", "rhs"), **more: Any) -> Op:
+def elemwise(name: str, doc: str, aliases: tuple[str, ...] = (), saves: tuple[str, ...] = ("lhs", "rhs"),
+             low: float = -2.0) -> Op:
     """Declare an operator of two arrays of one shape."""
-    return Op(name, "lhs rhs", shape=infer.same_shape, sample=samples.pair(**more), doc=doc, aliases=aliases, saves=saves,
+    return Op(name, "lhs rhs", shape=infer.same_shape, sample=samples.pair(low=low), doc=doc, aliases=aliases, saves=saves,
               joined=infer.EVERY)
 
 
@@ -122,38 +125,39 @@ elemwise_mul.forward_ufunc("default, default -> default", "multiply")
 
 
 @elemwise_mul.forward("row_sparse, default -> row_sparse")
-def _(k: Kernels, left: RowSparse, right: Array, attrs: Attrs) -> Any:
+def _(k: Kernels, left: RowSparse, right: Array, attrs: Attrs) -> RowSparse:
     return on_data(left, left.data * right[left.indices])
 
 
 @elemwise_mul.forward("default, row_sparse -> row_sparse")
-def _(k: Kernels, left: Array, right: RowSparse, attrs: Attrs) -> Any:
+def _(k: Kernels, left: Array, right: RowSparse, attrs: Attrs) -> RowSparse:
     return on_data(right, left[right.indices] * right.data)
 
 
 @elemwise_mul.forward("row_sparse, row_sparse -> row_sparse")
-def _(k: Kernels, left: Any, right: Any, attrs: Attrs) -> Any:
+def _(k: Kernels, left: RowSparse, right: RowSparse, attrs: Attrs) -> RowSparse:
     indices, at, other = np.intersect1d(left.indices, right.indices, assume_unique=True, return_indices=True)
-    return RowSparse(left.data[at] * right.data[other], indices, left.shape, check=False)
+    data: Array = left.data[at]
+    return RowSparse(data * right.data[other], indices, left.shape, check=False)
 
 
-def _values_at(k: Kernels, sparse: CSR, dense: Any) -> Any:
+def _values_at(k: Kernels, sparse: CSR, dense: Array) -> Array:
     rows = k.xp.repeat(k.xp.arange(sparse.shape[0]), k.xp.diff(sparse.indptr))
     return dense[rows, sparse.indices]
 
 
 @elemwise_mul.forward("csr, default -> csr")
-def _(k: Kernels, left: Any, right: Any, attrs: Attrs) -> Any:
+def _(k: Kernels, left: CSR, right: Array, attrs: Attrs) -> CSR:
     return on_data(left, left.data * _values_at(k, left, right))
 
 
 @elemwise_mul.forward("default, csr -> csr")
-def _(k: Kernels, left: Any, right: Any, attrs: Attrs) -> Any:
+def _(k: Kernels, left: Array, right: CSR, attrs: Attrs) -> CSR:
     return on_data(right, _values_at(k, right, left) * right.data)
 
 
 @elemwise_mul.forward("csr, csr -> csr")
-def _(k: Kernels, left: CSR, right: CSR, attrs: Attrs) -> Any:
+def _(k: Kernels, left: CSR, right: CSR, attrs: Attrs) -> CSR:
     room = min(left.data.shape[0], right.data.shape[0])
     data = k.xp.empty(room, np.result_type(left.dtype, right.dtype))
     indices = k.xp.empty(room, index_type(0, left.indices, right.indices))
@@ -171,16 +175,17 @@ elemwise_div.gradient(lambda F, g, lhs, rhs, out, attrs, want: (
 
 
 @elemwise_div.forward("default, default -> default")
-def _(k: Kernels, left: Array, right: Array, attrs: Attrs, out: Array | None = None) -> Any:
+def _(k: Kernels, left: Array, right: Array, attrs: Attrs, out: Array | None = None) -> Array:
     return divide(k.xp, left, right, out)
 
 
-def divide(xp: ArrayModule, left: Any, right: Any, out: Any = None) -> Any:
+def divide(xp: ArrayModule, left: Array, right: Array, out: Array | None = None) -> Array:
     """The quotient; of integers, without its fraction, and zero where the divisor is zero."""
     if left.dtype.kind == "f" or right.dtype.kind == "f":
         return xp.divide(left, right, out=out)
     whole = left // right
-    return whole + ((whole < 0) & (whole * right != left))
+    cut_off: Array = (whole < 0) & (whole * right != left)
+    return whole + cut_off
 
 
 @functools.lru_cache(256)
@@ -189,15 +194,16 @@ def _without_csr(op: Op, rows: int) -> Op:
     return op.with_rules([rule for rule in op.rules if "csr" not in rule.outputs])
 
 
-def _in_so_many_axes(call: Call, shapes: Sequence[Any]) -> Call:
+def _in_so_many_axes(call: Call, shapes: Sequence[Shape | None]) -> Call:
     """The call without the rows that give csr arrays if the result has more than two axes, which these cannot have."""
     if any(shape is not None and len(shape) > 2 for shape in shapes):
         return _without_csr(call.op, len(call.op.rules)).bind(call.attrs)
     return call
 
 
-def broadcasting(name: str, function: Callable[..., Any], gradient: Any, doc: str, aliases: tuple[str, ...] | None = None,
-                 saves: tuple[str, ...] = ("lhs", "rhs"), low: float = -2.0, **more: Any) -> Op:
+def broadcasting(name: str, function: Callable[..., Array], gradient: Callable[..., Gradients], doc: str,
+                 aliases: tuple[str, ...] | None = None, saves: tuple[str, ...] = ("lhs", "rhs"), low: float = -2.0,
+                 **more: Any) -> Op:  # Any: what Op takes besides
     """Declare an operator of two arrays whose shapes broadcast, which is MXNet's operator of equal shapes too unless
     ``aliases`` are given.
     """
@@ -206,18 +212,18 @@ def broadcasting(name: str, function: Callable[..., Any], gradient: Any, doc: st
             aliases=(name.removeprefix("broadcast"),) if aliases is None else aliases, **declared)
 
     @op.forward("default, default -> default")
-    def _(k: Kernels, left: Array, right: Array, attrs: Attrs) -> Any:
+    def _(k: Kernels, left: Array, right: Array, attrs: Attrs) -> Array:
         return function(k.xp, left, right)
 
     op.gradient(gradient)
     return op
 
 
-def _sum_to(F: ArrayFunctions, g: Any, like: ArrayObject) -> Any:
+def _sum_to(F: ArrayFunctions, g: ArrayObject, like: ArrayObject) -> ArrayObject:
     return g if g.shape == like.shape else F._sum_to(g, shape=tuple(like.shape))
 
 
-def _divide(xp: ArrayModule, left: Any, right: Shape) -> Any:
+def _divide(xp: ArrayModule, left: Array, right: Array) -> Array:
     return divide(xp, left, right)
 
 
@@ -242,7 +248,7 @@ broadcast_div = broadcasting(
     "Quotient with broadcasting.", (), low=0.5)
 
 
-def _pieces(other: Any, shape: tuple[int, ...]) -> tuple[bool, Any] | None:
+def _pieces(other: Array, shape: Shape) -> tuple[bool, Array] | None:
     """Whether a vector runs along columns, and its values; None if the array is neither a row nor a column."""
     if other.ndim <= 2 and other.size == shape[1] and other.shape[-1] == shape[1]:
         return True, other.reshape(-1)
@@ -253,7 +259,7 @@ def _pieces(other: Any, shape: tuple[int, ...]) -> tuple[bool, Any] | None:
     return None
 
 
-def _scale(k: Any, left: CSR, right: Any, attrs: Attrs, invert: bool) -> Any:
+def _scale(k: Kernels, left: CSR, right: Array, attrs: Attrs, invert: bool) -> CSR:
     left = broadcast_csr(k, left, infer.broadcast_shapes(tuple(left.shape), right.shape))
     found = _pieces(right, left.shape)
     if found is None:
@@ -272,16 +278,16 @@ def _scale(k: Any, left: CSR, right: Any, attrs: Attrs, invert: bool) -> Any:
 
 
 @broadcast_mul.forward("csr, default -> csr")
-def _(k: Kernels, left: CSR, right: Array, attrs: Attrs) -> Any:
+def _(k: Kernels, left: CSR, right: Array, attrs: Attrs) -> CSR:
     return _scale(k, left, right, attrs, invert=False)
 
 
 @broadcast_div.forward("csr, default -> csr")
-def _(k: Kernels, left: CSR, right: Array, attrs: Attrs) -> Any:
+def _(k: Kernels, left: CSR, right: Array, attrs: Attrs) -> CSR:
     return _scale(k, left, right, attrs, invert=True)
 
 
-def _spread(k: Kernels, dense: Any, shape: tuple[int, ...]) -> Any:
+def _spread(k: Kernels, dense: Array, shape: tuple[int, ...]) -> Array:
     out = k.xp.empty(shape, dense.dtype)
     out[...] = dense
     return out
@@ -289,26 +295,26 @@ def _spread(k: Kernels, dense: Any, shape: tuple[int, ...]) -> Any:
 
 for _op, _factor in ((broadcast_add, 1), (broadcast_sub, -1)):
     @_op.forward("csr, default -> default")
-    def _(k: Kernels, left: CSR, right: Array, attrs: Attrs, _factor: int = _factor) -> Any:
+    def _(k: Kernels, left: CSR, right: Array, attrs: Attrs, _factor: int = _factor) -> Array:
         shape = infer.broadcast_shapes(tuple(left.shape), tuple(right.shape))
         if shape != left.shape:
             return densify(left, k.xp) + right if _factor > 0 else densify(left, k.xp) - right
         return _add_to_dense(k, _spread(k, right if _factor > 0 else _negated(k.xp, right), shape), left, 1)
 
     @_op.forward("default, csr -> default")
-    def _(k: Kernels, left: Array, right: CSR, attrs: Attrs, _factor: int = _factor) -> Any:
+    def _(k: Kernels, left: Array, right: CSR, attrs: Attrs, _factor: int = _factor) -> Array:
         shape = infer.broadcast_shapes(tuple(left.shape), tuple(right.shape))
         if shape != right.shape:
             return left + densify(right, k.xp) if _factor > 0 else left - densify(right, k.xp)
         return _add_to_dense(k, _spread(k, left, shape), right, _factor)
 
 
-def _flat(F: ArrayFunctions, g: ArrayObject, lhs: ArrayObject, rhs: ArrayObject, out: ArrayObject, attrs: Attrs,
-          want: Sequence[Want | None]) -> Any:
+def _flat(F: ArrayFunctions, g: ArrayObject, lhs: ArrayObject, rhs: ArrayObject, out: ArrayObject | None, attrs: Attrs,
+          want: Sequence[Want | None]) -> Gradients:
     return want[0] and F.zeros_like(lhs), want[1] and F.zeros_like(rhs)
 
 
-def comparison(name: str, function: Callable[..., Any], doc: str) -> None:
+def comparison(name: str, function: Callable[..., Array], doc: str) -> None:
     """Declare a comparison, which gives 1 and 0 in the left element type."""
     broadcasting(f"broadcast_{name}", lambda xp, left, right: function(xp, left, right).astype(left.dtype), _flat, doc,
                  dtype=_left_dtype, joined=None)
@@ -331,14 +337,14 @@ broadcasting("broadcast_minimum", lambda xp, a, b: xp.minimum(a, b), lambda F, g
     want[0] and _sum_to(F, g * F.broadcast_lesser_equal(lhs, rhs), lhs),
     want[1] and _sum_to(F, g * F.broadcast_greater(lhs, rhs), rhs)), "Smaller of two, with broadcasting.")
 
-def power(xp: ArrayModule, left: Any, right: Any) -> Any:
+def power(xp: ArrayModule, left: Array, right: Array) -> Array:
     """The power; of integers, without its fraction."""
     if left.dtype.kind == "f" or right.dtype.kind == "f" or not (right < 0).any():
         return xp.power(left, right)
     return xp.power(left.astype(np.float64), right).astype(np.result_type(left.dtype, right.dtype))
 
 
-def _exponent_gradient(F: ArrayFunctions, g: ArrayObject, lhs: ArrayObject, rhs: ArrayObject, out: ArrayObject) -> Any:
+def _exponent_gradient(F: ArrayFunctions, g: ArrayObject, lhs: ArrayObject, rhs: ArrayObject, out: ArrayObject) -> ArrayObject:
     """``g * out * log(lhs)``; for integers in float64, since their logarithm would lose its fraction."""
     if lhs.dtype.kind == "f":
         return _sum_to(F, g * out * F.log(lhs), rhs)
@@ -352,13 +358,13 @@ broadcasting("broadcast_power", power, lambda F, g, lhs, rhs, out, attrs, want: 
     sample=lambda: [([np.abs(samples.grid()) + 0.5, samples.grid(1, 5, seed=1)], {})])
 
 
-def modulo(xp: ArrayModule, left: Array, right: Array) -> Any:
+def modulo(xp: ArrayModule, left: Array | Scalar, right: Array | Scalar) -> Array:
     """The remainder with the divisor's sign; zero where the divisor is zero, as in MXNet."""
     return xp.where(right == 0, 0, xp.mod(left, right))
 
 
-def _modulo_gradient(F: ArrayFunctions, g: ArrayObject, lhs: ArrayObject, rhs: ArrayObject, out: ArrayObject, attrs: Attrs,
-                     want: Sequence[Want | None]) -> Any:
+def _modulo_gradient(F: ArrayFunctions, g: ArrayObject, lhs: ArrayObject, rhs: ArrayObject, out: ArrayObject | None, attrs: Attrs,
+                     want: Sequence[Want | None]) -> Gradients:
     if lhs.dtype.kind != "f" and rhs.dtype.kind != "f":
         return want[0] and F.zeros_like(lhs), want[1] and F.zeros_like(rhs)  # a remainder of integers is flat between its jumps
     return (want[0] and _sum_to(F, g, lhs),
@@ -369,7 +375,8 @@ broadcasting("broadcast_mod", modulo, _modulo_gradient,
     "Remainder with the divisor's sign, with broadcasting; zero where the divisor is zero.", low=0.5)
 
 
-def backward_of(name: str, function: Callable[..., Any], second: Callable[..., Any] | None, doc: str, zero: bool = False) -> None:
+def backward_of(name: str, function: Callable[..., Array], second: Callable[..., ArrayObject] | None, doc: str,
+                zero: bool = False) -> None:
     """Declare the gradient of a unary function as one operator of ``g`` and the function's input or output.
 
     Parameters
@@ -384,7 +391,7 @@ def backward_of(name: str, function: Callable[..., Any], second: Callable[..., A
     op = elemwise(name, doc)
 
     @op.forward("default, default -> default")
-    def _(k: Kernels, g: Array, x: Array, attrs: Attrs) -> Any:
+    def _(k: Kernels, g: Array, x: Array, attrs: Attrs) -> Array:
         if g.dtype is not x.dtype:
             dtype = np.result_type(g.dtype, x.dtype)
             g, x = g.astype(dtype, copy=False), x.astype(dtype, copy=False)
@@ -393,15 +400,15 @@ def backward_of(name: str, function: Callable[..., Any], second: Callable[..., A
 
     if zero:
         @op.forward("default, row_sparse -> row_sparse")
-        def _(k: Kernels, g: Array, x: RowSparse, attrs: Attrs) -> Any:
+        def _(k: Kernels, g: Array, x: RowSparse, attrs: Attrs) -> RowSparse:
             return on_data(x, function(k.xp, g[x.indices], x.data))
 
         @op.forward("default, csr -> csr")
-        def _(k: Kernels, g: Array, x: Any, attrs: Attrs) -> Any:
+        def _(k: Kernels, g: Array, x: CSR, attrs: Attrs) -> CSR:
             return on_data(x, function(k.xp, _values_at(k, x, g), x.data))
 
         @op.forward("row_sparse, row_sparse -> row_sparse")
-        def _(k: Kernels, g: RowSparse, x: RowSparse, attrs: Attrs) -> Any:
+        def _(k: Kernels, g: RowSparse, x: RowSparse, attrs: Attrs) -> RowSparse:
             indices, at, other = np.intersect1d(g.indices, x.indices, assume_unique=True, return_indices=True)
             return RowSparse(function(k.xp, g.data[at], x.data[other]), indices, x.shape, check=False)
 
@@ -410,12 +417,12 @@ def backward_of(name: str, function: Callable[..., Any], second: Callable[..., A
         want[0] and own(F, g, rhs), want[1] and (F.zeros_like(g) if second is None else g * lhs * second(F, rhs))))
 
 
-def find_gradient(name: str) -> Callable[..., Any]:
+def find_gradient(name: str) -> Callable[..., ArrayObject]:
     """The operator ``name`` of a namespace, to be looked up when it is called."""
     return lambda F, g, x: getattr(F, name)(g, x)
 
 
-def _sigmoid_slope(xp: ArrayModule, g: Array, y: Array) -> Store:
+def _sigmoid_slope(xp: ArrayModule, g: Array, y: Array) -> Array:
     out = 1 - y
     out *= y
     out *= g
@@ -424,11 +431,11 @@ def _sigmoid_slope(xp: ArrayModule, g: Array, y: Array) -> Store:
 
 backward_of("_sigmoid_backward", _sigmoid_slope, lambda F, y: y * -2.0 + 1,
             "``g * y * (1 - y)``: the gradient of the logistic function, from its output.")
-def _relu_slope(xp: Any, g: Store, y: Any) -> Any:
+def _relu_slope(xp: ArrayModule, g: Array, y: Array) -> Array:
     out = g * (y > 0)
     if y.dtype.kind != "f":
         return out
-    if xp is not np:
+    if xp is not NUMPY:
         return xp.where(xp.isnan(y), y, out)
     if y.size and np.isnan(y.item(y.argmax())):  # argmax finds a NaN first, in a tenth of the time of the product
         out[np.isnan(y)] = np.nan
@@ -448,7 +455,7 @@ add_n = Op("add_n", "*args", shape=infer.same_shape, cost=cost.summed, sample=sa
 
 
 @add_n.forward("default... -> default")
-def _(k: Kernels, *stores: Array) -> Any:
+def _(k: Kernels, *stores: *tuple[*tuple[Array, ...], Attrs]) -> Array:
     arrays = stores[:-1]
     out = arrays[0].astype(infer.same([array.dtype for array in arrays], {}))
     for array in arrays[1:]:
@@ -457,17 +464,19 @@ def _(k: Kernels, *stores: Array) -> Any:
 
 
 @add_n.forward("row_sparse... -> row_sparse")
-def _(k: Kernels, *stores: RowSparse) -> Any:
-    out = stores[0] if len(stores) > 2 else stores[0].copy()
-    for store in stores[1:-1]:
+def _(k: Kernels, *stores: *tuple[*tuple[RowSparse, ...], Attrs]) -> RowSparse:
+    first, *rest = stores[:-1]
+    out = first if rest else first.copy()
+    for store in rest:
         out = add_row_sparse(k, out, store, 1)
     return out
 
 
 @add_n.forward("csr... -> csr")
-def _(k: Kernels, *stores: CSR) -> Any:
-    out = stores[0] if len(stores) > 2 else stores[0].copy()
-    for store in stores[1:-1]:
+def _(k: Kernels, *stores: *tuple[*tuple[CSR, ...], Attrs]) -> CSR:
+    first, *rest = stores[:-1]
+    out = first if rest else first.copy()
+    for store in rest:
         out = add_csr(k, out, store, 1)
     return out
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Container
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -18,17 +18,18 @@ from .unary import on_data
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ...base.types import Array, Attrs
+    from ...base.types import Array, Attrs, DType, Scalar
     from ...core.op import Want
     from ...core.types import ArrayFunctions, ArrayObject, Gradients
     from ...kernels.types import ArrayModule, Kernels
-    from ...storage.types import Store
+    from ...storage.types import Sparse
 
 
 __all__ = ["with_scalar"]
 
 
-def with_scalar(name: str, function: Callable[..., Any], gradient: Any, doc: str, *, keeps: Any = None,
+def with_scalar(name: str, function: Callable[..., Array], gradient: Callable[..., Gradients], doc: str, *,
+                keeps: Container[float] | Literal[True] | None = None,
                 values: tuple[float, ...] = (0.5, 2.0, -1.0), low: float = -2.0, saves: tuple[str, ...] = ()) -> None:
     """Declare an operator of an array and the attribute ``scalar``.
 
@@ -40,31 +41,32 @@ def with_scalar(name: str, function: Callable[..., Any], gradient: Any, doc: str
     op = Op(name, "data", attrs={"scalar": REQUIRED}, shape=infer.unchanged, sample=samples.scalars(*values, low=low), doc=doc,
             saves=saves)
 
-    def of(xp: ArrayModule, values: Any, attrs: Attrs) -> Any:
+    def of(xp: ArrayModule, values: Array, attrs: Attrs) -> Array:
         scalar, dtype = attrs["scalar"], values.dtype
         return function(xp, values, scalar if dtype.kind == "f" else _fitting(scalar, dtype))
 
     @op.forward("default -> default")
-    def _(k: Kernels, x: Any, attrs: Attrs, out: Array | None = None) -> Any:
+    def _(k: Kernels, x: Array, attrs: Attrs, out: Array | None = None) -> Array:
         result = of(k.xp, x, attrs)
         return result if result.dtype == x.dtype else result.astype(x.dtype)
 
     if keeps is not None:
-        when = {} if keeps is True else {"scalar": keeps}
+        # Any: forward() takes the conditions by attribute, each of that attribute's type.
+        when: dict[str, Any] = {} if keeps is True else {"scalar": keeps}
         for stype in ("row_sparse", "csr"):
             @op.forward(f"{stype} -> {stype}", **when)
-            def _(k: Kernels, x: Any, attrs: Attrs) -> Any:
+            def _(k: Kernels, x: Sparse, attrs: Attrs) -> Sparse:
                 return on_data(x, of(k.xp, x.data, attrs).astype(x.dtype, copy=False))
 
     if keeps is not True:
         @op.forward("row_sparse|csr -> default")
-        def _(k: Kernels, x: Any, attrs: Attrs) -> Any:
+        def _(k: Kernels, x: Sparse, attrs: Attrs) -> Array:
             return filled(k, x, name, lambda values: of(k.xp, values, attrs).astype(x.dtype, copy=False))
 
     op.gradient(gradient)
 
 
-def _fitting(scalar: Any, dtype: Any) -> Any:
+def _fitting(scalar: Scalar, dtype: DType) -> Scalar:
     """Convert an integral scalar to int for integer arrays; numpy raises if the type cannot hold it.
 
     Calls are cached by their attributes, where 2, 2.0 and True are one key, and a float would round large integers.
@@ -79,7 +81,7 @@ class Beyond:
     def __init__(self, side: str) -> None:
         self.side = side
 
-    def __contains__(self, value: Store) -> bool:
+    def __contains__(self, value: object) -> bool:  # object: as Container has it
         if not isinstance(value, numbers.Real):
             return False  # not a number: the operator's shape rule raises
         number: Any = value
@@ -90,26 +92,26 @@ class Beyond:
         return self.side
 
 
-def _whole(x: Array, s: float) -> bool:
+def _whole(x: Array, s: Scalar) -> bool:
     """Whether both are integers."""
     return x.dtype.kind in "iu" and isinstance(s, int)
 
 
-def _power(xp: Any, x: Store, s: Array) -> Any:
+def _power(xp: ArrayModule, x: Array, s: Scalar) -> Array:
     return power(xp, x, np.asarray(s)) if x.dtype.kind != "f" else xp.power(x, s)
 
 
-def _rpower(xp: Any, x: Any, s: Any) -> Any:
+def _rpower(xp: ArrayModule, x: Array, s: Scalar) -> Array:
     return power(xp, xp.asarray(s, None if x.dtype.kind in "iu" and not _whole(x, s) else x.dtype), x)
 
 
-def _passes(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, out: ArrayObject, attrs: Attrs,
+def _passes(F: ArrayFunctions, g: ArrayObject, data: ArrayObject | None, out: ArrayObject | None, attrs: Attrs,
             want: Sequence[Want | None]) -> Gradients:
     return g
 
 
-def _flat(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, out: ArrayObject, attrs: Attrs,
-          want: Sequence[Want | None]) -> Any:
+def _flat(F: ArrayFunctions, g: ArrayObject, data: ArrayObject | None, out: ArrayObject | None, attrs: Attrs,
+          want: Sequence[Want | None]) -> Gradients:
     return F.zeros_like(g)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ...core.op import Want
     from ...core.types import ArrayFunctions, ArrayObject, Gradients
     from ...kernels.types import ArrayModule, Kernels
-    from ...storage.types import Store
+    from ...storage import CSR
 
 
 __all__ = ["function_of"]
@@ -34,13 +34,13 @@ unary("erfinv", _erfinv, lambda F, g, y: g * F.exp(F.square(y)) * (math.sqrt(mat
       doc="Inverse of the error function; infinite at -1 and 1, nan beyond.")
 
 
-def function_of(name: str, function: Callable[..., Any], gradient: Callable[..., Any], sample: Any, doc: str,
-                attrs: dict[str, Any] | None = None) -> None:
+def function_of(name: str, function: Callable[..., Array], gradient: Callable[..., Gradients],
+                sample: Callable[[], samples.Samples], doc: str, attrs: Attrs | None = None) -> None:
     """Declare an elementwise function with attributes: ``function(xp, x, attrs)``, ``gradient(F, g, x, attrs)``."""
     op = Op(name, "data", attrs=attrs, shape=infer.unchanged, sample=sample, doc=doc, saves=("data",))
 
     @op.forward("default -> default")
-    def _(k: Kernels, x: Array, attrs: Attrs) -> Any:
+    def _(k: Kernels, x: Array, attrs: Attrs) -> Array:
         made = function(k.xp, x, attrs)
         return made if made.dtype == x.dtype else made.astype(x.dtype)
 
@@ -53,14 +53,14 @@ function_of("_polygamma", lambda xp, x, attrs: _polygamma(xp, attrs["order"], x)
             "Derivatives of the logarithm of the gamma function: ``order`` 0 is the first, digamma.", {"order": 0})
 
 
-def _smooth(xp: ArrayModule, x: Any, attrs: dict[str, Any]) -> Any:
+def _smooth(xp: ArrayModule, x: Array, attrs: Attrs) -> Array:
     square = float(attrs["scalar"]) ** 2
     x = real(x)
     size = xp.abs(x)
     return xp.where(size < 1 / square, 0.5 * square * x * x, size - 0.5 / square) if square else 0.5 * square * x * x
 
 
-def _smooth_gradient(F: ArrayFunctions, g: ArrayObject, x: ArrayObject, attrs: dict[str, Any]) -> ArrayObject:
+def _smooth_gradient(F: ArrayFunctions, g: ArrayObject, x: ArrayObject, attrs: Attrs) -> ArrayObject:
     square = float(attrs["scalar"]) ** 2
     if not square:
         return F.zeros_like(g)
@@ -73,9 +73,11 @@ function_of("smooth_l1", _smooth, _smooth_gradient,
             "Smooth L1 loss: ``(scalar x)² / 2`` where ``|x| < 1 / scalar²``, else ``|x| - 1 / (2 scalar²)``.", {"scalar": 1.0})
 
 
-def _hard_gradient(F: ArrayFunctions, g: ArrayObject, x: ArrayObject, attrs: dict[str, Any]) -> Any:
+def _hard_gradient(F: ArrayFunctions, g: ArrayObject, x: ArrayObject, attrs: Attrs) -> ArrayObject:
     line = x * attrs["alpha"] + attrs["beta"]
-    return g * (F._greater_scalar(line, scalar=0) * F._lesser_scalar(line, scalar=1)) * attrs["alpha"]
+    inside = F._greater_scalar(line, scalar=0) * F._lesser_scalar(line, scalar=1)
+    alpha: float = attrs["alpha"]
+    return g * inside * alpha
 
 
 function_of("hard_sigmoid", lambda xp, x, attrs: xp.clip(real(x) * attrs["alpha"] + attrs["beta"], 0, 1), _hard_gradient,
@@ -89,7 +91,7 @@ function_of("_contrib_quadratic", lambda xp, x, attrs: (attrs["a"] * real(x) + a
 
 
 @find("_contrib_quadratic").forward("csr -> csr", c=0)
-def _(k: Kernels, x: Any, attrs: Attrs) -> Any:
+def _(k: Kernels, x: CSR, attrs: Attrs) -> CSR:
     made = (attrs["a"] * real(x.data) + attrs["b"]) * real(x.data)
     return on_data(x, made.astype(x.dtype, copy=False))
 
@@ -106,11 +108,11 @@ unary("_contrib_isinf", lambda xp, x: xp.isinf(x).astype(x.dtype), None, doc="1 
 unary("_contrib_isfinite", lambda xp, x: xp.isfinite(x).astype(x.dtype), None, doc="1 where an element is finite, else 0.")
 
 
-def _hypot(F: ArrayFunctions, g: ArrayObject, side: ArrayObject, out: ArrayObject) -> Gradients:
+def _hypot(F: ArrayFunctions, g: ArrayObject, side: ArrayObject, out: ArrayObject) -> ArrayObject:
     return F.broadcast_div(F.broadcast_mul(g, side), out)
 
 
-def _length(xp: ArrayModule, a: Array, b: Array) -> Store:
+def _length(xp: ArrayModule, a: Array, b: Array) -> Array:
     return xp.hypot(real(a), real(b)).astype(np.result_type(a.dtype, b.dtype), copy=False)
 
 
@@ -123,7 +125,7 @@ with_scalar("_hypot_scalar", lambda xp, x, s: xp.hypot(x, s),
             saves=("data", "out"))
 
 
-def _logic(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, out: ArrayObject, attrs: Attrs,
+def _logic(F: ArrayFunctions, g: ArrayObject, data: ArrayObject | None, out: ArrayObject | None, attrs: Attrs,
            want: Sequence[Want | None]) -> Gradients:
     return F.zeros_like(g)
 

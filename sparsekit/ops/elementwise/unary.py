@@ -5,28 +5,33 @@ from __future__ import annotations
 import importlib
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
 from ...base.optional import scipy_part
 from ...core import cost, infer
 from ...core.op import SHAPE_ONLY, Op
+from ...kernels import NUMPY
 from ...storage import CSR, RowSparse
 from .. import samples
 from ..limits import filled
 
 if TYPE_CHECKING:
-    from ...base.types import Array, Attrs
-    from ...core.types import ArrayFunctions, ArrayObject
+    from ...base.types import Array, Attrs, DType
+    from ...core.types import ArrayFunctions, ArrayObject, Gradients
     from ...kernels.types import ArrayModule, Kernels
-    from ...storage.types import Store
+    from ...storage.types import Sparse
 
 
 __all__ = ["from_scipy", "on_data", "real", "unary"]
 
 
-def on_data(store: Any, data: Any) -> Any:
+@overload
+def on_data(store: CSR, data: Array) -> CSR: ...
+@overload
+def on_data(store: RowSparse, data: Array) -> RowSparse: ...
+def on_data(store: Sparse, data: Array) -> Sparse:
     """A sparse store with the same places and other values."""
     if isinstance(store, CSR):
         return CSR(data, store.indices, store.indptr, store.shape, check=False)
@@ -34,9 +39,9 @@ def on_data(store: Any, data: Any) -> Any:
 
 
 def unary(
-    name: str, function: Callable[..., Any], gradient: Callable[..., Any] | None, *, zero: bool = False, doc: str,
+    name: str, function: Callable[..., Array], gradient: Callable[..., ArrayObject] | None, *, zero: bool = False, doc: str,
     saves: tuple[str, ...] = ("data",), flat_at_zero: bool = False, low: float = -2.0, high: float = 2.0,
-    aliases: tuple[str, ...] = (), kind: Callable[..., Any] = infer.same, count: cost.Cost = cost.elementwise,
+    aliases: tuple[str, ...] = (), kind: Callable[..., DType] = infer.same, count: cost.Cost = cost.elementwise,
 ) -> Op:
     """Declare an elementwise function.
 
@@ -61,7 +66,7 @@ def unary(
             cost=count, saves=() if gradient is None else saves)
 
     @op.forward("default -> default")
-    def values(k: Kernels, x: Array, attrs: Attrs) -> Any:
+    def values(k: Kernels, x: Array, attrs: Attrs) -> Array:
         made = function(k.xp, x)
         if made.dtype is x.dtype:
             return made
@@ -72,7 +77,7 @@ def unary(
     if zero:
         for stype in ("row_sparse", "csr"):
             @op.forward(f"{stype} -> {stype}")
-            def _(k: Kernels, x: Store, attrs: Attrs) -> Any:
+            def _(k: Kernels, x: Sparse, attrs: Attrs) -> Sparse:
                 return on_data(x, values(k, x.data, attrs))
 
     if gradient is None:
@@ -82,14 +87,14 @@ def unary(
     return op
 
 
-def _rule(gradient: Callable[..., Any], saves: tuple[str, ...], dense: bool) -> Callable[..., Any]:
+def _rule(gradient: Callable[..., ArrayObject], saves: tuple[str, ...], dense: bool) -> Callable[..., Gradients]:
     """The gradient rule of ``gradient(F, g, *saved)``; with ``dense``, what is saved becomes dense first."""
 
-    def of_dense(F: ArrayFunctions, g: ArrayObject, *saved: Any) -> Any:
+    def of_dense(F: ArrayFunctions, g: ArrayObject, *saved: ArrayObject) -> ArrayObject:
         return gradient(F, g, *[F.cast_storage(array, stype="default") for array in saved])
 
     function = of_dense if dense else gradient
-    rules: dict[tuple[str, ...], Callable[..., Any]] = {
+    rules: dict[tuple[str, ...], Callable[..., Gradients]] = {
         (): lambda F, g, data, out, attrs, want: function(F, g),
         ("data",): lambda F, g, data, out, attrs, want: function(F, g, data),
         ("out",): lambda F, g, data, out, attrs, want: function(F, g, out),
@@ -97,12 +102,13 @@ def _rule(gradient: Callable[..., Any], saves: tuple[str, ...], dense: bool) -> 
     return rules[saves]
 
 
-def from_scipy(name: str) -> Callable[..., Any]:
+def from_scipy(name: str) -> Callable[..., Array]:
     """``function(xp, *arrays)`` of scipy.special, or cupy's twin of it; loaded by the first call, not by importing sparsekit."""
 
-    def run(xp: Any, *arrays: Any) -> Any:
-        module = scipy_part("special") if xp is np else importlib.import_module("cupyx.scipy.special")
-        return getattr(module, name)(*arrays)
+    def run(xp: ArrayModule, *arrays: Array | int) -> Array:
+        module = scipy_part("special") if xp is NUMPY else importlib.import_module("cupyx.scipy.special")
+        made: Array = getattr(module, name)(*arrays)
+        return made
 
     return run
 
@@ -110,7 +116,7 @@ def from_scipy(name: str) -> Callable[..., Any]:
 _erf, _gamma, _gammaln = from_scipy("erf"), from_scipy("gamma"), from_scipy("gammaln")
 
 
-def _sigmoid(xp: ArrayModule, x: Any) -> Any:
+def _sigmoid(xp: ArrayModule, x: Array) -> Array:
     kind = x.dtype if x.dtype.kind == "f" else np.dtype(np.float32)
     y = xp.negative(x.astype(kind if kind.itemsize > 2 else np.float32, copy=False))  # exp(12) is infinite in float16
     xp.exp(y, out=y)
@@ -118,12 +124,12 @@ def _sigmoid(xp: ArrayModule, x: Any) -> Any:
     return xp.reciprocal(y, out=y).astype(kind, copy=False)
 
 
-def real(x: Any) -> Any:
+def real(x: Array) -> Array:
     """Integers as float64, in which a formula may negate them or add to them: -x of uint8 and 1 + x of int8 wrap."""
     return x if x.dtype.kind == "f" else x.astype(np.float64)
 
 
-def _softplus(xp: ArrayModule, x: Any) -> Any:
+def _softplus(xp: ArrayModule, x: Array) -> Array:
     x = real(x)
     return xp.maximum(x, 0) + xp.log1p(xp.exp(-xp.abs(x)))
 

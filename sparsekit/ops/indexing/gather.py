@@ -10,6 +10,7 @@ import numpy as np
 from ...base.errors import RowIndexError, ShapeError
 from ...core import cost, infer
 from ...core.op import REQUIRED, Op
+from ...kernels import NUMPY
 from ...storage.check import on_host
 from .. import samples
 from ..shape.shape import first_dtype, fresh
@@ -17,7 +18,6 @@ from .index import decode
 from .positions import CLIP, inside, whole
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
 
     from ...base.types import Array, Attrs, Shape
     from ...kernels.types import ArrayModule, Kernels
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["places_of"]
 
 
-def places_of(xp: ArrayModule, indices: Array, sizes: tuple[int, ...], negative: bool = True) -> tuple[Any, ...]:
+def places_of(xp: ArrayModule, indices: Array, sizes: tuple[int, ...], negative: bool = True) -> tuple[Array, ...]:
     """One int64 array for each of the leading axes, all within bounds; negative ones count from the end.
 
     Raises
@@ -53,7 +53,7 @@ def _places(shape: tuple[int, ...]) -> list[Array]:
     return [np.array([[0, 3, 1], [4, 0, 1]], np.int64) % np.array(shape)[:, None]]
 
 
-def _gathered(shapes: Sequence[Shape], attrs: dict[str, Any]) -> tuple[int, ...]:
+def _gathered(shapes: list[Shape], attrs: Attrs) -> tuple[int, ...]:
     data, indices = tuple(shapes[0]), tuple(shapes[1])
     if not indices or indices[0] > len(data):
         raise ShapeError(f"indices of shape {indices} do not index shape {data}.", hint="indices has one row an axis.")
@@ -68,15 +68,16 @@ gather = Op("gather_nd", "data indices", shape=_gathered, dtype=first_dtype, cos
 
 
 @gather.forward("default, default -> default")
-def _(k: Kernels, x: Array, indices: Array, attrs: Any) -> Any:
-    return x[places_of(k.xp, indices, x.shape)].reshape(_gathered([x.shape, indices.shape], attrs))
+def _(k: Kernels, x: Array, indices: Array, attrs: Attrs) -> Array:
+    chosen: Array = x[places_of(k.xp, indices, x.shape)]
+    return chosen.reshape(_gathered([x.shape, indices.shape], attrs))
 
 
 gather.gradient(lambda F, g, data, indices, out, attrs, want: (
     F._backward_gather_nd(g, indices, shape=tuple(data.shape)), None))
 
 
-def _scattered(shapes: Sequence[Shape], attrs: dict[str, Any]) -> tuple[int, ...]:
+def _scattered(shapes: list[Shape], attrs: Attrs) -> tuple[int, ...]:
     shape, data, indices = tuple(attrs["shape"]), tuple(shapes[0]), tuple(shapes[1])
     if _gathered([shape, indices], attrs) != (data or (1,)):
         raise ShapeError(f"data of shape {data} does not fit indices of shape {indices} and shape {shape}.",
@@ -99,16 +100,16 @@ gather_backward = Op("_backward_gather_nd", "data indices", attrs={"shape": REQU
 
 
 @scatter.forward("default, default -> default")
-def _(k: Kernels, x: Array, indices: Array, attrs: Attrs) -> Any:
+def _(k: Kernels, x: Array, indices: Array, attrs: Attrs) -> Array:
     out = k.xp.zeros(attrs["shape"], x.dtype)
     places = places_of(k.xp, indices, out.shape)
     _put_last(k, out, places, x.reshape(places[0].shape + out.shape[len(places):]))
     return out
 
 
-def _put_last(k: Any, out: Any, places: tuple[Any, ...], values: Any) -> None:
+def _put_last(k: Kernels, out: Array, places: tuple[Array, ...], values: Array) -> None:
     """``out[places] = values``, in which the last value for a place stays; cupy's assignment keeps any of them."""
-    if k.xp is not np and values.size:
+    if k.xp is not NUMPY and values.size:
         flat = k.xp.zeros(places[0].size, np.int64)
         for axis, place in enumerate(places):
             flat = flat * out.shape[axis] + place.reshape(-1)
@@ -120,7 +121,7 @@ def _put_last(k: Any, out: Any, places: tuple[Any, ...], values: Any) -> None:
 
 
 @gather_backward.forward("default, default -> default")
-def _(k: Kernels, x: Array, indices: Array, attrs: Attrs) -> Any:
+def _(k: Kernels, x: Array, indices: Array, attrs: Attrs) -> Array:
     out = k.xp.zeros(attrs["shape"], x.dtype)
     places = places_of(k.xp, indices, out.shape)
     k.xp.add.at(out, places, x.reshape(places[0].shape + out.shape[len(places):]))
@@ -141,7 +142,7 @@ scatter_set = Op("_scatter_set_nd", "lhs rhs indices", attrs={"shape": None}, dt
 
 
 @scatter_set.forward("default, default, default -> default")
-def _(k: Kernels, x: Array, values: Any, indices: Array, attrs: Attrs) -> Any:
+def _(k: Kernels, x: Array, values: Array, indices: Array, attrs: Attrs) -> Array:
     out = fresh(k.xp, x)
     places = places_of(k.xp, indices, out.shape)
     _put_last(k, out, places, values.reshape(places[0].shape + out.shape[len(places):]))
@@ -153,7 +154,7 @@ scatter_set.gradient(lambda F, g, lhs, rhs, indices, out, attrs, want: (
     want[1] and F._view(F.gather_nd(g, indices), shape=tuple(rhs.shape)), None))
 
 
-def _rows(shapes: Sequence[Shape], attrs: dict[str, Any]) -> tuple[int, ...]:
+def _rows(shapes: list[Shape], attrs: Attrs) -> tuple[int, ...]:
     if len(shapes[0]) != 2 or any(math.prod(shape) != shapes[0][0] for shape in shapes[1:]):
         raise ShapeError(f"shapes {', '.join(map(str, shapes))} do not fit.", hint="give a matrix, and one entry a row.")
     return (int(shapes[0][0]),)
@@ -166,7 +167,7 @@ batch_take = Op("batch_take", "a indices", shape=_rows, dtype=first_dtype, cost=
 
 
 @batch_take.forward("default, default -> default")
-def _(k: Kernels, x: Any, indices: Array, attrs: Attrs) -> Any:
+def _(k: Kernels, x: Array, indices: Array, attrs: Attrs) -> Array:
     places = inside(k, indices.reshape(-1), x.shape[1], CLIP, "batch_take: the index")
     return x[k.xp.arange(x.shape[0]), places]
 
@@ -182,7 +183,7 @@ fill = Op("fill_element_0index", "lhs mhs rhs", shape=lambda shapes, attrs: _row
 
 
 @fill.forward("default, default, default -> default")
-def _(k: Kernels, x: Any, values: Any, indices: Any, attrs: Attrs) -> Any:
+def _(k: Kernels, x: Array, values: Array, indices: Array, attrs: Attrs) -> Array:
     out = fresh(k.xp, x)
     places, = places_of(k.xp, indices.reshape(1, -1), x.shape[1:], negative=False)
     out[k.xp.arange(x.shape[0]), places] = values.reshape(-1)
@@ -202,7 +203,7 @@ one_hot = Op("one_hot", "indices", attrs={"depth": REQUIRED, "on_value": 1.0, "o
 
 
 @one_hot.forward("default -> default")
-def _(k: Kernels, indices: Any, attrs: Attrs) -> Any:
+def _(k: Kernels, indices: Array, attrs: Attrs) -> Array:
     out = k.xp.full((indices.size, int(attrs["depth"])), attrs["off_value"], attrs["dtype"])
     flat = whole(k.xp, indices.reshape(-1), "one_hot: the index")
     rows = k.xp.flatnonzero((flat >= 0) & (flat < attrs["depth"]))
@@ -218,7 +219,7 @@ def _steps(shape: tuple[int, ...]) -> list[int]:
     return [math.prod(shape[axis + 1:]) for axis in range(len(shape))]
 
 
-def _raveled(shapes: Sequence[Shape], attrs: dict[str, Any]) -> tuple[int, ...]:
+def _raveled(shapes: list[Shape], attrs: Attrs) -> tuple[int, ...]:
     if not shapes[0] or shapes[0][0] != len(attrs["shape"]):
         raise ShapeError(f"indices of shape {tuple(shapes[0])} do not have {len(attrs['shape'])} rows, one an axis.",
                          hint="row i holds the places along axis i.")
@@ -232,7 +233,7 @@ ravel = Op("ravel_multi_index", "data", attrs={"shape": REQUIRED}, shape=_ravele
 
 
 @ravel.forward("default -> default")
-def _(k: Any, x: Any, attrs: Any) -> Any:
+def _(k: Kernels, x: Array, attrs: Attrs) -> Array:
     steps = k.xp.asarray(_steps(tuple(attrs["shape"])), dtype=np.int64)
     made = k.xp.tensordot(steps, whole(k.xp, x, "ravel_multi_index: the place"), axes=1)
     return k.xp.asarray(made).astype(x.dtype).reshape(_raveled([x.shape], attrs))
@@ -246,14 +247,14 @@ unravel = Op("unravel_index", "data", attrs={"shape": REQUIRED}, shape=lambda sh
 
 
 @unravel.forward("default -> default")
-def _(k: Kernels, x: Any, attrs: Attrs) -> Any:
+def _(k: Kernels, x: Array, attrs: Attrs) -> Array:
     shape, rest, rows = tuple(attrs["shape"]), whole(k.xp, x, "unravel_index: the place"), []
     for axis, step in enumerate(_steps(shape)):
         rows.append(rest // max(step, 1) if axis == 0 else rest // max(step, 1) % max(shape[axis], 1))
     return k.xp.stack(rows).astype(x.dtype)
 
 
-def _copied(shapes: Sequence[Shape], attrs: dict[str, Any]) -> tuple[int, ...]:
+def _copied(shapes: list[Shape], attrs: Attrs) -> tuple[int, ...]:
     old, index, new = (tuple(shape) for shape in shapes)
     if len(index) != 1 or new != (*index, *old[1:]):
         raise ShapeError(f"rows of shape {new} do not replace {index} rows of shape {old}.", hint="give one row an index.")
@@ -269,7 +270,7 @@ index_copy = Op("_contrib_index_copy", "old_tensor index_vector new_tensor", sha
 
 
 @index_copy.forward("default, default, default -> default")
-def _(k: Kernels, old: Array, index: Array, new: Array, attrs: Attrs) -> Any:
+def _(k: Kernels, old: Array, index: Array, new: Array, attrs: Attrs) -> Array:
     out = fresh(k.xp, old)
     _put_last(k, out, places_of(k.xp, index.reshape(1, -1), old.shape, negative=False), new)
     return out
@@ -280,7 +281,7 @@ index_copy.gradient(lambda F, g, old, index, new, out, attrs, want: (
     want[2] and F.gather_nd(g, F._view(index, shape=(1, int(index.shape[0]))))))
 
 
-def with_places(key: Any, places: Any) -> Any:
+def with_places(key: Any, places: Array) -> Any:  # Any: as in decode
     """The numpy index of a key in which ``("array", i)`` stands for the i-th row of ``places``."""
     if isinstance(key, tuple) and len(key) == 2 and key[0] == "array":
         return places[key[1]].astype(np.int64, copy=False)
@@ -289,18 +290,18 @@ def with_places(key: Any, places: Any) -> Any:
     return decode(key)
 
 
-def _complete(parts: tuple[Any, ...], ndim: int) -> tuple[Any, ...]:
+def _complete(parts: tuple[Any, ...], ndim: int) -> tuple[Any, ...]:  # Any: parts of any index of numpy's
     """A numpy index with a slice for each axis that it leaves out; an empty ``...`` still parts the arrays around it."""
     spare = (slice(None),) * (ndim - sum(part is not None and part is not Ellipsis for part in parts))
     at = next((place for place, part in enumerate(parts) if part is Ellipsis), len(parts))
     return parts[:at] + (spare or parts[at: at + 1]) + parts[at + 1:]
 
 
-def _indexed(shape: Any, places: Any, key: Any) -> tuple[int, ...]:
+def _indexed(shape: Shape, places: Array, key: Any) -> tuple[int, ...]:  # Any: as in decode
     """Shape of the result, inferred by numpy without making an array of that size."""
     view = np.broadcast_to(np.int8(0), shape)
     try:
-        parts: Any = _complete(with_places(key, places), len(shape))
+        parts = _complete(with_places(key, places), len(shape))
         if not places.size:
             return tuple(view[parts].shape) or (1,)
         found = view[tuple(slice(0, 0) if isinstance(part, slice) else part for part in parts)].shape
@@ -312,7 +313,7 @@ def _indexed(shape: Any, places: Any, key: Any) -> tuple[int, ...]:
     return tuple(next(sizes) if size == 0 else size for size in found) or (1,)
 
 
-def _indexed_shape(shapes: Sequence[Shape], attrs: dict[str, Any]) -> tuple[int, ...]:
+def _indexed_shape(shapes: list[Shape], attrs: Attrs) -> tuple[int, ...]:
     data, places = tuple(shapes[0]), tuple(shapes[1])
     spare = tuple(max(size, 1) for size in data)  # every index is outside an axis without entries
     made = _indexed(spare, np.broadcast_to(np.int64(0), places), attrs["key"])
@@ -331,7 +332,7 @@ index = Op("_index", "data places", attrs={"key": REQUIRED}, shape=_indexed_shap
 
 
 @index.forward("default, default -> default")
-def _(k: Kernels, x: Any, places: Any, attrs: Attrs) -> Any:
+def _(k: Kernels, x: Array, places: Array, attrs: Attrs) -> Array:
     shape = _indexed(x.shape, on_host(places), attrs["key"])  # checks the bounds, which cupy does not
     try:
         return k.xp.ascontiguousarray(x[with_places(attrs["key"], places)]).reshape(shape)
@@ -351,7 +352,7 @@ index_add = Op("_index_add", "data places", attrs={"key": REQUIRED, "shape": REQ
 
 
 @index_add.forward("default, default -> default")
-def _(k: Kernels, x: Array, places: Array, attrs: Attrs) -> Any:
+def _(k: Kernels, x: Array, places: Array, attrs: Attrs) -> Array:
     out, key = k.xp.zeros(attrs["shape"], x.dtype), with_places(attrs["key"], places)
     k.xp.add.at(out, key, x.reshape(out[key].shape))
     return out
@@ -361,7 +362,7 @@ index_add.gradient(lambda F, g, data, places, out, attrs, want: (
     F._view(F._index(g, places, key=attrs["key"]), shape=tuple(data.shape)), None))
 
 
-def _box(shape: tuple[int, ...], attrs: dict[str, Any]) -> tuple[Any, ...]:
+def _box(shape: tuple[int, ...], attrs: Attrs) -> tuple[slice, ...]:
     begin, end, step = (tuple(attrs[name] or ()) for name in ("begin", "end", "step"))
     if len(begin) != len(end) or len(begin) > len(shape) or (step and len(step) != len(begin)):
         raise ShapeError(f"begin={begin}, end={end}, step={step} must have one entry for each axis of shape {shape}.",
@@ -369,7 +370,7 @@ def _box(shape: tuple[int, ...], attrs: dict[str, Any]) -> tuple[Any, ...]:
     return tuple(slice(*part) for part in zip(begin, end, step or (None,) * len(begin), strict=True))
 
 
-def _assigned(shapes: Sequence[Shape], attrs: dict[str, Any]) -> tuple[int, ...]:
+def _assigned(shapes: list[Shape], attrs: Attrs) -> tuple[int, ...]:
     shape = tuple(shapes[0])
     part = np.broadcast_to(np.int8(0), shape)[_box(shape, attrs)].shape
     if len(shapes) > 1 and tuple(shapes[1]) != part:
@@ -390,24 +391,24 @@ assign_scalar = Op("_slice_assign_scalar", "data", attrs={"scalar": 0.0, "begin"
 
 
 @assign.forward("default, default -> default")
-def _(k: Kernels, x: Any, values: Any, attrs: Any) -> Any:
+def _(k: Kernels, x: Array, values: Array, attrs: Attrs) -> Array:
     out = fresh(k.xp, x)
     out[_box(x.shape, attrs)] = values
     return out
 
 
 @assign_scalar.forward("default -> default")
-def _(k: Kernels, x: Any, attrs: Any) -> Any:
+def _(k: Kernels, x: Array, attrs: Attrs) -> Array:
     out = fresh(k.xp, x)
     out[_box(x.shape, attrs)] = attrs["scalar"]
     return out
 
 
-def _box_attrs(attrs: dict[str, Any]) -> dict[str, Any]:
+def _box_attrs(attrs: Attrs) -> Attrs:
     return {name: attrs[name] for name in ("begin", "end", "step")}
 
 
-def _box_key(attrs: dict[str, Any]) -> tuple[Any, ...]:
+def _box_key(attrs: Attrs) -> tuple[tuple[str | int | None, ...], ...]:
     steps = attrs["step"] or (None,) * len(attrs["begin"])
     return tuple(("slice", *part) for part in zip(attrs["begin"], attrs["end"], steps, strict=True))
 

@@ -21,14 +21,15 @@ if TYPE_CHECKING:
 
     from ...base.types import Array, Attrs, Shape
     from ...core.op import Want
-    from ...core.types import ArrayFunctions, ArrayObject
+    from ...core.types import ArrayFunctions, ArrayObject, Gradients
     from ...kernels.types import ArrayModule, Kernels
+    from ...storage.types import Sparse
 
 
 __all__ = ["decode"]
 
 
-def decode(key: Any) -> Any:
+def decode(key: Any) -> Any:  # Any: whatever numpy indexes with, as the key spells it
     """The numpy index that a hashable key stands for: slices travel as ``("slice", start, stop, step)``."""
     if isinstance(key, tuple) and len(key) == 4 and key[0] == "slice":
         return slice(*key[1:])
@@ -37,7 +38,7 @@ def decode(key: Any) -> Any:
     return tuple(decode(part) for part in key) if isinstance(key, tuple) else key
 
 
-def _shape(shapes: Sequence[Shape], attrs: dict[str, Any]) -> tuple[int, ...]:
+def _shape(shapes: list[Shape], attrs: Attrs) -> tuple[int, ...]:
     try:
         return tuple(np.broadcast_to(np.int8(0), shapes[0])[decode(attrs["key"])].shape) or (1,)
     except IndexError as error:
@@ -53,7 +54,7 @@ getitem = Op("_getitem", "data", attrs={"key": REQUIRED}, shape=_shape, cost=cos
 
 
 @getitem.forward("default -> default")
-def _(k: Kernels, x: Any, attrs: Attrs) -> Any:
+def _(k: Kernels, x: Array, attrs: Attrs) -> Array:
     made = x[decode(attrs["key"])]
     if made.ndim == 0:
         if not isinstance(made, k.xp.ndarray):  # a number: taken once more as an array, which is a view
@@ -71,7 +72,7 @@ placed = Op("_setitem_zeros", "data", attrs={"key": None, "shape": None}, cost=c
 
 
 @placed.forward("default -> default")
-def _(k: Kernels, x: Any, attrs: Attrs) -> Any:
+def _(k: Kernels, x: Array, attrs: Attrs) -> Array:
     out = k.xp.zeros(attrs["shape"], x.dtype)
     key = decode(attrs["key"])
     out[key] = x.reshape(out[key].shape)
@@ -81,7 +82,7 @@ def _(k: Kernels, x: Any, attrs: Attrs) -> Any:
 placed.gradient(lambda F, g, data, out, attrs, want: F._view(F._getitem(g, key=attrs["key"]), shape=tuple(data.shape)))
 
 
-def _picked_shape(shapes: Sequence[Shape], attrs: dict[str, Any]) -> tuple[int, ...]:
+def _picked_shape(shapes: list[Shape], attrs: Attrs) -> tuple[int, ...]:
     made = infer.reduced([shapes[0]], {"axis": attrs["axis"], "keepdims": attrs["keepdims"]})
     if len(shapes) > 1 and attrs["axis"] is not None and math.prod(shapes[1]) != math.prod(made):
         raise ShapeError(f"{math.prod(shapes[1])} indices of shape {tuple(shapes[1])} do not fit shape {tuple(shapes[0])} along "
@@ -97,7 +98,7 @@ pick = Op("pick", "data index", attrs={"axis": -1, "keepdims": False, "mode": CL
               "Fractions are cut off, NaN is refused.  Clipping because ``mode`` is left out gives an ``IndexWarning``.")
 
 
-def _at(k: Kernels, index: Any, axis: int, shape: tuple[int, ...], mode: str) -> Any:
+def _at(k: Kernels, index: Array, axis: int, shape: tuple[int, ...], mode: str) -> tuple[Array, int]:
     axis %= len(shape)
     size = shape[axis]
     if index.size != math.prod(shape) // max(1, size):
@@ -110,7 +111,7 @@ def _at(k: Kernels, index: Any, axis: int, shape: tuple[int, ...], mode: str) ->
 
 
 @pick.forward("default, default -> default")
-def _(k: Any, x: Any, index: Any, attrs: Any) -> Any:
+def _(k: Kernels, x: Array, index: Array, attrs: Attrs) -> Array:
     at, axis = _at(k, index, attrs["axis"], x.shape, attrs["mode"])
     made = k.xp.take_along_axis(x, at, axis)
     return made if attrs["keepdims"] else made.reshape(_picked_shape([x.shape], attrs))
@@ -126,7 +127,7 @@ pick_backward = Op("_pick_backward", "data index", attrs={"axis": -1, "mode": "c
 
 
 @pick_backward.forward("default, default -> default")
-def _(k: Kernels, g: Array, index: Any, attrs: Attrs) -> Any:
+def _(k: Kernels, g: Array, index: Array, attrs: Attrs) -> Array:
     out = k.xp.zeros(attrs["shape"], g.dtype)
     at, axis = _at(k, index, attrs["axis"], attrs["shape"], attrs["mode"])
     k.xp.put_along_axis(out, at, g.reshape(at.shape), axis)
@@ -136,7 +137,7 @@ def _(k: Kernels, g: Array, index: Any, attrs: Attrs) -> Any:
 pick_backward.gradient(lambda F, g, data, index, out, attrs, want: (
     F.pick(g, index, axis=attrs["axis"], mode=attrs["mode"]), None))
 
-def _clip_shape(shapes: Sequence[Shape], attrs: dict[str, Any]) -> Shape:
+def _clip_shape(shapes: list[Shape], attrs: Attrs) -> Shape:
     low, high = attrs["a_min"], attrs["a_max"]
     if not (isinstance(low, numbers.Real) and isinstance(high, numbers.Real)):
         raise ShapeError(f"clip(a_min={low!r}, a_max={high!r}) needs two numbers.",
@@ -149,7 +150,7 @@ clip = Op("clip", "data", attrs={"a_min": REQUIRED, "a_max": REQUIRED}, shape=_c
           doc="Values bounded to a_min … a_max.")
 
 
-def _bounded(xp: ArrayModule, x: Any, attrs: Attrs) -> Any:
+def _bounded(xp: ArrayModule, x: Array, attrs: Attrs) -> Array:
     """The values within the bounds, which are first brought within what an integer type holds."""
     low, high = attrs["a_min"], attrs["a_max"]
     if x.dtype.kind != "f":
@@ -159,18 +160,19 @@ def _bounded(xp: ArrayModule, x: Any, attrs: Attrs) -> Any:
 
 
 @clip.forward("default -> default")
-def _(k: Kernels, x: Array, attrs: Attrs) -> Any:
+def _(k: Kernels, x: Array, attrs: Attrs) -> Array:
     return _bounded(k.xp, x, attrs)
 
 
 for _stype in ("row_sparse", "csr"):
     @clip.forward(f"{_stype} -> {_stype}", a_min=Beyond("not positive"), a_max=Beyond("not negative"))
-    def _(k: Kernels, x: Any, attrs: Attrs) -> Any:
+    def _(k: Kernels, x: Sparse, attrs: Attrs) -> Sparse:
         return on_data(x, _bounded(k.xp, x.data, attrs))
 
 
 @clip.gradient
-def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, out: ArrayObject, attrs: Attrs, want: Sequence[Want | None]) -> Any:
+def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, out: ArrayObject | None, attrs: Attrs,
+      want: Sequence[Want | None]) -> Gradients:
     return g * (F._greater_equal_scalar(data, scalar=attrs["a_min"]) * F._lesser_equal_scalar(data, scalar=attrs["a_max"]))
 
 
@@ -181,7 +183,7 @@ where = Op("where", "condition x y", nondifferentiable=(0,), cost=cost.elementwi
            doc="``x`` where the condition is nonzero, else ``y``, all of one shape; a condition of one axis chooses rows.")
 
 
-def _chosen(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
+def _chosen(shapes: list[Shape], attrs: Attrs) -> tuple[int, ...]:
     condition, shape = tuple(shapes[0]), infer.same_shape(shapes[1:], attrs)
     if condition not in (tuple(shape), tuple(shape)[:1]):
         raise ShapeError(f"a condition of shape {condition} does not choose between arrays of shape {tuple(shape)}.",
@@ -190,7 +192,7 @@ def _chosen(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
 
 
 @where.forward("default, default, default -> default")
-def chosen(k: Kernels, condition: Array, x: Array, y: Array, attrs: Attrs) -> Any:
+def chosen(k: Kernels, condition: Array, x: Array, y: Array, attrs: Attrs) -> Array:
     """The elements or rows of one of two dense arrays, as a dense condition says."""
     condition = condition != 0
     if condition.ndim < x.ndim:

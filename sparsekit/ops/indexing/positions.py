@@ -7,18 +7,19 @@ remainder and raises), or refused (``"raise"``).  A GPU is not waited for: there
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...base.config import config
 from ...base.errors import RowIndexError
 from ...core import indices
+from ...kernels import NUMPY, for_device
 from ...storage.check import on_host
 
 if TYPE_CHECKING:
     from ...base.types import Array
-    from ...kernels.types import ArrayModule
+    from ...kernels.types import ArrayModule, Kernels
 
 
 __all__ = ["CLIP", "MODES", "inside", "whole"]
@@ -38,13 +39,13 @@ CLIP = _Unasked("clip")
 _HINT = "give positions from 0 to {last}; an operator with a mode clips or wraps them silently with mode='clip' or 'wrap'."
 
 
-def _refused(what: str, value: Any) -> RowIndexError:
+def _refused(what: str, value: str) -> RowIndexError:
     return RowIndexError(f"{what}: positions must be integers, got {value}.",
                          hint="look for the origin of the "
                          "NaN or infinity, for instance a division by zero.")
 
 
-def whole(xp: Any, values: Any, what: str) -> Any:
+def whole(xp: ArrayModule, values: Array, what: str) -> Array:
     """The numbers as int64, fractions cut off; a number beyond int64 becomes its nearest end.
 
     Raises
@@ -56,7 +57,7 @@ def whole(xp: Any, values: Any, what: str) -> Any:
         return values.astype(np.int64, copy=False)
     with np.errstate(invalid="ignore"):
         made = values.astype(np.int64)
-    if xp is np and made.size and not np.abs(values).max() < 2.0**63:
+    if xp is NUMPY and made.size and not np.abs(values).max() < 2.0**63:
         if np.isnan(values).any():
             raise _refused(what, "NaN")
         ends = np.iinfo(np.int64)
@@ -64,7 +65,7 @@ def whole(xp: Any, values: Any, what: str) -> Any:
     return made
 
 
-def inside(k: Any, values: Any, size: int, mode: str, what: str) -> Any:
+def inside(k: Kernels, values: Array, size: int, mode: str, what: str) -> Array:
     """Positions as int64 within ``0 … size - 1``, by clipping, wrapping or raising.
 
     Costs one pass over the positions where all are inside.
@@ -86,14 +87,14 @@ def inside(k: Any, values: Any, size: int, mode: str, what: str) -> Any:
         raise RowIndexError(f"{what}: the axis must have at least one entry.", hint="take from an array with entries.")
     if k.device == "gpu":
         return _inside_on_device(k.xp, values, size, mode, what)
-    found = values if values.dtype == np.int64 else _or_low(values)
+    found: Array = values if values.dtype == np.int64 else _or_low(values)
     if not found.size:
         return found
     unsigned = found.reshape(-1).view(np.uint64)  # in an unsigned view, where negative numbers exceed any size
     return found if unsigned[unsigned.argmax()] < size else _brought_inside(values, size, mode, what)
 
 
-def _or_low(values: Any) -> Any:
+def _or_low(values: Array) -> Array:
     """The numbers as int64; NaN and numbers beyond int64 become negative."""
     made = values.astype(np.int64)
     if values.dtype.kind == "f" and not _BECOMES_LOW:
@@ -106,7 +107,7 @@ with np.errstate(invalid="ignore"):
     _BECOMES_LOW = bool((np.array([np.nan, np.inf, 1e20]).astype(np.int64) < 0).all())
 
 
-def _brought_inside(values: Any, size: int, mode: str, what: str) -> Any:
+def _brought_inside(values: Array, size: int, mode: str, what: str) -> Array:
     """The result of ``inside`` if at least one position is outside or NaN."""
     floats = values.dtype.kind == "f"
     cut = np.trunc(values.astype(np.float64)) if floats else values.astype(np.int64)
@@ -119,7 +120,8 @@ def _brought_inside(values: Any, size: int, mode: str, what: str) -> Any:
     if mode == "wrap":
         if floats and np.isinf(cut).any():
             raise _refused(what, "infinity")
-        return np.mod(cut, size).astype(np.int64)
+        wrapped: Array = np.mod(cut, size).astype(np.int64)
+        return wrapped
     if mode is CLIP and outside.any():
         problem = f"{what} {_shown(cut[outside][0])} is outside the {size} entries of the axis and names the nearest one"
         indices.notice(what, problem, _HINT.format(last=size - 1))
@@ -132,17 +134,10 @@ def _shown(number: Array) -> str:
     return str(int(number)) if abs(float(number)) < 1e18 else f"{float(number):g}"
 
 
-def _inside_on_device(xp: ArrayModule, values: Any, size: int, mode: str, what: str) -> Any:
+def _inside_on_device(xp: ArrayModule, values: Array, size: int, mode: str, what: str) -> Array:
     """The same on a GPU, which is synchronized only if errors are raised."""
     if mode == "raise" or config.indices == "error":
-        found = inside(_HOST, on_host(values), size, mode, what)
+        found = inside(for_device("cpu"), on_host(values), size, mode, what)
         return xp.asarray(found)
     found = values.astype(np.int64)
     return found % max(size, 1) if mode == "wrap" else xp.clip(found, 0, max(size - 1, 0))
-
-
-class _Host:
-    device = "cpu"
-
-
-_HOST = _Host()

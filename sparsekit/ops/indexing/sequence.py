@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,12 +14,12 @@ from ..shape.shape import first_dtype, fresh
 from .positions import whole
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from ...base.types import Array, Attrs, Shape
     from ...core.op import Want
-    from ...core.types import ArrayFunctions, ArrayObject
-    from ...storage.types import Sparse
+    from ...core.types import ArrayFunctions, ArrayObject, Gradient, Gradients
+    from ...kernels.types import ArrayModule, Kernels
 
 
 __all__ = ["lengths_of"]
@@ -31,7 +31,7 @@ The time axis is ``axis``, 0 or 1, and the batch axis the other of the two.  Wit
 are clipped to the array's.  Otherwise every sequence has full length."""
 
 
-def _check(shapes: Any, attrs: dict[str, Any]) -> Any:
+def _check(shapes: list[Shape], attrs: Attrs) -> Shape:
     """The data's shape, if axis and lengths fit it."""
     shape, axis = tuple(shapes[0]), attrs["axis"]
     if axis not in (0, 1) or len(shape) < 2:
@@ -45,13 +45,13 @@ def _check(shapes: Any, attrs: dict[str, Any]) -> Any:
     return shape
 
 
-def lengths_of(xp: Any, x: Sparse, rest: tuple[Any, ...], axis: int) -> Any:
+def lengths_of(xp: ArrayModule, x: Array, rest: tuple[Array, ...], axis: int) -> Array:
     """The length of every sequence, int64, from 0 to the number of time steps."""
     steps, batch = x.shape[axis], x.shape[1 - axis]
     return xp.clip(whole(xp, rest[0], "The sequence length"), 0, steps) if rest else xp.full(batch, steps, np.int64)
 
 
-def _samples(attrs: dict[str, Any]) -> Any:
+def _samples(attrs: Attrs) -> Callable[[], samples.Samples]:
     def make() -> samples.Samples:
         cube = np.arange(1, 25, dtype=np.float32).reshape(2, 3, 4)
         given = [([cube, np.array(lengths, np.float32)], {**attrs, "axis": axis, "use_sequence_length": True})
@@ -61,14 +61,14 @@ def _samples(attrs: dict[str, Any]) -> Any:
     return make
 
 
-def _sequences(name: str, doc: str, shape: Any, sample: Any, *, saves: tuple[str, ...] = ("sequence_length",),
-               **attrs: Any) -> Op:
+def _sequences(name: str, doc: str, shape: Callable[[list[Shape], Attrs], Shape], sample: Callable[[], samples.Samples], *,
+               saves: tuple[str, ...] = ("sequence_length",), **attrs: float) -> Op:
     return Op(name, "data sequence_length?", attrs={"use_sequence_length": False, **attrs, "axis": 0}, shape=shape,
               dtype=first_dtype, sample=sample, cost=cost.none, doc=doc + _LAYOUT, saves=saves)
 
 
-def _no_gradient(F: ArrayFunctions, length: ArrayObject, wanted: Any) -> ArrayObject:
-    return wanted and F.zeros_like(length)
+def _no_gradient(F: ArrayFunctions, length: ArrayObject | None, wanted: Want | None) -> Gradient:
+    return wanted and length is not None and F.zeros_like(length)
 
 
 mask = _sequences("SequenceMask", "``value`` in place of everything beyond the end of each sequence.", _check,
@@ -76,7 +76,7 @@ mask = _sequences("SequenceMask", "``value`` in place of everything beyond the e
 
 
 @mask.forward("default, default? -> default")
-def _(k: Any, x: Any, *rest: Any) -> Any:
+def _(k: Kernels, x: Array, *rest: *tuple[*tuple[Array, ...], Attrs]) -> Array:
     attrs, axis = rest[-1], rest[-1]["axis"]
     out = fresh(k.xp, x)
     if len(rest) > 1:
@@ -90,7 +90,7 @@ mask.gradient(lambda F, g, data, length, out, attrs, want: (
     _no_gradient(F, length, want[1])))
 
 
-def _last_shape(shapes: Shape, attrs: dict[str, Any]) -> tuple[int, ...]:
+def _last_shape(shapes: list[Shape], attrs: Attrs) -> tuple[int, ...]:
     shape = _check(shapes, attrs)
     if not shape[attrs["axis"]]:
         raise ShapeError(f"data must have at least one time step, got shape {shape}.",
@@ -98,7 +98,7 @@ def _last_shape(shapes: Shape, attrs: dict[str, Any]) -> tuple[int, ...]:
     return shape[1:] if attrs["axis"] == 0 else (shape[0], *shape[2:])
 
 
-def _last_places(xp: Any, x: Any, rest: tuple[Any, ...], axis: int) -> Shape:
+def _last_places(xp: ArrayModule, x: Array, rest: tuple[Array, ...], axis: int) -> tuple[Array, Array]:
     """The last entry of every sequence; the first one of a sequence of length 0."""
     place, batch = xp.maximum(lengths_of(xp, x, rest, axis) - 1, 0), xp.arange(x.shape[1 - axis])
     return (place, batch) if axis == 0 else (batch, place)
@@ -109,13 +109,13 @@ last = _sequences("SequenceLast", "The last entry of each sequence; the first on
 
 
 @last.forward("default, default? -> default")
-def _(k: Any, x: Any, *rest: Any) -> Any:
+def _(k: Kernels, x: Array, *rest: *tuple[*tuple[Array, ...], Attrs]) -> Array:
     return x[_last_places(k.xp, x, rest[:-1], rest[-1]["axis"])]
 
 
 @last.gradient
-def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, length: ArrayObject, out: ArrayObject, attrs: Attrs,
-      want: Sequence[Want | None]) -> Any:
+def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, length: ArrayObject | None, out: ArrayObject | None, attrs: Attrs,
+      want: Sequence[Want | None]) -> Gradients:
     rest = () if length is None else (length,)
     shared = {"axis": attrs["axis"], "use_sequence_length": attrs["use_sequence_length"]}
     return want[0] and F._sequence_last_backward(g, *rest, **shared, shape=tuple(data.shape)), _no_gradient(F, length, want[1])
@@ -130,14 +130,15 @@ last_backward = Op(
 
 
 @last_backward.forward("default, default? -> default")
-def _(k: Any, g: Array, *rest: Any) -> Any:
+def _(k: Kernels, g: Array, *rest: *tuple[*tuple[Array, ...], Attrs]) -> Array:
     out = k.xp.zeros(rest[-1]["shape"], g.dtype)
     out[_last_places(k.xp, out, rest[:-1], rest[-1]["axis"])] = g
     return out
 
 
 @last_backward.gradient
-def _(F: Any, g: Any, data: ArrayObject, length: Any, out: ArrayObject, attrs: Attrs, want: Want) -> Any:
+def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, length: ArrayObject | None, out: ArrayObject | None, attrs: Attrs,
+      want: Sequence[Want | None]) -> Gradients:
     rest = () if length is None else (length,)
     shared = {"axis": attrs["axis"], "use_sequence_length": attrs["use_sequence_length"]}
     return want[0] and F.SequenceLast(g, *rest, **shared), _no_gradient(F, length, want[1])
@@ -148,7 +149,7 @@ turned = _sequences("SequenceReverse", "Each sequence in reverse; what lies beyo
 
 
 @turned.forward("default, default? -> default")
-def _(k: Any, x: Any, *rest: Any) -> Any:
+def _(k: Kernels, x: Array, *rest: *tuple[*tuple[Array, ...], Attrs]) -> Array:
     axis = rest[-1]["axis"]
     lengths, steps = lengths_of(k.xp, x, rest[:-1], axis), k.xp.arange(x.shape[axis])[:, None]
     source, batch = k.xp.where(steps < lengths, lengths - 1 - steps, steps), k.xp.arange(x.shape[1 - axis])

@@ -30,12 +30,13 @@ from ..sparse.sparse_indexing import (
 from .positions import CLIP, MODES, inside
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from ...base.types import Array, Attrs, Indices, Shape
     from ...core.op import Want
-    from ...core.types import ArrayFunctions, ArrayObject
+    from ...core.types import ArrayFunctions, ArrayObject, Gradients
     from ...kernels.types import Kernels
+    from ...storage.types import Store
 
 
 __all__ = ["Only", "slice_op", "take"]
@@ -44,10 +45,10 @@ __all__ = ["Only", "slice_op", "take"]
 class Only:
     """A predicate on attribute values as a printable condition of a rule row."""
 
-    def __init__(self, what: str, holds: Any) -> None:
+    def __init__(self, what: str, holds: Callable[[Any], bool]) -> None:  # Any: the value of any attribute
         self.what, self.holds = what, holds
 
-    def __contains__(self, value: Shape) -> bool:
+    def __contains__(self, value: object) -> bool:  # object: the value of any attribute
         return bool(self.holds(value))
 
     def __repr__(self) -> str:
@@ -57,11 +58,11 @@ class Only:
 # slice
 
 
-def _as_tuple(value: list[Any] | tuple[Any, ...]) -> tuple[Any, ...]:
+def _as_tuple(value: tuple[int | None, ...] | list[int | None] | int | None) -> tuple[int | None, ...]:
     return tuple(value) if isinstance(value, (tuple, list)) else (value,)
 
 
-def box(shape: tuple[int, ...], attrs: dict[str, Any]) -> list[IndexRange]:
+def box(shape: tuple[int, ...], attrs: Attrs) -> list[IndexRange]:
     """The positions of each axis that ``begin``, ``end`` and ``step`` stand for.
 
     Raises
@@ -92,7 +93,7 @@ def _index(steps: list[IndexRange]) -> tuple[slice, ...]:
                  for start, step, count in steps)
 
 
-def _box_shape(shapes: Sequence[Shape], attrs: dict[str, Any]) -> tuple[int, ...]:
+def _box_shape(shapes: list[Shape], attrs: Attrs) -> tuple[int, ...]:
     return tuple(steps.size for steps in box(tuple(shapes[0]), attrs))
 
 
@@ -110,12 +111,12 @@ step, where MXNet made a csr array dense for a step other than 1.""")
 
 
 @slice_op.forward("default -> default")
-def _slice_dense(k: Kernels, x: Array, attrs: Any) -> Any:
+def _slice_dense(k: Kernels, x: Array, attrs: Attrs) -> Array:
     return x[_index(box(x.shape, attrs))].copy()
 
 
 @slice_op.forward("csr -> csr")
-def _slice_csr(k: Kernels, x: CSR, attrs: Any) -> Any:
+def _slice_csr(k: Kernels, x: CSR, attrs: Attrs) -> CSR:
     rows, columns = box(x.shape, attrs)
     if columns == IndexRange(0, 1, x.shape[1]):
         return csr_row_steps(k, x, rows)
@@ -123,7 +124,7 @@ def _slice_csr(k: Kernels, x: CSR, attrs: Any) -> Any:
 
 
 @slice_op.forward("row_sparse -> row_sparse")
-def _slice_row_sparse(k: Any, x: RowSparse, attrs: Any) -> Any:
+def _slice_row_sparse(k: Kernels, x: RowSparse, attrs: Attrs) -> RowSparse:
     rows, *rest = box(x.shape, attrs)
     made = row_sparse_row_steps(x, rows, k.xp)
     shape = (made.shape[0], *(steps.size for steps in rest))
@@ -132,12 +133,13 @@ def _slice_row_sparse(k: Any, x: RowSparse, attrs: Any) -> Any:
 
 
 @slice_op.gradient
-def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, out: ArrayObject, attrs: Attrs, want: Sequence[Want | None]) -> Any:
+def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, out: ArrayObject | None, attrs: Attrs,
+      want: Sequence[Want | None]) -> Gradients:
     return F._slice_backward(_in_type(F, g, want[0]), shape=tuple(data.shape), begin=attrs["begin"], end=attrs["end"],
                              step=attrs["step"])
 
 
-def _in_type(F: Any, g: Any, want: Any) -> Any:
+def _in_type(F: ArrayFunctions, g: ArrayObject, want: Want | None) -> ArrayObject:
     """The gradient of a part in the storage type of the whole's buffer, so that the whole never becomes dense."""
     if want is None or want.stype in (None, "default", g.stype) or g.stype != "default":
         return g
@@ -146,13 +148,14 @@ def _in_type(F: Any, g: Any, want: Any) -> Any:
     return F.cast_storage(g, stype=want.stype)
 
 
-def _around(shapes: Sequence[Shape], attrs: dict[str, Any]) -> Any:
+def _around(shapes: list[Shape], attrs: Attrs) -> Shape:
     """The shape that the values are a part of, which the box must agree with."""
-    part = _box_shape([attrs["shape"]], attrs)
+    shape: Shape = attrs["shape"]
+    part = _box_shape([shape], attrs)
     if part != tuple(shapes[0]):
         raise ShapeError(f"values must have the shape of the slice, {part}, got {tuple(shapes[0])}.",
                          hint="give the slice's own attributes.")
-    return attrs["shape"]
+    return shape
 
 
 slice_backward = Op("_slice_backward", "data", attrs={"shape": REQUIRED, "begin": REQUIRED, "end": REQUIRED, "step": ()},
@@ -164,20 +167,20 @@ slice_backward = Op("_slice_backward", "data", attrs={"shape": REQUIRED, "begin"
 
 
 @slice_backward.forward("default -> default")
-def _(k: Kernels, x: Array, attrs: Any) -> Any:
+def _(k: Kernels, x: Array, attrs: Attrs) -> Array:
     out = k.xp.zeros(attrs["shape"], x.dtype)
     out[_index(box(attrs["shape"], attrs))] = x
     return out
 
 
 @slice_backward.forward("csr -> csr")
-def _(k: Kernels, x: CSR, attrs: Any) -> Any:
+def _(k: Kernels, x: CSR, attrs: Attrs) -> CSR:
     rows, columns = box(attrs["shape"], attrs)
     return place_csr_steps(k, x, rows, columns, attrs["shape"])
 
 
 @slice_backward.forward("row_sparse -> row_sparse")
-def _(k: Kernels, x: RowSparse, attrs: Any) -> Any:
+def _(k: Kernels, x: RowSparse, attrs: Attrs) -> RowSparse:
     rows, *rest = box(attrs["shape"], attrs)
     data = k.xp.zeros((x.data.shape[0], *attrs["shape"][1:]), x.dtype)
     data[(slice(None), *_index(rest))] = x.data
@@ -198,7 +201,7 @@ def axis_of(axis: int, ndim: int) -> int:
     return int(axis) % ndim
 
 
-def _axis_steps(shape: tuple[int, ...], attrs: dict[str, Any]) -> tuple[int, IndexRange]:
+def _axis_steps(shape: tuple[int, ...], attrs: Attrs) -> tuple[int, IndexRange]:
     axis, begin, end = axis_of(attrs["axis"], len(shape)), attrs["begin"], attrs["end"]
     size = shape[axis]
     start, stop = begin + size * (begin < 0), size if end is None else end + size * (end < 0)
@@ -208,7 +211,7 @@ def _axis_steps(shape: tuple[int, ...], attrs: dict[str, Any]) -> tuple[int, Ind
     return axis, IndexRange(start, 1, stop - start)
 
 
-def _as_box(shape: tuple[int, ...], attrs: dict[str, Any]) -> dict[str, Any]:
+def _as_box(shape: tuple[int, ...], attrs: Attrs) -> dict[str, tuple[int | None, ...]]:
     """The attributes of ``slice`` that do the same."""
     axis, (start, _, count) = _axis_steps(shape, attrs)
     return {"begin": (None,) * axis + (start,), "end": (None,) * axis + (start + count,), "step": ()}
@@ -222,26 +225,27 @@ slice_axis = Op("slice_axis", "data", attrs={"axis": REQUIRED, "begin": REQUIRED
 
 for _stype, _slice in (("default", _slice_dense), ("csr", _slice_csr), ("row_sparse", _slice_row_sparse)):
     @slice_axis.forward(f"{_stype} -> {_stype}")
-    def _(k: Any, x: Any, attrs: Any, _slice: Any = _slice) -> Any:
+    def _(k: Kernels, x: Store, attrs: Attrs, _slice: Callable[..., Store] = _slice) -> Store:
         return _slice(k, x, _as_box(tuple(x.shape), attrs))
 
 
 @slice_axis.gradient
-def _(F: Any, g: Any, data: ArrayObject, out: ArrayObject, attrs: Any, want: Any) -> Any:
+def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, out: ArrayObject | None, attrs: Attrs,
+      want: Sequence[Want | None]) -> Gradients:
     shape = tuple(data.shape)
     return F._slice_backward(_in_type(F, g, want[0]), shape=shape, **_as_box(shape, attrs))
 
 
 # take
 
-def numbers_in(k: Kernels, indices: Indices, size: int, mode: str) -> Any:
+def numbers_in(k: Kernels, indices: Indices, size: int, mode: str) -> Array:
     """Indices as int64 inside ``size``, by clipping, wrapping or raising."""
     if mode not in MODES:
         raise UnknownNameError.of("mode of take", mode, MODES)
     return inside(k, indices, size, mode, "take: the index")
 
 
-def _taken_shape(shapes: Sequence[Shape], attrs: dict[str, Any]) -> tuple[int, ...]:
+def _taken_shape(shapes: list[Shape], attrs: Attrs) -> tuple[int, ...]:
     axis = axis_of(attrs["axis"], len(shapes[0]))
     return (*shapes[0][:axis], *shapes[1], *shapes[0][axis + 1:])
 
@@ -270,13 +274,13 @@ def _row_of_indices(indices: Array) -> None:
 
 
 @take.forward("default, default -> default")
-def _(k: Kernels, x: Array, indices: Array, attrs: Attrs) -> Any:
+def _(k: Kernels, x: Array, indices: Array, attrs: Attrs) -> Array:
     axis = axis_of(attrs["axis"], x.ndim)
     return k.xp.take(x, numbers_in(k, indices, x.shape[axis], attrs["mode"]), axis=axis)
 
 
 @take.forward("csr, default -> csr")
-def _(k: Kernels, x: CSR, indices: Array, attrs: Attrs) -> Any:
+def _(k: Kernels, x: CSR, indices: Array, attrs: Attrs) -> CSR:
     _row_of_indices(indices)
     axis = axis_of(attrs["axis"], 2)
     wanted = numbers_in(k, indices, x.shape[axis], attrs["mode"])
@@ -284,7 +288,7 @@ def _(k: Kernels, x: CSR, indices: Array, attrs: Attrs) -> Any:
 
 
 @take.forward("row_sparse, default -> row_sparse")
-def _(k: Kernels, x: Any, indices: Array, attrs: Attrs) -> Any:
+def _(k: Kernels, x: RowSparse, indices: Array, attrs: Attrs) -> RowSparse:
     _row_of_indices(indices)
     axis = axis_of(attrs["axis"], len(x.shape))
     wanted = numbers_in(k, indices, x.shape[axis], attrs["mode"])
@@ -295,14 +299,15 @@ def _(k: Kernels, x: Any, indices: Array, attrs: Attrs) -> Any:
 
 
 @take.gradient
-def _(F: Any, g: Any, data: ArrayObject, indices: ArrayObject, out: ArrayObject, attrs: Attrs, want: Any) -> Any:
+def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, indices: ArrayObject, out: ArrayObject | None, attrs: Attrs,
+      want: Sequence[Want | None]) -> Gradients:
     axis = axis_of(attrs["axis"], len(data.shape))
     sparse = axis == 0 and g.stype == "default" and want[0] is not None and want[0].stype == "row_sparse"
     g = g if sparse else _in_type(F, g, want[0])
     return F._take_backward(g, indices, shape=tuple(data.shape), axis=axis, mode=str(attrs["mode"]), sparse=sparse), None
 
 
-def _taken_from(shapes: Sequence[Shape], attrs: dict[str, Any]) -> tuple[int, ...]:
+def _taken_from(shapes: list[Shape], attrs: Attrs) -> tuple[int, ...]:
     """The shape of the source of ``take``, after a check that it fits the number of values."""
     shape = tuple(attrs["shape"])
     axis = axis_of(attrs["axis"], len(shape))
@@ -321,7 +326,7 @@ take_backward = Op("_take_backward", "data indices", attrs={"shape": REQUIRED, "
                    saves=("indices",), doc="Values added into an array of zeros where ``take`` took them from: its gradient.")
 
 
-def _rows_added(k: Kernels, g: Array, rows: Any, shape: tuple[int, ...], count: int) -> Array:
+def _rows_added(k: Kernels, g: Array, rows: Array, shape: tuple[int, ...], count: int) -> Array:
     """Rows of ``g`` added into ``count`` rows of zeros at the numbers ``rows``."""
     out = k.xp.zeros((count, *shape[1:]), g.dtype)
     width = math.prod(shape[1:])
@@ -330,14 +335,14 @@ def _rows_added(k: Kernels, g: Array, rows: Any, shape: tuple[int, ...], count: 
 
 
 @take_backward.forward("default, default -> row_sparse", sparse=True)
-def _(k: Kernels, g: Array, indices: Any, attrs: Attrs) -> Any:
+def _(k: Kernels, g: Array, indices: Array, attrs: Attrs) -> RowSparse:
     shape = attrs["shape"]
     rows, ranks = k.unique_with_rank(numbers_in(k, indices, shape[0], attrs["mode"]).reshape(-1))
     return RowSparse(_rows_added(k, g, ranks, shape, rows.shape[0]), rows, shape, check=False)
 
 
 @take_backward.forward("default, default -> default", sparse=False)
-def _(k: Kernels, g: Array, indices: Array, attrs: Attrs) -> Any:
+def _(k: Kernels, g: Array, indices: Array, attrs: Attrs) -> Array:
     shape, axis = attrs["shape"], attrs["axis"]
     wanted = numbers_in(k, indices, shape[axis], attrs["mode"])
     if axis == 0:
@@ -348,7 +353,7 @@ def _(k: Kernels, g: Array, indices: Array, attrs: Attrs) -> Any:
 
 
 @take_backward.forward("csr, default -> csr")
-def _(k: Kernels, g: CSR, indices: Any, attrs: Attrs) -> Any:
+def _(k: Kernels, g: CSR, indices: Array, attrs: Attrs) -> CSR:
     wanted = numbers_in(k, indices, attrs["shape"][attrs["axis"]], attrs["mode"])
     row, column = row_ids(g, k.xp), g.indices
     row, column = (row, wanted[column]) if attrs["axis"] else (wanted[row], column)
@@ -356,7 +361,7 @@ def _(k: Kernels, g: CSR, indices: Any, attrs: Attrs) -> Any:
 
 
 @take_backward.forward("row_sparse, default -> row_sparse")
-def _(k: Kernels, g: RowSparse, indices: Any, attrs: Attrs) -> Any:
+def _(k: Kernels, g: RowSparse, indices: Array, attrs: Attrs) -> RowSparse:
     shape, axis = attrs["shape"], attrs["axis"]
     wanted = numbers_in(k, indices, shape[axis], attrs["mode"])
     if axis == 0:
@@ -379,7 +384,7 @@ values_at = Op("_values_at", "data rows columns", cost=cost.none, nondifferentia
                doc="The elements of a matrix at the places (rows[i], columns[i]); indices are int64 and inside the matrix.")
 
 
-def _places(shape: tuple[int, ...], rows: Array, columns: Array) -> tuple[Any, Any]:
+def _places(shape: tuple[int, ...], rows: Array, columns: Array) -> tuple[Array, Array]:
     """Row and column numbers, flat, checked to be inside the matrix."""
     if len(shape) != 2 or rows.shape != columns.shape:
         raise ShapeError(f"{tuple(rows.shape)} rows and {tuple(columns.shape)} columns of shape {tuple(shape)}.",
@@ -392,19 +397,19 @@ def _places(shape: tuple[int, ...], rows: Array, columns: Array) -> tuple[Any, A
 
 
 @values_at.forward("default, default, default -> default")
-def _(k: Kernels, x: Array, rows: Array, columns: Array, attrs: Attrs) -> Any:
+def _(k: Kernels, x: Array, rows: Array, columns: Array, attrs: Attrs) -> Array:
     return x[_places(x.shape, rows, columns)].reshape(rows.shape)
 
 
 @values_at.forward("csr, default, default -> default", asked=LOOKED_UP)
-def _(k: Kernels, x: CSR, rows: Array, columns: Array, attrs: Attrs) -> Any:
+def _(k: Kernels, x: CSR, rows: Array, columns: Array, attrs: Attrs) -> Array:
     out = k.xp.zeros(rows.size, x.dtype)
     k.csr_values_at(x.data, x.indices, x.indptr, *_places(x.shape, rows, columns), out)
     return out.reshape(rows.shape)
 
 
 @values_at.forward("row_sparse, default, default -> default", asked=LOOKED_UP)
-def _(k: Kernels, x: RowSparse, rows: Array, columns: Array, attrs: Attrs) -> Any:
+def _(k: Kernels, x: RowSparse, rows: Array, columns: Array, attrs: Attrs) -> Array:
     flat_rows, flat_columns = _places(x.shape, rows, columns)
     out = k.xp.zeros(rows.size, x.dtype)
     found = row_sparse_rows(x, flat_rows, k.xp)
@@ -413,8 +418,8 @@ def _(k: Kernels, x: RowSparse, rows: Array, columns: Array, attrs: Attrs) -> An
 
 
 @values_at.gradient
-def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, rows: ArrayObject, columns: ArrayObject, out: ArrayObject,
-      attrs: Attrs, want: Sequence[Want | None]) -> Any:
+def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, rows: ArrayObject, columns: ArrayObject, out: ArrayObject | None,
+      attrs: Attrs, want: Sequence[Want | None]) -> Gradients:
     stype = "csr" if want[0] is not None and want[0].stype == "csr" else "default"
     if stype == "default":
         check_gradient("picking values", data)
@@ -430,7 +435,7 @@ place_values = Op("_place_values", "data rows columns", attrs={"shape": REQUIRED
 
 
 @place_values.forward("default, default, default -> default", stype="default")
-def _(k: Kernels, x: Array, rows: Array, columns: Array, attrs: Attrs) -> Any:
+def _(k: Kernels, x: Array, rows: Array, columns: Array, attrs: Attrs) -> Array:
     out = k.xp.zeros(attrs["shape"], x.dtype)
     k.xp.add.at(out, _places(attrs["shape"], rows, columns), x.reshape(-1))
     return out

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,15 +17,14 @@ if TYPE_CHECKING:
 
     from ...base.types import Array, Attrs, DType, Shape
     from ...core.op import Want
-    from ...core.types import ArrayFunctions, ArrayObject
+    from ...core.types import ArrayFunctions, ArrayObject, Gradient
     from ...kernels.types import ArrayModule, Kernels
-    from ...storage.types import Store
 
 
 __all__ = ["product", "real"]
 
 
-def real(dtypes: list[Any], attrs: Attrs) -> DType:
+def real(dtypes: list[DType], attrs: Attrs) -> DType:
     """Raise unless the type is float32 or float64, as operators of linear algebra need."""
     for dtype in dtypes:
         if np.dtype(dtype).char not in "fd":
@@ -34,7 +33,7 @@ def real(dtypes: list[Any], attrs: Attrs) -> DType:
     return np.result_type(*dtypes)
 
 
-def _product_shape(left: tuple[int, ...], right: tuple[int, ...], attrs: dict[str, Any]) -> tuple[int, ...]:
+def _product_shape(left: tuple[int, ...], right: tuple[int, ...], attrs: Attrs) -> tuple[int, ...]:
     if len(left) < 2 or len(left) != len(right) or left[:-2] != right[:-2]:
         raise ShapeError(f"shapes {left} and {right} are not batches of as many matrices.", hint="leading axes must be equal.")
     turned_left = attrs["transpose_a"], attrs["transpose_b"]
@@ -45,14 +44,14 @@ def _product_shape(left: tuple[int, ...], right: tuple[int, ...], attrs: dict[st
     return (*left[:-2], rows, columns)
 
 
-def product(xp: ArrayModule, left: Array, right: Array, attrs: dict[str, Any]) -> Array:
+def product(xp: ArrayModule, left: Array, right: Array, attrs: Attrs) -> Array:
     """The matrix products of two batches, as the attributes transpose them."""
     return xp.matmul(left.swapaxes(-1, -2) if attrs["transpose_a"] else left,
                      right.swapaxes(-1, -2) if attrs["transpose_b"] else right)
 
 
-def product_gradients(multiply: Callable[..., Any], g: ArrayObject, left: ArrayObject, right: ArrayObject, attrs: Attrs,
-                      want: Sequence[Want | None]) -> tuple[Any, Any]:
+def product_gradients(multiply: Callable[[ArrayObject, ArrayObject, bool, bool], ArrayObject], g: ArrayObject, left: ArrayObject,
+                      right: ArrayObject, attrs: Attrs, want: Sequence[Want | None]) -> tuple[Gradient, Gradient]:
     """Gradients of a product, with ``multiply(a, b, transpose_a, transpose_b)``."""
     a, b = bool(attrs["transpose_a"]), bool(attrs["transpose_b"])
     by_left = want[0] and (multiply(right, g, b, True) if a else multiply(g, right, False, not b))
@@ -80,7 +79,7 @@ batch_dot = Op("batch_dot", "lhs rhs", attrs={"transpose_a": False, "transpose_b
 
 
 @batch_dot.forward("default, default -> default")
-def _(k: Kernels, left: Any, right: Any, attrs: Any) -> Any:
+def _(k: Kernels, left: Array, right: Array, attrs: Attrs) -> Array:
     return product(k.xp, left, right, attrs)
 
 
@@ -99,7 +98,7 @@ def _placed(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
     return (*shape[:place], *shape[place + 1: -1], shape[place], shape[-1])
 
 
-def _gemm_shape(shapes: Sequence[Shape], attrs: dict[str, Any]) -> tuple[int, ...]:
+def _gemm_shape(shapes: list[Shape], attrs: Attrs) -> tuple[int, ...]:
     left, right = (_placed(tuple(shape), attrs["axis"]) for shape in shapes[:2])
     made = _product_shape(left, right, attrs)
     place = attrs["axis"] % len(made)
@@ -109,11 +108,12 @@ def _gemm_shape(shapes: Sequence[Shape], attrs: dict[str, Any]) -> tuple[int, ..
     return made
 
 
-def _gemm(xp: Any, left: Store, right: Array, attrs: dict[str, Any]) -> Any:
+def _gemm(xp: ArrayModule, left: Array, right: Array, attrs: Attrs) -> Array:
     real([left.dtype, right.dtype], attrs)
     axis = attrs["axis"]
     made = product(xp, xp.moveaxis(left, axis, -2), xp.moveaxis(right, axis, -2), attrs)
-    return xp.ascontiguousarray(xp.moveaxis(made, -2, axis)) * left.dtype.type(attrs["alpha"])
+    scaled: Array = xp.ascontiguousarray(xp.moveaxis(made, -2, axis)) * left.dtype.type(attrs["alpha"])
+    return scaled
 
 
 gemm2 = Op("_linalg_gemm2", "A B", attrs={"transpose_a": False, "transpose_b": False, "alpha": 1.0, "axis": -2},
@@ -124,12 +124,12 @@ gemm2 = Op("_linalg_gemm2", "A B", attrs={"transpose_a": False, "transpose_b": F
 
 
 @gemm2.forward("default, default -> default")
-def _(k: Any, left: Array, right: Array, attrs: Any) -> Any:
+def _(k: Kernels, left: Array, right: Array, attrs: Attrs) -> Array:
     return _gemm(k.xp, left, right, attrs)
 
 
 def _gemm_gradients(F: ArrayFunctions, g: ArrayObject, left: ArrayObject, right: ArrayObject, attrs: Attrs,
-                    want: Sequence[Want | None]) -> tuple[Any, Any]:
+                    want: Sequence[Want | None]) -> tuple[Gradient, Gradient]:
     return product_gradients(
         lambda a, b, ta, tb: F.linalg_gemm2(a, b, transpose_a=ta, transpose_b=tb, alpha=attrs["alpha"], axis=attrs["axis"]),
         g, left, right, attrs, want)
@@ -146,7 +146,7 @@ gemm = Op("_linalg_gemm", "A B C", attrs={"transpose_a": False, "transpose_b": F
 
 @gemm.forward("default, default, default -> default")
 @joining
-def _(k: Any, left: Array, right: Array, added: Array, attrs: Any) -> Any:
+def _(k: Kernels, left: Array, right: Array, added: Array, attrs: Attrs) -> Array:
     out = _gemm(k.xp, left, right, attrs)
     out += added * left.dtype.type(attrs["beta"])
     return out

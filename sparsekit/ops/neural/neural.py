@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 
     from ...base.types import Array, Attrs, Shape
     from ...core.op import Want
-    from ...core.types import ArrayFunctions, ArrayObject, Gradients
+    from ...core.types import ArrayFunctions, ArrayObject, Gradient, Gradients
     from ...kernels.types import ArrayModule, Kernels
     from ...storage import CSR, RowSparse
-    from ...storage.types import Sparse, Store
+    from ...storage.types import Sparse
 
 
 __all__ = ["ACTIVATIONS", "fully_connected"]
 
 
-def _fc_shape(shapes: Sequence[Shape], attrs: dict[str, Any]) -> tuple[int, ...]:
+def _fc_shape(shapes: list[Shape], attrs: Attrs) -> tuple[int, ...]:
     data, weight = shapes[:2]
     if len(weight) != 2 or weight[0] != attrs["num_hidden"]:
         raise ShapeError(f"weight has shape {weight}; num_hidden={attrs['num_hidden']} needs ({attrs['num_hidden']}, inputs).",
@@ -60,17 +60,16 @@ Beyond MXNet, csr data has a kernel of its own.  The gradient of the weight is t
 ``weight_grad_stype='row_sparse'``.""")
 
 
-def _flattened(x: Array, attrs: dict[str, Any]) -> Any:
+def _flattened(x: Array, attrs: Attrs) -> Array:
     return x.reshape(x.shape[0], -1) if attrs["flatten"] and x.ndim != 2 else x
 
 
 @fully_connected.forward("default, default, default? -> default")
-def _(k: Kernels, x: Any, weight: Any, *rest: Any) -> Any:
-    bias, attrs = (rest[0], rest[1]) if len(rest) == 2 else (None, rest[0])
-    return biased(k.xp.matmul(_flattened(x, attrs), weight.T), bias)
+def _(k: Kernels, x: Array, weight: Array, *rest: *tuple[*tuple[Array, ...], Attrs]) -> Array:
+    return biased(k.xp.matmul(_flattened(x, rest[-1]), weight.T), rest[0] if len(rest) == 2 else None)
 
 
-def biased(out: Any, bias: Any) -> Any:
+def biased(out: Array, bias: Array | None) -> Array:
     """The result with the bias added, if there is one, of shape (n,) or (n, 1)."""
     if bias is None:
         return out
@@ -81,7 +80,7 @@ def biased(out: Any, bias: Any) -> Any:
 
 
 @fully_connected.forward("csr, default, default? -> default")
-def _(k: Kernels, x: CSR, weight: Array, *rest: CSR | Array) -> Any:
+def _(k: Kernels, x: CSR, weight: Array, *rest: *tuple[*tuple[Array, ...], Attrs]) -> Array:
     bias = rest[0] if len(rest) == 2 else None
     turned = k.xp.empty((weight.shape[0], x.shape[0]), np.result_type(x.dtype, weight.dtype))
     k.dense_dot_csr_transposed(k.xp.ascontiguousarray(weight), x.data, x.indices, x.indptr, turned)
@@ -89,8 +88,8 @@ def _(k: Kernels, x: CSR, weight: Array, *rest: CSR | Array) -> Any:
 
 
 @fully_connected.forward("default, row_sparse, default? -> default")
-def _(k: Kernels, x: Any, weight: RowSparse, *rest: Any) -> Any:
-    bias, attrs = (rest[0], rest[1]) if len(rest) == 2 else (None, rest[0])
+def _(k: Kernels, x: Array, weight: RowSparse, *rest: *tuple[*tuple[Array, ...], Attrs]) -> Array:
+    bias, attrs = rest[0] if len(rest) == 2 else None, rest[-1]
     x = _flattened(x, attrs)
     out = k.xp.zeros((*x.shape[:-1], weight.shape[0]), np.result_type(x.dtype, weight.dtype))
     out[..., weight.indices] = k.xp.matmul(x, weight.data.T)
@@ -98,8 +97,8 @@ def _(k: Kernels, x: Any, weight: RowSparse, *rest: Any) -> Any:
 
 
 @fully_connected.gradient
-def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, weight: ArrayObject, bias: ArrayObject, out: ArrayObject,
-      attrs: Attrs, want: Sequence[Want | None]) -> Any:
+def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, weight: ArrayObject, bias: ArrayObject | None,
+      out: ArrayObject | None, attrs: Attrs, want: Sequence[Want | None]) -> Gradients:
     flat = data
     if data.stype == "default" and len(data.shape) != 2:
         inner = weight.shape[1]
@@ -112,7 +111,7 @@ def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, weight: ArrayObject,
         given = F.Reshape(given, shape=tuple(data.shape))
     return (given, want[1] and F.dot(g, flat, transpose_a=True, forward_stype="default", out=want[1].out
                                      if want[1].stype in (None, "default") else None),
-            want[2] and _bias_gradient(F, g, bias))
+            want[2] and bias is not None and _bias_gradient(F, g, bias))
 
 
 def _bias_gradient(F: ArrayFunctions, g: ArrayObject, bias: ArrayObject) -> ArrayObject:
@@ -127,7 +126,7 @@ activation = Op("Activation", "data", attrs={"act_type": REQUIRED}, shape=infer.
                 doc="The activation function named by ``act_type``: " + ", ".join(ACTIVATIONS) + ".")
 
 
-def _activate(xp: ArrayModule, x: Any, kind: str) -> Any:
+def _activate(xp: ArrayModule, x: Array, kind: str) -> Array:
     if kind == "relu":
         return xp.maximum(x, 0)
     if kind == "sigmoid":
@@ -139,12 +138,13 @@ def _activate(xp: ArrayModule, x: Any, kind: str) -> Any:
     if kind == "log_sigmoid":
         return -_softplus(xp, -x)
     if kind == "softsign":
-        return x / (1 + xp.abs(x))
+        made: Array = x / (1 + xp.abs(x))
+        return made
     raise UnknownNameError.of("activation", kind, ACTIVATIONS)
 
 
 @activation.forward("default -> default")
-def _(k: Kernels, x: Array, attrs: Attrs) -> Any:
+def _(k: Kernels, x: Array, attrs: Attrs) -> Array:
     if x.dtype.kind != "f":
         floating("Activation", x)
     return _activate(k.xp, x, attrs["act_type"])
@@ -152,17 +152,18 @@ def _(k: Kernels, x: Array, attrs: Attrs) -> Any:
 
 for _stype in ("row_sparse", "csr"):
     @activation.forward(f"{_stype} -> {_stype}", act_type=("relu", "tanh", "softsign"))
-    def _(k: Kernels, x: Any, attrs: Attrs) -> Any:
+    def _(k: Kernels, x: Sparse, attrs: Attrs) -> Sparse:
         floating("Activation", x)
         return on_data(x, _activate(k.xp, x.data, attrs["act_type"]))
 
 
-def _plain(F: ArrayFunctions, array: Any) -> Gradients:
+def _plain(F: ArrayFunctions, array: ArrayObject) -> ArrayObject:
     return array if array.stype == "default" else F.cast_storage(array, stype="default")
 
 
 @activation.gradient
-def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, out: ArrayObject, attrs: Attrs, want: Sequence[Want | None]) -> Any:
+def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, out: ArrayObject, attrs: Attrs,
+      want: Sequence[Want | None]) -> Gradients:
     kind = attrs["act_type"]
     if kind == "relu":
         return F._relu_backward(g, out)
@@ -183,7 +184,7 @@ RECTIFIERS = ("leaky", "prelu", "elu", "selu", "gelu", "rrelu")
 SELU_SCALE, SELU_ALPHA = 1.0507009873554805, 1.6732632423543772
 
 
-def _leaky_shape(shapes: Sequence[Shape], attrs: dict[str, Any]) -> Any:
+def _leaky_shape(shapes: list[Shape], attrs: Attrs) -> Shape | list[Shape]:
     kind, data = attrs["act_type"], shapes[0]
     if kind not in RECTIFIERS:
         raise UnknownNameError.of("act_type of LeakyReLU", kind, RECTIFIERS)
@@ -223,7 +224,7 @@ their mean otherwise.""")
 
 
 @leaky_relu.forward("default, default? -> default...")
-def _(k: Kernels, x: Any, *rest: Any) -> Any:
+def _(k: Kernels, x: Array, *rest: *tuple[*tuple[Array, ...], Attrs]) -> Array | tuple[Array, Array]:
     attrs, xp = rest[-1], k.xp
     kind, given = attrs["act_type"], x.dtype
     floating("LeakyReLU", x)
@@ -232,16 +233,16 @@ def _(k: Kernels, x: Any, *rest: Any) -> Any:
         return _gelu(k, x).astype(given, copy=False)
     if kind in ("elu", "selu"):
         made = xp.expm1(xp.minimum(x, 0)) * x.dtype.type(attrs["slope"] if kind == "elu" else SELU_ALPHA)
-        made = xp.where(x > 0, x, made) * x.dtype.type(1 if kind == "elu" else SELU_SCALE)
-        return made.astype(given, copy=False)
-    slope = rest[0].reshape(_slope_shape(x.shape, rest[0].shape)) if kind == "prelu" else _slopes(xp, x, attrs)
+        scaled: Array = xp.where(x > 0, x, made) * x.dtype.type(1 if kind == "elu" else SELU_SCALE)
+        return scaled.astype(given, copy=False)
+    slope = rest[0].reshape(_slope_shape(x.shape, rest[0].shape)) if len(rest) == 2 else _slopes(xp, x, attrs)
     made = x * slope
     made = xp.maximum(x, made, out=made) if kind == "leaky" and 0 <= slope <= 1 else xp.where(x > 0, x, made)
     made = made.astype(given, copy=False)
     return (made, slope.astype(given, copy=False)) if kind == "rrelu" else made
 
 
-def _compiled(k: Kernels, *arrays: Any) -> bool:
+def _compiled(k: Kernels, *arrays: Array) -> bool:
     return bool(k.device == "cpu" and arrays[0].size >= LARGE
                 and all(array.dtype == np.float32 and array.flags.c_contiguous for array in arrays))
 
@@ -249,12 +250,13 @@ def _compiled(k: Kernels, *arrays: Any) -> bool:
 _erfc = from_scipy("erfc")
 
 
-def _normal(xp: ArrayModule, x: Sparse) -> Any:
+def _normal(xp: ArrayModule, x: Array) -> Array:
     """The normal distribution function."""
-    return x.dtype.type(0.5) * _erfc(xp, x * x.dtype.type(-math.sqrt(0.5)))  # 1 + erf would cancel far below zero
+    made: Array = x.dtype.type(0.5) * _erfc(xp, x * x.dtype.type(-math.sqrt(0.5)))  # 1 + erf would cancel far below zero
+    return made
 
 
-def _gelu(k: Kernels, x: Any) -> Any:
+def _gelu(k: Kernels, x: Array) -> Array:
     if not _compiled(k, x):
         return x * _normal(k.xp, x)
     out = np.empty_like(x)
@@ -267,27 +269,29 @@ gelu_backward = Op("_gelu_backward", "g data", shape=infer.same_shape, sample=sa
 
 
 @gelu_backward.forward("default, default -> default")
-def _(k: Kernels, g: Array, x: Any, attrs: Attrs, out: Array | None = None) -> Any:
+def _(k: Kernels, g: Array, x: Array, attrs: Attrs, out: Array | None = None) -> Array:
     if not _compiled(k, g, x):
         g, x, given = wide(g), wide(x), np.result_type(g, x)
         bell = k.xp.exp(x * x * x.dtype.type(-0.5)) * x.dtype.type(1 / math.sqrt(2 * math.pi))
-        return (g * (_normal(k.xp, x) + x * bell)).astype(given, copy=False)
+        made: Array = g * (_normal(k.xp, x) + x * bell)
+        return made.astype(given, copy=False)
     out = np.empty_like(x) if out is None else out
     k.gelu_backward(g.reshape(-1), x.reshape(-1), out.reshape(-1))
     return out
 
 
 @gelu_backward.gradient
-def _(F: ArrayFunctions, g: ArrayObject, above: ArrayObject, data: ArrayObject, out: ArrayObject, attrs: Attrs,
-      want: Sequence[Want | None]) -> Any:
+def _(F: ArrayFunctions, g: ArrayObject, above: ArrayObject, data: ArrayObject, out: ArrayObject | None, attrs: Attrs,
+      want: Sequence[Want | None]) -> Gradients:
     bell = F.exp(F.square(data) * -0.5) * (1 / math.sqrt(2 * math.pi))
     return (want[0] and F._gelu_backward(g, data),
             want[1] and g * above * bell * (F.square(data) * -1.0 + 2.0))
 
 
-def _slopes(xp: ArrayModule, x: Store, attrs: dict[str, Any]) -> Any:
+def _slopes(xp: ArrayModule, x: Array, attrs: Attrs) -> Array | np.floating[Any]:  # Any: numpy's own parameter
     if attrs["act_type"] == "leaky":
-        return x.dtype.type(attrs["slope"])
+        slope: np.floating[Any] = x.dtype.type(attrs["slope"])  # Any: the same
+        return slope
     low, high = attrs["lower_bound"], attrs["upper_bound"]
     if not hooks.state.training:
         return xp.full(x.shape, (low + high) / 2, x.dtype)
@@ -295,26 +299,28 @@ def _slopes(xp: ArrayModule, x: Store, attrs: dict[str, Any]) -> Any:
 
 
 @leaky_relu.gradient
-def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, gamma: ArrayObject, out: Any, attrs: Attrs,
-      want: Sequence[Want | None]) -> Any:
+def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, gamma: ArrayObject | None, out: Any,  # Any: for rrelu, two arrays
+      attrs: Attrs, want: Sequence[Want | None]) -> Gradients:
     kind = attrs["act_type"]
+    slope: float = attrs["slope"]
     if kind == "gelu":
         return F._gelu_backward(g, _plain(F, data), out=want[0] and want[0].out)
     above = F._relu_backward(g, data)
     below = g - above
-    if kind == "prelu":
+    if kind == "prelu" and gamma is not None:
         return _learnt_slope_gradients(F, above, below, data, gamma, want)
     if kind == "leaky":
-        return above + below * attrs["slope"]
+        return above + below * slope
     if kind == "rrelu":
         return above + F._masked(below, out[1])
+    made: ArrayObject = out
     if kind == "elu":
-        return above + below * (out + attrs["slope"])
-    return above * SELU_SCALE + below * (out + SELU_SCALE * SELU_ALPHA)
+        return above + below * (made + slope)
+    return above * SELU_SCALE + below * (made + SELU_SCALE * SELU_ALPHA)
 
 
 def _learnt_slope_gradients(F: ArrayFunctions, above: ArrayObject, below: ArrayObject, data: ArrayObject, gamma: ArrayObject,
-                            want: Sequence[Want | None]) -> tuple[Any, ...]:
+                            want: Sequence[Want | None]) -> tuple[Gradient, Gradient]:
     shape = _slope_shape(tuple(data.shape), tuple(gamma.shape))
     given = want[0] and above + F.broadcast_mul(below, F.Reshape(gamma, shape=shape))
     axes = tuple(axis for axis, size in enumerate(shape) if size == 1)
@@ -332,7 +338,7 @@ masked.gradient(lambda F, g, data, mask, out, attrs, want: (F._masked(g, mask), 
 DROPOUT_MODES = ("training", "always")
 
 
-def _dropout_shape(shapes: Sequence[Shape], attrs: dict[str, Any]) -> list[Shape]:
+def _dropout_shape(shapes: list[Shape], attrs: Attrs) -> list[Shape]:
     if not 0 <= attrs["p"] <= 1:
         raise SparsekitError(expected("p", "from 0 to 1", attrs["p"]), hint="p is the share of elements that are dropped.")
     if attrs["mode"] not in DROPOUT_MODES:
@@ -351,15 +357,16 @@ Along ``axes`` one decision holds for all values.  Otherwise, the data as they a
 
 
 @dropout.forward("default -> default, default")
-def _(k: Any, x: Any, attrs: Any) -> Any:
+def _(k: Kernels, x: Array, attrs: Attrs) -> tuple[Array, Array]:
     floating("Dropout", x)
     if not attrs["p"] or not (hooks.state.training or attrs["mode"] == "always"):
         return x.copy(), k.xp.broadcast_to(k.xp.ones((), x.dtype), x.shape)
     mask = _kept(k.xp, x, attrs)
-    return x * mask, mask
+    made: Array = x * mask
+    return made, mask
 
 
-def _kept(xp: ArrayModule, x: Array, attrs: dict[str, Any]) -> Store:
+def _kept(xp: ArrayModule, x: Array, attrs: Attrs) -> Array:
     """Zero, or one over the share kept, for each value."""
     keep = 1 - attrs["p"]
     axes = {axis % x.ndim for axis in attrs["axes"]}

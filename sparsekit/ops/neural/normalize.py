@@ -6,7 +6,7 @@ scale and an offset that vary along one axis of it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -17,13 +17,12 @@ from .. import samples
 from .softmax import LARGE, along, checked_axis, floating, wide
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from ...base.types import Array, Attrs, DType, Shape
     from ...core.op import Want
-    from ...core.types import ArrayFunctions, ArrayObject
+    from ...core.types import ArrayFunctions, ArrayObject, Arriving, Gradients
     from ...kernels.types import ArrayModule, Kernels
-    from ...storage.types import Store
 
 
 __all__ = ["View"]
@@ -37,23 +36,23 @@ class View(NamedTuple):
     place: int
 
 
-def _batch_view(shape: Shape, attrs: dict[str, Any]) -> View:
+def _batch_view(shape: Shape, attrs: Attrs) -> View:
     place = checked_axis(attrs["axis"], len(shape))
     return View(shape, tuple(axis for axis in range(len(shape)) if axis != place), place)
 
 
-def _layer_view(shape: Shape, attrs: dict[str, Any]) -> View:
+def _layer_view(shape: Shape, attrs: Attrs) -> View:
     place = checked_axis(attrs["axis"], len(shape))
     return View(shape, (place,), place)
 
 
-def _instance_view(shape: Shape, attrs: dict[str, Any]) -> View:
+def _instance_view(shape: Shape, attrs: Attrs) -> View:
     if len(shape) < 3:
         raise ShapeError(f"the data has shape {shape}, fewer than three axes.", hint="it is (batch, channels, space, …).")
     return View(shape, tuple(range(2, len(shape))), 1)
 
 
-def _group_view(shape: Shape, attrs: dict[str, Any]) -> View:
+def _group_view(shape: Shape, attrs: Attrs) -> View:
     groups = attrs["num_groups"]
     if len(shape) < 3:
         raise ShapeError(f"the data has shape {shape}, fewer than three axes.", hint="it is (batch, channels, space, …).")
@@ -63,14 +62,14 @@ def _group_view(shape: Shape, attrs: dict[str, Any]) -> View:
     return View((shape[0], groups, shape[1] // groups, *shape[2:]), tuple(range(2, len(shape) + 1)), 1)
 
 
-def _check_vectors(view: View, shapes: Sequence[Shape], names: tuple[str, ...]) -> None:
+def _check_vectors(view: View, shapes: list[Shape], names: tuple[str, ...]) -> None:
     size = view.shape[view.place]
     for name, shape in zip(names, shapes[1:], strict=False):
         if tuple(shape) != (size,):
             raise ShapeError(f"{name} has shape {shape}, not ({size},).", hint="one value for each channel or group.")
 
 
-def _centred(xp: ArrayModule, x: Array, axes: tuple[int, ...]) -> tuple[Any, Any, Any]:
+def _centred(xp: ArrayModule, x: Array, axes: tuple[int, ...]) -> tuple[Array, Array, Array]:
     """The data less their mean over some axes, the mean, and the variance."""
     mean = x.mean(axis=axes, keepdims=True)
     out = x - mean
@@ -100,7 +99,8 @@ depend on the data, as with global statistics.""")
 
 
 @backward.forward("default, default, default, default, default, default? -> default, default, default")
-def _(k: Kernels, g: Array, data: Array, gamma: Any, mean: Any, share: Any, *rest: Any) -> Any:
+def _(k: Kernels, g: Array, data: Array, gamma: Array, mean: Array, share: Array,
+      *rest: *tuple[*tuple[Array, ...], Attrs]) -> tuple[Array, Array, Array]:
     attrs, view = rest[-1], View(*rest[-1]["view"])
     vector = along(view.place, view.shape)
     others = tuple(axis for axis in range(len(view.shape)) if axis != view.place)
@@ -130,7 +130,7 @@ def _by_rows(k: Kernels, view: View, *arrays: Array) -> bool:
 
 
 def _fused_gradients(k: Kernels, above: Array, x: Array, gamma: Array, mean: Array, share: Array,
-                     shape: Shape) -> tuple[Any, Any, Any]:
+                     shape: Shape) -> tuple[Array, Array, Array]:
     matrix = (-1, x.shape[-1])
     out, scale, offset = np.empty_like(x), np.zeros_like(gamma), np.zeros_like(gamma)
     k.layer_norm_backward_rows(above.reshape(matrix), x.reshape(matrix), gamma, mean.reshape(-1), share.reshape(-1),
@@ -138,14 +138,15 @@ def _fused_gradients(k: Kernels, above: Array, x: Array, gamma: Array, mean: Arr
     return out.reshape(shape), scale, offset
 
 
-def _first(g: ArrayObject | tuple[Any, ...]) -> Any:
+def _first(g: Arriving) -> ArrayObject | None:
     """The gradient of the result itself; none flows through the statistics."""
     return g[0] if isinstance(g, tuple) else g
 
 
-def _each_its_own(name: str, inputs: str, view_of: Any, sample: Any, doc: str, attrs: dict[str, Any]) -> Op:
+def _each_its_own(name: str, inputs: str, view_of: Callable[[Shape, Attrs], View], sample: Callable[[], samples.Samples],
+                  doc: str, attrs: Attrs) -> Op:
     """Declare a normalization of each sample; the mean and the deviation are outputs, seen if ``output_mean_var``."""
-    def shape(shapes: Sequence[Shape], attrs: dict[str, Any]) -> Any:
+    def shape(shapes: list[Shape], attrs: Attrs) -> list[Shape]:
         view = view_of(shapes[0], attrs)
         _check_vectors(view, shapes, ("gamma", "beta"))
         statistics = _statistics_shape(name, shapes[0], view)
@@ -156,7 +157,7 @@ def _each_its_own(name: str, inputs: str, view_of: Any, sample: Any, doc: str, a
             saves=("data", "gamma", "out"))
 
     @op.forward("default, default, default -> default...")
-    def _(k: Kernels, data: Any, gamma: Any, beta: Any, attrs: Attrs) -> Any:
+    def _(k: Kernels, data: Array, gamma: Array, beta: Array, attrs: Attrs) -> Sequence[Array]:
         floating(name, data, gamma, beta)
         view = view_of(data.shape, attrs)
         x = wide(data)
@@ -171,26 +172,27 @@ def _each_its_own(name: str, inputs: str, view_of: Any, sample: Any, doc: str, a
             (out, data.shape), (mean, statistics), (deviation, statistics)))
 
     @op.gradient
-    def _(F: Any, g: Any, data: Any, gamma: Any, beta: Any, out: Any, attrs: Any, want: Want) -> Any:
-        g = _first(g)
-        if g is None:
+    def _(F: ArrayFunctions, g: Arriving, data: ArrayObject, gamma: ArrayObject, beta: ArrayObject, out: Sequence[ArrayObject],
+          attrs: Attrs, want: Sequence[Want | None]) -> Gradients:
+        own = _first(g)
+        if own is None:
             return None, None, None
         view = view_of(tuple(data.shape), attrs)
         kept = tuple(1 if axis in view.axes else size for axis, size in enumerate(view.shape))
         mean, deviation = (F.Reshape(part, shape=kept) for part in out[1:])
-        return tuple(F._normalize_backward(g, data, gamma, mean, F.reciprocal(deviation), view=tuple(view)))
+        return tuple(F._normalize_backward(own, data, gamma, mean, F.reciprocal(deviation), view=tuple(view)))
 
     return op
 
 
-def _statistics_shape(name: str, shape: Any, view: View) -> tuple[int, ...]:
+def _statistics_shape(name: str, shape: Shape, view: View) -> tuple[int, ...]:
     """A group's statistics are (batch, groups); a layer's keep the axis, as 1."""
     if name == "LayerNorm":
         return tuple(1 if axis in view.axes else size for axis, size in enumerate(shape))
     return tuple(view.shape[:2])
 
 
-def _fused(k: Kernels, x: Any, gamma: Any, beta: Any, epsilon: float) -> tuple[Any, Any, Any]:
+def _fused(k: Kernels, x: Array, gamma: Array, beta: Array, epsilon: float) -> tuple[Array, Array, Array]:
     """Layer normalization along the last axis, one pass a row."""
     rows = x.reshape(-1, x.shape[-1])
     out, mean, deviation = np.empty_like(rows), np.empty(len(rows), x.dtype), np.empty(len(rows), x.dtype)
@@ -198,11 +200,11 @@ def _fused(k: Kernels, x: Any, gamma: Any, beta: Any, epsilon: float) -> tuple[A
     return out, mean, deviation
 
 
-def _vectors(size: int) -> list[Any]:
+def _vectors(size: int) -> list[Array]:
     return [np.linspace(0.5, 1.5, size, dtype=np.float32), np.linspace(-1, 1, size, dtype=np.float32)]
 
 
-def _cube() -> Store:
+def _cube() -> Array:
     return np.random.default_rng(7).uniform(-2, 2, (2, 3, 4)).astype(np.float32)
 
 
@@ -226,7 +228,7 @@ With ``output_mean_var=True`` the mean and the deviation (batch, num_groups) com
     {"num_groups": 1, "eps": 1e-5, "output_mean_var": False})
 
 
-def _batch_shape(shapes: Sequence[Shape], attrs: dict[str, Any]) -> Any:
+def _batch_shape(shapes: list[Shape], attrs: Attrs) -> list[Shape]:
     view = _batch_view(shapes[0], attrs)
     _check_vectors(view, shapes, ("gamma", "beta", "moving_mean", "moving_var"))
     if attrs["eps"] < 0:
@@ -235,12 +237,12 @@ def _batch_shape(shapes: Sequence[Shape], attrs: dict[str, Any]) -> Any:
     return [shapes[0], shapes[1], shapes[1], (1,)]
 
 
-def _batch_dtypes(dtypes: Sequence[DType], attrs: dict[str, Any]) -> Any:
+def _batch_dtypes(dtypes: list[DType], attrs: Attrs) -> list[DType]:
     inner = np.dtype(np.float32) if dtypes[0] == np.float16 else dtypes[0]
     return [dtypes[0], inner, inner, inner]
 
 
-def _batch_cost(attrs: dict[str, Any], inputs: Any, outputs: Any) -> tuple[int, int]:
+def _batch_cost(attrs: Attrs, inputs: Sequence[cost.Meta], outputs: Sequence[cost.Meta]) -> tuple[int, int]:
     """As each normalization; the moving statistics need not be computed."""
     return cost.each(4 if attrs["use_global_stats"] else 7)(attrs, inputs, outputs)
 
@@ -262,7 +264,7 @@ is that of the statistics that were used.""")
 
 
 @batch_norm.forward("default, default, default, default, default -> default...")
-def _(k: Kernels, data: Any, gamma: Array, beta: Array, moving_mean: Array, moving_var: Array, attrs: Any) -> Any:
+def _(k: Kernels, data: Array, gamma: Array, beta: Array, moving_mean: Array, moving_var: Array, attrs: Attrs) -> Sequence[Array]:
     floating("BatchNorm", data, gamma, beta, moving_mean, moving_var)
     view, x = _batch_view(data.shape, attrs), wide(data)
     vector = along(view.place, view.shape)
@@ -275,7 +277,7 @@ def _(k: Kernels, data: Any, gamma: Array, beta: Array, moving_mean: Array, movi
     else:
         mean, variance = (part.reshape(vector).astype(x.dtype, copy=False) for part in (moving_mean, moving_var))
         out = x - mean
-    share = 1 / k.xp.sqrt(variance + x.dtype.type(attrs["eps"]))
+    share: Array = 1 / k.xp.sqrt(variance + x.dtype.type(attrs["eps"]))
     out = _scaled(out, share, None if attrs["fix_gamma"] else gamma.astype(x.dtype, copy=False),
                   beta.astype(x.dtype, copy=False), view)
     return (out.astype(data.dtype, copy=False), mean.reshape(-1).copy(), share.reshape(-1),
@@ -283,22 +285,22 @@ def _(k: Kernels, data: Any, gamma: Array, beta: Array, moving_mean: Array, movi
 
 
 @batch_norm.gradient
-def _(F: Any, g: Any, data: Any, gamma: Any, beta: Any, moving_mean: Any, moving_var: Any, out: Any, attrs: Any,
-      want: Want | None) -> Any:
-    g = _first(g)
-    if g is None:
+def _(F: ArrayFunctions, g: Arriving, data: ArrayObject, gamma: ArrayObject, beta: ArrayObject, moving_mean: ArrayObject,
+      moving_var: ArrayObject, out: Sequence[ArrayObject], attrs: Attrs, want: Sequence[Want | None]) -> Gradients:
+    own = _first(g)
+    if own is None:
         return None, None, None, None, None
     view = _batch_view(tuple(data.shape), attrs)
     vector = along(view.place, view.shape)
     mean, share = (F.Reshape(part, shape=vector) for part in out[1:3])
-    made = F._normalize_backward(g, data, gamma, mean, share, out[3], view=tuple(view), fix_gamma=attrs["fix_gamma"])
+    made = F._normalize_backward(own, data, gamma, mean, share, out[3], view=tuple(view), fix_gamma=attrs["fix_gamma"])
     return (*made, None, None)
 
 
 LENGTH_MODES = ("instance", "channel", "spatial")
 
 
-def _length_axes(shape: tuple[int, ...], attrs: dict[str, Any]) -> tuple[int, ...]:
+def _length_axes(shape: tuple[int, ...], attrs: Attrs) -> tuple[int, ...]:
     mode = attrs["mode"]
     if mode not in LENGTH_MODES:
         raise UnknownNameError.of("mode of L2Normalization", mode, LENGTH_MODES)
@@ -309,7 +311,7 @@ def _length_axes(shape: tuple[int, ...], attrs: dict[str, Any]) -> tuple[int, ..
     return {"instance": everything, "channel": (1,), "spatial": everything[1:]}[mode]
 
 
-def _length_shape(shapes: Sequence[Shape], attrs: dict[str, Any]) -> Shape:
+def _length_shape(shapes: list[Shape], attrs: Attrs) -> Shape:
     _length_axes(shapes[0], attrs)
     return shapes[0]
 
@@ -322,7 +324,7 @@ The length is that of each sample (``instance``), of each place over axis 1 (``c
 
 
 @lengths.forward("default -> default")
-def _(k: Kernels, data: Any, attrs: Any) -> Any:
+def _(k: Kernels, data: Array, attrs: Attrs) -> Array:
     floating("L2Normalization", data)
     x = wide(data)
     axes = _length_axes(x.shape, attrs)
@@ -332,10 +334,11 @@ def _(k: Kernels, data: Any, attrs: Any) -> Any:
 
 
 @lengths.gradient
-def _(F: ArrayFunctions, g: ArrayObject, data: Any, out: Any, attrs: Any, want: Sequence[Want | None]) -> Any:
+def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, out: ArrayObject, attrs: Attrs,
+      want: Sequence[Want | None]) -> Gradients:
     axes = _length_axes(tuple(data.shape), attrs)
 
-    def total(array: Any) -> Any:
+    def total(array: ArrayObject) -> ArrayObject:
         return F.sum(array, axis=axes, keepdims=True) if axes else array
 
     share = F.rsqrt(total(F.square(data)) + attrs["eps"])
@@ -347,7 +350,7 @@ window = Op("_channel_window_sum", "data", attrs={"size": REQUIRED}, shape=infer
 
 
 @window.forward("default -> default")
-def _window_sum(k: Kernels, x: Array, attrs: Attrs) -> Any:
+def _window_sum(k: Kernels, x: Array, attrs: Attrs) -> Array:
     half, channels = attrs["size"] // 2, x.shape[1]
     sums = k.xp.concatenate([k.xp.zeros_like(x[:, :1]), k.xp.cumsum(x, axis=1, dtype=x.dtype)], axis=1)
     places = k.xp.arange(channels)
@@ -358,7 +361,7 @@ def _window_sum(k: Kernels, x: Array, attrs: Attrs) -> Any:
 window.gradient(lambda F, g, data, out, attrs, want: F._channel_window_sum(g, size=attrs["size"]))
 
 
-def _response_shape(shapes: Sequence[Shape], attrs: dict[str, Any]) -> Shape:
+def _response_shape(shapes: list[Shape], attrs: Attrs) -> Shape:
     if len(shapes[0]) < 2 or attrs["nsize"] < 1:
         raise ShapeError(f"LRN with nsize={attrs['nsize']} of data of shape {shapes[0]} has no window.",
                          hint="axis 1 holds the channels, and nsize, odd, is a number of them.")
@@ -370,28 +373,33 @@ response = Op("LRN", "data", attrs={"alpha": 1e-4, "beta": 0.75, "knorm": 2.0, "
               doc="Local response normalization: over ``(knorm + alpha / nsize * squares)**beta``, summed nsize channels wide.")
 
 
-def _response(F: ArrayFunctions, data: ArrayObject, attrs: dict[str, Any]) -> Any:
-    return F._channel_window_sum(F.square(data), size=attrs["nsize"]) * (attrs["alpha"] / attrs["nsize"]) + attrs["knorm"]
+def _response(F: ArrayFunctions, data: ArrayObject, attrs: Attrs) -> ArrayObject:
+    share: float = attrs["alpha"] / attrs["nsize"]
+    knorm: float = attrs["knorm"]
+    return F._channel_window_sum(F.square(data), size=attrs["nsize"]) * share + knorm
 
 
 @response.forward("default -> default")
-def _(k: Kernels, data: Any, attrs: Attrs) -> Any:
+def _(k: Kernels, data: Array, attrs: Attrs) -> Array:
     floating("LRN", data)
     x = wide(data)
     total = _window_sum(k, x * x, {"size": attrs["nsize"]})
-    base = total * x.dtype.type(attrs["alpha"] / attrs["nsize"]) + x.dtype.type(attrs["knorm"])
-    return (x * base ** x.dtype.type(-attrs["beta"])).astype(data.dtype, copy=False)
+    base: Array = total * x.dtype.type(attrs["alpha"] / attrs["nsize"]) + x.dtype.type(attrs["knorm"])
+    made: Array = x * base ** x.dtype.type(-attrs["beta"])
+    return made.astype(data.dtype, copy=False)
 
 
 @response.gradient
-def _(F: Any, g: ArrayObject, data: Any, out: Any, attrs: Any, want: Sequence[Want | None]) -> Any:
+def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, out: ArrayObject, attrs: Attrs,
+      want: Sequence[Want | None]) -> Gradients:
     base = _response(F, data, attrs)
     share = F._power_scalar(base, scalar=-attrs["beta"])
     mixed = F._channel_window_sum(g * out / base, size=attrs["nsize"])
-    return g * share - data * mixed * (2 * attrs["alpha"] * attrs["beta"] / attrs["nsize"])
+    slope: float = 2 * attrs["alpha"] * attrs["beta"] / attrs["nsize"]
+    return g * share - data * mixed * slope
 
 
-def _average_shape(shapes: Sequence[Shape], attrs: dict[str, Any]) -> Any:
+def _average_shape(shapes: list[Shape], attrs: Attrs) -> list[Shape]:
     data, average = shapes
     if len(data) != 2 or tuple(average) != tuple(data[1:]):
         raise ShapeError(f"data of shape {tuple(data)} and moving_avg of shape {tuple(average)} do not fit.",
@@ -413,7 +421,7 @@ Training moves ``moving_avg``, one number a unit, towards the batch's averages b
 
 
 @sparse_activation.forward("default, default -> default...")
-def _(k: Kernels, data: Any, average: Any, attrs: Attrs) -> Any:
+def _(k: Kernels, data: Array, average: Array, attrs: Attrs) -> Sequence[Array]:
     floating("IdentityAttachKLSparseReg", data, average)
     if hooks.state.training:
         average *= average.dtype.type(attrs["momentum"])
@@ -422,8 +430,8 @@ def _(k: Kernels, data: Any, average: Any, attrs: Attrs) -> Any:
 
 
 @sparse_activation.gradient
-def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, moving: ArrayObject, out: ArrayObject, attrs: Attrs,
-      want: Sequence[Want | None]) -> Any:
+def _(F: ArrayFunctions, g: Arriving, data: ArrayObject | None, moving: ArrayObject | None, out: Sequence[ArrayObject],
+      attrs: Attrs, want: Sequence[Want | None]) -> Gradients:
     target, average = attrs["sparseness_target"], F.Reshape(out[1], shape=(1, -1))
     slope = F._rdiv_scalar(F._rminus_scalar(average, scalar=1.0), scalar=1 - target) - F._rdiv_scalar(average, scalar=target)
     return F.broadcast_add(_first(g), slope * attrs["penalty"]), None

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...base.errors import ShapeError, UnknownNameError
 from ...core import cost, infer
 from ...core.op import SHAPE_ONLY, Op
+from ...storage import CSR, RowSparse
 from .. import samples
 from ..elementwise.unary import _sigmoid, on_data
 from .softmax import along, floating, softmax_along, wide
@@ -20,43 +21,45 @@ if TYPE_CHECKING:
 
     from ...base.types import Array, Attrs, DType, Shape
     from ...core.op import Want
-    from ...core.types import ArrayFunctions, ArrayObject
-    from ...kernels.types import Kernels
-    from ...storage.types import Store
+    from ...core.types import ArrayFunctions, ArrayObject, Gradients
+    from ...kernels.types import ArrayModule, Kernels
+    from ...storage.types import Sparse, Store
 
 
 __all__ = ["regression"]
 
 
-def first_dtype(dtypes: Sequence[DType], attrs: dict[str, Any]) -> Any:
+def first_dtype(dtypes: Sequence[DType], attrs: Attrs) -> DType:
     """The data's element type."""
     return dtypes[0]
 
 
-def _regression_shape(shapes: Sequence[Shape], attrs: dict[str, Any]) -> Shape:
+def _regression_shape(shapes: list[Shape], attrs: Attrs) -> Shape:
     data, label = shapes
     if data[:1] != label[:1] or math.prod(data) != math.prod(label):
         raise ShapeError(f"label of shape {label} does not fit data of shape {data}.", hint="one label for each output.")
     return data
 
 
-def regression(name: str, forward: Callable[..., Any], gradient: Callable[..., Any], doc: str,
+def regression(name: str, forward: Callable[[ArrayModule, Array], Array],
+               gradient: Callable[[ArrayFunctions, ArrayObject, ArrayObject], ArrayObject], doc: str,
                count: cost.Cost = cost.none) -> Op:
     """Declare a regression output: ``gradient(F, out, label)`` times grad_scale over the outputs of a sample."""
     op = Op(name, "data label", attrs={"grad_scale": 1.0}, shape=_regression_shape, dtype=first_dtype, nondifferentiable=(1,),
             sample=samples.pair(), cost=count, doc=doc)
 
     @op.forward("default, * -> default", asked="the result is made of the prediction; the label counts in the gradient only")
-    def _(k: Kernels, x: Array, label: Store, attrs: Attrs) -> Any:
+    def _(k: Kernels, x: Array, label: Store, attrs: Attrs) -> Array:
         floating(name, x)
         return forward(k.xp, x)
 
     @op.gradient
     def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, label: ArrayObject, out: ArrayObject, attrs: Attrs,
-          want: Sequence[Want | None]) -> Any:
+          want: Sequence[Want | None]) -> Gradients:
         outputs = max(1, math.prod(label.shape[1:]))
         label = label if tuple(label.shape) == tuple(out.shape) else F.Reshape(label, shape=tuple(out.shape))
-        return gradient(F, out, label) * (attrs["grad_scale"] / outputs), None
+        scale: float = attrs["grad_scale"] / outputs
+        return gradient(F, out, label) * scale, None
 
     return op
 
@@ -76,12 +79,12 @@ regression("MAERegressionOutput", lambda xp, x: x.copy(), _side,
 NORMALIZATIONS = ("null", "batch", "valid")
 
 
-def _checked_normalization(attrs: dict[str, Any]) -> None:
+def _checked_normalization(attrs: Attrs) -> None:
     if attrs["normalization"] not in NORMALIZATIONS:
         raise UnknownNameError.of("normalization", attrs["normalization"], NORMALIZATIONS)
 
 
-def _rows(shape: tuple[int, ...], attrs: dict[str, Any]) -> tuple[tuple[int, ...], int]:
+def _rows(shape: tuple[int, ...], attrs: Attrs) -> tuple[tuple[int, ...], int]:
     """The shape and the axis that the softmax is taken over."""
     if attrs["multi_output"]:
         return shape, 1
@@ -90,7 +93,7 @@ def _rows(shape: tuple[int, ...], attrs: dict[str, Any]) -> tuple[tuple[int, ...
     return (shape[0], math.prod(shape[1:])), 1
 
 
-def _softmax_output_shape(shapes: Sequence[Shape], attrs: dict[str, Any]) -> Shape:
+def _softmax_output_shape(shapes: list[Shape], attrs: Attrs) -> Shape:
     data, label = shapes
     _checked_normalization(attrs)
     if len(data) < 2:
@@ -123,7 +126,7 @@ all others.  ``out_grad=True`` multiplies by the gradient from above (MXNet mult
 
 
 @softmax_output.forward("default, default -> default")
-def _(k: Kernels, x: Any, label: Array, attrs: Any) -> Any:
+def _(k: Kernels, x: Array, label: Array, attrs: Attrs) -> Array:
     floating("SoftmaxOutput", x)
     view, axis = _rows(x.shape, attrs)
     return softmax_along(k, wide(x).reshape(view), axis).reshape(x.shape).astype(x.dtype, copy=False)
@@ -131,7 +134,7 @@ def _(k: Kernels, x: Any, label: Array, attrs: Any) -> Any:
 
 @softmax_output.gradient
 def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, label: ArrayObject, out: ArrayObject, attrs: Attrs,
-      want: Sequence[Want | None]) -> Any:
+      want: Sequence[Want | None]) -> Gradients:
     made = F._softmax_output_backward(out, label, **attrs)
     return F.elemwise_mul(made, g) if attrs["out_grad"] else made, None
 
@@ -142,23 +145,25 @@ softmax_output_backward = Op("_softmax_output_backward", "result label", attrs=S
 
 
 @softmax_output_backward.forward("default, default -> default")
-def _(k: Any, result: Any, label: Any, attrs: Any) -> Any:
+def _(k: Kernels, result: Array, label: Array, attrs: Attrs) -> Array:
     xp, kind = k.xp, result.dtype
     if result.shape == label.shape:
-        return ((wide(result) - label) * attrs["grad_scale"]).astype(kind, copy=False)
+        apart: Array = (wide(result) - label) * attrs["grad_scale"]
+        return apart.astype(kind, copy=False)
     view, axis = _rows(result.shape, attrs)
     label = label.reshape((*view[:axis], 1, *view[axis + 1:]))
     hit = label.astype(np.int64) == xp.arange(view[axis]).reshape(along(axis, view))
     alpha = attrs["smooth_alpha"]
     wanted = xp.where(hit, 1 - alpha, alpha / max(1, view[axis] - 1)) * xp.any(hit, axis=axis, keepdims=True) if alpha else hit
-    made = wide(result).reshape(view) - wanted
+    made: Array = wide(result).reshape(view) - wanted
     valid = label != attrs["ignore_label"]
     if attrs["use_ignore"]:
         made = made * valid
-    return (made * (attrs["grad_scale"] / _divisor(view, valid, attrs))).reshape(result.shape).astype(kind, copy=False)
+    made = made * (attrs["grad_scale"] / _divisor(view, valid, attrs))
+    return made.reshape(result.shape).astype(kind, copy=False)
 
 
-def _divisor(view: tuple[int, ...], valid: Array, attrs: dict[str, Any]) -> float:
+def _divisor(view: tuple[int, ...], valid: Array, attrs: Attrs) -> float:
     """What the gradient is divided by; the places of one sample share it in the multi-output form."""
     if attrs["normalization"] == "valid":
         return max(1, int(valid.sum()))
@@ -166,7 +171,7 @@ def _divisor(view: tuple[int, ...], valid: Array, attrs: dict[str, Any]) -> floa
     return max(1, batch * (math.prod(view[2:]) if attrs["multi_output"] else 1))
 
 
-def _svm_shape(shapes: Sequence[Shape], attrs: dict[str, Any]) -> Shape:
+def _svm_shape(shapes: list[Shape], attrs: Attrs) -> Shape:
     data, label = shapes
     if len(data) != 2 or tuple(label) != data[:1]:
         raise ShapeError(f"data of shape {data} and label of shape {label} do not fit.",
@@ -186,7 +191,7 @@ svm_output.gradient(lambda F, g, data, label, out, attrs, want: (F._svm_output_b
 
 
 @svm_output.forward("default, default -> default")
-def _(k: Kernels, x: Array, label: Array, attrs: Attrs) -> Any:
+def _(k: Kernels, x: Array, label: Array, attrs: Attrs) -> Array:
     floating("SVMOutput", x)
     return x.copy()
 
@@ -196,15 +201,16 @@ svm_output_backward = Op("_svm_output_backward", "data label", attrs=SVM_OUTPUT,
 
 
 @svm_output_backward.forward("default, default -> default")
-def _(k: Kernels, x: Array, label: Array, attrs: Attrs) -> Any:
+def _(k: Kernels, x: Array, label: Array, attrs: Attrs) -> Array:
     hit = label.astype(np.int64)[:, None] == k.xp.arange(x.shape[1])
     side = k.xp.where(hit, -1, 1).astype(x.dtype)
     short = attrs["margin"] + side * x
     slope = (short > 0) if attrs["use_linear"] else 2 * k.xp.maximum(short, 0)
-    return (side * slope * attrs["regularization_coefficient"]).astype(x.dtype, copy=False)
+    made: Array = side * slope * attrs["regularization_coefficient"]
+    return made.astype(x.dtype, copy=False)
 
 
-def _make_loss_shape(shapes: Sequence[Shape], attrs: dict[str, Any]) -> Shape:
+def _make_loss_shape(shapes: list[Shape], attrs: Attrs) -> Shape:
     _checked_normalization(attrs)
     return shapes[0]
 
@@ -217,20 +223,21 @@ It is divided by the batch size (``normalization='batch'``) or by the number of 
 
 
 @loss.forward("default -> default")
-def _(k: Kernels, x: Array, attrs: Attrs) -> Any:
+def _(k: Kernels, x: Array, attrs: Attrs) -> Array:
     floating("MakeLoss", x)
     return x.copy()
 
 
 for _stype in ("row_sparse", "csr"):
     @loss.forward(f"{_stype} -> {_stype}")
-    def _(k: Kernels, x: Any, attrs: Attrs) -> Any:
+    def _(k: Kernels, x: Sparse, attrs: Attrs) -> Sparse:
         floating("MakeLoss", x)
         return on_data(x, x.data.copy())
 
 
 @loss.gradient
-def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, out: ArrayObject, attrs: Attrs, want: Sequence[Want | None]) -> Any:
+def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, out: ArrayObject | None, attrs: Attrs,
+      want: Sequence[Want | None]) -> Gradients:
     return F._make_loss_backward(data, **attrs)
 
 
@@ -239,12 +246,12 @@ loss_backward = Op("_make_loss_backward", "data", attrs=dict(loss.attrs), shape=
 
 
 @loss_backward.forward("* -> default", asked=SHAPE_ONLY)
-def _(k: Kernels, x: Any, attrs: Attrs) -> Any:
+def _(k: Kernels, x: Store, attrs: Attrs) -> Array:
     divisor = 1
     if attrs["normalization"] == "batch":
         divisor = x.shape[0]
     elif attrs["normalization"] == "valid":
-        stored = getattr(x, "data", x) if hasattr(x, "indices") else x
+        stored: Array = x.data if isinstance(x, (CSR, RowSparse)) else x
         absent = math.prod(x.shape) - stored.size if attrs["valid_thresh"] < 0 else 0
         divisor = int((stored > attrs["valid_thresh"]).sum()) + absent
     return k.xp.full(x.shape, attrs["grad_scale"] / max(1, divisor), x.dtype)
@@ -260,7 +267,7 @@ the logit is ``sigmoid(data) - label``.  One operator, where MXNet composes eigh
 
 
 @sigmoid_cross_entropy.forward("default, default -> default")
-def _(k: Kernels, x: Array, label: Array, attrs: Attrs) -> Any:
+def _(k: Kernels, x: Array, label: Array, attrs: Attrs) -> Array:
     floating("the sigmoid cross entropy", x)
     label = label.astype(x.dtype, copy=False)
     out = k.xp.maximum(x, 0)
@@ -270,8 +277,8 @@ def _(k: Kernels, x: Array, label: Array, attrs: Attrs) -> Any:
 
 
 @sigmoid_cross_entropy.gradient
-def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, label: ArrayObject, out: ArrayObject, attrs: Attrs,
-      want: Sequence[Want | None]) -> Any:
+def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, label: ArrayObject, out: ArrayObject | None, attrs: Attrs,
+      want: Sequence[Want | None]) -> Gradients:
     return (want[0] and F._sigmoid_cross_entropy_backward(g, data, label),
             want[1] and F.negative(F.elemwise_mul(g, data)))
 
@@ -283,7 +290,7 @@ sigmoid_cross_entropy_backward = Op(
 
 
 @sigmoid_cross_entropy_backward.forward("default, default, default -> default")
-def _(k: Kernels, g: Array, x: Array, label: Array, attrs: Attrs) -> Any:
+def _(k: Kernels, g: Array, x: Array, label: Array, attrs: Attrs) -> Array:
     floating("the gradient of the sigmoid cross entropy", x)
     out = _sigmoid(k.xp, x)
     out -= label.astype(out.dtype, copy=False)
@@ -292,8 +299,8 @@ def _(k: Kernels, g: Array, x: Array, label: Array, attrs: Attrs) -> Any:
 
 
 @sigmoid_cross_entropy_backward.gradient
-def _(F: ArrayFunctions, g: ArrayObject, given: ArrayObject, data: ArrayObject, label: ArrayObject, out: ArrayObject,
-      attrs: Attrs, want: Sequence[Want | None]) -> Any:
+def _(F: ArrayFunctions, g: ArrayObject, given: ArrayObject, data: ArrayObject, label: ArrayObject, out: ArrayObject | None,
+      attrs: Attrs, want: Sequence[Want | None]) -> Gradients:
     return (want[0] and F._sigmoid_cross_entropy_backward(g, data, label),
             want[1] and F._sigmoid_backward(F.elemwise_mul(g, given), F.sigmoid(data)),
             want[2] and F.negative(F.elemwise_mul(g, given)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,11 +17,11 @@ from ..limits import dense_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ...base.types import Array, Attrs, Shape
+    from ...base.types import Array, Attrs, DType, Shape
     from ...core.op import Want
-    from ...core.types import ArrayFunctions, ArrayObject
+    from ...core.types import ArrayFunctions, ArrayObject, Gradients
     from ...kernels.types import ArrayModule, Kernels
-    from ...storage.types import Sparse
+    from ...storage.types import Sparse, Store
 
 
 __all__ = ["along", "checked_axis", "floating", "softmax_along"]
@@ -30,14 +30,14 @@ __all__ = ["along", "checked_axis", "floating", "softmax_along"]
 LARGE = 1 << 14
 
 
-def floating(name: str, *stores: Any) -> None:
+def floating(name: str, *stores: Store) -> None:
     """Raise for element types other than real numbers, as MXNet does."""
     for store in stores:
         if store.dtype.kind != "f":
             raise DTypeError(f"{name} takes real numbers, not {store.dtype}.", hint="cast it to float32 with astype().")
 
 
-def wide(x: Any) -> Any:
+def wide(x: Array) -> Array:
     """The values to compute with: float16 as float32."""
     return x.astype(np.float32) if x.dtype == np.float16 else x
 
@@ -52,7 +52,7 @@ def along(place: int, shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(shape[place] if axis == place else 1 for axis in range(len(shape)))
 
 
-def softmax_along(k: Kernels, x: Any, axis: int, log: bool = False, masked: bool = False) -> Any:
+def softmax_along(k: Kernels, x: Array, axis: int, log: bool = False, masked: bool = False) -> Array:
     """Softmax, or its logarithm, of real numbers along one axis.
 
     Parameters
@@ -90,26 +90,26 @@ def _log_of_sum(xp: ArrayModule, power: Array, axis: int) -> Array:
     return xp.log1p(powers.sum(axis=axis, keepdims=True))
 
 
-def _masked(xp: Any, x: Any, length: Shape, axis: int) -> Any:
+def _masked(xp: ArrayModule, x: Array, length: Array, axis: int) -> Array:
     """x with -inf behind the first ``length`` values along the axis."""
     axis %= x.ndim
     places = xp.arange(x.shape[axis]).reshape(along(axis, x.shape))
     return xp.where(places < xp.expand_dims(whole(xp, length, "The length"), axis), x, -np.inf)
 
 
-def _kind(attrs: dict[str, Any], given: Array) -> Any:
+def _kind(attrs: Attrs, given: DType) -> DType:
     """Element type of the result: the requested one, else that of the data."""
     asked = attrs["dtype"]
     if asked in (None, "None"):
         return given
-    made = np.dtype(asked)
+    made: DType = np.dtype(asked)
     if made.kind != "f":
         raise DTypeError(f"dtype of a softmax must be float16, float32 or float64, got {made}.",
                          hint="leave dtype out for that of the data.")
     return made
 
 
-def _shape(shapes: Sequence[Shape], attrs: dict[str, Any], has_length: bool = False) -> Any:
+def _shape(shapes: list[Shape], attrs: Attrs, has_length: bool = False) -> Shape:
     data = shapes[0]
     axis = checked_axis(attrs["axis"], len(data))
     if attrs["temperature"] == 0:
@@ -127,13 +127,14 @@ def _shape(shapes: Sequence[Shape], attrs: dict[str, Any], has_length: bool = Fa
     return data
 
 
-def _declare(name: str, log: bool, sign: int, doc: str, inputs: str = "data", sample: Any = None) -> Op:
+def _declare(name: str, log: bool, sign: int, doc: str, inputs: str = "data",
+             sample: Callable[[], samples.Samples] | None = None) -> Op:
     has_length = "length" in inputs
     op = Op(name, inputs, attrs={"axis": -1, "temperature": None, "dtype": None, "use_length": False},
             shape=lambda shapes, attrs: _shape(shapes, attrs, has_length), dtype=lambda dtypes, attrs: _kind(attrs, dtypes[0]),
             sample=sample or samples.one(), cost=cost.each(5), saves=("out",), doc=doc)
 
-    def forward(k: Kernels, x: Any, *rest: Any) -> Any:
+    def forward(k: Kernels, x: Array, *rest: *tuple[*tuple[Array, ...], Attrs]) -> Array:
         attrs = rest[-1]
         floating(name, x)
         kind = _kind(attrs, x.dtype)
@@ -141,12 +142,11 @@ def _declare(name: str, log: bool, sign: int, doc: str, inputs: str = "data", sa
         factor = sign * (attrs["temperature"] or 1)
         if factor != 1:
             x = x / x.dtype.type(factor)
-        masked = len(rest) > 1
-        if masked:
+        if len(rest) == 2:
             x = _masked(k.xp, x, rest[0], attrs["axis"])
-        return softmax_along(k, x, attrs["axis"], log, masked).astype(kind, copy=False)
+        return softmax_along(k, x, attrs["axis"], log, len(rest) == 2).astype(kind, copy=False)
 
-    def of_sparse(k: Kernels, x: Sparse, *rest: Any) -> Any:  # no value of a softmax is zero
+    def of_sparse(k: Kernels, x: Sparse, *rest: *tuple[*tuple[Array, ...], Attrs]) -> Array:  # no value of a softmax is zero
         return forward(k, dense_of(k, x, name), *rest)
 
     for stype, function in (("default", forward), ("csr|row_sparse", of_sparse)):
@@ -154,29 +154,29 @@ def _declare(name: str, log: bool, sign: int, doc: str, inputs: str = "data", sa
     return op
 
 
-def _scaled(gradient: ArrayObject, attrs: dict[str, Any], sign: int) -> ArrayObject:
+def _scaled(gradient: ArrayObject, attrs: Attrs, sign: int) -> ArrayObject:
     factor = sign * (attrs["temperature"] or 1)
     return gradient if factor == 1 else gradient / factor
 
 
-def _buffer(want: Sequence[Want | None], attrs: dict[str, Any], sign: int = 1) -> ArrayObject | None:
+def _buffer(want: Sequence[Want | None], attrs: Attrs, sign: int = 1) -> ArrayObject | None:
     """Where the gradient may be written straight away, unless it is to be scaled afterwards."""
     return want[0].out if want[0] and sign * (attrs["temperature"] or 1) == 1 else None
 
 
-def _softmax_rule(F: ArrayFunctions, g: ArrayObject, out: ArrayObject, attrs: dict[str, Any], want: Sequence[Want | None],
+def _softmax_rule(F: ArrayFunctions, g: ArrayObject, out: ArrayObject, attrs: Attrs, want: Sequence[Want | None],
                   sign: int = 1) -> ArrayObject:
     return _scaled(F._softmax_backward(g, out, axis=attrs["axis"], out=_buffer(want, attrs, sign)), attrs, sign)
 
 
-def _backward(name: str, formula: Callable[..., Any], doc: str) -> Op:
+def _backward(name: str, formula: Callable[[ArrayModule, Array, Array, int], Array], doc: str) -> Op:
     """Declare the gradient of a softmax as one operator of ``g`` and its output."""
     op = Op(name, "g made", attrs={"axis": -1}, shape=infer.unchanged, cost=cost.each(4),
             saves=("g", "made"), doc=doc,
             sample=lambda: [([samples.grid(), samples.grid(seed=1, low=-2.0, high=-0.1)], {"axis": axis}) for axis in (-1, 0)])
 
     @op.forward("default, default -> default")
-    def _(k: Kernels, g: Array, made: Array, attrs: Attrs, out: Array | None = None) -> Any:
+    def _(k: Kernels, g: Array, made: Array, attrs: Attrs, out: Array | None = None) -> Array:
         if not (made.size >= LARGE and k.device == "cpu" and attrs["axis"] in (-1, made.ndim - 1)
                 and all(array.dtype == np.float32 and array.flags.c_contiguous for array in (g, made))):
             return formula(k.xp, wide(g), wide(made), attrs["axis"]).astype(np.result_type(g, made), copy=False)
@@ -221,7 +221,7 @@ log_softmax.gradient(lambda F, g, data, out, attrs, want: _scaled(
 MODES = ("instance", "channel")
 
 
-def _activation_shape(shapes: Sequence[Shape], attrs: dict[str, Any]) -> Shape:
+def _activation_shape(shapes: list[Shape], attrs: Attrs) -> Shape:
     if attrs["mode"] not in MODES:
         raise UnknownNameError.of("mode of SoftmaxActivation", attrs["mode"], MODES)
     if attrs["mode"] == "channel" and len(shapes[0]) < 3:
@@ -239,12 +239,12 @@ Deprecated in MXNet; ``softmax`` does the same.""")
 
 
 @activation.forward("default -> default")
-def _(k: Any, x: Any, attrs: Any) -> Any:
+def _(k: Kernels, x: Array, attrs: Attrs) -> Array:
     floating("SoftmaxActivation", x)
     return softmax_along(k, wide(x), _activation_axis(attrs)).astype(x.dtype, copy=False)
 
 
-def _activation_axis(attrs: dict[str, Any]) -> int:
+def _activation_axis(attrs: Attrs) -> int:
     return 1 if attrs["mode"] == "channel" else -1
 
 
@@ -252,7 +252,7 @@ activation.gradient(lambda F, g, data, out, attrs, want: _softmax_rule(
     F, g, out, {"axis": _activation_axis(attrs), "temperature": None}, want))
 
 
-def _cross_entropy_shape(shapes: Sequence[Shape], attrs: dict[str, Any]) -> tuple[int, ...]:
+def _cross_entropy_shape(shapes: list[Shape], attrs: Attrs) -> tuple[int, ...]:
     data, label = shapes
     if len(data) != 2 or tuple(label) != data[:1]:
         raise ShapeError(f"data of shape {data} and label of shape {label} do not fit.",
@@ -266,24 +266,26 @@ cross_entropy = Op("softmax_cross_entropy", "data label", shape=_cross_entropy_s
                    doc="""Cross entropy of the softmax of data (batch, classes) and labels (batch,), summed over the batch.""")
 
 
-def _one_hot(xp: ArrayModule, label: Any, shape: tuple[int, ...]) -> Any:
+def _one_hot(xp: ArrayModule, label: Array, shape: tuple[int, ...]) -> Array:
     places = whole(xp, label, "softmax_cross_entropy: the label")
     if places.size and not (places.min() >= 0 and places.max() < shape[1]):
         wrong = places[(places < 0) | (places >= shape[1])][0]
         raise RowIndexError(f"Label {wrong} is out of range for {shape[1]} classes.", hint="classes are counted from 0.")
-    return places[:, None] == xp.arange(shape[1])
+    found: Array = places[:, None] == xp.arange(shape[1])
+    return found
 
 
 @cross_entropy.forward("default, default -> default")
-def _(k: Kernels, x: Any, label: Any, attrs: Attrs) -> Any:
+def _(k: Kernels, x: Array, label: Array, attrs: Attrs) -> Array:
     floating("softmax_cross_entropy", x)
     logs = softmax_along(k, wide(x), -1, log=True)
-    return -logs[_one_hot(k.xp, label, x.shape)].sum(keepdims=True).astype(x.dtype)
+    total: Array = logs[_one_hot(k.xp, label, x.shape)].sum(keepdims=True)
+    return -total.astype(x.dtype)
 
 
 @cross_entropy.gradient
-def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, label: ArrayObject, out: ArrayObject, attrs: Attrs,
-      want: Sequence[Want | None]) -> Any:
+def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, label: ArrayObject, out: ArrayObject | None, attrs: Attrs,
+      want: Sequence[Want | None]) -> Gradients:
     apart = F._label_apart(F.softmax(data), label)
     return F.broadcast_mul(apart, F.Reshape(g, shape=(1, 1))), None
 
@@ -295,5 +297,5 @@ label_apart.gradient(lambda F, g, data, label, out, attrs, want: (g, None))
 
 
 @label_apart.forward("default, default -> default")
-def _(k: Kernels, x: Array, label: Array, attrs: Attrs) -> Any:
+def _(k: Kernels, x: Array, label: Array, attrs: Attrs) -> Array:
     return x - _one_hot(k.xp, label, x.shape)

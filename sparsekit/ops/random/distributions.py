@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from ...base.types import Array, DTypeLike, Shape
+    from typing import TypeAlias
+
+    from ...base.types import Array, Shape
+
+    #: A parameter of a distribution: one for all values, or one for each.
+    Parameter: TypeAlias = float | Array
 
 
 __all__ = ["DISTRIBUTIONS", "Distribution", "at_most_below", "uniform"]
@@ -23,39 +28,41 @@ class Distribution(NamedTuple):
 
     parameters: dict[str, float]
     needs: str
-    fits: Callable[..., Any]
-    draw: Callable[..., Any]
+    fits: Callable[..., bool | Array]
+    draw: Callable[..., Array]
     doc: str
     arrays: tuple[str, ...] = ()
 
 
-def uniform(rng: Any, size: Any, low: Any, high: Any) -> Any:
+def uniform(rng: np.random.Generator, size: Shape, low: Parameter, high: Parameter) -> Array:
     """Values drawn evenly from low to high."""
-    values = rng.random(size, _fast(low, high))
+    values: Array = rng.random(size, _fast(low, high))
     values *= high - low
     values += low
     return values
 
 
-def at_most_below(values: Array, low: float | Array, high: float | Array) -> Any:
+def at_most_below(values: Array, low: Parameter, high: Parameter) -> Array:
     """Even values after rounding to their type, which may have reached the upper bound."""
     top = np.asarray(high).astype(values.dtype)
-    return np.minimum(values, np.maximum(np.nextafter(top, values.dtype.type(-np.inf)), np.asarray(low).astype(values.dtype)))
+    made: Array = np.minimum(values, np.maximum(np.nextafter(top, values.dtype.type(-np.inf)),
+                                                np.asarray(low).astype(values.dtype)))
+    return made
 
 
-def _normal(rng: Any, size: Any, loc: Shape, scale: Shape) -> Any:
-    values = rng.standard_normal(size, _fast(loc, scale))
+def _normal(rng: np.random.Generator, size: Shape, loc: Parameter, scale: Parameter) -> Array:
+    values: Array = rng.standard_normal(size, _fast(loc, scale))
     values *= scale
     values += loc
     return values
 
 
-def _fast(*parameters: Any) -> DTypeLike:
+def _fast(*parameters: Parameter) -> type[np.float64 | np.float32]:
     """float32 where the parameters are plain numbers, which it holds, else their own precision."""
     return np.float64 if any(getattr(value, "dtype", None) == np.float64 for value in parameters) else np.float32
 
 
-def _mixed_poisson(rng: Any, size: Any, mu: Any, alpha: Any) -> Any:
+def _mixed_poisson(rng: np.random.Generator, size: Shape, mu: Parameter, alpha: Parameter) -> Array:
     """Poisson numbers whose rate is gamma distributed, with mean mu and variance alpha * mu**2."""
     mu, alpha = np.broadcast_arrays(mu, alpha)
     spread = np.where(alpha > 0, alpha, 1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,14 +19,15 @@ if TYPE_CHECKING:
 
     from ...base.types import Array, Attrs, DType, Shape
     from ...core.op import Want
-    from ...core.types import ArrayFunctions, ArrayObject
+    from ...core.types import ArrayFunctions, ArrayObject, Gradients
     from ...kernels.types import Kernels
+    from .distributions import Parameter
 
 
 REAL = ("float16", "float32", "float64")
 
 
-def _kind(attrs: dict[str, Any], allowed: tuple[str, ...] = REAL, default: str = "float32") -> Any:
+def _kind(attrs: Attrs, allowed: tuple[str, ...] = REAL, default: str = "float32") -> DType:
     """The element type asked for; ``'None'`` is the default."""
     asked = attrs["dtype"]
     made = np.dtype(default if asked in (None, "None") else asked)
@@ -35,7 +36,7 @@ def _kind(attrs: dict[str, Any], allowed: tuple[str, ...] = REAL, default: str =
     return made
 
 
-def sizes(shape: Any) -> tuple[int, ...]:
+def sizes(shape: int | tuple[int, ...] | list[int] | None) -> tuple[int, ...]:
     """The attribute ``shape`` as a tuple; None and () mean no axes."""
     if shape is None:
         return ()
@@ -45,20 +46,20 @@ def sizes(shape: Any) -> tuple[int, ...]:
     return tuple(int(size) for size in made)
 
 
-def _given(shapes: Sequence[Shape], attrs: dict[str, Any]) -> tuple[int, ...]:
+def _given(shapes: list[Shape], attrs: Attrs) -> tuple[int, ...]:
     if attrs["shape"] is None:
         raise ShapeError("no shape was given.", hint="shape=(2, 3); mx.nd.random draws one value by default.")
     return sizes(attrs["shape"])
 
 
-def _check(distribution: Distribution, parameters: Sequence[Any]) -> None:
+def _check(distribution: Distribution, parameters: Sequence[Parameter]) -> None:
     if not np.all(distribution.fits(*parameters)):
         given = ", ".join(f"{name}={value!r}" if np.ndim(value) == 0 else f"{name} of shape {np.shape(value)}"
                           for name, value in zip(distribution.parameters, parameters, strict=True))
         raise SparsekitError(f"The parameters must meet {distribution.needs}, got {given}.", hint="check their values.")
 
 
-def _numbers(name: str, distribution: Distribution, attrs: dict[str, Any]) -> list[Any]:
+def _numbers(name: str, distribution: Distribution, attrs: Attrs) -> list[float]:
     """The parameters among the attributes, as numbers."""
     values = [attrs[parameter] for parameter in distribution.parameters]
     for parameter, value in zip(distribution.parameters, values, strict=True):
@@ -70,8 +71,8 @@ def _numbers(name: str, distribution: Distribution, attrs: dict[str, Any]) -> li
     return values
 
 
-def _drawn(k: Kernels, distribution: Distribution, size: tuple[int, ...], parameters: Any, kind: Any) -> Any:
-    wide = [np.float64(value) for value in parameters] if kind == np.float64 else parameters
+def _drawn(k: Kernels, distribution: Distribution, size: tuple[int, ...], parameters: Sequence[Parameter], kind: DType) -> Array:
+    wide: Sequence[Parameter] = [np.float64(value) for value in parameters] if kind == np.float64 else parameters
     try:
         values = np.asarray(distribution.draw(generator(), size, *wide)).astype(kind, copy=False)
     except ValueError as error:
@@ -89,8 +90,8 @@ def _declare_fixed(name: str, distribution: Distribution, aliases: tuple[str, ..
             random=True, saves=(), doc=distribution.doc)
 
     @op.forward(" -> default")
-    def _(k: Any, attrs: Any) -> Any:
-        return _drawn(k, distribution, _given((), attrs), _numbers(name, distribution, attrs), _kind(attrs))
+    def _(k: Kernels, attrs: Attrs) -> Array:
+        return _drawn(k, distribution, _given([], attrs), _numbers(name, distribution, attrs), _kind(attrs))
 
     op.gradient(lambda F, g, out, attrs, want: ())
     like = Op(f"_random_{name}_like", "data", attrs=dict(distribution.parameters), shape=infer.unchanged, cost=cost.none,
@@ -98,16 +99,16 @@ def _declare_fixed(name: str, distribution: Distribution, aliases: tuple[str, ..
               doc=distribution.doc + "  As many as ``data`` holds, of its element type.")
 
     @like.forward("default -> default")
-    def _(k: Any, data: Any, attrs: Any) -> Any:
+    def _(k: Kernels, data: Array, attrs: Attrs) -> Array:
         return _drawn(k, distribution, data.shape, _numbers(name, distribution, attrs), data.dtype)
 
 
-def _sample_shape(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
+def _sample_shape(shapes: list[Shape], attrs: Attrs) -> tuple[int, ...]:
     infer.same_shape(shapes, attrs)
     return (*shapes[0], *sizes(attrs["shape"]))
 
 
-def host(array: Array) -> Any:
+def host(array: Array) -> Array:
     """The values as a numpy array, brought from the device if they are there."""
     return array.get() if hasattr(array, "get") else array
 
@@ -122,7 +123,7 @@ def _declare_sampled(name: str, distribution: Distribution) -> None:
             doc=distribution.doc + "\n\nParameters are arrays of one shape; ``shape`` values are drawn for each entry.")
 
     @op.forward(f"{', '.join(['default'] * len(names))} -> default")
-    def _(k: Kernels, *stores: Any) -> Any:
+    def _(k: Kernels, *stores: *tuple[*tuple[Array, ...], Attrs]) -> Array:
         attrs, kind = stores[-1], _kind(stores[-1])
         each = sizes(attrs["shape"])
         parameters = [host(store) for store in stores[:-1]]
@@ -145,7 +146,7 @@ randint.gradient(lambda F, g, out, attrs, want: ())
 
 
 @randint.forward(" -> default")
-def _(k: Any, attrs: Any) -> Any:
+def _(k: Kernels, attrs: Attrs) -> Array:
     low, high, kind = attrs["low"], attrs["high"], _kind(attrs, WHOLE, "int32")
     if any(not isinstance(value, (int, np.integer)) for value in (low, high)):
         raise DTypeError(f"low and high of randint must be integers, got {low!r} and {high!r}.",
@@ -154,10 +155,13 @@ def _(k: Any, attrs: Any) -> Any:
     if not limits.min <= low < high <= limits.max + 1:
         raise SparsekitError(f"low and high must meet {limits.min} <= low < high <= {limits.max + 1}, got {low} and {high}.",
                              hint="high itself is not drawn.")
-    return k.xp.asarray(generator().integers(low, high, _given((), attrs), dtype=kind))
+    return k.xp.asarray(generator().integers(low, high, _given([], attrs), dtype=kind))
 
 
-def _multinomial_shape(shapes: Sequence[Shape], attrs: dict[str, Any]) -> Any:
+COUNTED = ("uint8", *WHOLE, *REAL)
+
+
+def _multinomial_shape(shapes: list[Shape], attrs: Attrs) -> Shape | list[Shape]:
     data = shapes[0]
     if not data or not data[-1]:
         raise ShapeError(f"data must hold probabilities along its last axis, got shape {data}.",
@@ -166,8 +170,8 @@ def _multinomial_shape(shapes: Sequence[Shape], attrs: dict[str, Any]) -> Any:
     return [made, made] if attrs["get_prob"] else made
 
 
-def _multinomial_dtype(dtypes: Sequence[DType], attrs: dict[str, Any]) -> Any:
-    kind = _kind(attrs, ("uint8", "int32", "int64", *REAL), "int32")
+def _multinomial_dtype(dtypes: list[DType], attrs: Attrs) -> DType | list[DType]:
+    kind = _kind(attrs, COUNTED, "int32")
     return [kind, dtypes[0]] if attrs["get_prob"] else kind
 
 
@@ -184,10 +188,10 @@ probabilities of what was drawn come too, and carry the gradient.""")
 
 @multinomial.forward("default -> default", get_prob=False)
 @multinomial.forward("default -> default, default", get_prob=True)
-def _(k: Kernels, data: Any, attrs: Any) -> Any:
+def _(k: Kernels, data: Array, attrs: Attrs) -> Array | tuple[Array, Array]:
     made = _multinomial_shape([data.shape], attrs)
-    shape = made[0] if attrs["get_prob"] else made
-    kind = _multinomial_dtype([data.dtype], {**attrs, "get_prob": False})
+    shape = made[0] if isinstance(made, list) else made
+    kind = _kind(attrs, COUNTED, "int32")
     shares = host(data).reshape(-1, data.shape[-1])
     edges = np.cumsum(shares, axis=1, dtype=np.float64)
     if not (np.all(shares >= 0) and np.all(edges[:, -1] > 0) and np.isfinite(edges[:, -1]).all()):
@@ -206,7 +210,8 @@ def _(k: Kernels, data: Any, attrs: Any) -> Any:
 
 
 @multinomial.gradient
-def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, out: ArrayObject, attrs: Attrs, want: Sequence[Want | None]) -> Any:
+def _(F: ArrayFunctions, g: ArrayObject | tuple[ArrayObject | None, ...], data: ArrayObject,
+      out: ArrayObject | Sequence[ArrayObject], attrs: Attrs, want: Sequence[Want | None]) -> Gradients:
     if not attrs["get_prob"] or g[1] is None:
         return F.zeros_like(data)
     return F._sample_multinomial_backward(g[1], data, out[0])
@@ -220,7 +225,7 @@ multinomial_backward = Op(
 
 
 @multinomial_backward.forward("default, default, default -> default")
-def _(k: Kernels, g: Array, data: Array, drawn: Array, attrs: Attrs) -> Any:
+def _(k: Kernels, g: Array, data: Array, drawn: Array, attrs: Attrs) -> Array:
     width = data.shape[-1]
     rows = data.reshape(-1, width)
     places = k.xp.clip(drawn.astype(np.int64), 0, width - 1).reshape(len(rows), -1)
@@ -238,7 +243,7 @@ shuffle = Op("_shuffle", "data", shape=lambda shapes, attrs: [shapes[0], shapes[
 
 
 @shuffle.forward("default -> default, default")
-def _(k: Kernels, data: Array, attrs: Attrs) -> Any:
+def _(k: Kernels, data: Array, attrs: Attrs) -> tuple[Array, Array]:
     order = k.xp.asarray(generator().permutation(data.shape[0]))
     return data[order], order
 
@@ -251,13 +256,13 @@ shuffle_backward = Op("_shuffle_backward", "g order", shape=infer.unchanged, dty
 
 
 @shuffle_backward.forward("default, default -> default")
-def _(k: Kernels, g: Array, order: Array, attrs: Attrs) -> Any:
+def _(k: Kernels, g: Array, order: Array, attrs: Attrs) -> Array:
     made = k.xp.empty_like(g)
     made[k.xp.clip(order.astype(np.int64), 0, max(0, len(g) - 1))] = g
     return made
 
 
-def _candidates_shape(shapes: Sequence[Shape], attrs: dict[str, Any]) -> list[Shape]:
+def _candidates_shape(shapes: list[Shape], attrs: Attrs) -> list[Shape]:
     shape, classes = _given(shapes, attrs), attrs["range_max"]
     if len(shape) != 2:
         raise ShapeError(expected("shape", "(batches, samples)", attrs["shape"]), hint="shape=(1, 10), for example.")
@@ -279,7 +284,7 @@ in which they were first drawn.  With ``t`` trials, the class is expected ``1 - 
 corrects its logits by (Jean et al. 2015, https://arxiv.org/abs/1412.2007).""")
 
 
-def _distinct(classes: int, count: int) -> tuple[Any, int]:
+def _distinct(classes: int, count: int) -> tuple[Array, int]:
     """The first distinct classes that are drawn, and the trials up to the last of them."""
     drawn, size = np.empty(0, np.int64), math.log(classes + 1.0)
     while True:
@@ -291,7 +296,7 @@ def _distinct(classes: int, count: int) -> tuple[Any, int]:
 
 
 @unique_zipfian.forward(" -> default, default")
-def _(k: Kernels, attrs: Attrs) -> Any:
+def _(k: Kernels, attrs: Attrs) -> tuple[Array, Array]:
     batches, count = sizes(attrs["shape"])
     made = [_distinct(int(attrs["range_max"]), count) for _ in range(batches)]
     samples = np.array([one for one, _ in made], np.int64).reshape(batches, count)

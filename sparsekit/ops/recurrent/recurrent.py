@@ -15,8 +15,8 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ...base.types import Array, DTypeLike
-    from ...storage.types import Store
+    from ...base.types import Array, DType, Shape
+    from ...kernels.types import Function, Kernels
 
 
 __all__ = ["MODES", "Held", "Pass", "Sizes", "Start", "Weights", "backward", "forward", "held_in", "held_size",
@@ -51,46 +51,46 @@ class Sizes(NamedTuple):
 class Weights(NamedTuple):
     """The parameters of one direction of one layer, or their gradients."""
 
-    inputs: Any
-    recurrent: Any
-    projection: Any
-    bias_inputs: Any
-    bias_recurrent: Any
+    inputs: Array
+    recurrent: Array
+    projection: Array | None
+    bias_inputs: Array
+    bias_recurrent: Array
 
 
 class Held(NamedTuple):
     """Arrays that the forward pass of one direction of one layer saves for the backward pass, each (steps, batch, …)."""
 
-    gates: Any
-    states: Any
-    cells: Any
-    hidden: Any
-    extra: Any
+    gates: Array
+    states: Array
+    cells: Any   # Any: None but for an lstm
+    hidden: Any  # Any: None without a projection
+    extra: Any   # Any: None but for a gru
 
 
 class Start(NamedTuple):
     """States before the first step, or the gradients of those behind the last, of one direction of one layer."""
 
-    state: Any
-    cell: Any
+    state: Array
+    cell: Any  # Any: None but for an lstm
 
 
 class Pass(NamedTuple):
     """Data common to all layers: kernels, sizes, bounds of the cell, and which samples each step is for."""
 
-    k: Any
+    k: Kernels
     sizes: Sizes
-    bounds: Any
+    bounds: Array
     stop: bool
-    active: Any
+    active: Array | None
 
-    def functions(self, dtype: DTypeLike) -> tuple[Any, Any]:
+    def functions(self, dtype: DType) -> tuple[Function, Function]:
         """Sigmoid and tanh of an element type."""
         single = dtype == np.float32
         return ((self.k.single_sigmoid, self.k.single_tanh) if single else (self.k.double_sigmoid, self.k.double_tanh))
 
 
-def _cut(flat: Array, shapes: Iterator[Any]) -> Iterator[Any]:
+def _cut(flat: Array, shapes: Iterator[Shape | None]) -> Iterator[Any]:  # Any: None in the place of an array for None
     """Consecutive pieces of a vector as arrays of these shapes; None for None."""
     start = 0
     for shape in shapes:
@@ -102,7 +102,7 @@ def _cut(flat: Array, shapes: Iterator[Any]) -> Iterator[Any]:
         start = stop
 
 
-def _weight_shapes(sizes: Sizes) -> Iterator[Any]:
+def _weight_shapes(sizes: Sizes) -> Iterator[Shape | None]:
     """Shapes in their order: the weights of all layers and directions, then the biases of all."""
     for layer in range(sizes.layers):
         for _ in range(sizes.directions):
@@ -113,7 +113,7 @@ def _weight_shapes(sizes: Sizes) -> Iterator[Any]:
         yield (sizes.sums,)
 
 
-def _by_layer(sizes: Sizes, shapes_of: Callable[..., Any]) -> int:
+def _by_layer(sizes: Sizes, shapes_of: Callable[[Sizes], Iterator[Shape | None]]) -> int:
     """The elements of all shapes; every layer after the first adds equally many, so up to 2**62 layers are counted at once."""
     one, two = (sum(math.prod(shape) for shape in shapes_of(sizes._replace(layers=count)) if shape is not None)
                 for count in (1, 2))
@@ -133,8 +133,8 @@ def parameters_in(sizes: Sizes, flat: Array) -> list[Weights]:
     return [Weights(*pieces[3 * place: 3 * place + 3], *biases[2 * place: 2 * place + 2]) for place in range(count)]
 
 
-def _held_shapes(sizes: Sizes, steps: int, batch: int) -> Iterator[Any]:
-    def of(width: int, needed: bool = True) -> Any:
+def _held_shapes(sizes: Sizes, steps: int, batch: int) -> Iterator[Shape | None]:
+    def of(width: int, needed: bool = True) -> Shape | None:
         return (steps, batch, width) if needed else None
 
     for _ in range(sizes.layers * sizes.directions):
@@ -152,7 +152,7 @@ def held_size(sizes: Sizes, steps: int, batch: int) -> int:
     return _by_layer(sizes, lambda some: _held_shapes(some, steps, batch))
 
 
-def held_in(sizes: Sizes, flat: Array, steps: int, batch: int) -> tuple[list[Held], list[Any]]:
+def held_in(sizes: Sizes, flat: Array, steps: int, batch: int) -> tuple[list[Held], list[Array | None]]:
     """What is held, as views of its vector: of each layer and direction, and the dropout masks between layers."""
     pieces = list(_cut(flat, _held_shapes(sizes, steps, batch)))
     count = sizes.layers * sizes.directions
@@ -172,7 +172,7 @@ def _rows(array: Array) -> Array:
 
 
 def forward(run: Pass, data: Array, weights: Sequence[Weights], starts: Sequence[Start], held: Sequence[Held],
-            masks: Sequence[Any]) -> tuple[Any, list[Start]]:
+            masks: Sequence[Array | None]) -> tuple[Array, list[Start]]:
     """The output of the last layer and the last states of each layer and direction; ``held`` is filled."""
     xp, sizes, ends = run.k.xp, run.sizes, []
     for layer in range(sizes.layers):
@@ -193,7 +193,7 @@ def _masked(run: Pass, states: Array) -> Array:
     return states if run.active is None else states * run.active[:, :, None]
 
 
-def _forward_layer(run: Pass, data: Any, weights: Weights, start: Start, held: Held, order: range) -> Start:
+def _forward_layer(run: Pass, data: Array, weights: Weights, start: Start, held: Held, order: range) -> Start:
     xp, batch = run.k.xp, data.shape[1]
     xp.matmul(_rows(data), weights.inputs.T, out=_rows(held.gates))
     recurrent = xp.empty((batch, run.sizes.sums), data.dtype)
@@ -208,13 +208,14 @@ def _forward_layer(run: Pass, data: Any, weights: Weights, start: Start, held: H
     return Start(state, cell)
 
 
-def _hold(ended: Array, *pairs: tuple[Any, Any]) -> None:
+def _hold(ended: Array, *pairs: tuple[Array, Array]) -> None:
     """Give samples that have ended the values that they had."""
     for now, before in pairs:
         now[ended] = before[ended]
 
 
-def _stepper(run: Pass, weights: Weights, held: Held, recurrent: Array) -> Callable[..., Any]:
+def _stepper(run: Pass, weights: Weights, held: Held, recurrent: Array
+             ) -> Callable[[int, Array, Any], None]:  # Any: the cell, as in Start
     """A function of the time and the states before it that computes the states of that time."""
     k, mode = run.k, run.sizes.mode
     sigmoid, tanh = run.functions(recurrent.dtype)
@@ -240,8 +241,9 @@ def _stepper(run: Pass, weights: Weights, held: Held, recurrent: Array) -> Calla
 # Backward
 
 
-def backward(run: Pass, given: Any, ends: Sequence[Start], data: Store, weights: Sequence[Weights], starts: Sequence[Start],
-             held: Sequence[Held], masks: Sequence[Any], made: Sequence[Weights], first: bool) -> tuple[Any, list[Start]]:
+def backward(run: Pass, given: Array, ends: Sequence[Start], data: Array, weights: Sequence[Weights], starts: Sequence[Start],
+             held: Sequence[Held], masks: Sequence[Array | None], made: Sequence[Weights], first: bool) -> tuple[Array | None,
+             list[Start]]:
     """The gradients of the data (None unless ``first``) and of the first states; ``made`` is filled with the weights'.
 
     ``given`` and ``ends`` are the gradients of what ``forward`` gives; those of ``ends`` are overwritten.
@@ -249,7 +251,7 @@ def backward(run: Pass, given: Any, ends: Sequence[Start], data: Store, weights:
     sizes = run.sizes
     begins: list[Start] = [ends[0]] * len(ends)
     for layer in range(sizes.layers - 1, -1, -1):
-        below = None
+        below: Array | None = None
         inputs = data if layer == 0 else _inputs(run, layer, held, masks)
         for direction in range(sizes.directions):
             place = layer * sizes.directions + direction
@@ -260,13 +262,15 @@ def backward(run: Pass, given: Any, ends: Sequence[Start], data: Store, weights:
             if layer or first:
                 share = run.k.xp.matmul(_rows(changes[0]), weights[place].inputs).reshape(inputs.shape)
                 below = share if below is None else below + share
+        if below is None:
+            return None, begins
         given = below
         if layer and masks[layer - 1] is not None:
             given *= masks[layer - 1]
     return given, begins
 
 
-def _inputs(run: Pass, layer: int, held: Sequence[Held], masks: Sequence[Any]) -> Store:
+def _inputs(run: Pass, layer: int, held: Sequence[Held], masks: Sequence[Array | None]) -> Array:
     """What a layer above the first was computed from."""
     start = (layer - 1) * run.sizes.directions
     below = [_masked(run, one.states) for one in held[start: start + run.sizes.directions]]
@@ -274,8 +278,8 @@ def _inputs(run: Pass, layer: int, held: Sequence[Held], masks: Sequence[Any]) -
     return data if masks[layer - 1] is None else data * masks[layer - 1]
 
 
-def _backward_steps(run: Pass, above: Any, end: Start, weights: Weights, start: Start, held: Held, direction: int,
-                    made: Weights) -> tuple[tuple[Any, Any], Start]:
+def _backward_steps(run: Pass, above: Array, end: Start, weights: Weights, start: Start, held: Held, direction: int,
+                    made: Weights) -> tuple[tuple[Array, Array], Start]:
     """The gradients of the sums, of inputs and of states, and those of the first states; latest step first."""
     xp, order = run.k.xp, _order(direction, above.shape[0])
     change = xp.empty_like(held.gates)
@@ -290,7 +294,9 @@ def _backward_steps(run: Pass, above: Any, end: Start, weights: Weights, start: 
         state = state + above[time]
         if totals is not None:
             totals[time] = state
-        kept = None if run.active is None else (~run.active[time], state.copy(), None if cell is None else cell.copy())
+        # Any: as in Start
+        kept: tuple[Array, Array, Any] | None = None if run.active is None else (
+            ~run.active[time], state.copy(), None if cell is None else cell.copy())
         passed = back(time, state, cell, before)
         if kept is not None:
             change[time][kept[0]] = recurrent[time][kept[0]] = 0
@@ -306,7 +312,8 @@ def _backward_steps(run: Pass, above: Any, end: Start, weights: Weights, start: 
     return (change, recurrent), Start(state, cell)
 
 
-def _unstepper(run: Pass, weights: Weights, held: Held, change: Array, recurrent: Array) -> Callable[..., Any]:
+def _unstepper(run: Pass, weights: Weights, held: Held, change: Array, recurrent: Array
+               ) -> Callable[[int, Array, Any, Start], Array | None]:  # Any: the cell, as in Start
     """A function of the time, the gradients of its states and the states before it; it fills the gradients of the sums.
 
     What it gives back is the part of the state's gradient that goes to the state before past all weights, or None.
@@ -318,17 +325,19 @@ def _unstepper(run: Pass, weights: Weights, held: Held, change: Array, recurrent
         hidden = state if weights.projection is None else k.xp.matmul(state, weights.projection)
         k.lstm_backward(tanh, hidden, cell, held.gates[time], before.cell, held.cells[time], run.bounds, change[time])
 
-    def gru(time: int, state: Array, cell: Array, before: Start) -> Array:
+    def gru(time: int, state: Array, cell: None, before: Start) -> Array:
         k.gru_backward(state, held.gates[time], before.state, held.extra[time], change[time], recurrent[time])
         return state
 
-    def elman(time: int, state: Array, cell: Array, before: Start) -> None:
+    def elman(time: int, state: Array, cell: None, before: Start) -> None:
         k.elman_backward(state, held.states[time], mode == "rnn_relu", change[time])
 
-    return {"lstm": lstm, "gru": gru}.get(mode, elman)
+    # Any: the same
+    ways: dict[str, Callable[[int, Array, Any, Start], Array | None]] = {"lstm": lstm, "gru": gru}
+    return ways.get(mode, elman)
 
 
-def _weight_gradients(run: Pass, changes: tuple[Any, Any], inputs: Any, start: Start, held: Held, direction: int,
+def _weight_gradients(run: Pass, changes: tuple[Array, Array], inputs: Array, start: Start, held: Held, direction: int,
                       made: Weights) -> None:
     """One product over all steps for each weight."""
     xp = run.k.xp

@@ -8,7 +8,7 @@ gate behind the product as in cuDNN).
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -22,20 +22,21 @@ from . import recurrent
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ...base.types import Array, Attrs, DType, DTypeLike, Shape
+    from ...base.types import Array, Attrs, DType, Shape
+    from ...core import cost
     from ...core.op import Want
-    from ...core.types import ArrayObject
+    from ...core.types import ArrayFunctions, ArrayObject, Arriving, Gradients
     from ...kernels.types import ArrayModule, Kernels
+    from .. import samples
 
 
 __all__ = ["rnn"]
-
-Meta = dict[str, Any]
 
 
 class Recurrent(Op):
     """An operator whose fourth array is the lengths of the sequences where there is no cell, as in MXNet."""
 
+    # Any: what the user gave, as in Op
     def arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Split a call's arguments into input arrays and attributes."""
         lengths = kwargs.get("sequence_length")
@@ -45,7 +46,7 @@ class Recurrent(Op):
         return super().arguments(args, kwargs)
 
 
-def _check_attrs(attrs: dict[str, Any]) -> None:
+def _check_attrs(attrs: Attrs) -> None:
     if attrs["mode"] not in recurrent.MODES:
         raise UnknownNameError.of("mode", attrs["mode"], recurrent.MODES)
     for name in ("state_size", "num_layers", *(["projection_size"] if attrs["projection_size"] is not None else [])):
@@ -62,24 +63,24 @@ def _check_attrs(attrs: dict[str, Any]) -> None:
                              hint="give both, the smaller first, or neither.")
 
 
-def _has_cell(attrs: dict[str, Any]) -> bool:
+def _has_cell(attrs: Attrs) -> bool:
     return bool(attrs["mode"] == "lstm")
 
 
-def _sizes(data: Shape, attrs: dict[str, Any]) -> recurrent.Sizes:
+def _sizes(data: Shape, attrs: Attrs) -> recurrent.Sizes:
     projection = attrs["projection_size"]
     return recurrent.Sizes(
         attrs["mode"], int(data[2]), attrs["state_size"], attrs["state_size"] if projection is None else projection,
         attrs["num_layers"], 2 if attrs["bidirectional"] else 1, projection is not None, attrs["p"] > 0)
 
 
-def _names(attrs: dict[str, Any]) -> list[str]:
+def _names(attrs: Attrs) -> list[str]:
     """The arrays that a call with these attributes takes."""
     return ["data", "parameters", "state", *(["state_cell"] if _has_cell(attrs) else []),
             *(["sequence_length"] if attrs["use_sequence_length"] else [])]
 
 
-def _shape(shapes: Sequence[Shape], attrs: dict[str, Any]) -> Any:
+def _shape(shapes: list[Shape], attrs: Attrs) -> list[Shape]:
     _check_attrs(attrs)
     names = _names(attrs)
     if len(shapes) != len(names):
@@ -101,21 +102,21 @@ def _shape(shapes: Sequence[Shape], attrs: dict[str, Any]) -> Any:
     return [out, *states, (recurrent.held_size(sizes, *data[:2]),)]
 
 
-def _held_type(dtype: DTypeLike) -> Any:
+def _held_type(dtype: DType) -> DType:
     return np.dtype(np.float32) if dtype == np.float16 else dtype
 
 
-def _dtypes(dtypes: Sequence[DType], attrs: dict[str, Any]) -> Any:
+def _dtypes(dtypes: list[DType], attrs: Attrs) -> list[DType]:
     return [dtypes[0]] * (2 + _has_cell(attrs)) + [_held_type(dtypes[0])]
 
 
-def _cost(attrs: dict[str, Any], inputs: list[Meta], outputs: list[Meta]) -> tuple[int, int]:
+def _cost(attrs: Attrs, inputs: Sequence[cost.Meta], outputs: Sequence[cost.Meta]) -> tuple[int, int]:
     """A multiplication and an addition for each parameter, step and sample."""
     work = 2 * math.prod(inputs[0]["shape"][:2]) * math.prod(inputs[1]["shape"])
     return work, work
 
 
-def _sample() -> Any:
+def _sample() -> samples.Samples:
     rng = np.random.default_rng(7)
     found = []
     for mode, layers, both, projection, lengths in (
@@ -132,7 +133,7 @@ def _sample() -> Any:
     return found
 
 
-_ATTRS: dict[str, Any] = {
+_ATTRS: Attrs = {
     "state_size": REQUIRED, "num_layers": REQUIRED, "bidirectional": False, "mode": REQUIRED, "p": 0.0,
     "state_outputs": False, "projection_size": None, "lstm_state_clip_min": None, "lstm_state_clip_max": None,
     "lstm_state_clip_nan": False, "use_sequence_length": False}
@@ -159,7 +160,7 @@ is zero, the last states are those of the last step that counts, and the backwar
 MXNet 1.9.1 does none of the last three on the CPU: it leaves lengths and bounds unheeded and refuses to train projections.""")
 
 
-def _active(xp: ArrayModule, lengths: Array, steps: int) -> Any:
+def _active(xp: ArrayModule, lengths: Array, steps: int) -> Array | None:
     """Which samples each step is for, (time, batch); None if it is for all."""
     wrong = lengths[~((lengths >= 0) & (lengths < steps + 1))]
     if wrong.size:
@@ -171,7 +172,7 @@ def _active(xp: ArrayModule, lengths: Array, steps: int) -> Any:
 class _Problem:
     """The arrays of a call, as what ``recurrent`` computes with."""
 
-    def __init__(self, k: Kernels, arrays: tuple[Array, ...], attrs: dict[str, Any]) -> None:
+    def __init__(self, k: Kernels, arrays: Sequence[Array], attrs: Attrs) -> None:
         _check_types(arrays, attrs)
         given = dict(zip(_names(attrs), arrays, strict=True))
         steps, batch = arrays[0].shape[:2]
@@ -189,21 +190,21 @@ class _Problem:
         self.steps, self.batch, self.dtype = steps, batch, dtype
 
 
-def starts_of(xp: ArrayModule, state: Any, cell: Any) -> list[recurrent.Start]:
+def starts_of(xp: ArrayModule, state: Array, cell: Array | None) -> list[recurrent.Start]:
     """The states of each layer and direction."""
     state = xp.ascontiguousarray(wide(state))
     cells = [None] * len(state) if cell is None else list(xp.ascontiguousarray(wide(cell)))
     return [recurrent.Start(*pair) for pair in zip(state, cells, strict=True)]
 
 
-def _check_types(arrays: Any, attrs: dict[str, Any]) -> None:
+def _check_types(arrays: Sequence[Array], attrs: Attrs) -> None:
     floating("RNN", arrays[0])
     for name, array in zip(_names(attrs)[:3 + _has_cell(attrs)], arrays, strict=False):
         if array.dtype != arrays[0].dtype:
             raise DTypeError(f"RNN: {name} is {array.dtype}, and data {arrays[0].dtype}.", hint="cast one with astype().")
 
 
-def _drop(masks: list[Any], p: float) -> list[Any]:
+def _drop(masks: list[Array | None], p: float) -> list[Array | None]:
     """The masks to use: drawn in training; else ones are left for the backward pass, and nothing is multiplied."""
     for mask in masks:
         if mask is not None:
@@ -214,7 +215,7 @@ def _drop(masks: list[Any], p: float) -> list[Any]:
 
 
 @rnn.forward("default, default, default, default?, default? -> default...")
-def _(k: Kernels, *given: Any) -> Any:
+def _(k: Kernels, *given: *tuple[*tuple[Array, ...], Attrs]) -> Sequence[Array]:
     arrays, attrs = given[:-1], given[-1]
     problem = _Problem(k, arrays, attrs)
     left = k.xp.empty(recurrent.held_size(problem.sizes, problem.steps, problem.batch), problem.dtype)
@@ -228,32 +229,35 @@ def _(k: Kernels, *given: Any) -> Any:
 
 
 @rnn.gradient
-def _(F: Any, g: Any, data: ArrayObject, parameters: ArrayObject, state: ArrayObject, state_cell: ArrayObject,
-      sequence_length: ArrayObject, out: ArrayObject, attrs: Attrs, want: Sequence[Want | None]) -> Any:
-    heads: Any = g if isinstance(g, tuple) else (g,)
-    heads = [F.zeros_like(out[place]) if head is None else head for place, head in enumerate(heads)]
+def _(F: ArrayFunctions, g: Arriving, data: ArrayObject, parameters: ArrayObject, state: ArrayObject,
+      state_cell: ArrayObject | None, sequence_length: ArrayObject | None, out: Sequence[ArrayObject], attrs: Attrs,
+      want: Sequence[Want | None]) -> Gradients:
+    heads = [F.zeros_like(out[place]) if head is None else head
+             for place, head in enumerate(g if isinstance(g, tuple) else (g,))]
     given = [array for array in (data, parameters, state, state_cell, sequence_length) if array is not None]
-    made = F._rnn_backward(*heads, *given, out[-1], data_grad=want[0] is not None, **attrs)
+    made = [*F._rnn_backward(*heads, *given, out[-1], data_grad=want[0] is not None, **attrs)]
     whole = [*made, *(F.zeros_like(array) for array in given[len(made):])]
     return (*whole, *[None] * (5 - len(whole)))
 
 
 # The gradient as an operator
 
+#: Arrays, or the shapes or element types of arrays.
+Part = TypeVar("Part")
 
-def _split(given: tuple[Array, ...] | Sequence[Any], attrs: dict[str, Any]) -> tuple[Any, Any, Any]:
+def _split(given: Sequence[Part], attrs: Attrs) -> tuple[Sequence[Part], Sequence[Part], Part]:
     """Gradients from above, the arrays of the forward call, and what it left."""
     heads = 2 + _has_cell(attrs) if attrs["state_outputs"] else 1
     return given[:heads], given[heads:-1], given[-1]
 
 
-def _backward_shape(shapes: Sequence[Shape], attrs: dict[str, Any]) -> list[Shape]:
+def _backward_shape(shapes: list[Shape], attrs: Attrs) -> list[Shape]:
     _check_attrs(attrs)
-    shapes = _split(shapes, attrs)[1][:3 + _has_cell(attrs)]
-    return [shapes[0] if attrs["data_grad"] else (0,), *shapes[1:]]
+    data, *others = _split(shapes, attrs)[1][:3 + _has_cell(attrs)]
+    return [data if attrs["data_grad"] else (0,), *others]
 
 
-def _backward_sample() -> list[tuple[dict[Any, Any] | list[Any], ...]]:
+def _backward_sample() -> samples.Samples:
     attrs = {**rnn.bind({"state_size": 2, "num_layers": 1, "mode": "gru"}).attrs, "data_grad": True}
     sizes = _sizes((2, 1, 2), attrs)
     shapes = [(2, 1, 2), (2, 1, 2), (recurrent.parameter_count(sizes),), (1, 1, 2), (recurrent.held_size(sizes, 2, 1),)]
@@ -266,7 +270,7 @@ rnn_backward = Op(
     outputs=lambda attrs: 3 + _has_cell(attrs), sample=_backward_sample,
     dtype=lambda dtypes, attrs: [_split(dtypes, attrs)[1][0]] * (3 + _has_cell(attrs)),
     cost=lambda attrs, inputs, outputs: (
-        2 * _cost(attrs, [{"shape": one["shape"]} for one in _split(inputs, attrs)[1]], outputs)[0],) * 2,
+        2 * _cost(attrs, _split(inputs, attrs)[1], outputs)[0],) * 2,
     gradient_hint="gradients of gradients go through gluon.rnn's cells, with unroll()",
     doc="""Gradients of ``RNN``: of its data (empty unless ``data_grad``), parameters and first states.
 
@@ -274,7 +278,7 @@ Takes the gradients of its results, its arrays, and what it left.""")
 
 
 @rnn_backward.forward("default... -> default...")
-def _(k: Kernels, *given: Any) -> Any:
+def _(k: Kernels, *given: *tuple[*tuple[Array, ...], Attrs]) -> Sequence[Array]:
     attrs = given[-1]
     heads, arrays, left = _split(given[:-1], attrs)
     problem, xp = _Problem(k, arrays, attrs), k.xp

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,9 +18,9 @@ from ..limits import check_gradient
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ...base.types import Array, Attrs, Shape
+    from ...base.types import Array, Attrs, DType, Shape
     from ...core.op import Want
-    from ...core.types import ArrayFunctions, ArrayObject
+    from ...core.types import ArrayFunctions, ArrayObject, Gradients
     from ...kernels.types import ArrayModule, Kernels
     from ...storage.types import Store
 
@@ -33,21 +33,22 @@ def _samples() -> samples.Samples:
         ([samples.grid()], {"axis": axis}) for axis in (-1, (0, 1), ())]
 
 
-def axes_in(x: ArrayObject | Store, attrs: dict[str, Any]) -> tuple[int, ...]:
+def axes_in(x: ArrayObject | Store, attrs: Attrs) -> tuple[int, ...]:
     """The axes that are reduced, ascending."""
     axes = infer.axes_of(attrs["axis"], len(x.shape))
     others = attrs.get("exclude") and attrs["axis"] not in (None, ())  # without axes, everything is reduced either way
     return tuple(axis for axis in range(len(x.shape)) if axis not in axes) if others else axes
 
 
-def reduction(name: str, function: Callable[..., Any], gradient: Any, doc: str, aliases: tuple[str, ...] = (), *,
-              saves: tuple[str, ...] = ("data",), shape: Callable[..., Any] = infer.reduced) -> Op:
+def reduction(name: str, function: Callable[..., Array], gradient: Callable[..., Gradients], doc: str,
+              aliases: tuple[str, ...] = (), *, saves: tuple[str, ...] = ("data",),
+              shape: Callable[[list[Shape], Attrs], Shape] = infer.reduced) -> Op:
     """Declare a reduction: ``function(xp, x, axes, keepdims)``; reducing everything gives shape (1,)."""
     op = Op(name, "data", attrs={"axis": None, "keepdims": False, "exclude": False}, shape=shape, sample=_samples, doc=doc,
             cost=cost.reduction, aliases=aliases, saves=saves)
 
     @op.forward("default -> default")
-    def _(k: Any, x: Any, attrs: Any) -> Any:
+    def _(k: Kernels, x: Array, attrs: Attrs) -> Array:
         made = k.xp.asarray(function(k.xp, x, axes_in(x, attrs), attrs["keepdims"]))
         return made.reshape(1) if made.ndim == 0 else made
 
@@ -55,7 +56,7 @@ def reduction(name: str, function: Callable[..., Any], gradient: Any, doc: str, 
     return op
 
 
-def _spread(F: ArrayFunctions, g: ArrayObject, data: Any, attrs: dict[str, Any], factor: float = 1.0) -> Any:
+def _spread(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, attrs: Attrs, factor: float = 1.0) -> ArrayObject:
     """Broadcast each reduced gradient back to the elements that were reduced."""
     check_gradient("a reduction", data)
     axes = axes_in(data, attrs)
@@ -67,19 +68,23 @@ def _reduced_count(shape: tuple[int, ...], axes: tuple[int, ...]) -> int:
     return math.prod([shape[axis] for axis in axes])
 
 
-def _sum_gradient(F: Any, g: Any, data: ArrayObject, out: ArrayObject, attrs: Any, want: Sequence[Want | None]) -> Any:
+def _sum_gradient(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, out: ArrayObject | None, attrs: Attrs,
+                  want: Sequence[Want | None]) -> Gradients:
     return _spread(F, g, data, attrs)
 
 
-def _mean_gradient(F: Any, g: Any, data: ArrayObject, out: ArrayObject, attrs: Any, want: Sequence[Want | None]) -> Any:
+def _mean_gradient(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, out: ArrayObject | None, attrs: Attrs,
+                   want: Sequence[Want | None]) -> Gradients:
     return _spread(F, g, data, attrs, 1.0 / max(1, _reduced_count(data.shape, axes_in(data, attrs))))
 
 
-def _extreme_gradient(F: Any, g: Any, data: Any, out: Any, attrs: Any, want: Sequence[Want | None]) -> Any:
+def _extreme_gradient(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, out: ArrayObject, attrs: Attrs,
+                      want: Sequence[Want | None]) -> Gradients:
     return _spread(F, g, data, attrs) * F.broadcast_equal(data, _spread(F, out, data, attrs))
 
 
-def _norm_gradient(F: Any, g: Any, data: Any, out: Any, attrs: Any, want: Sequence[Want | None]) -> Any:
+def _norm_gradient(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, out: ArrayObject, attrs: Attrs,
+                   want: Sequence[Want | None]) -> Gradients:
     if attrs["out_dtype"] is not None:
         g, out = F.Cast(g, dtype=data.dtype.name), F.Cast(out, dtype=data.dtype.name)
     if attrs["ord"] == 1:
@@ -105,17 +110,17 @@ def addable(xp: ArrayModule, x: Array) -> Array:
     return x.astype(np.int64, copy=False)
 
 
-def _mean(xp: ArrayModule, x: Array, axes: Shape, keep: bool) -> Any:
+def _mean(xp: ArrayModule, x: Array, axes: Shape, keep: bool) -> Array:
     total = xp.asarray(_sum(xp, addable(xp, x), axes, keep))
     return mean_of(xp, total, _reduced_count(x.shape, axes), x.dtype)
 
 
-def mean_of(xp: ArrayModule, total: Any, count: int, dtype: Any) -> Any:
+def mean_of(xp: ArrayModule, total: Array, count: int, dtype: DType) -> Array:
     """The sum of ``count`` elements divided by that, in the elements' type; a bool is whether any is true, as in MXNet."""
     if total.dtype.kind == "b":
         return total
     if total.dtype.kind == "f":
-        made = total / total.dtype.type(count)
+        made: Array = total / total.dtype.type(count)
         return made if dtype.kind == "f" else xp.clip(made, -(2.0**63), np.nextafter(2.0**63, 0)).astype(dtype)
     return divide(xp, total, xp.asarray(max(1, count))).astype(dtype, copy=False)
 
@@ -136,7 +141,7 @@ reduction("nanprod", lambda xp, x, axes, keep: xp.prod(_without_nan(xp, x, 1), a
           "Product of the elements along ``axis``, or of all; nan counts as 1.")
 
 
-def _something(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
+def _something(shapes: list[Shape], attrs: Attrs) -> tuple[int, ...]:
     """The reduced shape; raise if there are no elements."""
     made = infer.reduced(shapes, attrs)
     if 0 in shapes[0] and 0 not in made:
@@ -157,7 +162,7 @@ others = Op("_others", "data", attrs={"axes": ()}, shape=infer.unchanged, cost=c
             doc="For each element the product of all others along ``axes``: the gradient of a product, right at zeros too.")
 
 
-def _lines(x: Array, axes: tuple[int, ...]) -> tuple[Any, Callable[[Any], Any]]:
+def _lines(x: Array, axes: tuple[int, ...]) -> tuple[Array, Callable[[Array], Array]]:
     """The reduced elements as the rows of a matrix, and the function that reverses this."""
     order = (*(axis for axis in range(x.ndim) if axis not in axes), *axes)
     turned = x.transpose(order)
@@ -166,7 +171,7 @@ def _lines(x: Array, axes: tuple[int, ...]) -> tuple[Any, Callable[[Any], Any]]:
 
 
 @others.forward("default -> default")
-def product_of_others(k: Kernels, x: Array, attrs: Attrs) -> Any:
+def product_of_others(k: Kernels, x: Array, attrs: Attrs) -> Array:
     """For each element the product of all others along the axes."""
     flat, back = _lines(x, attrs["axes"])
     before, after = k.xp.ones_like(flat), k.xp.ones_like(flat)
@@ -184,7 +189,7 @@ others_along = Op(
     doc="How the products of all others change along a direction: the second derivative of a product, right at zeros too.")
 
 
-def _before(xp: ArrayModule, values: Array, slopes: Array) -> tuple[Any, Any]:
+def _before(xp: ArrayModule, values: Array, slopes: Array) -> tuple[Array, Array]:
     """Products of all values before each place of a row, and how they change; by doubling, since zeros forbid to divide."""
     product, slope = xp.ones_like(values), xp.zeros_like(values)
     product[:, 1:], slope[:, 1:] = values[:, :-1], slopes[:, :-1]
@@ -199,7 +204,7 @@ def _before(xp: ArrayModule, values: Array, slopes: Array) -> tuple[Any, Any]:
 
 @others_along.forward("default, default -> default")
 @joining
-def _(k: Kernels, x: Array, direction: Array, attrs: Attrs) -> Any:
+def _(k: Kernels, x: Array, direction: Array, attrs: Attrs) -> Array:
     flat, back = _lines(x, attrs["axes"])
     slopes, _ = _lines(direction, attrs["axes"])
     before, rising = _before(k.xp, flat, slopes)
@@ -207,7 +212,7 @@ def _(k: Kernels, x: Array, direction: Array, attrs: Attrs) -> Any:
     return back(rising * after + before * falling)
 
 
-def _norm_shape(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
+def _norm_shape(shapes: list[Shape], attrs: Attrs) -> tuple[int, ...]:
     if attrs["ord"] not in (1, 2):
         raise ShapeError(f"ord must be 1 or 2, got {attrs['ord']!r}.", hint="ord=2 is the default.")
     return infer.reduced(shapes, attrs)
@@ -220,19 +225,19 @@ norm = Op("norm", "data", attrs={"ord": 2, "axis": None, "out_dtype": None, "kee
           doc="The 1-norm or 2-norm of the elements along ``axis``, or of all, in the element type ``out_dtype``.")
 
 
-def squares(xp: Any, values: Shape) -> Any:
+def squares(xp: ArrayModule, values: Array) -> Array:
     """The squares in float64, where those of other types neither overflow nor vanish."""
     return xp.square(values, dtype=np.float64)
 
 
-def _norm(xp: ArrayModule, values: Any, axes: Any, attrs: dict[str, Any]) -> Any:
+def _norm(xp: ArrayModule, values: Array, axes: Shape, attrs: Attrs) -> Array:
     if attrs["ord"] == 1:
         return xp.sum(xp.abs(values), axis=axes, keepdims=attrs["keepdims"], dtype=values.dtype)
     return xp.sqrt(xp.sum(squares(xp, values), axis=axes, keepdims=attrs["keepdims"]))
 
 
 @norm.forward("default -> default")
-def _(k: Any, x: Any, attrs: Any) -> Any:
+def _(k: Kernels, x: Array, attrs: Attrs) -> Array:
     target = np.dtype(attrs["out_dtype"] or x.dtype)
     exact = x if x.dtype == target or target.kind != "f" else x.astype(target)
     made = k.xp.asarray(_norm(k.xp, exact, axes_in(x, attrs), attrs)).astype(target, copy=False)
@@ -249,14 +254,15 @@ spread = Op("_spread", "data", attrs={"kept": None, "shape": None, "factor": 1.0
 
 
 @spread.forward("default -> default")
-def _(k: Kernels, x: Array, attrs: Attrs) -> Any:
+def _(k: Kernels, x: Array, attrs: Attrs) -> Array:
     out = k.xp.empty(attrs["shape"], x.dtype)
     out[...] = x.reshape(attrs["kept"]) if attrs["factor"] == 1.0 else x.reshape(attrs["kept"]) * x.dtype.type(attrs["factor"])
     return out
 
 
 @spread.gradient
-def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, out: ArrayObject, attrs: Attrs, want: Sequence[Want | None]) -> Any:
+def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, out: ArrayObject | None, attrs: Attrs,
+      want: Sequence[Want | None]) -> Gradients:
     summed = F._sum_to(g, shape=attrs["kept"]) * attrs["factor"]
     return F._view(summed, shape=tuple(data.shape))
 
@@ -267,7 +273,7 @@ sum_to = Op("_sum_to", "data", attrs={"shape": None}, shape=lambda shapes, attrs
 
 
 @sum_to.forward("default -> default")
-def _(k: Kernels, x: Array, attrs: Attrs) -> Any:
+def _(k: Kernels, x: Array, attrs: Attrs) -> Array:
     shape = attrs["shape"]
     lead = x.ndim - len(shape)
     axes = tuple(range(lead)) + tuple(
@@ -277,7 +283,8 @@ def _(k: Kernels, x: Array, attrs: Attrs) -> Any:
 
 
 @sum_to.gradient
-def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, out: ArrayObject, attrs: Attrs, want: Sequence[Want | None]) -> Any:
+def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, out: ArrayObject | None, attrs: Attrs,
+      want: Sequence[Want | None]) -> Gradients:
     shape = attrs["shape"]
     kept = (1,) * (len(data.shape) - len(shape)) + tuple(shape)
     return F._spread(g, kept=kept, shape=tuple(data.shape))

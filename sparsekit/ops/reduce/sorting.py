@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,28 +18,28 @@ from ..shape.shape import fresh, one_axis
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ...base.types import Array, Attrs, DTypeLike, Shape
+    from ...base.types import Array, Attrs, DType, DTypeLike, Shape
     from ...core.op import Want
-    from ...core.types import ArrayFunctions, ArrayObject
+    from ...core.types import ArrayFunctions, ArrayObject, Arriving, Gradients
     from ...kernels.types import ArrayModule, Kernels
-    from ...storage.types import Sparse
 
 
 __all__ = ["check_places", "sorted_places"]
 
 
-def _line(shape: tuple[int, ...], attrs: dict[str, Any]) -> tuple[tuple[int, ...], int]:
+def _line(shape: tuple[int, ...], attrs: Attrs) -> tuple[tuple[int, ...], int]:
     """The shape that is ordered and its axis; ``axis=None`` orders the flattened array."""
     if attrs["axis"] is None:
         return (math.prod(shape),), 0
     return tuple(shape), one_axis(attrs["axis"], len(shape))
 
 
-def sorted_places(xp: ArrayModule, x: Any, axis: int, ascending: bool) -> Any:
+def sorted_places(xp: ArrayModule, x: Array, axis: int, ascending: bool) -> Array:
     """Places that sort ``x`` along ``axis``; equal elements stay in their order either way."""
     if ascending:
         return xp.argsort(x, axis=axis, kind="stable")
-    return x.shape[axis] - 1 - xp.flip(xp.argsort(xp.flip(x, axis), axis=axis, kind="stable"), axis)
+    turned: Array = x.shape[axis] - 1 - xp.flip(xp.argsort(xp.flip(x, axis), axis=axis, kind="stable"), axis)
+    return turned
 
 
 def check_places(dtype: DTypeLike, size: int) -> None:
@@ -51,17 +51,19 @@ def check_places(dtype: DTypeLike, size: int) -> None:
                          hint="ask for dtype='int64', or cast to float64 first.")
 
 
-def ordering(op: Op, function: Callable[..., Any], differentiable: Callable[[dict[str, Any]], bool]) -> Op:
+def ordering(op: Op, function: Callable[[Kernels, Array, int, Attrs], Array | tuple[Array, Array]],
+             differentiable: Callable[[Attrs], bool]) -> Op:
     """Declare the kernel ``function(k, x, axis, attrs)`` on what ``axis`` names, and the gradient of the values."""
 
     @op.forward("default -> default...")
-    def _(k: Kernels, x: Any, attrs: Any) -> Any:
+    def _(k: Kernels, x: Array, attrs: Attrs) -> Array | tuple[Array, Array]:
         shape, axis = _line(x.shape, attrs)
         made = function(k, x.reshape(shape), axis, attrs)
-        return made.reshape(x.shape) if attrs.get("ret_typ") == "mask" else made
+        return made if isinstance(made, tuple) or attrs.get("ret_typ") != "mask" else made.reshape(x.shape)
 
     @op.gradient
-    def _(F: ArrayFunctions, g: Any, data: Any, out: ArrayObject, attrs: Any, want: Sequence[Want | None]) -> Any:
+    def _(F: ArrayFunctions, g: Arriving, data: ArrayObject,
+          out: ArrayObject | Sequence[ArrayObject], attrs: Attrs, want: Sequence[Want | None]) -> Gradients:
         if not differentiable(attrs):
             return F.zeros_like(data)
         g = g[0] if isinstance(g, tuple) else g
@@ -85,14 +87,14 @@ take_along = Op("_take_along", "data places", attrs={"axis": 0}, shape=lambda sh
 
 
 @put_along.forward("default, default -> default")
-def _(k: Kernels, x: Array, places: Array, attrs: Attrs) -> Any:
+def _(k: Kernels, x: Array, places: Array, attrs: Attrs) -> Array:
     out = k.xp.zeros(attrs["shape"], x.dtype)
     k.xp.put_along_axis(out, places.astype(np.int64, copy=False), x, attrs["axis"])
     return out
 
 
 @take_along.forward("default, default -> default")
-def _(k: Kernels, x: Array, places: Array, attrs: Attrs) -> Any:
+def _(k: Kernels, x: Array, places: Array, attrs: Attrs) -> Array:
     return k.xp.take_along_axis(x, places.astype(np.int64, copy=False), attrs["axis"])
 
 
@@ -105,7 +107,7 @@ def _line_of_samples() -> samples.Samples:
     return [([samples.grid()], {"axis": axis, "is_ascend": up}) for axis in (-1, 0, None) for up in (True, False)]
 
 
-def _sort(k: Any, x: Sparse, axis: int, attrs: Any) -> Shape:
+def _sort(k: Kernels, x: Array, axis: int, attrs: Attrs) -> tuple[Array, Array]:
     places = sorted_places(k.xp, x, axis, attrs["is_ascend"])
     return k.xp.take_along_axis(x, places, axis), places
 
@@ -116,7 +118,7 @@ ordering(Op("sort", "data", attrs={"axis": -1, "is_ascend": True}, outputs=2, vi
             doc="The elements in order along ``axis``, or of the flattened array for None."), _sort, lambda attrs: True)
 
 
-def _argsort_shape(shapes: Sequence[Shape], attrs: dict[str, Any]) -> tuple[int, ...]:
+def _argsort_shape(shapes: list[Shape], attrs: Attrs) -> tuple[int, ...]:
     shape, axis = _line(shapes[0], attrs)
     check_places(attrs["dtype"], shape[axis])
     return shape
@@ -132,7 +134,7 @@ ordering(argsort, lambda k, x, axis, attrs: sorted_places(k.xp, x, axis, attrs["
 _RETURNS = ("indices", "value", "mask", "both")
 
 
-def _first(shape: tuple[int, ...], axis: int, attrs: dict[str, Any]) -> int:
+def _first(shape: tuple[int, ...], axis: int, attrs: Attrs) -> int:
     """How many elements of each line are requested; 0 and below mean all."""
     count, size = int(attrs["k"]), shape[axis]
     if count > size:
@@ -141,7 +143,7 @@ def _first(shape: tuple[int, ...], axis: int, attrs: dict[str, Any]) -> int:
     return count if count > 0 else size
 
 
-def _top_shape(shapes: Sequence[Shape], attrs: dict[str, Any]) -> list[Shape] | Shape:
+def _top_shape(shapes: list[Shape], attrs: Attrs) -> list[Shape] | Shape:
     if attrs["ret_typ"] not in _RETURNS:
         raise UnknownNameError.of("ret_typ of topk", attrs["ret_typ"], _RETURNS)
     shape, axis = _line(shapes[0], attrs)
@@ -152,13 +154,14 @@ def _top_shape(shapes: Sequence[Shape], attrs: dict[str, Any]) -> list[Shape] | 
     return {"indices": made, "mask": tuple(shapes[0])}.get(attrs["ret_typ"], [made, made])
 
 
-def _top_dtype(dtypes: list[Any], attrs: dict[str, Any]) -> Any:
+def _top_dtype(dtypes: list[DType], attrs: Attrs) -> DType | list[DType]:
     places = np.dtype(attrs["dtype"])
-    return {"indices": places, "mask": dtypes[0], "value": [dtypes[0], np.dtype(np.int64)],
-            "both": [dtypes[0], places]}[attrs["ret_typ"]]
+    found: dict[str, DType | list[DType]] = {"indices": places, "mask": dtypes[0], "value": [dtypes[0], np.dtype(np.int64)],
+                                             "both": [dtypes[0], places]}
+    return found[attrs["ret_typ"]]
 
 
-def _top(k: Kernels, x: Any, axis: int, attrs: Any) -> Any:
+def _top(k: Kernels, x: Array, axis: int, attrs: Attrs) -> Array | tuple[Array, Array]:
     count, kind = _first(x.shape, axis, attrs), attrs["ret_typ"]
     places = sorted_places(k.xp, x, axis, attrs["is_ascend"])[(slice(None),) * axis + (slice(count),)]
     if kind == "indices":
@@ -187,7 +190,7 @@ flattened array.  Of equal elements the first come first.  The gradient goes to 
 ordering(topk, _top, lambda attrs: attrs["ret_typ"] in ("value", "both"))
 
 
-def _found_shape(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
+def _found_shape(shapes: list[Shape], attrs: Attrs) -> tuple[int, ...]:
     shape = tuple(shapes[0])
     axes = infer.axes_of(attrs["axis"], len(shape))
     if not math.prod(shape[axis] for axis in axes):
@@ -202,7 +205,7 @@ def finding(name: str, function: str, doc: str) -> None:
                             for axis in (None, 0, -1) for keep in (False, True)])
 
     @op.forward("default -> default")
-    def _(k: Any, x: Any, attrs: Any) -> Any:
+    def _(k: Kernels, x: Array, attrs: Attrs) -> Array:
         check_places(x.dtype, x.size if attrs["axis"] is None else x.shape[attrs["axis"]])
         found = getattr(k.xp, function)(x, axis=attrs["axis"])
         return k.xp.asarray(found).astype(x.dtype).reshape(infer.reduced([x.shape], attrs))
@@ -220,7 +223,7 @@ channel = Op("argmax_channel", "data", shape=lambda shapes, attrs: infer.reduced
 
 
 @channel.forward("default -> default")
-def _(k: Kernels, x: Array, attrs: Attrs) -> Any:
+def _(k: Kernels, x: Array, attrs: Attrs) -> Array:
     return k.xp.argmax(x, axis=1).astype(x.dtype).reshape(
         infer.reduced([x.shape], {"axis": 1, "keepdims": False}))
 
@@ -234,12 +237,13 @@ cumsum = Op("cumsum", "a", attrs={"axis": None, "dtype": None}, shape=lambda sha
 
 
 @cumsum.forward("default -> default")
-def _(k: Kernels, x: Array, attrs: Attrs) -> Any:
+def _(k: Kernels, x: Array, attrs: Attrs) -> Array:
     return k.xp.cumsum(x, axis=attrs["axis"], dtype=attrs["dtype"] or x.dtype)
 
 
 @cumsum.gradient
-def _(F: ArrayFunctions, g: ArrayObject, data: Any, out: ArrayObject, attrs: Any, want: Sequence[Want | None]) -> Any:
+def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, out: ArrayObject | None, attrs: Attrs,
+      want: Sequence[Want | None]) -> Gradients:
     axis = _line(tuple(data.shape), attrs)[1]
     summed = F.reverse(F.cumsum(F.reverse(g, axis=axis), axis=axis), axis=axis)
     if attrs["dtype"] not in (None, data.dtype.name):
@@ -257,7 +261,7 @@ histogram = Op(
         "``bins``.  The last bin holds its upper edge; what lies outside is not counted.")
 
 
-def _bins(shapes: Sequence[Shape], attrs: dict[str, Any]) -> int:
+def _bins(shapes: list[Shape], attrs: Attrs) -> int:
     if len(shapes) > 1:
         if len(shapes[1]) != 1 or shapes[1][0] < 2:
             raise ShapeError(f"edges of shape {tuple(shapes[1])} make no bins.", hint="give a vector of at least two edges.")
@@ -269,9 +273,13 @@ def _bins(shapes: Sequence[Shape], attrs: dict[str, Any]) -> int:
 
 
 @histogram.forward("default, default? -> default...")
-def _(k: Any, x: Array, *rest: Any) -> Any:
-    attrs = rest[-1]
-    edges = rest[0] if len(rest) > 1 else k.xp.linspace(*attrs["range"], attrs["bin_cnt"] + 1)
+def _(k: Kernels, x: Array, *rest: *tuple[*tuple[Array, ...], Attrs]) -> Sequence[Array]:
+    *given, attrs = rest
+    if given:
+        edges = given[0]
+    else:
+        low, high = attrs["range"]
+        edges = k.xp.linspace(low, high, attrs["bin_cnt"] + 1)
     counts, edges = k.xp.histogram(x[k.xp.isfinite(x)], edges)
     return counts.astype(np.int64), edges.astype(x.dtype)
 
@@ -285,7 +293,7 @@ moments = Op(
 
 
 @moments.forward("default -> default...")
-def _(k: Kernels, x: Array, attrs: Attrs) -> Any:
+def _(k: Kernels, x: Array, attrs: Attrs) -> Sequence[Array]:
     axes = infer.axes_of(attrs["axes"], x.ndim)
     shape = infer.reduced([x.shape], {"axis": axes, "keepdims": attrs["keepdims"]})
     kind = x.dtype
@@ -297,7 +305,8 @@ def _(k: Kernels, x: Array, attrs: Attrs) -> Any:
 
 
 @moments.gradient
-def _(F: ArrayFunctions, g: ArrayObject, data: Any, out: Any, attrs: Attrs, want: Want | None) -> Any:
+def _(F: ArrayFunctions, g: Sequence[ArrayObject | None], data: ArrayObject, out: Sequence[ArrayObject], attrs: Attrs,
+      want: Sequence[Want | None]) -> Gradients:
     shape = tuple(data.shape)
     axes = infer.axes_of(attrs["axes"], len(shape))
     kept = tuple(1 if axis in axes else size for axis, size in enumerate(shape))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,9 +16,9 @@ from .shape import one_axis
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ...base.types import Array, Attrs, Shape
+    from ...base.types import Array, Attrs, DType, Shape
     from ...core.op import Want
-    from ...core.types import ArrayFunctions, ArrayObject
+    from ...core.types import ArrayFunctions, ArrayObject, Arriving, Gradients
     from ...kernels.types import Kernels
     from ...storage.types import Store
 
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 __all__ = ["count_of"]
 
 
-def _int64(dtypes: list[Any], attrs: dict[str, Any]) -> Any:
+def _int64(dtypes: list[DType], attrs: Attrs) -> DType:
     return np.dtype(np.int64)
 
 
-def _zero_gradient(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, out: ArrayObject, attrs: Attrs,
-             want: Sequence[Want | None]) -> Any:
+def _zero_gradient(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, out: ArrayObject | None, attrs: Attrs,
+                   want: Sequence[Want | None]) -> Gradients:
     return F.zeros_like(data)
 
 
@@ -51,7 +51,7 @@ def count_of(start: float, stop: float, step: float) -> int:
     return max(0, math.ceil((stop - start) / step))
 
 
-def _along(shapes: Sequence[Shape], attrs: dict[str, Any]) -> tuple[int, ...]:
+def _along(shapes: list[Shape], attrs: Attrs) -> tuple[int, ...]:
     if attrs["axis"] is None:
         return tuple(shapes[0])
     return (int(shapes[0][one_axis(attrs["axis"], len(shapes[0]))]),)
@@ -65,22 +65,23 @@ arange_like = Op("_contrib_arange_like", "data", attrs={"start": 0.0, "step": 1.
 
 
 @arange_like.forward("* -> default", asked=SHAPE_ONLY)
-def _(k: Kernels, x: Any, attrs: Any) -> Any:
+def _(k: Kernels, x: Store, attrs: Attrs) -> Array:
     shape = _along([x.shape], attrs)
     count = math.prod(shape)
     steps = k.xp.repeat(k.xp.arange(-(-count // attrs["repeat"])), attrs["repeat"])[:count]
-    return (attrs["start"] + attrs["step"] * steps).astype(x.dtype).reshape(shape)
+    values: Array = attrs["start"] + attrs["step"] * steps
+    return values.astype(x.dtype).reshape(shape)
 
 
 arange_like.gradient(_zero_gradient)
 
 
-def _indexed(shapes: Sequence[Shape], attrs: dict[str, Any]) -> tuple[int, ...]:
+def _indexed(shapes: list[Shape], attrs: Attrs) -> tuple[int, ...]:
     axes = attrs["axes"]
     return (*shapes[0], len(shapes[0]) if axes is None else len(_named(axes, len(shapes[0]))))
 
 
-def _named(axes: list[Any] | tuple[Any, ...], ndim: int) -> list[int]:
+def _named(axes: int | Sequence[int], ndim: int) -> list[int]:
     return [one_axis(axis, ndim) for axis in (axes if isinstance(axes, (tuple, list)) else (axes,))]
 
 
@@ -90,7 +91,7 @@ index_array = Op("_contrib_index_array", "data", attrs={"axes": None}, shape=_in
 
 
 @index_array.forward("* -> default", asked=SHAPE_ONLY)
-def _(k: Kernels, x: Store, attrs: Attrs) -> Any:
+def _(k: Kernels, x: Store, attrs: Attrs) -> Array:
     places = k.xp.indices(x.shape, dtype=np.int64)
     chosen = places if attrs["axes"] is None else places[_named(attrs["axes"], len(x.shape))]
     return k.xp.ascontiguousarray(k.xp.moveaxis(chosen, 0, -1))
@@ -103,7 +104,7 @@ allclose = Op("_contrib_allclose", "a b", attrs={"rtol": 1e-5, "atol": 1e-8, "eq
 
 
 @allclose.forward("default, default -> default")
-def _(k: Kernels, a: Array, b: Array, attrs: Attrs) -> Any:
+def _(k: Kernels, a: Array, b: Array, attrs: Attrs) -> Array:
     return k.xp.asarray(k.xp.allclose(a, b, attrs["rtol"], attrs["atol"], attrs["equal_nan"]), dtype=np.uint8)
 
 
@@ -114,17 +115,16 @@ amp_cast = Op("amp_cast", "data", attrs={"dtype": REQUIRED}, shape=infer.unchang
 
 
 @amp_cast.forward("default -> default")
-def _(k: Kernels, x: Array, attrs: Attrs) -> Any:
+def _(k: Kernels, x: Array, attrs: Attrs) -> Array:
     return x.astype(attrs["dtype"] if x.dtype.kind == "f" else x.dtype)
 
 
 amp_cast.gradient(lambda F, g, data, out, attrs, want: F.Cast(g, dtype=data.dtype.name))
 
 
-def _common(dtypes: list[Any], attrs: dict[str, Any]) -> Any:
+def _common(dtypes: list[DType], attrs: Attrs) -> DType | list[DType]:
     floats = sorted((dtype for dtype in dtypes if dtype.kind == "f"), key=lambda dtype: dtype.itemsize)
-    target = floats[0 if attrs["cast_narrow"] else -1] if floats else None
-    made = [target if dtype.kind == "f" else dtype for dtype in dtypes]
+    made = [floats[0 if attrs["cast_narrow"] else -1] if dtype.kind == "f" else dtype for dtype in dtypes]
     return made if len(made) > 1 else made[0]
 
 
@@ -135,7 +135,7 @@ multicast = Op("amp_multicast", "*data", attrs={"num_outputs": REQUIRED, "cast_n
                doc="The arrays in the widest of their float types, or the narrowest; integers stay as they are.")
 
 
-def _as_many(shapes: Sequence[Shape], attrs: dict[str, Any]) -> Any:
+def _as_many(shapes: list[Shape], attrs: Attrs) -> Shape | list[Shape]:
     if len(shapes) != attrs["num_outputs"]:
         raise ShapeError(f"num_outputs must be the number of arrays, {len(shapes)}, got {attrs['num_outputs']}.",
                          hint="they must agree.")
@@ -143,7 +143,7 @@ def _as_many(shapes: Sequence[Shape], attrs: dict[str, Any]) -> Any:
 
 
 @multicast.forward("default... -> default...")
-def _(k: Kernels, *stores: Any) -> Any:
+def _(k: Kernels, *stores: *tuple[*tuple[Array, ...], Attrs]) -> Array | Sequence[Array]:
     arrays, attrs = stores[:-1], stores[-1]
     found = _common([x.dtype for x in arrays], attrs)
     made = tuple([x.astype(dtype) for x, dtype in zip(arrays, found if isinstance(found, list) else [found], strict=True)])
@@ -151,6 +151,7 @@ def _(k: Kernels, *stores: Any) -> Any:
 
 
 @multicast.gradient
-def _(F: ArrayFunctions, g: Any, data: ArrayObject, out: ArrayObject, attrs: Attrs, want: Sequence[Want | None]) -> Any:
+def _(F: ArrayFunctions, g: Arriving, data: Sequence[ArrayObject], out: ArrayObject | Sequence[ArrayObject] | None, attrs: Attrs,
+      want: Sequence[Want | None]) -> Gradients:
     given = g if isinstance(g, tuple) else (g,)
     return [F.zeros_like(x) if part is None else F.Cast(part, dtype=x.dtype.name) for x, part in zip(data, given, strict=True)]

@@ -17,21 +17,21 @@ from ..indexing.slices import Only, axis_of
 from ..limits import check_room, dense_inside
 
 if TYPE_CHECKING:
-    from ...base.types import Array, DType, DTypeLike, Shape
+    from ...base.types import Array, Attrs, DType, DTypeLike, Shape
     from ...core.op import Want
-    from ...core.types import ArrayFunctions, ArrayObject
+    from ...core.types import ArrayFunctions, ArrayObject, Gradients
     from ...kernels.types import ArrayModule, Kernels
-    from ...storage.types import Store
+    from ...storage.types import Sparse, Store
 
 
 __all__ = ["concat", "stack"]
 
 
-def _pairs() -> list[list[Any]]:
+def _pairs() -> list[list[Array]]:
     return [[samples.grid(), samples.grid(seed=1)], [samples.grid(), samples.grid(seed=1), samples.grid(seed=2)]]
 
 
-def _joined_shape(shapes: Sequence[Shape], attrs: dict[str, Any]) -> tuple[int, ...]:
+def _joined_shape(shapes: list[Shape], attrs: Attrs) -> tuple[int, ...]:
     first = tuple(shapes[0])
     axis = axis_of(attrs["dim"], len(first))
     for shape in shapes[1:]:
@@ -51,12 +51,12 @@ csr arrays give csr and row_sparse arrays row_sparse along every axis; a mixture
 which joined sparse arrays along the first axis of csr only.""")
 
 
-def _axis(stores: Sequence[Any], attrs: dict[str, Any]) -> int:
+def _axis(stores: Sequence[Store] | Sequence[ArrayObject], attrs: Attrs) -> int:
     return axis_of(attrs["dim"], len(stores[0].shape))
 
 
 @concat.forward("default... -> default")
-def _(k: Kernels, *given: Any) -> Any:
+def _(k: Kernels, *given: *tuple[*tuple[Array, ...], Attrs]) -> Array:
     stores, attrs = given[:-1], given[-1]
     return k.xp.concatenate(stores, axis=_axis(stores, attrs))
 
@@ -78,7 +78,7 @@ def _csr_below(k: Kernels, stores: Sequence[CSR], dtype: DType) -> CSR:
 
 def _csr_beside(k: Kernels, stores: Sequence[CSR], dtype: DTypeLike) -> CSR:
     """Each matrix's values go behind those of the matrices left of it, row by row."""
-    indptr: Any = sum(store.indptr.astype(np.int64) for store in stores)
+    indptr: Any = sum(store.indptr.astype(np.int64) for store in stores)  # Any: to mypy the sum may be that of none, 0
     data, indices = k.xp.empty(int(indptr[-1]), dtype), k.xp.empty(int(indptr[-1]), np.int64)
     targets, column = indptr[:-1].copy(), 0
     for store in stores:
@@ -87,18 +87,18 @@ def _csr_beside(k: Kernels, stores: Sequence[CSR], dtype: DTypeLike) -> CSR:
     return CSR(data, indices, indptr, (stores[0].shape[0], column), check=False)
 
 
-def _csr_joined(k: Kernels, stores: Sequence[Any], attrs: dict[str, Any]) -> CSR:
+def _csr_joined(k: Kernels, stores: Sequence[CSR], attrs: Attrs) -> CSR:
     dtype = np.result_type(*(store.dtype for store in stores))
     return (_csr_beside if _axis(stores, attrs) else _csr_below)(k, stores, dtype)
 
 
 @concat.forward("csr... -> csr")
-def _(k: Kernels, *given: Any) -> Any:
+def _(k: Kernels, *given: *tuple[*tuple[CSR, ...], Attrs]) -> CSR:
     return _csr_joined(k, given[:-1], given[-1])
 
 
 @concat.forward("row_sparse... -> row_sparse")
-def _(k: Kernels, *given: Any) -> Any:
+def _(k: Kernels, *given: *tuple[*tuple[RowSparse, ...], Attrs]) -> RowSparse:
     stores, attrs = given[:-1], given[-1]
     axis, xp = _axis(stores, attrs), k.xp
     if axis == 0:
@@ -113,7 +113,7 @@ def _(k: Kernels, *given: Any) -> Any:
     return RowSparse(xp.concatenate(spread, axis=axis), indices, shape, check=False)
 
 
-def aligned_rows(xp: ArrayModule, stores: Sequence[RowSparse]) -> tuple[Any, list[Any]]:
+def aligned_rows(xp: ArrayModule, stores: Sequence[RowSparse]) -> tuple[Array, list[Array]]:
     """The rows that any of the stores has, and the values of each store there, zeros where it has none."""
     indices = xp.unique(xp.concatenate([store.indices for store in stores]))
     spread = []
@@ -125,12 +125,12 @@ def aligned_rows(xp: ArrayModule, stores: Sequence[RowSparse]) -> tuple[Any, lis
 
 
 @concat.forward("csr|row_sparse... -> csr")
-def _(k: Kernels, *given: Any) -> Any:
+def _(k: Kernels, *given: *tuple[*tuple[Sparse, ...], Attrs]) -> CSR:
     return _csr_joined(k, [convert(store, "csr", k.xp) for store in given[:-1]], given[-1])
 
 
 @concat.forward("default|csr|row_sparse... -> default")
-def _(k: Kernels, *given: Any) -> Any:
+def _(k: Kernels, *given: *tuple[*tuple[Store, ...], Attrs]) -> Array:
     stores, attrs = given[:-1], given[-1]
     out = _room(k, "concat", _joined_shape([store.shape for store in stores], attrs), stores)
     axis, start = _axis(stores, attrs), 0
@@ -141,7 +141,7 @@ def _(k: Kernels, *given: Any) -> Any:
     return out
 
 
-def _room(k: Kernels, name: str, shape: tuple[int, ...], stores: Sequence[Any]) -> Array:
+def _room(k: Kernels, name: str, shape: tuple[int, ...], stores: Sequence[Store]) -> Array:
     dtype = np.result_type(*(store.dtype for store in stores))
     check_room(name, shape, dtype)
     return k.xp.empty(shape, dtype)
@@ -156,7 +156,8 @@ def _write(k: Kernels, store: Store, part: Array) -> None:
 
 
 @concat.gradient
-def _(F: ArrayFunctions, g: ArrayObject, data: Any, out: Any, attrs: Any, want: Want) -> Any:
+def _(F: ArrayFunctions, g: ArrayObject, data: Sequence[ArrayObject], out: ArrayObject | None, attrs: Attrs,
+      want: Sequence[Want | None]) -> Gradients:
     axis, made, start = _axis(data, attrs), [], 0
     for array, wanted in zip(data, want, strict=True):
         end = start + array.shape[axis]
@@ -165,11 +166,11 @@ def _(F: ArrayFunctions, g: ArrayObject, data: Any, out: Any, attrs: Any, want: 
     return made
 
 
-def _stack_axis(shape: tuple[int, ...], attrs: dict[str, Any]) -> int:
+def _stack_axis(shape: tuple[int, ...], attrs: Attrs) -> int:
     return axis_of(attrs["axis"], len(shape) + 1)
 
 
-def _stacked_shape(shapes: Sequence[Shape], attrs: dict[str, Any]) -> tuple[int, ...]:
+def _stacked_shape(shapes: list[Shape], attrs: Attrs) -> tuple[int, ...]:
     first = tuple(shapes[0])
     for shape in shapes[1:]:
         if tuple(shape) != first:
@@ -187,12 +188,13 @@ them falls back to a dense one.""")
 
 
 @stack.forward("default... -> default")
-def _(k: Kernels, *given: Any) -> Any:
-    return k.xp.stack(given[:-1], axis=_stack_axis(given[0].shape, given[-1]))
+def _(k: Kernels, *given: *tuple[*tuple[Array, ...], Attrs]) -> Array:
+    stores, attrs = given[:-1], given[-1]
+    return k.xp.stack(stores, axis=_stack_axis(stores[0].shape, attrs))
 
 
 @stack.forward("row_sparse... -> row_sparse", axis=Only("not 0", lambda axis: axis != 0))
-def _(k: Kernels, *given: Any) -> Any:
+def _(k: Kernels, *given: *tuple[*tuple[RowSparse, ...], Attrs]) -> RowSparse:
     stores, attrs = given[:-1], given[-1]
     shape, axis = _stacked_shape([store.shape for store in stores], attrs), _stack_axis(stores[0].shape, attrs)
     if axis == 0:
@@ -203,7 +205,8 @@ def _(k: Kernels, *given: Any) -> Any:
 
 
 @stack.gradient
-def _(F: ArrayFunctions, g: ArrayObject, data: Any, out: ArrayObject, attrs: Any, want: Sequence[Want | None]) -> Any:
+def _(F: ArrayFunctions, g: ArrayObject, data: Sequence[ArrayObject], out: ArrayObject | None, attrs: Attrs,
+      want: Sequence[Want | None]) -> Gradients:
     axis = _stack_axis(data[0].shape, attrs)
     if g.stype != "default":
         g = F.cast_storage(g, stype="default")

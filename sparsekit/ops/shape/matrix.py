@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["reshape", "target_shape"]
 
 
-def target_shape(shape: tuple[int, ...], wanted: list[Any] | tuple[Any, ...], reverse: bool = False) -> tuple[int, ...]:
+def target_shape(shape: tuple[int, ...], wanted: int | list[int] | tuple[int, ...], reverse: bool = False) -> tuple[int, ...]:
     """The shape that MXNet's codes stand for, read from the left, or from the right with ``reverse``.
 
     0 copies a size, -1 is computed, -2 copies all that remain, -3 multiplies the next two, -4 splits one
@@ -95,7 +95,7 @@ splits one into the two sizes that follow, of which one may be -1.  ``reverse=Tr
 
 
 @reshape.forward("default -> default")
-def _(k: Kernels, x: Array, attrs: Attrs) -> Any:
+def _(k: Kernels, x: Array, attrs: Attrs) -> Array:
     return x.reshape(target_shape(x.shape, attrs["shape"], attrs["reverse"])).copy()
 
 
@@ -112,7 +112,7 @@ def _part(ndim: int, begin: int | None, end: int | None) -> tuple[int, int]:
     return low, high
 
 
-def _likeness(shapes: Sequence[Shape], attrs: dict[str, Any]) -> tuple[int, ...]:
+def _likeness(shapes: list[Shape], attrs: Attrs) -> tuple[int, ...]:
     left, right = tuple(shapes[0]), tuple(shapes[1])
     low, high = _part(len(left), attrs["lhs_begin"], attrs["lhs_end"])
     start, stop = _part(len(right), attrs["rhs_begin"], attrs["rhs_end"])
@@ -130,7 +130,7 @@ reshape_like = Op("reshape_like", "lhs rhs", attrs={"lhs_begin": None, "lhs_end"
 
 
 @reshape_like.forward("default, * -> default", asked=SHAPE_ONLY)
-def _(k: Kernels, x: Array, like: Store, attrs: Any) -> Any:
+def _(k: Kernels, x: Array, like: Store, attrs: Attrs) -> Array:
     return x.reshape(_likeness([x.shape, like.shape], attrs)).copy()
 
 
@@ -142,19 +142,19 @@ flatten = Op("Flatten", "data", aliases=("flatten",), cost=cost.none, sample=sam
 
 
 @flatten.forward("default -> default")
-def _(k: Kernels, x: Array, attrs: Attrs) -> Any:
+def _(k: Kernels, x: Array, attrs: Attrs) -> Array:
     return x.reshape(x.shape[0], math.prod(x.shape[1:])).copy()
 
 
 @flatten.forward("csr -> csr")
-def _(k: Kernels, x: CSR, attrs: Attrs) -> Any:
+def _(k: Kernels, x: CSR, attrs: Attrs) -> CSR:
     return x.copy()
 
 
 flatten.gradient(lambda F, g, data, out, attrs, want: F._view(g, shape=tuple(data.shape)))
 
 
-def _order(ndim: int, axes: float | list[Any] | tuple[Any, ...]) -> tuple[int, ...]:
+def _order(ndim: int, axes: float | list[int] | tuple[int, ...] | None) -> tuple[int, ...]:
     """The axes in their new order, as numbers from 0."""
     if axes in (None, ()):
         return tuple(reversed(range(ndim)))
@@ -165,11 +165,11 @@ def _order(ndim: int, axes: float | list[Any] | tuple[Any, ...]) -> tuple[int, .
     return made
 
 
-def _transposed(shapes: Sequence[Shape], attrs: dict[str, Any]) -> tuple[int, ...]:
+def _transposed(shapes: list[Shape], attrs: Attrs) -> tuple[int, ...]:
     return tuple(shapes[0][axis] for axis in _order(len(shapes[0]), attrs["axes"]))
 
 
-def _written_out(call: Call, shapes: Sequence[Any]) -> Call:
+def _written_out(call: Call, shapes: Sequence[Shape | None]) -> Call:
     """The call with the order of the axes written out for arrays that are not matrices, which cannot be csr."""
     if call.attrs["axes"] or shapes[0] is None or len(shapes[0]) == 2:
         return call
@@ -182,7 +182,7 @@ transpose = Op("transpose", "data", attrs={"axes": ()}, shape=_transposed, cost=
 
 
 @transpose.forward("default -> default")
-def _(k: Any, x: Array, attrs: Any) -> Any:
+def _(k: Kernels, x: Array, attrs: Attrs) -> Array:
     return k.xp.array(x.transpose(_order(x.ndim, attrs["axes"])), order="C")
 
 
@@ -190,7 +190,7 @@ transpose.gradient(lambda F, g, data, out, attrs, want: F.transpose(
     g, axes=tuple(int(axis) for axis in np.argsort(_order(len(g.shape), attrs["axes"])))))
 
 
-def _expanded(shapes: Sequence[Shape], attrs: dict[str, Any]) -> tuple[int, ...]:
+def _expanded(shapes: list[Shape], attrs: Attrs) -> tuple[int, ...]:
     shape, axis = tuple(shapes[0]), int(attrs["axis"])
     if not -len(shape) - 1 <= axis <= len(shape):
         raise ShapeError(f"axis {axis} is out of range for a result of {len(shape) + 1} dimensions.",
@@ -203,7 +203,7 @@ expand_dims = Op("expand_dims", "data", attrs={"axis": REQUIRED}, cost=cost.none
 
 
 @expand_dims.forward("default -> default")
-def _(k: Kernels, x: Array, attrs: Any) -> Any:
+def _(k: Kernels, x: Array, attrs: Attrs) -> Array:
     return x.reshape(_expanded([x.shape], attrs)).copy()
 
 
@@ -216,17 +216,18 @@ retain = Op("_sparse_retain", "data indices", shape=infer.unchanged, dtype=lambd
             doc="Only the given rows of a row_sparse array; all others become absent.")
 
 
-def _distinct(k: Kernels, rows: Any) -> Any:
+def _distinct(k: Kernels, rows: Array) -> Array:
     """The distinct numbers, ascending; no sort where they ascend already."""
     if len(rows) and (rows[1:] >= rows[:-1]).all():
         new = k.xp.ones(len(rows), bool)
         new[1:] = rows[1:] != rows[:-1]
         return rows[new]
-    return k.xp.unique(rows)
+    distinct: Array = k.xp.unique(rows)
+    return distinct
 
 
 @retain.forward("row_sparse, default -> row_sparse")
-def _(k: Kernels, x: Any, wanted: Array, attrs: Attrs) -> Any:
+def _(k: Kernels, x: RowSparse, wanted: Array, attrs: Attrs) -> RowSparse:
     rows, stored = _distinct(k, whole(k.xp, wanted, "retain: the row")), x.indices
     places = rows if len(stored) == x.shape[0] else k.xp.searchsorted(stored, rows)
     inside = (places >= 0) & (places < len(stored))

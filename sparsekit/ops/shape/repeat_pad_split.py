@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
     from ...base.types import Array, Attrs, Shape
     from ...core.op import Want
-    from ...core.types import ArrayFunctions, ArrayObject
+    from ...core.types import ArrayFunctions, ArrayObject, Arriving, Gradients
     from ...kernels.types import Kernels
 
 
 __all__ = ["tile"]
 
 
-def _padded(shape: tuple[int, ...], reps: int | list[Any] | tuple[Any, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def _padded(shape: tuple[int, ...], reps: int | list[int] | tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Shape and repetitions with as many axes as the longer of the two."""
     reps = tuple(reps) if isinstance(reps, (tuple, list)) else (reps,)
     if any(not isinstance(count, (int, np.integer)) or count < 0 for count in reps):
@@ -35,7 +35,7 @@ def _padded(shape: tuple[int, ...], reps: int | list[Any] | tuple[Any, ...]) -> 
     return (1,) * (axes - len(shape)) + tuple(shape), (1,) * (axes - len(reps)) + reps
 
 
-def _tiled(shapes: Sequence[Shape], attrs: dict[str, Any]) -> tuple[int, ...]:
+def _tiled(shapes: list[Shape], attrs: Attrs) -> tuple[int, ...]:
     return tuple(size * count for size, count in zip(*_padded(shapes[0], attrs["reps"]), strict=True))
 
 
@@ -45,19 +45,20 @@ tile = Op("tile", "data", attrs={"reps": REQUIRED}, shape=_tiled, cost=cost.none
 
 
 @tile.forward("default -> default")
-def _(k: Kernels, x: Array, attrs: Attrs) -> Any:
+def _(k: Kernels, x: Array, attrs: Attrs) -> Array:
     return fresh(k.xp, k.xp.tile(x, attrs["reps"]))
 
 
 @tile.gradient
-def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, out: ArrayObject, attrs: Attrs, want: Sequence[Want | None]) -> Any:
+def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, out: ArrayObject | None, attrs: Attrs,
+      want: Sequence[Want | None]) -> Gradients:
     shape, reps = _padded(tuple(data.shape), attrs["reps"])
     parts = tuple(size for pair in zip(reps, shape, strict=True) for size in pair)
     summed = F.sum(F._view(g, shape=parts), axis=tuple(range(0, len(parts), 2)))
     return F._view(summed, shape=tuple(data.shape))
 
 
-def _repeated(shapes: Sequence[Shape], attrs: dict[str, Any]) -> tuple[int, ...]:
+def _repeated(shapes: list[Shape], attrs: Attrs) -> tuple[int, ...]:
     if attrs["repeats"] < 0:
         raise ShapeError(expected("repeats", "at least 0", attrs["repeats"]), hint="repeats=2, for example.")
     if attrs["axis"] is None:
@@ -72,12 +73,13 @@ repeat = Op("repeat", "data", attrs={"repeats": REQUIRED, "axis": None}, shape=_
 
 
 @repeat.forward("default -> default")
-def _(k: Kernels, x: Array, attrs: Attrs) -> Any:
+def _(k: Kernels, x: Array, attrs: Attrs) -> Array:
     return k.xp.repeat(x, attrs["repeats"], attrs["axis"])
 
 
 @repeat.gradient
-def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, out: ArrayObject, attrs: Attrs, want: Sequence[Want | None]) -> Any:
+def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, out: ArrayObject | None, attrs: Attrs,
+      want: Sequence[Want | None]) -> Gradients:
     shape = tuple(data.shape) if attrs["axis"] is not None else (data.size,)
     place = one_axis(attrs["axis"] or 0, len(shape))
     parts = (*shape[: place + 1], attrs["repeats"], *shape[place + 1:])
@@ -87,7 +89,7 @@ def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, out: ArrayObject, at
 _MODES = ("constant", "edge", "reflect")
 
 
-def _widths(ndim: int, attrs: dict[str, Any]) -> list[tuple[int, int]]:
+def _widths(ndim: int, attrs: Attrs) -> list[tuple[int, int]]:
     widths = tuple(attrs["pad_width"])
     if len(widths) != 2 * ndim or any(width < 0 for width in widths):
         raise ShapeError(f"pad_width={widths} does not fit {ndim} axes.",
@@ -95,7 +97,7 @@ def _widths(ndim: int, attrs: dict[str, Any]) -> list[tuple[int, int]]:
     return list(zip(widths[::2], widths[1::2], strict=True))
 
 
-def _larger(shapes: Sequence[Shape], attrs: dict[str, Any]) -> tuple[int, ...]:
+def _larger(shapes: list[Shape], attrs: Attrs) -> tuple[int, ...]:
     shape, mode = tuple(shapes[0]), attrs["mode"]
     if mode not in _MODES:
         raise UnknownNameError.of("padding mode", mode, _MODES)
@@ -117,7 +119,7 @@ pad = Op("Pad", "data", attrs={"mode": REQUIRED, "pad_width": REQUIRED, "constan
 
 
 @pad.forward("default -> default")
-def _(k: Any, x: Array, attrs: Any) -> Any:
+def _(k: Kernels, x: Array, attrs: Attrs) -> Array:
     more = {"constant_values": attrs["constant_value"]} if attrs["mode"] == "constant" else {}
     return k.xp.pad(x, _widths(x.ndim, attrs), mode=attrs["mode"], **more)
 
@@ -132,7 +134,7 @@ unpad = Op("_unpad", "data", attrs={"mode": REQUIRED, "pad_width": REQUIRED, "sh
 
 
 @unpad.forward("default -> default")
-def _(k: Kernels, g: Array, attrs: Any) -> Any:
+def _(k: Kernels, g: Array, attrs: Attrs) -> Array:
     for axis, ((before, after), size) in enumerate(zip(_widths(g.ndim, attrs), attrs["shape"], strict=True)):
         folded = fresh(k.xp, k.xp.moveaxis(g, axis, 0)[before: before + size])
         if attrs["mode"] != "constant" and (before or after):
@@ -147,7 +149,7 @@ def _(k: Kernels, g: Array, attrs: Any) -> Any:
 unpad.gradient(lambda F, g, data, out, attrs, want: F.Pad(g, mode=attrs["mode"], pad_width=attrs["pad_width"]))
 
 
-def _bounds(size: int, attrs: dict[str, Any]) -> list[int]:
+def _bounds(size: int, attrs: Attrs) -> list[int]:
     """Where the parts begin and end along the split axis."""
     if "num_outputs" in attrs or attrs["sections"]:
         count = attrs["num_outputs"] if "num_outputs" in attrs else attrs["sections"]
@@ -165,7 +167,7 @@ def _bounds(size: int, attrs: dict[str, Any]) -> list[int]:
     return bounds
 
 
-def _parts(shapes: Sequence[Shape], attrs: dict[str, Any]) -> Any:
+def _parts(shapes: list[Shape], attrs: Attrs) -> Shape | list[Shape]:
     shape = tuple(shapes[0])
     axis = one_axis(attrs["axis"], len(shape))
     bounds = _bounds(shape[axis], attrs)
@@ -183,7 +185,7 @@ def splitting(op: Op) -> Op:
     """Declare the kernel and the gradient of an operator that cuts along ``axis``."""
 
     @op.forward("default -> default...")
-    def _(k: Any, x: Any, attrs: Any) -> Any:
+    def _(k: Kernels, x: Array, attrs: Attrs) -> Array | Sequence[Array]:
         made = _parts([x.shape], attrs)
         shapes = made if isinstance(made, list) else [made]
         axis = one_axis(attrs["axis"], x.ndim)
@@ -193,7 +195,8 @@ def splitting(op: Op) -> Op:
         return parts if len(parts) > 1 else parts[0]
 
     @op.gradient
-    def _(F: ArrayFunctions, g: Any, data: Any, out: ArrayObject, attrs: Any, want: Sequence[Want | None]) -> Any:
+    def _(F: ArrayFunctions, g: Arriving, data: ArrayObject,
+          out: ArrayObject | Sequence[ArrayObject] | None, attrs: Attrs, want: Sequence[Want | None]) -> Gradients:
         given = g if isinstance(g, tuple) else (g,)
         places = tuple(place for place, part in enumerate(given) if part is not None)
         axis = one_axis(attrs["axis"], len(data.shape))
@@ -226,7 +229,7 @@ unsplit = Op("_unsplit", "*parts", attrs={"shape": REQUIRED, "axis": 0, "bounds"
 
 @unsplit.forward("default... -> default")
 @joining
-def _(k: Kernels, *stores: Any) -> Any:
+def _(k: Kernels, *stores: *tuple[*tuple[Array, ...], Attrs]) -> Array:
     parts, attrs = stores[:-1], stores[-1]
     shape, before = attrs["shape"], (slice(None),) * attrs["axis"]
     out = k.xp.zeros(shape, parts[0].dtype)
@@ -237,7 +240,8 @@ def _(k: Kernels, *stores: Any) -> Any:
 
 
 @unsplit.gradient
-def _(F: ArrayFunctions, g: ArrayObject, parts: ArrayObject, out: ArrayObject, attrs: Attrs, want: Sequence[Want | None]) -> Any:
+def _(F: ArrayFunctions, g: ArrayObject, parts: Sequence[ArrayObject], out: ArrayObject | None, attrs: Attrs,
+      want: Sequence[Want | None]) -> Gradients:
     before = (("slice", None, None, None),) * attrs["axis"]
     return [F._view(F._getitem(g, key=(*before, ("slice", low, high, None))), shape=tuple(part.shape))
             for part, (low, high) in zip(parts, attrs["bounds"], strict=True)]

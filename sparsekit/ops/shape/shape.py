@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,22 +13,21 @@ from ...core.op import REQUIRED, SHAPE_ONLY, Op
 from .. import samples
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
 
-    from ...base.types import Array, Attrs, Shape
-    from ...kernels.types import Kernels
-    from ...storage.types import Sparse, Store
+    from ...base.types import Array, Attrs, DType, Shape
+    from ...kernels.types import ArrayModule, Kernels
+    from ...storage.types import Store
 
 
 __all__ = ["first_dtype", "fresh", "view"]
 
 
-def first_dtype(dtypes: list[Any], attrs: dict[str, Any]) -> Any:
+def first_dtype(dtypes: list[DType], attrs: Attrs) -> DType:
     """The first input's element type; the others are indices, lengths or only lend their shape."""
     return dtypes[0]
 
 
-def fresh(xp: Any, array: Store) -> Any:
+def fresh(xp: ArrayModule, array: Array) -> Array:
     """A C-contiguous copy: results of functions share no memory with their inputs."""
     return xp.array(array, order="C")
 
@@ -38,7 +37,7 @@ def one_axis(axis: int, ndim: int) -> int:
     return infer.axes_of(int(axis), ndim)[0]
 
 
-def _viewed(shapes: Sequence[Shape], attrs: dict[str, Any]) -> tuple[int, ...]:
+def _viewed(shapes: list[Shape], attrs: Attrs) -> tuple[int, ...]:
     shape = tuple(attrs["shape"])
     if math.prod(shape) != math.prod(shapes[0]):
         raise ShapeError(f"{math.prod(shapes[0])} elements of shape {tuple(shapes[0])} do not make the shape {shape}.",
@@ -52,14 +51,14 @@ view = Op("_view", "data", attrs={"shape": REQUIRED}, shape=_viewed, cost=cost.n
 
 
 @view.forward("default -> default")
-def _(k: Kernels, x: Array, attrs: Attrs) -> Any:
+def _(k: Kernels, x: Array, attrs: Attrs) -> Array:
     return x.reshape(attrs["shape"])
 
 
 view.gradient(lambda F, g, data, out, attrs, want: F._view(g, shape=tuple(data.shape)))
 
 
-def _swapped(shapes: Sequence[Shape], attrs: dict[str, Any]) -> tuple[int, ...]:
+def _swapped(shapes: list[Shape], attrs: Attrs) -> tuple[int, ...]:
     first, second = (one_axis(attrs[name], len(shapes[0])) for name in ("dim1", "dim2"))
     sizes = list(shapes[0])
     sizes[first], sizes[second] = sizes[second], sizes[first]
@@ -72,14 +71,14 @@ swap = Op("SwapAxis", "data", attrs={"dim1": 0, "dim2": 0}, shape=_swapped, cost
 
 
 @swap.forward("default -> default")
-def _(k: Kernels, x: Array, attrs: Attrs) -> Any:
+def _(k: Kernels, x: Array, attrs: Attrs) -> Array:
     return fresh(k.xp, x.swapaxes(attrs["dim1"], attrs["dim2"]))
 
 
 swap.gradient(lambda F, g, data, out, attrs, want: F.SwapAxis(g, dim1=attrs["dim1"], dim2=attrs["dim2"]))
 
 
-def _squeezed(shapes: Sequence[Shape], attrs: dict[str, Any]) -> tuple[int, ...]:
+def _squeezed(shapes: list[Shape], attrs: Attrs) -> tuple[int, ...]:
     shape = tuple(shapes[0])
     if attrs["axis"] is None:
         return tuple(size for size in shape if size != 1) or (1,)
@@ -96,14 +95,14 @@ squeeze = Op("squeeze", "data", attrs={"axis": None}, shape=_squeezed, cost=cost
 
 
 @squeeze.forward("default -> default")
-def _(k: Any, x: Any, attrs: Any) -> Any:
+def _(k: Kernels, x: Array, attrs: Attrs) -> Array:
     return fresh(k.xp, x).reshape(_squeezed([x.shape], attrs))
 
 
 squeeze.gradient(lambda F, g, data, out, attrs, want: F._view(g, shape=tuple(data.shape)))
 
 
-def _same_if_axes(shapes: Sequence[Shape], attrs: dict[str, Any]) -> Shape:
+def _same_if_axes(shapes: list[Shape], attrs: Attrs) -> Shape:
     infer.axes_of(attrs["axis"], len(shapes[0]))
     return shapes[0]
 
@@ -114,7 +113,7 @@ flip = Op("reverse", "data", attrs={"axis": REQUIRED}, shape=_same_if_axes, cost
 
 
 @flip.forward("default -> default")
-def _(k: Kernels, x: Array, attrs: Attrs) -> Any:
+def _(k: Kernels, x: Array, attrs: Attrs) -> Array:
     return fresh(k.xp, k.xp.flip(x, infer.axes_of(attrs["axis"], x.ndim)))
 
 
@@ -135,9 +134,9 @@ def _broadcast_to(shape: tuple[int, ...], wanted: tuple[int, ...]) -> tuple[int,
 def spreading(op: Op) -> None:
     """Declare the kernel and the gradient of an operator that broadcasts its first input to its result's shape."""
 
-    def kernel(k: Any, x: Sparse, *rest: Any) -> Any:
-        shapes = [x.shape, *[other.shape for other in rest[:-1]]]
-        return fresh(k.xp, k.xp.broadcast_to(x, op.shape(shapes, rest[-1])))
+    def kernel(k: Kernels, x: Array, *rest: *tuple[*tuple[Store, ...], Attrs]) -> Array:
+        *others, attrs = rest
+        return fresh(k.xp, k.xp.broadcast_to(x, op.shape([x.shape, *[other.shape for other in others]], attrs)))
 
     if len(op.inputs) == 1:
         op.forward("default -> default")(lambda k, x, attrs: kernel(k, x, attrs))
@@ -156,11 +155,11 @@ broadcast_to = Op("broadcast_to", "data", attrs={"shape": ()}, cost=cost.none,
 spreading(broadcast_to)
 
 
-def _tuple(value: int | list[Any] | tuple[Any, ...]) -> tuple[int, ...]:
+def _tuple(value: int | list[int] | tuple[int, ...]) -> tuple[int, ...]:
     return tuple(value) if isinstance(value, (tuple, list)) else (value,)
 
 
-def _along_axes(shapes: Sequence[Shape], attrs: dict[str, Any]) -> tuple[int, ...]:
+def _along_axes(shapes: list[Shape], attrs: Attrs) -> tuple[int, ...]:
     shape, axes, sizes = list(shapes[0]), _tuple(attrs["axis"]), _tuple(attrs["size"])
     if len(axes) != len(sizes):
         raise ShapeError(f"{len(axes)} axes and {len(sizes)} sizes were given.", hint="give one size an axis.")
@@ -178,7 +177,7 @@ spreading(Op("broadcast_axis", "data", attrs={"axis": (), "size": ()}, shape=_al
              doc="Axes of size 1 repeated to the sizes given."))
 
 
-def _like(shapes: Sequence[Shape], attrs: dict[str, Any]) -> tuple[int, ...]:
+def _like(shapes: list[Shape], attrs: Attrs) -> tuple[int, ...]:
     left, right = tuple(shapes[0]), tuple(shapes[1])
     if attrs["lhs_axes"] is None and attrs["rhs_axes"] is None:
         if len(left) != len(right):
@@ -201,7 +200,7 @@ spreading(Op("broadcast_like", "lhs rhs", attrs={"lhs_axes": None, "rhs_axes": N
              doc="``lhs`` broadcast to the shape of ``rhs``, or along ``lhs_axes`` to the sizes of ``rhs_axes``."))
 
 
-def _cut(shapes: Sequence[Shape], attrs: dict[str, Any]) -> tuple[int, ...]:
+def _cut(shapes: list[Shape], attrs: Attrs) -> tuple[int, ...]:
     shape, like = list(shapes[0]), tuple(shapes[1])
     if not attrs["axes"] and attrs["axes"] != 0 and len(shape) != len(like):
         raise ShapeError(f"shapes {tuple(shape)} and {like} have different numbers of axes.", hint="name the axes to cut.")
@@ -214,7 +213,7 @@ def _cut(shapes: Sequence[Shape], attrs: dict[str, Any]) -> tuple[int, ...]:
     return tuple(shape)
 
 
-def _starts(shape: tuple[int, ...]) -> tuple[Any, ...]:
+def _starts(shape: tuple[int, ...]) -> tuple[tuple[str | int | None, ...], ...]:
     """The index that takes the first entries of every axis, as ``ops.index`` encodes it."""
     return tuple(("slice", 0, int(size), None) for size in shape)
 
@@ -227,7 +226,7 @@ slice_like = Op("slice_like", "data shape_like", attrs={"axes": ()}, shape=_cut,
 
 
 @slice_like.forward("default, * -> default", asked=SHAPE_ONLY)
-def _(k: Any, x: Array, like: Store, attrs: Any) -> Any:
+def _(k: Kernels, x: Array, like: Store, attrs: Attrs) -> Array:
     return fresh(k.xp, x[tuple(slice(0, size) for size in _cut([x.shape, like.shape], attrs))])
 
 
@@ -235,7 +234,7 @@ slice_like.gradient(lambda F, g, data, like, out, attrs, want: (
     F._setitem_zeros(g, key=_starts(g.shape), shape=tuple(data.shape)), None))
 
 
-def _diagonal(shapes: Sequence[Shape], attrs: dict[str, Any]) -> tuple[int, ...]:
+def _diagonal(shapes: list[Shape], attrs: Attrs) -> tuple[int, ...]:
     shape, offset = tuple(shapes[0]), attrs["k"]
     if len(shape) == 1:
         return (shape[0] + abs(offset),) * 2
@@ -256,7 +255,7 @@ diag = Op("diag", "data", attrs={"k": 0, "axis1": 0, "axis2": 1}, shape=_diagona
 
 
 @diag.forward("default -> default")
-def _(k: Kernels, x: Array, attrs: Attrs) -> Any:
+def _(k: Kernels, x: Array, attrs: Attrs) -> Array:
     if x.ndim == 1:
         return k.xp.diag(x, attrs["k"])
     return fresh(k.xp, k.xp.diagonal(x, attrs["k"], attrs["axis1"], attrs["axis2"]))
@@ -273,7 +272,7 @@ on_diagonal = Op("_on_diagonal", "data", attrs={"k": 0, "axis1": 0, "axis2": 1, 
 
 
 @on_diagonal.forward("default -> default")
-def _(k: Kernels, x: Array, attrs: Attrs) -> Any:
+def _(k: Kernels, x: Array, attrs: Attrs) -> Array:
     out = k.xp.zeros(attrs["shape"], x.dtype)
     first, second = attrs["axis1"] % out.ndim, attrs["axis2"] % out.ndim
     places = np.arange(x.shape[-1])
@@ -285,7 +284,7 @@ def _(k: Kernels, x: Array, attrs: Attrs) -> Any:
 on_diagonal.gradient(lambda F, g, data, out, attrs, want: F.diag(g, k=attrs["k"], axis1=attrs["axis1"], axis2=attrs["axis2"]))
 
 
-def _blocks(shapes: Sequence[Shape], attrs: dict[str, Any], deeper: bool) -> tuple[int, ...]:
+def _blocks(shapes: list[Shape], attrs: Attrs, deeper: bool) -> tuple[int, ...]:
     shape, block = tuple(shapes[0]), attrs["block_size"]
     if len(shape) != 4 or block < 1:
         raise ShapeError(f"shape {shape} and block_size {block} do not fit.", hint="give (batch, depth, height, width).")
@@ -299,7 +298,7 @@ def _blocks(shapes: Sequence[Shape], attrs: dict[str, Any], deeper: bool) -> tup
 
 
 
-def _cube() -> Store:
+def _cube() -> Array:
     return np.arange(32, dtype=np.float32).reshape(1, 4, 2, 4) / 8
 
 
@@ -312,14 +311,14 @@ wide = Op("depth_to_space", "data", attrs={"block_size": REQUIRED}, shape=lambda
 
 
 @deep.forward("default -> default")
-def _(k: Any, x: Any, attrs: Any) -> Any:
+def _(k: Kernels, x: Array, attrs: Attrs) -> Array:
     (batch, depth, height, width), block = x.shape, attrs["block_size"]
     parts = x.reshape(batch, depth, height // block, block, width // block, block).transpose(0, 3, 5, 1, 2, 4)
     return fresh(k.xp, parts).reshape(_blocks([x.shape], attrs, True))
 
 
 @wide.forward("default -> default")
-def _(k: Any, x: Any, attrs: Any) -> Any:
+def _(k: Kernels, x: Array, attrs: Attrs) -> Array:
     (batch, depth, height, width), block = x.shape, attrs["block_size"]
     parts = x.reshape(batch, block, block, depth // block**2, height, width).transpose(0, 3, 4, 1, 5, 2)
     return fresh(k.xp, parts).reshape(_blocks([x.shape], attrs, False))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
     from ...base.types import Array, Attrs
     from ...core.op import Want
-    from ...core.types import ArrayFunctions, ArrayObject
+    from ...core.types import ArrayFunctions, ArrayObject, Gradients
     from ...kernels.types import Kernels
-    from ...storage.types import Sparse
+    from ...storage.types import Sparse, Store
 
 
 __all__ = ["cast", "cast_storage"]
@@ -38,7 +38,7 @@ nonzero values (csr) or the rows with a nonzero value (row_sparse).""")
 for _source in STYPES:
     for _target in STYPES:
         @cast_storage.forward(f"{_source} -> {_target}", stype=_target)
-        def _(k: Kernels, x: Sparse, attrs: Attrs) -> Any:
+        def _(k: Kernels, x: Store, attrs: Attrs) -> Store:
             if hooks.state.lane == "backward" and attrs["stype"] == "default" and hasattr(x, "stype"):
                 check_room("a gradient", x.shape, x.dtype)  # an implicit conversion
             made = within_memory(x, attrs["stype"], k.xp)
@@ -46,11 +46,12 @@ for _source in STYPES:
 
 
 @cast_storage.gradient
-def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, out: ArrayObject, attrs: Attrs, want: Sequence[Want | None]) -> Any:
+def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject | None, out: ArrayObject | None, attrs: Attrs,
+      want: Sequence[Want | None]) -> Gradients:
     return g
 
 
-def check_stype(stype: Any) -> str:
+def check_stype(stype: object) -> str:  # object: a user gives it
     """``stype`` if it names a storage type, else the named error."""
     if not isinstance(stype, str) or stype not in STYPES:
         raise UnknownNameError.of("storage type", stype, STYPES)
@@ -63,16 +64,17 @@ cast = Op("Cast", "data", attrs={"dtype": REQUIRED}, dtype=infer.fixed, shape=in
 
 
 @cast.forward("default -> default")
-def _(k: Kernels, x: Array, attrs: Attrs) -> Any:
+def _(k: Kernels, x: Array, attrs: Attrs) -> Array:
     return x.astype(np.dtype(attrs["dtype"]))
 
 
 for _stype in ("row_sparse", "csr"):
     @cast.forward(f"{_stype} -> {_stype}")
-    def _(k: Kernels, x: Any, attrs: Attrs) -> Any:
+    def _(k: Kernels, x: Sparse, attrs: Attrs) -> Sparse:
         return on_data(x, x.data.astype(np.dtype(attrs["dtype"])))
 
 
 @cast.gradient
-def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, out: ArrayObject, attrs: Attrs, want: Sequence[Want | None]) -> Any:
+def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, out: ArrayObject | None, attrs: Attrs,
+      want: Sequence[Want | None]) -> Gradients:
     return F.Cast(g, dtype=data.dtype.name)

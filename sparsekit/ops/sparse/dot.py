@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,13 +14,13 @@ from .. import samples
 from ..limits import check_gradient
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
-    from ...base.types import Array, Attrs
+    from ...base.types import Array, Attrs, DType
     from ...core.op import Want
     from ...core.types import ArrayFunctions, ArrayObject, Gradients
     from ...kernels.types import ArrayModule, Kernels
-    from ...storage.types import Sparse, Store
+    from ...storage.types import Store
 
 
 __all__ = ["dot"]
@@ -49,7 +49,7 @@ def _transpose_if(array: Array, turn: bool, left: bool) -> Array:
 
 
 @dot.forward("default, default -> default", forward_stype=_ANY_HINT)
-def dense_product(k: Kernels, left: Array, right: Array, attrs: Attrs, out: Array | None = None) -> Any:
+def dense_product(k: Kernels, left: Array, right: Array, attrs: Attrs, out: Array | None = None) -> Array:
     """The dot product of dense arrays."""
     left, right = _transpose_if(left, attrs["transpose_a"], True), _transpose_if(right, attrs["transpose_b"], False)
     if left.ndim == right.ndim == 2:
@@ -57,7 +57,7 @@ def dense_product(k: Kernels, left: Array, right: Array, attrs: Attrs, out: Arra
     return _filled(k.xp.tensordot(left, right, axes=(-1, 0)), out)
 
 
-def _filled(result: Any, out: Any) -> Any:
+def _filled(result: Array, out: Array | None) -> Array:
     result = result.reshape(1) if result.ndim == 0 else result
     if out is None:
         return result
@@ -65,23 +65,23 @@ def _filled(result: Any, out: Any) -> Any:
     return out
 
 
-def _empty(k: Kernels, out: Any, shape: tuple[int, ...], left: Sparse, right: Sparse) -> Any:
+def _empty(k: Kernels, out: Array | None, shape: tuple[int, ...], left: Store, right: Store) -> Array:
     return out if out is not None else k.xp.empty(shape, _joint(left, right))
 
 
-def _joint(left: Any, right: Any) -> Any:
+def _joint(left: Store, right: Store) -> DType:
     """The joint element type of two types; cached, since numpy takes longer than a small product."""
     return left.dtype if left.dtype == right.dtype else np.result_type(left.dtype, right.dtype)
 
 
-def _zeros(k: Kernels, out: Any, shape: tuple[int, ...], left: Sparse, right: Any) -> Any:
+def _zeros(k: Kernels, out: Array | None, shape: tuple[int, ...], left: Store, right: Store) -> Array:
     if out is None:
         return k.xp.zeros(shape, _joint(left, right))
     out.fill(0)
     return out
 
 
-def _contiguous(array: Array, turn: bool = False) -> Store:
+def _contiguous(array: Array, turn: bool = False) -> Array:
     if array.ndim != 2:
         raise ShapeError(f"dot with a csr operand takes matrices; the other operand has shape {tuple(array.shape)}.",
                          hint="reshape a vector to (n, 1).")
@@ -90,7 +90,7 @@ def _contiguous(array: Array, turn: bool = False) -> Store:
 
 
 @dot.forward("csr, default -> default", transpose_a=False, forward_stype=_ANY_HINT)
-def _(k: Any, left: Any, right: Any, attrs: Attrs, out: Any = None) -> Any:
+def _(k: Kernels, left: CSR, right: Array, attrs: Attrs, out: Array | None = None) -> Array:
     if right.ndim == 1:
         column = k.xp.empty((left.shape[0], 1), np.result_type(left.dtype, right.dtype))
         k.csr_dot_dense(left.data, left.indices, left.indptr, _contiguous(right.reshape(-1, 1)), column)
@@ -102,7 +102,7 @@ def _(k: Any, left: Any, right: Any, attrs: Attrs, out: Any = None) -> Any:
 
 
 @dot.forward("csr, default -> row_sparse", transpose_a=True, forward_stype=(None, "row_sparse"))
-def _(k: Kernels, left: Any, right: Any, attrs: Attrs) -> Any:
+def _(k: Kernels, left: CSR, right: Array, attrs: Attrs) -> RowSparse:
     right = _contiguous(right, attrs["transpose_b"])
     columns, starts, places = k.group_columns(left.indices)
     data = _empty(k, None, (columns.shape[0], right.shape[1]), left, right)
@@ -111,7 +111,7 @@ def _(k: Kernels, left: Any, right: Any, attrs: Attrs) -> Any:
 
 
 @dot.forward("csr, default -> default", transpose_a=True, forward_stype="default")
-def _(k: Kernels, left: Any, right: Any, attrs: Attrs, out: Any = None) -> Any:
+def _(k: Kernels, left: CSR, right: Array, attrs: Attrs, out: Array | None = None) -> Array:
     right = _contiguous(right, attrs["transpose_b"])
     out = _zeros(k, out, (left.shape[1], right.shape[1]), left, right)
     k.csr_transposed_dot_dense(left.data, left.indices, left.indptr, right, out)
@@ -119,7 +119,7 @@ def _(k: Kernels, left: Any, right: Any, attrs: Attrs, out: Any = None) -> Any:
 
 
 @dot.forward("csr, row_sparse -> default", transpose_a=False, transpose_b=False, forward_stype=_ANY_HINT)
-def _(k: Kernels, left: Any, right: Any, attrs: Attrs, out: Any = None) -> Any:
+def _(k: Kernels, left: CSR, right: RowSparse, attrs: Attrs, out: Array | None = None) -> Array:
     out = _empty(k, out, (left.shape[0], right.shape[1]), left, right)
     data, ranks, indptr = left.data, left.indices, left.indptr
     if right.indices.shape[0] < right.shape[0]:
@@ -130,7 +130,7 @@ def _(k: Kernels, left: Any, right: Any, attrs: Attrs, out: Any = None) -> Any:
 
 
 @dot.forward("csr, row_sparse -> row_sparse", transpose_a=True, transpose_b=False, forward_stype=(None, "row_sparse"))
-def _(k: Kernels, left: Any, right: Any, attrs: Attrs) -> Any:
+def _(k: Kernels, left: CSR, right: RowSparse, attrs: Attrs) -> RowSparse:
     columns, ranks = k.unique_with_rank(left.indices)
     data = _zeros(k, None, (columns.shape[0], right.shape[1]), left, right)
     k.csr_transposed_dot_row_sparse(left.data, ranks, left.indptr, right.data, right.indices, data)
@@ -138,14 +138,14 @@ def _(k: Kernels, left: Any, right: Any, attrs: Attrs) -> Any:
 
 
 @dot.forward("csr, row_sparse -> default", transpose_a=True, transpose_b=False, forward_stype="default")
-def _(k: Kernels, left: Any, right: Any, attrs: Attrs, out: Any = None) -> Any:
+def _(k: Kernels, left: CSR, right: RowSparse, attrs: Attrs, out: Array | None = None) -> Array:
     out = _zeros(k, out, (left.shape[1], right.shape[1]), left, right)
     k.csr_transposed_dot_row_sparse(left.data, left.indices, left.indptr, right.data, right.indices, out)
     return out
 
 
 @dot.forward("default, csr -> csr", transpose_a=False, transpose_b=False, forward_stype=(None, "csr"))
-def _(k: Any, left: Any, right: Any, attrs: Attrs) -> Any:
+def _(k: Kernels, left: Array, right: CSR, attrs: Attrs) -> CSR:
     columns, ranks = k.unique_with_rank(right.indices)
     rows, width = left.shape[0], columns.shape[0]
     data = _zeros(k, None, (rows, width), left, right)
@@ -155,7 +155,7 @@ def _(k: Any, left: Any, right: Any, attrs: Attrs) -> Any:
 
 
 @dot.forward("default, csr -> default", transpose_b=False, forward_stype="default")
-def _(k: Kernels, left: Any, right: Any, attrs: Attrs, out: Any = None) -> Any:
+def _(k: Kernels, left: Array, right: CSR, attrs: Attrs, out: Array | None = None) -> Array:
     left = _contiguous(left, attrs["transpose_a"])
     out = _zeros(k, out, (left.shape[0], right.shape[1]), left, right)
     k.dense_dot_csr(left, right.data, right.indices, right.indptr, out)
@@ -163,7 +163,7 @@ def _(k: Kernels, left: Any, right: Any, attrs: Attrs, out: Any = None) -> Any:
 
 
 @dot.forward("default, csr -> default", transpose_b=True, forward_stype="default")
-def _(k: Kernels, left: Any, right: Any, attrs: Attrs, out: Any = None) -> Any:
+def _(k: Kernels, left: Array, right: CSR, attrs: Attrs, out: Array | None = None) -> Array:
     left = _contiguous(left, attrs["transpose_a"])
     out = _empty(k, out, (left.shape[0], right.shape[0]), left, right)
     k.dense_dot_csr_transposed(left, right.data, right.indices, right.indptr, out)
@@ -171,38 +171,38 @@ def _(k: Kernels, left: Any, right: Any, attrs: Attrs, out: Any = None) -> Any:
 
 
 @dot.forward("default, csr -> csr", transpose_a=False, transpose_b=True, forward_stype=(None, "csr"))
-def _(k: Any, left: Any, right: Any, attrs: Attrs) -> Any:
+def _(k: Kernels, left: Array, right: CSR, attrs: Attrs) -> CSR:
     out = _empty(k, None, (left.shape[0], right.shape[0]), left, right)
     k.dense_dot_csr_transposed(_contiguous(left), right.data, right.indices, right.indptr, out)
     return convert(out, "csr", k.xp)
 
 
 @dot.forward("default, row_sparse -> default", transpose_b=False, forward_stype=_ANY_HINT)
-def _(k: Kernels, left: Array, right: RowSparse, attrs: Attrs, out: Sparse | None = None) -> Any:
+def _(k: Kernels, left: Array, right: RowSparse, attrs: Attrs, out: Array | None = None) -> Array:
     left = _transpose_if(left, attrs["transpose_a"], True)
     return _filled(k.xp.tensordot(left[..., right.indices], right.data, axes=(-1, 0)), out)
 
 
 @dot.forward("row_sparse, default -> default", transpose_a=True, forward_stype=_ANY_HINT)
-def _(k: Kernels, left: RowSparse, right: Array, attrs: Attrs, out: Sparse | None = None) -> Any:
+def _(k: Kernels, left: RowSparse, right: Array, attrs: Attrs, out: Array | None = None) -> Array:
     right = _transpose_if(right, attrs["transpose_b"], False)
     return _filled(k.xp.tensordot(_transpose_if(left.data, True, True), right[left.indices], axes=(-1, 0)), out)
 
 
 @dot.gradient
-def _(F: ArrayFunctions, g: ArrayObject, lhs: ArrayObject, rhs: ArrayObject, out: ArrayObject, attrs: Attrs,
-      want: Sequence[Want | None]) -> Any:
+def _(F: ArrayFunctions, g: ArrayObject, lhs: ArrayObject, rhs: ArrayObject, out: ArrayObject | None, attrs: Attrs,
+      want: Sequence[Want | None]) -> Gradients:
     turn_left, turn_right = attrs["transpose_a"], attrs["transpose_b"]
     return want[0] and _left_gradient(F, g, lhs, rhs, turn_left, turn_right, want[0]), want[1] and _right_gradient(
         F, g, lhs, rhs, turn_left, turn_right, want[1])
 
 
-def _plain(F: ArrayFunctions, array: Any) -> Gradients:
+def _plain(F: ArrayFunctions, array: ArrayObject) -> ArrayObject:
     return array if array.stype == "default" else F.cast_storage(array, stype="default")
 
 
-def _left_gradient(F: Any, g: Any, lhs: ArrayObject, rhs: ArrayObject, turn_left: bool, turn_right: bool,
-                   want: Want | None) -> Any:
+def _left_gradient(F: ArrayFunctions, g: ArrayObject, lhs: ArrayObject, rhs: ArrayObject, turn_left: bool, turn_right: bool,
+                   want: Want | None) -> ArrayObject:
     """∂/∂lhs: g · rhsᵀ, or its transpose if lhs was transposed; dense."""
     check_gradient("dot", lhs)
     g = _plain(F, g)
@@ -213,7 +213,8 @@ def _left_gradient(F: Any, g: Any, lhs: ArrayObject, rhs: ArrayObject, turn_left
     return F.dot(g, rhs, transpose_b=not turn_right, forward_stype="default")
 
 
-def _right_gradient(F: Any, g: Any, lhs: Any, rhs: ArrayObject, turn_left: bool, turn_right: bool, want: Want) -> Any:
+def _right_gradient(F: ArrayFunctions, g: ArrayObject, lhs: ArrayObject, rhs: ArrayObject, turn_left: bool, turn_right: bool,
+                    want: Want) -> ArrayObject:
     """∂/∂rhs: lhsᵀ · g, or its transpose if rhs was transposed; row_sparse under a csr left side."""
     g = _plain(F, g)
     if len(lhs.shape) > 2 or len(rhs.shape) > 2 or len(lhs.shape) == 1 or len(rhs.shape) == 1:
@@ -226,7 +227,7 @@ def _right_gradient(F: Any, g: Any, lhs: Any, rhs: ArrayObject, turn_left: bool,
     return F.dot(lhs, g, transpose_a=not turn_left, forward_stype=hint, out=want.out if hint == "default" else None)
 
 
-def _declare_high_rank(side: str, einsum: Any) -> None:
+def _declare_high_rank(side: str, einsum: Callable[[ArrayModule, Array, Array, Array, Attrs], Array]) -> None:
     """Gradients of products with vectors or more than two axes, by one general contraction."""
     op = Op(f"_dot_{side}_gradient", "g lhs rhs", attrs={"transpose_a": False, "transpose_b": False}, cost=cost.dot_gradient,
             dtype=lambda dtypes, attrs: infer.same([dtypes[0], dtypes[2 if side == "left" else 1]], attrs),
@@ -235,11 +236,11 @@ def _declare_high_rank(side: str, einsum: Any) -> None:
             doc=f"Gradient of a dot product for its {side} side, for any number of axes.")
 
     @op.forward("default, default, default -> default")
-    def _(k: Kernels, g: Array, left: Any, right: Any, attrs: Attrs) -> Any:
+    def _(k: Kernels, g: Array, left: Array, right: Array, attrs: Attrs) -> Array:
         return einsum(k.xp, g, left, right, attrs)
 
 
-def _left_any_rank(xp: ArrayModule, g: Array, left: Array, right: Array, attrs: Attrs) -> Store:
+def _left_any_rank(xp: ArrayModule, g: Array, left: Array, right: Array, attrs: Attrs) -> Array:
     turned = _transpose_if(right, attrs["transpose_b"], False)
     left_turned = _transpose_if(left, attrs["transpose_a"], True)
     rest = turned.reshape(turned.shape[0], -1)
@@ -248,7 +249,7 @@ def _left_any_rank(xp: ArrayModule, g: Array, left: Array, right: Array, attrs: 
     return xp.moveaxis(made, -1, 0).copy() if attrs["transpose_a"] else made
 
 
-def _right_any_rank(xp: ArrayModule, g: Array, left: Array, right: Array, attrs: Attrs) -> Store:
+def _right_any_rank(xp: ArrayModule, g: Array, left: Array, right: Array, attrs: Attrs) -> Array:
     left_turned = _transpose_if(left, attrs["transpose_a"], True)
     turned = _transpose_if(right, attrs["transpose_b"], False)
     made = left_turned.reshape(-1, left_turned.shape[-1]).T @ g.reshape(-1, max(1, turned.size // max(1, turned.shape[0])))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,23 +17,24 @@ from ..indexing.positions import CLIP, inside
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ...base.types import Array, Attrs, Shape
+    from ...base.types import Array, Attrs, Indices, Shape
     from ...core.op import Want
-    from ...core.types import ArrayFunctions, ArrayObject
+    from ...core.types import ArrayFunctions, ArrayObject, Gradients
     from ...kernels.types import Kernels
+    from ...storage import CSR
 
 
 __all__: list[str] = []
 
 
-def _looked_up(k: Kernels, data: Any, size: int, mode: str = CLIP) -> Any:
+def _looked_up(k: Kernels, data: Array, size: int, mode: str = CLIP) -> Array:
     """Indices as whole numbers inside a table of that many rows: fractions are cut off, what is beyond is clipped."""
     if not size and data.size:
         raise ShapeError("The weight must have at least one row.", hint="input_dim is at least 1.")
     return inside(k, data, size, mode, "Embedding: the id")
 
 
-def _shape(shapes: Sequence[Shape], attrs: dict[str, Any]) -> tuple[int, ...]:
+def _shape(shapes: list[Shape], attrs: Attrs) -> tuple[int, ...]:
     data, weight = shapes
     if len(weight) < 2 or (weight[0], math.prod(weight[1:])) != (attrs["input_dim"], attrs["output_dim"]):
         raise ShapeError(f"weight has shape {weight}, not ({attrs['input_dim']}, {attrs['output_dim']}).",
@@ -41,11 +42,11 @@ def _shape(shapes: Sequence[Shape], attrs: dict[str, Any]) -> tuple[int, ...]:
     return (*data, *weight[1:])
 
 
-def _rows_of(k: Kernels, data: Any, weight: Any, attrs: Attrs) -> Any:
+def _rows_of(k: Kernels, data: Array, weight: Array, attrs: Attrs) -> Array:
     return k.xp.take(weight, _looked_up(k, data, weight.shape[0]), axis=0, mode="clip")
 
 
-def _rows_of_row_sparse(k: Kernels, data: Any, weight: Any, attrs: Attrs) -> Any:
+def _rows_of_row_sparse(k: Kernels, data: Array, weight: RowSparse, attrs: Attrs) -> Array:
     xp = k.xp
     wanted = _looked_up(k, data, weight.shape[0])
     if not weight.indices.size:
@@ -56,7 +57,7 @@ def _rows_of_row_sparse(k: Kernels, data: Any, weight: Any, attrs: Attrs) -> Any
     return made
 
 
-def _rows_of_csr(k: Kernels, data: Any, weight: Any, attrs: Attrs) -> Any:
+def _rows_of_csr(k: Kernels, data: Array, weight: CSR, attrs: Attrs) -> Array:
     xp = k.xp
     wanted = _looked_up(k, data, weight.shape[0])
     rows = wanted.reshape(-1)
@@ -68,12 +69,13 @@ def _rows_of_csr(k: Kernels, data: Any, weight: Any, attrs: Attrs) -> Any:
     return made.reshape(*wanted.shape, weight.shape[1])
 
 
-def _rule(F: ArrayFunctions, g: ArrayObject, data: Any, weight: Any, out: Any, attrs: Attrs, want: Sequence[Want | None]) -> Any:
+def _rule(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, weight: ArrayObject, out: ArrayObject | None, attrs: Attrs,
+          want: Sequence[Want | None]) -> Gradients:
     sparse = attrs["sparse_grad"] or (want[1] and want[1].stype == "row_sparse")
     return None, want[1] and F._embedding_backward(g, data, shape=tuple(weight.shape), sparse=bool(sparse))
 
 
-def _declare(name: str, sparse_grad: bool, doc: str, **more: Any) -> None:
+def _declare(name: str, sparse_grad: bool, doc: str, **more: bool) -> None:
     op = Op(name, "data weight", cost=cost.none, nondifferentiable=(0,), shape=_shape,
             attrs={"input_dim": REQUIRED, "output_dim": REQUIRED, "dtype": "float32", "sparse_grad": sparse_grad, **more},
             dtype=lambda dtypes, attrs: dtypes[1], doc=doc, saves=("data", "weight"),
@@ -95,10 +97,10 @@ _declare("_contrib_SparseEmbedding", True, "``Embedding`` with a row_sparse grad
          "has no effect: gradients are the same on every run.", deterministic=False)
 
 
-def _weight_shape(shapes: Any, attrs: dict[str, Any]) -> Any:
+def _weight_shape(shapes: list[Shape], attrs: Attrs) -> Shape:
     """The shape of the weight whose gradient it is, which has a row to take for every index."""
     shape = tuple(attrs["shape"])
-    if tuple(shapes[0]) != (*shapes[1], *shape[1:]) or (not shape[0] and math.prod(shapes[1])):
+    if tuple(shapes[0]) != (*shapes[1], *shape[1:]) or (not shape[0] and math.prod(shapes[1]) > 0):
         raise ShapeError(f"gradients of shape {tuple(shapes[0])} for indices of shape {tuple(shapes[1])} do not fit a weight of "
                          f"shape {shape}.", hint="each index has a row of the weight.")
     return shape
@@ -111,20 +113,20 @@ backward = Op("_embedding_backward", "g data", attrs={"shape": None, "sparse": F
               doc="Gradient rows summed by the index they were looked up with.")
 
 
-def _ready(k: Kernels, g: Array, data: Any, shape: tuple[int, ...]) -> Any:
-    """The gradient as (indices, width), and the indices as numbers of rows."""
+def _ready(k: Kernels, g: Array, data: Array, shape: tuple[int, ...]) -> tuple[Array, Array, int]:
+    """The gradient as (indices, width), the indices as numbers of rows, and the width."""
     rows = _looked_up(k, data, shape[0], "clip").reshape(-1)
     width = math.prod(shape[1:])
     return k.xp.ascontiguousarray(g).reshape(rows.size, width), rows, width
 
 
-def _by_row(k: Kernels, rows: Any) -> tuple[Any, Any, Any]:
+def _by_row(k: Kernels, rows: Array) -> tuple[Indices, Indices, Indices]:
     distinct, starts, places = k.group_columns(rows)
     return starts, places, distinct
 
 
 @backward.forward("default, default -> row_sparse", sparse=True)
-def _(k: Kernels, g: Array, data: Any, attrs: Attrs) -> Any:
+def _(k: Kernels, g: Array, data: Array, attrs: Attrs) -> RowSparse:
     shape = attrs["shape"]
     g, rows, width = _ready(k, g, data, shape)
     distinct, starts, places = k.group_columns(rows)
@@ -134,7 +136,7 @@ def _(k: Kernels, g: Array, data: Any, attrs: Attrs) -> Any:
 
 
 @backward.forward("default, default -> default", sparse=False)
-def _(k: Kernels, g: Array, data: Any, attrs: Attrs) -> Any:
+def _(k: Kernels, g: Array, data: Array, attrs: Attrs) -> Array:
     shape = attrs["shape"]
     g, rows, width = _ready(k, g, data, shape)
     out = k.xp.zeros(shape, g.dtype)
@@ -143,6 +145,7 @@ def _(k: Kernels, g: Array, data: Any, attrs: Attrs) -> Any:
 
 
 @backward.gradient
-def _(F: ArrayFunctions, g: ArrayObject, given: Any, data: Any, out: Any, attrs: Attrs, want: Sequence[Want | None]) -> Any:
+def _(F: ArrayFunctions, g: ArrayObject, given: ArrayObject, data: ArrayObject, out: ArrayObject | None, attrs: Attrs,
+      want: Sequence[Want | None]) -> Gradients:
     shape = attrs["shape"]
     return F.Embedding(data, g, input_dim=shape[0], output_dim=math.prod(shape[1:])), None

@@ -6,7 +6,7 @@ row_sparse operand touches only the rows it stores.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -44,7 +44,7 @@ def csr_times_csr(k: Kernels, left: CSR, right: CSR) -> CSR:
                (left.shape[0], width), check=False)
 
 
-def _transpose_operands(k: Kernels, left: CSR, right: CSR, attrs: dict[str, Any]) -> tuple[CSR, CSR]:
+def _transpose_operands(k: Kernels, left: CSR, right: CSR, attrs: Attrs) -> tuple[CSR, CSR]:
     """Both operands, transposed by the attributes; columns of a long inner axis that only one operand stores are dropped."""
     if attrs["transpose_b"]:
         inner = right.indices
@@ -56,12 +56,12 @@ def _transpose_operands(k: Kernels, left: CSR, right: CSR, attrs: dict[str, Any]
 
 
 @dot.forward("csr, csr -> csr", forward_stype=(None, "csr"))
-def _(k: Any, left: CSR, right: CSR, attrs: Any) -> Any:
+def _(k: Kernels, left: CSR, right: CSR, attrs: Attrs) -> CSR:
     return csr_times_csr(k, *_transpose_operands(k, left, right, attrs))
 
 
 @dot.forward("csr, csr -> default", forward_stype="default")
-def _(k: Any, left: CSR, right: CSR, attrs: Any) -> Any:
+def _(k: Kernels, left: CSR, right: CSR, attrs: Attrs) -> Array:
     left, right = _transpose_operands(k, left, right, attrs)
     out = _room(k, (left.shape[0], right.shape[1]), left, right, filled=False)
     k.csr_dot_csr(left.data, left.indices, left.indptr, right.data, right.indices, right.indptr, out)
@@ -78,13 +78,14 @@ def _matrix(k: Kernels, array: Array, turn: bool) -> Array:
     return k.xp.ascontiguousarray(array.T if turn else array)
 
 
-def _plain(k: Kernels, left: Any, right: Any, attrs: dict[str, Any]) -> Any:
+def _plain(k: Kernels, left: Store, right: Store, attrs: Attrs) -> Array:
     """The dense product, for operands that are not matrices."""
-    return dense_product(k, dense_inside(k, left, "dot"), dense_inside(k, right, "dot"), attrs)
+    made: Array = dense_product(k, dense_inside(k, left, "dot"), dense_inside(k, right, "dot"), attrs)
+    return made
 
 
 @dot.forward("row_sparse, default -> default", transpose_a=False, forward_stype=ANY)
-def _(k: Any, left: RowSparse, right: Array, attrs: Any) -> Any:
+def _(k: Kernels, left: RowSparse, right: Array, attrs: Attrs) -> Array:
     if len(left.shape) != 2 or right.ndim > 2:
         return _plain(k, left, right, attrs)
     made = k.xp.matmul(left.data, right.T if attrs["transpose_b"] else right)
@@ -94,7 +95,7 @@ def _(k: Any, left: RowSparse, right: Array, attrs: Any) -> Any:
 
 
 @dot.forward("default, row_sparse -> default", transpose_b=True, forward_stype=ANY)
-def _(k: Any, left: Any, right: Any, attrs: Any) -> Any:
+def _(k: Kernels, left: Array, right: RowSparse, attrs: Attrs) -> Array:
     if left.ndim != 2 or len(right.shape) != 2:
         return _plain(k, left, right, attrs)
     left = left.T if attrs["transpose_a"] else left
@@ -104,7 +105,7 @@ def _(k: Any, left: Any, right: Any, attrs: Any) -> Any:
 
 
 @dot.forward("default, csr -> default", transpose_a=True, forward_stype=None)
-def _(k: Kernels, left: Array, right: CSR, attrs: Attrs) -> Any:
+def _(k: Kernels, left: Array, right: CSR, attrs: Attrs) -> Array:
     left = _matrix(k, left, True)
     out = _room(k, (left.shape[0], right.shape[int(not attrs["transpose_b"])]), left, right)
     product = k.dense_dot_csr_transposed if attrs["transpose_b"] else k.dense_dot_csr
@@ -113,7 +114,7 @@ def _(k: Kernels, left: Array, right: CSR, attrs: Attrs) -> Any:
 
 
 @dot.forward("csr, row_sparse -> default", transpose_b=True, forward_stype=ANY)
-def _(k: Kernels, left: CSR, right: RowSparse, attrs: Attrs) -> Any:
+def _(k: Kernels, left: CSR, right: RowSparse, attrs: Attrs) -> Array:
     rows = left.shape[1] if attrs["transpose_a"] else left.shape[0]
     out = _room(k, (rows, right.shape[0]), left, right)
     part = k.xp.zeros((rows, right.indices.shape[0]), out.dtype)
@@ -124,7 +125,7 @@ def _(k: Kernels, left: CSR, right: RowSparse, attrs: Attrs) -> Any:
 
 
 @dot.forward("row_sparse, row_sparse -> default", forward_stype=ANY)
-def _(k: Any, left: Any, right: Any, attrs: Any) -> Any:
+def _(k: Kernels, left: RowSparse, right: RowSparse, attrs: Attrs) -> Array:
     if len(left.shape) != 2 or len(right.shape) != 2:
         return _plain(k, left, right, attrs)
     first, second = left.data, right.data
@@ -148,7 +149,7 @@ def _(k: Any, left: Any, right: Any, attrs: Any) -> Any:
 
 
 @dot.forward("row_sparse, csr -> default", forward_stype=ANY)
-def _(k: Kernels, left: RowSparse, right: CSR, attrs: Attrs) -> Any:
+def _(k: Kernels, left: RowSparse, right: CSR, attrs: Attrs) -> Array:
     turn_left, turn_right = attrs["transpose_a"], attrs["transpose_b"]
     if turn_left:  # only what meets the stored rows counts
         right = csr_columns(k, right, left.indices) if turn_right else csr_rows(k, right, left.indices)

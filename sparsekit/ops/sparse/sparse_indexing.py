@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from ...base.errors import ShapeError
+from ...kernels import NUMPY
 from ...storage import CSR, RowSparse
 from ...storage.convert import counts_to_indptr
 from ..limits import check_room
 
 if TYPE_CHECKING:
-    from ...base.types import Array
+    from ...base.types import Array, DType
     from ...kernels.types import ArrayModule, Kernels
 
 
@@ -49,15 +50,15 @@ def steps_of(part: slice, size: int) -> IndexRange:
     return IndexRange(found.start, found.step, len(found))
 
 
-def index_type(size: int, *indices: Array) -> Any:
+def index_type(size: int, *indices: Array) -> DType:
     """The type that holds all these indices and numbers up to ``size``: int32 only where both fit."""
     found = np.result_type(*indices)
     return np.dtype(np.int64) if size > np.iinfo(found).max else found
 
 
-def csr_from_places(row: Any, column: Any, data: Any, shape: tuple[int, ...], xp: Any = np) -> CSR:
+def csr_from_places(row: Array, column: Array, data: Array, shape: tuple[int, ...], xp: ArrayModule = NUMPY) -> CSR:
     """A CSR matrix from places in any order; values at one place are summed."""
-    order = xp.lexsort(xp.stack([column, row]) if xp is not np else (column, row))
+    order = xp.lexsort(xp.stack([column, row]) if xp is not NUMPY else (column, row))
     row, column, data = row[order], column[order], data[order]
     first = xp.ones(row.shape[0], bool)
     first[1:] = (row[1:] != row[:-1]) | (column[1:] != column[:-1])
@@ -67,13 +68,13 @@ def csr_from_places(row: Any, column: Any, data: Any, shape: tuple[int, ...], xp
     return CSR(data, column, counts_to_indptr(row, shape[0], xp), shape, check=False)
 
 
-def csr_rows(k: Kernels, store: CSR, rows: Any) -> CSR:
+def csr_rows(k: Kernels, store: CSR, rows: Array) -> CSR:
     """The rows of those numbers, which may repeat, in that order."""
     starts = store.indptr[rows]
     return _copied(k, store, starts, store.indptr[rows + 1] - starts, 0, store.shape[1])
 
 
-def _copied(k: Kernels, store: CSR, starts: Any, counts: Array, shift: int, columns: int) -> CSR:
+def _copied(k: Kernels, store: CSR, starts: Array, counts: Array, shift: int, columns: int) -> CSR:
     """A row of ``counts[i]`` values from ``starts[i]`` on for each i, ``shift`` added to their columns."""
     total = int(counts.sum(dtype=np.int64))
     indptr = k.xp.zeros(starts.shape[0] + 1, index_type(total, store.indptr))
@@ -119,7 +120,7 @@ def _mirrored(store: CSR, xp: ArrayModule) -> CSR:
     return CSR(store.data[back], indices, store.indptr, store.shape, check=False)
 
 
-def csr_columns(k: Kernels, store: CSR, columns: Any) -> CSR:
+def csr_columns(k: Kernels, store: CSR, columns: Array) -> CSR:
     """The columns of those numbers, which may repeat, in that order."""
     xp, width = k.xp, store.shape[1]
     shape = (store.shape[0], columns.shape[0])
@@ -157,7 +158,7 @@ def transposed(k: Kernels, x: CSR) -> CSR:
     return CSR(data, indices, indptr, (columns, rows), check=False)
 
 
-def renumbered(xp: ArrayModule, store: CSR, columns: Array) -> tuple[CSR, Any]:
+def renumbered(xp: ArrayModule, store: CSR, columns: Array) -> tuple[CSR, Array]:
     """The matrix with none but the wanted columns, numbered in their order, and their new numbers."""
     wanted = xp.unique(columns)
     if not wanted.size:
@@ -180,7 +181,7 @@ def broadcast_csr(k: Kernels, store: CSR, shape: tuple[int, ...]) -> CSR:
     return store if store.shape[1] == shape[1] else csr_columns(k, store, k.xp.zeros(shape[1], np.int64))
 
 
-def _hit(indices: Array, steps: IndexRange) -> tuple[Any, Any]:
+def _hit(indices: Array, steps: IndexRange) -> tuple[Array, Array]:
     """Which indices are among the steps (ascending), and their numbers there."""
     low = steps.start if steps.step > 0 else steps.start + steps.step * (steps.size - 1)
     size = abs(steps.step)
@@ -193,7 +194,7 @@ def _hit(indices: Array, steps: IndexRange) -> tuple[Any, Any]:
     return keep, moved[keep] // size if size > 1 else moved[keep]
 
 
-def row_sparse_rows(store: RowSparse, rows: Any, xp: Any = np) -> RowSparse:
+def row_sparse_rows(store: RowSparse, rows: Array, xp: ArrayModule = NUMPY) -> RowSparse:
     """The rows of those numbers, which may repeat, in that order."""
     shape = (rows.shape[0], *store.shape[1:])
     if not store.indices.size:
@@ -203,7 +204,7 @@ def row_sparse_rows(store: RowSparse, rows: Any, xp: Any = np) -> RowSparse:
     return RowSparse(store.data[rank[indices]], indices, shape, check=False)
 
 
-def row_sparse_row_steps(store: RowSparse, steps: IndexRange, xp: Any = np) -> RowSparse:
+def row_sparse_row_steps(store: RowSparse, steps: IndexRange, xp: ArrayModule = NUMPY) -> RowSparse:
     """The rows of an index range."""
     shape = (steps.size, *store.shape[1:])
     if steps.step == 1:
@@ -231,7 +232,7 @@ def place_csr_steps(k: Kernels, store: CSR, rows: IndexRange, columns: IndexRang
     return CSR(store.data.copy(), indices, k.xp.cumsum(counts), shape, check=False)
 
 
-def place_row_steps(store: RowSparse, rows: IndexRange, shape: tuple[int, ...], xp: Any = np) -> RowSparse:
+def place_row_steps(store: RowSparse, rows: IndexRange, shape: tuple[int, ...], xp: ArrayModule = NUMPY) -> RowSparse:
     """The opposite of taking steps of rows."""
     data, indices = store.data, rows.start + rows.step * store.indices.astype(np.int64, copy=False)
     if rows.step < 0:

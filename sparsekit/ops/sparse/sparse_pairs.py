@@ -7,6 +7,7 @@ array by a dense one keep its stored places: an absent 0 divided by 0 stays abse
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +23,7 @@ from ..shape.concat import aligned_rows
 from .sparse_indexing import broadcast_csr, csr_rows
 
 if TYPE_CHECKING:
-    from ...base.types import Array, Attrs, Shape
+    from ...base.types import Array, Attrs
     from ...kernels.types import Kernels
     from ...storage.types import Sparse, Store
 
@@ -32,23 +33,23 @@ __all__ = ["union_csr"]
 SPARSE = "row_sparse|csr"
 
 
-def kernel_of(name: str, *stypes: str) -> Callable[..., Any]:
+def kernel_of(name: str, *stypes: str) -> Callable[..., Any]:  # Any: a store of the kind that the row gives
     """The kernel of one of the operator's rows, as a part of other kernels."""
     return next(rule.function for rule in find(name).rules if rule.takes(stypes))
 
 
-def row_of(name: str, *stypes: str) -> Callable[..., Any]:
+def row_of(name: str, *stypes: str) -> Callable[..., Any]:  # Any: as in kernel_of
     """``function(k, left, right)`` of one of the operator's rows, which has no attributes."""
     kernel = kernel_of(name, *stypes)
     return lambda k, left, right: kernel(k, left, right, {})
 
 
-def dense_function(name: str) -> Callable[..., Any]:
+def dense_function(name: str) -> Callable[[Kernels, Array, Array], Array]:
     """``function(k, left, right)`` of the operator's dense row."""
     return row_of(name, "default", "default")
 
 
-def union_csr(k: Kernels, left: CSR, right: CSR, function: Callable[..., Any]) -> CSR:
+def union_csr(k: Kernels, left: CSR, right: CSR, function: Callable[[Kernels, Array, Array], Array]) -> CSR:
     """``function(k, left values, right values)`` at all places that either stores; both have one shape."""
     room, xp = left.nnz + right.nnz, k.xp
     indices = xp.empty(room, index_type(0, left.indices, right.indices))
@@ -59,7 +60,8 @@ def union_csr(k: Kernels, left: CSR, right: CSR, function: Callable[..., Any]) -
     return CSR(function(k, data[:count], right_data[:count]), indices[:count], indptr, left.shape, check=False)
 
 
-def union_rows(k: Kernels, left: RowSparse, right: RowSparse, function: Callable[..., Any], name: str) -> RowSparse:
+def union_rows(k: Kernels, left: RowSparse, right: RowSparse, function: Callable[[Kernels, Array, Array], Array],
+               name: str) -> RowSparse:
     """``function`` of the rows that either stores; all axes but the first broadcast."""
     shape = infer.broadcast_shapes(tuple(left.shape), tuple(right.shape))
     if len(left.shape) != len(right.shape) or left.shape[0] != right.shape[0]:
@@ -85,7 +87,8 @@ def _matrix(k: Kernels, store: Sparse) -> CSR:
     return CSR(store.data, store.indices, ends, (1, *store.shape), check=False)
 
 
-def sparse_pair(name: str, rows: Callable[..., Any] | None = None, places: Callable[..., Any] | None = None) -> None:
+def sparse_pair(name: str, rows: Callable[[Kernels, RowSparse, RowSparse], RowSparse] | None = None,
+                places: Callable[[Kernels, CSR, CSR], CSR] | None = None) -> None:
     """Declare the rows of two sparse arrays of an operator with f(0, 0) = 0.
 
     Parameters
@@ -95,7 +98,7 @@ def sparse_pair(name: str, rows: Callable[..., Any] | None = None, places: Calla
     """
     op, function = find(name), dense_function(name)
 
-    def of_rows(k: Kernels, left: Any, right: Any, attrs: Attrs) -> Any:
+    def of_rows(k: Kernels, left: RowSparse, right: RowSparse, attrs: Attrs) -> RowSparse:
         if rows is not None and left.shape == right.shape:
             return rows(k, left, right)
         return union_rows(k, left, right, function, name)
@@ -104,7 +107,7 @@ def sparse_pair(name: str, rows: Callable[..., Any] | None = None, places: Calla
         op.forward("row_sparse, row_sparse -> row_sparse")(of_rows)
 
     @op.forward(f"{SPARSE}, {SPARSE} -> csr")
-    def _(k: Kernels, left: Sparse, right: Sparse, attrs: Attrs) -> Any:
+    def _(k: Kernels, left: Sparse, right: Sparse, attrs: Attrs) -> CSR:
         left, right = both_csr(k, left, right)
         return union_csr(k, left, right, function) if places is None else places(k, left, right)
 
@@ -113,7 +116,7 @@ def dense_pair(name: str, both: bool) -> None:
     """Declare the rows whose result is dense by nature: one array dense, and two sparse ones if f(0, 0) is not 0."""
     op, function = find(name), dense_function(name)
 
-    def run(k: Kernels, left: Any, right: Any, attrs: Attrs) -> Any:
+    def run(k: Kernels, left: Store, right: Store, attrs: Attrs) -> Array:
         check_room(name, infer.broadcast_shapes(tuple(left.shape), tuple(right.shape)), left.dtype)
         return function(k, dense_of(k, left, name), dense_of(k, right, name))
 
@@ -123,7 +126,7 @@ def dense_pair(name: str, both: bool) -> None:
         op.forward(f"{SPARSE}, {SPARSE} -> default")(run)
 
 
-def values_at(k: Any, sparse: Any, dense: Shape) -> Any:
+def values_at(k: Kernels, sparse: Sparse, dense: Array) -> Array:
     """The elements of a dense array, broadcast to the sparse one's shape, at its stored places."""
     whole = k.xp.broadcast_to(dense, sparse.shape)
     return whole[row_ids(sparse, k.xp), sparse.indices] if isinstance(sparse, CSR) else whole[sparse.indices]
@@ -133,17 +136,17 @@ def keep_places(name: str, left_only: bool) -> None:
     """Declare the rows of a sparse and a dense array in which the sparse one's places are all that count."""
     op, function = find(name), dense_function(name)
 
-    def run(k: Kernels, sparse: Any, dense: Any, apply: Any) -> Any:
+    def run(k: Kernels, sparse: Sparse, dense: Array, apply: Callable[[Array, Array], Array]) -> Store:
         shape = infer.broadcast_shapes(tuple(sparse.shape), tuple(dense.shape))
         if shape != tuple(sparse.shape):
             check_room(name, shape, sparse.dtype)
             return convert(apply(dense_inside(k, sparse, name), dense), sparse.stype, k.xp)
         return on_data(sparse, apply(sparse.data, values_at(k, sparse, dense)))
 
-    def first(k: Kernels, left: Sparse, right: Sparse, attrs: Attrs) -> Any:
+    def first(k: Kernels, left: Sparse, right: Array, attrs: Attrs) -> Store:
         return run(k, left, right, lambda a, b: function(k, a, b))
 
-    def second(k: Kernels, left: Store, right: Store, attrs: Attrs) -> Any:
+    def second(k: Kernels, left: Array, right: Sparse, attrs: Attrs) -> Store:
         return run(k, right, left, lambda a, b: function(k, b, a))
 
     for stype in ("row_sparse", "csr"):
@@ -155,8 +158,7 @@ def keep_places(name: str, left_only: bool) -> None:
 
 for _name, _factor in (("add", 1), ("sub", -1)):
     for _op in (f"elemwise_{_name}", f"broadcast_{_name}"):
-        sparse_pair(_op, lambda k, a, b, _factor=_factor: add_row_sparse(k, a, b, _factor),
-                    lambda k, a, b, _factor=_factor: add_csr(k, a, b, _factor))
+        sparse_pair(_op, functools.partial(add_row_sparse, factor=_factor), functools.partial(add_csr, factor=_factor))
     dense_pair(f"broadcast_{_name}", both=False)
 
 _multiply_rows, _multiply_csr = (row_of("elemwise_mul", stype, stype) for stype in ("row_sparse", "csr"))
@@ -181,7 +183,7 @@ add_n = find("add_n")
 
 
 @add_n.forward("row_sparse|csr... -> csr")
-def _(k: Kernels, *given: Sparse) -> Any:
+def _(k: Kernels, *given: *tuple[*tuple[Sparse, ...], Attrs]) -> CSR:
     stores = [convert(store, "csr", k.xp) for store in given[:-1]]
     out = stores[0]
     for store in stores[1:]:
@@ -190,7 +192,7 @@ def _(k: Kernels, *given: Sparse) -> Any:
 
 
 @add_n.forward("default|row_sparse|csr... -> default")
-def _(k: Kernels, *given: Store) -> Any:
+def _(k: Kernels, *given: *tuple[*tuple[Store, ...], Attrs]) -> Array:
     first, *rest = given[:-1]  # added in their order, which decides the last digit
     out = dense_of(k, first, "add_n") if hasattr(first, "stype") else first.copy()
     add = row_of("elemwise_add", "default", "csr")
@@ -206,7 +208,7 @@ def _(k: Kernels, *given: Store) -> Any:
 
 for _name in ("_relu_backward", "_abs_backward"):
     @find(_name).forward(f"{SPARSE}, {SPARSE} -> csr")
-    def _(k: Kernels, g: Sparse, x: Sparse, attrs: Attrs, _name: str = _name) -> Any:
+    def _(k: Kernels, g: Sparse, x: Sparse, attrs: Attrs, _name: str = _name) -> CSR:
         return union_csr(k, *both_csr(k, g, x), dense_function(_name))
 
 # operators on stored values only
@@ -217,7 +219,7 @@ scatter_div = Op("_scatter_elemwise_div", "lhs rhs", shape=infer.same_shape, sam
 
 
 @scatter_div.forward("default, default -> default")
-def _(k: Kernels, left: Array, right: Array, attrs: Attrs) -> Any:
+def _(k: Kernels, left: Array, right: Array, attrs: Attrs) -> Array:
     return dense_function("elemwise_div")(k, left, right)
 
 
@@ -225,13 +227,13 @@ keep_places("_scatter_elemwise_div", left_only=True)
 
 
 @scatter_div.forward("row_sparse, row_sparse -> row_sparse")
-def _(k: Kernels, left: RowSparse, right: RowSparse, attrs: Attrs) -> Any:
+def _(k: Kernels, left: RowSparse, right: RowSparse, attrs: Attrs) -> RowSparse:
     indices, (_, divisor) = aligned_rows(k.xp, [left, right])
     return on_data(left, dense_function("elemwise_div")(k, left.data, divisor[k.xp.searchsorted(indices, left.indices)]))
 
 
 @scatter_div.forward("row_sparse, csr -> row_sparse")
-def _(k: Kernels, left: Any, right: CSR, attrs: Attrs) -> Any:
+def _(k: Kernels, left: RowSparse, right: CSR, attrs: Attrs) -> RowSparse:
     divisor = dense_of(k, csr_rows(k, right, left.indices), "_scatter_elemwise_div")
     return on_data(left, dense_function("elemwise_div")(k, left.data, divisor))
 
@@ -244,15 +246,15 @@ scatter_div.gradient(lambda F, g, lhs, rhs, out, attrs, want: (
 def _scatter_scalar(name: str, plain: str, doc: str) -> None:
     op = Op(name, "data", attrs={"scalar": REQUIRED}, shape=infer.unchanged, sample=samples.scalars(0.0), saves=(),
             doc=doc)
-    function = kernel_of(plain, "default")
+    function: Callable[[Kernels, Array, Attrs], Array] = kernel_of(plain, "default")
 
     @op.forward("default -> default")
-    def _(k: Kernels, x: Array, attrs: Attrs) -> Any:
+    def _(k: Kernels, x: Array, attrs: Attrs) -> Array:
         return function(k, x, attrs)
 
     for stype in ("row_sparse", "csr"):
         @op.forward(f"{stype} -> {stype}")
-        def _(k: Kernels, x: Store, attrs: Attrs) -> Any:
+        def _(k: Kernels, x: Sparse, attrs: Attrs) -> Sparse:
             return on_data(x, function(k, x.data, attrs))
 
     op.gradient(lambda F, g, data, out, attrs, want: g)
@@ -265,6 +267,6 @@ _scatter_scalar("_scatter_minus_scalar", "_minus_scalar", "``data - scalar``, of
 
 
 @find("clip").forward("row_sparse|csr -> default")
-def _(k: Kernels, x: Sparse, attrs: Attrs) -> Any:
+def _(k: Kernels, x: Sparse, attrs: Attrs) -> Array:
     plain = kernel_of("clip", "default")
     return filled(k, x, "clip", lambda values: plain(k, values, attrs))

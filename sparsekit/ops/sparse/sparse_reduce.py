@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -23,10 +23,10 @@ from .sparse_rows import reshaped_csr
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ...base.types import Array, Attrs
+    from ...base.types import Array, Attrs, DType
     from ...core.op import Want
-    from ...core.types import ArrayFunctions, ArrayObject
-    from ...kernels.types import ArrayModule, Kernels
+    from ...core.types import ArrayFunctions, ArrayObject, Gradients
+    from ...kernels.types import ArrayModule, Kernels, Ufunc
     from ...storage.types import Sparse
 
 
@@ -47,11 +47,11 @@ class Way(NamedTuple):
     """
 
     join: str
-    prepare: Callable[..., Any] | None = None
-    finish: Callable[..., Any] | None = None
+    prepare: Callable[[ArrayModule, Array], Array] | None = None
+    finish: Callable[[ArrayModule, Array, int, DType], Array] | None = None
 
 
-def reduce_store(k: Kernels, x: Any, axes: tuple[int, ...], keepdims: bool, way: Way, name: str) -> Any:
+def reduce_store(k: Kernels, x: Sparse, axes: tuple[int, ...], keepdims: bool, way: Way, name: str) -> Array:
     """A sparse store reduced along ``axes`` (ascending) into a dense array."""
     shape = infer.reduced([tuple(x.shape)], {"axis": axes, "keepdims": keepdims}) if axes else tuple(x.shape)
     count = math.prod(x.shape[axis] for axis in axes)
@@ -60,17 +60,18 @@ def reduce_store(k: Kernels, x: Any, axes: tuple[int, ...], keepdims: bool, way:
     if not axes:
         made = dense_inside(k, on_data(x, data), name)
     else:
-        made = (_reduce_csr if isinstance(x, CSR) else _reduce_row_sparse)(k, x, data, axes, getattr(k.xp, way.join))
+        join: Ufunc = getattr(k.xp, way.join)
+        made = _reduce_csr(k, x, data, axes, join) if isinstance(x, CSR) else _reduce_row_sparse(k, x, data, axes, join)
     made = k.xp.asarray(made).astype(data.dtype, copy=False).reshape(shape)
     return made if way.finish is None else way.finish(k.xp, made, count, x.dtype).astype(x.dtype, copy=False)
 
 
-def _with_zero(ufunc: Any, made: Any) -> Any:
+def _with_zero(ufunc: Ufunc, made: Array) -> Array:
     """The reduction of what is stored, joined with the zeros that are not."""
     return made if ufunc.__name__ == "add" else ufunc(made, made.dtype.type(0))
 
 
-def _start(ufunc: Any, dtype: Any) -> Any:
+def _start(ufunc: Ufunc, dtype: DType) -> float:
     """The neutral element of a ufunc."""
     if ufunc.__name__ in ("add", "multiply"):
         return int(ufunc.__name__ == "multiply")
@@ -81,12 +82,12 @@ def _start(ufunc: Any, dtype: Any) -> Any:
     return np.iinfo(dtype).min if ufunc.__name__ == "maximum" else np.iinfo(dtype).max
 
 
-def _reduce_all(k: Kernels, data: Any, absent: bool, ufunc: Any) -> Any:
+def _reduce_all(k: Kernels, data: Array, absent: bool, ufunc: Ufunc) -> Array:
     made = k.xp.asarray(ufunc.reduce(data.reshape(-1), initial=_start(ufunc, data.dtype), dtype=data.dtype))
     return _with_zero(ufunc, made) if absent else made
 
 
-def _reduce_csr(k: Kernels, x: CSR, data: Any, axes: tuple[int, ...], ufunc: Any) -> Any:
+def _reduce_csr(k: Kernels, x: CSR, data: Array, axes: tuple[int, ...], ufunc: Ufunc) -> Array:
     xp, (rows, columns) = k.xp, x.shape
     if len(axes) == 2:
         return _reduce_all(k, data, x.nnz < rows * columns, ufunc)
@@ -107,7 +108,7 @@ def _reduce_csr(k: Kernels, x: CSR, data: Any, axes: tuple[int, ...], ufunc: Any
 LONG = 32
 
 
-def _reduce_rows(k: Kernels, x: CSR, data: Any, ufunc: Any) -> Any:
+def _reduce_rows(k: Kernels, x: CSR, data: Array, ufunc: Ufunc) -> Array:
     xp, (rows, columns) = k.xp, x.shape
     if ufunc.__name__ == "add" and data.dtype.kind != "b" and x.nnz < LONG * rows:
         out = xp.empty(rows, data.dtype)
@@ -123,7 +124,7 @@ def _reduce_rows(k: Kernels, x: CSR, data: Any, ufunc: Any) -> Any:
     return out
 
 
-def _reduce_row_sparse(k: Kernels, x: RowSparse, data: Any, axes: tuple[int, ...], ufunc: Any) -> Any:
+def _reduce_row_sparse(k: Kernels, x: RowSparse, data: Array, axes: tuple[int, ...], ufunc: Ufunc) -> Array:
     start, count = _start(ufunc, data.dtype), math.prod(x.shape[axis] for axis in axes)
     made = ufunc.reduce(data, axis=axes, initial=start, dtype=data.dtype)
     if 0 in axes:
@@ -149,7 +150,7 @@ NORMS = {1: Way("add", prepare=lambda xp, values: xp.abs(values)),
 
 def _declare(name: str, way: Way) -> None:
     @find(name).forward("csr|row_sparse -> default", asked=REDUCED)
-    def _(k: Any, x: Any, attrs: Any) -> Any:
+    def _(k: Kernels, x: Sparse, attrs: Attrs) -> Array:
         return reduce_store(k, x, axes_in(x, attrs), attrs["keepdims"], way, name)
 
 
@@ -158,12 +159,12 @@ for _name, _way in WAYS.items():
 
 for _order, _way in NORMS.items():
     @find("norm").forward("csr|row_sparse -> default", asked=REDUCED, ord=_order, out_dtype=None)
-    def _(k: Any, x: Any, attrs: Any, _way: Way = _way) -> Any:
+    def _(k: Kernels, x: Sparse, attrs: Attrs, _way: Way = _way) -> Array:
         return reduce_store(k, x, axes_in(x, attrs), attrs["keepdims"], _way, "norm")
 
 
 @find("_sum_to").forward("csr|row_sparse -> default", asked=REDUCED)
-def _(k: Kernels, x: Any, attrs: Attrs) -> Any:
+def _(k: Kernels, x: Sparse, attrs: Attrs) -> Array:
     shape = attrs["shape"]
     lead = len(x.shape) - len(shape)
     axes = tuple(range(lead)) + tuple(place + lead for place, size in enumerate(shape) if size == 1 != x.shape[place + lead])
@@ -171,8 +172,9 @@ def _(k: Kernels, x: Any, attrs: Attrs) -> Any:
 
 
 @find("_others").forward("csr|row_sparse -> default")
-def _(k: Kernels, x: Any, attrs: Attrs) -> Any:
-    return product_of_others(k, dense_of(k, x, "the gradient of prod"), attrs)
+def _(k: Kernels, x: Sparse, attrs: Attrs) -> Array:
+    made: Array = product_of_others(k, dense_of(k, x, "the gradient of prod"), attrs)
+    return made
 
 
 def _place_in_csr(k: Kernels, x: CSR, axes: tuple[int, ...], largest: bool) -> Array:
@@ -209,7 +211,7 @@ def _declare_place(name: str, function: str) -> None:
     op = find(name)
 
     @op.forward("csr|row_sparse -> default", asked=REDUCED)
-    def _(k: Kernels, x: Sparse, attrs: Any) -> Any:
+    def _(k: Kernels, x: Sparse, attrs: Attrs) -> Array:
         attrs = {"axis": 1, "keepdims": False} if name == "argmax_channel" else attrs
         axes, shape = infer.axes_of(attrs["axis"], len(x.shape)), infer.reduced([tuple(x.shape)], attrs)
         check_places(x.dtype, math.prod(x.shape[axis] for axis in axes))
@@ -233,24 +235,26 @@ _SQUARES = Way("add", prepare=lambda xp, values: values * values)
 
 
 @square_sum.forward("row_sparse -> row_sparse", axis=Only("1", lambda axis: axis in (1, (1,))), keepdims=True, exclude=False)
-def _(k: Kernels, x: Any, attrs: Attrs) -> Any:
-    made = k.xp.add.reduce(x.data * x.data, axis=1, keepdims=True, dtype=x.dtype)
+def _(k: Kernels, x: RowSparse, attrs: Attrs) -> RowSparse:
+    values: Array = x.data
+    made = k.xp.add.reduce(values * values, axis=1, keepdims=True, dtype=x.dtype)
     return RowSparse(made, x.indices, (x.shape[0], 1, *x.shape[2:]), check=False)
 
 
 @square_sum.forward("csr|row_sparse -> default", asked=REDUCED)
-def _(k: Any, x: Any, attrs: Any) -> Any:
+def _(k: Kernels, x: Sparse, attrs: Attrs) -> Array:
     return reduce_store(k, x, axes_in(x, attrs), attrs["keepdims"], _SQUARES, "_square_sum")
 
 
 @square_sum.forward("default -> default")
-def _(k: Any, x: Any, attrs: Any) -> Any:
+def _(k: Kernels, x: Array, attrs: Attrs) -> Array:
     made = k.xp.asarray(k.xp.add.reduce(x * x, axis=axes_in(x, attrs), keepdims=attrs["keepdims"], dtype=x.dtype))
     return made.reshape(infer.reduced([x.shape], attrs))
 
 
 @square_sum.gradient
-def _(F: ArrayFunctions, g: ArrayObject, data: Any, out: ArrayObject, attrs: Any, want: Sequence[Want | None]) -> Any:
+def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, out: ArrayObject | None, attrs: Attrs,
+      want: Sequence[Want | None]) -> Gradients:
     axes = axes_in(data, attrs)
     kept = tuple(1 if axis in axes else size for axis, size in enumerate(data.shape))
     g = g if tuple(g.shape) == kept else F.Reshape(g, shape=kept)
@@ -267,7 +271,7 @@ not zero.""")
 
 
 @getnnz.forward("csr -> default", asked=REDUCED)
-def _(k: Kernels, x: CSR, attrs: Attrs) -> Any:
+def _(k: Kernels, x: CSR, attrs: Attrs) -> Array:
     axes = infer.axes_of(attrs["axis"], 2)
     if len(axes) == 2:
         return k.xp.asarray([x.nnz], np.int64)
@@ -275,12 +279,12 @@ def _(k: Kernels, x: CSR, attrs: Attrs) -> Any:
 
 
 @getnnz.forward("row_sparse -> default", asked=REDUCED)
-def _(k: Kernels, x: RowSparse, attrs: Attrs) -> Any:
+def _(k: Kernels, x: RowSparse, attrs: Attrs) -> Array:
     return reduce_store(k, on_data(x, (x.data != 0).astype(np.int64)), infer.axes_of(attrs["axis"], len(x.shape)), False,
                         SUM, "getnnz")
 
 
 @getnnz.forward("default -> default")
-def _(k: Kernels, x: Array, attrs: Attrs) -> Any:
+def _(k: Kernels, x: Array, attrs: Attrs) -> Array:
     return k.xp.asarray(k.xp.sum(x != 0, axis=infer.axes_of(attrs["axis"], x.ndim), dtype=np.int64)).reshape(
         infer.reduced([x.shape], {"axis": attrs["axis"], "keepdims": False}))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -60,7 +60,7 @@ def reshaped_rows(k: Kernels, x: RowSparse, shape: tuple[int, ...]) -> RowSparse
     return RowSparse(data.reshape(indices.shape[0], *shape[1:]), indices, shape, check=False)
 
 
-def _target(name: str, x: Sparse, attrs: dict[str, Any]) -> tuple[int, ...]:
+def _target(name: str, x: Sparse, attrs: Attrs) -> tuple[int, ...]:
     return tuple(int(size) for size in find(name).shape([tuple(x.shape)], attrs))
 
 
@@ -69,26 +69,26 @@ _TWO = Only("two plain sizes", lambda shape: isinstance(shape, (tuple, list)) an
 
 for _name in ("Reshape", "_view"):
     @find(_name).forward("csr -> csr", shape=_TWO)
-    def _(k: Any, x: CSR, attrs: Any, _name: str = _name) -> Any:
+    def _(k: Kernels, x: CSR, attrs: Attrs, _name: str = _name) -> CSR:
         return reshaped_csr(k, x, _target(_name, x, attrs))
 
     @find(_name).forward("row_sparse -> row_sparse")
-    def _(k: Any, x: RowSparse, attrs: Any, _name: str = _name) -> Any:
+    def _(k: Kernels, x: RowSparse, attrs: Attrs, _name: str = _name) -> RowSparse:
         return reshaped_rows(k, x, _target(_name, x, attrs))
 
 
 @find("reshape_like").forward("csr|row_sparse, * -> default")
-def _(k: Kernels, x: Any, like: Any, attrs: Attrs) -> Any:
+def _(k: Kernels, x: Sparse, like: Store, attrs: Attrs) -> Array:
     return dense_of(k, x, "reshape_like").reshape(like.shape)
 
 
 @find("Flatten").forward("row_sparse -> row_sparse")
-def _(k: Any, x: RowSparse, attrs: Any) -> Any:
+def _(k: Kernels, x: RowSparse, attrs: Attrs) -> RowSparse:
     return reshaped_rows(k, x, _target("Flatten", x, attrs))
 
 
 @find("expand_dims").forward("row_sparse -> row_sparse", axis=Only("behind the rows", lambda axis: axis > 0 or axis == -1))
-def _(k: Any, x: RowSparse, attrs: Any) -> Any:
+def _(k: Kernels, x: RowSparse, attrs: Attrs) -> RowSparse:
     return reshaped_rows(k, x, _target("expand_dims", x, attrs))
 
 
@@ -97,19 +97,19 @@ _EXCHANGED = ((), None, (1, 0), (1, -2), (-1, 0), (-1, -2))
 
 
 @find("transpose").forward("csr -> csr")
-def _(k: Kernels, x: CSR, attrs: Attrs) -> Any:
+def _(k: Kernels, x: CSR, attrs: Attrs) -> CSR:
     return transposed(k, x) if attrs["axes"] in _EXCHANGED else x.copy()
 
 
 @find("transpose").forward("row_sparse -> row_sparse",
                            axes=Only("rows first", lambda axes: isinstance(axes, tuple) and axes[:1] == (0,)))
-def _(k: Any, x: RowSparse, attrs: Any) -> Any:
+def _(k: Kernels, x: RowSparse, attrs: Attrs) -> RowSparse:
     shape = tuple(x.shape[axis] for axis in attrs["axes"])
     return RowSparse(k.xp.array(x.data.transpose(attrs["axes"]), order="C"), x.indices, shape, check=False)
 
 
 @find("transpose").forward("row_sparse -> csr", axes=_EXCHANGED)
-def _(k: Kernels, x: RowSparse, attrs: Attrs) -> Any:
+def _(k: Kernels, x: RowSparse, attrs: Attrs) -> CSR:
     made = convert(k.xp.ascontiguousarray(x.data.T), "csr", k.xp)
     return CSR(made.data, x.indices[made.indices], made.indptr, (x.shape[1], x.shape[0]), check=False)
 
@@ -120,7 +120,7 @@ where = find("where")
 
 
 @where.forward("csr|row_sparse, default, default -> default", asked="it chooses between dense arrays; the condition is read")
-def _(k: Any, condition: Any, x: Any, y: Any, attrs: Attrs) -> Any:
+def _(k: Kernels, condition: Sparse, x: Array, y: Array, attrs: Attrs) -> Array:
     out = k.xp.array(y, dtype=x.dtype, order="C")
     if isinstance(condition, CSR) and condition.shape == x.shape:
         true = condition.data != 0
@@ -132,22 +132,19 @@ def _(k: Any, condition: Any, x: Any, y: Any, attrs: Attrs) -> Any:
         true = true.reshape(true.shape + (1,) * (x.ndim - true.ndim))
         out[condition.indices] = k.xp.where(true, x[condition.indices], out[condition.indices])
         return out
-    return chosen(k, dense_inside(k, condition, "where"), x, y, attrs)
+    made: Array = chosen(k, dense_inside(k, condition, "where"), x, y, attrs)
+    return made
 
 
-def _truth(k: Kernels, condition: Any, store: Any) -> Any:
-    """Whether the condition is nonzero at the stored places of another sparse array of its shape."""
-    if not hasattr(condition, "stype"):
-        if condition.ndim < len(store.shape):
-            condition = condition.reshape(condition.shape + (1,) * (len(store.shape) - condition.ndim))
-        return values_at(k, store, condition) != 0
-    out = k.xp.zeros(store.nnz, condition.dtype)
-    if store.nnz:
-        k.csr_values_at(condition.data, condition.indices, condition.indptr, row_ids(store, k.xp), store.indices, out)
-    return out != 0
+def _truth(k: Kernels, condition: Array, store: Sparse) -> Array:
+    """Whether the condition is nonzero at the stored places of a sparse array of its shape."""
+    if condition.ndim < len(store.shape):
+        condition = condition.reshape(condition.shape + (1,) * (len(store.shape) - condition.ndim))
+    true: Array = values_at(k, store, condition) != 0
+    return true
 
 
-def _kept(k: Kernels, store: CSR, keep: Any) -> CSR:
+def _kept(k: Kernels, store: CSR, keep: Array) -> CSR:
     """Only the stored values that are to be kept."""
     before = k.xp.zeros(keep.shape[0] + 1, store.indptr.dtype)
     k.xp.cumsum(keep, out=before[1:])
@@ -155,8 +152,8 @@ def _kept(k: Kernels, store: CSR, keep: Any) -> CSR:
 
 
 @where.forward("csr|row_sparse, csr, csr -> csr")
-def _(k: Kernels, condition: Any, x: Any, y: Any, attrs: Attrs) -> Any:
-    if len(condition.shape) == 1:
+def _(k: Kernels, condition: Sparse, x: CSR, y: CSR, attrs: Attrs) -> CSR:
+    if isinstance(condition, RowSparse) and len(condition.shape) == 1:
         return _rows_chosen(k, condition, x, y)
     condition, room = convert(condition, "csr", k.xp), x.nnz + y.nnz
     data = k.xp.empty(room, np.result_type(x.dtype, y.dtype))
@@ -175,19 +172,19 @@ def _rows_chosen(k: Kernels, condition: RowSparse, x: CSR, y: CSR) -> CSR:
 
 
 @where.forward("default, csr, csr -> csr")
-def _(k: Kernels, condition: Any, x: Any, y: Any, attrs: Attrs) -> Any:
+def _(k: Kernels, condition: Array, x: CSR, y: CSR, attrs: Attrs) -> CSR:
     return add_csr(k, _kept(k, x, _truth(k, condition, x)), _kept(k, y, ~_truth(k, condition, y)), 1)
 
 
 @where.forward("default, row_sparse, row_sparse -> row_sparse")
-def _(k: Kernels, condition: Any, x: Any, y: Any, attrs: Attrs) -> Any:
+def _(k: Kernels, condition: Array, x: RowSparse, y: RowSparse, attrs: Attrs) -> RowSparse:
     zero = x.dtype.type(0)
     return add_row_sparse(k, on_data(x, k.xp.where(_truth(k, condition, x), x.data, zero)),
                           on_data(y, k.xp.where(_truth(k, condition, y), zero, y.data)), 1)
 
 
 @where.forward("csr|row_sparse, row_sparse, row_sparse -> row_sparse", asked="dense copies are of rows that are stored")
-def _(k: Kernels, condition: Sparse, x: RowSparse, y: RowSparse, attrs: Attrs) -> Any:
+def _(k: Kernels, condition: Sparse, x: RowSparse, y: RowSparse, attrs: Attrs) -> RowSparse:
     xp = k.xp
     rows = xp.flatnonzero(xp.diff(condition.indptr)) if isinstance(condition, CSR) else condition.indices
     taken = xp.intersect1d(x.indices, rows)
@@ -215,21 +212,21 @@ def _dense_rows(xp: ArrayModule, store: RowSparse, rows: Array) -> Array:
 retain = find("_sparse_retain")
 
 
-def _wanted(k: Kernels, wanted: Any, size: int) -> Any:
+def _wanted(k: Kernels, wanted: Array, size: int) -> Array:
     """The distinct rows to keep, ascending; numbers outside the array are left out."""
-    rows = k.xp.unique(whole(k.xp, wanted, "retain: the row"))
+    rows: Array = k.xp.unique(whole(k.xp, wanted, "retain: the row"))
     return rows[(rows >= 0) & (rows < size)]
 
 
 @retain.forward("default, default -> default")
-def _(k: Kernels, x: Any, wanted: Array, attrs: Attrs) -> Any:
+def _(k: Kernels, x: Array, wanted: Array, attrs: Attrs) -> Array:
     out, rows = k.xp.zeros_like(x), _wanted(k, wanted, x.shape[0])
     out[rows] = x[rows]
     return out
 
 
 @retain.forward("csr, default -> csr")
-def _(k: Kernels, x: Any, wanted: Any, attrs: Attrs) -> Any:
+def _(k: Kernels, x: CSR, wanted: Array, attrs: Attrs) -> CSR:
     rows = _wanted(k, wanted, x.shape[0])
     kept = csr_rows(k, x, rows)
     counts = k.xp.zeros(x.shape[0] + 1, x.indptr.dtype)
@@ -240,7 +237,7 @@ def _(k: Kernels, x: Any, wanted: Any, attrs: Attrs) -> Any:
 # layers
 
 
-def _biased(out: Store, rest: tuple[Any, ...]) -> Any:
+def _biased(out: Array, rest: tuple[*tuple[Array, ...], Attrs]) -> Array:
     """The result with the bias added, if there is one; the attributes come last."""
     return biased(out, rest[0] if len(rest) == 2 else None)
 
@@ -249,7 +246,7 @@ fully_connected = find("FullyConnected")
 
 
 @fully_connected.forward("default, csr, default? -> default")
-def _(k: Kernels, x: Array, weight: CSR, *rest: Any) -> Any:
+def _(k: Kernels, x: Array, weight: CSR, *rest: *tuple[*tuple[Array, ...], Attrs]) -> Array:
     flat = x.reshape(x.shape[0], -1) if rest[-1]["flatten"] else x.reshape(-1, x.shape[-1])
     out = k.xp.empty((flat.shape[0], weight.shape[0]), np.result_type(x.dtype, weight.dtype))
     k.dense_dot_csr_transposed(k.xp.ascontiguousarray(flat), weight.data, weight.indices, weight.indptr, out)
@@ -257,7 +254,7 @@ def _(k: Kernels, x: Array, weight: CSR, *rest: Any) -> Any:
 
 
 @fully_connected.forward("csr, csr|row_sparse, default? -> default")
-def _(k: Kernels, x: CSR, weight: Sparse, *rest: CSR | Sparse | Array) -> Any:
+def _(k: Kernels, x: CSR, weight: Sparse, *rest: *tuple[*tuple[Array, ...], Attrs]) -> Array:
     turned = transposed(k, convert(weight, "csr", k.xp))
     out = k.xp.empty((x.shape[0], weight.shape[0]), np.result_type(x.dtype, weight.dtype))
     k.csr_dot_csr(x.data, x.indices, x.indptr, turned.data, turned.indices, turned.indptr, out)
@@ -265,7 +262,7 @@ def _(k: Kernels, x: CSR, weight: Sparse, *rest: CSR | Sparse | Array) -> Any:
 
 
 @fully_connected.forward("row_sparse, default|csr|row_sparse, default? -> default")
-def _(k: Kernels, x: Any, weight: Any, *rest: Any) -> Any:
+def _(k: Kernels, x: RowSparse, weight: Store, *rest: *tuple[*tuple[Array, ...], Attrs]) -> Array:
     data = x.data.reshape(x.data.shape[0], math.prod(x.shape[1:])) if rest[-1]["flatten"] else x.data
     weight = dense_inside(k, weight, "FullyConnected")
     out = k.xp.zeros((x.shape[0], *data.shape[1:-1], weight.shape[0]), np.result_type(x.dtype, weight.dtype))

@@ -25,9 +25,9 @@ from ..limits import dense_inside
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ...base.types import Array, DType
+    from ...base.types import Array, Attrs, DType, Indices, Shape
     from ...kernels.types import Kernels
-    from ...storage.types import Sparse
+    from ...storage.types import Weight
 
 
 __all__ = [
@@ -73,8 +73,8 @@ class UpdateRule(NamedTuple):
     """
 
     kernel: str
-    numbers: Callable[[Any, dict[str, Any]], Any]
-    idle: Callable[[dict[str, Any]], bool]
+    numbers: Callable[[DType, Attrs], Array]
+    idle: Callable[[Attrs], bool]
     flat: bool = True
 
 
@@ -96,27 +96,27 @@ class Update(Op):
     counter: str
 
     def __init__(self, name: str, inputs: str, *, step: UpdateRule | None = None, group: int = 0, counter: str = "num_weights",
-                 **declared: Any) -> None:
+                 **declared: Any) -> None:  # Any: what Op takes besides
         super().__init__(name, inputs, **declared)
         self.group, self.counter = group, counter
         if step is not None:
             self.step = step
 
-    def weights(self, attrs: dict[str, Any]) -> range:
+    def weights(self, attrs: Attrs) -> range:
         """Places of the weights among the inputs, one a result."""
         return range(0, self.group * attrs[self.counter], self.group) if self.group else range(1)
 
 
-def first_type(dtypes: Sequence[DType], attrs: dict[str, Any]) -> Any:
+def first_type(dtypes: Sequence[DType], attrs: Attrs) -> DType:
     """The weight's element type."""
     return dtypes[0]
 
 
-def example(states: int, signs: str = "", **attrs: Any) -> Callable[[], Any]:
+def example(states: int, signs: str = "", **attrs: float) -> Callable[[], samples.Samples]:
     """Samples of a step: weight, gradient and states, of which those marked ``+`` are positive; with few states lazy and not.
     """
 
-    def make() -> Any:
+    def make() -> samples.Samples:
         arrays = [samples.grid(seed=seed) for seed in range(2 + states)]
         for place, sign in enumerate(signs):
             arrays[2 + place] = np.abs(arrays[2 + place]) + np.float32(0.5) if sign == "+" else arrays[2 + place]
@@ -126,17 +126,17 @@ def example(states: int, signs: str = "", **attrs: Any) -> Callable[[], Any]:
     return make
 
 
-def numbers_of(function: Callable[..., Any], bound: str = "clip_gradient") -> Callable[[Any, dict[str, Any]], Any]:
+def numbers_of(function: Callable[..., tuple[float, ...]], bound: str = "clip_gradient") -> Callable[[DType, Attrs], Array]:
     """A function of a type and attributes that gives the numbers a step takes, as an array that is kept.
 
     ``function`` gets the attributes that its parameters name, and gives the numbers behind factor and bound.
     """
-    code: Any = function.__code__
+    code = function.__code__
     names = ("rescale_grad", bound, *code.co_varnames[: code.co_argcount])
     values_of = operator.itemgetter(*names)
 
     @functools.lru_cache(maxsize=256)
-    def pack(kind: str, values: tuple[Any, ...]) -> Array:
+    def pack(kind: str, values: tuple[float, ...]) -> Array:
         try:
             # rounded first: 1 - beta of the rounded beta, so that the two add up to 1, as MXNet has them
             rescale, limit, *others = np.array(values, kind).tolist()
@@ -149,7 +149,7 @@ def numbers_of(function: Callable[..., Any], bound: str = "clip_gradient") -> Ca
     return lambda dtype, attrs: pack(dtype.char, values_of(attrs))
 
 
-def rows_of(store: Sparse, what: str = "weight") -> Any:
+def rows_of(store: Weight, what: str = "weight") -> Array:
     """The values of an array, to be written in place; a row_sparse one must hold all rows."""
     if isinstance(store, RowSparse):
         if store.data.shape[0] != store.shape[0]:
@@ -159,7 +159,7 @@ def rows_of(store: Sparse, what: str = "weight") -> Any:
     return store
 
 
-def state_of(k: Kernels, store: Array | RowSparse) -> Any:
+def state_of(k: Kernels, store: Weight) -> Array:
     """The values of a state; a row_sparse one gets its missing rows as zeros first."""
     if isinstance(store, RowSparse):
         if store.data.shape[0] != store.shape[0]:
@@ -168,7 +168,7 @@ def state_of(k: Kernels, store: Array | RowSparse) -> Any:
     return store
 
 
-def _check_types(weight: Any, others: tuple[Any, ...]) -> None:
+def _check_types(weight: Array, others: tuple[Weight, ...]) -> None:
     dtype = weight.dtype
     if dtype.kind != "f":
         raise DTypeError(f"An optimizer step takes floating-point weights, not {dtype}.", hint="cast it with astype('float32').")
@@ -178,7 +178,7 @@ def _check_types(weight: Any, others: tuple[Any, ...]) -> None:
                              hint="they must be of one type; mp_ steps keep a float32 copy of a float16 weight.")
 
 
-def apply_step(k: Kernels, step: UpdateRule, attrs: dict[str, Any], weight: Any, grad: Any, states: Any,
+def apply_step(k: Kernels, step: UpdateRule, attrs: Attrs, weight: Weight, grad: Weight, states: Sequence[Weight],
                lazy: bool | None = None) -> None:
     """Run a step on a weight and its states, in place.
 
@@ -211,14 +211,15 @@ def apply_step(k: Kernels, step: UpdateRule, attrs: dict[str, Any], weight: Any,
         k.update_other_rows(kernel, table, grad.indices, numbers, grown)
 
 
-def _table(array: Any) -> Any:
+def _table(array: Array) -> Array:
     """The array as (rows, width)."""
     return array if array.ndim == 2 else array.reshape(array.shape[0], math.prod(array.shape[1:]))
 
 
-def _through_copies(k: Any, step: UpdateRule, attrs: dict[str, Any], values: Any, grad: Any, states: Any, lazy: bool) -> None:
+def _through_copies(k: Kernels, step: UpdateRule, attrs: Attrs, values: Array, grad: Weight, states: list[Array],
+                    lazy: bool) -> None:
     """``apply_step`` on copies that a kernel can take: float16 as float32, strided as contiguous."""
-    rows: Any = slice(None)
+    rows: Indices | slice = slice(None)
     if isinstance(grad, RowSparse):
         rows, grad = (grad.indices, grad.data) if lazy or step.idle(attrs) else (
             rows, dense_inside(k, grad, step.kernel))
@@ -229,10 +230,10 @@ def _through_copies(k: Any, step: UpdateRule, attrs: dict[str, Any], values: Any
         array[rows] = new  # beyond 65,504 is infinite, as in any float16 operation
 
 
-def declare(name: str, states: str, step: str, attrs: dict[str, Any], numbers: Callable[..., Any], formula: str, *,
-            signs: str = "", order: str = "", idle: Callable[[dict[str, Any]], bool] | None = None, flat: bool = True,
-            shape: Any = infer.same_shape, bound: str = "clip_gradient", sample: Any = None,
-            aliases: tuple[str, ...] = ()) -> Update:
+def declare(name: str, states: str, step: str, attrs: Attrs, numbers: Callable[..., tuple[float, ...]], formula: str, *,
+            signs: str = "", order: str = "", idle: Callable[[Attrs], bool] | None = None, flat: bool = True,
+            shape: Callable[[list[Shape], Attrs], Shape] = infer.same_shape, bound: str = "clip_gradient",
+            sample: Callable[[], samples.Samples] | None = None, aliases: tuple[str, ...] = ()) -> Update:
     """Declare a step ``name(weight, grad, *states, **attrs)`` that the kernel ``step`` computes.
 
     Parameters
@@ -264,7 +265,7 @@ def declare(name: str, states: str, step: str, attrs: dict[str, Any], numbers: C
                                    written=f"  {states.replace(' ', ', ')} are always written." if states else ""),
         step=chosen)
 
-    def run(k: Kernels, weight: Any, grad: Any, *arrays_and_attrs: Any) -> Any:
+    def run(k: Kernels, weight: Weight, grad: Weight, *arrays_and_attrs: *tuple[*tuple[Weight, ...], Attrs]) -> Weight:
         *arrays, given = arrays_and_attrs
         apply_step(k, chosen, given, weight, grad, arrays)
         return weight
@@ -275,11 +276,11 @@ def declare(name: str, states: str, step: str, attrs: dict[str, Any], numbers: C
     return made
 
 
-def _all_dense(step: UpdateRule, run: Callable[..., Any]) -> Callable[..., Any]:
+def _all_dense(step: UpdateRule, run: Callable[..., Weight]) -> Callable[..., Weight]:
     """A fast path of ``run`` for small dense arrays, of which a network has many."""
     kernel, numbers = step.kernel, step.numbers
 
-    def run_dense(k: Kernels, weight: Any, grad: Any, *states_and_attrs: Any) -> Any:
+    def run_dense(k: Kernels, weight: Array, grad: Array, *states_and_attrs: *tuple[*tuple[Array, ...], Attrs]) -> Weight:
         dtype = weight.dtype
         if dtype.char not in "fd" or grad.dtype is not dtype or not weight.flags.c_contiguous:
             return run(k, weight, grad, *states_and_attrs)
@@ -294,11 +295,11 @@ def _all_dense(step: UpdateRule, run: Callable[..., Any]) -> Callable[..., Any]:
     return run_dense
 
 
-def rows_for(made: Update, others: int, run: Callable[..., Any], last: str = "") -> None:
+def rows_for(made: Update, others: int, run: Callable[..., Weight], last: str = "") -> None:
     """Declare a step's rows: a dense or row_sparse weight, with that many arrays of either kind, and ``last``."""
     for stype in ("default", "row_sparse"):
         made.forward(", ".join([stype, *[STORES] * others, *[last] * bool(last)]) + f" -> {stype}")(run)
 
 
-def _never(attrs: dict[str, Any]) -> bool:
+def _never(attrs: Attrs) -> bool:
     return False

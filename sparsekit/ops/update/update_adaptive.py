@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
@@ -28,11 +28,12 @@ from .update import (
 from .update_momentum import sgd_update
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable
 
-    from ...base.types import Shape
+    from ...base.types import Array, Attrs, Shape
     from ...kernels.types import Kernels
-    from ...storage.types import Sparse, Store
+    from ...storage.types import Weight
+    from .. import samples
 
 
 __all__ = ["adam_update", "adamw_update", "lamb_update_phase1", "lamb_update_phase2"]
@@ -77,7 +78,7 @@ adagrad_update = declare(
     idle=lambda attrs: bool(attrs["wd"] == 0), aliases=("adagrad_update",))
 
 
-def _one_a_row(shapes: Any, attrs: dict[str, Any]) -> Any:
+def _one_a_row(shapes: list[Shape], attrs: Attrs) -> Shape:
     weight = infer.same_shape(shapes[:2], attrs)
     if len(weight) != 2 or tuple(shapes[2]) != (weight[0], 1):
         raise ShapeError(f"the weight has shape {tuple(weight)} and the history {tuple(shapes[2])}.",
@@ -85,7 +86,7 @@ def _one_a_row(shapes: Any, attrs: dict[str, Any]) -> Any:
     return weight
 
 
-def _group_sample() -> Any:
+def _group_sample() -> samples.Samples:
     return [([*arrays[:2], arrays[2][:, :1].copy()], {name: value for name, value in attrs.items() if name != "wd"})
             for arrays, attrs in example(1, "+", lr=0.1)()]
 
@@ -148,15 +149,15 @@ adadelta_update = declare(
 # AdamW: the factor of the gradient is an array; the step is skipped if it is zero, infinite or nan
 
 
-def rescaled_shape(shapes: Any, attrs: dict[str, Any]) -> Any:
+def rescaled_shape(shapes: list[Shape], attrs: Attrs) -> Shape:
     """Shape of the weight; the last input is the gradient's factor, one number."""
     if math.prod(shapes[-1]) != 1:
         raise ShapeError(f"rescale_grad must be one number, got shape {tuple(shapes[-1])}.", hint="it is one number.")
     return infer.same_shape(shapes[:-1], attrs)
 
 
-def _rescaled_sample(states: int, signs: str) -> Any:
-    def make() -> Any:
+def _rescaled_sample(states: int, signs: str) -> Callable[[], samples.Samples]:
+    def make() -> samples.Samples:
         found = []
         for arrays, attrs in example(states, signs, lr=0.1, eta=0.5)():
             del attrs["rescale_grad"]
@@ -180,13 +181,13 @@ adamw_update = Update(
         "the rows it stores; otherwise absent rows are zeros.", step=_ADAMW_STEP)
 
 
-def adamw_attrs(attrs: dict[str, Any], rescale: Any) -> dict[str, Any] | None:
+def adamw_attrs(attrs: Attrs, rescale: Array) -> Attrs | None:
     """The attributes with the factor; None if the step is skipped."""
     factor = float(rescale.reshape(-1)[0])
     return {**attrs, "rescale_grad": factor} if factor != 0 and math.isfinite(factor) else None
 
 
-def _adamw(k: Kernels, weight: Store, grad: Store, mean: Store, var: Store, rescale: Sparse, attrs: Any) -> Store:
+def _adamw(k: Kernels, weight: Weight, grad: Weight, mean: Weight, var: Weight, rescale: Array, attrs: Attrs) -> Weight:
     given = adamw_attrs(attrs, rescale)
     if given is not None:
         apply_step(k, _ADAMW_STEP, given, weight, grad, (mean, var))
@@ -216,7 +217,11 @@ lamb_update_phase1 = Op(
         "``lazy_update=True`` the step is row_sparse, and absent rows of mean and var rest; otherwise absent rows are zeros.")
 
 
-def lamb_phase1(k: Kernels, weight: Any, grad: Any, mean: Any, var: Any, attrs: dict[str, Any]) -> Any:
+@overload
+def lamb_phase1(k: Kernels, weight: Weight, grad: Array, mean: Weight, var: Weight, attrs: Attrs) -> Array: ...
+@overload
+def lamb_phase1(k: Kernels, weight: Weight, grad: Weight, mean: Weight, var: Weight, attrs: Attrs) -> Weight: ...
+def lamb_phase1(k: Kernels, weight: Weight, grad: Weight, mean: Weight, var: Weight, attrs: Attrs) -> Weight:
     """The step of LAMB; mean and var are written."""
     partial = isinstance(weight, RowSparse) and weight.data.shape[0] != weight.shape[0]
     values = dense_inside(k, weight, "lamb_update_phase1") if partial else rows_of(weight)
@@ -241,7 +246,7 @@ _RATIO = """
 or ``lr`` where one of them is zero.  ``lower_bound`` and ``upper_bound`` bound ``r1`` where they are not negative."""
 
 
-def _ratio_shape(shapes: Sequence[Shape], attrs: dict[str, Any]) -> Any:
+def _ratio_shape(shapes: list[Shape], attrs: Attrs) -> Shape:
     for place in (2, 3):
         if math.prod(shapes[place]) != 1:
             raise ShapeError(f"r{place - 1} must be one number, got shape {tuple(shapes[place])}.",
@@ -249,8 +254,8 @@ def _ratio_shape(shapes: Sequence[Shape], attrs: dict[str, Any]) -> Any:
     return infer.same_shape([*shapes[:2], *shapes[4:]], attrs)
 
 
-def _ratio_sample(copies: int = 0) -> Any:
-    def make() -> Any:
+def _ratio_sample(copies: int = 0) -> Callable[[], samples.Samples]:
+    def make() -> samples.Samples:
         arrays = example(copies)()[0][0]
         norms = [np.array([value], np.float32) for value in (2.0, 4.0)]
         return [([*arrays[:2], *norms, *arrays[2:]], {"lr": 0.1, "lower_bound": lower, "upper_bound": upper})
@@ -265,7 +270,7 @@ lamb_update_phase2 = Update(
     doc="Second phase of LAMB: ``weight -= lr * r1 / r2 * g``." + _RATIO)
 
 
-def lamb_phase2(k: Kernels, weight: Any, step: Sparse, norm: Any, step_norm: Any, attrs: dict[str, Any]) -> Any:
+def lamb_phase2(k: Kernels, weight: Weight, step: Weight, norm: Array, step_norm: Array, attrs: Attrs) -> Weight:
     """Write the weight."""
     first, second = (float(array.reshape(-1)[0]) for array in (norm, step_norm))
     first = max(first, attrs["lower_bound"]) if attrs["lower_bound"] >= 0 else first

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...base import rng
 from ...core import cost, infer
@@ -14,6 +14,7 @@ from .update import Update, apply_step, declare, example, first_type, rows_for, 
 if TYPE_CHECKING:
     from ...base.types import Attrs
     from ...kernels.types import Kernels
+    from ...storage.types import Weight
 
 
 __all__ = ["nag_mom_update", "sgd_mom_update", "sgd_update"]
@@ -22,7 +23,7 @@ _TAIL = {"rescale_grad": 1.0, "clip_gradient": -1.0}
 _LAZY, _ALL = {**_TAIL, "lazy_update": True}, {**_TAIL, "lazy_update": False}
 
 
-def _no_decay(attrs: dict[str, Any]) -> bool:
+def _no_decay(attrs: Attrs) -> bool:
     return bool(attrs["wd"] == 0)
 
 
@@ -74,10 +75,10 @@ sgld_update = Update(
     step=sgd_update.step)
 
 
-def _langevin(k: Kernels, weight: Any, grad: Any, attrs: Attrs) -> Any:
+def _langevin(k: Kernels, weight: Weight, grad: Weight, attrs: Attrs) -> Weight:
     apply_step(k, sgld_update.step, {**attrs, "lr": attrs["lr"] / 2}, weight, grad, ())
     values = rows_of(weight)
-    rows: Any = grad.indices if isinstance(grad, RowSparse) and attrs["lazy_update"] else slice(None)
+    rows = grad.indices if isinstance(grad, RowSparse) and attrs["lazy_update"] else slice(None)
     shape = values.shape if isinstance(rows, slice) else (rows.shape[0], *values.shape[1:])
     values[rows] += k.xp.asarray(rng.generator().normal(0.0, math.sqrt(attrs["lr"]), shape), values.dtype)
     return weight

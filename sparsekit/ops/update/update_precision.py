@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,9 +23,12 @@ from .update_adaptive import (
 from .update_momentum import nag_mom_update, sgd_mom_update, sgd_update
 
 if TYPE_CHECKING:
-    from ...base.types import Array, Shape
+    from collections.abc import Callable, Sequence
+
+    from ...base.types import Array, Attrs, DType, Indices
     from ...kernels.types import Kernels
-    from ...storage.types import Sparse
+    from ...storage.types import Weight
+    from .. import samples
 
 
 __all__ = ["mp_nag_mom_update", "mp_sgd_mom_update", "mp_sgd_update", "step_precisely"]
@@ -33,32 +36,33 @@ __all__ = ["mp_nag_mom_update", "mp_sgd_mom_update", "mp_sgd_update", "step_prec
 _SAID = ", computed on ``weight32``, a float32 copy of the float16 weight, which gets the result too."
 
 
-def _widened(grad: Any, dtype: Sparse) -> Any:
+def _widened(grad: Weight, dtype: DType) -> Weight:
     """The gradient in the type of the copy."""
     if isinstance(grad, RowSparse):
         return RowSparse(grad.data.astype(dtype, copy=False), grad.indices, grad.shape, check=False)
     return grad.astype(dtype, copy=False)
 
 
-def _copied(weight: Any, copy: Any, rows: Any) -> None:
+def _copied(weight: Weight, copy: Weight, rows: Indices | slice) -> None:
     """Give the weight the values of its copy."""
     values, exact = rows_of(weight), rows_of(copy, "float32 copy of the weight")
     values[rows] = exact[rows]  # beyond 65,504 is infinite, as in any float16 operation
 
 
-def step_precisely(k: Kernels, step: UpdateRule, attrs: dict[str, Any], weight: Any, grad: Any, states: Any, copy: Any) -> None:
+def step_precisely(k: Kernels, step: UpdateRule, attrs: Attrs, weight: Weight, grad: Weight, states: Sequence[Weight],
+                   copy: Weight) -> None:
     """Run a step on the copy of a weight, and give the weight the result."""
     if copy.dtype.itemsize < weight.dtype.itemsize:
         raise DTypeError(f"weight32 is {copy.dtype}, less precise than the {weight.dtype} weight.", hint="it is a float32 copy.")
     apply_step(k, step, attrs, copy, _widened(grad, copy.dtype), states)
-    few = isinstance(grad, RowSparse) and (attrs["lazy_update"] or step.idle(attrs))
-    _copied(weight, copy, grad.indices if few else slice(None))
+    _copied(weight, copy, grad.indices if isinstance(grad, RowSparse) and (attrs["lazy_update"] or step.idle(attrs))
+            else slice(None))
 
 
-def _halved(plain: Op, states: int) -> Any:
+def _halved(plain: Op, states: int) -> Callable[[], samples.Samples]:
     """Samples of a step as float16 weight and gradient, with the float32 copy behind the states."""
 
-    def make() -> Any:
+    def make() -> samples.Samples:
         return [([arrays[0].astype(np.float16), arrays[1].astype(np.float16), *arrays[2:2 + states], arrays[0],
                   *arrays[2 + states:]], attrs) for arrays, attrs in plain.sample()]
 
@@ -72,7 +76,7 @@ def _declare(plain: Update, states: str) -> Update:
         dtype=first_type, lane="update", cost=cost.update, mutates=(0, *range(2, 3 + count)), sample=_halved(plain, count),
         doc=f"``{plain.name}``{_SAID}\n\n{plain.doc}", step=plain.step)
 
-    def run(k: Kernels, weight: Any, grad: Any, *arrays_and_attrs: Any) -> Any:
+    def run(k: Kernels, weight: Weight, grad: Weight, *arrays_and_attrs: *tuple[*tuple[Weight, ...], Weight, Attrs]) -> Weight:
         *arrays, copy, attrs = arrays_and_attrs
         step_precisely(k, made.step, attrs, weight, grad, arrays, copy)
         return weight
@@ -91,8 +95,8 @@ mp_adamw_update = Update(
     sample=_halved(adamw_update, 2), doc=f"``adamw_update``{_SAID}\n\n{adamw_update.doc}", step=adamw_update.step)
 
 
-def _adamw(k: Kernels, weight: Sparse, grad: Sparse, mean: Sparse, var: Sparse, copy: Sparse, rescale: Sparse,
-           attrs: Any) -> Sparse:
+def _adamw(k: Kernels, weight: Weight, grad: Weight, mean: Weight, var: Weight, copy: Weight, rescale: Array,
+           attrs: Attrs) -> Weight:
     given = adamw_attrs(attrs, rescale)
     if given is not None:
         step_precisely(k, mp_adamw_update.step, given, weight, grad, (mean, var), copy)
@@ -109,7 +113,7 @@ mp_lamb_update_phase1 = Op(
         + lamb_update_phase1.doc)
 
 
-def _phase1(k: Any, _weight: Array, grad: Shape, mean: Any, var: Any, copy: Any, attrs: Any) -> Any:
+def _phase1(k: Kernels, _weight: Weight, grad: Weight, mean: Weight, var: Weight, copy: Weight, attrs: Attrs) -> Weight:
     return lamb_phase1(k, copy, _widened(grad, copy.dtype), mean, var, attrs)
 
 
@@ -118,7 +122,7 @@ mp_lamb_update_phase1.forward(f"{STORES}, row_sparse, {_REST} -> row_sparse", la
 mp_lamb_update_phase1.forward(f"{STORES}, {STORES}, {_REST} -> default")(_phase1)
 
 
-def _ratio_sample() -> Any:
+def _ratio_sample() -> samples.Samples:
     return [([arrays[0].astype(np.float16), *arrays[1:], arrays[0]], attrs) for arrays, attrs in lamb_update_phase2.sample()]
 
 
@@ -128,7 +132,7 @@ mp_lamb_update_phase2 = Update(
     doc=f"``lamb_update_phase2``{_SAID}  (MXNet leaves ``weight32`` as it was.)\n\n{lamb_update_phase2.doc}")
 
 
-def _phase2(k: Any, weight: Any, step: Any, norm: Sparse, step_norm: Sparse, copy: Any, attrs: Any) -> Any:
+def _phase2(k: Kernels, weight: Weight, step: Weight, norm: Array, step_norm: Array, copy: Weight, attrs: Attrs) -> Weight:
     lamb_phase2(k, copy, step, norm, step_norm, attrs)
     _copied(weight, copy, step.indices if isinstance(step, RowSparse) else slice(None))
     return weight

@@ -30,6 +30,13 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(plugin_of_tests("notebook_costs").Costs())
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """With ``-n``, a file is run by one process: notebooks have one kernel, and files share what is dear to make."""
+    from xdist.scheduler import LoadFileScheduling
+    return LoadFileScheduling(config, log)
+
+
 def plugin_of_tests(name: str) -> Any:
     """A module of ``tests`` that has a plugin."""
     spec = importlib.util.spec_from_file_location(name, Path(__file__).parent / "tests" / f"{name}.py")

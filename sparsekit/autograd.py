@@ -153,7 +153,7 @@ def grad(heads: Sequence[NDArray] | NDArray, variables: NDArray | Sequence[Any],
         If a variable was not recorded, or the heads do not depend on it.
     """
     entries, given = head_gradients(_list(heads), None if head_grads is None else _list(head_grads))
-    wanted = []
+    wanted: list[Any] = []
     require_arrays(_list(variables), "A variable")
     for variable in _list(variables):
         if variable._entry is None:
@@ -161,7 +161,7 @@ def grad(heads: Sequence[NDArray] | NDArray, variables: NDArray | Sequence[Any],
                                 hint="call attach_grad() on it before recording.")
         wanted.append(variable._entry)
     with _Switch(create_graph, train_mode):
-        found = _backward(entries, given, F, wrap, create_graph if retain_graph is None else retain_graph, wanted)
+        found: dict[Any, Any] = _backward(entries, given, F, wrap, create_graph if retain_graph is None else retain_graph, wanted)
     missing = [place for place, entry in enumerate(wanted) if found.get(entry) is None]
     if missing:
         raise GradientError(f"The heads do not depend on variable {missing[0]}.", hint="leave it out, or use it.")

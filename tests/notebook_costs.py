@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import pytest
 
 SECONDS, BYTES = 60.0, 1_500_000_000
+NOTEBOOK = "notebook_cost"  # the property of a report that has them
 
 
 class Cost(NamedTuple):
@@ -63,11 +64,16 @@ class Costs:
         notebook = item.parent
         self.seconds[notebook] = self.seconds.get(notebook, 0.0) + report.duration
         if call.when == "call" and getattr(self.next, "parent", None) is not notebook:
-            cost = self.found[notebook.name] = Cost(self.seconds[notebook], peak_bytes(kernel_of(notebook)))
+            cost = Cost(self.seconds[notebook], peak_bytes(kernel_of(notebook)))
+            report.user_properties.append((NOTEBOOK, [notebook.name, *cost]))  # a worker's report takes it to the one that prints
             excess = too_much(cost)
             if excess and report.passed:
                 report.outcome, report.longrepr = "failed", f"{notebook.name} takes too much: {excess}"
         return report
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        """Keep what a notebook took, whichever process ran it."""
+        self.found.update((value[0], Cost(*value[1:])) for key, value in report.user_properties if key == NOTEBOOK)
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """Print what each notebook took."""

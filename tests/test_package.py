@@ -23,7 +23,7 @@ PACKAGE = ROOT / "sparsekit"
 
 ALONE = "python3 -m venv .venv && . .venv/bin/activate && "
 USE = ALONE + 'pip install -e ".[lab]" && sparsekit demo'
-TEST = ALONE + 'pip install -e ".[lab,test]" && python -m pytest'
+TEST = ALONE + 'pip install -e ".[lab,test]" && python -m pytest -n 2'
 
 
 @pytest.fixture(scope="module")

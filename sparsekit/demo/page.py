@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import platform
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..base.formatting import format_bytes, format_count, format_density, format_duration, format_share
 from ..base.version import __version__
@@ -16,6 +16,10 @@ from .compare import TOLERANCE, Verdict, table
 from .settings import LEARNING_RATE, Settings
 from .training import Outcome, Trained, spans
 from .variants import FLOAT
+
+if TYPE_CHECKING:
+    from ..profiler.types import Record
+
 
 __all__ = ["Findings", "about_data", "write"]
 
@@ -92,7 +96,7 @@ def _timelines(found: Findings) -> list[Any]:
         {"timeline": records, "title": title}]
 
 
-def typical(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def typical(records: list[Record]) -> list[Record]:
     """The records of the batch of median duration, on a clock that starts with it."""
     batches = sorted(spans(records), key=lambda record: record["duration"])
     if not batches:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ..io.data import DataBatch, DataIter
     from ..ndarray.ndarray import NDArray
     from ..profiler.profile import Profile
+    from ..profiler.types import Record
 
 __all__ = ["LANES", "Outcome", "Trained", "further", "spans", "train", "warm_up"]
 
@@ -188,7 +189,7 @@ def _size(gradient: NDArray) -> tuple[int, int]:
     return int(store.nbytes), int(store.data.shape[0] if gradient.stype == "row_sparse" else store.shape[0])
 
 
-def split(records: list[dict[str, Any]]) -> tuple[float, dict[str, float]]:
+def split(records: list[Record]) -> tuple[float, dict[str, float]]:
     """Median time of a batch, and of each lane within one, in microseconds.
 
     Parameters
@@ -206,12 +207,12 @@ def split(records: list[dict[str, Any]]) -> tuple[float, dict[str, float]]:
     return statistics.median(span["duration"] for span in batches), {**found, "other": statistics.median(rest)}
 
 
-def spans(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def spans(records: list[Record]) -> list[Record]:
     """The records that say when each batch began and how long it took."""
     return [record for record in records if record["kind"] == "span" and record["name"] == "batch"]
 
 
-def _parts(records: list[dict[str, Any]], start: float, end: float) -> dict[str, float]:
+def _parts(records: list[Record], start: float, end: float) -> dict[str, float]:
     """Own time of each lane between two times."""
     parts: dict[str, float] = {}
     for record in records:

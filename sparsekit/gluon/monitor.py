@@ -46,7 +46,8 @@ class OperatorMonitor:
             raise refuse(f"{layer} has a monitor, which is shown values.", kind=ControlFlow)
         before, hooks.state.called = hooks.sink, None
         recorder = before.passed if isinstance(before, _Watch) else before
-        watch = hooks.sink = _Watch(recorder)
+        watch = _Watch(recorder)
+        hooks.sink = watch  # type: ignore[assignment]  # what it does not keep, __getattr__ passes on
         try:
             out = forward(*args)
             hooks.sink = recorder

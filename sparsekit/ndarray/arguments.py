@@ -64,7 +64,7 @@ def check_dense(shape: tuple[int, ...], kind: DType) -> None:
                          hint="use a sparse array, which stores no zeros.")
 
 
-def to_device(values: object, ctx: Context) -> Store:
+def to_device(values: Store, ctx: Context) -> Store:
     """A numpy array as a dense store on ``ctx``."""
     if ctx.device_type == "trace":
         return ctx.constant(values)  # type: ignore[attr-defined]

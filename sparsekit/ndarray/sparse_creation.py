@@ -119,7 +119,7 @@ def row_sparse_array(arg1: object, shape: Shape | None = None, ctx: Context | No
     """
     start = time.perf_counter_ns() if hooks.sink is not None else 0
     if isinstance(arg1, tuple) and arg1 and all(isinstance(part, (int, np.integer)) for part in arg1):
-        store = empty_store(np, "row_sparse", _storable(shape_of(arg1), "row_sparse"), element_type(dtype))
+        store: Store = empty_store(np, "row_sparse", _storable(shape_of(arg1), "row_sparse"), element_type(dtype))
     elif isinstance(arg1, tuple):
         store = _rows_of_tuple(arg1, shape, dtype)
     elif is_sparse_frame(arg1) and arg1.ndim == 1:

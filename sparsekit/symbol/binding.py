@@ -134,8 +134,8 @@ def _gradient_types(heads: Sequence[Entry], facts: InferredGraph, arguments: lis
 def _refuse_values(facts: InferredGraph) -> None:
     """Raise if an operator's result has a shape that only values decide: the storage types of gradients follow from shapes."""
     for node in facts.nodes:
-        given = [facts.shapes.get(entry) for entry in node.inputs]
-        if node.call is not None and all(map(complete, given)) and infer_shapes(node.call, given) is None:
+        given = [shape for shape in map(facts.shapes.get, node.inputs) if complete(shape)]
+        if node.call is not None and len(given) == len(node.inputs) and infer_shapes(node.call, given) is None:
             raise ShapeError(f"simple_bind cannot decide the shape of {node.name} ({node.call.op.label}): it depends on values.",
                              hint="bind takes arrays and the gradients' arrays; grad_req='null' needs none.")
 

@@ -291,13 +291,13 @@ def test_views_that_come_and_go_are_freed_with_what_they_lie_in():
     with mx.Profiler() as prof:
         prof._run.recorder.waiting = 10
         array = mx.nd.ones((6, 5))
-        for _ in range(200):
+        for _ in range(1000):
             (array * 2).reshape((5, 6)).sum()
         reader, memory = prof._run.recorder.reader, prof.memory
     assert memory["samples"][-1][1] == memory["samples"][0][1] == 120
     assert memory["peak_bytes"] == 240 + 4
     # What is remembered does not grow with what is gone.
-    assert max(map(len, (reader._entries, reader._marked, reader.numbers, reader.dead))) < 30
+    assert max(map(len, (reader._entries, reader._marked, reader.numbers, reader.dead))) < 100
     assert sum(len(entry.marks) for entry in reader._entries.values()) < 30
 
 

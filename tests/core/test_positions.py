@@ -11,6 +11,7 @@ import pytest
 import sparsekit as mx
 from sparsekit.base.errors import IndexWarning, RowIndexError
 from sparsekit.core import indices
+from sparsekit.kernels import for_device
 from sparsekit.ops.indexing import positions
 
 SIZE = 5
@@ -166,9 +167,9 @@ def test_positions_of_a_processor_that_converts_otherwise(monkeypatch):
         with np.errstate(invalid="ignore"):
             if wanted is RowIndexError:
                 with pytest.raises(RowIndexError):
-                    positions.inside(positions._HOST, ids, SIZE, "clip", "x")
+                    positions.inside(for_device("cpu"), ids, SIZE, "clip", "x")
             else:
-                assert positions.inside(positions._HOST, ids, SIZE, "clip", "x").tolist() == [1, wanted]
+                assert positions.inside(for_device("cpu"), ids, SIZE, "clip", "x").tolist() == [1, wanted]
 
 
 def test_an_empty_axis_has_no_entries():

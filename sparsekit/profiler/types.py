@@ -26,8 +26,8 @@ class ArrayRecord(TypedDict):
     rows: NotRequired[int]
 
 
-class KindRecord(TypedDict):
-    """What events of one kind have in common."""
+class _Event(TypedDict):
+    """What events of one kind have in common, and what every event has."""
 
     name: str
     kind: str
@@ -43,31 +43,22 @@ class KindRecord(TypedDict):
     dense_flops: int
     line: str
     thread: int
+
+
+class KindRecord(_Event):
+    """Events of one kind."""
+
     origin: NotRequired[Origin]
 
 
-class Record(TypedDict):
+class Record(_Event):
     """One event; times in microseconds."""
 
-    name: str
-    kind: str
-    lane: str
     start: float
     duration: float
     self: float
     depth: int
-    layer: str
     node: int | None
-    attrs: dict[str, JSON]
-    fallback: bool
-    became_dense: str
-    inputs: list[ArrayRecord]
-    outputs: list[ArrayRecord]
-    bytes: int
-    flops: int
-    dense_flops: int
-    line: str
-    thread: int
 
 
 class MarkRecord(TypedDict):

@@ -651,7 +651,7 @@ def _warn(reason: str, before: Store, after: Store, remedy: str, key: Hashable) 
     if config.densify == "warn" and key not in _warned:
         _warned.add(key)
         warnings.warn(f"{reason}; {int(before.nbytes):,} bytes of {stype_of(before)} became {int(after.nbytes):,} bytes "
-                      f"of {stype_of(after)}. {remedy[0].upper()}{remedy[1:]}. (Said once per operator and combination; "
+                      f"of {stype_of(after)}. Hint: {remedy}. (Said once per operator and combination; "
                       f"sparsekit.config.densify = 'error' stops here, 'allow' is silent.)",
                       StorageFallbackWarning, stacklevel=hooks.user_depth() - 1)
 
@@ -679,7 +679,7 @@ def _natural_remedy(op: Op, rows: int) -> str:
     """The same, cached by the number of rows, to which more may be added."""
     sparse = [repr(rule) for rule in op.rules if any(word.strip("?.") != "default" for word in rule.inputs)
               and "default" not in rule.outputs and "default..." not in rule.outputs and rule.when.get("scalar") != (0,)]
-    return f"{op.label} stays sparse for: {'; '.join(sparse)}; otherwise {_KEEP}" if sparse else _KEEP
+    return f"the operator {op.label} stays sparse for: {'; '.join(sparse)}; otherwise {_KEEP}" if sparse else _KEEP
 
 
 def not_an_array(call: Call, inputs: Sequence[object]) -> SparsekitError:  # object: what the user gave

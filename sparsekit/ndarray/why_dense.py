@@ -51,7 +51,7 @@ class WhyDense(NamedTuple):
             what = {hooks.FALLBACK: "an implicit conversion, since no sparse kernel takes it",
                     hooks.NATURAL: "an implicit conversion, dense by nature", hooks.ASKED: "as the code asked"}[self.kind]
             said = f"{label(self.op)}{at} made it of a {self.source} array of shape {self.shape}: {what}."
-        remedy = f" {self.remedy[0].upper()}{self.remedy[1:]}." if self.remedy else ""
+        remedy = f" Hint: {self.remedy}." if self.remedy else ""
         return said + remedy
 
 

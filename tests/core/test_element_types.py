@@ -13,11 +13,13 @@ from sparsekit.base.errors import IndexWarning, StorageFallbackWarning
 from sparsekit.core import infer, spec
 from sparsekit.core.dispatch import invoke, wrap
 from sparsekit.core.op import registry
+from sparsekit.kernels.cpu import jit
 from sparsekit.storage import convert, densify, stype_of
 from tests.core.inference import inferred
 
 STYPES = ("default", "row_sparse", "csr")
 TYPES = tuple(map(np.dtype, ("float16", "float32", "float64", "int32", "int64")))
+HALF = TYPES[0]
 BYTES = tuple(itertools.permutations(map(np.dtype, ("int8", "uint8"))))  # which meet in int16 in numpy
 CPU = mx.cpu()
 
@@ -62,8 +64,8 @@ def rows():
 
 
 @pytest.mark.parametrize(("op", "arrays", "attrs", "stypes"), list(rows()))
-def test_what_runs_has_the_inferred_type(op, arrays, attrs, stypes):
-    call, ran = op.bind(attrs), 0
+def test_what_runs_has_the_inferred_type(op, arrays, attrs, stypes, monkeypatch):
+    call, ran, compiled = op.bind(attrs), 0, []
     for types in combinations(len(arrays)):
         if types[0].itemsize == 1 and op.dtype is not infer.same and op.joined is None:
             continue  # whose samples need not be numbers of uint8
@@ -84,12 +86,17 @@ def test_what_runs_has_the_inferred_type(op, arrays, attrs, stypes):
         if refusal:
             assert "cannot be computed" not in refusal, types  # refused by name, not by numpy
             continue
+        if set(types) == {HALF}:
+            with monkeypatch.context() as patch:
+                patch.setattr(jit, "listeners", [lambda name, *_: compiled.append(name)])
+                invoke(call, tuple(wrap(store, CPU) for store in stores), None, CPU)
         for one, expected in zip(results, found, strict=False):
             store = one._store
             assert store.dtype == expected.dtype, (types, store.dtype, expected.dtype)
             assert (stype_of(store), tuple(store.shape)) == (expected.stype, tuple(expected.shape))
         ran += 1
     assert ran
+    assert not compiled, "the second call with float16 compiled them again"
 
 
 def quotient(left, right):

@@ -708,8 +708,8 @@ def slopes(graph: Graph, values: dict[str, Any]) -> None:
             or any(x.dtype == np.float16 for x in given)
         ):
             continue
-        if ("mod" in node.op or "%" in node.op) and (arrays[-1] == 0).any():
-            continue  # a remainder of zero is zero, but its slope is taken to be 1, as in MXNet
+        if ("mod" in node.op or "%" in node.op) and (np.abs(arrays[-1]) < 1e-3).any():
+            continue  # a remainder of zero is zero, but its slope is taken to be 1, as in MXNet; others jump within a step
         if "hypot" in node.op and all((array == 0).any() for array in arrays):
             continue  # at the tip of the cone there is no slope, and head gradients that add up to zero hide that
         if node.op in ("sort", "topk") and np.unique(arrays[0]).size < arrays[0].size:

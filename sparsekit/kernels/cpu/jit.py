@@ -138,6 +138,9 @@ class _ReadOnly(Exception):
 class Kernel:
     """A function compiled by numba when it is first called; compile time is reported apart."""
 
+    #: Whether numba has refused float16 arguments; from then on they are widened before it is asked.
+    _widens = False
+
     # Any: numba takes the arguments and options of any function
     def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
         self.py_func, self.targetoptions = function, options  # numba's names: it looks here for what it may write into a caller
@@ -191,6 +194,8 @@ class Kernel:
 
     def __call__(self, *arguments: object) -> Any:  # object, Any: what the function takes and gives
         """Compile for these types if that has not been done, and run."""
+        if self._widens and any(getattr(value, "dtype", None) == _HALF for value in arguments):
+            return widened(self, arguments)
         try:
             return self.dispatcher(*arguments)
         except _ReadOnly:
@@ -198,17 +203,23 @@ class Kernel:
                           for value in arguments])
         except Exception as error:
             if any(getattr(value, "dtype", None) == _HALF for value in arguments):
+                self._widens = _refused(error)
                 return widened(self, arguments)
             hidden = error.__cause__  # numba hides an interrupt in a SystemError, and that in another
             while hidden is not None:
                 if isinstance(hidden, (KeyboardInterrupt, SystemExit)):
                     raise hidden from None
                 hidden = hidden.__cause__
-            if not (isinstance(error, NotImplementedError) or type(error).__module__.startswith("numba")):
+            if not _refused(error):
                 raise
             kinds = ", ".join(str(getattr(value, "dtype", type(value).__name__)) for value in arguments)
             raise DTypeError(f"The kernel {self.py_func.__name__} takes no arguments of types {kinds}.",
                              hint="cast the values to float32 or float64 with astype().") from None
+
+
+def _refused(error: Exception) -> bool:
+    """Whether numba did not compile a kernel, rather than the kernel failing."""
+    return isinstance(error, NotImplementedError) or type(error).__module__.startswith("numba")
 
 
 def widened(function: Callable[..., T], arguments: tuple[Any, ...]) -> T:  # Any: what the function takes

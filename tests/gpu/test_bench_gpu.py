@@ -62,7 +62,7 @@ def test_rivals_take_turns_and_must_agree(here, monkeypatch):
     assert all(section["against"] and len(section["rows"]) > 1 for section in report.sections)
     assert report.versions["torch"] == mx.__version__
     monkeypatch.setattr(gpu, "start_rivals", lambda rivals, stack, kind: {"torch": Here("adam")})
-    with pytest.raises(mx.SparsekitError, match="torch lazy_update gives"):
+    with pytest.raises(mx.SparsekitError, match="torch lazy_update returns"):
         gpu.run({"torch": "python"}, 1, True)
 
 

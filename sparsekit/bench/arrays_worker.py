@@ -6,7 +6,6 @@ the bytes that it moves, and ``bandwidth`` the copy rate of the memory (bytes pe
 
 from __future__ import annotations
 
-import platform
 import statistics
 import time
 from collections.abc import Callable
@@ -16,7 +15,7 @@ import numpy as np
 
 import sparsekit as mx
 
-from .worker import serve
+from .protocol import OwnWorker, serve
 
 __all__ = ["Worker"]
 
@@ -47,12 +46,8 @@ def conversions(parts: dict[str, Any]) -> Operations:
             "csr_row_sparse": lambda: columns.tostype("row_sparse"), "row_sparse_csr": lambda: rows.tostype("csr")}
 
 
-class Worker:
+class Worker(OwnWorker):
     """The operations on the arrays that were loaded last."""
-
-    def info(self) -> dict[str, str]:
-        """Name and version."""
-        return {"name": "sparsekit", "version": mx.__version__, "python": platform.python_version()}
 
     def load(self, path: str) -> dict[str, Any]:
         """Read the arrays and return the operations, each with the sum and sum of magnitudes of its result."""

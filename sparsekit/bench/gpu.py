@@ -123,7 +123,7 @@ def _measure(report: Report, section: Section, workers: dict[str, Worker], path:
         if moved:
             rate = moved / (report.median(contenders[0]) * 1e-6)
             fact = f"{contenders[0].name}: at least {moved:,} bytes at {rate / 1e9:.2f} GB/s"
-            fact += f", {rate / speed:.0%} of the copy rate" if section.kind != "transfers" else ""
+            fact += f", {rate / speed:.0%} of the device's copy rate" if section.kind != "transfers" else ""
         report.add(f"{section.title}: {HEADINGS[operation]}", "µs", contenders, against, fact)
 
 

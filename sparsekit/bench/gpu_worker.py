@@ -7,7 +7,6 @@ measures one (microseconds per call, between CUDA events), and ``bandwidth`` a c
 from __future__ import annotations
 
 import importlib
-import platform
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -16,7 +15,8 @@ import numpy as np
 
 import sparsekit as mx
 
-from .worker import FullyConnected, FullyConnectedSparse, serve
+from ..demo.variants import FullyConnected, FullyConnectedSparse
+from .protocol import OwnWorker, serve
 
 if TYPE_CHECKING:
     from ..base.context import Context
@@ -136,7 +136,7 @@ def _training(parts: dict[str, Any], ctx: Context, hybrid: bool) -> Callable[[],
 KINDS = {"products": products, "updates": updates, "transfers": transfers, "epochs": epochs}
 
 
-class Worker:
+class Worker(OwnWorker):
     """The operations on the arrays that were loaded last."""
 
     def __init__(self) -> None:
@@ -147,7 +147,7 @@ class Worker:
         """Return names and versions, and those of cupy, CUDA and the device."""
         runtime = self._cupy.cuda.runtime
         name = runtime.getDeviceProperties(0)["name"]
-        return {"name": "sparsekit", "version": mx.__version__, "python": platform.python_version(), "more": {
+        return {**super().info(), "more": {
             "cupy": self._cupy.__version__, "CUDA runtime": str(runtime.runtimeGetVersion()),
             "CUDA driver": str(runtime.driverGetVersion()), "device": name.decode() if isinstance(name, bytes) else name}}
 

@@ -6,7 +6,6 @@ sum of labels), and ``peak`` reads it and returns the peak memory of the process
 
 from __future__ import annotations
 
-import platform
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +13,7 @@ import numpy as np
 
 import sparsekit as mx
 
-from .worker import serve
+from .protocol import OwnWorker, peak_bytes, serve
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -25,12 +24,8 @@ __all__ = ["Worker"]
 BATCH = 128
 
 
-class Worker:
+class Worker(OwnWorker):
     """Reads a file with ``LibSVMIter`` or ``load_libsvm``."""
-
-    def info(self) -> dict[str, str]:
-        """Name and version."""
-        return {"name": "sparsekit", "version": mx.__version__, "python": platform.python_version()}
 
     def _batches(self, form: str, path: str, features: str) -> Iterable[tuple[Any, Any, int]]:
         """Yield data, labels and number of padded rows of each batch; ``load_libsvm`` has a single one."""
@@ -58,10 +53,9 @@ class Worker:
         return total.tolist()
 
     def peak(self, form: str, path: str, features: str) -> int:
-        """Bytes that the process has had at most, after reading the file."""
+        """Read the file and return the peak memory of the process in bytes."""
         self.read(form, path, features)
-        with open("/proc/self/status", encoding="ascii") as status:  # getrusage would count the parent's memory too
-            return next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmHWM"))
+        return peak_bytes()
 
 
 if __name__ == "__main__":

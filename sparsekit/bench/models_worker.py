@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import json
-import platform
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -20,10 +19,10 @@ from sparsekit.examples.language_model import LanguageModel
 from sparsekit.examples.linear_classification import LogisticRegression
 from sparsekit.examples.matrix_factorization import MatrixFactorization
 from sparsekit.examples.running import Objective
-from sparsekit.examples.sampled_softmax import NEVER
+from sparsekit.examples.sampled_softmax import accidental_hits
 from sparsekit.examples.wide_and_deep import WideAndDeep
 
-from .worker import serve
+from .protocol import OwnWorker, peak_bytes, serve
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -77,12 +76,8 @@ def language(sizes: dict[str, int], batch: object) -> tuple[HybridBlock, Callabl
 
     def inputs(one: dict[str, Array]) -> list[Any]:
         target, drawn = np.split(one["classes"], [one["data"].size])
-        order = np.argsort(drawn)
-        columns = order[np.minimum(np.searchsorted(drawn, target, sorter=order), len(drawn) - 1)]
-        hit = drawn[columns] == target
-        hits = np.full(int(hit.sum()), NEVER, np.float32), columns[hit], np.concatenate([[0], np.cumsum(hit)])
         return [mx.nd.array(one["data"], dtype="int64"), mx.nd.array(one["classes"], dtype="int64"),
-                mx.nd.array(one["log_expected"][:, None]), mx.nd.sparse.csr_matrix(hits, shape=(len(target), len(drawn)))]
+                mx.nd.array(one["log_expected"][:, None]), accidental_hits(target, drawn)]
 
     return model, inputs
 
@@ -105,12 +100,8 @@ def fill(parameters: Iterable[Parameter]) -> None:
             parameter.set_data(mx.nd.array(values).tostype(parameter.stype))
 
 
-class Worker:
+class Worker(OwnWorker):
     """The commands, and the model and batches that they share."""
-
-    def info(self) -> dict[str, str]:
-        """Name and version."""
-        return {"name": "sparsekit", "version": mx.__version__, "python": platform.python_version()}
 
     def prepare(self, name: str, path: str) -> list[float]:
         """Build the model, train on every batch once, and return the mean losses."""
@@ -164,9 +155,8 @@ class Worker:
         return (time.perf_counter() - start) / len(self.batches) * 1e3
 
     def peak(self) -> int:
-        """Bytes that the process has had at most."""
-        with open("/proc/self/status", encoding="ascii") as status:  # getrusage would count the parent's memory too
-            return next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmHWM"))
+        """Return the peak memory of the process in bytes."""
+        return peak_bytes()
 
 
 if __name__ == "__main__":

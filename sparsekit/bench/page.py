@@ -10,6 +10,7 @@ from typing import Any
 
 from ..base import displays
 from ..base.errors import DataFileError
+from ..cli import check_writable
 from ..widgets.bars import bars_figure
 from .variants import LABELS
 
@@ -40,9 +41,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     files = options.files or sorted(RECORDS.glob("*.json"))
     if not files:
         raise DataFileError(f"There are no records in {RECORDS}.", hint="`sparsekit bench variants --json FILE` saves one.")
-    if not options.output.parent.is_dir():
-        raise DataFileError(f"{options.output} cannot be written: there is no folder {options.output.parent}.",
-                            hint="create it first.")
+    check_writable(options.output)
     sections = [section for path in files for section in sections_of(path)]
     displays.call("html_report", "What sparsekit costs, measured", sections, path=options.output,
                   footer="Made by `sparsekit bench report`.")

@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import platform
 import time
 from typing import Any
 
@@ -15,7 +14,7 @@ import numpy as np
 import sparsekit as mx
 
 from .arrays_worker import Worker as ArraysWorker
-from .worker import serve
+from .protocol import OwnWorker, serve
 
 __all__ = ["Worker"]
 
@@ -25,14 +24,10 @@ SETTINGS: dict[str, tuple[str, dict[str, float]]] = {
 }
 
 
-class Worker:
+class Worker(OwnWorker):
     """The commands, and the weight, updater and gradients that they share."""
 
     bandwidth = ArraysWorker.bandwidth
-
-    def info(self) -> dict[str, str]:
-        """Name and version."""
-        return {"name": "sparsekit", "version": mx.__version__, "python": platform.python_version()}
 
     def prepare(self, path: str, optimizer: str) -> dict[str, float]:
         """Take a step with each gradient of the file, and return the sum of the absolute changes of the weight, by form."""

@@ -9,53 +9,24 @@ from __future__ import annotations
 
 import gc
 import json
-import platform
-import sys
 import time
 from typing import TYPE_CHECKING, Any
 
 import sparsekit as mx
 
+from ..demo.variants import FullyConnected, FullyConnectedSparse
+from .protocol import OwnWorker, serve
+
 if TYPE_CHECKING:
-    from ..core.types import Functions, Tensor
     from ..gluon.block import HybridBlock
     from ..gluon.trainer import Trainer
     from ..io.data import DataBatch
 
 
-__all__ = ["VARIANTS", "Worker", "serve"]
+__all__ = ["VARIANTS", "Worker"]
 
 ADD_CALLS = 5000
 CHAIN_CALLS = 300
-
-
-class FullyConnected(mx.gluon.HybridBlock):
-    """The tutorial's layer with dense weights and gradients."""
-
-    def __init__(self, in_units: int, units: int) -> None:
-        super().__init__()
-        with self.name_scope():
-            self._units = units
-            self.weight = self.params.get("weight", shape=(units, in_units))
-            self.bias = self.params.get("bias", shape=(units,), init="zeros")
-
-    def hybrid_forward(self, F: Functions, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-        """Return ``x @ weight.T + bias``."""
-        return F.FullyConnected(x, weight, bias, num_hidden=self._units)
-
-
-class FullyConnectedSparse(mx.gluon.HybridBlock):
-    """The tutorial's layer for csr batches, with weights of shape (inputs, units)."""
-
-    def __init__(self, in_units: int, units: int, weight_grad_stype: str) -> None:
-        super().__init__()
-        with self.name_scope():
-            self.weight = self.params.get("weight", shape=(in_units, units), grad_stype=weight_grad_stype)
-            self.bias = self.params.get("bias", shape=(units,), init="zeros")
-
-    def hybrid_forward(self, F: Functions, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-        """Return ``x @ weight + bias``."""
-        return F.sparse.dot(x, weight) + bias
 
 
 #: Constructors of the first layer of each variant, called with the number of features.
@@ -66,13 +37,8 @@ VARIANTS = {
 }
 
 
-class Worker:
+class Worker(OwnWorker):
     """The commands, and the reader and network that they share."""
-
-    def info(self) -> dict[str, str]:
-        """Return names and versions."""
-        form = "the tutorial's code, eager; LibSVMIter reads the file"
-        return {"name": "sparsekit", "version": mx.__version__, "python": platform.python_version(), "form": form}
 
     def prepare(self, path: str, variant: str = "row_sparse") -> bool:
         """Open the LibSVM file beside ``path`` and build the network."""
@@ -206,17 +172,6 @@ class Worker:
                     y = y + shift
             y.backward()
         return (time.perf_counter() - start) / CHAIN_CALLS * 1e6
-
-
-def serve(worker: object) -> None:
-    """Run commands, which are names of methods of ``worker``, until the end of input."""
-    for line in sys.stdin:
-        command, *arguments = line.split()
-        try:
-            answer = {"ok": getattr(worker, command)(*arguments)}
-        except Exception as error:  # reported to the parent process
-            answer = {"error": f"{type(error).__name__}: {error}"}
-        print(json.dumps(answer), flush=True)
 
 
 if __name__ == "__main__":

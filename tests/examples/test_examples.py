@@ -89,7 +89,7 @@ def test_an_example_beats_any_trivial_predictor_and_dense_storage(name, results)
     np.testing.assert_allclose(dense.losses, sparse.losses, rtol=2e-5)
     assert sparse.losses[0] != sparse.losses[-1]
     assert sparse.gradient < dense.gradient
-    assert all(word in said for word in ("milliseconds a step", "bytes of gradients", kind.score_name, "On the data for testing"))
+    assert all(word in said for word in ("time per step in ms", "bytes of gradients", kind.score_name, f"Test {kind.score_name}: "))
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -81,8 +81,9 @@ def run(words: list[str]) -> int:
 
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of the whole command line."""
-    parser = argparse.ArgumentParser(prog="sparsekit", description="Learn, train and profile with sparse arrays.",
-                                     epilog="`sparsekit COMMAND --help` lists the options of a command.")
+    parser = argparse.ArgumentParser(
+        prog="sparsekit", description="A course, a demo, a profiler for scripts, and benchmarks of sparse arrays.",
+        epilog="`sparsekit COMMAND --help` lists the options of a command.")
     parser.add_argument("--version", action="version", version=f"sparsekit {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     add_lab(commands)
@@ -148,7 +149,7 @@ def add_profile(commands: _SubParsersAction[ArgumentParser]) -> None:
     profile.add_argument("--html", type=Path, metavar="FILE", help="also write a self-contained HTML report")
     profile.add_argument("-m", dest="module", action="store_true", help="SCRIPT is the name of a module, as after `python -m`")
     profile.add_argument("script", metavar="SCRIPT", help="Python script to run, or with -m a module")
-    profile.add_argument("arguments", nargs=argparse.REMAINDER, help="arguments of the script, after all options of profile")
+    profile.add_argument("arguments", nargs=argparse.REMAINDER, help="everything after SCRIPT is passed to it")
 
 
 def profile_script(arguments: argparse.Namespace) -> int:
@@ -251,7 +252,7 @@ def script_traceback(trace: TracebackType | None) -> TracebackType | None:
 def add_view(commands: _SubParsersAction[ArgumentParser]) -> None:
     """Declare ``sparsekit view``."""
     view = add_command(commands, "view", view_trace, "turn a saved trace into a self-contained HTML page or an SVG picture")
-    view.add_argument("file", type=Path, help="a trace, .json or .json.gz")
+    view.add_argument("file", type=Path, help="a Chrome trace of sparsekit or torch.profiler, .json or .json.gz")
     view.add_argument("-o", "--output", type=Path, metavar="FILE",
                       help="page to write, or a picture if it ends in .svg (default: an HTML page beside the trace)")
     view.add_argument("--open", action="store_true", help="open the file in the browser")

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+import textwrap
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -31,7 +32,11 @@ BENCHES: dict[str, Callable[[dict[str, str], int, bool], Any]] = {
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="sparsekit bench", description="Measure sparsekit, alone or beside other libraries.")
+    benches = [textwrap.fill(f"{name:<11}{(run.__doc__ or '').partition(chr(10))[0]}", 79, initial_indent="  ",
+                             subsequent_indent=" " * 13) for name, run in BENCHES.items()]
+    parser = argparse.ArgumentParser(
+        prog="sparsekit bench", description="Measure sparsekit, alone or beside other libraries.",
+        epilog="\n".join(["benches:", *benches]), formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("bench", choices=[*BENCHES, "report"],
                         help="what to measure; `report` makes a page of saved figures, see `sparsekit bench report --help`")
     parser.add_argument(

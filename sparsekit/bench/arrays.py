@@ -99,7 +99,9 @@ def _run(title: str, sections: Sections, headings: dict[str, str], notes: tuple[
 
 
 def dot(rivals: dict[str, str], rounds: int = 0, quick: bool = False) -> Report:
-    """Measure csr matrices as wide as the KDD-2010 data set times a vector, and of a million columns times 128.
+    """Measure products of csr matrices with dense and row_sparse arrays, in microseconds.
+
+    The widths are that of the KDD-2010 data set (times a vector) and a million columns (times 128).
 
     Parameters are those of ``dispatch.run``.
     """
@@ -111,7 +113,10 @@ def dot(rivals: dict[str, str], rounds: int = 0, quick: bool = False) -> Report:
 
 
 def convert(rivals: dict[str, str], rounds: int = 0, quick: bool = False) -> Report:
-    """Measure conversions between all storage types; parameters are those of ``dispatch.run``."""
+    """Measure conversions between all storage types, in microseconds.
+
+    Parameters are those of ``dispatch.run``.
+    """
     shape, tall, rows = ((2000, 5000), (100_000, 128), 1000) if not quick else ((50, 80), (200, 8), 10)
     sections: Sections = [
         (f"{shape[0]:,} x {shape[1]:,}, {density:.0%} stored; {tall[0]:,} x {tall[1]}, {rows:,} rows",

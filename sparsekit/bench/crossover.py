@@ -78,7 +78,7 @@ class CrossoverReport:
 
 
 def run(rivals: dict[str, str], rounds: int = 0, quick: bool = False) -> CrossoverReport:
-    """Measure steps of a layer on a grid of densities and sizes for dense, csr and row-sparse storage.
+    """Measure steps of a layer with dense, csr and row-sparse storage on a grid of densities and sizes.
 
     Parameters
     ----------

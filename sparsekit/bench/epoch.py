@@ -85,7 +85,7 @@ def _variants(own: Worker, path: str, rounds: int) -> list[Contender]:
 
 
 def run(rivals: dict[str, str], rounds: int = 0, quick: bool = False) -> Report:
-    """Measure the epoch, the cost of the profiler, and single batches of each variant, in milliseconds.
+    """Measure the tutorial's epoch, the cost of the profiler, and a batch of each variant, in milliseconds.
 
     Parameters are those of ``dispatch.run``.
     """

@@ -128,7 +128,9 @@ def _measure(report: Report, section: Section, workers: dict[str, Worker], path:
 
 
 def run(rivals: dict[str, str], rounds: int = 0, quick: bool = False) -> Report:
-    """Measure all workloads on ``gpu(0)``, in microseconds; parameters are those of ``dispatch.run``.
+    """Measure products, optimizer steps, transfers and an epoch on ``gpu(0)``, in microseconds.
+
+    Parameters are those of ``dispatch.run``.
 
     Raises
     ------

@@ -27,7 +27,10 @@ def _import_time(python: str, module: str, first: str = "pass") -> float:
 
 
 def run(rivals: dict[str, str], rounds: int = 0, quick: bool = False) -> Report:
-    """Measure imports in fresh processes, in milliseconds; parameters are those of ``dispatch.run``."""
+    """Measure imports in fresh processes, in milliseconds.
+
+    Parameters are those of ``dispatch.run``.
+    """
     rounds = rounds or (2 if quick else 15)
     report = Report("Import, each in a fresh process", rounds, NOTES)
     own = sys.executable

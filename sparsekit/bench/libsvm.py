@@ -61,7 +61,10 @@ def _workers(rivals: dict[str, str], stack: ExitStack) -> dict[str, tuple[Worker
 
 
 def run(rivals: dict[str, str], rounds: int = 0, quick: bool = False) -> Report:
-    """Measure reading 100 MB of LibSVM text from the page cache, in MB/s; parameters are those of ``dispatch.run``."""
+    """Measure reading 100 MB of LibSVM text from the page cache, in MB/s, and the peak memory.
+
+    Parameters are those of ``dispatch.run``.
+    """
     rounds = rounds or (2 if quick else 11)
     report = Report("Reading LibSVM text", rounds, NOTES)
     workload = QUICK if quick else WORKLOAD

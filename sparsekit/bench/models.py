@@ -98,7 +98,7 @@ def _distinct(random: np.random.Generator, words: int, samples: int) -> Array:
 
 
 def run(rivals: dict[str, str], rounds: int = 0, quick: bool = False) -> Report:
-    """Measure a training step of each model, in milliseconds, and the peak memory of the process, in MB.
+    """Measure a training step of each example's model, in milliseconds, and the peak memory, in MB.
 
     Parameters are those of ``dispatch.run``.
     """

@@ -252,7 +252,7 @@ def script_traceback(trace: TracebackType | None) -> TracebackType | None:
 def add_view(commands: _SubParsersAction[ArgumentParser]) -> None:
     """Declare ``sparsekit view``."""
     view = add_command(commands, "view", view_trace, "turn a saved trace into a self-contained HTML page or an SVG picture")
-    view.add_argument("file", type=Path, help="a Chrome trace of sparsekit or torch.profiler, .json or .json.gz")
+    view.add_argument("file", type=Path, help="a Chrome trace of sparsekit, torch.profiler or MXNet, .json or .json.gz")
     view.add_argument("-o", "--output", type=Path, metavar="FILE",
                       help="page to write, or a picture if it ends in .svg (default: an HTML page beside the trace)")
     view.add_argument("--open", action="store_true", help="open the file in the browser")

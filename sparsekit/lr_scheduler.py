@@ -89,7 +89,7 @@ class FactorScheduler(LRScheduler):
         self.count = 0
 
     def after_warmup(self, num_update: int) -> float:
-        """The learning rate; asking for a later update settles the earlier ones."""
+        """Return the learning rate; call it in ascending order, since the decays of a later update stay applied."""
         if num_update > self.count + self.step:
             rounds = -(-(num_update - self.count) // self.step) - 1
             self.count += rounds * self.step
@@ -115,7 +115,7 @@ class MultiFactorScheduler(LRScheduler):
         self.cur_step_ind = self.count = 0
 
     def after_warmup(self, num_update: int) -> float:
-        """The learning rate; asking for a later update settles the earlier ones."""
+        """Return the learning rate; call it in ascending order, since the decays of a later update stay applied."""
         while self.cur_step_ind < len(self.step) and num_update > self.step[self.cur_step_ind]:
             self.count = self.step[self.cur_step_ind]
             self.cur_step_ind += 1

@@ -14,6 +14,7 @@ import numpy as np
 from .base.context import Context, num_gpus
 from .base.entry import within_memory
 from .base.errors import DataFileError, ShapeError, expected
+from .base.files import written
 from .base.lazy import lazy
 from .core.dispatch import wrap
 from .gluon import utils
@@ -206,16 +207,11 @@ def get_bz2_data(data_dir: str, data_name: str, url: str, data_origin_name: str)
     if os.path.exists(target):
         return
     download(url, packed)
-    part = f"{target}.part"
     try:
-        with bz2.open(packed) as source, open(part, "wb") as file:
+        with bz2.open(packed) as source, written(target) as file:
             shutil.copyfileobj(source, file)
-        os.replace(part, target)
     except (OSError, EOFError) as error:
         raise DataFileError(f"{packed} cannot be unpacked: {error}.", hint="delete it, and it is downloaded again.") from error
-    finally:
-        if os.path.exists(part):
-            os.unlink(part)
     os.unlink(packed)
 
 

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from ..base.errors import SparsekitError, UnknownNameError
+from ..cli import check_writable
 from . import arrays, crossover, dispatch, epoch, gpu, harness, importing, libsvm, models, page, update, variants
 
 __all__ = ["main"]
@@ -47,7 +48,7 @@ def _parser() -> argparse.ArgumentParser:
                         help=f"folder with the scripts that run the rivals (default: {harness.RIVALS_FOLDER})")
     parser.add_argument("--rounds", type=int, default=0, help="number of measurements of each library, in turn; for crossover, "
                         "of settings that check the interpolation (default: depends on the bench)")
-    parser.add_argument("--json", metavar="FILE", help="also write all figures to this file")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write all figures to this file")
     parser.add_argument("--quick", action="store_true", help="small workloads and few rounds, to try whether a bench runs")
     return parser
 
@@ -84,13 +85,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     Raises
     ------
     SparsekitError
-        If a measurement fails or a rival computes another result.
+        If a measurement fails, a rival computes another result, or the file of ``--json`` cannot be written.
     """
     words = list(sys.argv[2:] if argv is None else argv)
     if words[:1] == ["report"]:
         return page.main(words[1:])
     options = _parser().parse_args(words)
     harness.RIVALS_FOLDER = options.rivals
+    if options.json:
+        check_writable(options.json)
     report = BENCHES[options.bench](_rivals(options.rival), options.rounds, options.quick)
     print(report.text())
     if options.json:

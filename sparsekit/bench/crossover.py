@@ -72,9 +72,9 @@ class CrossoverReport:
         said = f"Checked at {len(self.checks)} other settings: off by {format_share(facts['median_error'])} in the median, "
         return f"Crossover grid\n{table}\n\n{said}{format_share(facts['worst_error'])} at worst."
 
-    def save(self, path: str) -> None:
+    def save(self, path: Path) -> None:
         """Write the grid as compact JSON."""
-        write_file(Path(path), json.dumps(self.facts(), separators=(",", ":")) + "\n")
+        write_file(path, json.dumps(self.facts(), separators=(",", ":")) + "\n")
 
 
 def run(rivals: dict[str, str], rounds: int = 0, quick: bool = False) -> CrossoverReport:

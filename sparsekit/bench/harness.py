@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from ..base.errors import SparsekitError
-from ..base.files import written
+from ..base.files import write_whole
 from ..base.version import __version__
 
 __all__ = ["RIVALS", "Contender", "Report", "Worker", "start_all", "start_own", "start_rivals", "take_turns"]
@@ -264,7 +264,7 @@ class Report:
             lines.extend(self._lines(section))
         return "\n".join([*lines, "", *(f"- {note}" for note in self.notes)])
 
-    def save(self, path: str) -> None:
+    def save(self, path: Path) -> None:
         """Write the report with all measurements as JSON, and ``files`` to a folder beside it, named like it."""
         facts = {
             "title": self.title,
@@ -276,11 +276,11 @@ class Report:
             "sections": self.sections,
             "notes": self.notes,
         }
-        _write(Path(path), (json.dumps(facts, indent=1) + "\n").encode())
+        write_whole(path, (json.dumps(facts, indent=1) + "\n").encode())
         for name, content in self.files.items():
-            folder = Path(path).with_suffix("")
+            folder = path.with_suffix("")
             folder.mkdir(exist_ok=True)
-            _write(folder / name, content)
+            write_whole(folder / name, content)
 
 
 def processor() -> str:
@@ -290,8 +290,3 @@ def processor() -> str:
     except OSError:
         return ""
     return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "")
-
-
-def _write(path: Path, content: bytes) -> None:
-    with written(path) as file:
-        file.write(content)

@@ -105,6 +105,12 @@ def test_a_quick_bench_runs_and_writes_its_figures(tmp_path, capsys, name, headi
     assert "sparsekit" in capsys.readouterr().out
 
 
+def test_a_file_that_cannot_be_written_is_refused_before_measuring(tmp_path, monkeypatch):
+    monkeypatch.setitem(bench.BENCHES, "dispatch", lambda *_: pytest.fail("it measured first"))
+    with pytest.raises(SparsekitError, match="no folder"):
+        bench.main(["dispatch", "--quick", "--json", str(tmp_path / "absent" / "figures.json")])
+
+
 def test_the_crossover_measures_a_grid_that_the_explorer_takes(tmp_path, capsys):
     file = tmp_path / "grid.json"
     assert bench.main(["crossover", "--quick", "--rounds", "1", "--json", str(file)]) == 0

@@ -19,7 +19,7 @@ from .base.environment import thread_count
 from .base.machine import available_memory
 from .base.version import __version__
 from .kernels.cpu.kept import folders
-from .lab import COPY, FIRST, find_course
+from .lab import COPY, FIRST_NOTEBOOK, find_course
 
 __all__ = ["INSTALL_CHROMIUM", "Finding", "examine", "find_chromium", "main"]
 
@@ -222,7 +222,7 @@ def course_finding() -> Finding:
     folder, copied = found
     count = len(list(folder.glob("*.ipynb")))
     return Finding("course", f"{count} notebooks; `sparsekit lab` copies them to {COPY}" if copied else
-                   f"{count} notebooks in {folder}; `sparsekit lab` opens {FIRST}")
+                   f"{count} notebooks in {folder}; `sparsekit lab` opens {FIRST_NOTEBOOK}")
 
 
 def find_chromium() -> str | None:

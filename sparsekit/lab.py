@@ -8,10 +8,10 @@ from pathlib import Path
 
 from .base.errors import DataFileError
 
-__all__ = ["COPY", "FIRST", "course_folder", "find_course"]
+__all__ = ["COPY", "FIRST_NOTEBOOK", "course_folder", "find_course"]
 
 #: The first notebook of the course.
-FIRST = "00_start_here.ipynb"
+FIRST_NOTEBOOK = "00_start_here.ipynb"
 
 #: The folder that the course is copied to by default.
 COPY = Path("sparsekit-course")
@@ -26,9 +26,9 @@ def find_course() -> tuple[Path, bool] | None:
     ``notebooks`` and an earlier copy in the current folder come before the notebooks of the package.
     """
     for folder in (Path("notebooks"), COPY):
-        if (folder / FIRST).is_file():
+        if (folder / FIRST_NOTEBOOK).is_file():
             return folder, False
-    return (SHIPPED, True) if (SHIPPED / FIRST).is_file() else None
+    return (SHIPPED, True) if (SHIPPED / FIRST_NOTEBOOK).is_file() else None
 
 
 def course_folder(given: Path | None = None) -> Path:
@@ -55,7 +55,7 @@ def course_folder(given: Path | None = None) -> Path:
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise DataFileError(f"There are no notebooks in {given or COPY}.",
                             hint="--dir must be a folder of .ipynb files, or a new one, to which the course is copied.")
-    if not (SHIPPED / FIRST).is_file():
+    if not (SHIPPED / FIRST_NOTEBOOK).is_file():
         raise DataFileError("This package has no notebooks, because it was installed from a checkout.",
                             hint="run `sparsekit lab` in the checkout, or pass --dir CHECKOUT/notebooks.")
     _copy_to(folder)

@@ -22,7 +22,7 @@ __all__ = ["Worker"]
 #: Seconds for which one measurement repeats the call.
 LONG_ENOUGH = 0.03
 #: Bytes of the arrays that are copied to measure memory bandwidth; far larger than caches.
-FAR = 1 << 28
+COPIED_BYTES = 1 << 28
 
 Operations = dict[str, Callable[[], Any]]
 
@@ -87,14 +87,14 @@ class Worker(OwnWorker):
 
     def bandwidth(self) -> float:
         """Return the bytes per second that one thread copies between large arrays, counting reads and writes."""
-        source = np.ones(FAR // 8)
+        source = np.ones(COPIED_BYTES // 8)
         target = np.empty_like(source)
         taken = []
         for _ in range(5):
             start = time.perf_counter()
             np.copyto(target, source)
             taken.append(time.perf_counter() - start)
-        return 2 * FAR / min(taken)
+        return 2 * COPIED_BYTES / min(taken)
 
 
 if __name__ == "__main__":

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 __all__ = ["Worker"]
 
 #: Seconds for which one measurement repeats the call, and the most repetitions.
-LONG_ENOUGH, MOST = 0.03, 2000
+LONG_ENOUGH, MAX_REPEATS = 0.03, 2000
 #: Bytes of the arrays that are copied to measure the bandwidth of the device.
-FAR = 1 << 30
+COPIED_BYTES = 1 << 30
 
 #: By operation and form: the function to measure, and a function that returns two sums of its result for comparison.
 Operations = dict[str, dict[str, tuple[Callable[[], Any], Callable[[Any], Any]]]]
@@ -168,7 +168,7 @@ class Worker(OwnWorker):
         start = time.perf_counter()
         function()
         mx.nd.waitall()
-        repeats = max(1, min(MOST, int(LONG_ENOUGH / max(time.perf_counter() - start, 1e-6))))
+        repeats = max(1, min(MAX_REPEATS, int(LONG_ENOUGH / max(time.perf_counter() - start, 1e-6))))
         before, after = cuda.Event(), cuda.Event()
         before.record()
         for _ in range(repeats):
@@ -179,7 +179,7 @@ class Worker(OwnWorker):
 
     def bandwidth(self, size: str = "") -> float:
         """Return the bytes per second of a copy between two arrays on the device, counting reads and writes."""
-        source = self._cupy.ones(int(size or FAR) // 8)
+        source = self._cupy.ones(int(size or COPIED_BYTES) // 8)
         target = self._cupy.empty_like(source)
         self.operations = {"copy": {"": (lambda: target.__setitem__(slice(None), source), lambda _: (0, 0))}}
         return 2 * int(source.nbytes) / (min(self.time("copy", "") for _ in range(5)) * 1e-6)

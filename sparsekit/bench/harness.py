@@ -29,10 +29,10 @@ RIVALS = ("torch", "mxnet", "scipy", "mkl", "jax", "sklearn", "cupy")
 PAUSE = 0.25
 
 #: The relative speed that each core must reach while all are busy, and how often it is measured before a round.
-ENOUGH, TRIES = 0.85, 20
+IDLE_SHARE, MAX_TRIES = 0.85, 20
 
 #: Runs of at most so many rounds do not wait for idle cores.
-FEW = 3
+TRIAL_ROUNDS = 3
 
 
 class Worker:
@@ -157,13 +157,13 @@ def cores_share(cores: int) -> float:
         return alone / statistics.median(max(pool.map(hashed, range(cores))) for _ in range(3))
 
 
-def wait_for_cores(tries: int = TRIES) -> float:
+def wait_for_cores(tries: int = MAX_TRIES) -> float:
     """Wait, for some seconds at most, until the cores are idle; return the best ``cores_share`` that was measured."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     share = 0.0
     for _ in range(tries):
         share = max(share, cores_share(cores))
-        if share >= ENOUGH:
+        if share >= IDLE_SHARE:
             break
         time.sleep(PAUSE)
     return share
@@ -173,11 +173,11 @@ def take_turns(contenders: Iterable[Contender], rounds: int, warm_up: int = 1) -
     """Take one measurement of each contender per round, in the same order; drop those of the first ``warm_up`` rounds.
 
     Each round waits for idle cores, because other processes and virtual machines slow down libraries with several
-    threads, in some rounds more than in others.  A run of at most ``FEW`` rounds does not wait.
+    threads, in some rounds more than in others.  A run of at most ``TRIAL_ROUNDS`` rounds does not wait.
     """
     contenders = list(contenders)
     for number in range(-warm_up, rounds):
-        if rounds > FEW:
+        if rounds > TRIAL_ROUNDS:
             wait_for_cores()
         for contender in contenders:
             time.sleep(PAUSE)

@@ -29,7 +29,7 @@ class Workload(NamedTuple):
 #: About 100 megabytes of text: 14.5 bytes per value, 520 per row.
 WORKLOAD, QUICK = Workload(200_000, 1_000_000, 36), Workload(500, 1_000, 12)
 #: How many times fewer rows the file has that warms up a reader; its peak memory is the baseline for the large file.
-SMALL = 10
+SMALLER = 10
 
 
 def write_text(path: str, workload: Workload) -> int:
@@ -70,7 +70,7 @@ def run(rivals: dict[str, str], rounds: int = 0, quick: bool = False) -> Report:
     workload = QUICK if quick else WORKLOAD
     with tempfile.TemporaryDirectory(prefix="sparsekit-bench-") as folder, ExitStack() as stack:
         small, large = os.path.join(folder, "small.libsvm"), os.path.join(folder, "large.libsvm")
-        write_text(small, workload._replace(rows=workload.rows // SMALL))
+        write_text(small, workload._replace(rows=workload.rows // SMALLER))
         size = write_text(large, workload)
         workers = _workers(rivals, stack)
         for name, (worker, _) in workers.items():
@@ -86,7 +86,7 @@ def run(rivals: dict[str, str], rounds: int = 0, quick: bool = False) -> Report:
         memory = [Contender(name, partial(float, (after - before) / 1e6)) for name, (before, after) in peaks.items()]
         for one in memory:
             one.values = [one.measure()]
-        report.add(f"peak memory above that for a file {SMALL} times smaller", "MB", memory)
+        report.add(f"peak memory above that for a file {SMALLER} times smaller", "MB", memory)
     return report
 
 

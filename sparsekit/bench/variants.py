@@ -11,13 +11,13 @@ from ..base.errors import SparsekitError
 from .epoch import QUICK, Workload, write_data
 from .harness import Contender, Report, Worker, start_own, take_turns
 
-__all__ = ["LABELS", "TRACED", "run"]
+__all__ = ["LABELS", "TRACED_BATCHES", "run"]
 
 #: Labels in figures of the worker's variants.
 LABELS = {"dense": "dense", "sparse_forward": "sparse forward", "row_sparse": "row-sparse gradient"}
 
 #: Number of batches in a trace.
-TRACED = 4
+TRACED_BATCHES = 4
 
 NOTES = (
     "One batch of 10 samples: forward pass, loss, backward pass and update; reading the batch is not counted.",
@@ -56,7 +56,7 @@ def _profile(report: Report, workers: dict[str, Worker], folder: Path) -> None:
     gradients: list[Contender] = []
     for name, worker in workers.items():
         trace = folder / f"{name}.trace.json.gz"
-        facts = worker.ask("trace", trace, TRACED)
+        facts = worker.ask("trace", trace, TRACED_BATCHES)
         report.files[trace.name] = trace.read_bytes()
         for found, key in ((peaks, "peak"), (gradients, "gradient")):
             one = Contender(LABELS[name], partial(float, facts[key] / 1e6))

@@ -11,10 +11,10 @@ from typing import Any
 from ..widgets.display import write_file
 from .contents import notebook_of
 
-__all__ = ["LARGEST", "folder", "forget", "read", "remember"]
+__all__ = ["LARGEST_FILE", "folder", "forget", "read", "remember"]
 
 #: Larger files are not read; a learner's answers take a few thousand bytes.
-LARGEST = 1_000_000
+LARGEST_FILE = 1_000_000
 
 #: Answers that could not be written to a file, kept until the kernel ends.
 _memory: dict[str, dict[str, dict[str, Any]]] = {}
@@ -48,7 +48,7 @@ def _load(path: Path) -> dict[str, dict[str, Any]] | None:
     try:
         if not path.is_file():
             return {}
-        if path.stat().st_size > LARGEST:
+        if path.stat().st_size > LARGEST_FILE:
             return None
         found = json.loads(path.read_text(encoding="utf-8"))["entries"]
         return {str(name): dict(entry) for name, entry in found.items()}

@@ -14,7 +14,7 @@ from .words import Message, rich, show
 __all__ = ["Task", "exercise"]
 
 #: Number of characters of an exception that are shown.
-LONGEST = 300
+LONGEST_ERROR = 300
 
 
 def _nothing() -> None: ...
@@ -111,7 +111,7 @@ class Task:
             self.state, self.words = "wrong", sentence(str(error))
         else:
             said = " ".join(str(error).split())
-            said = said if len(said) <= LONGEST else said[:LONGEST] + "…"
+            said = said if len(said) <= LONGEST_ERROR else said[:LONGEST_ERROR] + "…"
             self.state, self.words = "wrong", f"The answer could not be checked, {type(error).__name__}: {said}"
         record.remember(self.name, "exercise", self.state, self.state == "right")
 

@@ -27,7 +27,7 @@ from .interrupt import check, stoppable
 from .page import Findings, about_data, write
 from .progress import stage
 from .settings import MOST_BATCHES, Settings, parse
-from .training import Outcome, further, train, warm_up
+from .training import Outcome, train, train_on_all, warm_up
 from .variants import VARIANTS, Variant, needed_memory
 
 __all__ = ["main"]
@@ -84,7 +84,7 @@ def _run(settings: Settings) -> int:
         _say(wrapped(f"Data: {about_data(data, settings)}"), "")
         outcomes = _compare(chosen, train_path, len(data.train.label), settings)
         with stage("row-sparse, all data", settings.epochs) as shown:
-            trained = further(VARIANTS[-1], train_path, test_path, settings, shown)
+            trained = train_on_all(VARIANTS[-1], train_path, test_path, settings, shown)
         verdict = judge(outcomes)
         share = float(data.test.label.mean())
         found = Findings(settings, data, outcomes, skipped, verdict, trained, max(share, 1 - share),

@@ -15,7 +15,7 @@ from ..widgets.display import write_file
 from .compare import TOLERANCE, Verdict, table
 from .settings import LEARNING_RATE, Settings
 from .training import Outcome, Trained, spans
-from .variants import FLOAT
+from .variants import FLOAT_BYTES
 
 if TYPE_CHECKING:
     from ..profiler.types import Record
@@ -140,7 +140,7 @@ def _memory(found: Findings) -> list[Any]:
         f"gradient takes {format_bytes(last.gradient)} if it is row-sparse, and as much as the weight if it is dense.")
     dense = [outcome for outcome in found.outcomes if outcome.variant.dense_batch]
     if dense:
-        size = FLOAT * found.settings.features * found.settings.batch_size
+        size = FLOAT_BYTES * found.settings.features * found.settings.batch_size
         words += f" The dense variant allocates {format_bytes(size)} for every batch, the workspace."
     # The peak of the process covers all variants trained so far, so it is left out.
     memories = {outcome.variant.name: {**outcome.profile.memory, "gradient_rows": outcome.profile.gradient_rows,

@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     from ..profiler.profile import Profile
     from ..profiler.types import Record
 
-__all__ = ["LANES", "Outcome", "Trained", "further", "spans", "train", "warm_up"]
+__all__ = ["LANES", "Outcome", "Trained", "spans", "train", "train_on_all", "warm_up"]
 
 #: Lanes of a batch, in their order.
 LANES = ("io", "convert", "forward", "backward", "update")
 #: Number of batches at the start that are not measured, since they load kernels and touch pages for the first time.
-FIRST = 2
+WARM_UP_BATCHES = 2
 #: Seconds that the comparison of the slowest variant may take.
-PATIENCE = 30.0
+TIME_LIMIT = 30.0
 
 
 class Outcome(NamedTuple):
@@ -44,7 +44,7 @@ class Outcome(NamedTuple):
     losses : list of float
         Mean loss of each batch.
     batch : float
-        Median time of a batch in microseconds, without the first ``FIRST``.
+        Median time of a batch in microseconds, without the first ``WARM_UP_BATCHES``.
     lanes : dict of str to float
         Median own time of each lane in a batch, in microseconds; ``"other"`` is the rest, such as Python and freeing memory.
     weight, gradient : int
@@ -144,7 +144,7 @@ def train(variant: Variant, path: str, settings: Settings, shown: Stage) -> Outc
     variant : Variant
     path : str
     settings : Settings
-        If ``batches`` is 0, the number of batches is limited so that they take about ``PATIENCE`` seconds.
+        If ``batches`` is 0, the number of batches is limited so that they take about ``TIME_LIMIT`` seconds.
     shown : Stage
         Progress bar.
 
@@ -173,8 +173,8 @@ def train(variant: Variant, path: str, settings: Settings, shown: Stage) -> Outc
 
 
 def _affordable(batches: int, seconds: float) -> int:
-    """Return how many batches of ``seconds`` each fit ``PATIENCE``."""
-    return max(FEWEST_BATCHES, min(batches, int(PATIENCE / max(seconds, 1e-9))))
+    """Return how many batches of ``seconds`` each fit ``TIME_LIMIT``."""
+    return max(FEWEST_BATCHES, min(batches, int(TIME_LIMIT / max(seconds, 1e-9))))
 
 
 def _outcome(run: TrainingRun, losses: list[float], gradient: tuple[int, int], profile: Profile) -> Outcome:
@@ -199,7 +199,7 @@ def split(records: list[Record]) -> tuple[float, dict[str, float]]:
     records : list of dict
         Events of a profile with a span named ``batch`` around each batch.
     """
-    batches = spans(records)[FIRST:] or spans(records)
+    batches = spans(records)[WARM_UP_BATCHES:] or spans(records)
     if not batches:
         return 0.0, {}
     parts = [_parts(records, span["start"], span["start"] + span["duration"]) for span in batches]
@@ -223,7 +223,7 @@ def _parts(records: list[Record], start: float, end: float) -> dict[str, float]:
     return parts
 
 
-def further(variant: Variant, train_path: str, test_path: str, settings: Settings, shown: Stage) -> Trained:
+def train_on_all(variant: Variant, train_path: str, test_path: str, settings: Settings, shown: Stage) -> Trained:
     """Train a new model on all the data for ``settings.epochs`` epochs, and test it after each.
 
     The model is new so that its accuracy does not depend on the number of batches that were compared.

@@ -14,15 +14,15 @@ if TYPE_CHECKING:
     from ..gluon.nn import Sequential
     from ..ndarray.ndarray import NDArray
 
-__all__ = ["FLOAT", "VARIANTS", "Variant", "build", "needed_memory"]
+__all__ = ["FLOAT_BYTES", "VARIANTS", "Variant", "build", "needed_memory"]
 
-FLOAT = 4  # bytes
+FLOAT_BYTES = 4  # bytes
 #: Bytes for everything else: Python and its packages, the data, the compiler, small arrays; measured and rounded up.
-REST = 400_000_000
+OTHER_BYTES = 400_000_000
 #: The initial weights of each layer are uniform between minus and plus this number.
-WIDTHS = (0.07, 0.3)
+INITIAL_RANGES = (0.07, 0.3)
 #: Number of rows of the first weight that are drawn at a time, so that there is no second copy of it.
-DRAWN = 1 << 14
+BLOCK_ROWS = 1 << 14
 
 
 class Variant(NamedTuple):
@@ -92,8 +92,8 @@ class FullyConnectedSparse(gluon.HybridBlock):
 def _fill(array: NDArray, random: np.random.Generator, width: float, transposed: bool) -> None:
     """Fill a weight block by block with random values that do not depend on whether it is stored transposed."""
     rows, columns = array.shape[::-1] if transposed else array.shape
-    for start in range(0, rows, DRAWN):
-        stop = min(start + DRAWN, rows)
+    for start in range(0, rows, BLOCK_ROWS):
+        stop = min(start + BLOCK_ROWS, rows)
         block = (2 * random.random((stop - start, columns), np.float32) - 1) * np.float32(width)
         if transposed:
             array[:, start:stop] = np.ascontiguousarray(block.T)
@@ -112,17 +112,17 @@ def build(variant: Variant, settings: Settings) -> Sequential:
               gluon.nn.Dense(1, in_units=settings.units, prefix="second_"))
     model.initialize("zeros")
     random = np.random.default_rng(settings.seed)
-    _fill(model[0].weight.data(), random, WIDTHS[0], variant.transposed)
-    _fill(model[2].weight.data(), random, WIDTHS[1], False)
+    _fill(model[0].weight.data(), random, INITIAL_RANGES[0], variant.transposed)
+    _fill(model[2].weight.data(), random, INITIAL_RANGES[1], False)
     return model
 
 
 def needed_memory(variant: Variant, settings: Settings) -> dict[str, int]:
     """Return the peak bytes of training a variant, by what takes them."""
-    weight = FLOAT * settings.features * settings.units
+    weight = FLOAT_BYTES * settings.features * settings.units
     need = {"weight": weight}
     if variant.gradient == "default":
         need["gradient"] = weight
     if variant.dense_batch:
-        need["dense batch"] = FLOAT * settings.features * settings.batch_size
-    return {**need, "the rest": REST}
+        need["dense batch"] = FLOAT_BYTES * settings.features * settings.batch_size
+    return {**need, "the rest": OTHER_BYTES}

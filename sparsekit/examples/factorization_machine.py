@@ -83,7 +83,7 @@ class Example(running.Example):
         found = relation.count_relation(options.packages or ["numpy", "numba"])
         parts = [(relation.one_hot(found, part.module, part.word), part.label)
                  for part in relation.draw_pairs(found, options.seed)]
-        return running.carve(*parts)
+        return running.split_validation(*parts)
 
     @staticmethod
     def describe(data: running.Split) -> str:

@@ -57,7 +57,7 @@ class Example(running.Example):
         """Return docstrings as csr arrays, with label 1 for those of the first package."""
         packages = options.packages or ["numpy", "numba"]
         found = load_docstrings(options.features, packages[:1], packages, seed=options.seed)
-        return running.carve(found.train, found.test, packages=tuple(found.counts))
+        return running.split_validation(found.train, found.test, packages=tuple(found.counts))
 
     @staticmethod
     def describe(data: running.Split) -> str:

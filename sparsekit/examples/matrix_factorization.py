@@ -115,7 +115,7 @@ def shuffled(parts: Sequence[Sequence[Any]], shape: tuple[int, int], seed: int) 
     """Split training ratings, after shuffling them, into training and validation data; ``parts`` are training and test."""
     train, test = parts
     order = np.random.default_rng(seed).permutation(len(train[0]))
-    return running.carve([column[order] for column in train], test, shape=shape)
+    return running.split_validation([column[order] for column in train], test, shape=shape)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["Pairs", "Relation", "columns_of", "count_relation", "crossed", "draw_pairs", "one_hot", "rows_of_ones", "split"]
 
 #: Words that fewer modules use, or a larger share of modules, are left out as uninformative.
-FEWEST, LARGEST_SHARE = 15, 0.3
+FEWEST_MODULES, LARGEST_SHARE = 15, 0.3
 #: Modules with fewer distinct words are left out.
 LEAST_WORDS = 10
 #: A relation needs at least so many modules.
@@ -103,7 +103,7 @@ def _counted(packages: tuple[str, ...]) -> Relation:
 def _related(counts: dict[str, collections.Counter[str]]) -> Relation:
     """Return the counts as arrays, without frequent words, rare words and short modules."""
     uses = collections.Counter(word for words in counts.values() for word in words)
-    kept = sorted(word for word, number in uses.items() if FEWEST <= number <= LARGEST_SHARE * len(counts))
+    kept = sorted(word for word, number in uses.items() if FEWEST_MODULES <= number <= LARGEST_SHARE * len(counts))
     numbers = {word: number for number, word in enumerate(kept)}
     rows = {name: sorted((numbers[word], count) for word, count in words.items() if word in numbers)
             for name, words in sorted(counts.items())}

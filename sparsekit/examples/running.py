@@ -30,13 +30,14 @@ if TYPE_CHECKING:
     from ..gluon.block import HybridBlock
     from ..ndarray.ndarray import NDArray
 
-__all__ = ["Choice", "Example", "Objective", "Outcome", "Result", "Split", "carve", "choose", "compare", "main", "run", "table"]
+__all__ = ["Choice", "Example", "Objective", "Outcome", "Result", "Split", "choose", "compare", "main", "run",
+           "split_validation", "table"]
 
 #: Number of steps at the start that are not measured, since they load kernels and touch pages for the first time.
-FIRST = 2
+WARM_UP_STEPS = 2
 
 #: Share of the training data that is used for validation.
-VALIDATION = 0.2
+VALIDATION_SHARE = 0.2
 
 
 class Split(NamedTuple):
@@ -55,10 +56,10 @@ class Split(NamedTuple):
     facts: dict[str, Any]
 
 
-def carve(columns: Sequence[Any], test: Sequence[Any], **facts: object) -> Split:
+def split_validation(columns: Sequence[Any], test: Sequence[Any], **facts: object) -> Split:
     """Split off the last fifth of the training data, whose rows must be in random order, for validation."""
     rows = columns[-1].shape[0]
-    cut = rows - round(rows * VALIDATION)
+    cut = rows - round(rows * VALIDATION_SHARE)
     return Split(tuple(column[:cut] for column in columns), tuple(column[cut:] for column in columns), tuple(test), facts)
 
 
@@ -184,7 +185,7 @@ class Outcome(NamedTuple):
     Attributes
     ----------
     seconds : float
-        Median time of a step, without the first ``FIRST``.
+        Median time of a step, without the first ``WARM_UP_STEPS``.
     gradient : int
         Most bytes of all gradients.
     losses : list of float
@@ -232,7 +233,7 @@ def measure(example: Example, batches: Sequence[Any]) -> Outcome:
         losses.append(float(loss.mean().asscalar()))
         times.append(time.perf_counter() - start)
         gradient = max(gradient, example.gradient_bytes())
-    return Outcome(statistics.median(times[FIRST:] or times), gradient, losses)
+    return Outcome(statistics.median(times[WARM_UP_STEPS:] or times), gradient, losses)
 
 
 def compare(kind: type[Example], data: Split, options: argparse.Namespace) -> dict[str, Outcome]:

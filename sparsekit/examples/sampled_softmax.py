@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["Candidates", "SampledSoftmaxLoss", "accidental_hits", "draw_candidates", "full_loss"]
 
 #: Added to the logit of a class to mask it.
-NEVER = -1e30
+MASKED = -1e30
 
 
 class Candidates(NamedTuple):
@@ -37,7 +37,7 @@ class Candidates(NamedTuple):
     log_expected : NDArray of float32, shape (targets + samples, 1)
         Logarithm of the expected count of each class in a sample.
     hits : CSRNDArray of float32, shape (targets, samples)
-        ``NEVER`` where a sampled class is the right one of a target.
+        ``MASKED`` where a sampled class is the right one of a target.
     """
 
     classes: Any
@@ -62,11 +62,11 @@ def draw_candidates(target: Array, samples: int, classes: int) -> Candidates:
 
 
 def accidental_hits(target: Array, drawn: Array) -> CSRNDArray:
-    """Return a csr array of shape (targets, samples) with ``NEVER`` where a sampled class is the right one of a target."""
+    """Return a csr array of shape (targets, samples) with ``MASKED`` where a sampled class is the right one of a target."""
     order = np.argsort(drawn)
     columns = order[np.minimum(np.searchsorted(drawn, target, sorter=order), len(drawn) - 1)]
     hit = drawn[columns] == target
-    components = np.full(int(hit.sum()), NEVER, np.float32), columns[hit], np.concatenate([[0], np.cumsum(hit)])
+    components = np.full(int(hit.sum()), MASKED, np.float32), columns[hit], np.concatenate([[0], np.cumsum(hit)])
     return nd.sparse.csr_matrix(components, shape=(len(target), len(drawn)))
 
 

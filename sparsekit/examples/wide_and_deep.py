@@ -71,7 +71,7 @@ class Example(running.Example):
         found = relation.count_relation(options.packages or ["numpy", "numba"])
         parts = [(relation.crossed(found, part.module, part.word), relation.columns_of(found, part.module, part.word)[0],
                   part.label) for part in relation.draw_pairs(found, options.seed)]
-        return running.carve(*parts, sizes=(len(found.words), len(found.modules), len(found.folders)))
+        return running.split_validation(*parts, sizes=(len(found.words), len(found.modules), len(found.folders)))
 
     @staticmethod
     def describe(data: running.Split) -> str:

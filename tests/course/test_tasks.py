@@ -91,7 +91,8 @@ def test_an_interruption_is_none_of_its_business():
         (float("nan"), 1, "not a finite number"), ([0, 1], [0, 1], None),
         ([0, 2], [0, 1], "Entry 1 of the answer, 2, is not right."), ([0], [0, 1], "The answer has 1 entries, not 2."),
         ("csr", "csr", None), ("default", "csr", "The answer is not 'default'."),
-        (5, "csr", "str is expected"), (5, [0], "a list is expected"), (True, True, None), (False, True, "The answer is not False."),
+        (5, "csr", "str is expected"), (5, [0], "a list is expected"), (True, True, None),
+        (False, True, "The answer is not False."),
     ],
 )
 def test_values_are_compared(got, wanted, words):

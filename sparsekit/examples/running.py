@@ -1,7 +1,6 @@
 """Code shared by the examples: data splits, training, the comparison of dense and sparse storage, settings, command line.
 
-``--choose`` selects settings by their score on validation data, which are a part of the training data.  The test data are used
-once, after training.
+``--choose`` selects settings by their score on validation data.  The test data are used once, after training.
 """
 
 from __future__ import annotations
@@ -261,14 +260,24 @@ def table(outcomes: dict[str, Outcome]) -> str:
         f"  {cell:>{width}}" for cell, width in zip(row[1:], widths[1:], strict=True)).rstrip() for row in rows)
 
 
+#: Help texts of the options that examples have.
+OPTIONS = {
+    "seed": "seed of initial values, orders and samples", "epochs": "number of epochs", "batch_size": "size of a batch",
+    "steps": "number of steps that compare dense with sparse storage, 0 for none", "learning_rate": "learning rate of AdaGrad",
+    "features": "number of columns that words are hashed into", "factors": "length of the vectors",
+    "movielens": "MovieLens data set to download instead, such as 100k", "words": "size of the vocabulary",
+    "width": "length of the embedding vectors", "hidden": "number of hidden units",
+    "projection": "size that the LSTM's output is projected to, 0 for none", "samples": "number of sampled classes per batch",
+    "length": "number of words of each column of a batch", "clip": "largest norm of the gradients of all parameters",
+}
+
+
 def parser(kind: type[Example], name: str, text: str) -> argparse.ArgumentParser:
     """Return the parser of an example, with an option for each of its ``defaults``."""
     made = argparse.ArgumentParser(prog=f"python -m sparsekit.examples.{name}", description=text)
-    shared = {"epochs": "number of epochs", "steps": "number of steps that compare dense with sparse storage, 0 for none",
-              "seed": "seed of initial values, orders and samples", "batch_size": "examples per batch"}
     for option, value in {"seed": 0, **kind.defaults}.items():
-        known = shared.get(option, "")
-        made.add_argument(f"--{option.replace('_', '-')}", type=type(value), help=f"{known} (default: {value})".strip())
+        default = f" (default: {value})" if value != "" else ""
+        made.add_argument(f"--{option.replace('_', '-')}", type=type(value), help=f"{OPTIONS.get(option, '')}{default}".strip())
     made.add_argument("--packages", nargs="+", metavar="NAME", help="installed packages whose documentation is the data")
     made.add_argument("--quick", action="store_true", help="train a small model for a few epochs, in some seconds")
     made.add_argument("--hybridize", action=argparse.BooleanOptionalAction, default=True,

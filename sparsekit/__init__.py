@@ -1,11 +1,10 @@
-"""sparsekit: see where your sparsity goes.
+"""Sparse arrays, automatic differentiation and Gluon layers with the interface of Apache MXNet 1.x, and a profiler.
 
-Sparse arrays, automatic differentiation and Gluon layers with the interface of Apache MXNet 1.x, and a
-profiler whose every event knows its storage types, its bytes and its density::
+The profiler records the storage types, bytes and density of the arrays of every operator::
 
     import sparsekit as mx
 
-Importing this loads numpy and nothing else; numba, cupy and the notebook displays load when first used.
+The import loads numpy only; numba, cupy and the notebook displays load on first use.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ def __dir__() -> list[str]:
 
 
 def load_ipython_extension(ipython: object) -> None:
-    """``%load_ext sparsekit``: the magics ``%%profile`` and ``%profile``."""
+    """Register the magics ``%%profile`` and ``%profile``, for ``%load_ext sparsekit``."""
     _load(".profiler.magics", __name__).load_ipython_extension(ipython)
 
 

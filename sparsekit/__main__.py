@@ -1,4 +1,4 @@
-"""``python -m sparsekit`` is the command ``sparsekit``."""
+"""Run the command ``sparsekit`` as ``python -m sparsekit``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recording operators and sending gradients back: ``mx.autograd``."""
+"""Automatic differentiation: recording operators, and backward passes over what was recorded (``mx.autograd``)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ __getattr__ = lazy(globals(), {"get_symbol": "compat.recorded:get_symbol"})
 
 
 class _Switch(Scoped):
-    """Sets recording and training for a ``with`` block; None leaves a switch as it is."""
+    """Sets recording and training mode for a ``with`` block; None leaves a mode unchanged."""
 
     __slots__ = ("_recording", "_training")
 
@@ -55,43 +55,43 @@ _RECORDING = _Switch(True, True)
 
 
 def record(train_mode: bool = True) -> _Switch:
-    """``with record():`` notes what is computed, so that gradients can flow back; training mode by default."""
+    """Return a scope for ``with`` that records operators for a backward pass, by default in training mode."""
     return _RECORDING if train_mode is True else _Switch(True, train_mode)
 
 
 def pause(train_mode: bool = False) -> _Switch:
-    """``with pause():`` stops recording inside a recorded block."""
+    """Return a scope for ``with`` that stops recording, by default in prediction mode."""
     return _Switch(False, train_mode)
 
 
 def train_mode() -> _Switch:
-    """``with train_mode():`` makes layers such as Dropout behave as in training."""
+    """Return a scope for ``with`` in which layers such as Dropout behave as in training."""
     return _Switch(None, True)
 
 
 def predict_mode() -> _Switch:
-    """``with predict_mode():`` makes layers such as Dropout behave as in prediction."""
+    """Return a scope for ``with`` in which layers such as Dropout behave as in prediction."""
     return _Switch(None, False)
 
 
 def is_recording() -> bool:
-    """Whether operators are being recorded."""
+    """Return whether operators are being recorded."""
     return hooks.state.recording
 
 
 def is_training() -> bool:
-    """Whether layers behave as in training."""
+    """Return whether layers behave as in training."""
     return hooks.state.training
 
 
 def set_recording(is_record: bool) -> bool:
-    """Turn recording on or off; returns what it was."""
+    """Turn recording on or off, and return the previous setting."""
     before, hooks.state.recording = hooks.state.recording, bool(is_record)
     return before
 
 
 def set_training(train: bool) -> bool:
-    """Turn training mode on or off; returns what it was."""
+    """Turn training mode on or off, and return the previous setting."""
     before, hooks.state.training = hooks.state.training, bool(train)
     return before
 
@@ -101,26 +101,51 @@ def _list(value: object) -> list[Any]:
 
 
 def mark_variables(variables: Sequence[NDArray], gradients: list[Any] | Sequence[Any], grad_reqs: str = "write") -> None:
-    """Make arrays variables, with these arrays as their gradient buffers."""
+    """Make each array a variable of the graph whose gradient is written to the given array.
+
+    Parameters
+    ----------
+    variables : NDArray or list of NDArray
+    gradients : NDArray or list of NDArray
+        One buffer for each variable, of its shape.
+    grad_reqs : {"write", "add", "null"} or list of them
+        Whether a backward pass overwrites the buffer, adds to it, or leaves it alone.
+
+    Raises
+    ------
+    GradientError
+        If the lists differ in length.
+    ShapeError
+        If a buffer and its variable differ in shape.
+    """
     variables, gradients = _list(variables), _list(gradients)
     require_arrays(variables, "A variable")
     require_arrays(gradients, "A gradient buffer")
     requests = [grad_reqs] * len(variables) if isinstance(grad_reqs, str) else list(grad_reqs)
     if not len(variables) == len(gradients) == len(requests):
         raise GradientError(f"mark_variables got {len(variables)} variables, {len(gradients)} gradients and "
-                            f"{len(requests)} requests.", hint="give one of each a variable.")
+                            f"{len(requests)} requests.", hint="pass one gradient and one request for each variable.")
     for variable, gradient, request in zip(variables, gradients, requests, strict=True):
         variable._mark(gradient, request)
 
 
 def backward(heads: object, head_grads: object = None, retain_graph: bool = False, train_mode: bool = True) -> None:
-    """Send gradients from one or several arrays to the variables they were computed from.
+    """Compute the gradients of one or several arrays with respect to the variables they were computed from.
 
     Parameters
     ----------
     heads : NDArray or list of NDArray
     head_grads : NDArray or list, optional
-        Gradient at each head; ones by default.
+        Gradient at each head, of its shape; ones by default.
+    retain_graph : bool
+        Keep the graph for another backward pass.
+    train_mode : bool
+        Whether layers such as Dropout behave as in training during the backward pass.
+
+    Raises
+    ------
+    GradientError
+        If a head was not computed while recording.
     """
     run_backward(_list(heads), None if head_grads is None else _list(head_grads), retain_graph, train_mode)
 
@@ -128,24 +153,26 @@ def backward(heads: object, head_grads: object = None, retain_graph: bool = Fals
 def grad(heads: Sequence[NDArray] | NDArray, variables: NDArray | Sequence[Any],
          head_grads: NDArray | Sequence[Any] | None = None, retain_graph: bool | None = None, create_graph: bool = False,
          train_mode: bool = True) -> list[NDArray]:
-    """Gradients of ``heads`` with respect to ``variables``, as new arrays; no buffer changes.
+    """Return the gradients of ``heads`` with respect to ``variables`` as new arrays; gradient buffers stay unchanged.
 
     Parameters
     ----------
     heads : NDArray or list of NDArray
     variables : NDArray or list of NDArray
-        With ``attach_grad``, or computed while recording.
+        Arrays with ``attach_grad``, or computed while recording.
     head_grads : NDArray or list, optional
-        Gradient at each head; ones by default.
+        Gradient at each head, of its shape; ones by default.
     retain_graph : bool, optional
-        Keep the graph for another backward pass; as ``create_graph`` by default.
+        Keep the graph for another backward pass; by default the value of ``create_graph``.
     create_graph : bool
         Record the backward pass too, for gradients of gradients.
+    train_mode : bool
+        Whether layers such as Dropout behave as in training during the backward pass.
 
     Returns
     -------
     list of NDArray
-        One for each variable, a list for a single variable too, as in MXNet.
+        One gradient for each variable; also a list for a single variable, as in MXNet.
 
     Raises
     ------
@@ -169,7 +196,7 @@ def grad(heads: Sequence[NDArray] | NDArray, variables: NDArray | Sequence[Any],
 
 
 class Function:
-    """A function with a gradient of the user's own: override ``forward`` and ``backward``.
+    """A function with a user-defined gradient: override ``forward`` and ``backward``.
 
     Examples
     --------
@@ -184,12 +211,12 @@ class Function:
         self._saved: tuple[Any, ...] = ()
 
     def save_for_backward(self, *arrays: NDArray) -> None:
-        """Keep arrays for the backward pass, where ``saved_tensors`` gives them."""
+        """Keep arrays for the backward pass, as ``saved_tensors``."""
         self._saved = arrays
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
-        """What ``save_for_backward`` kept."""
+        """The arrays that ``save_for_backward`` kept."""
         return self._saved
 
     def forward(self, *inputs: NDArray) -> Any:
@@ -201,7 +228,7 @@ class Function:
         raise GradientError(f"{type(self).__name__} has no backward().", hint="override it.")
 
     def __call__(self, *inputs: NDArray) -> Any:
-        """Apply the function, and note how its gradient is computed."""
+        """Apply the function, and record it if one of its inputs is recorded."""
         recording = hooks.state.recording
         require_arrays(inputs, f"An input of {type(self).__name__}")
         with _Switch(False, None):
@@ -227,26 +254,26 @@ class Function:
 
 
 def check_gradients(name: str, made: list[Any], shapes: list[tuple[int, ...]]) -> list[Any]:
-    """The gradients that a function of the user's own gave, if there is one of the right shape for each input.
+    """Return the gradients of a user-defined function, checked: None or an array of the input's shape for each input.
 
     Raises
     ------
     GradientError
-        If one is missing, too many, no array, or of another shape; None stands for no gradient.
+        If their number, a type or a shape is wrong.
     """
     if len(made) != len(shapes):
-        raise GradientError(f"backward() of {name} gave {len(made)} gradients for {len(shapes)} inputs.",
-                            hint="give one an input, None where there is none.")
+        raise GradientError(f"backward() of {name} returned {len(made)} gradients for {len(shapes)} inputs.",
+                            hint="return one for each input, None for an input without a gradient.")
     for place, (gradient, shape) in enumerate(zip(made, shapes, strict=True)):
         if gradient is not None and (not hasattr(gradient, "_store") or gradient.shape != shape):
             found = gradient.shape if hasattr(gradient, "_store") else f"a {type(gradient).__name__}"
-            raise GradientError(f"backward() of {name} gave {found} as the gradient of input {place}, whose shape is {shape}.",
+            raise GradientError(f"backward() of {name} returned {found} as the gradient of input {place} of shape {shape}.",
                                 hint="a gradient is an NDArray with the shape of its input.")
     return made
 
 
 def _lane(name: str, layer: str = "") -> Assigned:
-    """Operators inside belong to this profiler lane and layer."""
+    """Return a scope whose operators belong to this profiler lane and layer."""
     return Assigned(hooks.state, lane=name, layer=layer or hooks.state.layer)
 
 

@@ -1,7 +1,7 @@
 """Functions called during training, after each batch or epoch: ``mx.callback``.
 
-A callback after a batch gets an object with ``epoch``, ``nbatch``, ``eval_metric`` (which may be None) and ``locals``; one
-after an epoch gets the epoch's number, the symbol, and the dictionaries of arguments and of auxiliary states.
+A callback after a batch receives a ``BatchEndParam``, whose ``eval_metric`` may be None.  A callback after an epoch receives
+the number of the epoch, the symbol, and the dictionaries of arguments and of auxiliary states.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = ["BatchEndParam", "LogValidationMetricsCallback", "ProgressBar", "Spee
 
 
 class BatchEndParam(NamedTuple):
-    """What a callback is given after a batch: numbers of epoch and batch, the metric, and the loop's variables."""
+    """The argument of a batch callback: numbers of epoch and batch, metric, and local variables of the loop."""
 
     epoch: int
     nbatch: int
@@ -37,16 +37,16 @@ class BatchEndParam(NamedTuple):
 
 
 def module_checkpoint(mod: Any, prefix: str, period: int = 1, save_optimizer_states: bool = False) -> Callable[..., None]:
-    """A callback that saves a module every ``period`` epochs.
+    """Return an epoch callback that saves a module every ``period`` epochs.
 
     Parameters
     ----------
     mod : Module
     prefix : str
-        Start of the files' names.
+        Start of the file names.
     period : int
     save_optimizer_states : bool
-        Save what is needed to go on training.
+        Also save the optimizer's states, so that training can resume.
     """
     period = int(max(1, period))
 
@@ -58,7 +58,7 @@ def module_checkpoint(mod: Any, prefix: str, period: int = 1, save_optimizer_sta
 
 
 def do_checkpoint(prefix: str, period: int = 1) -> Callable[..., None]:
-    """A callback that saves the model every ``period`` epochs, as ``prefix-symbol.json`` and ``prefix-0001.params``.
+    """Return an epoch callback that saves ``prefix-symbol.json`` and ``prefix-0001.params`` every ``period`` epochs.
 
     Parameters
     ----------
@@ -75,13 +75,13 @@ def do_checkpoint(prefix: str, period: int = 1) -> Callable[..., None]:
 
 
 def log_train_metric(period: int, auto_reset: bool = False) -> Callable[[Any], None]:
-    """A callback that logs the training metric every ``period`` batches.
+    """Return a batch callback that logs the training metric every ``period`` batches.
 
     Parameters
     ----------
     period : int
     auto_reset : bool
-        Start the metric again after each line.
+        Reset the metric after each line.
     """
 
     def callback(param: BatchEndParam) -> None:
@@ -95,14 +95,14 @@ def log_train_metric(period: int, auto_reset: bool = False) -> Callable[[Any], N
 
 
 class Speedometer:
-    """Logs samples per second and the training metric every ``frequent`` batches; in a notebook a bar shows the epoch.
+    """Logs samples per second and the training metric every ``frequent`` batches, with a progress bar in notebooks.
 
     Parameters
     ----------
     batch_size : int
     frequent : int
     auto_reset : bool
-        Start the metric again after each line, so that a line is about its own batches.
+        Reset the metric after each line, so that each line covers its own batches only.
     """
 
     def __init__(self, batch_size: int, frequent: int = 50, auto_reset: bool = True) -> None:
@@ -112,7 +112,7 @@ class Speedometer:
         self._longest = 0
 
     def __call__(self, param: BatchEndParam) -> None:
-        """Count a batch."""
+        """Count a batch, and log a line if it is due."""
         count = param.nbatch
         if self.last_count > count:  # a new epoch
             self.init = False
@@ -127,7 +127,7 @@ class Speedometer:
             self.tic = time.time()
 
     def _draw(self, param: BatchEndParam) -> None:
-        """Let the bar go on by a batch, and end with the epoch."""
+        """Advance the progress bar by a batch, and close it at the end of the epoch."""
         count, known = param.nbatch, param.locals or {}
         if self._bar is None or count <= self.last_count:
             if self._bar is not None:
@@ -158,7 +158,7 @@ class Speedometer:
 
 
 def _batches(data: object) -> int | None:
-    """How many batches an iterator gives, where it says so."""
+    """Return the number of batches of an iterator, or None if it is unknown."""
     rows, size = getattr(data, "num_data", None), getattr(data, "batch_size", None)
     if not rows or not size:
         return None
@@ -166,14 +166,14 @@ def _batches(data: object) -> int | None:
 
 
 class ProgressBar:
-    """Logs a bar of the batches done.
+    """Logs a progress bar after each batch.
 
     Parameters
     ----------
     total : int
-        Batches of an epoch.
+        Number of batches in an epoch.
     length : int
-        Characters of the bar.
+        Number of characters of the bar.
     """
 
     def __init__(self, total: int, length: int = 80) -> None:

@@ -9,7 +9,7 @@ import os
 import runpy
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -26,19 +26,19 @@ if TYPE_CHECKING:
 
 __all__ = ["main"]
 
-#: Files whose frames a script's traceback leaves out: this one, and how Python runs a script.
+#: Files whose frames are left out of a script's traceback: this one, and those with which Python runs a script.
 HIDDEN_FILES = (__file__, "<frozen runpy>", runpy.__file__)
 
 #: Rows of the table of lines that ``sparsekit profile`` prints.
 PRINTED_LINES = 15
 
-INTERRUPTED = 130  # what a shell reports for a command that Ctrl-C ended
+INTERRUPTED = 130  # the exit status that shells report after Ctrl-C
 
-#: Commands with a parser of their own -> the module whose ``main(argv)`` runs them, imported on use.
-ELSEWHERE = {
+#: Commands with their own parser: name -> the module whose ``main(argv)`` runs it, imported on use, and the help text.
+COMMAND_MODULES = {
     "demo": ("sparsekit.demo", "train on real text three ways, compare time and memory, write an HTML report"),
-    "bench": ("sparsekit.bench", "measure this machine: epoch, dispatch"),
-    "doctor": ("sparsekit.doctor", "say what is installed, what is missing, and the remedy for each"),
+    "bench": ("sparsekit.bench", "measure speed and memory on this machine, alone or beside other libraries"),
+    "doctor": ("sparsekit.doctor", "report what is installed, what is missing, and how to get it"),
 }
 
 
@@ -48,12 +48,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     Parameters
     ----------
     argv : sequence of str, optional
-        The words after ``sparsekit``; those of this process if not given.
+        Arguments after ``sparsekit``; those of the process by default.
 
     Returns
     -------
     int
-        0 when all went well, 2 for a mistake that the message explains, 130 after Ctrl-C.
+        0 on success, 2 after a named error, 130 after Ctrl-C.  ``profile`` returns the status of the script;
+        ``diff --exit-code`` returns 1 if the traces differ, and ``doctor`` if a requirement is missing.
     """
     words = list(sys.argv[1:] if argv is None else argv)
     try:
@@ -64,31 +65,41 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("\nInterrupted.", file=sys.stderr)
         return INTERRUPTED
-    except BrokenPipeError:  # the reader of a pipe, such as `head`, has seen enough
+    except BrokenPipeError:  # the reader of a pipe, such as `head`, has closed it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
 
 
 def run(words: list[str]) -> int:
-    """Find the command that ``words`` name and call it."""
-    if words and words[0] in ELSEWHERE:
-        module: Any = importlib.import_module(ELSEWHERE[words[0]][0])
+    """Parse the command line and run its command."""
+    if words and words[0] in COMMAND_MODULES:
+        module: Any = importlib.import_module(COMMAND_MODULES[words[0]][0])
         return int(module.main(words[1:]) or 0)
     arguments = build_parser().parse_args(words)
     return int(arguments.command(arguments))
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """The parser of the whole command line."""
-    parser = argparse.ArgumentParser(prog="sparsekit", description="Sparse arrays that show where the sparsity goes.")
+    """Return the parser of the whole command line."""
+    parser = argparse.ArgumentParser(
+        prog="sparsekit", description="A course, a demo, a profiler for scripts, and benchmarks of sparse arrays.",
+        epilog="`sparsekit COMMAND --help` lists the options of a command.")
     parser.add_argument("--version", action="version", version=f"sparsekit {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     add_lab(commands)
     add_profile(commands)
     add_view(commands)
     add_diff(commands)
-    for name, (_, summary) in ELSEWHERE.items():
+    for name, (_, summary) in COMMAND_MODULES.items():
         commands.add_parser(name, help=summary)
+    return parser
+
+
+def add_command(commands: _SubParsersAction[ArgumentParser], name: str, run: Callable[[argparse.Namespace], int],
+                summary: str) -> ArgumentParser:
+    """Declare a command; its summary is shown by ``sparsekit --help`` and by its own ``--help``."""
+    parser = commands.add_parser(name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.")
+    parser.set_defaults(command=run)
     return parser
 
 
@@ -97,16 +108,15 @@ def build_parser() -> argparse.ArgumentParser:
 
 def add_lab(commands: _SubParsersAction[ArgumentParser]) -> None:
     """Declare ``sparsekit lab``."""
-    lab = commands.add_parser("lab", help="open the course in JupyterLab")
-    lab.add_argument("--dir", type=Path, metavar="FOLDER", help="folder of notebooks, which gets a copy of the course if it does "
-                     f"not exist (default: notebooks in a checkout, else {COPY})")
+    lab = add_command(commands, "lab", open_lab, "open the course in JupyterLab")
+    lab.add_argument("--dir", type=Path, metavar="FOLDER", help="folder of notebooks; the course is copied there if it is "
+                     f"missing or empty (default: notebooks in a checkout, else {COPY})")
     lab.add_argument("--port", type=int, help="port to listen on (default: JupyterLab's choice)")
-    lab.add_argument("--no-browser", action="store_true", help="print the address instead of opening it")
-    lab.set_defaults(command=open_lab)
+    lab.add_argument("--no-browser", action="store_true", help="print the address instead of opening it in a browser")
 
 
 def open_lab(arguments: argparse.Namespace) -> NoReturn:
-    """Become JupyterLab, showing the first notebook of the course."""
+    """Replace this process by JupyterLab, opened at the first notebook of the folder."""
     optional_import("jupyterlab", "lab", "`sparsekit lab`")
     optional_import("ipykernel", "lab", "`sparsekit lab`")
     folder = course_folder(arguments.dir)
@@ -118,13 +128,13 @@ def open_lab(arguments: argparse.Namespace) -> NoReturn:
     if arguments.no_browser:
         command.append("--no-browser")
     if hasattr(os, "geteuid") and os.geteuid() == 0:
-        command.append("--allow-root")  # in a container one is root, and JupyterLab would refuse
+        command.append("--allow-root")  # JupyterLab refuses root otherwise, the usual user in a container
     sys.stdout.flush()
-    os.execv(command[0], command)  # JupyterLab owns the terminal from here, its Ctrl-C question included
+    os.execv(command[0], command)  # so that JupyterLab handles the terminal and Ctrl-C itself
 
 
 def start_notebook(folder: Path) -> Path:
-    """The notebook to open: the first by name, since the course's names begin with their numbers."""
+    """Return the first notebook by name; names of the course begin with a number."""
     return min(folder.glob("*.ipynb"))
 
 
@@ -133,33 +143,32 @@ def start_notebook(folder: Path) -> Path:
 
 def add_profile(commands: _SubParsersAction[ArgumentParser]) -> None:
     """Declare ``sparsekit profile``."""
-    profile = commands.add_parser("profile", help="run a script under the profiler")
+    profile = add_command(commands, "profile", profile_script, "run a script under the profiler and save a trace")
     profile.add_argument("-o", "--output", type=Path, metavar="FILE",
-                         help="Chrome trace to write, .json or .json.gz (default: SCRIPT.trace.json.gz)")
-    profile.add_argument("--html", type=Path, metavar="FILE", help="self-contained report to write as well")
+                         help="Chrome trace to write, .json or .json.gz (default: train.trace.json.gz for train.py)")
+    profile.add_argument("--html", type=Path, metavar="FILE", help="also write a self-contained HTML report")
     profile.add_argument("-m", dest="module", action="store_true", help="SCRIPT is the name of a module, as after `python -m`")
-    profile.add_argument("script", metavar="SCRIPT")
-    profile.add_argument("arguments", nargs=argparse.REMAINDER, help="passed to the script as they are")
-    profile.set_defaults(command=profile_script)
+    profile.add_argument("script", metavar="SCRIPT", help="Python script to run, or with -m a module")
+    profile.add_argument("arguments", nargs=argparse.REMAINDER, help="everything after SCRIPT is passed to it")
 
 
 def profile_script(arguments: argparse.Namespace) -> int:
-    """Run a script as ``python SCRIPT ...`` would, write what was recorded, return the script's exit status."""
+    """Run a script as ``python SCRIPT ...`` would, save the trace, and return the script's exit status."""
     script: str = arguments.script
     if arguments.module:
         check_module(script)
     elif not Path(script).is_file():
-        raise DataFileError(f"There is no script {script}.", hint="options go before it: profile -o FILE SCRIPT")
+        raise DataFileError(f"There is no script {script}.", hint="put options before the script: profile -o FILE SCRIPT")
     output = arguments.output or Path(f"{script if arguments.module else Path(script).stem}.trace.json.gz")
     if not output.name.endswith((".json", ".json.gz")):
         raise DataFileError(f"The name of a trace must end in .json or .json.gz, got {output.name!r}.",
-                            hint="profile -o trace.json, for example.")
+                            hint="for example, profile -o trace.json.")
     for path in filter(None, (output, arguments.html)):
         check_writable(path)
     profiler: Any = importlib.import_module("sparsekit.profiler")
     with profiler.Profiler() as recorded:
         status = run_script(script, arguments.arguments, arguments.module)
-    print(said(recorded), file=sys.stderr)
+    print(profile_text(recorded), file=sys.stderr)
     recorded.save_trace(output)
     written = [output]
     if arguments.html:
@@ -169,8 +178,8 @@ def profile_script(arguments: argparse.Namespace) -> int:
     return status
 
 
-def said(profile: Profile) -> str:
-    """What ``sparsekit profile`` prints of a profile: operators, lines, arrays that became dense, advice."""
+def profile_text(profile: Profile) -> str:
+    """Format a profile for the terminal: operators, lines, sparse arrays that became dense, advice."""
     parts = [profile.table(), "By line:", profile.table(group_by="line", rows=PRINTED_LINES),
              "Sparse arrays that silently became dense:", profile.ledger_table() if profile.densified else "none",
              "Advice:", profile.advice()]
@@ -178,7 +187,7 @@ def said(profile: Profile) -> str:
 
 
 def check_module(name: str) -> None:
-    """Raise if a module cannot be found, before anything runs."""
+    """Raise ``DataFileError`` if a module cannot be found, before the profiler starts."""
     sys.path.insert(0, str(Path.cwd()))
     try:
         found = importlib.util.find_spec(name)
@@ -191,7 +200,7 @@ def check_module(name: str) -> None:
 
 
 def check_writable(path: Path) -> None:
-    """Refuse before the script runs, not after, when its record could not be saved."""
+    """Raise ``DataFileError`` for an output path in a missing folder or of a folder, before any work is done."""
     if not path.parent.is_dir():
         raise DataFileError(f"{path} cannot be written: there is no folder {path.parent}.", hint="create it first.")
     if path.is_dir():
@@ -199,7 +208,7 @@ def check_writable(path: Path) -> None:
 
 
 def run_script(script: str, arguments: list[str], module: bool = False) -> int:
-    """Run ``script`` as ``__main__``; its exit, error or interruption becomes a status, so that its record is kept."""
+    """Run ``script`` as ``__main__`` and return its exit status, also if it exits, raises or is interrupted."""
     before = sys.argv, sys.path[0]
     sys.argv, sys.path[0] = [script, *arguments], str(Path.cwd() if module else Path(script).resolve().parent)
     try:
@@ -212,8 +221,8 @@ def run_script(script: str, arguments: list[str], module: bool = False) -> int:
     except KeyboardInterrupt:
         print("\nInterrupted.", file=sys.stderr)
         return INTERRUPTED
-    except BaseException as error:  # what the script raised is the script's own matter: shown as Python shows it
-        traceback.print_exception(type(error), error, within(error.__traceback__))
+    except BaseException as error:  # printed as Python prints an uncaught error
+        traceback.print_exception(type(error), error, script_traceback(error.__traceback__))
         return 1
     finally:
         sys.argv, sys.path[0] = before
@@ -222,15 +231,15 @@ def run_script(script: str, arguments: list[str], module: bool = False) -> int:
 
 
 def exit_status(code: object) -> int:
-    """The status that ``sys.exit(code)`` gives a process; a text is printed, as Python does."""
+    """Return the exit status of ``sys.exit(code)``; a code other than an integer or None is printed, as Python does."""
     if code is None or isinstance(code, int):
         return int(code or 0)
     print(code, file=sys.stderr)
     return 1
 
 
-def within(trace: TracebackType | None) -> TracebackType | None:
-    """The part of a traceback that begins in the script; the whole if no frame does, as with a syntax error."""
+def script_traceback(trace: TracebackType | None) -> TracebackType | None:
+    """Return the part of a traceback that begins in the script; all of it if the script did not run (a syntax error)."""
     inner = trace
     while inner is not None and inner.tb_frame.f_code.co_filename in HIDDEN_FILES:
         inner = inner.tb_next
@@ -242,16 +251,15 @@ def within(trace: TracebackType | None) -> TracebackType | None:
 
 def add_view(commands: _SubParsersAction[ArgumentParser]) -> None:
     """Declare ``sparsekit view``."""
-    view = commands.add_parser("view", help="turn a saved trace into one self-contained HTML page, or a picture")
-    view.add_argument("file", type=Path, help="a trace, .json or .json.gz")
+    view = add_command(commands, "view", view_trace, "turn a saved trace into a self-contained HTML page or an SVG picture")
+    view.add_argument("file", type=Path, help="a Chrome trace of sparsekit, torch.profiler or MXNet, .json or .json.gz")
     view.add_argument("-o", "--output", type=Path, metavar="FILE",
-                      help="page to write, or a picture if it ends in .svg (default: a page beside the trace)")
-    view.add_argument("--open", action="store_true", help="show the page in the browser")
-    view.set_defaults(command=view_trace)
+                      help="page to write, or a picture if it ends in .svg (default: an HTML page beside the trace)")
+    view.add_argument("--open", action="store_true", help="open the file in the browser")
 
 
 def view_trace(arguments: argparse.Namespace) -> int:
-    """Write the page, or the timeline's picture, of a saved trace and say where it is."""
+    """Write a saved trace as an HTML page, or its timeline as a picture, and print the path."""
     trace: Path = arguments.file
     if not trace.is_file():
         raise DataFileError(f"There is no trace {trace}.", hint="`sparsekit profile SCRIPT` writes one.")
@@ -269,7 +277,7 @@ def view_trace(arguments: argparse.Namespace) -> int:
 
 
 def page_beside(trace: Path) -> Path:
-    """``run.trace.json.gz`` -> ``run.html`` in the same folder."""
+    """Return ``run.html`` in the same folder for ``run.trace.json.gz``."""
     name = trace.name
     for ending in (".gz", ".json", ".trace"):
         name = name.removesuffix(ending)
@@ -281,21 +289,20 @@ def page_beside(trace: Path) -> Path:
 
 def add_diff(commands: _SubParsersAction[ArgumentParser]) -> None:
     """Declare ``sparsekit diff``."""
-    diff = commands.add_parser("diff", help="compare two saved traces, or several runs of each side")
+    diff = add_command(commands, "diff", compare_traces, "compare two saved traces, or several runs of each side")
     diff.add_argument("before", type=Path, metavar="BEFORE", help="a trace, .json or .json.gz")
-    diff.add_argument("after", type=Path, metavar="AFTER")
+    diff.add_argument("after", type=Path, metavar="AFTER", help="the trace to compare with it")
     diff.add_argument("--before", type=Path, metavar="FILE", dest="more_before", action="append", default=[],
-                      help="another run of the first side")
+                      help="another run of the first side; may be repeated")
     diff.add_argument("--after", type=Path, metavar="FILE", dest="more_after", action="append", default=[],
-                      help="another run of the second side")
-    diff.add_argument("--html", type=Path, metavar="FILE", help="self-contained page to write as well, with both timelines")
+                      help="another run of the second side; may be repeated")
+    diff.add_argument("--html", type=Path, metavar="FILE", help="also write a self-contained HTML page with both timelines")
     diff.add_argument("--rows", type=int, default=20, metavar="N", help="rows to print (default: %(default)s)")
-    diff.add_argument("--exit-code", action="store_true", help="end with status 1 if calls, bytes or storage types differ")
-    diff.set_defaults(command=compare_traces)
+    diff.add_argument("--exit-code", action="store_true", help="exit with status 1 if calls, bytes or storage types differ")
 
 
 def compare_traces(arguments: argparse.Namespace) -> int:
-    """Print what changed from one trace to another."""
+    """Print the differences of two traces, or of several runs of each side, and return the exit status."""
     sides = [arguments.before, *arguments.more_before], [arguments.after, *arguments.more_after]
     for trace in (*sides[0], *sides[1]):
         if not trace.is_file():
@@ -303,7 +310,7 @@ def compare_traces(arguments: argparse.Namespace) -> int:
     if arguments.html:
         check_writable(arguments.html)
     if arguments.rows < 1:
-        raise DataFileError(expected("--rows", "at least 1", arguments.rows), hint="leave it out for the usual number.")
+        raise DataFileError(expected("--rows", "at least 1", arguments.rows), hint="leave it out for 20 rows.")
     profiler: Any = importlib.import_module("sparsekit.profiler")
     before, after = ([profiler.load_trace(trace) for trace in side] for side in sides)
     found = profiler.diff(before, after)

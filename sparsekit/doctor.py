@@ -1,4 +1,4 @@
-"""``sparsekit doctor``: what is installed, what is missing, and the remedy for each."""
+"""The command ``sparsekit doctor``: what is installed, what is missing, and the remedy for each."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from .base.environment import thread_count
 from .base.machine import available_memory
 from .base.version import __version__
 from .kernels.cpu.kept import folders
-from .lab import COPY, FIRST, find_course
+from .lab import COPY, FIRST_NOTEBOOK, find_course
 
 __all__ = ["INSTALL_CHROMIUM", "Finding", "examine", "find_chromium", "main"]
 
-#: Names that Chromium goes by, the preferred first.
+#: Executable names of Chromium, the preferred first.
 BROWSERS = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
 
 #: The one command that lets the browser tests run.
@@ -46,11 +46,11 @@ class Finding(NamedTuple):
     ----------
     name : str
     value : str
-        What was found, or why there is nothing.
+        What was found, or what is wrong.
     remedy : str
-        Command or advice; empty when nothing is missing.
+        Command or advice; empty if nothing is wrong.
     needed : bool
-        Whether sparsekit cannot work without it.
+        Whether sparsekit requires it.
     """
 
     name: str
@@ -60,9 +60,10 @@ class Finding(NamedTuple):
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print the report; the status is 1 when something that sparsekit cannot do without is missing."""
-    parser = argparse.ArgumentParser(prog="sparsekit doctor", description=__doc__)
-    parser.parse_args(argv)
+    """Print the report and return the exit status: 1 if a requirement of sparsekit is missing, else 0."""
+    argparse.ArgumentParser(prog="sparsekit doctor", description=(
+        "Report what is installed, what is missing, and how to get it. The exit status is 1 if sparsekit cannot work here."
+    )).parse_args(argv)
     findings = []
     for finding in examine():
         findings.append(finding)
@@ -71,14 +72,14 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def line(finding: Finding) -> str:
-    """One finding as text; what is missing starts with ``!`` if needed, else with ``-``."""
+    """Format a finding: ``+`` means found, ``!`` a missing requirement, ``-`` something optional that is missing."""
     mark = "+" if not finding.remedy else "!" if finding.needed else "-"
     text = f"{mark} {finding.name:<22}{finding.value}"
     return f"{text}\n  {'':<22}{finding.remedy}" if finding.remedy else text
 
 
 def examine() -> Iterator[Finding]:
-    """Every finding, one at a time because some take seconds."""
+    """Yield the findings one by one, since some take seconds."""
     yield Finding("sparsekit", __version__)
     yield Finding("python", f"{platform.python_version()} on {platform.system()} {platform.machine()}")
     for package in ("numpy", "scipy", "numba"):
@@ -98,7 +99,7 @@ def examine() -> Iterator[Finding]:
 
 
 def package_finding(name: str, remedy: str, needed: bool = False) -> Finding:
-    """The version of an installed package, without importing it."""
+    """Look up the version of an installed package without importing it."""
     try:
         return Finding(name, importlib.metadata.version(name), needed=needed)
     except importlib.metadata.PackageNotFoundError:
@@ -106,7 +107,7 @@ def package_finding(name: str, remedy: str, needed: bool = False) -> Finding:
 
 
 def ask(program: str, seconds: float = 120) -> tuple[bool, str]:
-    """Run a few lines in a process of their own, which a broken driver may crash; (whether well, last line)."""
+    """Run a program in a subprocess, which a broken driver may crash; return whether it succeeded and its last line."""
     try:
         done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=seconds)
     except subprocess.TimeoutExpired:
@@ -124,22 +125,22 @@ print("compile and run" if distinct.tolist() == [3, 5] and rank.tolist() == [1, 
 
 
 def kernels_finding() -> Finding:
-    """Whether numba compiles one of our kernels here, and it computes the right thing."""
+    """Test that numba compiles a kernel of sparsekit here, and that the kernel computes the right result."""
     well, said = ask(COMPILE)
     remedy = "python -m pip install --upgrade --force-reinstall numba; NUMBA_CACHE_DIR must name a writable folder"
     return Finding("kernels", said, "" if well else remedy, needed=True)
 
 
 def cache_finding() -> Finding:
-    """Whether compiled kernels can be kept, so that they are compiled once and not in every process."""
+    """Test whether compiled kernels can be cached on disk; else every process compiles them again."""
     asked, beside = os.environ.get("NUMBA_CACHE_DIR"), Path(__file__).parent
     for folder in folders():
-        made = folder
-        while not made.exists() and made.parent != made:
-            made = made.parent  # what is missing is made when it is needed
-        if os.access(made, os.W_OK):
-            given = "NUMBA_CACHE_DIR" if asked and folder == Path(asked) else folder
-            return Finding("compiled kernels", "kept beside the source" if beside in folder.parents else f"kept in {given}")
+        existing = folder
+        while not existing.exists() and existing.parent != existing:
+            existing = existing.parent  # missing folders are created when a kernel is saved
+        if os.access(existing, os.W_OK):
+            where = "NUMBA_CACHE_DIR" if asked and folder == Path(asked) else folder
+            return Finding("compiled kernels", "kept beside the source" if beside in folder.parents else f"kept in {where}")
     return Finding("compiled kernels", "compiled again in every process", "set NUMBA_CACHE_DIR to a folder that you may write to")
 
 
@@ -157,13 +158,13 @@ print(numba.threading_layer())
 
 
 def threads_finding() -> Finding:
-    """numba's threading layer; sparsekit's own kernels use plain threads and do not depend on it."""
+    """Find numba's threading layer; sparsekit's own kernels use plain threads and do not depend on it."""
     well, said = ask(LAYER)
     return Finding("numba threading layer", said, "" if well else "only your own parallel numba code needs it")
 
 
 def kernel_threads_finding() -> Finding:
-    """The number of threads of large kernels, and whether the requested number is valid."""
+    """Find the number of threads of large kernels, and whether ``SPARSEKIT_NUM_THREADS`` is valid."""
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         count = thread_count()
@@ -172,12 +173,12 @@ def kernel_threads_finding() -> Finding:
 
 
 def memory_finding(free: int | None = None) -> Finding:
-    """Memory that is free for use, in this machine and in the container around it."""
+    """Find the free memory of this machine, within the limit of its container; ``free`` (bytes) replaces it in tests."""
     free = available_memory() if free is None else free
     if free is None:
         return Finding("memory", "unknown on this system")
-    few = "close something; the course's dense variants choose smaller sizes by themselves"
-    return Finding("memory", f"{free / 2**30:.1f} GiB free", few if free < LOW_MEMORY else "")
+    remedy = "close other programs; the course's dense variants choose smaller sizes by themselves"
+    return Finding("memory", f"{free / 2**30:.1f} GiB free", remedy if free < LOW_MEMORY else "")
 
 
 GPU = """
@@ -191,19 +192,19 @@ print(f"{count} x {name}, CUDA {runtime.runtimeGetVersion() // 1000}, cupy {cupy
 
 
 def gpu_finding() -> Finding:
-    """Whether cupy can compute on a GPU here."""
+    """Test whether cupy can compute on a GPU here."""
     hardware = shutil.which("nvidia-smi") is not None
     if importlib.util.find_spec("cupy") is None:
-        remedy = "python -m pip install 'sparsekit[cuda13]' (or cuda12, as your driver has it)" if hardware else ""
-        seen = "an NVIDIA driver is here, cupy is not" if hardware else "none; everything runs on the CPU"
+        remedy = "python -m pip install 'sparsekit[cuda13]' (or cuda12, to match the driver)" if hardware else ""
+        seen = "NVIDIA driver found, but cupy is not installed" if hardware else "none; everything runs on the CPU"
         return Finding("gpu", seen, remedy)
     well, said = ask(GPU)
-    remedy = "check `nvidia-smi`, and that the extra (cuda12, cuda13) fits the driver"
+    remedy = "check `nvidia-smi`, and that the extra (cuda12, cuda13) matches the driver"
     return Finding("gpu", said, "" if well else remedy)
 
 
 def kernelspec_finding() -> Finding:
-    """Whether Jupyter finds a Python kernel to run notebooks with."""
+    """Test whether Jupyter finds a Python kernel to run notebooks with."""
     if importlib.util.find_spec("jupyter_client") is None:
         return Finding("notebook kernel", "not installed", "python -m pip install 'sparsekit[lab]'")
     well, said = ask("from jupyter_client.kernelspec import KernelSpecManager\n"
@@ -213,19 +214,19 @@ def kernelspec_finding() -> Finding:
 
 
 def course_finding() -> Finding:
-    """Whether the course's notebooks are here, and which one ``sparsekit lab`` opens."""
+    """Find the course's notebooks, and which one ``sparsekit lab`` opens."""
     found = find_course()
     if found is None:
-        return Finding("course", "this package was installed from a checkout, and does not bring it",
-                       "run `sparsekit lab` in the checkout, or give --dir CHECKOUT/notebooks")
+        return Finding("course", "not in this package, which was installed from a checkout",
+                       "run `sparsekit lab` in the checkout, or pass --dir CHECKOUT/notebooks")
     folder, copied = found
     count = len(list(folder.glob("*.ipynb")))
     return Finding("course", f"{count} notebooks; `sparsekit lab` copies them to {COPY}" if copied else
-                   f"{count} notebooks in {folder}; `sparsekit lab` opens {FIRST}")
+                   f"{count} notebooks in {folder}; `sparsekit lab` opens {FIRST_NOTEBOOK}")
 
 
 def find_chromium() -> str | None:
-    """Path of the Chromium that the browser tests drive: ``SPARSEKIT_CHROMIUM`` if set, else the first on PATH."""
+    """Find the Chromium for the browser tests: ``SPARSEKIT_CHROMIUM`` if set, else the first of ``BROWSERS`` on PATH."""
     asked = os.environ.get("SPARSEKIT_CHROMIUM")
     if asked:
         return shutil.which(asked)
@@ -233,6 +234,6 @@ def find_chromium() -> str | None:
 
 
 def chromium_finding() -> Finding:
-    """Whether the browser tests can run."""
+    """Test whether the browser tests can run."""
     found = find_chromium()
     return Finding("chromium", found or "not found; only the browser tests need it", "" if found else INSTALL_CHROMIUM)

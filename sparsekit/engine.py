@@ -1,4 +1,4 @@
-"""What MXNet programs say about running operators in bulk: accepted, and without effect, as operators run at once."""
+"""MXNet's settings for bulk execution (``mx.engine``); they have no effect here, because operators run immediately."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ _size = 15
 
 
 def set_bulk_size(size: int) -> int:
-    """Set how many operators MXNet would run together, and return what was set before; it changes nothing here."""
+    """Set MXNet's number of operators per bulk and return the previous number; it has no effect here."""
     global _size
     before, _size = _size, int(size)
     return before
 
 
 def bulk(size: int) -> Assigned:
-    """A scope in which MXNet would run ``size`` operators together; it changes nothing here.
+    """Return a scope in which MXNet would run ``size`` operators per bulk; it has no effect here.
 
     Examples
     --------

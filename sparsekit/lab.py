@@ -1,4 +1,4 @@
-"""Where the course's notebooks are: in a checkout, in a folder of the user's, or in the installed package, to be copied from."""
+"""The folder of the course's notebooks: in a checkout, an earlier copy, or a new copy of those in the installed package."""
 
 from __future__ import annotations
 
@@ -8,42 +8,42 @@ from pathlib import Path
 
 from .base.errors import DataFileError
 
-__all__ = ["COPY", "FIRST", "course_folder", "find_course"]
+__all__ = ["COPY", "FIRST_NOTEBOOK", "course_folder", "find_course"]
 
-#: The notebook that a folder of the course begins with.
-FIRST = "00_start_here.ipynb"
+#: The first notebook of the course.
+FIRST_NOTEBOOK = "00_start_here.ipynb"
 
-#: The folder that the course is copied to where none is given.
+#: The folder that the course is copied to by default.
 COPY = Path("sparsekit-course")
 
-#: The notebooks that an installed package has; in a checkout they are elsewhere.
+#: The notebooks inside a package installed from a wheel; a checkout has them in ``notebooks``.
 SHIPPED = Path(__file__).parent / "course" / "notebooks"
 
 
 def find_course() -> tuple[Path, bool] | None:
-    """The folder of the course, and whether it must be copied before it can be worked in; None if there is none.
+    """Return the folder of the course and whether it must be copied before use, or None if there is none.
 
-    The current folder is looked at first, for ``notebooks`` as in a checkout and for an earlier copy.
+    ``notebooks`` and an earlier copy in the current folder come before the notebooks of the package.
     """
     for folder in (Path("notebooks"), COPY):
-        if (folder / FIRST).is_file():
+        if (folder / FIRST_NOTEBOOK).is_file():
             return folder, False
-    return (SHIPPED, True) if (SHIPPED / FIRST).is_file() else None
+    return (SHIPPED, True) if (SHIPPED / FIRST_NOTEBOOK).is_file() else None
 
 
 def course_folder(given: Path | None = None) -> Path:
-    """A folder of notebooks to open; the course is copied there if there is nothing yet.
+    """Return a folder of notebooks to open, after copying the course there if it is missing or empty.
 
     Parameters
     ----------
     given : Path, optional
-        A folder of notebooks, or one to copy the course to.  By default ``notebooks`` in a checkout, else
+        A folder of notebooks, or the folder to copy the course to.  By default ``notebooks`` in a checkout, else
         ``sparsekit-course`` in the current folder.
 
     Raises
     ------
     DataFileError
-        If the folder holds other files and no notebook, if it cannot be written, or if there is no course to copy.
+        If the folder has files but no notebook, if it cannot be written, or if there is no course to copy.
     """
     if given is None:
         found = find_course()
@@ -54,16 +54,16 @@ def course_folder(given: Path | None = None) -> Path:
         return folder
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise DataFileError(f"There are no notebooks in {given or COPY}.",
-                            hint="give --dir a folder of .ipynb files, or one that does not exist, which gets the course.")
-    if not (SHIPPED / FIRST).is_file():
-        raise DataFileError("This package does not bring the course's notebooks, since it was installed from a checkout.",
-                            hint="run `sparsekit lab` in the checkout, or give --dir CHECKOUT/notebooks.")
+                            hint="--dir must be a folder of .ipynb files, or a new one, to which the course is copied.")
+    if not (SHIPPED / FIRST_NOTEBOOK).is_file():
+        raise DataFileError("This package has no notebooks, because it was installed from a checkout.",
+                            hint="run `sparsekit lab` in the checkout, or pass --dir CHECKOUT/notebooks.")
     _copy_to(folder)
     return folder
 
 
 def _copy_to(folder: Path) -> None:
-    """Copy the course: all of it, or nothing."""
+    """Copy the course; after an error nothing is left."""
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}.") as place:
@@ -71,4 +71,4 @@ def _copy_to(folder: Path) -> None:
             (Path(place) / "course").rename(folder)
     except OSError as error:
         raise DataFileError(f"The course could not be copied to {folder}: {error.strerror or error}.",
-                            hint="give --dir a folder that you may write to.") from None
+                            hint="pass --dir with a folder that you may write to.") from None

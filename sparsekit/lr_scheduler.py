@@ -1,4 +1,4 @@
-"""Learning rates that change with the number of updates: ``mx.lr_scheduler``."""
+"""Learning-rate schedules over the number of updates: ``mx.lr_scheduler``."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ def _positive(name: str, value: object) -> int:
     return value
 
 
-def _shrinking(factor: float) -> float:
+def _decay_factor(factor: float) -> float:
     if factor > 1:
-        raise SparsekitError(expected("factor", "at most 1", factor), hint="a larger one would make the learning rate grow.")
+        raise SparsekitError(expected("factor", "at most 1", factor), hint="a larger factor would increase the learning rate.")
     return factor
 
 
 class LRScheduler:
-    """Base of all schedules: called with the number of updates, gives the learning rate.
+    """Base class of the schedules: called with the number of updates, a schedule returns the learning rate.
 
     Parameters
     ----------
     base_lr : float
         Learning rate at the end of the warm-up.
     warmup_steps : int
-        Updates before the schedule proper begins.
+        Number of updates of the warm-up.
     warmup_begin_lr : float
-        Learning rate of the first of them.
+        Learning rate at the start of the warm-up, at most ``base_lr``.
     warmup_mode : {"linear", "constant"}
         Whether the warm-up grows to ``base_lr`` or stays at ``warmup_begin_lr``.
     """
@@ -45,7 +45,7 @@ class LRScheduler:
             raise SparsekitError(expected("warmup_steps", "an integer of at least 0", warmup_steps), hint="it counts updates.")
         if warmup_begin_lr > base_lr:
             raise SparsekitError(f"warmup_begin_lr must be at most base_lr={base_lr}, got {warmup_begin_lr}.",
-                                 hint="begin lower.")
+                                 hint="a warm-up does not lower the learning rate.")
         if warmup_mode not in ("linear", "constant"):
             raise UnknownNameError.of("warm-up mode", warmup_mode, ("linear", "constant"))
         self.base_lr, self.warmup_steps, self.warmup_mode = base_lr, warmup_steps, warmup_mode
@@ -55,61 +55,67 @@ class LRScheduler:
         return f"{type(self).__name__}({', '.join(changed_settings(self, {'pwr': 'power'}))})"
 
     def get_warmup_lr(self, num_update: int) -> float:
-        """The learning rate of an update within the warm-up."""
+        """Return the learning rate of an update within the warm-up."""
         if self.warmup_mode == "constant":
             return self.warmup_begin_lr
         share = num_update / self.warmup_steps
         return self.warmup_begin_lr + (self.warmup_final_lr - self.warmup_begin_lr) * share
 
     def __call__(self, num_update: int) -> float:
-        """The learning rate when the most updated weight has been updated so often."""
+        """Return the learning rate once the most often updated weight has had ``num_update`` updates."""
         if num_update < self.warmup_steps:
             return self.get_warmup_lr(num_update)
         return self.after_warmup(num_update)
 
     def after_warmup(self, num_update: int) -> float:
-        """The learning rate of an update behind the warm-up; to be overridden, as ``__call__`` may be."""
+        """Return the learning rate of an update after the warm-up; schedules override this or ``__call__``."""
         raise SparsekitError(f"{type(self).__name__} does not define __call__().", hint="override __call__(num_update).")
 
 
-#: Steps that are multiplied one by one; those before are taken at once.
+#: Decays that one call multiplies one by one; it applies earlier ones as a power.
 ROUNDS = 10_000
 
 
 class FactorScheduler(LRScheduler):
-    """Multiply the learning rate by ``factor`` every ``step`` updates, down to ``stop_factor_lr``."""
+    """Multiply the learning rate by ``factor`` every ``step`` updates, down to ``stop_factor_lr``.
+
+    The other parameters are those of ``LRScheduler``.
+    """
 
     def __init__(self, step: int, factor: float = 1, stop_factor_lr: float = 1e-8, base_lr: float = 0.01,
                  warmup_steps: int = 0, warmup_begin_lr: float = 0, warmup_mode: str = "linear") -> None:
         super().__init__(base_lr, warmup_steps, warmup_begin_lr, warmup_mode)
-        self.step, self.factor, self.stop_factor_lr = _positive("step", step), _shrinking(factor), stop_factor_lr
+        self.step, self.factor, self.stop_factor_lr = _positive("step", step), _decay_factor(factor), stop_factor_lr
         self.count = 0
 
     def after_warmup(self, num_update: int) -> float:
-        """The learning rate; asking for a later update settles the earlier ones."""
+        """Return the learning rate; call it in ascending order, since the decays of a later update stay applied."""
         if num_update > self.count + self.step:
             rounds = -(-(num_update - self.count) // self.step) - 1
             self.count += rounds * self.step
             if rounds > ROUNDS:
                 self.base_lr, rounds = max(self.base_lr * self.factor ** float(rounds - ROUNDS), self.stop_factor_lr), ROUNDS
-            for _ in range(int(rounds)):  # one by one, as MXNet rounds
+            for _ in range(int(rounds)):  # one by one, for the same rounding as MXNet
                 self.base_lr = max(self.base_lr * self.factor, self.stop_factor_lr)
         return self.base_lr
 
 
 class MultiFactorScheduler(LRScheduler):
-    """Multiply the learning rate by ``factor`` behind each of the updates listed in ``step``."""
+    """Multiply the learning rate by ``factor`` after each of the updates listed in ``step``.
+
+    The other parameters are those of ``LRScheduler``.
+    """
 
     def __init__(self, step: list[int], factor: float = 1, base_lr: float = 0.01, warmup_steps: int = 0,
                  warmup_begin_lr: float = 0, warmup_mode: str = "linear") -> None:
         super().__init__(base_lr, warmup_steps, warmup_begin_lr, warmup_mode)
         if not isinstance(step, list) or not step or any(later <= earlier for earlier, later in itertools.pairwise(step)):
             raise SparsekitError(expected("step", "a list of ascending integers of at least 1", step), hint="step=[1000, 2000]")
-        self.step, self.factor = [_positive("step", number) for number in step], _shrinking(factor)
+        self.step, self.factor = [_positive("step", number) for number in step], _decay_factor(factor)
         self.cur_step_ind = self.count = 0
 
     def after_warmup(self, num_update: int) -> float:
-        """The learning rate; asking for a later update settles the earlier ones."""
+        """Return the learning rate; call it in ascending order, since the decays of a later update stay applied."""
         while self.cur_step_ind < len(self.step) and num_update > self.step[self.cur_step_ind]:
             self.count = self.step[self.cur_step_ind]
             self.cur_step_ind += 1
@@ -117,11 +123,11 @@ class MultiFactorScheduler(LRScheduler):
         return self.base_lr
 
 
-class _Falling(LRScheduler):
-    """From ``base_lr`` at the end of the warm-up to ``final_lr`` at update ``max_update``, where it stays."""
+class _DecayScheduler(LRScheduler):
+    """Decay from ``base_lr`` at the end of the warm-up to ``final_lr`` at update ``max_update``, and stay there."""
 
-    def __init__(self, max_update: int, base_lr: float, final_lr: float, warmup_steps: int, warmup_begin_lr: float,
-                 warmup_mode: str) -> None:
+    def __init__(self, max_update: int, base_lr: float = 0.01, final_lr: float = 0, warmup_steps: int = 0,
+                 warmup_begin_lr: float = 0, warmup_mode: str = "linear") -> None:
         super().__init__(base_lr, warmup_steps, warmup_begin_lr, warmup_mode)
         self.max_update, self.base_lr_orig, self.final_lr = _positive("max_update", max_update), base_lr, final_lr
         self.max_steps = max_update - warmup_steps
@@ -130,19 +136,23 @@ class _Falling(LRScheduler):
                                  hint="max_update includes the updates of the warm-up.")
 
     def after_warmup(self, num_update: int) -> float:
-        """The learning rate; behind the last update it stays."""
+        """Return the learning rate, which is constant after ``max_update``."""
         if num_update <= self.max_update:
             share = self.left((num_update - self.warmup_steps) / self.max_steps)
             self.base_lr = self.final_lr + (self.base_lr_orig - self.final_lr) * share
         return self.base_lr
 
     def left(self, done: float) -> float:
-        """The share of the way down that is left, when ``done`` of the updates are."""
+        """Return the share of the decay that is left after the share ``done`` of the updates."""
         return 1 - done
 
 
-class PolyScheduler(_Falling):
-    """Fall by a power of the share of updates left: ``final_lr + (base_lr - final_lr) * (1 - done) ** pwr``."""
+class PolyScheduler(_DecayScheduler):
+    """Decay polynomially: ``final_lr + (base_lr - final_lr) * (1 - done) ** pwr``.
+
+    ``done`` is the share of the updates between the warm-up and ``max_update``.  The other parameters are those of
+    ``LRScheduler``.
+    """
 
     def __init__(self, max_update: int, base_lr: float = 0.01, pwr: float = 2, final_lr: float = 0, warmup_steps: int = 0,
                  warmup_begin_lr: float = 0, warmup_mode: str = "linear") -> None:
@@ -154,12 +164,12 @@ class PolyScheduler(_Falling):
         return float((1 - done) ** self.power)
 
 
-class CosineScheduler(_Falling):
-    """Fall along half a cosine: ``final_lr + (base_lr - final_lr) * (1 + cos(pi * done)) / 2``."""
+class CosineScheduler(_DecayScheduler):
+    """Decay along half a cosine: ``final_lr + (base_lr - final_lr) * (1 + cos(pi * done)) / 2``.
 
-    def __init__(self, max_update: int, base_lr: float = 0.01, final_lr: float = 0, warmup_steps: int = 0,
-                 warmup_begin_lr: float = 0, warmup_mode: str = "linear") -> None:
-        super().__init__(max_update, base_lr, final_lr, warmup_steps, warmup_begin_lr, warmup_mode)
+    ``done`` is the share of the updates between the warm-up and ``max_update``.  The other parameters are those of
+    ``LRScheduler``.
+    """
 
     def left(self, done: float) -> float:
         """``(1 + cos(pi * done)) / 2``."""

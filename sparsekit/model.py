@@ -1,4 +1,4 @@
-"""Checkpoints, what callbacks of training are given, and the model of old: ``mx.model``."""
+"""Checkpoints, the argument of batch callbacks, and MXNet's deprecated ``FeedForward``: ``mx.model``."""
 
 from __future__ import annotations
 

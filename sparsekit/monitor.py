@@ -1,4 +1,4 @@
-"""Statistics of what flows through an executor or module: ``mx.monitor``, ``mx.mon``."""
+"""Statistics of the arrays inside an executor or module: ``mx.monitor``, ``mx.mon``."""
 
 from .compat.monitor import Monitor
 

@@ -1,4 +1,4 @@
-"""Operators of one's own, by class and name: ``mx.operator``, called as ``mx.nd.Custom`` and ``mx.sym.Custom``."""
+"""User-defined operators: ``mx.operator``, called as ``mx.nd.Custom`` and ``mx.sym.Custom``."""
 
 from .compat.operator import (
     Custom,

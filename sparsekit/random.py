@@ -29,5 +29,5 @@ __all__ = ["exponential", "gamma", "generalized_negative_binomial", "generator",
 
 
 def seed(seed_state: int, ctx: Context | str = "all") -> None:
-    """Restart the generator that is used where no ``rng`` is given; it is one for all contexts."""
+    """Seed the shared generator, which functions use without ``rng``; ``ctx`` is ignored, as all contexts share it."""
     _rng.seed(seed_state)

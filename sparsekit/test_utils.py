@@ -1,4 +1,4 @@
-"""Helpers for trying things out: ``mx.test_utils``."""
+"""Helpers for tests and experiments: ``mx.test_utils``."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import numpy as np
 from .base.context import Context, num_gpus
 from .base.entry import within_memory
 from .base.errors import DataFileError, ShapeError, expected
+from .base.files import written
 from .base.lazy import lazy
 from .core.dispatch import wrap
 from .gluon import utils
@@ -36,7 +37,7 @@ __all__ = ["DummyIter", "default_context", "download", "get_bz2_data",
            "get_mnist_iterator", "get_mnist_ubyte", "get_zip_data", "list_gpus", "mx", "np", "rand_ndarray", "rand_shape_2d",
            "random_arrays", "simple_forward"]
 
-#: What is loaded when it is first named.
+#: Names that load from ``compat.test_utils`` on first use.
 _LATER = [
     "almost_equal", "assert_allclose", "assert_almost_equal", "assert_almost_equal_ignore_nan",
     "assert_almost_equal_with_err", "assert_exception", "assign_each", "assign_each2", "check_consistency",
@@ -52,24 +53,24 @@ _LATER = [
 __all__ += _LATER
 __getattr__ = lazy(globals(), {name: f"compat.test_utils:{name}" for name in _LATER})
 
-#: The package: scripts that take everything from here use it under this name, without importing it.
+#: The package, since scripts with ``from mxnet.test_utils import *`` use ``mx`` without importing it.
 mx: Any = sys.modules["sparsekit"]
 
 _MNIST = "http://data.mxnet.io/mxnet/data/mnist.zip"
 
 
 def list_gpus() -> range:
-    """Numbers of the usable GPUs."""
+    """Return the numbers of the usable GPUs."""
     return range(num_gpus())
 
 
 def default_context() -> Context:
-    """The context that arrays are made on if nothing is said."""
+    """Return the context that arrays are created on by default."""
     return context_of(None)
 
 
 def rand_shape_2d(dim0: int = 10, dim1: int = 10, allow_zero_size: bool = False) -> tuple[int, int]:
-    """A random shape of at most these sizes."""
+    """Return a random shape, with sizes from 1 (0 with ``allow_zero_size``) to ``dim0`` and ``dim1``."""
     low = 0 if allow_zero_size else 1
     return int(generator().integers(low, dim0 + 1)), int(generator().integers(low, dim1 + 1))
 
@@ -77,16 +78,23 @@ def rand_shape_2d(dim0: int = 10, dim1: int = 10, allow_zero_size: bool = False)
 @within_memory
 def rand_ndarray(shape: ShapeLike, stype: str = "default", density: float | None = None, dtype: DTypeLike = None,
                  ctx: Context | None = None, rng: object = None, **_more: object) -> NDArray:
-    """An array of random values: dense from -1 to 1, sparse from 0 to 1.
+    """Return an array of uniform random values: dense in [-1, 1), stored values of sparse arrays in (0, 1].
 
     Parameters
     ----------
     shape : tuple of int
+        Two sizes for csr.
     stype : {"default", "csr", "row_sparse"}
-    density : float
-        Share of the values (csr) or rows (row_sparse) that are stored; drawn at random if left out.
-        A csr array of a million columns takes memory for its stored values only.
+    density : float, optional
+        Share of the values (csr) or rows (row_sparse) that are stored; random by default.
+    dtype : numpy dtype or str, optional
+        By default float32.
+    ctx : Context, optional
+        By default the current context.
     rng : int, Generator or None
+        Seed or generator; by default the shared generator.
+    **_more
+        Further arguments of MXNet's function, which are ignored.
     """
     shape, draw, dtype = shape_of(shape), generator(rng), np.dtype(dtype or np.float32)
     if check_stype(stype) == "default":
@@ -106,7 +114,7 @@ def _nonzero(draw: np.random.Generator, shape: ShapeLike, dtype: DTypeLike) -> A
 
 def _random_csr(draw: np.random.Generator, shape: tuple[int, ...], density: float, dtype: DTypeLike) -> CSR:
     if len(shape) != 2:
-        raise ShapeError(f"A csr array has two dimensions, not shape {shape}.", hint="give (rows, columns).")
+        raise ShapeError(f"A csr array has two dimensions, not shape {shape}.", hint="pass (rows, columns).")
     total = shape[0] * shape[1]
     places = np.sort(draw.choice(total, round(total * density), replace=False, shuffle=False))
     row, column = np.divmod(places, max(1, shape[1]))
@@ -119,41 +127,40 @@ def _random_rows(draw: np.random.Generator, shape: tuple[int, ...], density: flo
 
 
 def random_arrays(*shapes: ShapeLike) -> Array | list[Array]:
-    """Arrays of numpy with normally distributed float32 values: one for one shape, else a list."""
+    """Return a numpy array of normally distributed float32 values, or a list of arrays for several shapes."""
     made = [generator().standard_normal(shape, np.float32) for shape in shapes]
     made = [np.asarray(one, np.float32) for one in made]
     return made[0] if len(made) == 1 else made
 
 
 def simple_forward(sym: Symbol, ctx: Context | None = None, is_train: bool = False, **inputs: Array) -> Array | list[Array]:
-    """What a symbol gives for these arrays, as an array of numpy, or a list for several outputs."""
+    """Evaluate a symbol on arrays, and return a numpy array, or a list for several outputs."""
     executor = sym.bind(ctx or default_context(), args={name: array(value) for name, value in inputs.items()})
     outputs = [output.asnumpy() for output in executor.forward(is_train=is_train)]
     return outputs[0] if len(outputs) == 1 else outputs
 
 
-# files and what iterates over them
+# downloads and iterators
 
 
 def download(url: str, fname: str | None = None, dirname: str | None = None, overwrite: bool = False, retries: int = 5) -> str:
-    """Fetch a file, unless it is there.
+    """Download a file, unless it exists already, and return its path.
 
     Parameters
     ----------
     url : str
     fname : str, optional
-        Its name here, by default as in the address.
+        Name of the local file; by default the last part of ``url``.
     dirname : str, optional
-        Its folder, which is made.
+        Folder of the local file, which is created if it is missing.
     overwrite : bool
-        Fetch it even if it is there.
+        Download the file even if it exists.
     retries : int
-        How often to try again.
+        Number of further attempts after an error.
 
     Returns
     -------
     str
-        The file's path.
     """
     path = fname or url.rpartition("/")[2]
     if dirname is not None:
@@ -162,14 +169,14 @@ def download(url: str, fname: str | None = None, dirname: str | None = None, ove
 
 
 def get_zip_data(data_dir: str, url: str, data_origin_name: str) -> None:
-    """Fetch an archive into a folder, if it is not there, and unpack it.
+    """Download a zip archive into a folder, unless it exists already, and unpack it there.
 
     Parameters
     ----------
     data_dir : str
     url : str
     data_origin_name : str
-        The archive's name in the folder.
+        Name of the archive in the folder.
     """
     path = os.path.join(data_dir, data_origin_name)
     download(url, path)
@@ -181,17 +188,17 @@ def _unzip(path: str, folder: str) -> None:
         with zipfile.ZipFile(path) as archive:
             archive.extractall(folder)  # leaves out what would lie outside the folder
     except (zipfile.BadZipFile, OSError) as error:
-        raise DataFileError(f"{path} cannot be unpacked: {error}.", hint="delete it, and it is fetched again.") from error
+        raise DataFileError(f"{path} cannot be unpacked: {error}.", hint="delete it, and it is downloaded again.") from error
 
 
 def get_bz2_data(data_dir: str, data_name: str, url: str, data_origin_name: str) -> None:
-    """Fetch a compressed file into a folder, unless its content is there, and leave the content in its place.
+    """Download a bz2 file into a folder, and replace it by its content, unless the content exists already.
 
     Parameters
     ----------
     data_dir : str
     data_name : str
-        Name of the content.
+        Name of the decompressed file.
     url : str
     data_origin_name : str
         Name of the compressed file, which is deleted.
@@ -200,21 +207,16 @@ def get_bz2_data(data_dir: str, data_name: str, url: str, data_origin_name: str)
     if os.path.exists(target):
         return
     download(url, packed)
-    part = f"{target}.part"
     try:
-        with bz2.open(packed) as source, open(part, "wb") as file:
+        with bz2.open(packed) as source, written(target) as file:
             shutil.copyfileobj(source, file)
-        os.replace(part, target)
     except (OSError, EOFError) as error:
-        raise DataFileError(f"{packed} cannot be unpacked: {error}.", hint="delete it, and it is fetched again.") from error
-    finally:
-        if os.path.exists(part):
-            os.unlink(part)
+        raise DataFileError(f"{packed} cannot be unpacked: {error}.", hint="delete it, and it is downloaded again.") from error
     os.unlink(packed)
 
 
 def get_mnist_ubyte() -> None:
-    """Fetch the files of MNIST into ``data``, unless they are there."""
+    """Download the files of MNIST into ``data``, unless they exist already."""
     if not all(os.path.exists(path) for part in ("train", "t10k") for path in _mnist_files(part)):
         get_zip_data("data", _MNIST, "mnist.zip")
 
@@ -224,7 +226,7 @@ def _mnist_files(part: str) -> tuple[str, str]:
 
 
 def get_mnist_iterator(batch_size: int, input_shape: Shape, num_parts: int = 1, part_index: int = 0) -> tuple[Any, Any]:
-    """Iterators over the digits of MNIST for training, shuffled, and for validation.
+    """Return iterators over the MNIST digits for training, shuffled, and for validation.
 
     Parameters
     ----------
@@ -232,7 +234,7 @@ def get_mnist_iterator(batch_size: int, input_shape: Shape, num_parts: int = 1, 
     input_shape : tuple of int
         ``(784,)`` for rows, ``(1, 28, 28)`` for images.
     num_parts, part_index : int
-        Give one of so many parts of the data.
+        Use part ``part_index`` of ``num_parts`` equal parts of the data.
     """
     get_mnist_ubyte()
     found = []
@@ -246,18 +248,18 @@ def get_mnist_iterator(batch_size: int, input_shape: Shape, num_parts: int = 1, 
 
 
 def _idx(path: str) -> Array:
-    """The array of bytes in a file of MNIST's kind."""
+    """Read the uint8 array in a file of MNIST's IDX format."""
     with open(path, "rb") as file:
         content = file.read()
     axes = content[3] if len(content) > 3 else 0
     shape = tuple(np.frombuffer(content[4:4 + 4 * axes], ">i4").tolist())
     if content[:3] != b"\0\0\x08" or min(shape, default=-1) < 0 or len(content) != 4 + 4 * axes + np.prod(shape, dtype=object):
-        raise DataFileError(f"{path} is not a file of bytes in MNIST's layout.", hint="delete it, and it is fetched again.")
+        raise DataFileError(f"{path} is not an IDX file of bytes.", hint="delete it, and it is downloaded again.")
     return np.frombuffer(content[4 + 4 * axes:], np.uint8).reshape(shape)
 
 
 class DummyIter(DataIter):
-    """Gives the first batch of another iterator, again and again.
+    """Repeats the first batch of another iterator without end.
 
     Parameters
     ----------
@@ -271,5 +273,5 @@ class DummyIter(DataIter):
         self.the_batch = next(iter(real_iter))
 
     def next(self) -> DataBatch:
-        """The batch."""
+        """Return the batch."""
         return self.the_batch

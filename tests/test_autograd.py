@@ -259,7 +259,7 @@ def test_a_function_that_gives_a_numpy_gradient_is_named():
     x.attach_grad()
     with mx.autograd.record():
         y = GivesNumpy()(x)
-    with pytest.raises(mx.GradientError, match="GivesNumpy gave a ndarray"):
+    with pytest.raises(mx.GradientError, match="GivesNumpy returned a ndarray"):
         y.backward()
 
 

@@ -195,14 +195,14 @@ def test_lab_takes_the_notebooks_of_a_checkout(monkeypatch):
     root = Path(__file__).resolve().parents[1]
     monkeypatch.chdir(root)
     assert cli.course_folder(None) == root / "notebooks"
-    assert cli.start_notebook(root / "notebooks").name == lab.FIRST
+    assert cli.start_notebook(root / "notebooks").name == lab.FIRST_NOTEBOOK
 
 
 @pytest.fixture
 def shipped(tmp_path, monkeypatch):
     """A package that brings a course of two notebooks, and an empty current folder."""
     (tmp_path / "shipped" / "slides").mkdir(parents=True)
-    for name in (lab.FIRST, "01_b.ipynb", "slides/c.ipynb"):
+    for name in (lab.FIRST_NOTEBOOK, "01_b.ipynb", "slides/c.ipynb"):
         (tmp_path / "shipped" / name).write_text("{}")
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
@@ -214,10 +214,10 @@ def shipped(tmp_path, monkeypatch):
 def test_lab_copies_the_course_once_and_keeps_what_was_worked_on(shipped, given):
     folder = cli.course_folder(given and Path(given))
     assert folder == shipped / (given or lab.COPY)
-    assert sorted(path.name for path in folder.rglob("*.ipynb")) == [lab.FIRST, "01_b.ipynb", "c.ipynb"]
-    (folder / lab.FIRST).write_text("changed")
+    assert sorted(path.name for path in folder.rglob("*.ipynb")) == [lab.FIRST_NOTEBOOK, "01_b.ipynb", "c.ipynb"]
+    (folder / lab.FIRST_NOTEBOOK).write_text("changed")
     assert cli.course_folder(given and Path(given)) == folder
-    assert (folder / lab.FIRST).read_text() == "changed"
+    assert (folder / lab.FIRST_NOTEBOOK).read_text() == "changed"
     assert [path.name for path in folder.parent.iterdir()] == [folder.name]
 
 

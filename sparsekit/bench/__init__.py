@@ -1,25 +1,27 @@
-"""``sparsekit bench``: how fast this library is on this machine, and beside PyTorch and MXNet where they are given.
+"""``sparsekit bench``: the speed and memory use of this library on this machine, alone or beside other libraries.
 
-    sparsekit bench epoch                                 own figures
+    sparsekit bench epoch                                 this library alone
     sparsekit bench dispatch --rival torch=PYTHON         beside PyTorch, run by another Python
     sparsekit bench gpu --rival cupy=PYTHON --rival torch=PYTHON --json profiles/gpu.json     on a GPU
     sparsekit bench variants --json profiles/variants.json    the tutorial's three variants, and their traces
-    sparsekit bench report                                a page of all figures kept in profiles
+    sparsekit bench report                                a page of all figures in profiles
     sparsekit bench import --rival torch=PYTHON --rival mxnet=PYTHON --json figures.json
 
-Every figure is a median over rounds in which all contenders take turns, so that a change in the machine's speed
-falls on all of them alike.
+Except for ``crossover``, every time is a median over rounds in which all contenders take turns, so that a change in the
+speed of the machine affects all of them.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
+import textwrap
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from ..base.errors import SparsekitError, UnknownNameError
+from ..cli import check_writable
 from . import arrays, crossover, dispatch, epoch, gpu, harness, importing, libsvm, models, page, update, variants
 
 __all__ = ["main"]
@@ -31,23 +33,28 @@ BENCHES: dict[str, Callable[[dict[str, str], int, bool], Any]] = {
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="sparsekit bench", description="Measure sparsekit, alone or beside rivals.")
+    benches = [textwrap.fill(f"{name:<11}{(run.__doc__ or '').partition(chr(10))[0]}", 79, initial_indent="  ",
+                             subsequent_indent=" " * 13) for name, run in BENCHES.items()]
+    parser = argparse.ArgumentParser(
+        prog="sparsekit bench", description="Measure sparsekit, alone or beside other libraries.",
+        epilog="\n".join(["benches:", *benches]), formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("bench", choices=[*BENCHES, "report"],
-                        help="what to measure; `report` renders what was measured, see `sparsekit bench report --help`")
+                        help="what to measure; `report` makes a page of saved figures, see `sparsekit bench report --help`")
     parser.add_argument(
         "--rival", action="append", default=[], metavar="NAME=PYTHON",
-        help=f"a rival ({', '.join(harness.RIVALS)}) and the Python executable that has it; may be repeated",
+        help=f"a library to compare with ({', '.join(harness.RIVALS)}) and the Python that has it; may be repeated",
     )  # fmt: skip
     parser.add_argument("--rivals", type=Path, default=harness.RIVALS_FOLDER, metavar="FOLDER",
-                        help=f"the folder with the scripts that run rivals (default: {harness.RIVALS_FOLDER})")
-    parser.add_argument("--rounds", type=int, default=0, help="rounds in which everybody takes a turn")
-    parser.add_argument("--json", metavar="FILE", help="also write every figure to this file")
-    parser.add_argument("--quick", action="store_true", help="a small workload and few rounds: does it run at all?")
+                        help=f"folder with the scripts that run the rivals (default: {harness.RIVALS_FOLDER})")
+    parser.add_argument("--rounds", type=int, default=0, help="number of measurements of each library, in turn; for crossover, "
+                        "of settings that check the interpolation (default: depends on the bench)")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write all figures to this file")
+    parser.add_argument("--quick", action="store_true", help="small workloads and few rounds, to try whether a bench runs")
     return parser
 
 
 def _rivals(given: Sequence[str]) -> dict[str, str]:
-    """Split ``NAME=PYTHON`` arguments; an unknown name is an error."""
+    """Split ``NAME=PYTHON`` arguments, and raise ``UnknownNameError`` for an unknown name."""
     rivals = {}
     for text in given:
         name, _, python = text.partition("=")
@@ -55,7 +62,8 @@ def _rivals(given: Sequence[str]) -> dict[str, str]:
             raise UnknownNameError.of("rival", name, harness.RIVALS)
         if not python:
             raise SparsekitError(
-                f"--rival must be {name}=PYTHON, got {text}.", hint=f"write --rival {name}=/path/to/python, with {name} in it."
+                f"--rival must be {name}=PYTHON, got {text}.",
+                hint=f"write --rival {name}=/path/to/python, a Python that can import {name}.",
             )
         rivals[name] = python
     return rivals
@@ -72,13 +80,20 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        0; a failed measurement raises ``SparsekitError``.
+        0.
+
+    Raises
+    ------
+    SparsekitError
+        If a measurement fails, a rival computes another result, or the file of ``--json`` cannot be written.
     """
     words = list(sys.argv[2:] if argv is None else argv)
     if words[:1] == ["report"]:
         return page.main(words[1:])
     options = _parser().parse_args(words)
     harness.RIVALS_FOLDER = options.rivals
+    if options.json:
+        check_writable(options.json)
     report = BENCHES[options.bench](_rivals(options.rival), options.rounds, options.quick)
     print(report.text())
     if options.json:

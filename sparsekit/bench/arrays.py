@@ -1,4 +1,4 @@
-"""Products and conversions of sparse arrays, beside rivals: the same arrays, checked to give the same result."""
+"""``sparsekit bench dot`` and ``convert``: products and conversions of sparse arrays, with equal results in all libraries."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ CONVERSIONS = {
 
 
 def product_parts(rows: int, columns: int, stored: int, width: int) -> Parts:
-    """A csr matrix with ``stored`` values in each row, and what it is multiplied with.
+    """Return the components of a csr matrix with ``stored`` values in each row, and the arrays to multiply it with.
 
-    ``right`` (columns, width) is dense, ``turned`` (rows, width) goes with the transpose, and ``kept`` are the
-    rows of ``right`` that occur as columns, ``rows`` their numbers.
+    ``right`` (columns, width) is dense, ``turned`` (rows, width) is multiplied with the transpose, ``kept`` are the rows of
+    ``right`` whose column stores a value, and ``rows`` their indices.
     """
     random = np.random.default_rng(0)
     step = columns // stored
@@ -47,7 +47,7 @@ def product_parts(rows: int, columns: int, stored: int, width: int) -> Parts:
 
 
 def conversion_parts(shape: tuple[int, int], density: float, tall: tuple[int, int], rows: int) -> Parts:
-    """A dense matrix with few values, and a tall one with few rows."""
+    """Return a dense matrix with a share of ``density`` nonzeros, and a tall one with ``rows`` nonzero rows."""
     random = np.random.default_rng(0)
     dense = random.standard_normal(shape, dtype=np.float32)
     dense[random.random(shape, dtype=np.float32) >= density] = 0
@@ -57,18 +57,18 @@ def conversion_parts(shape: tuple[int, int], density: float, tall: tuple[int, in
 
 
 def _agree(own: list[float], other: list[float]) -> bool:
-    """Whether two results have the same sum and sum of magnitudes, to rounding."""
+    """Return whether two results have the same sum and sum of magnitudes, up to rounding."""
     return bool(np.allclose(own, other, rtol=1e-3, atol=1e-3 * own[1]))
 
 
 def _contenders(operation: str, workers: dict[str, Worker], loaded: dict[str, Any]) -> Iterator[Contender]:
-    """All libraries that support it, in every form; a form that gives another result is an error."""
+    """Yield each form of an operation in each library; raise ``SparsekitError`` if one computes another result."""
     expected = loaded["sparsekit"]["forms"][operation][""]
     for name, worker in workers.items():
         for form, totals in loaded[name]["forms"].get(operation, {}).items():
             if not _agree(expected, totals):
-                raise SparsekitError(f"{name} {form} gives {totals} for {operation}, sparsekit {expected}.",
-                                     hint="what is compared must compute the same; check the rival's script.")
+                raise SparsekitError(f"{name} {form} returns sums {totals} for {operation}, sparsekit {expected}.",
+                                     hint="all libraries must compute the same; check the rival's script.")
             arguments = [form] if form else []
             yield Contender(f"{name} {form.replace('_', ' ')}".strip(), partial(worker.ask, "time", operation, *arguments))
 
@@ -80,7 +80,7 @@ def _run(title: str, sections: Sections, headings: dict[str, str], notes: tuple[
         workers = start_all(report, rivals, stack, "arrays")
         own = workers["sparsekit"]
         speed = own.ask("bandwidth")
-        report.notes.append(f"memory: one thread copies {speed / 1e9:.1f} GB/s, reads and writes counted.")
+        report.notes.append(f"memory: one thread copies {speed / 1e9:.1f} GB/s, counting reads and writes.")
         path = os.path.join(folder, "arrays.npz")
         for title_of_shape, parts in sections:
             np.savez(path, **parts())
@@ -94,31 +94,29 @@ def _run(title: str, sections: Sections, headings: dict[str, str], notes: tuple[
                 rate = moved / (report.median(contenders[0]) * 1e-6)
                 report.add(f"{title_of_shape}: {headings[operation]}", "µs", contenders,
                            against="sparsekit" if rivals else "",
-                           fact=f"sparsekit moves {moved:,} bytes, {rate / 1e9:.2f} GB/s: {rate / speed:.0%} of memory's")
+                           fact=f"sparsekit moves {moved:,} bytes at {rate / 1e9:.2f} GB/s, {rate / speed:.0%} of the copy rate")
     return report
 
 
 def dot(rivals: dict[str, str], rounds: int = 0, quick: bool = False) -> Report:
-    """Measure products at the width of the KDD-2010 data set times a vector, and of a million columns times 128.
+    """Measure products of csr matrices with dense and row_sparse arrays, in microseconds.
 
-    Parameters
-    ----------
-    rivals : dict of str to str
-        Rivals and the Python executables that have them.
-    rounds : int
-        0 for the default.
-    quick : bool
-        Small arrays and few rounds.
+    The widths are that of the KDD-2010 data set (times a vector) and a million columns (times 128).
+
+    Parameters are those of ``dispatch.run``.
     """
     kdd, features = (20_216_830, 1_000_000) if not quick else (20_000, 10_000)
-    sections: Sections = [(f"{batch} x {kdd:,}, 36 a row, x 1", partial(product_parts, batch, kdd, 36, 1))
+    sections: Sections = [(f"{batch} x {kdd:,}, 36 per row, x 1", partial(product_parts, batch, kdd, 36, 1))
                           for batch in (64, 512, 8192)[: 1 if quick else 3]]
-    sections.append((f"1,024 x {features:,}, 100 a row, x 128", partial(product_parts, 1024, features, 100, 128)))
+    sections.append((f"1,024 x {features:,}, 100 per row, x 128", partial(product_parts, 1024, features, 100, 128)))
     return _run("Products of sparse arrays", sections, HEADINGS, DOT_NOTES, rivals, rounds or (2 if quick else 11))
 
 
 def convert(rivals: dict[str, str], rounds: int = 0, quick: bool = False) -> Report:
-    """Measure conversions between all storage types; parameters as for ``dot``."""
+    """Measure conversions between all storage types, in microseconds.
+
+    Parameters are those of ``dispatch.run``.
+    """
     shape, tall, rows = ((2000, 5000), (100_000, 128), 1000) if not quick else ((50, 80), (200, 8), 10)
     sections: Sections = [
         (f"{shape[0]:,} x {shape[1]:,}, {density:.0%} stored; {tall[0]:,} x {tall[1]}, {rows:,} rows",
@@ -127,11 +125,11 @@ def convert(rivals: dict[str, str], rounds: int = 0, quick: bool = False) -> Rep
 
 
 DOT_NOTES = (
-    "csrᵀ · dense: everybody gives the rows that occur and their numbers ascending, each once, as a gradient needs.",
+    "csrᵀ · dense: every library returns the nonzero rows and their ascending, unique indices, as a gradient needs them.",
     "scipy and mkl renumber the columns with numpy.unique first; dense_result is scipy's plain left.T @ right.",
-    "csr · row_sparse: the right side stores the rows that occur; rivals look them up with searchsorted.",
+    "csr · row_sparse: the right side stores the rows that the product reads; rivals find them with searchsorted.",
 )
 CONVERT_NOTES = (
-    "row_sparse has no counterpart in scipy: the rows are picked and put with numpy.",
-    "csr <-> row_sparse are conversions of the tall array, which MXNet and PyTorch do not have.",
+    "row_sparse has no counterpart in scipy: numpy gathers and scatters the rows.",
+    "csr <-> row_sparse convert the tall array; MXNet and PyTorch do not have these conversions.",
 )

@@ -1,12 +1,11 @@
-"""This library on the array workloads of ``sparsekit bench``, behind the line protocol of its rivals.
+"""The worker of this library for ``sparsekit bench dot`` and ``convert``; rivals use the same protocol.
 
-``load FILE.npz`` lists the operations, ``time OPERATION FORM`` measures one (microseconds a call),
-``moved OPERATION`` says how many bytes it moves, and ``bandwidth`` what the machine's memory does (bytes a second).
+``load FILE.npz`` lists the operations, ``time OPERATION`` measures one (microseconds per call), ``moved OPERATION`` returns
+the bytes that it moves, and ``bandwidth`` the copy rate of the memory (bytes per second).
 """
 
 from __future__ import annotations
 
-import platform
 import statistics
 import time
 from collections.abc import Callable
@@ -16,20 +15,20 @@ import numpy as np
 
 import sparsekit as mx
 
-from .worker import serve
+from .protocol import OwnWorker, serve
 
 __all__ = ["Worker"]
 
-#: Seconds that one measurement should take, by repeating the call.
+#: Seconds for which one measurement repeats the call.
 LONG_ENOUGH = 0.03
-#: Bytes of the arrays that memory bandwidth is measured with; far beyond any cache.
-FAR = 1 << 28
+#: Bytes of the arrays that are copied to measure memory bandwidth; far larger than caches.
+COPIED_BYTES = 1 << 28
 
 Operations = dict[str, Callable[[], Any]]
 
 
 def products(parts: dict[str, Any]) -> Operations:
-    """Products of a csr matrix with a dense array, transposed, and with a row_sparse one."""
+    """Return products of a csr matrix: with a dense array, transposed with a dense array, and with a row_sparse array."""
     shape, dot = tuple(int(size) for size in parts["shape"]), mx.nd.sparse.dot
     left = mx.nd.sparse.csr_matrix((parts["data"], parts["indices"], parts["indptr"]), shape=shape)
     right, turned = mx.nd.array(parts["right"]), mx.nd.array(parts["turned"])
@@ -39,7 +38,7 @@ def products(parts: dict[str, Any]) -> Operations:
 
 
 def conversions(parts: dict[str, Any]) -> Operations:
-    """Every pair of storage types."""
+    """Return the conversion for every pair of storage types."""
     dense, tall = mx.nd.array(parts["dense"]), mx.nd.array(parts["tall"])
     matrix, rows, columns = dense.tostype("csr"), tall.tostype("row_sparse"), tall.tostype("csr")
     return {"dense_csr": lambda: dense.tostype("csr"), "csr_dense": lambda: matrix.tostype("default"),
@@ -47,15 +46,11 @@ def conversions(parts: dict[str, Any]) -> Operations:
             "csr_row_sparse": lambda: columns.tostype("row_sparse"), "row_sparse_csr": lambda: rows.tostype("csr")}
 
 
-class Worker:
+class Worker(OwnWorker):
     """The operations on the arrays that were loaded last."""
 
-    def info(self) -> dict[str, str]:
-        """Name and version."""
-        return {"name": "sparsekit", "version": mx.__version__, "python": platform.python_version()}
-
     def load(self, path: str) -> dict[str, Any]:
-        """Read the arrays; the operations, each with two numbers to compare results by."""
+        """Read the arrays and return the operations, each with the sum and sum of magnitudes of its result."""
         self.operations: Operations = {}
         with np.load(path) as stored:
             parts = {name: stored[name] for name in stored.files}
@@ -69,7 +64,7 @@ class Worker:
         return {"forms": found, "failed": {}}
 
     def time(self, operation: str) -> float:
-        """Microseconds a call, once threads and clocks are awake: the median of a few, each repeated long enough."""
+        """Return microseconds per call: the median of three runs of ``LONG_ENOUGH`` seconds, after one to warm up."""
         function = self.operations[operation]
         start, calls = time.perf_counter(), 0
         while time.perf_counter() - start < LONG_ENOUGH:
@@ -85,21 +80,21 @@ class Worker:
         return statistics.median(taken) * 1e6
 
     def moved(self, operation: str) -> int:
-        """Bytes that the operation reads and writes, as the profiler counts them."""
+        """Return the bytes that the operation reads and writes, as the profiler counts them."""
         with mx.Profiler() as prof:
             self.operations[operation]()
         return sum(int(record["bytes"]) for record in prof.records if record["kind"] == "op")
 
     def bandwidth(self) -> float:
-        """Bytes a second that one thread copies between arrays far larger than any cache, reads and writes counted."""
-        source = np.ones(FAR // 8)
+        """Return the bytes per second that one thread copies between large arrays, counting reads and writes."""
+        source = np.ones(COPIED_BYTES // 8)
         target = np.empty_like(source)
         taken = []
         for _ in range(5):
             start = time.perf_counter()
             np.copyto(target, source)
             taken.append(time.perf_counter() - start)
-        return 2 * FAR / min(taken)
+        return 2 * COPIED_BYTES / min(taken)
 
 
 if __name__ == "__main__":

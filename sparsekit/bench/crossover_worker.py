@@ -1,4 +1,4 @@
-"""Measures the crossover grid in a process with one thread; prints it as JSON."""
+"""The process that measures the crossover grid with one thread and prints it as JSON."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ QUICK: dict[str, list[Any]] = {
     "dtype": ["float32"], "index_dtype": ["int64"], "rows": [100, 1_000], "units": [1, 8], "batch": [4, 16],
     "density": [1e-3, 1e-1],
 }  # fmt: skip
-#: Cells beyond these are not measured: the explorer extrapolates there, and says so.
+#: Settings beyond these limits are not measured; the explorer extrapolates there and marks the values.
 MOST_STORED, MOST_DENSE_BYTES, MOST_WORK = 1_500_000, 600_000_000, 2e10
-PATIENCE, QUICK_PATIENCE = 0.06, 0.005  # seconds of repeats for each cell
+PATIENCE, QUICK_PATIENCE = 0.06, 0.005  # seconds of repetitions for each setting
 
 
 def _random_csr(setting: Setting, random: np.random.Generator) -> CSRNDArray:
@@ -42,7 +42,7 @@ def _random_csr(setting: Setting, random: np.random.Generator) -> CSRNDArray:
 
 
 def _step(kind: str, setting: Setting, random: np.random.Generator) -> Callable[[], None]:
-    """One step of a dense layer: forward product, gradient of the weight, update by SGD."""
+    """Return a function that runs a step of a linear layer: forward product, gradient of the weight, SGD update."""
     import sparsekit as mx
 
     weight = mx.nd.zeros((setting.rows, setting.units), dtype=setting.dtype)
@@ -65,7 +65,7 @@ def _step(kind: str, setting: Setting, random: np.random.Generator) -> Callable[
 
 
 def measure(kind: str, setting: Setting, random: np.random.Generator, patience: float = PATIENCE) -> float | None:
-    """Processor time of the fastest of several steps, in microseconds; None where the cell is too large to measure."""
+    """Return the processor time of the fastest of several steps in microseconds, or None if the setting is too large."""
     dense = kind == "dense"
     value = np.dtype(setting.dtype).itemsize
     work = setting.batch * setting.rows * setting.units if dense else setting.stored * setting.units
@@ -78,7 +78,7 @@ def measure(kind: str, setting: Setting, random: np.random.Generator, patience: 
     found: list[float] = []
     began = time.perf_counter()
     while len(found) < 3 or (time.perf_counter() - began < patience and len(found) < 300):
-        # Processor time of the only thread: what else the machine does does not count.
+        # Processor time excludes the time of other processes.
         start = time.process_time_ns()
         step()
         found.append((time.process_time_ns() - start) / 1e3)
@@ -97,7 +97,7 @@ def _grid(axes: dict[str, list[Any]], random: np.random.Generator, patience: flo
         setting = Setting(**dict(zip(axes, values, strict=True)))
         for kind in ("csr", "row_sparse"):
             times[kind].append(_rounded(measure(kind, setting, random, patience)))
-    # Nothing of the dense step depends on density or index type: it is measured once for each size.
+    # The dense step depends neither on density nor on index type, so it is measured once for each size.
     for dtype, rows, units, batch in itertools.product(*(axes[name] for name in ("dtype", "rows", "units", "batch"))):
         setting = Setting(dtype, "int64", rows, units, batch, 1.0)
         times["dense"].append(_rounded(measure("dense", setting, random, patience)))
@@ -105,7 +105,7 @@ def _grid(axes: dict[str, list[Any]], random: np.random.Generator, patience: flo
 
 
 def _checks(grid: Grid, random: np.random.Generator, count: int, patience: float) -> list[list[float]]:
-    """Measured and estimated time at settings between the grid's points."""
+    """Measure and estimate the time at random settings between the points of the grid."""
     found: list[list[float]] = []
     while len(found) < count:
         between = {name: float(np.exp(random.uniform(*np.log([grid.axes[name][0], grid.axes[name][-1]]))))
@@ -120,7 +120,7 @@ def _checks(grid: Grid, random: np.random.Generator, count: int, patience: float
 
 
 def main() -> None:
-    """Measure the grid, then other settings to check the interpolation; arguments: quick (0 or 1), settings to check."""
+    """Measure the grid and check the interpolation; arguments: quick (0 or 1) and the number of settings to check."""
     quick, count = sys.argv[1] == "1", int(sys.argv[2])
     random = np.random.default_rng(0)
     axes, patience = (QUICK, QUICK_PATIENCE) if quick else (AXES, PATIENCE)

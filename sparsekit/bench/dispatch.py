@@ -1,4 +1,4 @@
-"""What one call costs when there is next to nothing to compute."""
+"""``sparsekit bench dispatch``: the overhead of a call, on arrays so small that the computation takes no time."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ __all__ = ["run"]
 
 WORKLOADS = {"add": "a + b, both 4 x 4", "chain": "record and backward of ten elementwise operations, 4 x 4"}
 NOTES = (
-    "chain: five times y = y * scale; y = y + shift, under record, then y.backward(), with the head given to torch.",
-    "mxnet computes asynchronously: 'add' waits for the last result only, 'mxnet, waiting' for each.",
+    "chain: five times y = y * scale; y = y + shift, under record, then y.backward(); torch gets a head gradient.",
+    "mxnet computes asynchronously: 'mxnet' waits for the last result only, 'mxnet, waiting' for each.",
 )
 
 
 def _contenders(command: str, workers: dict[str, Worker]) -> list[Contender]:
-    """All libraries that run ``command``; MXNet's addition with both ways of waiting for it."""
+    """Return a contender for each library, and a second one for MXNet that waits for each addition."""
     found = []
     for name, worker in workers.items():
         found.append(Contender(name, partial(worker.ask, command)))
@@ -27,16 +27,16 @@ def _contenders(command: str, workers: dict[str, Worker]) -> list[Contender]:
 
 
 def run(rivals: dict[str, str], rounds: int = 0, quick: bool = False) -> Report:
-    """Measure one addition, and record and backward of ten operations, in microseconds.
+    """Measure one addition, and the recording and backward pass of ten operations, in microseconds.
 
     Parameters
     ----------
     rivals : dict of str to str
         Rivals and the Python executables that have them.
     rounds : int
-        0 for the default.
+        Number of measurements of each contender; 0 for the default.
     quick : bool
-        Few rounds.
+        Use small workloads and few rounds.
     """
     rounds = rounds or (3 if quick else 21)
     report = Report("Cost of a call", rounds, NOTES)

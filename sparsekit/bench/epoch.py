@@ -1,4 +1,4 @@
-"""The tutorial's training epoch: 1,000 x 1,000,000 with 10 stored a row, batches of 10, layers of 128, 8 and 1."""
+"""``sparsekit bench epoch``: the tutorial's epoch, 1,000 x 1,000,000, 10 values per row, batches of 10, layers of 128, 8, 1."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["Workload", "run", "write_data"]
 
 
 class Workload(NamedTuple):
-    """Size of the data set: every row stores ``stored`` values."""
+    """Size of the data set; every row stores ``stored`` values."""
 
     samples: int = 1000
     features: int = 1_000_000
@@ -27,16 +27,16 @@ class Workload(NamedTuple):
 
 QUICK = Workload(samples=100, features=10_000)
 
-#: What to call PyTorch's epoch with: threads, and the form of its updates.
+#: The arguments of PyTorch's ``epoch``: number of threads, and the form of its updates.
 FORMS: dict[str, dict[str, tuple[object, ...]]] = {
     "torch": {", 1 thread": (1,), ", 2 threads": (2,), ", updates by hand": (1, "by_hand")}
 }
 
 
 def write_data(folder: str, workload: Workload) -> str:
-    """Write the data set as ``.npz``, ``.libsvm`` and ``.json`` into a folder; return the path of the first.
+    """Write the data set to a folder as ``.npz``, ``.libsvm`` and ``.json``, and return the path of the ``.npz`` file.
 
-    The label of a row is 1 where the row's sum is above the average.
+    The label of a row is 1 if the sum of the row is above the mean.
     """
     random = np.random.default_rng(0)
     samples, features, stored, batch_size = workload
@@ -61,7 +61,7 @@ def write_data(folder: str, workload: Workload) -> str:
 
 
 def _contenders(workers: dict[str, Worker]) -> list[Contender]:
-    """The epoch of each worker, and PyTorch's in each form that may be its best."""
+    """Return the contenders of each worker; PyTorch has several, since the fastest depends on the machine."""
     found = []
     for name, worker in workers.items():
         for form, arguments in FORMS.get(name, {"": ()}).items():
@@ -74,7 +74,7 @@ def _contenders(workers: dict[str, Worker]) -> list[Contender]:
 
 
 def _variants(own: Worker, path: str, rounds: int) -> list[Contender]:
-    """A few batches of each variant: with a dense gradient every batch touches a gigabyte."""
+    """Measure single batches of each variant; with a dense gradient each batch touches a gigabyte."""
     found = []
     for variant in ("row_sparse", "sparse_forward", "dense"):
         own.ask("prepare", path, variant)
@@ -85,19 +85,12 @@ def _variants(own: Worker, path: str, rounds: int) -> list[Contender]:
 
 
 def run(rivals: dict[str, str], rounds: int = 0, quick: bool = False) -> Report:
-    """Measure the epoch, the cost of the profiler, and single batches of the variants with dense gradients.
+    """Measure the tutorial's epoch, the cost of the profiler, and a batch of each variant, in milliseconds.
 
-    Parameters
-    ----------
-    rivals : dict of str to str
-        Rivals and the Python executables that have them.
-    rounds : int
-        0 for the default.
-    quick : bool
-        Use a small data set and few rounds.
+    Parameters are those of ``dispatch.run``.
     """
     workload, rounds = (QUICK, rounds or 3) if quick else (Workload(), rounds or 15)
-    title = "Training epoch, {:,} x {:,}, {} stored a row, batches of {}, layers of 128, 8, 1".format(*workload)
+    title = "Training epoch, {:,} x {:,}, {} values per row, batches of {}, layers of 128, 8, 1".format(*workload)
     report = Report(title, rounds, NOTES)
     with tempfile.TemporaryDirectory(prefix="sparsekit-bench-") as folder, ExitStack() as stack:
         path = write_data(folder, workload)
@@ -113,7 +106,7 @@ def run(rivals: dict[str, str], rounds: int = 0, quick: bool = False) -> Report:
         profiled = [Contender("profiler on", partial(own.ask, "epoch_profiled")),
                     Contender("profiler off", partial(own.ask, "epoch")),
                     Contender("profiler on, until totals are known", partial(own.ask, "epoch_digested"))]  # fmt: skip
-        take_turns(profiled, rounds if quick else 4 * rounds)  # short ones, of which a small difference is wanted
+        take_turns(profiled, rounds if quick else 4 * rounds)  # more rounds, to resolve a small difference
         report.add("one epoch, row-sparse gradient, under the profiler", "ms", profiled, against="profiler on")
         report.add("one batch of each variant", "ms", _variants(own, path, 2 if quick else 3))
     return report
@@ -122,9 +115,9 @@ def run(rivals: dict[str, str], rounds: int = 0, quick: bool = False) -> Report:
 NOTES = (
     "sparsekit and mxnet run the tutorial's code (third variant); LibSVMIter reads the file, in every epoch.",
     "torch: EmbeddingBag(sparse=True, mode='sum') with per_sample_weights, and torch.optim.SGD on its sparse gradient.",
-    "torch has its batches parsed and sliced beforehand, outside the time measured, as 'sparsekit, batches parsed'.",
-    "sparsekit, hybridized: network and loss by hybridize(); backward() and the trainer's step as ever, operator by operator.",
+    "torch: batches are parsed and sliced before the measurement, as in 'sparsekit, batches parsed'.",
+    "sparsekit, hybridized: network and loss are hybridized; backward() and the trainer's step run operator by operator.",
     "jax: the whole step (loss, gradients, update) is one jitted function with donated weights; batches parsed beforehand.",
     "torch, updates by hand: autograd.grad, then weight.add_(gradient, alpha=-rate), with no optimizer object.",
-    "dense: weights and gradient dense; sparse_forward: sparse dot with a dense gradient; batches without reading.",
+    "dense: weights and gradient dense; sparse_forward: sparse dot with a dense gradient; reading is not measured.",
 )

@@ -1,6 +1,6 @@
-"""Sparse work on a GPU, beside cuSPARSE (by cupyx) and PyTorch on the same one: products, gradients, steps, an epoch, transfers.
+"""``sparsekit bench gpu``: products, gradients, optimizer steps, transfers and an epoch, beside cuSPARSE (cupyx) and PyTorch.
 
-Times are those between two CUDA events on the stream.
+Times are measured between two CUDA events on the stream.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ HEADINGS = {
 
 
 class Section(NamedTuple):
-    """One workload: what it is called, its kind, and what writes its arrays to a file."""
+    """One workload: its title, its kind (a key of the worker's ``KINDS``), and a function that writes its arrays to a file."""
 
     title: str
     kind: str
@@ -38,7 +38,7 @@ class Section(NamedTuple):
 
 
 def _products(rows: int, columns: int, stored: int, width: int) -> Section:
-    title = f"{rows:,} x {columns:,}, {stored} a row, x {width}"
+    title = f"{rows:,} x {columns:,}, {stored} per row, x {width}"
     return Section(title, "products", lambda path: np.savez(path, **product_parts(rows, columns, stored, width)))
 
 
@@ -64,11 +64,11 @@ def _epochs(workload: epoch.Workload) -> Section:
         with tempfile.TemporaryDirectory(prefix="sparsekit-bench-") as folder:
             os.replace(epoch.write_data(folder, workload), path)
 
-    return Section("{:,} x {:,}, {} stored a row, batches of {}, layers of 128, 8, 1".format(*workload), "epochs", write)
+    return Section("{:,} x {:,}, {} values per row, batches of {}, layers of 128, 8, 1".format(*workload), "epochs", write)
 
 
 def sections(quick: bool) -> list[Section]:
-    """All workloads; small ones for a trial."""
+    """Return all workloads; small ones if ``quick``."""
     if quick:
         return [_products(32, 400, 4, 8), _updates(update.Workload(100, 8, 10, 3)), _transfers(50, 40, 0.1),
                 _epochs(epoch.Workload(samples=20, features=200, stored=4, batch_size=5))]
@@ -78,7 +78,7 @@ def sections(quick: bool) -> list[Section]:
 
 
 def compulsory_bytes(operation: str, parts: dict[str, Any]) -> int:
-    """Bytes that an operation must read and write at least, each row that it needs once."""
+    """Return the bytes that an operation must read and write at least: each row that it needs once.  0 for an epoch."""
     if operation in ("sgd", "adam"):
         rows, width = parts["values"].shape[1:]
         return int(rows * (8 + 4 * width * (1 + 2 * (1 if operation == "sgd" else 3))))
@@ -97,13 +97,13 @@ def compulsory_bytes(operation: str, parts: dict[str, Any]) -> int:
 
 
 def _contenders(operation: str, workers: dict[str, Worker], loaded: dict[str, Any]) -> Iterator[Contender]:
-    """All libraries that support it, in every form; a form that gives another result is an error."""
+    """Yield each form of an operation in each library; raise ``SparsekitError`` if one computes another result."""
     expected = next(iter(loaded["sparsekit"]["forms"][operation].values()))
     for name, worker in workers.items():
         for form, totals in loaded[name]["forms"].get(operation, {}).items():
             if not np.allclose(expected, totals, rtol=2e-3, atol=2e-3 * abs(expected[-1])):
-                raise SparsekitError(f"{name} {form} gives {totals} for {operation}, sparsekit {expected}.",
-                                     hint="what is compared must compute the same; check the rival's script.")
+                raise SparsekitError(f"{name} {form} returns sums {totals} for {operation}, sparsekit {expected}.",
+                                     hint="all libraries must compute the same; check the rival's script.")
             yield Contender(f"{name} {form.replace('_', ' ')}", partial(worker.ask, "time", operation, form))
 
 
@@ -122,22 +122,15 @@ def _measure(report: Report, section: Section, workers: dict[str, Worker], path:
         fact = ""
         if moved:
             rate = moved / (report.median(contenders[0]) * 1e-6)
-            fact = f"{contenders[0].name}: {moved:,} bytes at least, {rate / 1e9:.2f} GB/s"
-            fact += f": {rate / speed:.0%} of copying on the device" if section.kind != "transfers" else ""
+            fact = f"{contenders[0].name}: at least {moved:,} bytes at {rate / 1e9:.2f} GB/s"
+            fact += f", {rate / speed:.0%} of the device's copy rate" if section.kind != "transfers" else ""
         report.add(f"{section.title}: {HEADINGS[operation]}", "µs", contenders, against, fact)
 
 
 def run(rivals: dict[str, str], rounds: int = 0, quick: bool = False) -> Report:
-    """Measure everything on ``gpu(0)``; microseconds.
+    """Measure products, optimizer steps, transfers and an epoch on ``gpu(0)``, in microseconds.
 
-    Parameters
-    ----------
-    rivals : dict of str to str
-        ``cupy`` and ``torch``, and the Python executables that have them; ``cupy`` may be the one that runs this.
-    rounds : int
-        0 for the default.
-    quick : bool
-        Small arrays and few rounds.
+    Parameters are those of ``dispatch.run``.
 
     Raises
     ------
@@ -154,17 +147,17 @@ def run(rivals: dict[str, str], rounds: int = 0, quick: bool = False) -> Report:
             report.versions[name] = facts["version"]
             report.versions.update({f"{name}: {what}": text for what, text in facts["more"].items()})
         speed = own.ask("bandwidth")
-        report.notes.append(f"memory: a copy on the device moves {speed / 1e9:.0f} GB/s, reads and writes counted.")
+        report.notes.append(f"memory: a copy on the device moves {speed / 1e9:.0f} GB/s, counting reads and writes.")
         for section in sections(quick):
             _measure(report, section, workers, os.path.join(folder, "arrays.npz"), speed)
     return report
 
 
 NOTES = (
-    "times lie between two CUDA events on the stream; calls are repeated until they fill some 30 ms.",
-    "bytes at least: every component of the arrays and every row of a dense one that is needed, once.",
-    "csrᵀ · dense, gradient of an embedding: the rows that occur, ascending, each once, with their numbers.",
-    "a step: one gradient with its rows, on a weight and states that stay on the device; gradients take turns.",
-    "an epoch: batches parsed and on the device beforehand; 'hybridized' replays CUDA graphs where shapes allow.",
-    "transfers: from and to ordinary (pageable) memory.",
+    "times are measured between two CUDA events on the stream, over calls that take about 30 ms together.",
+    "at least so many bytes: all components of sparse arrays, and every row of a dense array that is needed, once.",
+    "csrᵀ · dense, gradient of an embedding: nonzero rows with their ascending, unique indices.",
+    "SGD, Adam: a step with one gradient, on a weight and states that stay on the device; gradients take turns.",
+    "epoch: the batches are parsed and on the device beforehand; 'hybridized' replays CUDA graphs where shapes allow.",
+    "transfers: from and to pageable host memory.",
 )

@@ -1,14 +1,12 @@
-"""This library on the workloads of ``sparsekit bench gpu``, behind the line protocol of its rivals.
+"""The worker of this library for ``sparsekit bench gpu``; rivals use the same protocol.
 
-``load FILE.npz KIND`` lists the operations and their forms, each with two numbers to compare results by;
-``time OPERATION FORM`` measures one (microseconds a call, between CUDA events), and ``bandwidth`` what a copy on the device does
-(bytes a second).
+``load FILE.npz KIND`` lists the operations and their forms, each with two sums to compare results by, ``time OPERATION FORM``
+measures one (microseconds per call, between CUDA events), and ``bandwidth`` a copy on the device (bytes per second).
 """
 
 from __future__ import annotations
 
 import importlib
-import platform
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -17,7 +15,8 @@ import numpy as np
 
 import sparsekit as mx
 
-from .worker import FullyConnected, FullyConnectedSparse, serve
+from ..demo.variants import FullyConnected, FullyConnectedSparse
+from .protocol import OwnWorker, serve
 
 if TYPE_CHECKING:
     from ..base.context import Context
@@ -27,23 +26,23 @@ if TYPE_CHECKING:
 
 __all__ = ["Worker"]
 
-#: Seconds that one measurement should take, by repeating the call, and most repetitions.
-LONG_ENOUGH, MOST = 0.03, 2000
-#: Bytes of the arrays that the device's bandwidth is measured with.
-FAR = 1 << 30
+#: Seconds for which one measurement repeats the call, and the most repetitions.
+LONG_ENOUGH, MAX_REPEATS = 0.03, 2000
+#: Bytes of the arrays that are copied to measure the bandwidth of the device.
+COPIED_BYTES = 1 << 30
 
-#: By operation and form: the function to call, and the numbers to compare its result by.
+#: By operation and form: the function to measure, and a function that returns two sums of its result for comparison.
 Operations = dict[str, dict[str, tuple[Callable[[], Any], Callable[[Any], Any]]]]
 
 
 def _sums(array: Any) -> object:
-    """Sum and sum of magnitudes of an array's stored values."""
+    """Return sum and sum of magnitudes of an array's stored values."""
     values = (array if array.stype == "default" else array.data).asnumpy()
     return np.sum(values, dtype=np.float64), np.sum(np.abs(values), dtype=np.float64)
 
 
 def products(parts: dict[str, Any], ctx: Context) -> Operations:
-    """Products of a csr matrix, and the gradient of an embedding whose words are the matrix's columns."""
+    """Return products of a csr matrix, and the gradient of an embedding that looks up the matrix's columns."""
     shape, dot = tuple(int(size) for size in parts["shape"]), mx.nd.sparse.dot
     left = mx.nd.sparse.csr_matrix((parts["data"], parts["indices"], parts["indptr"]), shape=shape, ctx=ctx)
     right, turned = mx.nd.array(parts["right"], ctx=ctx), mx.nd.array(parts["turned"], ctx=ctx)
@@ -63,7 +62,7 @@ def products(parts: dict[str, Any], ctx: Context) -> Operations:
 
 
 def updates(parts: dict[str, Any], ctx: Context) -> Operations:
-    """A lazy step of SGD and of Adam, with the next gradient at each call."""
+    """Return lazy steps of SGD and Adam that use the next gradient at each call."""
     shape = tuple(int(size) for size in parts["shape"])
     found: Operations = {}
     for name, rate in (("sgd", 0.01), ("adam", 0.001)):
@@ -91,7 +90,7 @@ def _stepping(updater: Updater, weight: NDArray, gradients: list[Any]) -> tuple[
 
 
 def transfers(parts: dict[str, Any], ctx: Context) -> Operations:
-    """A matrix to the device and back, dense and as csr."""
+    """Return copies of a matrix to the device and back, dense and as csr."""
     here, host = mx.nd.array(parts["dense"], ctx=mx.cpu()), mx.cpu()
     sparse = mx.nd.sparse.csr_matrix((parts["data"], parts["indices"], parts["indptr"]), shape=here.shape, ctx=host)
     there, sparse_there = here.as_in_context(ctx), sparse.as_in_context(ctx)
@@ -101,7 +100,7 @@ def transfers(parts: dict[str, Any], ctx: Context) -> Operations:
 
 
 def epochs(parts: dict[str, Any], ctx: Context) -> Operations:
-    """The tutorial's training epoch on batches that lie on the device, operator by operator and hybridized."""
+    """Return the tutorial's training epoch on batches on the device, eager and hybridized."""
     return {"epoch": {form: (_training(parts, ctx, form == "hybridized"), lambda loss: (loss, loss))
                       for form in ("eager", "hybridized")}}
 
@@ -129,7 +128,7 @@ def _training(parts: dict[str, Any], ctx: Context, hybrid: bool) -> Callable[[],
                 found = loss(net(data), label)
             found.backward()
             trainer.step(size)
-        return float(found.mean().asscalar())  # the one wait of an epoch
+        return float(found.mean().asscalar())  # the only synchronization of an epoch
 
     return run
 
@@ -137,7 +136,7 @@ def _training(parts: dict[str, Any], ctx: Context, hybrid: bool) -> Callable[[],
 KINDS = {"products": products, "updates": updates, "transfers": transfers, "epochs": epochs}
 
 
-class Worker:
+class Worker(OwnWorker):
     """The operations on the arrays that were loaded last."""
 
     def __init__(self) -> None:
@@ -145,15 +144,15 @@ class Worker:
         self._cupy: Any = importlib.import_module("cupy")
 
     def info(self) -> dict[str, Any]:
-        """Name and version, and those of what it runs on."""
+        """Return names and versions, and those of cupy, CUDA and the device."""
         runtime = self._cupy.cuda.runtime
         name = runtime.getDeviceProperties(0)["name"]
-        return {"name": "sparsekit", "version": mx.__version__, "python": platform.python_version(), "more": {
+        return {**super().info(), "more": {
             "cupy": self._cupy.__version__, "CUDA runtime": str(runtime.runtimeGetVersion()),
             "CUDA driver": str(runtime.driverGetVersion()), "device": name.decode() if isinstance(name, bytes) else name}}
 
     def load(self, path: str, kind: str) -> dict[str, Any]:
-        """Read the arrays; the forms of every operation, each with two numbers to compare results by."""
+        """Read the arrays and return the forms of every operation, each with two sums to compare results by."""
         self.operations: Operations = {}
         with np.load(path) as stored:
             self.operations = KINDS[kind]({name: stored[name] for name in stored.files}, self.ctx)
@@ -162,14 +161,14 @@ class Worker:
             for operation, forms in self.operations.items()}}
 
     def time(self, operation: str, form: str) -> float:
-        """Microseconds a call between two events, over calls that take long enough together."""
+        """Return microseconds per call between two CUDA events, over ``LONG_ENOUGH`` seconds of calls."""
         function, cuda = self.operations[operation][form][0], self._cupy.cuda
         function()
         mx.nd.waitall()
         start = time.perf_counter()
         function()
         mx.nd.waitall()
-        repeats = max(1, min(MOST, int(LONG_ENOUGH / max(time.perf_counter() - start, 1e-6))))
+        repeats = max(1, min(MAX_REPEATS, int(LONG_ENOUGH / max(time.perf_counter() - start, 1e-6))))
         before, after = cuda.Event(), cuda.Event()
         before.record()
         for _ in range(repeats):
@@ -179,8 +178,8 @@ class Worker:
         return float(cuda.get_elapsed_time(before, after)) / repeats * 1e3
 
     def bandwidth(self, size: str = "") -> float:
-        """Bytes a second of a copy between two arrays on the device, reads and writes counted."""
-        source = self._cupy.ones(int(size or FAR) // 8)
+        """Return the bytes per second of a copy between two arrays on the device, counting reads and writes."""
+        source = self._cupy.ones(int(size or COPIED_BYTES) // 8)
         target = self._cupy.empty_like(source)
         self.operations = {"copy": {"": (lambda: target.__setitem__(slice(None), source), lambda _: (0, 0))}}
         return 2 * int(source.nbytes) / (min(self.time("copy", "") for _ in range(5)) * 1e-6)

@@ -1,4 +1,4 @@
-"""Contenders in processes of their own, rounds in which they take turns, and the report on what came out."""
+"""Measuring libraries in turn, each in its own process, and reporting the figures."""
 
 from __future__ import annotations
 
@@ -18,30 +18,30 @@ from types import TracebackType
 from typing import Any, Self
 
 from ..base.errors import SparsekitError
-from ..base.files import written
+from ..base.files import write_whole
 from ..base.version import __version__
 
 __all__ = ["RIVALS", "Contender", "Report", "Worker", "start_all", "start_own", "start_rivals", "take_turns"]
 
 RIVALS = ("torch", "mxnet", "scipy", "mkl", "jax", "sklearn", "cupy")
 
-#: Seconds between two measurements, so that threads of the last one have stopped spinning: Intel's do so for 0.2 s.
+#: Seconds between two measurements, in which threads of the last one stop spinning; Intel's OpenMP spins for 0.2 s.
 PAUSE = 0.25
 
-#: The share of its speed that each core must have while all work, and how often to look for it before a round.
-ENOUGH, TRIES = 0.85, 20
+#: The relative speed that each core must reach while all are busy, and how often it is measured before a round.
+IDLE_SHARE, MAX_TRIES = 0.85, 20
 
-#: Rounds up to which a run is a trial.
-FEW = 3
+#: Runs of at most so many rounds do not wait for idle cores.
+TRIAL_ROUNDS = 3
 
 
 class Worker:
-    """A long-lived process that measures on command: a line in, a JSON line out.
+    """A long-lived process that reads a command per line and answers each with a line of JSON.
 
     Parameters
     ----------
     name : str
-        What error messages call it.
+        Its name in error messages.
     command : sequence of str
         Program and arguments.
     """
@@ -54,11 +54,11 @@ class Worker:
             )
         except OSError as error:
             raise SparsekitError(
-                f"{name} could not be started: {error.strerror}.", hint="give the path of a Python executable."
+                f"{name} could not be started: {error.strerror}.", hint="pass the path of a Python executable."
             ) from error
 
     def ask(self, *words: object) -> Any:
-        """Send a command and return the answer; raise ``SparsekitError`` if the worker could not do it."""
+        """Send a command and return the answer; raise ``SparsekitError`` if the worker reports an error or has ended."""
         assert self._process.stdin is not None  # both are pipes, see above
         assert self._process.stdout is not None
         try:
@@ -69,8 +69,8 @@ class Worker:
             line = ""
         if not line:
             raise SparsekitError(
-                f"{self.name} ended while it was asked for {words[0]!r}.",
-                hint=f"check that the Python given can import {self.name}.",
+                f"{self.name} ended while it ran {words[0]!r}.",
+                hint=f"check that its Python can import {self.name}.",
             )
         answer = json.loads(line)
         if "error" in answer:
@@ -99,16 +99,16 @@ class Worker:
 
 
 def start_own(module: str = "worker") -> Worker:
-    """A worker that runs this library, in the Python that runs now; ``module`` is one of this package."""
+    """Start a worker of this library: a module of this package, run by the current Python."""
     return Worker("sparsekit", [sys.executable, "-m", f"sparsekit.bench.{module}"])
 
 
-#: The folder with the scripts of rivals, which ``sparsekit bench --rivals`` changes.
+#: The folder with the scripts of rivals, set by ``sparsekit bench --rivals``.
 RIVALS_FOLDER = Path("profiles", "rivals")
 
 
 def start_rivals(rivals: dict[str, str], stack: ExitStack, kind: str = "worker") -> dict[str, Worker]:
-    """Start the ``kind`` of worker of each rival, by name, with the Python given for it; ``stack`` ends them."""
+    """Start the script ``NAME_kind.py`` of each rival with its Python; ``stack`` ends them.  Return workers by name."""
     folder = RIVALS_FOLDER.resolve()
     workers = {}
     for name, python in rivals.items():
@@ -118,14 +118,14 @@ def start_rivals(rivals: dict[str, str], stack: ExitStack, kind: str = "worker")
             raise SparsekitError(
                 f"{RIVALS_FOLDER} has no {script.name}, the script that runs {name}.",
                 hint=f"the scripts there run {', '.join(known)}." if known else
-                "run this in a checkout of the project, or give --rivals its folder profiles/rivals.",
+                "run this in a checkout of the project, or pass --rivals with its folder profiles/rivals.",
             )
         workers[name] = stack.enter_context(Worker(name, [python, str(script)]))
     return workers
 
 
 def start_all(report: Report, rivals: dict[str, str], stack: ExitStack, kind: str = "worker") -> dict[str, Worker]:
-    """This library's worker and those of its rivals, by name, with their versions on the report; ``stack`` ends them."""
+    """Start this library's worker and those of its rivals, note their versions in the report, and return them by name."""
     own = stack.enter_context(start_own(kind if kind == "worker" else f"{kind}_worker"))
     workers = {"sparsekit": own, **start_rivals(rivals, stack, kind)}
     for name, worker in workers.items():
@@ -134,7 +134,7 @@ def start_all(report: Report, rivals: dict[str, str], stack: ExitStack, kind: st
 
 
 class Contender:
-    """One row of the table: a name and a function that takes one measurement."""
+    """One row of a table: a name, a function that takes one measurement, and the values measured so far."""
 
     def __init__(self, name: str, measure: Callable[[], float]) -> None:
         self.name = name
@@ -143,12 +143,12 @@ class Contender:
 
 
 def cores_share(cores: int) -> float:
-    """How fast each core is while all work, relative to one alone: below 1 if others have the machine too."""
+    """Return the speed of the slowest core while all are busy, relative to one alone; below 1 on a machine in use."""
     block = bytes(1 << 22)
 
     def hashed(_: int = 0) -> float:
         start = time.perf_counter()
-        hashlib.sha256(block)  # holds no lock meanwhile
+        hashlib.sha256(block)  # releases the GIL
         return time.perf_counter() - start
 
     alone = min(hashed() for _ in range(3))
@@ -157,27 +157,27 @@ def cores_share(cores: int) -> float:
         return alone / statistics.median(max(pool.map(hashed, range(cores))) for _ in range(3))
 
 
-def wait_for_cores(tries: int = TRIES) -> float:
-    """Wait until the machine's cores are there for us, for some seconds at most; their share in the end."""
+def wait_for_cores(tries: int = MAX_TRIES) -> float:
+    """Wait, for some seconds at most, until the cores are idle; return the best ``cores_share`` that was measured."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     share = 0.0
     for _ in range(tries):
         share = max(share, cores_share(cores))
-        if share >= ENOUGH:
+        if share >= IDLE_SHARE:
             break
         time.sleep(PAUSE)
     return share
 
 
 def take_turns(contenders: Iterable[Contender], rounds: int, warm_up: int = 1) -> None:
-    """Measure everybody once a round, in the same order; the first ``warm_up`` rounds do not count.
+    """Take one measurement of each contender per round, in the same order; drop those of the first ``warm_up`` rounds.
 
-    Each round waits until the machine gives its cores: what a virtual machine or another process takes away
-    slows down libraries with several threads, and not in the same rounds.  A trial of few rounds does not wait.
+    Each round waits for idle cores, because other processes and virtual machines slow down libraries with several
+    threads, in some rounds more than in others.  A run of at most ``TRIAL_ROUNDS`` rounds does not wait.
     """
     contenders = list(contenders)
     for number in range(-warm_up, rounds):
-        if rounds > FEW:
+        if rounds > TRIAL_ROUNDS:
             wait_for_cores()
         for contender in contenders:
             time.sleep(PAUSE)
@@ -187,7 +187,7 @@ def take_turns(contenders: Iterable[Contender], rounds: int, warm_up: int = 1) -
 
 
 def summary(values: Sequence[float]) -> dict[str, Any]:
-    """Median, least and greatest of the values."""
+    """Return median, minimum and maximum of the values, and the values."""
     return {"median": statistics.median(values), "min": min(values), "max": max(values), "values": list(values)}
 
 
@@ -197,15 +197,15 @@ class Report:
     Parameters
     ----------
     title : str
-        What was measured.
     rounds : int
+        Number of measurements of each contender.
     notes : sequence of str
-        How to read the figures: what each contender does.
+        What each contender does, printed below the tables.
 
     Attributes
     ----------
     files : dict of str to bytes
-        What goes with the figures: name of a file -> its content.
+        Further files to save, by name.
     """
 
     def __init__(self, title: str, rounds: int, notes: Sequence[str] = ()) -> None:
@@ -215,7 +215,17 @@ class Report:
         self.files: dict[str, bytes] = {}
 
     def add(self, heading: str, unit: str, contenders: Sequence[Contender], against: str = "", fact: str = "") -> None:
-        """Add a table; with ``against``, the name of the row that all others are compared with, and a line below."""
+        """Add a table.
+
+        Parameters
+        ----------
+        heading, unit : str
+        contenders : sequence of Contender
+        against : str
+            Name of the row that all others are compared with; empty for no comparison.
+        fact : str
+            Line below the table.
+        """
         rows: dict[str, Any] = {one.name: summary(one.values) for one in contenders if one.values}
         if against:
             base = rows[against]
@@ -228,7 +238,7 @@ class Report:
 
     @staticmethod
     def median(contender: Contender) -> float:
-        """The median of a contender's measurements."""
+        """Return the median of a contender's measurements."""
         return statistics.median(contender.values)
 
     def _lines(self, section: dict[str, Any]) -> Iterable[str]:
@@ -247,15 +257,15 @@ class Report:
             yield f"  {section['fact']}"
 
     def text(self) -> str:
-        """The report to print."""
+        """Return the report as text."""
         versions = ", ".join(f"{name} {version}" for name, version in self.versions.items())
         lines = [self.title, f"{versions}; {os.cpu_count()} cores; medians of {self.rounds} rounds in turn"]
         for section in self.sections:
             lines.extend(self._lines(section))
         return "\n".join([*lines, "", *(f"- {note}" for note in self.notes)])
 
-    def save(self, path: str) -> None:
-        """Write everything, each single measurement included, as JSON; other files to a folder of that name beside it."""
+    def save(self, path: Path) -> None:
+        """Write the report with all measurements as JSON, and ``files`` to a folder beside it, named like it."""
         facts = {
             "title": self.title,
             "versions": self.versions,
@@ -266,22 +276,17 @@ class Report:
             "sections": self.sections,
             "notes": self.notes,
         }
-        _write(Path(path), (json.dumps(facts, indent=1) + "\n").encode())
+        write_whole(path, (json.dumps(facts, indent=1) + "\n").encode())
         for name, content in self.files.items():
-            folder = Path(path).with_suffix("")
+            folder = path.with_suffix("")
             folder.mkdir(exist_ok=True)
-            _write(folder / name, content)
+            write_whole(folder / name, content)
 
 
 def processor() -> str:
-    """The processor's kind, as its maker calls it; empty where the system does not say."""
+    """Return the model name of the processor, or "" if the system does not report it."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:
         return ""
     return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "")
-
-
-def _write(path: Path, content: bytes) -> None:
-    with written(path) as file:
-        file.write(content)

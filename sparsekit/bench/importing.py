@@ -1,4 +1,4 @@
-"""What ``import sparsekit`` costs beyond ``import numpy``, in fresh processes."""
+"""``sparsekit bench import``: the time of ``import sparsekit`` and of rivals, in fresh processes."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ PROGRAM = "import time; {first}; start = time.perf_counter(); import {module}; p
 
 
 def _import_time(python: str, module: str, first: str = "pass") -> float:
-    """Milliseconds to import ``module`` in a fresh process, after running ``first``."""
+    """Return the milliseconds to import ``module`` in a fresh process, after running ``first``."""
     command = [python, "-c", PROGRAM.format(first=first, module=module)]
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError) as error:
         raise SparsekitError(
-            f"{module} could not be imported by the Python given.", hint="try it there: python -c 'import ...'"
+            f"{module} could not be imported by {python}.", hint=f"try {python} -c 'import {module}'."
         ) from error
     return float(done.stdout) * 1e3
 
@@ -29,14 +29,7 @@ def _import_time(python: str, module: str, first: str = "pass") -> float:
 def run(rivals: dict[str, str], rounds: int = 0, quick: bool = False) -> Report:
     """Measure imports in fresh processes, in milliseconds.
 
-    Parameters
-    ----------
-    rivals : dict of str to str
-        Rivals and the Python executables that have them.
-    rounds : int
-        0 for the default.
-    quick : bool
-        Few rounds.
+    Parameters are those of ``dispatch.run``.
     """
     rounds = rounds or (2 if quick else 15)
     report = Report("Import, each in a fresh process", rounds, NOTES)
@@ -53,4 +46,4 @@ def run(rivals: dict[str, str], rounds: int = 0, quick: bool = False) -> Report:
     return report
 
 
-NOTES = ("sparsekit after numpy: what importing sparsekit adds in a process that has numpy already.",)
+NOTES = ("sparsekit after numpy: the time of importing sparsekit in a process that has imported numpy.",)

@@ -1,4 +1,4 @@
-"""Reading LibSVM text, beside MXNet's iterator and scikit-learn's loader: megabytes a second, and the memory it takes."""
+"""``sparsekit bench libsvm``: the speed and peak memory of reading LibSVM text, beside MXNet and scikit-learn."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ __all__ = ["run"]
 
 
 class Workload(NamedTuple):
-    """Rows, features, and stored values a row on average."""
+    """Rows, features, and mean number of stored values per row."""
 
     rows: int
     features: int
     stored: int
 
 
-#: About 100 megabytes of text: 14.5 bytes a value, 520 a row.
+#: About 100 megabytes of text: 14.5 bytes per value, 520 per row.
 WORKLOAD, QUICK = Workload(200_000, 1_000_000, 36), Workload(500, 1_000, 12)
-#: A file to warm up a reader; its peak of memory is the baseline for larger files.
-SMALL = 10
+#: How many times fewer rows the file has that warms up a reader; its peak memory is the baseline for the large file.
+SMALLER = 10
 
 
 def write_text(path: str, workload: Workload) -> int:
-    """Write rows whose columns are, like words, few often and many rarely; the size in bytes."""
+    """Write rows whose columns are distributed like words, a few frequent and many rare, and return the size in bytes."""
     random = np.random.default_rng(0)
     lengths = random.poisson(workload.stored, workload.rows)
     rows = np.repeat(np.arange(workload.rows), lengths)
@@ -50,7 +50,7 @@ def write_text(path: str, workload: Workload) -> int:
 
 
 def _workers(rivals: dict[str, str], stack: ExitStack) -> dict[str, tuple[Worker, str]]:
-    """Each way of reading in a process of its own, whose peak of memory is its alone: name -> (worker, form)."""
+    """Start a process for each reader, so that its peak memory can be measured, and return workers and forms by name."""
     found: dict[str, tuple[Worker, str]] = {}
     for form in ("LibSVMIter", "load_libsvm"):
         found[f"sparsekit {form}"] = stack.enter_context(start_own("libsvm_worker")), form
@@ -61,23 +61,16 @@ def _workers(rivals: dict[str, str], stack: ExitStack) -> dict[str, tuple[Worker
 
 
 def run(rivals: dict[str, str], rounds: int = 0, quick: bool = False) -> Report:
-    """Measure reading 100 MB of LibSVM text, from the system's memory of the file, in MB/s.
+    """Measure reading 100 MB of LibSVM text from the page cache, in MB/s, and the peak memory.
 
-    Parameters
-    ----------
-    rivals : dict of str to str
-        Rivals and the Python executables that have them.
-    rounds : int
-        0 for the default.
-    quick : bool
-        A small file and few rounds.
+    Parameters are those of ``dispatch.run``.
     """
     rounds = rounds or (2 if quick else 11)
     report = Report("Reading LibSVM text", rounds, NOTES)
     workload = QUICK if quick else WORKLOAD
     with tempfile.TemporaryDirectory(prefix="sparsekit-bench-") as folder, ExitStack() as stack:
         small, large = os.path.join(folder, "small.libsvm"), os.path.join(folder, "large.libsvm")
-        write_text(small, workload._replace(rows=workload.rows // SMALL))
+        write_text(small, workload._replace(rows=workload.rows // SMALLER))
         size = write_text(large, workload)
         workers = _workers(rivals, stack)
         for name, (worker, _) in workers.items():
@@ -88,12 +81,12 @@ def run(rivals: dict[str, str], rounds: int = 0, quick: bool = False) -> Report:
         contenders = [Contender(name, partial(_speed, worker, form, large, workload.features, size))
                       for name, (worker, form) in workers.items()]
         take_turns(contenders, rounds)
-        report.add(f"{size / 1e6:.0f} MB, {workload.rows:,} x {workload.features:,}, about {workload.stored} values a row",
+        report.add(f"{size / 1e6:.0f} MB, {workload.rows:,} x {workload.features:,}, about {workload.stored} values per row",
                    "MB/s", contenders, against="sparsekit LibSVMIter" if rivals else "")
         memory = [Contender(name, partial(float, (after - before) / 1e6)) for name, (before, after) in peaks.items()]
         for one in memory:
             one.values = [one.measure()]
-        report.add(f"peak of memory beyond that of a file {SMALL} times smaller", "MB", memory)
+        report.add(f"peak memory above that for a file {SMALLER} times smaller", "MB", memory)
     return report
 
 
@@ -102,16 +95,16 @@ def _speed(worker: Worker, form: str, path: str, features: int, size: int) -> fl
 
 
 def _check(sums: dict[str, list[float]]) -> None:
-    """Everybody must have read the same."""
+    """Raise ``SparsekitError`` if a reader has read other data."""
     expected = sums["sparsekit LibSVMIter"]
     for name, found in sums.items():
         if not np.allclose(expected, found, rtol=1e-5):
-            raise SparsekitError(f"{name} finds rows, values, their sum and the labels' to be {found}, sparsekit {expected}.",
-                                 hint="what is compared must read the same; check the rival's script.")
+            raise SparsekitError(f"{name} reads rows, values, sum of values and sum of labels as {found}, sparsekit {expected}.",
+                                 hint="all libraries must read the same; check the rival's script.")
 
 
 NOTES = (
-    "larger is faster; the file is in the system's cache, so that no disk is measured.",
-    "LibSVMIter: csr batches of 128 rows, streamed, in threads as each library sets them; no batch is used.",
-    "load_libsvm and sklearn's load_svmlight_file: the whole file as one matrix of float32.",
+    "larger is faster; the file is in the page cache, so disks are not measured.",
+    "LibSVMIter: csr batches of 128 rows, streamed with the default threads of each library; batches are not used.",
+    "load_libsvm and sklearn's load_svmlight_file: the whole file as one float32 matrix.",
 )

@@ -1,12 +1,11 @@
-"""This library's readers for ``sparsekit bench libsvm``, behind the line protocol of its rivals.
+"""The worker of this library for ``sparsekit bench libsvm``; rivals use the same protocol.
 
-``read FORM FILE FEATURES`` reads the file once (seconds), ``sums`` gives its totals (rows, stored values, their
-sum, the labels'), and ``peak`` reads it and gives the peak memory of the process (bytes).
+``read FORM FILE FEATURES`` reads the file once (seconds), ``sums`` returns its totals (rows, stored values, sum of values,
+sum of labels), and ``peak`` reads it and returns the peak memory of the process (bytes).
 """
 
 from __future__ import annotations
 
-import platform
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +13,7 @@ import numpy as np
 
 import sparsekit as mx
 
-from .worker import serve
+from .protocol import OwnWorker, peak_bytes, serve
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -25,15 +24,11 @@ __all__ = ["Worker"]
 BATCH = 128
 
 
-class Worker:
-    """Reads a file either way."""
-
-    def info(self) -> dict[str, str]:
-        """Name and version."""
-        return {"name": "sparsekit", "version": mx.__version__, "python": platform.python_version()}
+class Worker(OwnWorker):
+    """Reads a file with ``LibSVMIter`` or ``load_libsvm``."""
 
     def _batches(self, form: str, path: str, features: str) -> Iterable[tuple[Any, Any, int]]:
-        """Data, labels and padded rows, batch by batch; all at once for ``load_libsvm``."""
+        """Yield data, labels and number of padded rows of each batch; ``load_libsvm`` has a single one."""
         if form == "load_libsvm":
             data, label = mx.io.load_libsvm(path, n_features=int(features))
             yield data, label, 0
@@ -42,14 +37,14 @@ class Worker:
             yield batch.data[0], batch.label[0], batch.pad
 
     def read(self, form: str, path: str, features: str) -> float:
-        """Seconds to read the file."""
+        """Return the seconds to read the file."""
         start = time.perf_counter()
         for _ in self._batches(form, path, features):
             pass
         return time.perf_counter() - start
 
     def sums(self, form: str, path: str, features: str) -> list[float]:
-        """Rows, stored values, their sum, and the labels'."""
+        """Return the numbers of rows and stored values, the sum of values and the sum of labels."""
         total = np.zeros(4)
         for data, label, pad in self._batches(form, path, features):
             data, label = data[:data.shape[0] - pad], label[:label.shape[0] - pad]
@@ -58,10 +53,9 @@ class Worker:
         return total.tolist()
 
     def peak(self, form: str, path: str, features: str) -> int:
-        """Bytes that the process has had at most, after reading the file."""
+        """Read the file and return the peak memory of the process in bytes."""
         self.read(form, path, features)
-        with open("/proc/self/status", encoding="ascii") as status:  # getrusage would count the parent's memory too
-            return next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmHWM"))
+        return peak_bytes()
 
 
 if __name__ == "__main__":

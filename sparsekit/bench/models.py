@@ -1,4 +1,4 @@
-"""Training steps of the examples' models at large sizes, beside PyTorch's equivalents: time and peak memory."""
+"""``sparsekit bench models``: training steps of large models of ``sparsekit.examples`` beside PyTorch, in time and memory."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["run"]
 
-#: Batches that take turns: together they touch more rows than a cache holds.
+#: Number of batches that take turns; together they touch more rows than fit a cache.
 BATCHES = 8
 
 WORKLOADS: dict[str, dict[str, int]] = {
@@ -41,10 +41,10 @@ QUICK: dict[str, dict[str, int]] = {
     "projected": {"batch": 4, "length": 5, "words": 200, "width": 8, "hidden": 16, "projection": 8, "samples": 20},
 }
 HEADINGS = {
-    "linear": "linear classification: {features:,} features, {stored} stored a row, batch {batch:,}",
-    "machine": "factorization machine: {features:,} features x {factors}, {stored} stored a row, batch {batch:,}",
+    "linear": "linear classification: {features:,} features, {stored} values per row, batch {batch:,}",
+    "machine": "factorization machine: {features:,} features x {factors}, {stored} values per row, batch {batch:,}",
     "factorization": "matrix factorization: {users:,} users, {items:,} items x {factors}, batch {batch:,}",
-    "wide_and_deep": ("wide and deep: {columns:,} columns, {stored} stored a row; {rows:,} x {width}, {categories} categories, "
+    "wide_and_deep": ("wide and deep: {columns:,} columns, {stored} values per row; {rows:,} x {width}, {categories} categories, "
                       "{hidden} hidden units, batch {batch:,}"),
     "language": "language model: {words:,} x {width}, LSTM {hidden}, {samples:,} samples, batch {batch} x {length}",
     "projected": ("language model: {words:,} x {width}, LSTM {hidden} projected to {projection}, {samples:,} samples, "
@@ -53,19 +53,19 @@ HEADINGS = {
 
 
 def _frequent(random: np.random.Generator, size: int, shape: ShapeLike) -> Array:
-    """Numbers below ``size``, small ones often and large ones rarely, as of words or users."""
+    """Draw integers below ``size``, small ones more often, like ranks of words or users."""
     found: Array = np.minimum(np.expm1(random.random(shape) * np.log(size + 1.0)).astype(np.int64), size - 1)
     return found
 
 
 def _columns(random: np.random.Generator, size: int, rows: int, stored: int) -> Array:
-    """Ascending distinct columns of each row: one from each of ``stored`` stretches of the features, as fields have."""
+    """Draw distinct ascending columns for each row: one from each of ``stored`` equal ranges, like fields."""
     each = size // stored
     return _frequent(random, each, (rows, stored)) + np.arange(stored) * each
 
 
 def batches_of(name: str, sizes: dict[str, int]) -> dict[str, Any]:
-    """The arrays of all batches of a workload."""
+    """Return the arrays of all batches of a workload."""
     random = np.random.default_rng(0)
     shape = (BATCHES, sizes["batch"])
     if name in ("language", "projected"):
@@ -82,7 +82,7 @@ def batches_of(name: str, sizes: dict[str, int]) -> dict[str, Any]:
 
 
 def _texts(random: np.random.Generator, sizes: dict[str, int]) -> dict[str, Any]:
-    """Words, the words that follow, samples of each batch, and logarithms of how often each is expected."""
+    """Return input words, classes (next words, then samples) and logarithms of their expected counts, for each batch."""
     words, samples = sizes["words"], sizes["samples"]
     text = _frequent(random, words, (BATCHES, sizes["length"] + 1, sizes["batch"]))
     drawn = np.array([_distinct(random, words, samples) for _ in range(BATCHES)])
@@ -98,16 +98,9 @@ def _distinct(random: np.random.Generator, words: int, samples: int) -> Array:
 
 
 def run(rivals: dict[str, str], rounds: int = 0, quick: bool = False) -> Report:
-    """Measure a training step of each model, in milliseconds, and the process's peak of memory, in MB.
+    """Measure a training step of each example's model, in milliseconds, and the peak memory, in MB.
 
-    Parameters
-    ----------
-    rivals : dict of str to str
-        Rivals and the Python executables that have them.
-    rounds : int
-        0 for the default.
-    quick : bool
-        Small models and few rounds.
+    Parameters are those of ``dispatch.run``.
     """
     report = Report("Training steps of models with sparse gradients", rounds or (2 if quick else 7), NOTES)
     with tempfile.TemporaryDirectory(prefix="sparsekit-bench-") as folder:
@@ -119,7 +112,7 @@ def run(rivals: dict[str, str], rounds: int = 0, quick: bool = False) -> Report:
 
 
 def _section(report: Report, name: str, sizes: dict[str, int], path: str, rivals: dict[str, str]) -> None:
-    """Everybody's time and memory for one model, each in a process that has done nothing else."""
+    """Measure time and memory of one model in all libraries, each in a new process."""
     heading = HEADINGS[name].format(**sizes)
     with ExitStack() as stack:
         workers = start_all(report, rivals, stack, "models")
@@ -132,28 +125,28 @@ def _section(report: Report, name: str, sizes: dict[str, int], path: str, rivals
         memory = [Contender(one, float) for one in workers]
         for contender in memory:
             contender.values = [workers[contender.name].ask("peak") / 1e6]
-        report.add(f"peak of memory of the process: {heading}", "MB", memory, against="sparsekit" if rivals else "")
+        report.add(f"peak memory of the process: {heading}", "MB", memory, against="sparsekit" if rivals else "")
 
 
 def check(name: str, found: list[float], expected: list[float]) -> None:
-    """Everybody must have had the same losses."""
+    """Raise ``SparsekitError`` if a library has other losses than this one."""
     if not np.allclose(found, expected, rtol=1e-3):
         raise SparsekitError(f"{name} has losses {found}, sparsekit {expected}.",
-                             hint="what is compared must compute the same; check the rival's script.")
+                             hint="all libraries must compute the same; check the rival's script.")
 
 
 def _speeds(sizes: dict[str, int], contenders: list[Contender]) -> str:
-    """Words a second, of a language model."""
+    """Format the words per second of a language model; "" for other models."""
     if "length" not in sizes:
         return ""
     words = sizes["batch"] * sizes["length"]
-    return "; ".join(f"{one.name}: {words / Report.median(one) * 1e3:,.0f} words a second" for one in contenders)
+    return "; ".join(f"{one.name}: {words / Report.median(one) * 1e3:,.0f} words per second" for one in contenders)
 
 
 NOTES = (
-    "all: float32, AdaGrad, the same initial values and batches, whose losses are checked to agree; batches take turns.",
+    "all: float32, AdaGrad, the same initial values and batches, the same losses; batches take turns.",
     "sparsekit: the models of sparsekit.examples, hybridized; weights of the factorization machine are row_sparse.",
     ("torch: EmbeddingBag and Embedding with sparse=True, nn.LSTM with proj_size, Adagrad on sparse gradients, 2 threads; the "
-     "factorization machine looks its vectors up once."),
-    "samples of the language model are drawn beforehand, for everybody the same; states are carried from batch to batch.",
+     "factorization machine looks up its vectors once."),
+    "language model: the samples are drawn beforehand and are the same for all; states are carried from batch to batch.",
 )

@@ -1,13 +1,12 @@
-"""This library on the models of ``sparsekit bench models``, behind the line protocol that its rivals speak too.
+"""The worker of this library for ``sparsekit bench models``; rivals use the same protocol.
 
-``prepare MODEL FILE`` makes the model and trains once on every batch (the losses), ``time`` does so again (milliseconds a
-step), ``peak`` gives the peak memory of the process (bytes).
+``prepare MODEL FILE`` builds the model, trains once on every batch and returns the losses, ``time`` trains once more
+(milliseconds per step), and ``peak`` returns the peak memory of the process (bytes).
 """
 
 from __future__ import annotations
 
 import json
-import platform
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -20,10 +19,10 @@ from sparsekit.examples.language_model import LanguageModel
 from sparsekit.examples.linear_classification import LogisticRegression
 from sparsekit.examples.matrix_factorization import MatrixFactorization
 from sparsekit.examples.running import Objective
-from sparsekit.examples.sampled_softmax import NEVER
+from sparsekit.examples.sampled_softmax import accidental_hits
 from sparsekit.examples.wide_and_deep import WideAndDeep
 
-from .worker import serve
+from .protocol import OwnWorker, peak_bytes, serve
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Worker"]
 
-#: AdaGrad divides by the root of the sum of squares and this, which keeps gradients that are rounding errors small.
+#: A large epsilon, so that AdaGrad does not amplify gradients that are rounding errors.
 RATE, EPSILON = 0.002, 1e-6
 
 
@@ -46,12 +45,12 @@ def _csr(columns: Array, values: Array, width: int) -> CSRNDArray:
 
 
 def linear(sizes: dict[str, int], batch: object) -> tuple[HybridBlock, Callable[..., list[Any]]]:
-    """Logistic regression: the model, and what makes its inputs."""
+    """Return a logistic regression, and a function that makes its inputs from the arrays of a batch."""
     return LogisticRegression(sizes["features"]), lambda one: [_csr(one["columns"], one["values"], sizes["features"])]
 
 
 def machine(sizes: dict[str, int], batch: object) -> tuple[HybridBlock, Callable[..., list[Any]]]:
-    """The factorization machine; the columns of a batch are found within its step."""
+    """Return a factorization machine, whose step finds the distinct columns of the batch, and its inputs."""
     def inputs(one: dict[str, Array]) -> list[Any]:
         return [_csr(one["columns"], one["values"], sizes["features"]), None]
 
@@ -59,30 +58,26 @@ def machine(sizes: dict[str, int], batch: object) -> tuple[HybridBlock, Callable
 
 
 def factorization(sizes: dict[str, int], batch: object) -> tuple[HybridBlock, Callable[..., list[Any]]]:
-    """Matrix factorization."""
+    """Return a matrix factorization and its inputs."""
     model = MatrixFactorization(sizes["users"], sizes["items"], sizes["factors"])
     return model, lambda one: [mx.nd.array(one[name], dtype="int64") for name in ("user", "item")]
 
 
 def wide_and_deep(sizes: dict[str, int], batch: object) -> tuple[HybridBlock, Callable[..., list[Any]]]:
-    """Wide and deep; categories lie one behind the other in the table."""
+    """Return a wide-and-deep model and its inputs; its categories are consecutive rows of one table."""
     model = WideAndDeep(sizes["columns"], [sizes["rows"] // sizes["categories"]] * sizes["categories"], sizes["width"],
                         (sizes["hidden"], sizes["hidden"] // 2))
     return model, lambda one: [_csr(one["columns"], one["values"], sizes["columns"]), mx.nd.array(one["codes"], dtype="int64")]
 
 
 def language(sizes: dict[str, int], batch: object) -> tuple[HybridBlock, Callable[..., list[Any]]]:
-    """The language model, with or without projection."""
+    """Return a language model, with a projection if ``sizes`` has one, and its inputs."""
     model = LanguageModel(sizes["words"], sizes["width"], sizes["hidden"], sizes["projection"])
 
     def inputs(one: dict[str, Array]) -> list[Any]:
         target, drawn = np.split(one["classes"], [one["data"].size])
-        order = np.argsort(drawn)
-        columns = order[np.minimum(np.searchsorted(drawn, target, sorter=order), len(drawn) - 1)]
-        hit = drawn[columns] == target
-        hits = np.full(int(hit.sum()), NEVER, np.float32), columns[hit], np.concatenate([[0], np.cumsum(hit)])
         return [mx.nd.array(one["data"], dtype="int64"), mx.nd.array(one["classes"], dtype="int64"),
-                mx.nd.array(one["log_expected"][:, None]), mx.nd.sparse.csr_matrix(hits, shape=(len(target), len(drawn)))]
+                mx.nd.array(one["log_expected"][:, None]), accidental_hits(target, drawn)]
 
     return model, inputs
 
@@ -93,27 +88,23 @@ MODELS: dict[str, Callable[..., Any]] = {
 
 
 def fill(parameters: Iterable[Parameter]) -> None:
-    """Initial values that every library draws alike: the largest first, small and normal; vectors are 0."""
+    """Initialize the parameters, largest first, with the numbers that rivals draw: 0.05 times normal, 0 for vectors."""
     for number, parameter in enumerate(sorted(parameters, key=lambda one: -int(np.prod(one.shape)))):
         values: Any = np.zeros(parameter.shape, np.float32)
         if len(parameter.shape) > 1:
             values = np.random.default_rng(number).standard_normal(parameter.shape, np.float32)
             values *= 0.05
         if parameter.stype == "default":
-            parameter.data()._store[...] = values  # in place, since the peak of memory is measured too
+            parameter.data()._store[...] = values  # in place, since the peak memory is measured
         else:
             parameter.set_data(mx.nd.array(values).tostype(parameter.stype))
 
 
-class Worker:
-    """A model and its batches."""
-
-    def info(self) -> dict[str, str]:
-        """Name and version."""
-        return {"name": "sparsekit", "version": mx.__version__, "python": platform.python_version()}
+class Worker(OwnWorker):
+    """The commands, and the model and batches that they share."""
 
     def prepare(self, name: str, path: str) -> list[float]:
-        """Make the model, and train on every batch once."""
+        """Build the model, train on every batch once, and return the mean losses."""
         with np.load(path) as stored:
             sizes = json.loads(str(stored["sizes"]))
             arrays = {key: stored[key] for key in stored.files if key != "sizes"}
@@ -137,7 +128,7 @@ class Worker:
     def _step(self, batch: Sequence[Any]) -> NDArray:
         if self.states is not None:
             return self._words(batch)
-        if batch[1] is None:  # which rows of a row_sparse weight a batch needs
+        if batch[1] is None:  # the rows of the row_sparse weights that the batch needs
             batch = [batch[0], rows_of(batch[0], batch[0].data.size), batch[2]]
         with mx.autograd.record():
             loss = self.objective(*batch)
@@ -157,16 +148,15 @@ class Worker:
         return found
 
     def time(self) -> float:
-        """Milliseconds a step, over one step with each batch."""
+        """Take a step with each batch and return the milliseconds per step."""
         start = time.perf_counter()
         for batch in self.batches:
             self._step(batch)
         return (time.perf_counter() - start) / len(self.batches) * 1e3
 
     def peak(self) -> int:
-        """Bytes that the process has had at most."""
-        with open("/proc/self/status", encoding="ascii") as status:  # getrusage would count the parent's memory too
-            return next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmHWM"))
+        """Return the peak memory of the process in bytes."""
+        return peak_bytes()
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""``sparsekit bench report``: one page of everything that was measured and kept, with pictures, for a browser without network."""
+"""``sparsekit bench report``: one self-contained HTML page of the saved figures of ``sparsekit bench``."""
 
 from __future__ import annotations
 
@@ -10,37 +10,38 @@ from typing import Any
 
 from ..base import displays
 from ..base.errors import DataFileError
+from ..cli import check_writable
 from ..widgets.bars import bars_figure
 from .variants import LABELS
 
 __all__ = ["main", "sections_of"]
 
-#: The folder of records that a checkout has.
+#: The folder of saved figures in a checkout.
 RECORDS = Path("profiles")
 
-#: Units of which more is better.
+#: Units in which larger values are better.
 RATES = ("MB/s", "GB/s")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Write the page and say where it is.
+    """Write the page and print its path.
 
     Raises
     ------
     DataFileError
-        If a file is not a record of ``sparsekit bench``, or there are no files.
+        If a file is not a record of ``sparsekit bench``, if there are no files, or if there is no folder for the page.
     """
-    parser = argparse.ArgumentParser(prog="sparsekit bench report", description=__doc__)
-    parser.add_argument("files", nargs="*", type=Path, metavar="FILE", help="records made by `sparsekit bench … --json FILE` "
+    parser = argparse.ArgumentParser(prog="sparsekit bench report",
+                                     description="Write saved figures as one self-contained HTML page with charts and tables.")
+    parser.add_argument("files", nargs="*", type=Path, metavar="FILE", help="records saved by `sparsekit bench … --json FILE` "
                         f"(default: all in the folder {RECORDS})")
-    parser.add_argument("-o", "--output", type=Path, default=Path("bench.html"), metavar="PAGE", help="default: bench.html")
+    parser.add_argument("-o", "--output", type=Path, default=Path("bench.html"), metavar="PAGE",
+                        help="page to write (default: bench.html)")
     options = parser.parse_args(argv)
     files = options.files or sorted(RECORDS.glob("*.json"))
     if not files:
-        raise DataFileError(f"There are no records in {RECORDS}.", hint="`sparsekit bench variants --json FILE` makes one.")
-    if not options.output.parent.is_dir():
-        raise DataFileError(f"{options.output} cannot be written: there is no folder {options.output.parent}.",
-                            hint="create it first.")
+        raise DataFileError(f"There are no records in {RECORDS}.", hint="`sparsekit bench variants --json FILE` saves one.")
+    check_writable(options.output)
     sections = [section for path in files for section in sections_of(path)]
     displays.call("html_report", "What sparsekit costs, measured", sections, path=options.output,
                   footer="Made by `sparsekit bench report`.")
@@ -49,29 +50,29 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def sections_of(path: Path) -> list[tuple[str, Any]]:
-    """One record as sections of a page: a picture and a table for each of its measurements, its traces, its notes."""
+    """Return the section of the page for a record: a chart and a table for each of its tables, its traces, its notes."""
     facts = read(path)
     content: list[Any] = [_circumstances(facts)]
     content += [_figure(section) for section in facts["sections"]]
     traces = _traces(path)
     if traces:
-        content.append({"timeline": traces, "title": "What happens in a batch",
-                        "description": "Batches of each variant, recorded."})
+        content.append({"timeline": traces, "title": "Operators of a batch",
+                        "description": "Recorded batches of each variant."})
     content.append("\n\n".join(map(str, facts["notes"])))
     return [(str(facts["title"]), content)]
 
 
 def read(path: Path) -> dict[str, Any]:
-    """A record, or a refusal that names the file."""
+    """Read a record; raise ``DataFileError`` with the name of the file if it is not one."""
     try:
         facts = json.loads(path.read_text(encoding="utf-8"))
         well = {"title", "versions", "sections", "notes", "rounds"} <= facts.keys() and all(
             {"heading", "unit", "rows"} <= section.keys() for section in facts["sections"])
     except (OSError, ValueError, AttributeError, TypeError) as error:
         raise DataFileError(f"{path.name} cannot be read: {error}.",
-                            hint="give files made by `sparsekit bench … --json FILE`.") from None
+                            hint="pass files saved by `sparsekit bench … --json FILE`.") from None
     if not well:
-        raise DataFileError(f"{path.name} is not a record of `sparsekit bench`.", hint="give files made with --json FILE.")
+        raise DataFileError(f"{path.name} is not a record of `sparsekit bench`.", hint="pass files saved with --json FILE.")
     return dict(facts)
 
 
@@ -80,7 +81,7 @@ def _circumstances(facts: dict[str, Any]) -> str:
     machine = ", ".join(str(facts[key]) for key in ("processor", "machine") if facts.get(key))
     cores = f"{facts['cores']} cores" if facts.get("cores") else ""
     return (f"{versions}. {', '.join(filter(None, (cores, machine)))}. Medians of {facts['rounds']} rounds in which all took "
-            "turns; the thin line runs from the least to the greatest measurement.")
+            "turns; the thin line extends from the smallest to the largest measurement.")
 
 
 def _figure(section: dict[str, Any]) -> object:
@@ -90,7 +91,7 @@ def _figure(section: dict[str, Any]) -> object:
 
 
 def _traces(path: Path) -> dict[str, Any]:
-    """The records of the traces that lie beside a record, by the names of their variants."""
+    """Load the events of the traces in the folder beside a record, by label of their variants."""
     from ..profiler import load_trace  # a page without traces needs no profiler
 
     folder = path.with_suffix("")

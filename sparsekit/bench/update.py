@@ -1,4 +1,4 @@
-"""Row-sparse steps of optimizers on a large embedding, beside rivals: the same gradients, checked to give the same weights."""
+"""``sparsekit bench update``: optimizer steps with row-sparse gradients, with equal weights in all libraries."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from .harness import Contender, Report, Worker, start_all, take_turns
 
 __all__ = ["run"]
 
-#: Optimizers, and how many arrays of the weight's size each keeps beside it.
+#: Number of states of the weight's size for each optimizer.
 OPTIMIZERS = {"sgd": 0, "momentum": 1, "adam": 2, "adagrad": 1}
 HEADINGS = {"sgd": "SGD", "momentum": "SGD with momentum", "adam": "Adam", "adagrad": "AdaGrad"}
 
 
 class Workload(NamedTuple):
-    """Size of the weight, rows that a gradient stores, and how many gradients take turns."""
+    """Size of the weight, number of rows of a gradient, and number of gradients that take turns."""
 
     rows: int
     width: int
@@ -30,13 +30,13 @@ class Workload(NamedTuple):
     gradients: int
 
 
-#: Together the gradients of a workload touch far more than a cache holds.
+#: Together the gradients of a workload touch far more memory than fits a cache.
 WORKLOADS = (Workload(1_000_000, 128, 1_000, 64), Workload(1_000_000, 128, 10_000, 16))
 QUICK = (Workload(1_000, 16, 20, 3),)
 
 
 def write_gradients(path: str, workload: Workload) -> None:
-    """Write the rows and values of all gradients of a workload into a file."""
+    """Write rows and values of all gradients of a workload to a file."""
     random = np.random.default_rng(0)
     rows = [np.sort(random.choice(workload.rows, workload.stored, replace=False)) for _ in range(workload.gradients)]
     values = random.standard_normal((workload.gradients, workload.stored, workload.width), dtype=np.float32)
@@ -44,27 +44,20 @@ def write_gradients(path: str, workload: Workload) -> None:
 
 
 def _contenders(workers: dict[str, Worker], loaded: dict[str, dict[str, float]]) -> Iterator[Contender]:
-    """Everybody in every form; one that moves the weight elsewhere is an error."""
+    """Yield each form of each library; raise ``SparsekitError`` if one changes the weight differently."""
     expected = loaded["sparsekit"][""]
     for name, worker in workers.items():
         for form, moved in loaded[name].items():
             if not np.isclose(expected, moved, rtol=1e-3):
-                raise SparsekitError(f"{name} {form} moves the weight by {moved} in all, sparsekit by {expected}.",
-                                     hint="what is compared must compute the same; check the rival's script.")
+                raise SparsekitError(f"{name} {form} changes the weight by {moved} in total, sparsekit by {expected}.",
+                                     hint="all libraries must compute the same; check the rival's script.")
             yield Contender(f"{name} {form}".strip(), partial(worker.ask, "time", *([form] if form else [])))
 
 
 def run(rivals: dict[str, str], rounds: int = 0, quick: bool = False) -> Report:
     """Measure a step of each optimizer on 1,000,000 x 128 float32 with 1,000 and with 10,000 rows, in microseconds.
 
-    Parameters
-    ----------
-    rivals : dict of str to str
-        Rivals and the Python executables that have them.
-    rounds : int
-        0 for the default.
-    quick : bool
-        A small weight and few rounds.
+    Parameters are those of ``dispatch.run``.
     """
     rounds = rounds or (2 if quick else 11)
     report = Report("Steps of optimizers on row-sparse gradients", rounds, NOTES)
@@ -72,7 +65,7 @@ def run(rivals: dict[str, str], rounds: int = 0, quick: bool = False) -> Report:
         workers = start_all(report, rivals, stack, "update")
         own = workers["sparsekit"]
         speed = own.ask("bandwidth")
-        report.notes.append(f"memory: one thread copies {speed / 1e9:.1f} GB/s, reads and writes counted.")
+        report.notes.append(f"memory: one thread copies {speed / 1e9:.1f} GB/s, counting reads and writes.")
         path = os.path.join(folder, "gradients.npz")
         for workload in QUICK if quick else WORKLOADS:
             write_gradients(path, workload)
@@ -83,7 +76,7 @@ def run(rivals: dict[str, str], rounds: int = 0, quick: bool = False) -> Report:
 
 def _section(report: Report, workload: Workload, optimizer: str, workers: dict[str, Worker], path: str, speed: float,
              compared: bool) -> None:
-    """Everybody's time for one optimizer on one workload."""
+    """Measure one optimizer on one workload in all libraries."""
     loaded: dict[str, Any] = {name: worker.ask("prepare", path, optimizer) for name, worker in workers.items()}
     contenders = list(_contenders(workers, loaded))
     take_turns(contenders, report.rounds)
@@ -91,14 +84,14 @@ def _section(report: Report, workload: Workload, optimizer: str, workers: dict[s
     rate = moved / (report.median(contenders[0]) * 1e-6)
     report.add(f"{HEADINGS[optimizer]}, {workload.rows:,} x {workload.width}, {workload.stored:,} rows", "µs", contenders,
                against="sparsekit" if compared else "",
-               fact=f"sparsekit moves {moved:,} bytes, {rate / 1e9:.1f} GB/s: {rate / speed:.0%} of memory's")
+               fact=f"sparsekit moves {moved:,} bytes at {rate / 1e9:.1f} GB/s, {rate / speed:.0%} of the copy rate")
 
 
 NOTES = (
-    ("A step reads the gradient and reads and writes the stored rows of the weight and of the states; gradients take turns, "
-     "so that rows come from memory."),
+    ("A step reads the gradient, and reads and writes its rows of the weight and of the states; gradients take turns, "
+     "so that rows are read from memory."),
     "sparsekit and mxnet: their optimizers on a dense weight and a row_sparse gradient, lazy updates.",
-    ("torch: torch.optim.SGD, SparseAdam and Adagrad on a coalesced sparse gradient, and by_hand the same with index_select, "
-     "index_copy_ and index_add_; its SGD with momentum adds up sparse arrays instead, so that is by_hand only."),
+    ("torch: torch.optim.SGD, SparseAdam and Adagrad on a coalesced sparse gradient; by_hand: the same with index_select, "
+     "index_copy_ and index_add_; momentum is by_hand only, because torch's SGD adds up sparse arrays instead."),
     "jax: gather, compute and scatter under jit, weight and states donated, indices declared sorted and unique.",
 )

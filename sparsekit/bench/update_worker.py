@@ -1,12 +1,11 @@
-"""This library's optimizer steps for ``sparsekit bench update``, behind the line protocol of its rivals.
+"""The worker of this library for ``sparsekit bench update``; rivals use the same protocol.
 
-``prepare FILE.npz OPTIMIZER`` makes weight, states and gradients and tells how far all gradients move the weight;
-``time`` takes a step with each gradient (microseconds a step), and ``bandwidth`` says what the memory does.
+``prepare FILE.npz OPTIMIZER`` makes weight, states and gradients and returns how much one step with each changes the weight,
+``time`` takes a step with each gradient (microseconds per step), and ``bandwidth`` returns the copy rate of the memory.
 """
 
 from __future__ import annotations
 
-import platform
 import time
 from typing import Any
 
@@ -15,7 +14,7 @@ import numpy as np
 import sparsekit as mx
 
 from .arrays_worker import Worker as ArraysWorker
-from .worker import serve
+from .protocol import OwnWorker, serve
 
 __all__ = ["Worker"]
 
@@ -25,18 +24,14 @@ SETTINGS: dict[str, tuple[str, dict[str, float]]] = {
 }
 
 
-class Worker:
-    """A weight, the updater of an optimizer, and gradients."""
+class Worker(OwnWorker):
+    """The commands, and the weight, updater and gradients that they share."""
 
     bandwidth = ArraysWorker.bandwidth
 
-    def info(self) -> dict[str, str]:
-        """Name and version."""
-        return {"name": "sparsekit", "version": mx.__version__, "python": platform.python_version()}
-
     def prepare(self, path: str, optimizer: str) -> dict[str, float]:
-        """Read the gradients and take a step with each; the sum of what the elements of the weight moved, by form."""
-        self.weight: Any = None  # before the next one is made
+        """Take a step with each gradient of the file, and return the sum of the absolute changes of the weight, by form."""
+        self.weight: Any = None  # frees the last weight before the next is made
         self.updater: Any = None
         with np.load(path) as stored:
             shape, rows, values = (stored[name] for name in ("shape", "rows", "values"))
@@ -50,7 +45,7 @@ class Worker:
         return {"": float(np.abs(self.weight._store - 1).sum(dtype=np.float64))}
 
     def time(self) -> float:
-        """Microseconds a step, over one step with each gradient."""
+        """Take a step with each gradient and return the microseconds per step."""
         weight, updater = self.weight, self.updater
         start = time.perf_counter()
         for gradient in self.gradients:

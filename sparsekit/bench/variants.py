@@ -1,4 +1,4 @@
-"""The tutorial's three variants: dense, sparse forward pass, row-sparse gradient; their times, their memory, their traces."""
+"""``sparsekit bench variants``: times, memory and traces of the tutorial's three variants."""
 
 from __future__ import annotations
 
@@ -11,40 +11,33 @@ from ..base.errors import SparsekitError
 from .epoch import QUICK, Workload, write_data
 from .harness import Contender, Report, Worker, start_own, take_turns
 
-__all__ = ["LABELS", "TRACED", "run"]
+__all__ = ["LABELS", "TRACED_BATCHES", "run"]
 
-#: The worker's names of the variants -> what they are called in figures.
+#: Labels in figures of the worker's variants.
 LABELS = {"dense": "dense", "sparse_forward": "sparse forward", "row_sparse": "row-sparse gradient"}
 
-#: Batches in a trace.
-TRACED = 4
+#: Number of batches in a trace.
+TRACED_BATCHES = 4
 
 NOTES = (
     "One batch of 10 samples: forward pass, loss, backward pass and update; reading the batch is not counted.",
     "dense: fully connected layers, weight (128, 1,000,000); sparse forward: sparse dot, weight (1,000,000, 128).",
     "row-sparse gradient: as sparse forward, with grad_stype='row_sparse'; the others have a dense gradient.",
     "Memory and gradient are exact counts of the library's arrays, the same on every machine.",
-    "The traces beside this file hold the batches that were profiled: `sparsekit view` opens them.",
+    "The traces beside this file hold profiled batches; `sparsekit view` renders them.",
 )
 
 
 def run(rivals: dict[str, str], rounds: int = 0, quick: bool = False) -> Report:
-    """Measure a batch of each variant in turn, then profile some; there are no rivals.
+    """Measure a batch of the tutorial's three variants, in milliseconds, and save memory and traces.
 
-    Parameters
-    ----------
-    rivals : dict
-        Must be empty: ``bench epoch`` is where others take part.
-    rounds : int
-        0 for the default.
-    quick : bool
-        Use a small data set and few rounds.
+    ``rivals`` must be empty; the other parameters are those of ``dispatch.run``.
     """
     if rivals:
         raise SparsekitError("`bench variants` measures only this library.",
-                             hint="`sparsekit bench epoch --rival …` compares with others.")
+                             hint="`sparsekit bench epoch --rival …` compares with other libraries.")
     workload, rounds = (QUICK, rounds or 2) if quick else (Workload(), rounds or 7)
-    report = Report(f"One training batch, three ways of storage: {workload.features:,} features", rounds, NOTES)
+    report = Report(f"One training batch with three kinds of storage, {workload.features:,} features", rounds, NOTES)
     with tempfile.TemporaryDirectory(prefix="sparsekit-bench-") as folder, ExitStack() as stack:
         path = write_data(folder, workload)
         workers = {name: stack.enter_context(start_own()) for name in LABELS}
@@ -58,16 +51,16 @@ def run(rivals: dict[str, str], rounds: int = 0, quick: bool = False) -> Report:
 
 
 def _profile(report: Report, workers: dict[str, Worker], folder: Path) -> None:
-    """Record a few batches of each variant; the traces become files of the report."""
+    """Profile a few batches of each variant, and add memory, gradients and traces to the report."""
     peaks: list[Contender] = []
     gradients: list[Contender] = []
     for name, worker in workers.items():
         trace = folder / f"{name}.trace.json.gz"
-        facts = worker.ask("trace", trace, TRACED)
+        facts = worker.ask("trace", trace, TRACED_BATCHES)
         report.files[trace.name] = trace.read_bytes()
         for found, key in ((peaks, "peak"), (gradients, "gradient")):
             one = Contender(LABELS[name], partial(float, facts[key] / 1e6))
             one.values = [facts[key] / 1e6]
             found.append(one)
-    report.add("memory at the peak", "MB", peaks)
+    report.add("peak memory", "MB", peaks)
     report.add("gradient of the first weight", "MB", gradients)

@@ -1,64 +1,35 @@
-"""This library on the workloads of ``sparsekit bench``, behind the line protocol that its rivals speak too.
+"""The worker of this library for ``sparsekit bench epoch``, ``dispatch`` and ``variants``; rivals use the same protocol.
 
-One command a line on standard input, one JSON line back: ``info``, ``prepare FILE.npz [VARIANT]``, ``epoch``,
-``epoch_profiled``, ``epoch_digested``, ``epoch_parsed``, ``epoch_hybrid``,
-``read``, ``batch`` (milliseconds), ``trace FILE BATCHES`` (records them), ``add``, ``chain`` (microseconds a call).
+It reads one command per line from standard input and answers with a line of JSON: ``info``, ``prepare FILE.npz [VARIANT]``,
+``epoch``, ``epoch_profiled``, ``epoch_digested``, ``epoch_parsed``, ``epoch_hybrid``, ``read`` and ``batch`` (milliseconds),
+``trace FILE BATCHES`` (saves a profile), ``add`` and ``chain`` (microseconds per call).
 """
 
 from __future__ import annotations
 
 import gc
 import json
-import platform
-import sys
 import time
 from typing import TYPE_CHECKING, Any
 
 import sparsekit as mx
 
+from ..demo.variants import FullyConnected, FullyConnectedSparse
+from .protocol import OwnWorker, serve
+
 if TYPE_CHECKING:
-    from ..core.types import Functions, Tensor
     from ..gluon.block import HybridBlock
     from ..gluon.trainer import Trainer
     from ..io.data import DataBatch
 
 
-__all__ = ["VARIANTS", "Worker", "serve"]
+__all__ = ["VARIANTS", "Worker"]
 
 ADD_CALLS = 5000
 CHAIN_CALLS = 300
 
 
-class FullyConnected(mx.gluon.HybridBlock):
-    """The tutorial's layer with dense weights and gradients."""
-
-    def __init__(self, in_units: int, units: int) -> None:
-        super().__init__()
-        with self.name_scope():
-            self._units = units
-            self.weight = self.params.get("weight", shape=(units, in_units))
-            self.bias = self.params.get("bias", shape=(units,), init="zeros")
-
-    def hybrid_forward(self, F: Functions, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-        """Multiply by the weights and add the bias."""
-        return F.FullyConnected(x, weight, bias, num_hidden=self._units)
-
-
-class FullyConnectedSparse(mx.gluon.HybridBlock):
-    """The tutorial's layer for csr batches: weights stored (inputs, units)."""
-
-    def __init__(self, in_units: int, units: int, weight_grad_stype: str) -> None:
-        super().__init__()
-        with self.name_scope():
-            self.weight = self.params.get("weight", shape=(in_units, units), grad_stype=weight_grad_stype)
-            self.bias = self.params.get("bias", shape=(units,), init="zeros")
-
-    def hybrid_forward(self, F: Functions, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-        """Multiply by the weights and add the bias."""
-        return F.sparse.dot(x, weight) + bias
-
-
-#: The first layer of each variant, made from the number of features.
+#: Constructors of the first layer of each variant, called with the number of features.
 VARIANTS = {
     "row_sparse": lambda features: FullyConnectedSparse(features, 128, "row_sparse"),
     "sparse_forward": lambda features: FullyConnectedSparse(features, 128, "default"),
@@ -66,16 +37,11 @@ VARIANTS = {
 }
 
 
-class Worker:
-    """State between commands: the reader and the network."""
-
-    def info(self) -> dict[str, str]:
-        """Name and version."""
-        form = "the tutorial's code, eager; LibSVMIter reads the file"
-        return {"name": "sparsekit", "version": mx.__version__, "python": platform.python_version(), "form": form}
+class Worker(OwnWorker):
+    """The commands, and the reader and network that they share."""
 
     def prepare(self, path: str, variant: str = "row_sparse") -> bool:
-        """Open the LibSVM file beside the data set and build the network."""
+        """Open the LibSVM file beside ``path`` and build the network."""
         with open(path.replace(".npz", ".json"), encoding="utf-8") as file:
             facts = json.load(file)
         features, batch = facts["features"], facts["batch_size"]
@@ -93,7 +59,7 @@ class Worker:
         return True
 
     def _network(self, variant: str, features: int) -> tuple[HybridBlock, Trainer]:
-        """The tutorial's network, and its trainer."""
+        """Build the tutorial's network and its trainer."""
         net: Any = mx.gluon.nn.HybridSequential()
         net.add(VARIANTS[variant](features), mx.gluon.nn.Activation("sigmoid"))
         net.add(FullyConnected(128, 8), mx.gluon.nn.Activation("sigmoid"))
@@ -110,7 +76,7 @@ class Worker:
         loss.wait_to_read()
 
     def epoch(self) -> float:
-        """Train one epoch, reading included; milliseconds."""
+        """Train one epoch, reading included, and return the milliseconds."""
         start = time.perf_counter()
         self.reader.reset()
         for batch in self.reader:
@@ -118,12 +84,12 @@ class Worker:
         return (time.perf_counter() - start) * 1e3
 
     def epoch_profiled(self) -> float:
-        """The same under the profiler; milliseconds."""
+        """Return the milliseconds of ``epoch`` under the profiler."""
         with mx.Profiler():
             return self.epoch()
 
     def epoch_digested(self) -> float:
-        """The same, including the totals of the profile; milliseconds."""
+        """Return the milliseconds of ``epoch`` under the profiler, including the computation of the totals."""
         start = time.perf_counter()
         with mx.Profiler() as prof:
             self.epoch()
@@ -131,7 +97,7 @@ class Worker:
         return (time.perf_counter() - start) * 1e3
 
     def epoch_hybrid(self) -> float:
-        """``epoch_parsed`` of a network that is hybridized, and its loss; milliseconds."""
+        """Return the milliseconds of ``epoch_parsed`` with network and loss hybridized."""
         if self.hybrid is None:
             self.hybrid = (*self._network(self.variant, self.features), mx.gluon.loss.SigmoidBinaryCrossEntropyLoss())
             for block in (self.hybrid[0], self.hybrid[2]):
@@ -144,7 +110,7 @@ class Worker:
             self.net, self.trainer, self.loss = eager
 
     def epoch_parsed(self) -> float:
-        """The same on batches read beforehand, as PyTorch and JAX have them; milliseconds."""
+        """Train one epoch on batches read beforehand, as for PyTorch and JAX, and return the milliseconds."""
         if not self.parsed:
             self.reader.reset()
             self.parsed = list(self.reader)
@@ -154,7 +120,7 @@ class Worker:
         return (time.perf_counter() - start) * 1e3
 
     def read(self) -> float:
-        """Read all batches of an epoch and do nothing with them; milliseconds."""
+        """Read all batches of an epoch and return the milliseconds."""
         start = time.perf_counter()
         self.reader.reset()
         for _ in self.reader:
@@ -162,7 +128,7 @@ class Worker:
         return (time.perf_counter() - start) * 1e3
 
     def batch(self) -> float:
-        """Train one batch; milliseconds without reading it."""
+        """Train one batch and return the milliseconds, reading excluded."""
         self.reader.reset()
         batch = next(iter(self.reader))
         start = time.perf_counter()
@@ -170,9 +136,9 @@ class Worker:
         return (time.perf_counter() - start) * 1e3
 
     def trace(self, path: str, batches: str) -> dict[str, Any]:
-        """Profile some batches, a step each, and save the trace; gives what the profile says of memory and gradients."""
+        """Profile some batches, save the trace, and return peak and gradient bytes and the number of densifications."""
         self.reader.reset()
-        self._step(next(iter(self.reader)))  # costs that occur once are not part of a step
+        self._step(next(iter(self.reader)))  # leaves one-time costs out of the profile
         self.reader.reset()
         with mx.Profiler() as prof:
             for _, batch in zip(range(int(batches)), self.reader, strict=False):
@@ -184,7 +150,7 @@ class Worker:
         return {"peak": prof.memory["peak_bytes"], "gradient": gradient.nbytes, "densified": prof.densified}
 
     def add(self) -> float:
-        """Add two 4 x 4 arrays; microseconds a call."""
+        """Add two 4 x 4 arrays and return the microseconds per call."""
         ones: Any = mx.nd.ones
         left, right = ones((4, 4)), ones((4, 4))
         start = time.perf_counter()
@@ -193,7 +159,7 @@ class Worker:
         return (time.perf_counter() - start) / ADD_CALLS * 1e6
 
     def chain(self) -> float:
-        """Record ten elementwise operations on 4 x 4 arrays and run backward; microseconds."""
+        """Record ten elementwise operations on 4 x 4 arrays, run backward, and return the microseconds."""
         nd: Any = mx.nd
         x, scale, shift = nd.ones((4, 4)), nd.full((4, 4), 0.5), nd.ones((4, 4))
         x.attach_grad()
@@ -206,17 +172,6 @@ class Worker:
                     y = y + shift
             y.backward()
         return (time.perf_counter() - start) / CHAIN_CALLS * 1e6
-
-
-def serve(worker: object) -> None:
-    """Answer commands, which are methods of ``worker``, until the end of input."""
-    for line in sys.stdin:
-        command, *arguments = line.split()
-        try:
-            answer = {"ok": getattr(worker, command)(*arguments)}
-        except Exception as error:  # the asker decides what to do about it
-            answer = {"error": f"{type(error).__name__}: {error}"}
-        print(json.dumps(answer), flush=True)
 
 
 if __name__ == "__main__":

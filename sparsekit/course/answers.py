@@ -1,4 +1,4 @@
-"""Reading what a learner typed, and saying how it compares with what was measured."""
+"""Parsing a learner's guess, and describing how it compares with the measured value."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 __all__ = ["Verdict", "compare", "compare_choice", "parse", "quantity"]
 
-#: Units that are worth converting: unit -> (what it measures, how many of the smallest).
+#: Units that are converted: unit -> bytes, and unit -> microseconds.
 _SIZES = {"b": 1.0, "byte": 1.0, "bytes": 1.0, "kb": 1e3, "kib": 1024.0, "mb": 1e6, "mbs": 1e6, "mib": 1024.0**2, "gb": 1e9,
           "gib": 1024.0**3, "tb": 1e12}
 _TIMES = {"ns": 1e-3, "µs": 1.0, "us": 1.0, "ms": 1e3, "s": 1e6, "seconds": 1e6, "min": 6e7}
@@ -20,16 +20,16 @@ _NUMBER = re.compile(
 
 
 class Verdict(NamedTuple):
-    """Whether a guess holds, and what to say about it in words."""
+    """Whether a guess is right, and a sentence about it."""
 
     right: bool
     words: str
 
 
 def parse(text: str, unit: str = "") -> tuple[float | None, str]:
-    """Read a number with or without a unit; gives it in ``unit``, or None and what is wrong with it.
+    """Parse a number with or without a unit; return it in ``unit`` and "", or None and what is wrong with it.
 
-    ``"1,000"``, ``"1e3"``, ``"1000 MB"`` and, where the unit is a size or a time, another of the same kind are read.
+    Accepts ``"1,000"``, ``"1e3"``, ``"1000 MB"`` and, if the unit is one of bytes or time, other units of bytes or time.
     """
     found = _NUMBER.fullmatch(text.strip())
     if not found or len(text) > 80:
@@ -46,7 +46,7 @@ def parse(text: str, unit: str = "") -> tuple[float | None, str]:
 
 
 def quantity(value: float, unit: str = "") -> str:
-    """Write a number with three significant digits, counts in full, and its unit."""
+    """Format a number and its unit: integers in full, other numbers with at least three significant digits."""
     size = abs(value)
     if value == int(value) and size < 1e15:
         written = f"{int(value):,}"
@@ -60,12 +60,12 @@ def quantity(value: float, unit: str = "") -> str:
 
 
 def near(one: float, other: float, within: float) -> bool:
-    """Whether two numbers differ by no more than a share of the second."""
+    """Return whether two numbers differ by at most a share ``within`` of the second."""
     return abs(one - other) <= within * abs(other) + 1e-12 * abs(other)
 
 
 def compare(guess: float, value: float, unit: str = "", wrong: Mapping[float, str] | None = None, within: float = 0.1) -> Verdict:
-    """Compare a guess with what was measured: right, a known misconception, or how far off."""
+    """Compare a guess with the measured value: right, a known misconception, or how far off."""
     said, measured = quantity(guess, unit), quantity(value, unit)
     if near(guess, value, within):
         closeness = "exactly" if guess == value else "close enough"
@@ -75,7 +75,7 @@ def compare(guess: float, value: float, unit: str = "", wrong: Mapping[float, st
 
 
 def misconception(guess: float, value: float, unit: str, wrong: Mapping[float, str], within: float) -> str:
-    """The sentence for a guess that shows a known misconception; empty for other guesses."""
+    """Return the sentence for a guess that shows a known misconception, or "" for other guesses."""
     close = [(abs(guess - float(number)), text) for number, text in wrong.items() if near(guess, float(number), within)]
     if close:
         return f" {sentence(min(close)[1])}"
@@ -89,13 +89,13 @@ def misconception(guess: float, value: float, unit: str, wrong: Mapping[float, s
 
 
 def sentence(text: str) -> str:
-    """A phrase as a sentence: a capital first, a full stop last."""
+    """Capitalize a phrase and end it with a full stop."""
     text = " ".join(str(text).split())
     return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")
 
 
 def distance(guess: float, value: float) -> str:
-    """How far a guess is from the value, in words."""
+    """Describe how far a guess is from the value."""
     if value == 0 or guess == 0 or (guess < 0) != (value < 0):
         return "too much" if guess > value else "too little"
     factor = guess / value if abs(guess) > abs(value) else value / guess
@@ -106,7 +106,7 @@ def distance(guess: float, value: float) -> str:
 
 
 def compare_choice(guess: str, value: str, wrong: Mapping[str, str] | None = None) -> Verdict:
-    """Compare a chosen option with what turned out."""
+    """Compare the chosen option with the right one."""
     if guess == value:
         return Verdict(True, f"Right: {value}.")
     why = (wrong or {}).get(guess)

@@ -1,4 +1,4 @@
-"""Which predictions and exercises the course has, notebook by notebook."""
+"""The predictions and exercises of each notebook of the course."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _CALL = re.compile(r"\b(?:mx|sparsekit)\.(predict|exercise)\(\s*(['\"])([\w.-]+)
 
 @cache
 def contents() -> dict[str, dict[str, list[str]]]:
-    """The names of all predictions and exercises: ``{notebook: {"predict": [...], "exercise": [...]}}``."""
+    """Return the names of all predictions and exercises: ``{notebook: {"predict": [...], "exercise": [...]}}``."""
     found: dict[str, dict[str, list[str]]] = json.loads(FILE.read_text(encoding="utf-8"))
     return found
 
@@ -29,13 +29,13 @@ def _owners() -> dict[str, str]:
 
 
 def notebook_of(name: str) -> str:
-    """The notebook that a prediction or an exercise belongs to; for one that is not of the course, where it runs."""
+    """Return the notebook of a prediction or exercise; outside the course, the notebook that is running."""
     running = Path(os.environ.get("JPY_SESSION_NAME", "")).stem
     return _owners().get(name) or running or "other notebooks"
 
 
 def read_notebook(sources: list[str]) -> dict[str, list[str]]:
-    """The names of the predictions and exercises in the code cells of a notebook, in their order."""
+    """Return the names of the predictions and exercises in the code cells of a notebook, in order."""
     found: dict[str, list[str]] = {"predict": [], "exercise": []}
     for source in sources:
         for kind, _, name in _CALL.findall(source):

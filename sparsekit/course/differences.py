@@ -1,4 +1,4 @@
-"""How an answer differs from what is wanted, in a sentence that helps."""
+"""Describing how an answer differs from the expected one, without giving that away."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["difference"]
 
 
 def difference(got: object, wanted: object, what: str, unit: str, within: float, wrong: Mapping[Any, str]) -> str:
-    """The first difference that matters, in words; empty if there is none."""
+    """Describe the first difference between two values, or return "" if there is none; parameters as ``Task.equal``."""
     for value, why in wrong.items():
         if _same(got, value) and not _same(got, wanted):
             return f"{what} is {_short(got)}: {why}"
@@ -27,22 +27,13 @@ def difference(got: object, wanted: object, what: str, unit: str, within: float,
     if not _number(wanted):
         return _plain(got, wanted, what)
     if not _number(got):
-        return f"{what} is {_short(got)}, of type {type(got).__name__}; a number is wanted"
+        return f"{what} is {_short(got)}, of type {type(got).__name__}; a number is expected"
     if not math.isfinite(float(got)):
         return f"{what} is {got}, which is not a finite number"
     verdict = compare(float(got), float(wanted), unit, {}, within)
-    return "" if verdict.right else f"{what} is not {_short(got)}: {_direction(float(got), float(wanted))}{_slip(verdict.words)}"
-
-
-def _direction(got: float, wanted: float) -> str:
-    """Where to look, without giving the answer away."""
-    return "that is too much" if got > wanted else "that is too little"
-
-
-def _slip(words: str) -> str:
-    """The known slip that ``compare`` found, if any: the sentences after its first."""
-    _, _, more = words.partition(". ")
-    return f". {more}" if more else ""
+    direction = "too much" if float(got) > float(wanted) else "too little"
+    misconception = verdict.words.partition(". ")[2]  # the first sentence names the right value
+    return "" if verdict.right else f"{what} is not {_short(got)}: that is {direction}{misconception and f'. {misconception}'}"
 
 
 def _number(value: object) -> TypeGuard[float]:
@@ -66,13 +57,13 @@ def _short(value: object) -> str:
 def _plain(got: object, wanted: object, what: str) -> str:
     if isinstance(wanted, Sequence) and not isinstance(wanted, str):
         if not isinstance(got, Sequence) or isinstance(got, str):
-            return f"{what} is {_short(got)}, of type {type(got).__name__}; a {type(wanted).__name__} is wanted"
+            return f"{what} is {_short(got)}, of type {type(got).__name__}; a {type(wanted).__name__} is expected"
         if len(got) != len(wanted):
             return f"{what} has {len(got)} entries, not {len(wanted)}"
         places = [i for i, (one, other) in enumerate(zip(got, wanted, strict=True)) if one != other]
         return f"entry {places[0]} of {what}, {_short(got[places[0]])}, is not right" if places else ""
     if type(got) is not type(wanted):
-        return f"{what} is {_short(got)}, of type {type(got).__name__}; {type(wanted).__name__} is wanted"
+        return f"{what} is {_short(got)}, of type {type(got).__name__}; {type(wanted).__name__} is expected"
     return "" if got == wanted else f"{what} is not {_short(got)}"
 
 
@@ -83,7 +74,7 @@ def _numpy(array: object) -> Array:
 def _arrays(got: Any, wanted: Any, what: str, within: float) -> str:
     kind = getattr(wanted, "stype", None)
     if not hasattr(got, "shape"):
-        return f"{what} is {_short(got)}, of type {type(got).__name__}; an array is wanted"
+        return f"{what} is {_short(got)}, of type {type(got).__name__}; an array is expected"
     if kind is not None and getattr(got, "stype", "default") != kind:
         return f"{what} has the storage type {getattr(got, 'stype', 'default')!r}, not {kind!r}"
     if tuple(got.shape) != tuple(wanted.shape):
@@ -94,4 +85,4 @@ def _arrays(got: Any, wanted: Any, what: str, within: float) -> str:
         return ""
     place = tuple(int(axis) for axis in places[0])
     count = f"{len(places)} of {found.size} values differ" if len(places) > 1 else "one value differs"
-    return f"{what} is {found[place]:g} at {list(place)}, where {expected[place]:g} is wanted ({count})"
+    return f"{what} is {found[place]:g} at {list(place)}, where {expected[place]:g} is expected ({count})"

@@ -1,4 +1,4 @@
-"""The form of a question in a notebook, on anywidget; imported only when one is shown."""
+"""The anywidget form of a question in a notebook, imported on first display."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Base: Any = anywidget.AnyWidget
 
 
 class QuestionWidget(Base):  # type: ignore[misc]
-    """A question with a field or options to choose from, a button, and what is said about the guess.
+    """A question with a text field or options, a button, and the verdict on the guess.
 
     Parameters
     ----------
@@ -35,15 +35,15 @@ class QuestionWidget(Base):  # type: ignore[misc]
     said = traitlets.Unicode("").tag(sync=True)
     state = traitlets.Unicode("open").tag(sync=True)
     status = traitlets.Unicode("").tag(sync=True)
-    #: What the learner sent, with a number that counts the times: the same guess may be sent again.
+    #: The number of times a guess was sent, and the guess; the number lets the same guess be sent again.
     sent = traitlets.List().tag(sync=True)
 
     def __init__(self, question: Question) -> None:
         self._question = question
         super().__init__(text=question.text, unit=question.unit, options=list(question.options), said=question.said,
                          state=question.state, status=question.status)
-        self.observe(self._hear, names=["sent"])
+        self.observe(self._on_sent, names=["sent"])
 
-    def _hear(self, change: Mapping[str, Any]) -> None:
+    def _on_sent(self, change: Mapping[str, Any]) -> None:
         if change["new"]:
             self._question.answer(change["new"][-1])

@@ -1,4 +1,4 @@
-"""How far a learner has come, as a picture and a table."""
+"""A learner's progress, as a picture and a table."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ COLUMNS = ("notebook", "predictions made", "of which right", "exercises solved")
 
 
 class Standing(NamedTuple):
-    """What was done in one notebook, of how much."""
+    """Predictions and exercises of one notebook: how many are made, right and solved, and how many there are."""
 
     notebook: str
     made: int
@@ -32,7 +32,7 @@ class Standing(NamedTuple):
 
 
 def standing(notebook: str) -> Standing:
-    """Count what was done in a notebook."""
+    """Count the predictions and exercises of a notebook."""
     listed = contents().get(notebook, {})
     entries = record.read(notebook)
     predictions = {name: entry for name, entry in entries.items() if entry.get("kind") == "predict" and entry.get("said")}
@@ -44,7 +44,7 @@ def standing(notebook: str) -> Standing:
 
 
 def _notebooks() -> list[str]:
-    """The course's notebooks, and others that something was done in."""
+    """Return the notebooks of the course, and others with stored answers."""
     place = record.folder()
     found = {path.stem for path in place.glob("*.json")} if place is not None and place.is_dir() else set()
     found |= {name for name in record._memory if record._memory[name]}
@@ -56,21 +56,19 @@ def progress(notebook: str | None = ..., ax: None = ...) -> Display: ...
 @overload
 def progress(notebook: str | None = ..., *, ax: Axes) -> Axes: ...
 def progress(notebook: str | None = None, ax: Axes | None = None) -> Display | Axes:
-    """What was predicted and solved so far, notebook by notebook.
+    """Show the predictions made and the exercises solved so far; ``sparsekit.course.forget`` deletes them.
 
     Parameters
     ----------
     notebook : str, optional
-        Only this one, such as ``"05_embeddings_language_model"``; by default all of the course.
-
+        Show only this notebook, such as ``"05_embeddings_language_model"``; by default all with predictions or exercises.
     ax : matplotlib.axes.Axes, optional
-        Draw the shares that are done on these axes, in their own style.
+        Draw bars with the percentages on these axes, in their own style.
 
     Returns
     -------
     Display or matplotlib.axes.Axes
-        A picture and a table; kept by ``predict``, ``reveal`` and ``exercise``, deleted by ``sparsekit.course.forget``.
-        ``ax`` where it is given.
+        A picture and a table, or ``ax`` if it is given.
     """
     rows = [standing(name) for name in ([notebook] if notebook else _notebooks())]
     if ax is not None:
@@ -84,7 +82,7 @@ def progress(notebook: str | None = None, ax: Axes | None = None) -> Display | A
 
 
 def _on_axes(ax: Axes, rows: list[Standing]) -> Axes:
-    """Two bars a notebook by matplotlib: the shares of predictions made and of exercises solved."""
+    """Draw two bars for each notebook: the percentages of predictions made and of exercises solved."""
     with drawing_on(ax):
         for above, what, color, shares in (
                 (0.2, "predictions made", SERIES[0], [100 * row.made / max(1, row.predictions) for row in rows]),
@@ -110,7 +108,7 @@ def _picture(rows: list[Standing], words: str) -> str:
 
 
 def _bar(drawing: Drawing, top: float, done: int, total: int, what: str, color: str) -> None:
-    """One bar, its share filled, with the figures beside it."""
+    """Draw one bar, filled by ``done / total``, with the figures beside it."""
     length = 340.0
     drawing.rect(LEFT, top, length, 10, STRIPE, stroke="#8b9096", stroke_width=0.6)
     if total and done:

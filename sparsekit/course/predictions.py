@@ -1,4 +1,4 @@
-"""Predict, measure, compare: a question before a cell, and what the cell measured after it."""
+"""Predictions: a question before a cell, and its comparison with the value that the cell measured."""
 
 from __future__ import annotations
 
@@ -10,28 +10,31 @@ from ..base.errors import MissingPackageError, UnknownNameError
 from . import record
 from .answers import Verdict, compare, compare_choice, parse, quantity, sentence
 from .contents import notebook_of
-from .words import Said, in_notebook, rich
+from .words import Message, in_notebook, rich
 
 __all__ = ["Question", "Revelation", "predict", "reveal"]
 
-#: What was asked in this session, by name: ``reveal`` looks it up.
+#: The questions of this session, by name, for ``reveal``.
 _asked: dict[str, Question] = {}
 
 
 class Question:
-    """A question to think about before the next cell runs; made by ``predict``.
+    """A question to answer before the next cell runs, created by ``predict``.
 
-    As the last value of a cell it is a form where a kernel runs and anywidget is installed, and plain HTML elsewhere.
+    As the last value of a cell it is shown as a form in a notebook with anywidget, and as plain HTML elsewhere.
 
     Attributes
     ----------
     name, text, unit : str
     options : tuple of str
-        What there is to choose from; empty if the answer is a number.
+        Possible answers; empty if the answer is a number.
     said : str
-        The guess as it was given; empty without one.
-    status, state : str
-        What is to be said about it, and one of ``"open"``, ``"kept"``, ``"unclear"``, ``"right"``, ``"wrong"``.
+        The guess as it was typed; empty without one.
+    guess : float, str or None
+        The parsed guess; None without one, or if it is unclear.
+    status : str
+        Sentence about the guess.
+    state : {"open", "kept", "unclear", "right", "wrong"}
     """
 
     def __init__(self, name: str, text: str, unit: str = "", options: Sequence[Any] = ()) -> None:
@@ -43,13 +46,13 @@ class Question:
         self._live: Any = None
 
     def answer(self, said: object) -> str:
-        """Take a guess, keep it, and say what is to be said about it; an unclear one is not kept."""
+        """Store a guess, unless it is unclear, and return a sentence about it."""
         self.said = " ".join(str(said).split())[:200]
         self.guess, trouble = self._read(self.said)
         if trouble:
             self.state, self.status = "unclear", trouble
         elif self._found is None:
-            self.state, self.status = "kept", f"Kept: {self.words}. Run on to see what it is."
+            self.state, self.status = "kept", f"Saved: {self.words}. Run the next cells to see the answer."
             record.remember(self.name, "predict", self.said)
         else:
             self.judge()
@@ -64,11 +67,11 @@ class Question:
 
     @property
     def words(self) -> str:
-        """The guess in words."""
+        """The guess as text."""
         return quantity(self.guess, self.unit) if isinstance(self.guess, float) else str(self.guess)
 
     def judge(self, found: Revelation | None = None) -> Verdict | None:
-        """Compare the guess with what was measured, and keep the result; None without a guess."""
+        """Compare the guess with the measured value and store the verdict; return None without a guess."""
         self._found = found or self._found
         if self.guess is None or self._found is None:
             return None
@@ -79,15 +82,16 @@ class Question:
         return verdict
 
     def recall(self) -> None:
-        """Take up the guess of an earlier session."""
+        """Load the guess of an earlier session."""
         entry = record.read(notebook_of(self.name)).get(self.name, {})
         said = entry.get("said")
         if isinstance(said, str) and said:
             self.guess, trouble = self._read(said)
             if not trouble:
-                self.said, self.state, self.status = said, "kept", f"You said {self.words}. Run on to see what it is."
+                self.said, self.state = said, "kept"
+                self.status = f"You said {self.words}. Run the next cells to see the answer."
 
-    # ---- what is shown
+    # ---- display
 
     def _show(self) -> None:
         if self._live is not None:
@@ -95,7 +99,7 @@ class Question:
 
     @property
     def asks_for(self) -> str:
-        """What kind of answer is expected."""
+        """The kind of answer that is expected."""
         return "one of these" if self.options else f"a number, in {self.unit}" if self.unit else "a number"
 
     def __repr__(self) -> str:
@@ -123,14 +127,15 @@ class Question:
         return {**data, **static}, metadata
 
 
-class Revelation(Said):
-    """What was measured, beside what was predicted; made by ``reveal``.
+class Revelation(Message):
+    """The measured value and its comparison with the prediction, created by ``reveal``.
 
     Attributes
     ----------
     value : float or str
+        The measured value.
     right : bool or None
-        Whether the prediction holds; None without one.
+        Whether the prediction is right; None without one.
     """
 
     def __init__(self, question: Question, value: float | str, wrong: Mapping[Any, str], within: float, because: str) -> None:
@@ -141,14 +146,14 @@ class Revelation(Said):
         super().__init__(self._text(verdict), self._html(verdict))
 
     def verdict(self, guess: float | str) -> Verdict:
-        """How a guess compares with the value."""
+        """Compare a guess with the value."""
         if isinstance(self.value, str):
             return compare_choice(str(guess), self.value, self.wrong)
         return compare(float(guess), self.value, self.question.unit, self.wrong, self.within)
 
     @property
     def measured(self) -> str:
-        """The value in words."""
+        """The value as text."""
         return self.value if isinstance(self.value, str) else quantity(self.value, self.question.unit)
 
     def _mistakes(self) -> list[tuple[str, str]]:
@@ -170,30 +175,30 @@ class Revelation(Said):
             return f"<p><strong>{mark} {word}.</strong> {rich(said[:1].upper() + said[1:])}{because}</p>"
         mistakes = "".join(f"<li>If you say {rich(said)}: {rich(text)}</li>" for said, text in self._mistakes())
         listed = f"<ul>{mistakes}</ul>" if mistakes else ""
-        return (f"<details><summary>What it is, for those who have predicted it</summary>"
+        return (f"<details><summary>Show the answer</summary>"
                 f"<p><strong>{rich(self.measured)}.</strong>{because}</p>{listed}</details>")
 
 
 def predict(name: str, question: str = "", *, unit: str = "", options: Sequence[Any] = (), guess: object = None) -> Question:
-    """Let the learner predict a value before it is measured.
+    """Ask the learner to predict a value before it is measured.
 
     Parameters
     ----------
     name : str
-        Name of the prediction; ``reveal`` refers to it, and the learner's progress is kept under it.
-    question : str
-        What is asked, in a sentence; ```code``` in backticks.
+        Name of the prediction, for ``reveal`` and for the learner's progress.
+    question : str, optional
+        The question, with code in backticks; by default ``name``, with spaces for underscores.
     unit : str, optional
         Unit of the number to predict, such as ``"MB"``.  Guesses in other units of bytes or of time are converted.
     options : sequence, optional
-        What there is to choose from; without it the answer is a number.
+        Possible answers; by default the answer is a number.
     guess : number or str, optional
         The prediction, if it is written into the cell instead of the form.
 
     Returns
     -------
     Question
-        To be the last value of the cell.
+        A form that the notebook shows if it is the last value of the cell.
     """
     asked = Question(name, question or str(name).replace("_", " "), unit, options)
     asked.recall()
@@ -205,33 +210,33 @@ def predict(name: str, question: str = "", *, unit: str = "", options: Sequence[
 
 def reveal(name: str, value: float | str, *, wrong: Mapping[Any, str] | None = None, within: float = 0.1,
            because: str = "") -> Revelation:
-    """Compare a prediction with what was measured.
+    """Compare a prediction with the measured value.
 
     Parameters
     ----------
     name : str
-        As given to ``predict``.
+        Name of the prediction.
     value : number or str
-        What was measured, in the unit of the question, or the option that is right.
+        The measured value, in the unit of the question, or the right option.
     wrong : mapping, optional
         Known misconceptions: the answer that shows one -> a sentence about it for the learner,
         ``{512: "you counted the dense gradient"}``.
     within : float, optional
-        How far a number may be off to be right, as a share of the value; 0 for exact counts.
+        Relative tolerance of a right number, by default 0.1; 0 for exact counts.
     because : str, optional
-        Why it is so, in a sentence.
+        Sentence that explains the value.
 
     Returns
     -------
     Revelation
-        Shown open after a prediction, else folded; to be the last value of the cell.
+        The answer, which the notebook shows if it is the last value of the cell; without a prediction it is folded.
 
     Raises
     ------
     UnknownNameError
-        If the value is neither a number nor, with options, one of them.
+        If the value is not a finite number, or with options not one of them.
     """
-    asked = str(name) in _asked  # its cell may have been left out
+    asked = str(name) in _asked  # False if the cell of the question did not run
     question = _asked[str(name)] if asked else Question(name, str(name).replace("_", " "))
     found: float | str
     if question.options:

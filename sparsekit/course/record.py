@@ -1,4 +1,4 @@
-"""What a learner did, kept in one JSON file for each notebook; nothing here ever stops a notebook."""
+"""A learner's answers, stored in one JSON file for each notebook; errors of the file system never stop a notebook."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from typing import Any
 from ..widgets.display import write_file
 from .contents import notebook_of
 
-__all__ = ["LARGEST", "folder", "forget", "read", "remember"]
+__all__ = ["LARGEST_FILE", "folder", "forget", "read", "remember"]
 
-#: Bytes of a file that is still read: a learner's answers take a few thousand.
-LARGEST = 1_000_000
+#: Larger files are not read; a learner's answers take a few thousand bytes.
+LARGEST_FILE = 1_000_000
 
-#: Answers that cannot be written to a file, kept until the kernel ends.
+#: Answers that could not be written to a file, kept until the kernel ends.
 _memory: dict[str, dict[str, dict[str, Any]]] = {}
 
 
 def folder() -> Path | None:
-    """Where progress is kept; None if it is not to be kept.
+    """Return the folder of stored answers, or None if ``SPARSEKIT_PROGRESS`` is ``off``.
 
-    ``SPARSEKIT_PROGRESS`` names the folder, or is ``off``; without it, ``sparsekit/progress`` in ``XDG_DATA_HOME``, else in
+    ``SPARSEKIT_PROGRESS`` names the folder; by default it is ``sparsekit/progress`` in ``XDG_DATA_HOME``, else in
     ``~/.local/share``.
     """
     given = os.environ.get("SPARSEKIT_PROGRESS", "")
@@ -44,11 +44,11 @@ def _path(notebook: str) -> Path | None:
 
 
 def _load(path: Path) -> dict[str, dict[str, Any]] | None:
-    """The entries of a file: none if it does not exist, None if it is not one of ours."""
+    """Read the entries of a file; return {} if it does not exist, and None if it is damaged."""
     try:
         if not path.is_file():
             return {}
-        if path.stat().st_size > LARGEST:
+        if path.stat().st_size > LARGEST_FILE:
             return None
         found = json.loads(path.read_text(encoding="utf-8"))["entries"]
         return {str(name): dict(entry) for name, entry in found.items()}
@@ -57,16 +57,16 @@ def _load(path: Path) -> dict[str, dict[str, Any]] | None:
 
 
 def read(notebook: str) -> dict[str, dict[str, Any]]:
-    """What was done in a notebook: name -> ``{"kind": "predict" or "exercise", "said": str, "right": bool}``."""
+    """Return the answers of a notebook: name -> ``{"kind": "predict" or "exercise", "said": str, "right": bool}``."""
     path = _path(notebook)
     kept = _load(path) if path else {}
     return {**(kept or {}), **_memory.get(notebook, {})}
 
 
 def remember(name: str, kind: str, said: str = "", right: bool = False) -> None:
-    """Keep what was said to a prediction or an exercise, and whether it was right.
+    """Store the answer to a prediction or an exercise, and whether it is right.
 
-    A file that cannot be read is set aside under a name of its own, ``….json.damaged``, and a new one begun.
+    A damaged file is renamed to ``….json.damaged``.
     """
     notebook, entry = notebook_of(name), {"kind": kind, "said": said[:200], "right": bool(right)}
     path = _path(notebook)
@@ -77,7 +77,7 @@ def remember(name: str, kind: str, said: str = "", right: bool = False) -> None:
 
 
 def _write(path: Path, name: str, entry: dict[str, Any]) -> bool:
-    """Write one entry into a file; whether that worked."""
+    """Write one entry to a file, and return whether that succeeded."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         entries = _load(path)
@@ -92,12 +92,12 @@ def _write(path: Path, name: str, entry: dict[str, Any]) -> bool:
 
 
 def forget(notebook: str) -> None:
-    """Start a notebook afresh: what was predicted and solved in it is deleted.
+    """Delete the stored predictions and exercises of a notebook.
 
     Parameters
     ----------
     notebook : str
-        As ``progress()`` names it, such as ``"05_embeddings_language_model"``.
+        Name as in ``progress()``, such as ``"05_embeddings_language_model"``.
     """
     _memory.pop(notebook, None)
     path = _path(notebook)

@@ -1,4 +1,4 @@
-"""Coding exercises: checks that a learner can read, and that say what is wrong with an answer."""
+"""Coding exercises, whose checks a learner can read and which explain what is wrong with an answer."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from typing import Any, Literal, Self
 from . import record
 from .answers import sentence
 from .differences import difference
-from .words import Said, rich, say
+from .words import Message, rich, show
 
 __all__ = ["Task", "exercise"]
 
-#: Of an exception, this many characters are shown.
-LONGEST = 300
+#: Number of characters of an exception that are shown.
+LONGEST_ERROR = 300
 
 
 def _nothing() -> None: ...
 
 
 def _documented() -> None:
-    """Only a docstring, which changes what is compiled."""
+    """A docstring changes the compiled code."""
 
 
 def unanswered(value: object) -> bool:
-    """Whether an answer is still the three dots: alone, in a list, or as the only content of a function or a class."""
+    """Return whether an answer is still ``...``: alone, in a container, or as the only body of a function."""
     if value is ...:
         return True
     if isinstance(value, (list, tuple, set)):
@@ -38,19 +38,19 @@ def unanswered(value: object) -> bool:
     return False
 
 
-class _NotYet(Exception):
-    """The first check that does not hold."""
+class _CheckFailed(Exception):
+    """The first check that fails."""
 
 
 class Task:
-    """The checks of one exercise; made by ``exercise``.  The first that does not hold is the last that is looked at.
+    """The checks of one exercise, created by ``exercise``; the first that fails ends the ``with`` block.
 
     Attributes
     ----------
     state : str
         ``"open"`` (nothing was filled in), ``"right"`` or ``"wrong"``.
     words : str
-        What is to be said about the answer.
+        Sentence about the answer.
     """
 
     def __init__(self, name: str, answers: tuple[Any, ...], right: str = "") -> None:
@@ -60,32 +60,32 @@ class Task:
         self.state, self.words = "open", ""
 
     def expect(self, condition: object, otherwise: str) -> None:
-        """Go on if a condition holds; else ``otherwise`` says what is wrong and what to look at."""
+        """Check a condition; ``otherwise`` is shown if it is false, and says what is wrong and where to look."""
         if self.open or not bool(condition):
-            raise _NotYet(otherwise)
+            raise _CheckFailed(otherwise)
         self.held += 1
 
     def equal(self, got: object, wanted: object, what: str = "the answer", *, unit: str = "", within: float = 1e-6,
               wrong: Mapping[Any, str] | None = None) -> None:
-        """Go on if two values are the same; else say how they differ.
+        """Check that two values are equal; else show how they differ.
 
         Parameters
         ----------
         got, wanted : array, number, str or sequence
             Arrays are compared by storage type (if ``wanted`` has one), shape and values.
         what : str
-            What ``got`` is, as the subject of a sentence.
+            Name of ``got``, the subject of the sentence.
         unit : str
-            Of numbers.
+            Unit of numbers.
         within : float
-            How far numbers may be off, as a share.
-        wrong : mapping
+            Relative tolerance; at least 1e-5 for arrays.
+        wrong : mapping, optional
             Known misconceptions: the answer that shows one -> a sentence about it.
         """
         if not self.open:
             found = difference(got, wanted, what, unit, within, wrong or {})
             if found:
-                raise _NotYet(found)
+                raise _CheckFailed(found)
         self.expect(True, "")
 
     def __enter__(self) -> Self:
@@ -96,7 +96,7 @@ class Task:
         if error is not None and not isinstance(error, Exception):
             return None
         self._conclude(error)
-        say(Said(self.text, self.html))
+        show(Message(self.text, self.html))
         return True
 
     def _conclude(self, error: Exception | None) -> None:
@@ -105,24 +105,24 @@ class Task:
             return
         if error is None:
             self.state = "right"
-            holding = "1 check holds." if self.held == 1 else f"{self.held} checks hold."
-            self.words = sentence(self.right) if self.right else holding
-        elif isinstance(error, _NotYet):
+            passed = "1 check passed." if self.held == 1 else f"{self.held} checks passed."
+            self.words = sentence(self.right) if self.right else passed
+        elif isinstance(error, _CheckFailed):
             self.state, self.words = "wrong", sentence(str(error))
         else:
             said = " ".join(str(error).split())
-            said = said if len(said) <= LONGEST else said[:LONGEST] + "…"
+            said = said if len(said) <= LONGEST_ERROR else said[:LONGEST_ERROR] + "…"
             self.state, self.words = "wrong", f"The answer could not be checked, {type(error).__name__}: {said}"
         record.remember(self.name, "exercise", self.state, self.state == "right")
 
     @property
     def text(self) -> str:
-        """What is said, for a terminal."""
+        """The verdict as plain text."""
         return f"{_TITLES[self.state]}. {self.words}"
 
     @property
     def html(self) -> str:
-        """What is said, for a notebook."""
+        """The verdict as HTML."""
         return f"<p><strong>{_MARKS[self.state]} {_TITLES[self.state]}.</strong> {rich(self.words)}</p>"
 
 
@@ -131,22 +131,22 @@ _MARKS = {"open": "○", "right": "✔", "wrong": "✘"}
 
 
 def exercise(name: str, *answers: object, right: str = "") -> Task:
-    """Check an answer, in a ``with`` block whose checks the learner can read.
+    """Check an answer in a ``with`` block, whose checks the learner can read.
 
     Parameters
     ----------
     name : str
-        Name of the exercise; the learner's progress is kept under it.
+        Name of the exercise, for the learner's progress.
     *answers
-        What the learner fills in, ``...`` before that: values, or functions and lists with ``...`` in them.  While one
-        of them is not filled in, no check is made and nothing fails.
+        Values to be filled in, ``...`` before that: values, containers with ``...`` in them, or functions with the body ``...``.
+        While one of them is not filled in, the exercise is open and no check fails.
     right : str, optional
-        What is said when all checks hold.
+        Sentence that is shown if all checks pass; by default their number.
 
     Returns
     -------
     Task
-        With ``expect(condition, otherwise)`` and ``equal(got, wanted)``.  An exception within the block is shown as a
-        sentence and does not stop the notebook.
+        With the checks ``expect(condition, otherwise)`` and ``equal(got, wanted)``.  An exception within the block is shown as
+        a sentence and does not stop the notebook.
     """
     return Task(name, answers, right)

@@ -1,4 +1,4 @@
-"""Short texts as plain text and as HTML, and how they reach the reader."""
+"""Messages as plain text and as HTML, and showing them."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import Any
 
 from ..widgets.svg import escape
 
-__all__ = ["Said", "in_notebook", "rich", "say"]
+__all__ = ["Message", "in_notebook", "rich", "show"]
 
 
 def rich(text: str) -> str:
-    """A text as HTML: escaped, and what stands between backticks as code."""
+    """Convert a text to HTML: escape it, and mark parts in backticks as code."""
     return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))
 
 
-class Said:
-    """A text that a notebook shows as HTML and a terminal as it is."""
+class Message:
+    """A text that a notebook shows as HTML and a terminal as plain text."""
 
     def __init__(self, text: str, html: str) -> None:
         self.text, self.html = text, html
@@ -35,15 +35,15 @@ def _shell() -> Any:
 
 
 def in_notebook() -> bool:
-    """Whether a kernel runs this, to which live views can speak."""
+    """Return whether an IPython kernel runs this process, as live views need."""
     return getattr(_shell(), "kernel", None) is not None
 
 
-def say(said: Said) -> None:
-    """Show a text below the cell that runs, or print it."""
+def show(message: Message) -> None:
+    """Show a message below the running cell, or print it."""
     if _shell() is None:
-        print(said.text)
+        print(message.text)
     else:
         from IPython.display import display
 
-        display(said)  # type: ignore[no-untyped-call]
+        display(message)  # type: ignore[no-untyped-call]

@@ -1,4 +1,4 @@
-"""The course of the demo, and what it says on the way."""
+"""The stages of the demo, and the text that it prints."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from ..base import machine
 from ..base.errors import InsufficientMemoryError
 from ..base.formatting import format_bytes
 from ..base.tables import text_table
+from ..cli import INTERRUPTED
 from ..datasets import DocstringData, load_docstrings
 from ..datasets.docstrings import PACKAGES
 from ..io import save_libsvm
@@ -26,23 +27,22 @@ from .interrupt import check, stoppable
 from .page import Findings, about_data, write
 from .progress import stage
 from .settings import MOST_BATCHES, Settings, parse
-from .training import Outcome, further, train, warm_up
+from .training import Outcome, train, train_on_all, warm_up
 from .variants import VARIANTS, Variant, needed_memory
 
 __all__ = ["main"]
 
-INTERRUPTED = 130  # what a shell reports for a command that Ctrl-C ended
-WIDTH = 100
+WIDTH = 100  # characters of a line
 
 PLAN = """\
 sparsekit demo: the same model, trained three ways on real text
 
-  1  read the docstrings of the Python packages that are installed here; no network is used
+  1  read the docstrings of the installed Python packages; no network is used
   2  count their words, hashed into {features:,} features: a sparse data set, saved and read as LibSVM
   3  train on the same batches with dense arrays, with sparse input, and with a row-sparse gradient
   4  check that the losses agree, compare time and memory, write one HTML report
 
-{length}; Ctrl-C stops it and leaves nothing behind.
+{length}; Ctrl-C stops it without leaving files.
 """
 
 
@@ -52,17 +52,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     Parameters
     ----------
     argv : sequence of str, optional
-        Options; see ``sparsekit demo --help``.
+        Arguments after ``sparsekit demo``; those of the process by default.
 
     Returns
     -------
     int
-        0 when the losses agree, 1 when they do not, 130 after Ctrl-C.
+        0 if the losses agree, 1 if they do not, 130 after Ctrl-C.
 
     Raises
     ------
     InsufficientMemoryError
-        If not even the smallest variant fits the memory that is free.
+        If even the smallest variant does not fit the free memory.
     """
     settings = parse(argv)
     try:
@@ -75,7 +75,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(settings: Settings) -> int:
     start = time.monotonic()
-    length = "Some seconds" if settings.units * settings.features < 2**24 else "About a minute"
+    length = "Takes some seconds" if settings.units * settings.features < 2**24 else "Takes about a minute"
     _say(PLAN.format(features=settings.features, length=length))
     chosen, skipped = _fitting(settings, machine.available_memory())
     with _folder(settings.output) as folder:
@@ -84,23 +84,23 @@ def _run(settings: Settings) -> int:
         _say(wrapped(f"Data: {about_data(data, settings)}"), "")
         outcomes = _compare(chosen, train_path, len(data.train.label), settings)
         with stage("row-sparse, all data", settings.epochs) as shown:
-            trained = further(VARIANTS[-1], train_path, test_path, settings, shown)
+            trained = train_on_all(VARIANTS[-1], train_path, test_path, settings, shown)
         verdict = judge(outcomes)
         share = float(data.test.label.mean())
         found = Findings(settings, data, outcomes, skipped, verdict, trained, max(share, 1 - share),
                          conclusion(outcomes, trained, verdict.same))
-        _tell(found)
+        _print_findings(found)
         write(folder, found)
         if not settings.keep_data:
             os.unlink(train_path)
             os.unlink(test_path)
     _say(f"Report: {settings.output / 'report.html'} (open it in a browser; it needs no network)",
-         f"        with traces and results.json beside it; all of it in {time.monotonic() - start:.0f} s.")
+         f"        with traces and results.json beside it; the demo took {time.monotonic() - start:.0f} s.")
     return 0 if verdict.same else 1
 
 
 def wrapped(text: str) -> str:
-    """Break text into lines, but no number from its unit."""
+    """Break text into lines, but not between a number and its unit."""
     kept = re.sub(r"(?<=\d) (?=(?:%|[kMGT]?B|ns|µs|ms|s|min|h)(?!\w))", "\xa0", text)
     return fill(kept, WIDTH).replace("\xa0", " ")
 
@@ -113,7 +113,7 @@ def _say(*lines: str) -> None:
 
 
 def _fitting(settings: Settings, free: int | None) -> tuple[list[Variant], list[str]]:
-    """The variants that fit the free memory, and why others are skipped."""
+    """Print the memory that each variant needs; return those that fit, and why others are skipped."""
     chosen, skipped = [], []
     free_text = "unknown on this system" if free is None else format_bytes(free)
     _say(f"Memory: {free_text} free; each variant needs")
@@ -123,7 +123,7 @@ def _fitting(settings: Settings, free: int | None) -> tuple[list[Variant], list[
         parts = " + ".join(f"{what} {format_bytes(size)}" for what, size in needs.items())
         _say(f"  {variant.name:<20} {format_bytes(total):>8} = {parts}")
         if variant.key == "dense" and not settings.dense:
-            skipped.append("The dense variant was left out, as --no-dense asked.")
+            skipped.append("The dense variant was left out because of --no-dense.")
         elif free is not None and total > free:
             skipped.append(_too_large(variant, settings, total, free))
         else:
@@ -132,17 +132,17 @@ def _fitting(settings: Settings, free: int | None) -> tuple[list[Variant], list[
     if not any(variant.key == "row_sparse" for variant in chosen):
         raise InsufficientMemoryError(
             f"The weight alone needs {format_bytes(needed_memory(VARIANTS[-1], settings)['weight'])}, and "
-            f"{free_text} of memory is free.", hint=_smaller(VARIANTS[-1], settings, free or 0))
+            f"{free_text} of memory is free.", hint=_smaller_size(VARIANTS[-1], settings, free or 0))
     return chosen, skipped
 
 
 def _too_large(variant: Variant, settings: Settings, total: int, free: int) -> str:
     return (f"{variant.name} needs {format_bytes(total)} of memory, and {format_bytes(free)} is free; "
-            f"{_smaller(variant, settings, free)}")
+            f"{_smaller_size(variant, settings, free)}")
 
 
-def _smaller(variant: Variant, settings: Settings, free: int) -> str:
-    """The hint: sizes with which a variant fits into memory."""
+def _smaller_size(variant: Variant, settings: Settings, free: int) -> str:
+    """Suggest sizes with which a variant fits into memory."""
     units = settings.units
     while units > 1 and sum(needed_memory(variant, settings._replace(units=units)).values()) > free:
         units //= 2
@@ -156,14 +156,14 @@ def _smaller(variant: Variant, settings: Settings, free: int) -> str:
 
 @contextmanager
 def _folder(output: Path) -> Iterator[Path]:
-    """A hidden folder beside ``output`` to work in, whose files move into place when all has gone well."""
+    """Yield a hidden folder beside ``output``, whose files are moved to ``output`` if the block succeeds."""
     work = Path(tempfile.mkdtemp(prefix=f".{output.name}.", suffix=".part", dir=output.resolve().parent))
     try:
         yield work
         check()
         mask = os.umask(0)
         os.umask(mask)
-        work.chmod(0o777 & ~mask)  # mkdtemp makes it private
+        work.chmod(0o777 & ~mask)  # mkdtemp creates it with mode 700
         if not output.exists():
             os.rename(work, output)
         else:
@@ -174,7 +174,7 @@ def _folder(output: Path) -> Iterator[Path]:
 
 
 def _data(settings: Settings) -> DocstringData:
-    """Read the docstrings."""
+    """Read the docstrings, with a progress bar."""
     packages = settings.packages
     with stage("reading docstrings", len(packages or PACKAGES)) as shown:
         return load_docstrings(settings.features, packages[:1] if packages else ("numpy", "scipy"), packages,
@@ -182,7 +182,7 @@ def _data(settings: Settings) -> DocstringData:
 
 
 def _save(data: DocstringData, folder: Path) -> tuple[str, str]:
-    """Write both parts as LibSVM."""
+    """Write training and test data as LibSVM files and return their paths."""
     paths = []
     with stage("writing LibSVM", 2) as shown:
         for name, part in (("train", data.train), ("test", data.test)):
@@ -193,7 +193,7 @@ def _save(data: DocstringData, folder: Path) -> tuple[str, str]:
 
 
 def _compare(chosen: list[Variant], path: str, rows: int, settings: Settings) -> list[Outcome]:
-    """Train every variant on the same batches."""
+    """Train every variant on the same batches and return the outcomes."""
     with stage("compiling kernels", 1) as shown:
         warm_up(chosen, path, settings)
         shown.advance()
@@ -210,17 +210,17 @@ def _compare(chosen: list[Variant], path: str, rows: int, settings: Settings) ->
 
 
 def _with_batches(settings: Settings, rows: int) -> Settings:
-    """The settings, asking for no more batches than the data have."""
-    there = math.ceil(rows / settings.batch_size)
-    return settings._replace(batches=there) if there < (settings.batches or MOST_BATCHES) else settings
+    """Limit the number of batches to those of the data."""
+    available = math.ceil(rows / settings.batch_size)
+    return settings._replace(batches=available) if available < (settings.batches or MOST_BATCHES) else settings
 
 
-def _tell(found: Findings) -> None:
-    """Print the table and what it means."""
+def _print_findings(found: Findings) -> None:
+    """Print the table, the verdict, the accuracy and the conclusion."""
     columns, rows = table(found.outcomes, found.settings)
     _say(text_table(columns, rows), "", wrapped(found.verdict.text), "")
     right, baseline = found.trained.accuracies[-1], found.baseline
-    words = f"Trained on all the data, the model is right on {100 * right:.1f} % of the test data; always naming the "
-    words += f"commoner class is right on {100 * baseline:.1f} %"
-    words += "." if right >= baseline + MARGIN else ", which it does not beat clearly: train longer, with --epochs."
+    words = f"Trained on all the data, the model classifies {100 * right:.1f} % of the test data correctly; predicting the "
+    words += f"majority class is correct for {100 * baseline:.1f} %"
+    words += "." if right >= baseline + MARGIN else ", which the model does not clearly beat: train longer, with --epochs."
     _say(wrapped(words), "", wrapped(found.conclusion), "")

@@ -1,4 +1,4 @@
-"""What the variants' figures say side by side: the table, the verdict, the conclusion."""
+"""The comparison of the variants: the table, the verdict on the losses, the conclusion."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from .training import Outcome, Trained
 
 __all__ = ["TOLERANCE", "Verdict", "conclusion", "judge", "table", "times"]
 
-#: Share by which losses may differ: sums of float32 in another order round differently, and training amplifies it.
+#: Relative difference that losses may have: float32 sums in another order round differently, and training amplifies that.
 TOLERANCE = 1e-4
-#: By how much the accuracy must exceed that of always answering with the commoner class.
+#: By how much the accuracy must exceed that of predicting the majority class.
 MARGIN = 0.05
 
-_LANES = (("io", "· read it"), ("convert", "· make it dense"), ("forward", "· forward"), ("backward", "· backward"),
-          ("update", "· update the weights"), ("other", "· everything else"))
+_LANES = (("io", "· read"), ("convert", "· make dense"), ("forward", "· forward"), ("backward", "· backward"),
+          ("update", "· update"), ("other", "· everything else"))
 
 
 class Verdict(NamedTuple):
-    """Whether the losses are the same to rounding, and how far apart they are."""
+    """Whether the losses are the same up to rounding, their largest relative difference, and a sentence about it."""
 
     same: bool
     apart: float
@@ -42,14 +42,14 @@ def judge(outcomes: Sequence[Outcome]) -> Verdict:
     if same and not apart:
         return Verdict(same, apart, f"Same loss: over {len(first)} batches {names} agree to the last digit.")
     if same:
-        return Verdict(same, apart, f"Same loss: over {len(first)} batches {names} differ by at most {apart:.0e} of it "
-                                    f"({TOLERANCE:.0e} is allowed), which is rounding.")
-    return Verdict(same, apart, f"The losses differ by {apart:.0e}, more than the {TOLERANCE:.0e} that rounding "
+        return Verdict(same, apart, f"Same loss: over {len(first)} batches {names} differ by a relative {apart:.0e} at most, "
+                                    f"which is rounding ({TOLERANCE:.0e} is allowed).")
+    return Verdict(same, apart, f"The losses differ by a relative {apart:.0e}, more than the {TOLERANCE:.0e} that rounding "
                                 "explains: something is wrong. Please report this with the file results.json.")
 
 
 def times(outcomes: Sequence[Outcome]) -> list[list[str]]:
-    """Rows of the table about time: what, then one figure a variant."""
+    """Return the rows of the table about time: a label, then one figure for each variant."""
     rows = [["time of a batch", *(format_duration(outcome.batch) for outcome in outcomes)]]
     for lane, name in _LANES:
         if any(outcome.lanes.get(lane, 0.0) > 0 for outcome in outcomes):
@@ -62,12 +62,12 @@ def times(outcomes: Sequence[Outcome]) -> list[list[str]]:
 
 
 def table(outcomes: Sequence[Outcome], settings: Settings) -> tuple[list[str], list[list[str]]]:
-    """Column names and rows of the whole table."""
+    """Return column names and rows of the whole table."""
     rows = times(outcomes)
     rows.append(["weight", *(format_bytes(outcome.weight) for outcome in outcomes)])
     rows.append(["gradient", *(format_bytes(outcome.gradient) for outcome in outcomes)])
     rows.append(["rows in the gradient", *(f"{_rows(outcome, settings):,}" for outcome in outcomes)])
-    rows.append(["memory at the peak", *(format_bytes(outcome.peak) for outcome in outcomes)])
+    rows.append(["peak memory", *(format_bytes(outcome.peak) for outcome in outcomes)])
     rows.append(["loss, first batch", *(f"{outcome.losses[0]:.6f}" for outcome in outcomes)])
     rows.append([f"loss, batch {len(outcomes[0].losses)}", *(f"{outcome.losses[-1]:.6f}" for outcome in outcomes)])
     return ["", *(outcome.variant.name for outcome in outcomes)], rows
@@ -86,7 +86,7 @@ def _ratio(slow: Outcome, fast: Outcome) -> str:
 
 
 def conclusion(outcomes: Sequence[Outcome], trained: Trained, same: bool) -> str:
-    """The one sentence to remember."""
+    """Summarize time, memory and loss of the last variant beside the first."""
     first, last = outcomes[0], outcomes[-1]
     if first is last:
         return f"With a {last.variant.name} a batch takes {format_duration(last.batch)} and {format_bytes(last.peak)}."
@@ -99,4 +99,5 @@ def conclusion(outcomes: Sequence[Outcome], trained: Trained, same: bool) -> str
     return (f"With a {last.variant.name} a batch takes {format_duration(last.batch)} instead of "
             f"{format_duration(first.batch)} ({compared}) and {format_bytes(last.peak)} instead of "
             f"{format_bytes(first.peak)}, {loss}. Training on {trained.batches:,} batches took "
-            f"{format_duration(1e6 * trained.seconds)}; the other way it would take {format_duration(1e6 * whole)}.")
+            f"{format_duration(1e6 * trained.seconds)}; at the speed of {first.variant.name} it would take "
+            f"{format_duration(1e6 * whole)}.")

@@ -1,8 +1,7 @@
-"""Stopping cleanly: a signal asks, the work stops at the next place where it safely can.
+"""Stopping cleanly on a signal, at the next call of ``check``.
 
-An exception that a signal handler raises at any instant can be lost: Python prints and forgets it inside
-a weak reference's callback, and a compiled kernel turns it into another error.  So the handler only
-takes note, and ``check`` raises between two pieces of work.
+An exception that a signal handler raises can be lost: Python prints and drops it inside the callback of a weak reference,
+and a compiled kernel turns it into another error.  So the handler only records the signal, and ``check`` raises.
 """
 
 from __future__ import annotations
@@ -14,21 +13,21 @@ from contextlib import contextmanager
 
 __all__ = ["check", "stoppable"]
 
-_asked: list[int] = []
+_received: list[int] = []
 
 
 def check() -> None:
-    """Stop here if a signal requested it.
+    """Stop here if a signal has arrived.
 
     Raises
     ------
     KeyboardInterrupt
         After Ctrl-C.
     SystemExit
-        After a request to end (status 143), or when the terminal was closed (129).
+        After SIGTERM (status 143) or SIGHUP (129).
     """
-    if _asked:
-        _stop(_asked[0])
+    if _received:
+        _stop(_received[0])
 
 
 def _stop(number: int) -> None:
@@ -38,25 +37,25 @@ def _stop(number: int) -> None:
 
 
 def _note(number: int, frame: object) -> None:
-    """Note an interrupt; the third one stops at once."""
-    _asked.append(number)
-    if len(_asked) > 2:
+    """Record a signal; the third one stops immediately."""
+    _received.append(number)
+    if len(_received) > 2:
         _stop(number)
 
 
 @contextmanager
 def stoppable() -> Iterator[None]:
-    """Let ``check`` stop what runs inside; elsewhere than in the main thread signals stay as they are."""
+    """Let ``check`` stop the code inside on a signal; outside the main thread nothing changes."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     wanted = {signal.SIGINT, signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)}
-    _asked.clear()
-    # What is ignored stays so: `nohup` means that the end of the terminal is not to stop the work.
+    _received.clear()
+    # Ignored signals stay ignored: with `nohup` the end of the terminal must not stop the work.
     before = {number: signal.signal(number, _note) for number in sorted(wanted) if signal.getsignal(number) is not signal.SIG_IGN}
     try:
         yield
     finally:
-        _asked.clear()
+        _received.clear()
         for number, handler in before.items():
             signal.signal(number, handler)

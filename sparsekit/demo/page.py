@@ -1,4 +1,4 @@
-"""The report: what was compared, the three timelines, the memory, and what one sees in them."""
+"""The HTML report of the demo: the comparison, timelines, memory and accuracy, with explanations."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..widgets.display import write_file
 from .compare import TOLERANCE, Verdict, table
 from .settings import LEARNING_RATE, Settings
 from .training import Outcome, Trained, spans
-from .variants import FLOAT
+from .variants import FLOAT_BYTES
 
 if TYPE_CHECKING:
     from ..profiler.types import Record
@@ -25,7 +25,7 @@ __all__ = ["Findings", "about_data", "write"]
 
 
 class Findings(NamedTuple):
-    """All that was found out."""
+    """The results of the demo."""
 
     settings: Settings
     data: DocstringData
@@ -42,13 +42,13 @@ def write(folder: Path, found: Findings) -> None:
     for outcome in found.outcomes:
         outcome.profile.save_trace(folder / f"{outcome.variant.key}.trace.json.gz")
     write_file(folder / "results.json", json.dumps(_plain(found), indent=1) + "\n")
-    html_report("Where the sparsity goes: one model, trained three ways" if len(found.outcomes) == 3 else
-                "Where the sparsity goes: one model, trained in different ways", _sections(found),
-                path=folder / "report.html", footer=_footer(found))
+    ways = "three ways" if len(found.outcomes) == 3 else "in different ways"
+    html_report(f"sparsekit demo: one model, trained {ways}", _sections(found), path=folder / "report.html",
+                footer=_footer(found))
 
 
 def about_data(data: DocstringData, settings: Settings) -> str:
-    """The data set in three sentences."""
+    """Describe the data set in a few sentences."""
     train, test = data.train, data.test
     store = train.data._store
     rows, columns = store.shape
@@ -56,12 +56,12 @@ def about_data(data: DocstringData, settings: Settings) -> str:
     positive = float(train.label.mean())
     return (
         f"{format_count(rows + test.data.shape[0])} docstrings from {len(data.versions)} packages, "
-        f"{format_count(rows)} of them to train on and the others to test. Words and pairs of neighbouring words are "
-        f"hashed into {columns:,} columns; a row stores {stored:.0f} of them ({format_density(stored / columns)}). "
-        f"As CSR the training data take {format_bytes(store.nbytes)}, as a dense array they would take "
-        f"{format_bytes(4 * rows * columns)}. The question: does a docstring document {data.names[1]} "
+        f"{format_count(rows)} of them for training and the others for testing. Words and pairs of neighbouring words are "
+        f"hashed into {columns:,} columns; a row stores {stored:.0f} of them on average ({format_density(stored / columns)}). "
+        f"As CSR the training data take {format_bytes(store.nbytes)}; as a dense array they would take "
+        f"{format_bytes(4 * rows * columns)}. The task: does a docstring document {data.names[1]} "
         f"({format_share(positive)} do) or {'another package' if data.names[0] == 'others' else data.names[0]}? "
-        "Names of packages were left out of the text.")
+        "Names of packages were removed from the text.")
 
 
 def _sections(found: Findings) -> list[tuple[str, Any]]:
@@ -70,8 +70,8 @@ def _sections(found: Findings) -> list[tuple[str, Any]]:
                "first two, under the profiler.")
     first: list[Any] = [found.conclusion, found.verdict.text, *found.skipped,
                         {"columns": columns, "rows": rows, "caption": caption}]
-    return [("In short", first), ("What was trained", _trained(found)), ("One batch, every way", _timelines(found)),
-            ("Memory", _memory(found)), ("What it learned", _accuracy(found)), ("How to repeat this", _repeat(found))]
+    return [("In short", first), ("What was trained", _trained(found)), ("One batch of each variant", _timelines(found)),
+            ("Memory", _memory(found)), ("Accuracy", _accuracy(found)), ("How to repeat this", _repeat(found))]
 
 
 def _trained(found: Findings) -> list[Any]:
@@ -79,25 +79,25 @@ def _trained(found: Findings) -> list[Any]:
     ways = "\n\n".join(f"{outcome.variant.name.capitalize()}. {outcome.variant.what}" for outcome in found.outcomes)
     return [
         about_data(found.data, settings),
-        (f"The model: a first layer from {settings.features:,} features to {settings.units} units, relu, and a second "
+        (f"The model: a first layer from {settings.features:,} features to {settings.units} units, ReLU, and a second "
          f"layer to one number, the log-odds. Its first weight has {settings.features * settings.units:,} values, "
-         f"{format_bytes(4 * settings.features * settings.units)}; nearly all time and memory go there. Stochastic "
-         f"gradient descent, learning rate {LEARNING_RATE:g}. Every variant starts from the same values and sees the "
-         "same batches."), ways]
+         f"{format_bytes(4 * settings.features * settings.units)}, and takes nearly all time and memory. The optimizer is "
+         f"stochastic gradient descent with learning rate {LEARNING_RATE:g}. Every variant starts from the same values and "
+         "sees the same batches."), ways]
 
 
 def _timelines(found: Findings) -> list[Any]:
     records = {outcome.variant.name: typical(outcome.profile.records) for outcome in found.outcomes}
     title = f"The median batch of each, {len(records)} ways" if len(records) > 1 else "The median batch"
     return [
-        _what_one_sees(found), timelines_figure(records, title=title, window="all"),
-        ("The same, live. Zoom with the wheel or + and -, move by dragging or with the arrow keys, click an operator "
-         "to read the shapes, storage types, stored values and bytes of its arrays."),
+        _lanes_explained(found), timelines_figure(records, title=title, window="all"),
+        ("The same timelines, interactive. Zoom with the wheel or + and -, move by dragging or with the arrow keys, click an "
+         "operator to read the shapes, storage types, stored values and bytes of its arrays."),
         {"timeline": records, "title": title}]
 
 
 def typical(records: list[Record]) -> list[Record]:
-    """The records of the batch of median duration, on a clock that starts with it."""
+    """Return the events of the batch of median duration, with times that start at 0."""
     batches = sorted(spans(records), key=lambda record: record["duration"])
     if not batches:
         return records
@@ -107,24 +107,24 @@ def typical(records: list[Record]) -> list[Record]:
             if start <= record["start"] < end and record is not chosen]
 
 
-def _what_one_sees(found: Findings) -> str:
-    """Explain each lane by the figures of this run."""
+def _lanes_explained(found: Findings) -> str:
+    """Explain the time in each lane, with the figures of this run."""
     by_key, features = {outcome.variant.key: outcome for outcome in found.outcomes}, f"{found.settings.features:,}"
     texts = []
     if dense := by_key.get("dense"):
         texts.append(
-            f"Dense: forward ({_lane(dense, 'forward')}) multiplies every one of the {features} columns, nearly all of "
-            f"them zero; backward ({_lane(dense, 'backward')}) computes a gradient for every column of the weight, and "
-            f"the update ({_lane(dense, 'update')}) walks through all of it, zeros included. Making the batch dense "
-            f"costs another {_lane(dense, 'convert')}.")
+            f"Dense: forward ({_lane(dense, 'forward')}) multiplies all {features} columns, nearly all of them zero; "
+            f"backward ({_lane(dense, 'backward')}) computes a gradient for every column of the weight, and the update "
+            f"({_lane(dense, 'update')}) reads all of it, zeros included. Making the batch dense takes another "
+            f"{_lane(dense, 'convert')}.")
     if middle := by_key.get("sparse_input"):
         texts.append(
             f"Sparse input: forward takes {_lane(middle, 'forward')}, since dot reads only the stored values. "
-            f"Backward ({_lane(middle, 'backward')}) and update ({_lane(middle, 'update')}) still pass over the whole "
-            "gradient, although only a few of its rows are not zero.")
+            f"Backward ({_lane(middle, 'backward')}) and update ({_lane(middle, 'update')}) still process the whole "
+            "gradient, although few of its rows are nonzero.")
     last = by_key["row_sparse"]
     texts.append(
-        f"Row-sparse gradient: only the rows that the batch touched are stored, at most {last.rows:,} of {features}. "
+        f"Row-sparse gradient: it stores only the rows that the batch touches, at most {last.rows:,} of {features}. "
         f"Backward takes {_lane(last, 'backward')} and the update {_lane(last, 'update')}.")
     return "\n\n".join(texts)
 
@@ -136,14 +136,13 @@ def _lane(outcome: Outcome, lane: str) -> str:
 def _memory(found: Findings) -> list[Any]:
     last = found.outcomes[-1]
     words = (
-        f"All arrays that were alive when they took most, by role. The weight is the same {format_bytes(last.weight)} "
-        f"every way. The gradient takes {format_bytes(last.gradient)} when it is row-sparse, and as much as the weight "
-        "when it is not.")
+        f"The arrays at the peak of memory, by role. The weight takes {format_bytes(last.weight)} in every variant. The "
+        f"gradient takes {format_bytes(last.gradient)} if it is row-sparse, and as much as the weight if it is dense.")
     dense = [outcome for outcome in found.outcomes if outcome.variant.dense_batch]
     if dense:
-        size = FLOAT * found.settings.features * found.settings.batch_size
-        words += f" The dense variant makes {format_bytes(size)} of every batch: the workspace that comes and goes."
-    # The peak of the whole process is that of all variants so far, and would mislead here.
+        size = FLOAT_BYTES * found.settings.features * found.settings.batch_size
+        words += f" The dense variant allocates {format_bytes(size)} for every batch, the workspace."
+    # The peak of the process covers all variants trained so far, so it is left out.
     memories = {outcome.variant.name: {**outcome.profile.memory, "gradient_rows": outcome.profile.gradient_rows,
                                        "process_peak_bytes": None} for outcome in found.outcomes}
     views = [{"memory": memory, "title": f"Memory over time: {name}"} for name, memory in memories.items()]
@@ -155,11 +154,11 @@ def _accuracy(found: Findings) -> list[Any]:
     rows = [[str(i + 1), f"{loss:.4f}", f"{100 * share:.1f} %"]
             for i, (loss, share) in enumerate(zip(trained.losses, trained.accuracies, strict=True))]
     words = (
-        f"The row-sparse variant was then trained on all the data. On docstrings that it had not seen it was right in "
-        f"{100 * trained.accuracies[-1]:.1f} % of the cases; always answering with the commoner class is right in "
-        f"{100 * found.baseline:.1f} %. {trained.batches:,} batches took {format_duration(1e6 * trained.seconds)}.")
-    return [words, {"columns": ["epoch", "mean loss", "right on test data"], "rows": rows,
-                    "caption": "Part of what it learns is how each project writes, its headings and its idiom."}]
+        f"The row-sparse variant was then trained on all the data. It classifies {100 * trained.accuracies[-1]:.1f} % of the "
+        f"test docstrings correctly; predicting the majority class is correct for {100 * found.baseline:.1f} %. "
+        f"{trained.batches:,} batches took {format_duration(1e6 * trained.seconds)}.")
+    return [words, {"columns": ["epoch", "mean loss", "test accuracy"], "rows": rows,
+                    "caption": "The model also learns the style of each project, such as its headings."}]
 
 
 def _repeat(found: Findings) -> list[Any]:
@@ -171,8 +170,8 @@ def _repeat(found: Findings) -> list[Any]:
     rows = [[package, version, format_count(found.data.counts[package])]
             for package, version in found.data.versions.items()]
     return [f"{command}. The figures depend on the versions of the packages below: their docstrings are the data.",
-            {"columns": ["package", "version", "docstrings"], "rows": rows, "caption": "What was read"},
-            "The traces beside this file open in Perfetto, or with sparsekit view; results.json holds every figure."]
+            {"columns": ["package", "version", "docstrings"], "rows": rows, "caption": "The packages that were read"},
+            "The traces beside this file open in Perfetto, or with sparsekit view; results.json holds all figures."]
 
 
 def _footer(found: Findings) -> str:

@@ -1,4 +1,4 @@
-"""Progress of the demo's stages, at whose steps it can be stopped."""
+"""Progress bars of the demo's stages; each step is a point at which the demo can be stopped."""
 
 from __future__ import annotations
 
@@ -14,34 +14,34 @@ __all__ = ["Stage", "stage"]
 
 
 class Stage:
-    """One piece of work; ``advance`` says that some of it is done."""
+    """One stage of the demo, with its progress bar."""
 
     def __init__(self, shown: Progress) -> None:
         self._shown = shown
 
     def advance(self, note: str = "", by: int = 1) -> None:
-        """Note that ``by`` more are done; stop here if a signal requested it."""
+        """Advance the bar by ``by`` steps, or stop here if a signal has arrived."""
         check()
         if note:
             self._shown.note = lambda: note
         self._shown.advance(by)
 
     def shorten(self, total: int) -> None:
-        """There is less to do than was thought."""
+        """Set a smaller number of steps."""
         self._shown.total = total
 
 
 @contextmanager
 def stage(name: str, total: int, stream: TextIO | None = None) -> Iterator[Stage]:
-    """Show the progress of a piece of work, and take it away at its end.
+    """Show a progress bar inside a ``with`` block, and remove it at the end.
 
     Parameters
     ----------
     name : str
     total : int
-        How often ``advance`` will be called.
+        Number of steps.
     stream : text file, optional
-        Standard output if not given; a bar only if it is a terminal.
+        By default standard output; the bar is shown at once only on a terminal.
     """
     stream = sys.stdout if stream is None else stream
     shown = Progress(f"  {name}", total, " steps", stream=stream)

@@ -1,4 +1,4 @@
-"""What the demo does, in numbers."""
+"""The settings of the demo and its command line."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..base.errors import DataFileError, ShapeError, expected
 __all__ = ["LEARNING_RATE", "Settings", "parse"]
 
 LEARNING_RATE = 1.0
-#: Batches that the variants are compared over, at most and at least, when ``--batches`` does not say.
+#: The most and the fewest batches that the variants are compared over without ``--batches``.
 MOST_BATCHES, FEWEST_BATCHES = 40, 8
 
 
@@ -22,16 +22,16 @@ class Settings(NamedTuple):
     Attributes
     ----------
     output : Path
-        Folder to make.
+        Folder to write to, created if it is missing.
     features, units, batch_size : int
         Sizes of the model and of a batch.
     batches : int
-        Batches to compare over; 0 for as many as fit a minute.
+        Number of batches to compare over; 0 for ``FEWEST_BATCHES`` to ``MOST_BATCHES``, depending on the machine's speed.
     epochs : int
-        Rounds over the training data for the accuracy.
+        Number of training epochs on all the data.
     seed : int
     packages : tuple of str, optional
-        Whose docstrings to read; None for those there are.
+        Packages whose docstrings are read; by default all of ``datasets.docstrings.PACKAGES`` that are installed.
     dense, keep_data : bool
         Whether to train the dense variant, and to keep the LibSVM files.
     """
@@ -49,21 +49,21 @@ class Settings(NamedTuple):
 
 
 def parse(argv: Sequence[str] | None) -> Settings:
-    """Read the command line.
+    """Parse the command line.
 
     Raises
     ------
     ShapeError
-        For a size that is not positive.
+        If a size is not positive or the seed is negative.
     DataFileError
-        If the output folder cannot be made.
+        If the output folder cannot be created.
     """
     words = _parser().parse_args(argv)
     for name in ("units", "batch_size", "features", "epochs", "batches"):
         value = getattr(words, name)
         if value is not None and value < 1:
             raise ShapeError(expected(f"--{name.replace('_', '-')}", "at least 1", value),
-                             hint="leave it out for the usual size.")
+                             hint="leave it out for the default.")
     if words.seed < 0:
         raise ShapeError(expected("--seed", "at least 0", words.seed), hint="leave it out for 0.")
     _check_output(words.output)
@@ -79,26 +79,26 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="sparsekit demo",
         description="Train on real text three ways - dense, sparse input, row-sparse gradient - compare loss, time and "
-        "memory, and write one HTML report.  Takes about a minute and no network.")
+        "memory, and write one HTML report.  The demo takes about a minute and needs no network.")
     parser.add_argument("--output", type=Path, default=Path("sparsekit-demo"), metavar="DIR",
                         help="folder to write to (default: ./sparsekit-demo)")
-    parser.add_argument("--units", type=int, help="width of the first layer (default: 64)")
-    parser.add_argument("--features", type=int, help="columns that words are hashed into (default: 1048576)")
+    parser.add_argument("--units", type=int, help="number of units of the first layer (default: 64)")
+    parser.add_argument("--features", type=int, help="number of columns that words are hashed into (default: 1048576)")
     parser.add_argument("--batches", type=int,
-                        help="batches to compare the three over (default: 40, fewer on a slow machine)")
-    parser.add_argument("--batch-size", type=int, help="rows of a batch (default: 64)")
-    parser.add_argument("--epochs", type=int, help="rounds over the data for the accuracy (default: 5)")
-    parser.add_argument("--seed", type=int, default=0, help="of the initial weights and of the order of the data")
-    parser.add_argument("--quick", action="store_true", help="a small model on two packages: seconds, for a first look")
+                        help="number of batches to compare the variants over (default: 40, fewer on a slow machine)")
+    parser.add_argument("--batch-size", type=int, help="rows per batch (default: 64)")
+    parser.add_argument("--epochs", type=int, help="number of training epochs on all the data (default: 5)")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the initial weights and of the data's order (default: 0)")
+    parser.add_argument("--quick", action="store_true", help="train a small model on two packages, in some seconds")
     parser.add_argument("--no-dense", action="store_true", help="leave out the dense variant, which takes longest")
     parser.add_argument("--keep-data", action="store_true", help="keep the LibSVM files in the output folder")
     return parser
 
 
 def _check_output(output: Path) -> None:
-    """Refuse before the work, not after, when its result could not be saved."""
+    """Raise ``DataFileError`` if the output folder cannot be created, before any work is done."""
     parent = output.resolve().parent
     if output.exists() and not output.is_dir():
-        raise DataFileError(f"{output} is a file, not a folder.", hint="give --output the name of a folder.")
+        raise DataFileError(f"{output} is a file, not a folder.", hint="pass --output with the name of a folder.")
     if not parent.is_dir():
-        raise DataFileError(f"{output} cannot be made: there is no folder {parent}.", hint="create it first.")
+        raise DataFileError(f"{output} cannot be created: there is no folder {parent}.", hint="create it first.")

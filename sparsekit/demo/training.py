@@ -1,4 +1,4 @@
-"""Training one variant under the profiler, and what the profile says about a batch."""
+"""Training a variant under the profiler, and reading time and memory of a batch off the profile."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ if TYPE_CHECKING:
     from ..profiler.profile import Profile
     from ..profiler.types import Record
 
-__all__ = ["LANES", "Outcome", "Trained", "further", "spans", "train", "warm_up"]
+__all__ = ["LANES", "Outcome", "Trained", "spans", "train", "train_on_all", "warm_up"]
 
-#: Phases of a batch, in their order.
+#: Lanes of a batch, in their order.
 LANES = ("io", "convert", "forward", "backward", "update")
-#: Batches at the start that are not measured: they touch pages and load kernels for the first time.
-FIRST = 2
+#: Number of batches at the start that are not measured, since they load kernels and touch pages for the first time.
+WARM_UP_BATCHES = 2
 #: Seconds that the comparison of the slowest variant may take.
-PATIENCE = 30.0
+TIME_LIMIT = 30.0
 
 
 class Outcome(NamedTuple):
-    """What training one variant gave.
+    """The results of training one variant.
 
     Attributes
     ----------
@@ -44,17 +44,17 @@ class Outcome(NamedTuple):
     losses : list of float
         Mean loss of each batch.
     batch : float
-        Median time of a batch in microseconds, the first ones left out.
+        Median time of a batch in microseconds, without the first ``WARM_UP_BATCHES``.
     lanes : dict of str to float
-        Median own time of each lane in one batch, microseconds; ``"other"`` is everything else: Python, giving back memory.
+        Median own time of each lane in a batch, in microseconds; ``"other"`` is the rest, such as Python and freeing memory.
     weight, gradient : int
-        Bytes of the first weight and, at most, of its gradient.
+        Bytes of the first weight, and most bytes of its gradient.
     rows : int
-        Rows that the gradient stored, at most.
+        Most rows that the gradient stored.
     peak : int
-        Bytes of all arrays at the moment when they were most.
+        Peak bytes of all arrays.
     seconds : float
-        For all batches.
+        Time of all batches.
     profile : Profiler
     """
 
@@ -71,17 +71,18 @@ class Outcome(NamedTuple):
 
 
 class Trained(NamedTuple):
-    """What training on gave.
+    """The results of training on all the data.
 
     Attributes
     ----------
     accuracies : list of float
-        On the test data, after each epoch.
+        Test accuracy after each epoch, from 0 to 1.
     losses : list of float
         Mean loss of each epoch.
     batches : int
+        Number of batches of all epochs.
     seconds : float
-        For all epochs, without testing.
+        Time of all epochs, without testing.
     """
 
     accuracies: list[float]
@@ -100,13 +101,13 @@ class TrainingRun:
         self.loss = gluon.loss.SigmoidBinaryCrossEntropyLoss()
 
     def predict(self, batch: DataBatch) -> NDArray:
-        """Log-odds of each row, (rows, 1)."""
+        """Return the log-odds of each row, of shape (rows, 1)."""
         data = batch.data[0]
         found: NDArray = self.model(data.tostype("default") if self.variant.dense_batch else data)
         return found
 
     def step(self, batch: DataBatch) -> NDArray:
-        """Forward, backward, update; the loss of each row."""
+        """Run forward, backward and update, and return the loss of each row."""
         with autograd.record():
             loss = self.loss(self.predict(batch), batch.label[0])
         loss.backward()
@@ -115,19 +116,19 @@ class TrainingRun:
         return found
 
     def gradient(self) -> NDArray:
-        """Gradient of the first weight."""
+        """Return the gradient of the first weight."""
         found: NDArray = self.model[0].weight.grad()
         return found
 
 
 def reader(path: str, settings: Settings, testing: bool = False) -> DataIter:
-    """The batches of a LibSVM file; the last one is filled up, for testing with rows that do not count."""
+    """Return an iterator over a LibSVM file; it fills the last batch with the first rows, or when testing with padding."""
     return LibSVMIter(data_libsvm=path, data_shape=(settings.features,), batch_size=settings.batch_size,
                       round_batch=not testing, data_name="batch")
 
 
 def warm_up(variants: list[Variant], path: str, settings: Settings) -> None:
-    """Let every kernel compile, or load, on a narrow model, so that no measured batch waits for it."""
+    """Compile or load all kernels on a narrow model, so that no measured batch includes it."""
     batch = next(iter(reader(path, settings)))
     for variant in variants:
         run = TrainingRun(variant, settings._replace(units=2))
@@ -143,14 +144,15 @@ def train(variant: Variant, path: str, settings: Settings, shown: Stage) -> Outc
     variant : Variant
     path : str
     settings : Settings
-        Where it does not say how many batches, as many are trained as fit ``PATIENCE``.
+        If ``batches`` is 0, the number of batches is limited so that they take about ``TIME_LIMIT`` seconds.
     shown : Stage
+        Progress bar.
 
     Returns
     -------
     Outcome
     """
-    gc.collect()  # what the variant before held must not count here
+    gc.collect()  # frees the arrays of the previous variant
     run = TrainingRun(variant, settings)
     losses: list[float] = []
     sizes: list[tuple[int, int]] = []
@@ -171,12 +173,12 @@ def train(variant: Variant, path: str, settings: Settings, shown: Stage) -> Outc
 
 
 def _affordable(batches: int, seconds: float) -> int:
-    """How many batches of ``seconds`` each fit ``PATIENCE``."""
-    return max(FEWEST_BATCHES, min(batches, int(PATIENCE / max(seconds, 1e-9))))
+    """Return how many batches of ``seconds`` each fit ``TIME_LIMIT``."""
+    return max(FEWEST_BATCHES, min(batches, int(TIME_LIMIT / max(seconds, 1e-9))))
 
 
 def _outcome(run: TrainingRun, losses: list[float], gradient: tuple[int, int], profile: Profile) -> Outcome:
-    """Read the figures off a finished profile."""
+    """Take the figures from a finished profile."""
     batch, lanes = split(profile.records)
     weight = int(run.model[0].weight.data()._store.nbytes)
     return Outcome(run.variant, losses, batch, lanes, weight, *gradient, int(profile.memory["peak_bytes"]),
@@ -184,20 +186,20 @@ def _outcome(run: TrainingRun, losses: list[float], gradient: tuple[int, int], p
 
 
 def _size(gradient: NDArray) -> tuple[int, int]:
-    """Bytes and stored rows of a gradient."""
+    """Return bytes and stored rows of a gradient."""
     store = gradient._store
     return int(store.nbytes), int(store.data.shape[0] if gradient.stype == "row_sparse" else store.shape[0])
 
 
 def split(records: list[Record]) -> tuple[float, dict[str, float]]:
-    """Median time of a batch, and of each lane within one, in microseconds.
+    """Return the median time of a batch, and of each lane within a batch, in microseconds.
 
     Parameters
     ----------
     records : list of dict
-        A profile with a span named ``batch`` around each batch.
+        Events of a profile with a span named ``batch`` around each batch.
     """
-    batches = spans(records)[FIRST:] or spans(records)
+    batches = spans(records)[WARM_UP_BATCHES:] or spans(records)
     if not batches:
         return 0.0, {}
     parts = [_parts(records, span["start"], span["start"] + span["duration"]) for span in batches]
@@ -208,12 +210,12 @@ def split(records: list[Record]) -> tuple[float, dict[str, float]]:
 
 
 def spans(records: list[Record]) -> list[Record]:
-    """The records that say when each batch began and how long it took."""
+    """Return the spans named ``batch``."""
     return [record for record in records if record["kind"] == "span" and record["name"] == "batch"]
 
 
 def _parts(records: list[Record], start: float, end: float) -> dict[str, float]:
-    """Own time of each lane between two times."""
+    """Sum the own times of each lane between two times."""
     parts: dict[str, float] = {}
     for record in records:
         if start <= record["start"] < end:
@@ -221,10 +223,10 @@ def _parts(records: list[Record], start: float, end: float) -> dict[str, float]:
     return parts
 
 
-def further(variant: Variant, train_path: str, test_path: str, settings: Settings, shown: Stage) -> Trained:
-    """Train a new model on all the data, as often as the settings say, and test it after each epoch.
+def train_on_all(variant: Variant, train_path: str, test_path: str, settings: Settings, shown: Stage) -> Trained:
+    """Train a new model on all the data for ``settings.epochs`` epochs, and test it after each.
 
-    It starts afresh so that its accuracy does not depend on how many batches were compared.
+    The model is new so that its accuracy does not depend on the number of batches that were compared.
     """
     gc.collect()
     run = TrainingRun(variant, settings)
@@ -243,12 +245,12 @@ def further(variant: Variant, train_path: str, test_path: str, settings: Setting
         batches += len(sums)
         losses.append(statistics.fmean(sums))
         accuracies.append(accuracy(run.predict, tests))
-        shown.advance(f"epoch {epoch + 1}: {100 * accuracies[-1]:.1f} % right")
+        shown.advance(f"epoch {epoch + 1}: test accuracy {100 * accuracies[-1]:.1f} %")
     return Trained(accuracies, losses, batches, seconds)
 
 
 def accuracy(predict: Callable[[Any], Any], source: DataIter) -> float:
-    """Share of the rows whose class is predicted; rows that only fill up a batch do not count."""
+    """Return the share of rows that are classified correctly, without the padding of the last batch."""
     right = rows = 0
     source.reset()
     for batch in source:

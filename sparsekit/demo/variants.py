@@ -1,4 +1,4 @@
-"""The same model three ways: dense, sparse input, sparse input with a row-sparse gradient."""
+"""Three variants of a model: dense, sparse input, and sparse input with a row-sparse gradient."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
     from ..gluon.nn import Sequential
     from ..ndarray.ndarray import NDArray
 
-__all__ = ["FLOAT", "VARIANTS", "Variant", "build", "needed_memory"]
+__all__ = ["FLOAT_BYTES", "VARIANTS", "Variant", "build", "needed_memory"]
 
-FLOAT = 4  # bytes
-#: Bytes for everything else: Python and its packages, the data, the compiler, small arrays; measured, rounded up.
-REST = 400_000_000
-#: Initial weights of the two layers are uniform from minus to plus these.
-WIDTHS = (0.07, 0.3)
-#: Rows of the first weight that are drawn at a time, so that no second copy of it is ever held.
-DRAWN = 1 << 14
+FLOAT_BYTES = 4  # bytes
+#: Bytes for everything else: Python and its packages, the data, the compiler, small arrays; measured and rounded up.
+OTHER_BYTES = 400_000_000
+#: The initial weights of each layer are uniform between minus and plus this number.
+INITIAL_RANGES = (0.07, 0.3)
+#: Number of rows of the first weight that are drawn at a time, so that there is no second copy of it.
+BLOCK_ROWS = 1 << 14
 
 
 class Variant(NamedTuple):
@@ -31,7 +31,7 @@ class Variant(NamedTuple):
     Attributes
     ----------
     key, name : str
-        For files, for people.
+        Name in files, and name in texts.
     dense_batch : bool
         Whether a batch is made dense before it enters the model.
     transposed : bool
@@ -39,7 +39,7 @@ class Variant(NamedTuple):
     gradient : str
         Storage type of the gradient of the first weight.
     what : str
-        One sentence that describes the variant without its code.
+        Description of the variant in a sentence.
     """
 
     key: str
@@ -52,18 +52,18 @@ class Variant(NamedTuple):
 
 VARIANTS = (
     Variant("dense", "dense", True, True, "default",
-            "Every batch is made dense and goes through FullyConnected; weight and gradient are dense."),
+            "Every batch is made dense and multiplied by FullyConnected; weight and gradient are dense."),
     Variant("sparse_input", "sparse input", False, False, "default",
-            "The batch stays CSR and dot reads only what is stored; the gradient is still a dense array."),
+            "The batch stays CSR, and dot reads only its stored values; the gradient is still dense."),
     Variant("row_sparse", "row-sparse gradient", False, False, "row_sparse",
-            "The gradient, too, holds only the rows of the weight that the batch touched, and only they are updated."),
+            "The gradient stores only the rows of the weight that the batch touches, and only these are updated."),
 )
 
 
 class FullyConnected(gluon.HybridBlock):
-    """A dense layer, weight (units, features)."""
+    """A dense layer with a weight of shape (units, features)."""
 
-    def __init__(self, in_units: int, units: int, prefix: str) -> None:
+    def __init__(self, in_units: int, units: int, prefix: str | None = None) -> None:
         super().__init__(prefix=prefix)
         with self.name_scope():
             self._units = units
@@ -71,29 +71,29 @@ class FullyConnected(gluon.HybridBlock):
             self.bias = self.params.get("bias", shape=(units,), init="zeros")
 
     def hybrid_forward(self, F: Functions, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-        """x · weightᵀ + bias."""
+        """Return ``x @ weight.T + bias``."""
         return F.FullyConnected(x, weight, bias, num_hidden=self._units)
 
 
 class FullyConnectedSparse(gluon.HybridBlock):
-    """A layer for CSR input, weight (features, units), whose gradient may be row-sparse."""
+    """A layer for CSR input with a weight of shape (features, units), whose gradient may be row-sparse."""
 
-    def __init__(self, in_units: int, units: int, gradient: str, prefix: str) -> None:
+    def __init__(self, in_units: int, units: int, gradient: str, prefix: str | None = None) -> None:
         super().__init__(prefix=prefix)
         with self.name_scope():
             self.weight = self.params.get("weight", shape=(in_units, units), grad_stype=gradient)
             self.bias = self.params.get("bias", shape=(units,), init="zeros")
 
     def hybrid_forward(self, F: Functions, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-        """x · weight + bias."""
+        """Return ``x @ weight + bias``."""
         return F.sparse.dot(x, weight) + bias
 
 
 def _fill(array: NDArray, random: np.random.Generator, width: float, transposed: bool) -> None:
-    """Fill a weight block by block with values that are the same whichever way round it is stored."""
+    """Fill a weight block by block with random values that do not depend on whether it is stored transposed."""
     rows, columns = array.shape[::-1] if transposed else array.shape
-    for start in range(0, rows, DRAWN):
-        stop = min(start + DRAWN, rows)
+    for start in range(0, rows, BLOCK_ROWS):
+        stop = min(start + BLOCK_ROWS, rows)
         block = (2 * random.random((stop - start, columns), np.float32) - 1) * np.float32(width)
         if transposed:
             array[:, start:stop] = np.ascontiguousarray(block.T)
@@ -102,7 +102,7 @@ def _fill(array: NDArray, random: np.random.Generator, width: float, transposed:
 
 
 def build(variant: Variant, settings: Settings) -> Sequential:
-    """Make the model, its parameters filled with the same values for every variant."""
+    """Build the model, with the same initial values for every variant."""
     if variant.transposed:
         first: Any = FullyConnected(settings.features, settings.units, "first_")
     else:
@@ -112,17 +112,17 @@ def build(variant: Variant, settings: Settings) -> Sequential:
               gluon.nn.Dense(1, in_units=settings.units, prefix="second_"))
     model.initialize("zeros")
     random = np.random.default_rng(settings.seed)
-    _fill(model[0].weight.data(), random, WIDTHS[0], variant.transposed)
-    _fill(model[2].weight.data(), random, WIDTHS[1], False)
+    _fill(model[0].weight.data(), random, INITIAL_RANGES[0], variant.transposed)
+    _fill(model[2].weight.data(), random, INITIAL_RANGES[1], False)
     return model
 
 
 def needed_memory(variant: Variant, settings: Settings) -> dict[str, int]:
-    """Give the bytes that training a variant takes at most, by what takes them."""
-    weight = FLOAT * settings.features * settings.units
+    """Return the peak bytes of training a variant, by what takes them."""
+    weight = FLOAT_BYTES * settings.features * settings.units
     need = {"weight": weight}
     if variant.gradient == "default":
         need["gradient"] = weight
     if variant.dense_batch:
-        need["dense batch"] = FLOAT * settings.features * settings.batch_size
-    return {**need, "the rest": REST}
+        need["dense batch"] = FLOAT_BYTES * settings.features * settings.batch_size
+    return {**need, "the rest": OTHER_BYTES}

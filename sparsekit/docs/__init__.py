@@ -1,4 +1,4 @@
-"""Sources of the documentation, which ``python -m sphinx sparsekit/docs site`` turns into pages for a browser.
+"""Sources of the documentation, which ``python -m sphinx sparsekit/docs site`` builds.
 
-Nothing here is imported by the library. ``registry_pages`` writes the pages on operators from their records.
+The library does not import this package. ``registry_pages`` writes the pages on operators from the registry.
 """

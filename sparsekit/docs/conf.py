@@ -14,18 +14,16 @@ release = version = __version__
 extensions = ["sphinx.ext.autodoc", "numpydoc", "myst_parser", "sparsekit.docs.registry_pages"]
 exclude_patterns = ["**/__pycache__"]
 
-# Fences in Markdown that hold directives, as in ```{operators}.
-myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 3
-# Links out of the documentation lead to files of the project, which the pages do not hold.
+# Links to files of the repository are not part of the documentation.
 suppress_warnings = ["myst.xref_missing"]
 
-autodoc_typehints = "none"           # numpydoc's Parameters say it in words
+autodoc_typehints = "none"           # the Parameters sections of numpydoc have the types
 autodoc_member_order = "groupwise"
 autodoc_default_options = {"members": True, "show-inheritance": True}
 numpydoc_show_class_members = False  # autodoc lists them in full
 numpydoc_xref_param_type = False
-# `csr` and the like are words of ours, not references.
+# Single backticks, as in `csr`, are code, not references.
 default_role = "code"
 add_module_names = False
 python_use_unqualified_type_names = True
@@ -40,10 +38,10 @@ html_last_updated_fmt = None
 
 
 def _link_within(app: object, page: str, source: list[str]) -> None:
-    """Beside the source the list of differences is a file; among these pages it is one of them."""
+    """Redirect links to the file DIFFERENCES.md to the page that includes it."""
     source[0] = source[0].replace("](../DIFFERENCES.md)", "](differences.md)")
 
 
 def setup(app: Any) -> None:
-    """Tell Sphinx what to do with each page's source."""
+    """Register the processing of page sources with Sphinx."""
     app.connect("source-read", _link_within)

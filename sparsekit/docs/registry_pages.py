@@ -1,8 +1,7 @@
-"""A Sphinx extension: reference pages of operators, written from the registry while the pages are built.
+"""A Sphinx extension that writes the reference of operators from the registry.
 
-``.. operators:: module module …`` documents every operator that those modules of ``sparsekit.ops`` and
-``sparsekit.compat.ops`` declare;
-``.. operator-table::`` is one table of all. Neither can be out of date: there is no text to keep.
+``.. operators:: module module …`` documents every operator that these modules of ``sparsekit.ops`` and
+``sparsekit.compat.ops`` declare; ``.. operator-table::`` is a table of all operators.
 """
 
 from __future__ import annotations
@@ -21,25 +20,25 @@ from sparsekit.ndarray.ndarray import NDArray
 
 __all__ = ["by_module", "gradient_of", "module_of", "public_names", "reference", "rows_of", "setup"]
 
-#: Beginnings of operators' names -> where their functions are found without it.
+#: Prefixes of operators' names -> the namespaces that have their functions, without the prefix.
 PLACES = (("_linalg_", "linalg."), ("linalg_", "linalg."), ("_contrib_", "contrib."), ("_random_", "random."))
 
 
 def every_operator() -> list[Op]:
-    """The operators without their aliases, by name; those that only others call come last."""
+    """Return the operators, each once, sorted by name; internal ones come last."""
     return sorted({id(op): op for op in registry.values()}.values(),
                   key=lambda op: (public_names(op)[0].startswith("_"), public_names(op)[0].lower()))
 
 
 def module_of(op: Op) -> str:
-    """The module that holds the operator's first kernel, or its gradient where numpy is the kernel."""
+    """Return the module of the operator's first function that this library defines: a rule, the gradient or the sampler."""
     functions = [*(rule.function for rule in op.rules), op.gradient_function, op.sample]
     modules = [function.__module__ for function in functions if function is not None]
     return next(name for name in modules if name.startswith(("sparsekit.ops.", "sparsekit.compat.ops."))).rpartition(".")[2]
 
 
 def by_module() -> dict[str, list[Op]]:
-    """Operators by the module that declares them."""
+    """Return the operators by the module that declares them."""
     found: dict[str, list[Op]] = {}
     for op in every_operator():
         found.setdefault(module_of(op), []).append(op)
@@ -47,7 +46,7 @@ def by_module() -> dict[str, list[Op]]:
 
 
 def public_names(op: Op) -> list[str]:
-    """Where the operator is found, below ``mx.nd``, the preferred name first."""
+    """Return the names of the operator below ``mx.nd``, the preferred name first."""
     found: list[str] = []
     for key in (op.name, *op.aliases):
         place = next((there + key.removeprefix(start) for start, there in PLACES if key.startswith(start)), key)
@@ -57,7 +56,7 @@ def public_names(op: Op) -> list[str]:
 
 
 def gradient_of(op: Op) -> str:
-    """Whether a gradient flows through the operator, in words."""
+    """Return "yes", or "no" with the reason, for whether the operator has a gradient."""
     if op.gradient_function is not None:
         return "yes"
     if op.mutates:
@@ -66,30 +65,30 @@ def gradient_of(op: Op) -> str:
 
 
 def condition(rule: Rule) -> str:
-    """When a row holds, beside the storage types of its inputs."""
+    """Format the attributes that a row requires."""
     return ", ".join(f"{name}={'|'.join(map(str, values))}" if isinstance(values, tuple) else f"{name}={values!r}"
                      for name, values in rule.when.items())
 
 
 def rows_of(op: Op) -> Iterator[tuple[str, str, str]]:
-    """The operator's storage table: what goes in, what comes out, under which condition."""
+    """Yield the rows of the operator's storage table: input storage types, output storage types, condition."""
     for rule in op.rules:
         yield ", ".join(rule.inputs) or "nothing", ", ".join(rule.outputs), condition(rule)
 
 
 def signature_of(op: Op) -> str:
-    """The call's arguments as Sphinx writes them."""
+    """Format the signature of the operator's function."""
     function: Any = make_function(op, lambda *_: None, "sparsekit.ndarray", op.name)
     text = str(function.__signature__)
     return text.replace(repr(REQUIRED), "required")
 
 
 def reference(op: Op) -> list[str]:
-    """One operator in reStructuredText."""
+    """Return the reference of an operator as lines of reStructuredText."""
     names = public_names(op)
     lines = [f".. py:function:: mx.nd.{names[0]}{signature_of(op)}", ""]
     body = [*op.doc.splitlines(), "",
-            "**Storage types.** The first row that fits; anything else is computed dense, with a warning.", ""]
+            "**Storage types.** The first row that matches is used; other inputs are made dense, with a warning.", ""]
     body += [".. list-table::", "   :header-rows: 1", "   :widths: auto", "", "   * - inputs", "     - result", "     - when"]
     for inputs, outputs, when in rows_of(op):
         body += [f"   * - ``{inputs}``", f"     - ``{outputs}``", f"     - {f'``{when}``' if when else ''}"]
@@ -105,9 +104,9 @@ def reference(op: Op) -> list[str]:
 
 
 def table(operators: Iterable[Op]) -> list[str]:
-    """One line an operator."""
+    """Return a table with a row for each operator as lines of reStructuredText."""
     lines = [".. list-table::", "   :header-rows: 1", "   :widths: auto", "",
-             "   * - operator", "     - what it gives", "     - rows with sparse arrays", "     - gradient"]
+             "   * - operator", "     - result", "     - rows with sparse arrays", "     - gradient"]
     for op in operators:
         name = public_names(op)[0]
         sparse = sum("csr" in inputs + outputs or "row_sparse" in inputs + outputs or "*" in inputs
@@ -118,27 +117,27 @@ def table(operators: Iterable[Op]) -> list[str]:
     return lines
 
 
-class _Written(Directive):  # type: ignore[misc]  # docutils has no types
-    """A directive whose content is written here."""
+class _Generated(Directive):  # type: ignore[misc]  # docutils has no types
+    """A directive with generated content."""
 
     has_content = False
 
     def parsed(self, lines: list[str]) -> list[Any]:
-        """The nodes of these lines of reStructuredText."""
+        """Parse lines of reStructuredText into nodes."""
         holder = nodes.section()
         holder.document = self.state.document
         nested_parse_with_titles(self.state, StringList(lines, "<registry>"), holder)
         return list(holder.children)
 
 
-class Operators(_Written):
+class Operators(_Generated):
     """``.. operators:: dot sparse_pairs``: the operators that these modules declare."""
 
     required_arguments = 1
     final_argument_whitespace = True
 
     def run(self) -> list[Any]:
-        """The reference of each operator, one after the other."""
+        """Return the reference of each operator."""
         known = by_module()
         lines: list[str] = []
         for module in self.arguments[0].split():
@@ -147,16 +146,16 @@ class Operators(_Written):
         return self.parsed(lines)
 
 
-class OperatorTable(_Written):
-    """``.. operator-table::``: every operator in one table."""
+class OperatorTable(_Generated):
+    """``.. operator-table::``: all public operators in one table."""
 
     def run(self) -> list[Any]:
-        """The table."""
+        """Return the table."""
         return self.parsed(table(op for op in every_operator() if not public_names(op)[0].startswith("_")))
 
 
 def setup(app: Any) -> dict[str, bool]:
-    """Tell Sphinx of the two directives."""
+    """Register the two directives with Sphinx."""
     app.add_directive("operators", Operators)
     app.add_directive("operator-table", OperatorTable)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

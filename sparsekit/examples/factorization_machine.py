@@ -1,8 +1,8 @@
-"""A factorization machine: will a module's documentation use a word?
+"""A factorization machine that predicts whether the documentation of a module uses a word.
 
-An example is a csr row with a 1 for the word, one for the module and one for its folder.  Neither tells the answer; the
-machine gives each a vector, and adds the products of the vectors of each two (Rendle 2010).  The vectors are a row_sparse
-weight with a row_sparse gradient: ``retain`` takes from it the rows that a batch needs.
+An example is a csr row with a 1 for the word, one for the module and one for its folder.  None of them predicts the label
+alone; the model has a vector for each, and adds the dot products of all pairs of vectors (Rendle 2010).  The vectors are a
+row_sparse weight with a row_sparse gradient; ``retain`` selects the rows that a batch needs.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ __all__ = ["Example", "FactorizationMachine", "main", "rows_of"]
 
 
 class FactorizationMachine(gluon.HybridBlock):
-    """The logarithm of the odds of csr rows, from their columns and the interactions of each two.
+    """Computes the log-odds of csr rows from their columns and the pairwise interactions of columns.
 
     Parameters
     ----------
     features, factors : int
-        Number of columns, and the length of their vectors.
+        Number of columns, and length of their vectors.
     sparse : bool
-        Whether the weights and their gradients are row_sparse.
+        Whether the weights and their gradients are row_sparse instead of dense.
 
     Notes
     -----
@@ -52,7 +52,7 @@ class FactorizationMachine(gluon.HybridBlock):
                                            grad_stype=stype)
 
     def hybrid_forward(self, F: Functions, x: Tensor, rows: Tensor, bias: Tensor, weight: Tensor, vectors: Tensor) -> Tensor:
-        """The logarithm of the odds, (rows, 1); ``rows`` are the columns that ``x`` has."""
+        """Return the log-odds, of shape (rows, 1); ``rows`` are the columns in which ``x`` stores values."""
         if self.sparse:
             weight, vectors = F.sparse.retain(weight, rows), F.sparse.retain(vectors, rows)
         together = F.square(F.dot(x, vectors))
@@ -61,9 +61,9 @@ class FactorizationMachine(gluon.HybridBlock):
 
 
 def rows_of(x: CSRNDArray, size: int) -> NDArray:
-    """The columns that csr rows have, as an array of always ``size`` numbers: a program is made for shapes.
+    """Return the distinct columns of csr rows as an int64 array of shape (size,), padded with the last column.
 
-    What is left over is filled with the last one, which changes nothing.
+    The fixed shape lets all batches use one compiled program; repeated columns do not change its result.
     """
     rows = np.unique(x.indices.asnumpy())
     return nd.array(np.concatenate([rows, np.full(size - len(rows), rows[-1])]), dtype="int64")
@@ -79,33 +79,33 @@ class Example(running.Example):
 
     @staticmethod
     def load(options: argparse.Namespace) -> running.Split:
-        """Pairs that are in the relation, label 1, and as many that are not."""
+        """Return pairs of the relation with label 1, and as many others with label 0."""
         found = relation.count_relation(options.packages or ["numpy", "numba"])
         parts = [(relation.one_hot(found, part.module, part.word), part.label)
                  for part in relation.draw_pairs(found, options.seed)]
-        return running.carve(*parts)
+        return running.split_validation(*parts)
 
     @staticmethod
     def describe(data: running.Split) -> str:
-        """The data in a line."""
+        """Describe the data in a line."""
         rows, columns = data.train[0].shape
         return f"{rows:,} pairs of a module and a word, half of them real; {columns:,} modules, folders and words"
 
     def build(self) -> HybridBlock:
-        """The model, vectors at random, all else 0."""
+        """Build the model, with random vectors and all other weights 0."""
         model = FactorizationMachine(self.data.train[0].shape[1], self.options.factors, self.sparse)
         model.initialize()
         return model
 
     def batches(self) -> Iterator[Any]:
-        """Csr rows, the columns that they have, and labels; dense rows if all is to be dense."""
+        """Yield rows (csr, or dense unless ``sparse``), their distinct columns, and labels."""
         rows = gluon.data.ArrayDataset(self.data.train[0], nd.array(self.data.train[1]))
         for x, y in gluon.data.DataLoader(rows, self.options.batch_size, shuffle=True, last_batch="discard"):
             needed = rows_of(x, x.data.size)
             yield x if self.sparse else x.tostype("default"), needed, y
 
     def evaluate(self, columns: Sequence[Any]) -> float:
-        """Share of pairs that are classified correctly."""
+        """Return the accuracy."""
         x, label = columns
         with autograd.predict_mode():
             return self.accuracy(self.model(x, rows_of(x, x.data.size)), label)

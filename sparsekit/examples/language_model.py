@@ -1,9 +1,9 @@
-"""A language model with a large vocabulary, on Python's manual: the next word, from all before it.
+"""A language model with a large vocabulary that predicts the next word of Python's manual.
 
-An embedding with a row-sparse gradient, an LSTM with projection (Sak, Senior and Beaufays 2014), and a sampled softmax.
-The text runs in parallel columns; each batch carries on from the states of the one before it, through which no gradient
-flows (truncated backpropagation through time).  Gradients are clipped by their common norm.  What is reported is the
-perplexity by the full softmax.
+The model is an embedding with a row-sparse gradient, an LSTM with projection (Sak, Senior and Beaufays 2014), and a sampled
+softmax.  The text is split into parallel columns.  Each batch starts from the final states of the previous one, and gradients
+stop there (truncated backpropagation through time).  Gradients are clipped by their global norm.  The score is the perplexity
+with the full softmax.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ if TYPE_CHECKING:
 
 __all__ = ["Example", "LanguageModel", "main"]
 
-#: Columns that the text is tested in: each begins without knowing what came before.
+#: Number of parallel columns of the text in evaluation; each starts from states of 0.
 TEST_COLUMNS = 8
 
 
 class LanguageModel(gluon.HybridBlock):
-    """Embedding, LSTM, and the output layer with its loss.
+    """An embedding, an LSTM, and an output layer with its loss.
 
     Parameters
     ----------
     words, width, hidden : int
-        Size of the vocabulary, of its vectors, and of the LSTM's cell.
+        Size of the vocabulary, of the word vectors, and of the LSTM's cell state.
     projection : int
-        Width that the LSTM's output is projected to; 0 for none.
+        Size to which the LSTM's output is projected; 0 for no projection.
     sparse : bool
         Whether the gradients of embedding and output layer are row_sparse.
     """
@@ -53,13 +53,13 @@ class LanguageModel(gluon.HybridBlock):
             self.output = SampledSoftmaxLoss(words, projection or hidden, sparse)
 
     def hidden(self, data: Tensor, states: Sequences | None) -> tuple[Any, Any]:
-        """What each next word is predicted from, (steps * columns, width), and the last states; data (steps, columns)."""
+        """Return the LSTM's outputs for ``data`` of shape (steps, columns), reshaped to (steps * columns, size), and states."""
         out, states = self.lstm(self.embedding(data), states)
         return out.reshape((-3, 0)), states
 
     def hybrid_forward(self, F: Functions, data: Tensor, states: Sequences | None,
                        *candidates: Tensor) -> tuple[Tensor, Any]:
-        """The loss of each word, and the last states."""
+        """Return the loss of each word, and the final states."""
         hidden, states = self.hidden(data, states)
         return self.output(hidden, *candidates), states
 
@@ -76,17 +76,17 @@ class Example(running.Example):
 
     @staticmethod
     def load(options: argparse.Namespace) -> running.Split:
-        """The text as numbers of words, the most frequent first."""
+        """Return the text as word indices, which are ordered by frequency."""
         found = load_pydoc(options.words, packages=options.packages or (), seed=options.seed)
         return running.Split((found.train,), (found.validation,), (found.test,), {"words": len(found.vocabulary)})
 
     @staticmethod
     def describe(data: running.Split) -> str:
-        """The data in a line."""
+        """Describe the data in a line."""
         return f"{len(data.train[0]):,} words of Python's manual to train on, {data.facts['words']:,} different ones"
 
     def build(self) -> LanguageModel:
-        """The model, at random."""
+        """Build the model with random weights."""
         chosen = self.options
         model = LanguageModel(self.data.facts["words"], chosen.width, chosen.hidden, chosen.projection, self.sparse)
         model.initialize(init.Xavier())
@@ -96,32 +96,32 @@ class Example(running.Example):
         return model
 
     def build_objective(self) -> LanguageModel:
-        """The model itself: it gives the loss."""
+        """Return the model itself, since it returns the loss."""
         found: LanguageModel = self.model
         return found
 
     def batches(self) -> Iterator[Any]:
-        """Words (length, columns) and candidates for the words that follow; the columns begin at the text's beginning."""
+        """Yield words of shape (length, columns) and candidates for the next words, from the beginning of the text."""
         chosen = self.options
         self.states = self.model.lstm.begin_state(chosen.batch_size)
         for data, target in BPTTBatches(self.data.train[0], chosen.batch_size, chosen.length, last="discard"):
             yield data, draw_candidates(target.asnumpy().ravel(), chosen.samples, self.data.facts["words"])
 
     def step(self, batch: Sequence[Any]) -> NDArray:
-        """Forward from the states carried over, backward, clip, update; the loss of each word."""
+        """Run forward from the states of the last batch, backward, clipping and update; return the loss of each word."""
         data, candidates = batch
         with autograd.record():
             loss, states = self.objective(data, self.states, *candidates)
         loss.backward()
         self.states = [state.detach() for state in states]
         gradients = [one.grad() for one in self.model.collect_params().values()]
-        gluon.utils.clip_global_norm(gradients, self.options.clip * loss.size)  # they are sums over words until the update
+        gluon.utils.clip_global_norm(gradients, self.options.clip * loss.size)  # gradients are sums over words here
         self.trainer.step(loss.size)
         found: NDArray = loss
         return found
 
     def evaluate(self, columns: Sequence[Any]) -> float:
-        """Perplexity of a text by the full softmax."""
+        """Return the perplexity of a text with the full softmax."""
         states, total, count = self.model.lstm.begin_state(TEST_COLUMNS), 0.0, 0
         with autograd.predict_mode():
             for data, target in BPTTBatches(columns[0], TEST_COLUMNS, 64):
@@ -132,7 +132,7 @@ class Example(running.Example):
 
     @staticmethod
     def trivial(data: running.Split) -> float:
-        """The least perplexity that is possible without looking at other words, even knowing how often the text has each."""
+        """Return the perplexity of the word frequencies of the test text, the best unigram model."""
         counts = np.bincount(data.test[0])
         shares = counts[counts > 0] / len(data.test[0])
         return math.exp(-float(np.sum(shares * np.log(shares))))

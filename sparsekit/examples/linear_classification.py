@@ -1,7 +1,7 @@
-"""Sparse logistic regression: which project wrote this docstring?
+"""Sparse logistic regression that predicts which project wrote a docstring.
 
-A docstring is a row of 262,144 hashed words and pairs of words, of which it has some seventy.  The weight has a row for
-each; its gradient stores only the rows that a batch touches, and only these are updated.
+A docstring is a csr row with 262,144 columns for hashed words and pairs of words, about seventy of which are stored.  The
+weight has a row for each column; its gradient stores only the rows that a batch touches, and only these are updated.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["Example", "LogisticRegression", "main"]
 
 
 class LogisticRegression(gluon.HybridBlock):
-    """The logarithm of the odds of each row: x · weight + bias.
+    """Computes the log-odds of each row, ``x @ weight + bias``.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class LogisticRegression(gluon.HybridBlock):
             self.bias = self.params.get("bias", shape=(1,), init=init.Zero())
 
     def hybrid_forward(self, F: Functions, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-        """The logarithm of the odds, (rows, 1)."""
+        """Return the log-odds, of shape (rows, 1)."""
         return F.dot(x, weight) + bias
 
 
@@ -54,32 +54,32 @@ class Example(running.Example):
 
     @staticmethod
     def load(options: argparse.Namespace) -> running.Split:
-        """Docstrings as csr, label 1 for those of the first package."""
+        """Return docstrings as csr arrays, with label 1 for those of the first package."""
         packages = options.packages or ["numpy", "numba"]
         found = load_docstrings(options.features, packages[:1], packages, seed=options.seed)
-        return running.carve(found.train, found.test, packages=tuple(found.counts))
+        return running.split_validation(found.train, found.test, packages=tuple(found.counts))
 
     @staticmethod
     def describe(data: running.Split) -> str:
-        """The data in a line."""
+        """Describe the data in a line."""
         rows, features = data.train[0].shape
         return f"{rows:,} docstrings of {', '.join(data.facts['packages'])}; {features:,} words and pairs of words"
 
     def build(self) -> HybridBlock:
-        """The model, all zeros."""
+        """Build the model, with all weights 0."""
         model = LogisticRegression(self.data.train[0].shape[1], self.sparse)
         model.initialize()
         return model
 
     def batches(self) -> Iterator[Any]:
-        """Rows and labels; csr rows, unless all is to be dense."""
+        """Yield rows (csr, or dense unless ``sparse``) and labels."""
         data, label = self.data.train
         rows = gluon.data.ArrayDataset(data, nd.array(label))
         for x, y in gluon.data.DataLoader(rows, self.options.batch_size, shuffle=True, last_batch="discard"):
             yield x if self.sparse else x.tostype("default"), y
 
     def evaluate(self, columns: Sequence[Any]) -> float:
-        """Share of rows whose class is predicted."""
+        """Return the accuracy."""
         with autograd.predict_mode():
             return self.accuracy(self.model(columns[0]), columns[1])
 

@@ -1,7 +1,7 @@
-"""Matrix factorization with sparse embeddings: how often does a module's documentation use a word?
+"""Matrix factorization with sparse embeddings that predicts how often the documentation of a module uses a word.
 
-Each module and each word has a vector and a bias, looked up by number.  A batch looks up a few rows of each table; with
-``sparse_grad`` only they have a gradient and are updated (Koren, Bell and Volinsky 2009).
+Each module and each word has a vector and a bias (Koren, Bell and Volinsky 2009).  A batch looks up a few rows of each table;
+with ``sparse_grad`` only these rows have a gradient and are updated.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ __all__ = ["Example", "MatrixFactorization", "main"]
 
 
 class MatrixFactorization(gluon.HybridBlock):
-    """The product of a user's and an item's vector, and biases.
+    """Computes ratings: the dot product of a user's and an item's vector, plus their biases and a mean.
 
     Parameters
     ----------
     users, items, factors : int
-        Numbers of users and items, and the length of their vectors.
+        Numbers of users and items, and length of their vectors.
     mean : float
-        What the rating is without user and item.
+        Mean rating, which is added to every result.
     sparse : bool
         Whether the gradients of the tables are row_sparse.
     """
@@ -47,14 +47,14 @@ class MatrixFactorization(gluon.HybridBlock):
                                               for size in (users, items))
 
     def hybrid_forward(self, F: Functions, user: Tensor, item: Tensor) -> Tensor:
-        """What each user is expected to rate the item, (pairs, 1)."""
+        """Return the predicted ratings, of shape (pairs, 1)."""
         product = F.sum(self.user(user) * self.item(item), axis=1, keepdims=True)
         found: Tensor = product + self.user_bias(user) + self.item_bias(item) + self.mean
         return found
 
 
 class Example(running.Example):
-    """Matrix factorization of counts of words, or of MovieLens where it can be downloaded."""
+    """Matrix factorization of word counts, or with ``--movielens`` of MovieLens ratings, which are downloaded."""
 
     score_name, more_is_better = "root mean square error", False
     defaults: ClassVar[dict[str, Any]] = {"epochs": 5, "steps": 20, "batch_size": 256, "learning_rate": 0.05, "factors": 8,
@@ -64,7 +64,7 @@ class Example(running.Example):
 
     @staticmethod
     def load(options: argparse.Namespace) -> running.Split:
-        """Users, items, and logarithms of counts or ratings."""
+        """Return users, items, and ratings: those of MovieLens, or ``log(1 + count)`` of words."""
         if options.movielens:
             data = fetch_movielens(options.movielens, test_share=0.2, seed=options.seed)
             return shuffled([(part.user.astype(np.int32), part.item.astype(np.int32), part.rating) for part in data[:2]],
@@ -77,12 +77,12 @@ class Example(running.Example):
 
     @staticmethod
     def describe(data: running.Split) -> str:
-        """The data in a line."""
+        """Describe the data in a line."""
         users, items = data.facts["shape"]
         return f"{sum(len(part[0]) for part in data[:3]):,} ratings, {users:,} modules or users, {items:,} words or items"
 
     def build(self) -> HybridBlock:
-        """The model, vectors at random, biases 0."""
+        """Build the model, with random vectors and biases of 0."""
         mean = float(self.data.train[2].mean())
         users, items = self.data.facts["shape"]
         model = MatrixFactorization(users, items, self.options.factors, mean, self.sparse)
@@ -90,16 +90,16 @@ class Example(running.Example):
         return model
 
     def loss(self) -> HybridBlock:
-        """Half the squared error."""
+        """Return the loss, half the squared error."""
         return gluon.loss.L2Loss()
 
     def batches(self) -> Iterator[Any]:
-        """Users, items, ratings."""
+        """Yield users, items and ratings."""
         rows = gluon.data.ArrayDataset(*(nd.array(part, dtype=part.dtype) for part in self.data.train))
         yield from gluon.data.DataLoader(rows, self.options.batch_size, shuffle=True, last_batch="discard")
 
     def evaluate(self, columns: Sequence[Any]) -> float:
-        """Root mean square error."""
+        """Return the root mean square error."""
         user, item, rating = columns
         with autograd.predict_mode():
             said = self.model(*(nd.array(part, dtype=part.dtype) for part in (user, item))).asnumpy()[:, 0]
@@ -107,15 +107,15 @@ class Example(running.Example):
 
     @staticmethod
     def trivial(data: running.Split) -> float:
-        """The least error that is possible without looking at user and item, even knowing the ratings: from their mean."""
+        """Return the error of the mean of the test ratings, the best constant predictor."""
         return float(np.std(data.test[2]))
 
 
 def shuffled(parts: Sequence[Sequence[Any]], shape: tuple[int, int], seed: int) -> running.Split:
-    """Ratings for training, in a random order, so that a part of them can be kept, and for testing."""
+    """Split training ratings, after shuffling them, into training and validation data; ``parts`` are training and test."""
     train, test = parts
     order = np.random.default_rng(seed).permutation(len(train[0]))
-    return running.carve([column[order] for column in train], test, shape=shape)
+    return running.split_validation([column[order] for column in train], test, shape=shape)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -1,7 +1,7 @@
-"""A real relation for recommenders that needs no network: which module's documentation uses which word, and how often.
+"""Data for recommenders that needs no network: how often the documentation of a module uses a word.
 
-Ratings of films are not to be had offline, so modules stand for users, words for items, and how often a module's
-docstrings use a word for its rating.  Nothing is invented: the relation is counted from the source files of packages.
+Modules take the place of users, words that of items, and counts of words in the docstrings of a module that of ratings.  The
+counts are those of the source files of installed packages.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Pairs", "Relation", "columns_of", "count_relation", "crossed", "draw_pairs", "one_hot", "rows_of_ones", "split"]
 
-#: Words that fewer modules use, or a larger share of them, are left out as uninformative.
-FEWEST, LARGEST_SHARE = 15, 0.3
-#: Distinct words that a module needs.
+#: Words that fewer modules use, or a larger share of modules, are left out as uninformative.
+FEWEST_MODULES, LARGEST_SHARE = 15, 0.3
+#: Modules with fewer distinct words are left out.
 LEAST_WORDS = 10
-#: Modules that a relation needs.
+#: A relation needs at least so many modules.
 LEAST_MODULES = 10
 
 
@@ -39,11 +39,11 @@ class Relation(NamedTuple):
     Attributes
     ----------
     module, word : arrays of int32, shape (entries,)
+        Indices into ``modules`` and ``words``.
     count : array of float32, shape (entries,)
     folder : array of int32, shape (modules,)
-        Which folder a module lies in.
+        Index into ``folders`` of each module.
     modules, words, folders : tuple of str
-        What the numbers stand for.
     """
 
     module: Any
@@ -56,13 +56,13 @@ class Relation(NamedTuple):
 
 
 class Pairs(NamedTuple):
-    """Modules and words, and whether the one uses the other.
+    """Pairs of a module and a word, and whether the module uses the word.
 
     Attributes
     ----------
-    module, word : arrays of int32
-    label : array of float32
-        1 for a pair of the relation, 0 for one that was drawn.
+    module, word : arrays of int32, shape (pairs,)
+    label : array of float32, shape (pairs,)
+        1 for a pair of the relation, 0 for a negative sample.
     """
 
     module: Any
@@ -73,16 +73,14 @@ class Pairs(NamedTuple):
 def count_relation(packages: Sequence[str]) -> Relation:
     """Count the words of every module of installed packages.
 
+    The last relation is cached, with read-only arrays, because reading takes seconds.
+
     Raises
     ------
     MissingPackageError
         If a package is not installed as source files.
     DataFileError
-        If too little is left of what they hold.
-
-    Notes
-    -----
-    Reading takes seconds, and several examples use the same data: the last relation is kept, its arrays read-only.
+        If fewer than ``LEAST_MODULES`` modules have enough words.
     """
     return _counted(tuple(packages))
 
@@ -93,19 +91,19 @@ def _counted(packages: tuple[str, ...]) -> Relation:
     for package in packages:
         files = source_files(package, SOURCE_LIMIT)
         if not files:
-            raise MissingPackageError(f"No source file of a package {package!r} was found.", hint="install it, or name others.")
+            raise MissingPackageError(f"Package {package!r} has no source files here.", hint="install it, or name others.")
         for path in files:
             words = collections.Counter(word for text in docstrings_in(path.read_bytes()) for word in split_words(text))
-            # The name from the package on: the folder that it is installed in does not matter.
+            # Names start at the package, so that they do not depend on where it is installed.
             place = len(path.parts) - 1 - path.parts[::-1].index(package) if package in path.parts else -1
             counts["/".join(path.parts[place:])] = words
     return _related(counts)
 
 
 def _related(counts: dict[str, collections.Counter[str]]) -> Relation:
-    """The counts as arrays, without words that are everywhere or nowhere."""
+    """Return the counts as arrays, without frequent words, rare words and short modules."""
     uses = collections.Counter(word for words in counts.values() for word in words)
-    kept = sorted(word for word, number in uses.items() if FEWEST <= number <= LARGEST_SHARE * len(counts))
+    kept = sorted(word for word, number in uses.items() if FEWEST_MODULES <= number <= LARGEST_SHARE * len(counts))
     numbers = {word: number for number, word in enumerate(kept)}
     rows = {name: sorted((numbers[word], count) for word, count in words.items() if word in numbers)
             for name, words in sorted(counts.items())}
@@ -123,15 +121,15 @@ def _related(counts: dict[str, collections.Counter[str]]) -> Relation:
 
 
 def split(entries: int, seed: int, test_share: float = 0.2) -> Array:
-    """Which entries are for testing: a mask."""
+    """Return a random boolean mask of the entries for testing."""
     return np.random.default_rng(seed).random(entries) < test_share
 
 
 def draw_pairs(relation: Relation, seed: int, test_share: float = 0.2) -> tuple[Pairs, Pairs]:
-    """As many pairs that are not in the relation as there are in it, and both split for training and testing.
+    """Draw a negative sample for each pair of the relation, and split all pairs for training and testing.
 
-    Each word is as frequent among the pairs that are drawn as among the others, and each module nearly so: neither tells
-    the label, only both together do.
+    Each word is as frequent among negative samples as among pairs of the relation, and each module nearly so, which means that
+    the label depends on both together.
     """
     random = np.random.default_rng(seed)
     modules, entries = len(relation.modules), len(relation.word)
@@ -139,7 +137,7 @@ def draw_pairs(relation: Relation, seed: int, test_share: float = 0.2) -> tuple[
     there[relation.word, relation.module] = True
     drawn = relation.module[random.integers(entries, size=entries)]
     wrong = there[relation.word, drawn]
-    while wrong.any():  # a word is used by three modules in ten at most, so this ends soon
+    while wrong.any():  # at most LARGEST_SHARE of the modules use a word, so a few rounds suffice
         drawn[wrong] = relation.module[random.integers(entries, size=int(wrong.sum()))]
         wrong = there[relation.word, drawn]
     module, word = np.concatenate([relation.module, drawn]), np.concatenate([relation.word, relation.word])
@@ -151,27 +149,27 @@ def draw_pairs(relation: Relation, seed: int, test_share: float = 0.2) -> tuple[
 
 
 def columns_of(relation: Relation, module: Indices, word: Indices) -> tuple[Any, int]:
-    """For each pair the columns of its word, module and folder, (pairs, 3), and the number of columns in all."""
+    """Return the columns of the word, module and folder of each pair, of shape (pairs, 3), and the number of columns."""
     first, second = len(relation.words), len(relation.words) + len(relation.modules)
     columns = np.stack([word, module + first, relation.folder[module] + second], axis=1)
     return columns.astype(np.int64), second + len(relation.folders)
 
 
 def one_hot(relation: Relation, module: Indices, word: Indices) -> CSRNDArray:
-    """Pairs as csr rows with a 1 for the word, one for the module and one for its folder."""
+    """Return pairs as csr rows with a 1 for the word, one for the module and one for its folder."""
     columns, width = columns_of(relation, module, word)
     return rows_of_ones(columns, width)
 
 
 def crossed(relation: Relation, module: Indices, word: Indices) -> CSRNDArray:
-    """Pairs as csr rows with a 1 for the word together with the folder: what a wide model learns by heart."""
+    """Return pairs as csr rows with a 1 for the combination of word and folder, which the wide model memorizes."""
     folder = relation.folder[module].astype(np.int64)
     width = len(relation.words) * len(relation.folders)
     return rows_of_ones((word.astype(np.int64) * len(relation.folders) + folder)[:, None], width)
 
 
 def rows_of_ones(columns: Indices, width: int) -> CSRNDArray:
-    """Csr rows with a 1 in each of some columns, (rows, each)."""
+    """Return csr rows with a 1 in each of the given columns, of shape (rows, stored values per row)."""
     count, each = columns.shape
     return sparse.csr_matrix((np.ones(columns.size, np.float32), columns.ravel(), np.arange(0, columns.size + 1, each)),
                              shape=(count, width))

@@ -1,7 +1,6 @@
-"""What the examples share: data in three parts, a training step, dense beside sparse storage, settings, the command line.
+"""Code shared by the examples: data splits, training, the comparison of dense and sparse storage, settings, command line.
 
-Settings are chosen by the score on a part of the training data that is not trained on (``--choose``); the data for testing
-are looked at once, when training is over.
+``--choose`` selects settings by their score on validation data.  The test data are used once, after training.
 """
 
 from __future__ import annotations
@@ -30,24 +29,24 @@ if TYPE_CHECKING:
     from ..gluon.block import HybridBlock
     from ..ndarray.ndarray import NDArray
 
-__all__ = ["Choice", "Example", "Objective", "Outcome", "Result", "Split", "carve", "choose", "compare", "main", "run", "table"]
+__all__ = ["Choice", "Example", "Objective", "Outcome", "Result", "Split", "choose", "compare", "main", "run",
+           "split_validation", "table"]
 
-#: Steps at the start that are not measured: they load kernels and touch pages for the first time.
-FIRST = 2
+#: Number of steps at the start that are not measured, since they load kernels and touch pages for the first time.
+WARM_UP_STEPS = 2
 
-
-#: Share of the training data that settings are chosen by.
-VALIDATION = 0.2
+#: Share of the training data that is used for validation.
+VALIDATION_SHARE = 0.2
 
 
 class Split(NamedTuple):
-    """Data in three parts; each is a tuple of columns of one length, the last of them what is to be predicted.
+    """Data in three parts; each is a tuple of columns of equal length, the last of which has the labels.
 
     Attributes
     ----------
     train, validation, test : tuple
     facts : dict
-        What else a model must know, such as numbers of users.
+        Sizes and names that the model needs, such as the number of users.
     """
 
     train: tuple[Any, ...]
@@ -56,17 +55,21 @@ class Split(NamedTuple):
     facts: dict[str, Any]
 
 
-def carve(columns: Sequence[Any], test: Sequence[Any], **facts: object) -> Split:
-    """Keep the last fifth of the training data, whose rows are in random order, to choose settings by."""
+def split_validation(columns: Sequence[Any], test: Sequence[Any], **facts: object) -> Split:
+    """Split off the last fifth of the training data, whose rows must be in random order, for validation."""
     rows = columns[-1].shape[0]
-    cut = rows - round(rows * VALIDATION)
+    cut = rows - round(rows * VALIDATION_SHARE)
     return Split(tuple(column[:cut] for column in columns), tuple(column[cut:] for column in columns), tuple(test), facts)
 
 
 class Objective(gluon.HybridBlock):
     """A model and its loss in one block, so that ``hybridize()`` makes one program of both.
 
-    Its inputs are those of the model and then the labels; it gives the loss of each example.
+    Its inputs are those of the model, followed by the labels.
+
+    Parameters
+    ----------
+    model, loss : Block
     """
 
     def __init__(self, model: Callable[..., Any], loss: Callable[..., Any]) -> None:
@@ -74,41 +77,40 @@ class Objective(gluon.HybridBlock):
         self.model, self.loss = model, loss
 
     def hybrid_forward(self, F: Functions, *batch: Tensor) -> Tensor:
-        """The loss of each example."""
+        """Return the loss of each example."""
         found: Tensor = self.loss(self.model(*batch[:-1]), batch[-1])
         return found
 
 
 class Example(ABC):
-    """A model, its data, and how it is trained; each example is a subclass.
+    """A model, its data and its training; each example is a subclass.
 
-    A subclass says what ``load`` reads, which model ``build`` makes of it, which ``batches`` it is trained on, how it is
-    ``evaluate`` tells of it on a part of the data, and what a ``trivial`` predictor can reach at best.
+    Subclasses define ``load``, ``build``, ``batches``, ``evaluate`` and ``describe``, and may override the rest.
 
     Parameters
     ----------
     data : Split
-        What ``load(options)`` gave.
+        The result of ``load(options)``.
     options : argparse.Namespace
-        ``batch_size``, ``learning_rate``, ``seed``, ``hybridize`` and what the example adds.
+        ``batch_size``, ``learning_rate``, ``seed``, ``hybridize`` and the options of the example.
     sparse : bool
-        Whether batches, weights and gradients are sparse where they can be, or all dense.
+        Whether batches, weights and gradients are sparse where the model allows it, or all dense.
     """
 
-    #: What the score is called, and whether more of it is better.
+    #: Name of the score, and whether larger scores are better.
     score_name, more_is_better = "accuracy", True
-    #: The options' defaults; ``quick`` ones replace them for a first look.
+    #: Defaults of the options, and those that ``--quick`` replaces.
     defaults: ClassVar[dict[str, Any]] = {}
     quick: ClassVar[dict[str, Any]] = {}
-    #: What ``choose`` tries of some options, every combination; and of epochs every number up to the default's double.
+    #: Values that ``choose`` tries in every combination, each with 1 to ``2 * epochs`` epochs.
     candidates: ClassVar[dict[str, tuple[Any, ...]]] = {"learning_rate": (0.02, 0.05, 0.1, 0.2, 0.4)}
-    #: AdaGrad: its sparse steps are exactly its dense ones, since a gradient of zero changes nothing.
+    #: AdaGrad's sparse steps equal its dense steps, since a zero gradient leaves weight and state unchanged.
     optimizer = "adagrad"
 
     def __init__(self, data: Split, options: argparse.Namespace, sparse: bool = True) -> None:
         self.data, self.options, self.sparse = data, options, sparse
         random.seed(options.seed)
-        self.model: Any = self.build()  # Any: a model of the example's own, with parts of its own
+        self.model: Any = self.build()  # Any: the model class of the example, with its own attributes
         self.objective = self.build_objective()
         if options.hybridize:
             self.objective.hybridize()
@@ -117,45 +119,45 @@ class Example(ABC):
     @staticmethod
     @abstractmethod
     def load(options: argparse.Namespace) -> Split:
-        """Read the data."""
+        """Read and split the data."""
 
     @abstractmethod
     def build(self) -> HybridBlock:
-        """Make the model and its initial values, the same ones dense and sparse."""
+        """Build and initialize the model, with the same initial values for dense and sparse storage."""
 
     def loss(self) -> HybridBlock:
-        """The loss of a prediction and a label: of two classes, by the logarithm of the odds."""
+        """Return the loss of predictions and labels; by default for log-odds of two classes."""
         return gluon.loss.SigmoidBinaryCrossEntropyLoss()
 
     def build_objective(self) -> HybridBlock:
-        """The block that ``step`` runs, model and loss together; it is what is hybridized."""
+        """Return the block of model and loss that ``step`` runs, and that is hybridized."""
         return Objective(self.model, self.loss())
 
     @abstractmethod
     def batches(self) -> Iterator[Any]:
-        """The batches of one epoch, in a new order each time: inputs of the model, then labels."""
+        """Yield the batches of one epoch: inputs of the model, then labels."""
 
     @abstractmethod
     def evaluate(self, columns: Sequence[Any]) -> float:
-        """How good the model is on one part of the data."""
+        """Return the score of the model on one part of the data."""
 
     def accuracy(self, odds: NDArray, label: NDArray) -> float:
-        """Share of rows whose class is predicted, given the logarithms of their odds, (rows, 1)."""
+        """Return the share of rows that are classified correctly, given log-odds of shape (rows, 1)."""
         return float(np.mean((odds.asnumpy()[:, 0] > 0) == (label > 0)))
 
     @staticmethod
     def trivial(data: Split) -> float:
-        """The best score that is possible without looking at any input, even knowing the test labels: the more frequent class."""
+        """Return the best test score without inputs: by default the share of the majority class of the test data."""
         share = float(np.mean(data.test[-1] > 0))
         return max(share, 1 - share)
 
     @staticmethod
     @abstractmethod
     def describe(data: Split) -> str:
-        """The data in a line."""
+        """Describe the data in a line."""
 
     def step(self, batch: Sequence[Any]) -> NDArray:
-        """Forward, backward, update; the loss of each example."""
+        """Run forward, backward and update, and return the loss of each example."""
         with autograd.record():
             loss = self.objective(*batch)
         loss.backward()
@@ -164,11 +166,11 @@ class Example(ABC):
         return found
 
     def gradient_bytes(self) -> int:
-        """Bytes of the gradients of all parameters."""
+        """Return the bytes of all gradients."""
         return sum(int(one.grad()._store.nbytes) for one in self.model.collect_params().values() if one.grad_req != "null")
 
     def epoch(self) -> float:
-        """Train on every batch once; the mean loss."""
+        """Train on every batch once and return the mean loss."""
         total, count = 0.0, 0
         for batch in self.batches():
             loss = self.step(batch)
@@ -177,14 +179,14 @@ class Example(ABC):
 
 
 class Outcome(NamedTuple):
-    """What a few steps of training cost.
+    """Time, memory and losses of a few training steps.
 
     Attributes
     ----------
     seconds : float
-        Median time of a step; the first ones do not count.
+        Median time of a step, without the first ``WARM_UP_STEPS``.
     gradient : int
-        Bytes of all gradients, at most.
+        Most bytes of all gradients.
     losses : list of float
         Mean loss of each step.
     """
@@ -195,22 +197,22 @@ class Outcome(NamedTuple):
 
 
 class Result(NamedTuple):
-    """What a run of an example gave.
+    """The results of a run of an example.
 
     Attributes
     ----------
     outcomes : dict of str to Outcome
-        ``"dense"`` and ``"sparse"``; empty if no steps were to be compared.
+        For ``"dense"`` and ``"sparse"``; empty with ``--steps 0``.
     losses : list of float
         Mean loss of each epoch.
     scores : list of float
-        On the part that settings are chosen by, after each epoch.
+        Validation score after each epoch.
     score : float
-        On the data for testing, at the end.
+        Test score after training.
     trivial : float
-        What a trivial predictor can reach at best.
+        Best test score of a predictor without inputs.
     example : Example
-        The trained one.
+        The trained example.
     """
 
     outcomes: dict[str, Outcome]
@@ -222,7 +224,7 @@ class Result(NamedTuple):
 
 
 def measure(example: Example, batches: Sequence[Any]) -> Outcome:
-    """Train on the batches, and watch."""
+    """Train on the batches, and return time, memory and losses."""
     times, gradient, losses = [], 0, []
     for batch in batches:
         start = time.perf_counter()
@@ -230,11 +232,11 @@ def measure(example: Example, batches: Sequence[Any]) -> Outcome:
         losses.append(float(loss.mean().asscalar()))
         times.append(time.perf_counter() - start)
         gradient = max(gradient, example.gradient_bytes())
-    return Outcome(statistics.median(times[FIRST:] or times), gradient, losses)
+    return Outcome(statistics.median(times[WARM_UP_STEPS:] or times), gradient, losses)
 
 
 def compare(kind: type[Example], data: Split, options: argparse.Namespace) -> dict[str, Outcome]:
-    """Train the first steps in dense and in sparse storage, from the same initial values, on the same batches."""
+    """Train some steps in dense and in sparse storage, from the same initial values and on the same batches."""
     outcomes = {}
     for name, sparse in (("dense", False), ("sparse", True)):
         example = kind(data, options, sparse)
@@ -244,11 +246,11 @@ def compare(kind: type[Example], data: Split, options: argparse.Namespace) -> di
 
 
 def table(outcomes: dict[str, Outcome]) -> str:
-    """The comparison as text."""
+    """Return the comparison as text."""
     dense, sparse = outcomes["dense"], outcomes["sparse"]
     rows = [
         ("", "dense", "sparse", ""),
-        ("milliseconds a step", f"{dense.seconds * 1e3:.2f}", f"{sparse.seconds * 1e3:.2f}",
+        ("time per step in ms", f"{dense.seconds * 1e3:.2f}", f"{sparse.seconds * 1e3:.2f}",
          f"{dense.seconds / sparse.seconds:.1f} x"),
         ("bytes of gradients", f"{dense.gradient:,}", f"{sparse.gradient:,}", f"{dense.gradient / sparse.gradient:.1f} x"),
         (f"loss at step {len(dense.losses)}", f"{dense.losses[-1]:.6f}", f"{sparse.losses[-1]:.6f}", ""),
@@ -258,38 +260,48 @@ def table(outcomes: dict[str, Outcome]) -> str:
         f"  {cell:>{width}}" for cell, width in zip(row[1:], widths[1:], strict=True)).rstrip() for row in rows)
 
 
+#: Help texts of the options that examples have.
+OPTIONS = {
+    "seed": "seed of initial values, orders and samples", "epochs": "number of epochs", "batch_size": "size of a batch",
+    "steps": "number of steps that compare dense with sparse storage, 0 for none", "learning_rate": "learning rate of AdaGrad",
+    "features": "number of columns that words are hashed into", "factors": "length of the vectors",
+    "movielens": "MovieLens data set to download instead, such as 100k", "words": "size of the vocabulary",
+    "width": "length of the embedding vectors", "hidden": "number of hidden units",
+    "projection": "size that the LSTM's output is projected to, 0 for none", "samples": "number of sampled classes per batch",
+    "length": "number of words of each column of a batch", "clip": "largest norm of the gradients of all parameters",
+}
+
+
 def parser(kind: type[Example], name: str, text: str) -> argparse.ArgumentParser:
-    """The command line of an example; its options are its ``defaults``."""
+    """Return the parser of an example, with an option for each of its ``defaults``."""
     made = argparse.ArgumentParser(prog=f"python -m sparsekit.examples.{name}", description=text)
-    shared = {"epochs": "rounds over the training data", "steps": "steps to compare dense with sparse storage over, 0 for none",
-              "seed": "of initial values, orders and samples"}
     for option, value in {"seed": 0, **kind.defaults}.items():
-        known = shared.get(option, "")
-        made.add_argument(f"--{option.replace('_', '-')}", type=type(value), help=f"{known} (default: {value})".strip())
+        default = f" (default: {value})" if value != "" else ""
+        made.add_argument(f"--{option.replace('_', '-')}", type=type(value), help=f"{OPTIONS.get(option, '')}{default}".strip())
     made.add_argument("--packages", nargs="+", metavar="NAME", help="installed packages whose documentation is the data")
-    made.add_argument("--quick", action="store_true", help="little data and a small model: seconds, for a first look")
+    made.add_argument("--quick", action="store_true", help="train a small model for a few epochs, in some seconds")
     made.add_argument("--hybridize", action=argparse.BooleanOptionalAction, default=True,
                       help="run the model as a compiled program (default: yes)")
-    made.add_argument("--choose", action="store_true", help="choose settings by their score in validation, and test nothing")
+    made.add_argument("--choose", action="store_true", help="choose settings by validation score, without testing")
     made.add_argument("--profile", type=Path, metavar="FILE", help="write a Chrome trace of the sparse steps")
     return made
 
 
 def settings(kind: type[Example], words: argparse.Namespace) -> argparse.Namespace:
-    """Fill in the defaults; sizes that are not positive are refused."""
+    """Fill in the defaults, and raise ``ShapeError`` for sizes that are not positive."""
     for option, value in {"seed": 0, **kind.defaults, **(kind.quick if words.quick else {})}.items():
         given = getattr(words, option)
         setattr(words, option, value if given is None else given)
         least = 0 if option in ("seed", "steps", "epochs") else 1
         if isinstance(value, int) and getattr(words, option) < least:
-            raise ShapeError(expected(f"--{option.replace('_', '-')}", f"at least {least}", given), hint=f"{value} is usual.")
+            raise ShapeError(expected(f"--{option.replace('_', '-')}", f"at least {least}", given), hint=f"{value} by default.")
     if words.profile:
         check_writable(words.profile)
     return words
 
 
 def run(kind: type[Example], options: argparse.Namespace, say: Callable[[str], object] = print) -> Result:
-    """Compare, train, test, and say what came out."""
+    """Compare storage, train, validate and test; pass each line of the report to ``say``."""
     data = kind.load(options)
     say(kind.describe(data))
     outcomes = compare(kind, data, options) if options.steps else {}
@@ -304,21 +316,21 @@ def run(kind: type[Example], options: argparse.Namespace, say: Callable[[str], o
     for number in range(options.epochs):
         losses.append(example.epoch())
         scores.append(example.evaluate(data.validation))
-        say(f"epoch {number + 1}: loss {losses[-1]:.4f}, {kind.score_name} in validation {scores[-1]:.4f}")
+        say(f"epoch {number + 1}: loss {losses[-1]:.4f}, validation {kind.score_name} {scores[-1]:.4f}")
     score, trivial = example.evaluate(data.test), kind.trivial(data)
-    say(f"On the data for testing: {kind.score_name} {score:.4f}; no trivial predictor has a better one than {trivial:.4f}.")
+    say(f"Test {kind.score_name}: {score:.4f}; the best predictor that ignores its inputs reaches {trivial:.4f}.")
     return Result(outcomes, losses, scores, score, trivial, example)
 
 
 class Choice(NamedTuple):
-    """Settings, and the score in validation that they were chosen for."""
+    """Settings and their validation score."""
 
     settings: dict[str, Any]
     score: float
 
 
 def choose(kind: type[Example], data: Split, options: argparse.Namespace, say: Callable[[str], object] = print) -> Choice:
-    """Train with every combination of the candidates, and choose by the score in validation; nothing is tested."""
+    """Train with every combination of the candidates, and return the one with the best validation score."""
     best = None
     for values in itertools.product(*kind.candidates.values()):
         settings = dict(zip(kind.candidates, values, strict=True))
@@ -334,12 +346,12 @@ def choose(kind: type[Example], data: Split, options: argparse.Namespace, say: C
             best = found
     assert best is not None
     words = " ".join(f"--{name} {value}".replace("_", "-") for name, value in best.settings.items())
-    say(f"Best in validation: {words}")
+    say(f"Best validation score: {words}")
     return best
 
 
 def main(kind: type[Example], name: str, text: str | None, argv: Sequence[str] | None = None) -> int:
-    """Run an example from the command line; 0 when all went well, 2 for a mistake that the message explains."""
+    """Run an example from the command line, and return 0, or 2 after a named error."""
     try:
         options = settings(kind, parser(kind, name, (text or "").strip().splitlines()[0]).parse_args(argv))
         if options.choose:

@@ -1,8 +1,8 @@
-"""Sampled softmax: the loss of predicting one of very many classes, computed on the right one and a sample of the others.
+"""Sampled softmax: the cross entropy over very many classes, computed on the right class and a sample of the others.
 
-The sample is drawn with log-uniform probabilities, which fit classes that are numbered by how frequent they are, as words
-are; without repetition.  Each logit is lowered by the logarithm of how often its class is expected in a sample, so that
-the loss estimates the full one's gradient, and a sampled class that is the right one is left out (Jean et al. 2015,
+The sample is drawn without replacement from a log-uniform distribution, which fits classes that are ordered by frequency, such
+as words.  The logarithm of the expected count of a class in a sample is subtracted from its logit, so that the gradient
+estimates that of the full softmax.  A sampled class that is the right one is masked (Jean et al. 2015,
 https://arxiv.org/abs/1412.2007).
 """
 
@@ -19,24 +19,25 @@ if TYPE_CHECKING:
     from ..core.types import Functions, Tensor
     from ..gluon.types import BlockOptions
     from ..ndarray.ndarray import NDArray
+    from ..ndarray.sparse import CSRNDArray
 
-__all__ = ["Candidates", "SampledSoftmaxLoss", "draw_candidates", "full_loss"]
+__all__ = ["Candidates", "SampledSoftmaxLoss", "accidental_hits", "draw_candidates", "full_loss"]
 
-#: What is added to the logit of a class that must not count.
-NEVER = -1e30
+#: Added to the logit of a class to mask it.
+MASKED = -1e30
 
 
 class Candidates(NamedTuple):
-    """Sampled classes, and what the loss needs to know of them.
+    """The inputs of ``SampledSoftmaxLoss`` beside the hidden state.
 
     Attributes
     ----------
     classes : NDArray of int64, shape (targets + samples,)
         The right classes, then the sampled ones.
-    log_expected : NDArray, shape (targets + samples, 1)
-        Logarithm of how often each is expected in a sample.
-    hits : CSRNDArray, shape (targets, samples)
-        ``NEVER`` where a sampled class is a target's right one.
+    log_expected : NDArray of float32, shape (targets + samples, 1)
+        Logarithm of the expected count of each class in a sample.
+    hits : CSRNDArray of float32, shape (targets, samples)
+        ``MASKED`` where a sampled class is the right one of a target.
     """
 
     classes: Any
@@ -45,35 +46,41 @@ class Candidates(NamedTuple):
 
 
 def draw_candidates(target: Array, samples: int, classes: int) -> Candidates:
-    """Draw ``samples`` of ``classes`` distinct ones, without regard to the targets.
+    """Draw ``samples`` distinct classes below ``classes``, independently of the targets.
 
     Parameters
     ----------
     target : array of int, shape (targets,)
+        The right classes.
     samples, classes : int
     """
     drawn, trials = (array.asnumpy() for array in nd._internal._sample_unique_zipfian(range_max=classes, shape=(1, samples)))
     both = np.concatenate([target, drawn[0]]).astype(np.int64)
     share = np.log1p(1.0 / (both + 1.0)) / np.log(classes + 1.0)
     expected = -np.expm1(trials[0] * np.log1p(-share))
-    order = np.argsort(drawn[0])
-    places = np.minimum(np.searchsorted(drawn[0], target, sorter=order), samples - 1)
-    columns = order[places]
-    hit = drawn[0][columns] == target
-    hits = (np.full(int(hit.sum()), NEVER, np.float32), columns[hit], np.concatenate([[0], np.cumsum(hit)]))
-    return Candidates(nd.array(both, dtype="int64"), nd.array(np.log(expected)[:, None]),
-                      nd.sparse.csr_matrix(hits, shape=(len(target), samples)))
+    return Candidates(nd.array(both, dtype="int64"), nd.array(np.log(expected)[:, None]), accidental_hits(target, drawn[0]))
+
+
+def accidental_hits(target: Array, drawn: Array) -> CSRNDArray:
+    """Return a csr array of shape (targets, samples) with ``MASKED`` where a sampled class is the right one of a target."""
+    order = np.argsort(drawn)
+    columns = order[np.minimum(np.searchsorted(drawn, target, sorter=order), len(drawn) - 1)]
+    hit = drawn[columns] == target
+    components = np.full(int(hit.sum()), MASKED, np.float32), columns[hit], np.concatenate([[0], np.cumsum(hit)])
+    return nd.sparse.csr_matrix(components, shape=(len(target), len(drawn)))
 
 
 class SampledSoftmaxLoss(gluon.HybridBlock):
-    """The output layer of very many classes, with the loss of sampled ones.
+    """An output layer for very many classes, with the sampled softmax loss.
 
     Parameters
     ----------
     classes, width : int
-        Number of classes, and size of what they are predicted from.
+        Number of classes, and size of the hidden state.
     sparse : bool
         Whether the gradients of weight and bias are row_sparse.
+    **kwargs
+        ``prefix`` and ``params`` of ``HybridBlock``.
     """
 
     def __init__(self, classes: int, width: int, sparse: bool = True, **kwargs: Unpack[BlockOptions]) -> None:
@@ -83,7 +90,7 @@ class SampledSoftmaxLoss(gluon.HybridBlock):
             self.bias = gluon.nn.Embedding(classes, 1, sparse_grad=sparse, weight_initializer="zeros")
 
     def hybrid_forward(self, F: Functions, hidden: Tensor, classes: Tensor, log_expected: Tensor, hits: Tensor) -> Tensor:
-        """The loss of each target, (targets,), of ``hidden`` (targets, width) and the arrays of ``Candidates``."""
+        """Return the losses, of shape (targets,), for ``hidden`` of shape (targets, width) and the arrays of ``Candidates``."""
         targets = hidden.shape[0]
         rows, shift = self.weight(classes), self.bias(classes) - log_expected
         right, others = (F.slice_axis(rows, axis=0, begin=begin, end=end) for begin, end in ((0, targets), (targets, None)))
@@ -95,7 +102,7 @@ class SampledSoftmaxLoss(gluon.HybridBlock):
 
 
 def full_loss(layer: SampledSoftmaxLoss, hidden: NDArray, target: NDArray) -> NDArray:
-    """The loss of each target over all classes: what a sampled softmax estimates, for testing."""
+    """Return the cross entropy of each target over all classes, which evaluation uses."""
     logits = nd.FullyConnected(hidden, layer.weight.weight.data(), layer.bias.weight.data().reshape((-1,)),
                                num_hidden=layer.weight.weight.shape[0])
     found: NDArray = -nd.pick(nd.log_softmax(logits, axis=1), target, axis=1)

@@ -1,8 +1,8 @@
-"""A wide and deep model: will a module's documentation use a word?
+"""A wide-and-deep model that predicts whether the documentation of a module uses a word.
 
-The wide part is linear in crossed features, a csr row with a 1 for the word together with the module's folder: it learns
-by heart.  The deep part is a network on embeddings of word, module and folder: it generalizes (Cheng et al. 2016).
-The weight of the wide part and the tables of the deep part have row_sparse gradients.
+The wide part is linear in crossed features, a csr row with a 1 for the combination of word and folder; it memorizes.  The deep
+part is a network on embeddings of word, module and folder; it generalizes (Cheng et al. 2016).  The weight of the wide part
+and the table of the deep part have row_sparse gradients.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ __all__ = ["Example", "WideAndDeep", "main"]
 
 
 class WideAndDeep(gluon.HybridBlock):
-    """The logarithm of the odds, a sum of a linear and a deep part.
+    """Computes log-odds, the sum of a linear and a deep part.
 
     Parameters
     ----------
     columns : int
-        Of the wide part's csr rows.
+        Number of columns of the wide part's csr rows.
     sizes : sequence of int
-        Values that each category of the deep part has.
+        Number of values of each category of the deep part.
     width : int
-        Length of their vectors.
+        Length of the embedding vectors.
     hidden : sequence of int
-        Units of the layers above them.
+        Units of the hidden layers.
     sparse : bool
         Whether gradients are row_sparse.
     """
@@ -44,7 +44,7 @@ class WideAndDeep(gluon.HybridBlock):
         with self.name_scope():
             self.weight = self.params.get("weight", shape=(columns, 1), init=init.Zero(),
                                           grad_stype="row_sparse" if sparse else "default")
-            # One table for all categories, each in rows of its own: one look-up, one gradient, one update.
+            # One table with separate rows for each category needs one look-up, one gradient and one update.
             self.table = gluon.nn.Embedding(sum(sizes), width, sparse_grad=sparse, weight_initializer=init.Normal(0.1))
             self.deep = gluon.nn.HybridSequential()
             for units, inputs in zip(hidden, [len(sizes) * width, *hidden], strict=False):
@@ -52,7 +52,7 @@ class WideAndDeep(gluon.HybridBlock):
             self.deep.add(gluon.nn.Dense(1, in_units=hidden[-1]))
 
     def hybrid_forward(self, F: Functions, wide: Tensor, categories: Tensor, weight: Tensor) -> Tensor:
-        """The logarithm of the odds, (rows, 1)."""
+        """Return the log-odds, of shape (rows, 1)."""
         found: Tensor = F.dot(wide, weight) + self.deep(F.flatten(self.table(categories)))
         return found
 
@@ -67,35 +67,35 @@ class Example(running.Example):
 
     @staticmethod
     def load(options: argparse.Namespace) -> running.Split:
-        """Pairs that are in the relation, label 1, and as many that are not."""
+        """Return pairs of the relation with label 1, and as many others with label 0."""
         found = relation.count_relation(options.packages or ["numpy", "numba"])
         parts = [(relation.crossed(found, part.module, part.word), relation.columns_of(found, part.module, part.word)[0],
                   part.label) for part in relation.draw_pairs(found, options.seed)]
-        return running.carve(*parts, sizes=(len(found.words), len(found.modules), len(found.folders)))
+        return running.split_validation(*parts, sizes=(len(found.words), len(found.modules), len(found.folders)))
 
     @staticmethod
     def describe(data: running.Split) -> str:
-        """The data in a line."""
+        """Describe the data in a line."""
         rows, columns = data.train[0].shape
         return (f"{rows:,} pairs of a module and a word, half of them real; {columns:,} crossings, "
                 f"{sum(data.facts['sizes']):,} words, modules and folders")
 
     def build(self) -> HybridBlock:
-        """The model, the wide part 0, the deep part at random."""
+        """Build the model, with a wide part of 0 and a random deep part."""
         hidden = self.options.hidden, self.options.hidden // 2
         model = WideAndDeep(self.data.train[0].shape[1], self.data.facts["sizes"], self.options.width, hidden, self.sparse)
         model.initialize(init.Xavier())
         return model
 
     def batches(self) -> Iterator[Any]:
-        """Csr rows, categories, labels; dense rows if all is to be dense."""
+        """Yield rows (csr, or dense unless ``sparse``), categories and labels."""
         wide, categories, label = self.data.train
         rows = gluon.data.ArrayDataset(wide, nd.array(categories, dtype="int32"), nd.array(label))
         for x, codes, y in gluon.data.DataLoader(rows, self.options.batch_size, shuffle=True, last_batch="discard"):
             yield x if self.sparse else x.tostype("default"), codes, y
 
     def evaluate(self, columns: Sequence[Any]) -> float:
-        """Share of pairs that are classified correctly."""
+        """Return the accuracy."""
         wide, categories, label = columns
         with autograd.predict_mode():
             return self.accuracy(self.model(wide, nd.array(categories, dtype="int32")), label)

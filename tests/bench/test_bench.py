@@ -89,8 +89,8 @@ def test_the_data_set_is_the_same_in_both_files(tmp_path):
      ("dot", ["csr · dense", "csrᵀ · dense", "csr · row_sparse"] * 2),
      ("convert", ["dense -> csr", "csr -> dense", "dense -> row_sparse", "row_sparse -> dense", "csr -> row_sparse",
                   "row_sparse -> csr"]),
-     ("update", ["SGD,", "momentum", "Adam", "AdaGrad"]), ("libsvm", ["500 x 1,000", "peak of memory"]),
-     ("variants", ["one batch", "memory at the peak", "gradient of the first weight"]),
+     ("update", ["SGD,", "momentum", "Adam", "AdaGrad"]), ("libsvm", ["500 x 1,000", "peak memory"]),
+     ("variants", ["one batch", "peak memory", "gradient of the first weight"]),
      ("models", ["linear", "linear", "machine", "machine", "matrix", "matrix", "wide", "wide", "LSTM 8", "LSTM 8", "projected",
                  "projected"])],
 )
@@ -103,6 +103,12 @@ def test_a_quick_bench_runs_and_writes_its_figures(tmp_path, capsys, name, headi
         assert heading in section["heading"]
         assert all(row["min"] > 0 or section["unit"] == "MB" for row in section["rows"].values())
     assert "sparsekit" in capsys.readouterr().out
+
+
+def test_a_file_that_cannot_be_written_is_refused_before_measuring(tmp_path, monkeypatch):
+    monkeypatch.setitem(bench.BENCHES, "dispatch", lambda *_: pytest.fail("it measured first"))
+    with pytest.raises(SparsekitError, match="no folder"):
+        bench.main(["dispatch", "--quick", "--json", str(tmp_path / "absent" / "figures.json")])
 
 
 def test_the_crossover_measures_a_grid_that_the_explorer_takes(tmp_path, capsys):
@@ -131,7 +137,7 @@ def test_a_rival_that_computes_something_else_is_refused():
     same = {"sparsekit": {"forms": {"product": {"": [1.0, 4.0]}}}, "scipy": {"forms": {"product": {"form": [1.0, 4.0]}}}}
     assert [one.name for one in arrays._contenders("product", workers, same)] == ["sparsekit", "scipy form"]
     other = {**same, "scipy": {"forms": {"product": {"form": [1.0, 5.0]}}}}
-    with pytest.raises(SparsekitError, match="scipy form gives"):
+    with pytest.raises(SparsekitError, match="scipy form returns"):
         list(arrays._contenders("product", workers, other))
 
 
@@ -143,5 +149,5 @@ def test_a_model_with_other_losses_is_refused():
 
 def test_a_reader_that_reads_something_else_is_refused():
     libsvm._check({"sparsekit LibSVMIter": [2, 5, 1.5, 1], "mxnet LibSVMIter": [2, 5, 1.5, 1]})
-    with pytest.raises(SparsekitError, match="mxnet LibSVMIter finds"):
+    with pytest.raises(SparsekitError, match="mxnet LibSVMIter reads"):
         libsvm._check({"sparsekit LibSVMIter": [2, 5, 1.5, 1], "mxnet LibSVMIter": [2, 4, 1.5, 1]})

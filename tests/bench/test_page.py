@@ -31,7 +31,7 @@ def test_traces_of_all_variants_are_kept_and_small(traces):
 
 def test_the_traces_tell_what_the_tutorial_tells(traces):
     for profile in traces.values():
-        expect(profile).no_densify().calls("sgd_update", 6 * variants.TRACED)
+        expect(profile).no_densify().calls("sgd_update", 6 * variants.TRACED_BATCHES)
     expect(traces["row_sparse"]).peak_below("530 MB")
     assert max(traces["row_sparse"].gradient_rows.values()) == 100
     assert traces["dense"].memory["peak_bytes"] > 1_000_000_000

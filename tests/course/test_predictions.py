@@ -30,7 +30,7 @@ def test_without_a_guess_the_answer_is_folded_and_nothing_is_kept(kept):
 
 def test_a_guess_is_kept_and_compared():
     question = mx.predict("grad_mb", QUESTION, unit="MB")
-    assert question.answer("512 MB") == "Kept: 512 MB. Run on to see what it is."
+    assert question.answer("512 MB") == "Saved: 512 MB. Run the next cells to see the answer."
     assert entry("grad_mb") == {"kind": "predict", "said": "512 MB", "right": False}
     shown = mx.reveal("grad_mb", 0.065, wrong=WRONG)
     assert shown.right is False

@@ -63,7 +63,7 @@ def test_the_first_check_that_does_not_hold_is_explained(capsys):
 
 def test_right_is_kept():
     task = checked(3, (True, "a"), equal=3)
-    assert (task.state, task.words) == ("right", "2 checks hold.")
+    assert (task.state, task.words) == ("right", "2 checks passed.")
     assert record.read("other notebooks")["it"]["right"] is True
 
 
@@ -87,11 +87,12 @@ def test_an_interruption_is_none_of_its_business():
     ("got", "wanted", "words"),
     [
         (68, 68.0, None), (np.float32(68), 68, None), (70, 68, "The answer is not 70: that is too much."),
-        (True, 1, "The answer is True, of type bool; a number is wanted."), ("68", 68, "a number is wanted"),
+        (True, 1, "The answer is True, of type bool; a number is expected."), ("68", 68, "a number is expected"),
         (float("nan"), 1, "not a finite number"), ([0, 1], [0, 1], None),
         ([0, 2], [0, 1], "Entry 1 of the answer, 2, is not right."), ([0], [0, 1], "The answer has 1 entries, not 2."),
         ("csr", "csr", None), ("default", "csr", "The answer is not 'default'."),
-        (5, "csr", "str is wanted"), (5, [0], "a list is wanted"), (True, True, None), (False, True, "The answer is not False."),
+        (5, "csr", "str is expected"), (5, [0], "a list is expected"), (True, True, None),
+        (False, True, "The answer is not False."),
     ],
 )
 def test_values_are_compared(got, wanted, words):
@@ -105,7 +106,7 @@ def test_values_are_compared(got, wanted, words):
     [
         (lambda x: x, None), (lambda x: x.tostype("default"), "the storage type 'default', not 'csr'"),
         (lambda x: x[:1], "the shape (1, 3), not (2, 3)"),
-        (lambda x: x * 2, "is 2 at [0, 1], where 1 is wanted (2 of 6 values differ)"), (lambda x: [1], "an array is wanted"),
+        (lambda x: x * 2, "is 2 at [0, 1], where 1 is expected (2 of 6 values differ)"), (lambda x: [1], "an array is expected"),
     ],
 )
 def test_arrays_are_compared(change, words):

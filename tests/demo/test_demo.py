@@ -122,7 +122,7 @@ def test_the_report_needs_no_network(run):
     assert not re.search(r"<(?:link|iframe|object|embed)\b", page)
     assert "default-src 'none'" in page
     for words in ("In short", "The median batch of each, 3 ways", "Memory over time: row-sparse gradient",
-                  "sparse input", "What it learned", "docstrings"):
+                  "sparse input", "Accuracy", "docstrings"):
         assert words in page
     assert page.count('<figure data-view="timeline">') == 1
     assert page.count('<figure data-view="memory">') == 3
@@ -168,7 +168,7 @@ def test_without_dense_or_where_memory_is_unknown(capsys):
     settings = Settings(Path("unused"), features=2**18, units=16, dense=False)
     chosen, skipped = command._fitting(settings, None)
     assert [variant.key for variant in chosen] == ["sparse_input", "row_sparse"]
-    assert skipped == ["The dense variant was left out, as --no-dense asked."]
+    assert skipped == ["The dense variant was left out because of --no-dense."]
     assert "unknown" in capsys.readouterr().out
 
 

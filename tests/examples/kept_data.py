@@ -44,13 +44,13 @@ def texts():
         values = np.repeat(1 / np.sqrt(np.maximum(lengths, 1)), lengths).astype(np.float32)
         x = mx.nd.sparse.csr_matrix((values, stored[f"{part}_indices"].astype(np.int64), starts), shape=(len(lengths), 2**14))
         parts.append((x, stored[f"{part}_label"].astype(np.float32)))
-    return running.carve(*parts, packages=("numpy", "numba"))
+    return running.split_validation(*parts, packages=("numpy", "numba"))
 
 
 def pairs():
     """Pairs of modules and words."""
     stored = kept("pairs")
-    return running.carve(*((relation.rows_of_ones(stored[f"{part}_columns"].astype(np.int64), int(stored["width"])),
+    return running.split_validation(*((relation.rows_of_ones(stored[f"{part}_columns"].astype(np.int64), int(stored["width"])),
                             stored[f"{part}_label"].astype(np.float32)) for part in ("train", "test")))
 
 
@@ -62,7 +62,7 @@ def crossed_pairs():
         columns = stored[f"{part}_columns"].astype(np.int64)
         crossing = columns[:, :1] * folders + columns[:, 2:] - words - modules
         parts.append((relation.rows_of_ones(crossing, words * folders), columns, stored[f"{part}_label"].astype(np.float32)))
-    return running.carve(*parts, sizes=(words, modules, folders))
+    return running.split_validation(*parts, sizes=(words, modules, folders))
 
 
 def ratings():
@@ -70,7 +70,7 @@ def ratings():
     stored = kept("ratings")
     columns = (stored["module"].astype(np.int32), stored["word"].astype(np.int32), np.log1p(stored["count"].astype(np.float32)))
     cut = len(columns[0]) - round(len(columns[0]) / 5)
-    return running.carve([column[:cut] for column in columns], [column[cut:] for column in columns],
+    return running.split_validation([column[:cut] for column in columns], [column[cut:] for column in columns],
                          shape=tuple(map(int, stored["shape"])))
 
 

@@ -50,7 +50,7 @@ def test_everything_is_measured(here, tmp_path, capsys):
         facts["versions"])
     rows = {section["heading"].partition(": ")[2]: section for section in facts["sections"]}
     assert set(rows["training epoch"]["rows"]) == {"sparsekit eager", "sparsekit hybridized"}
-    assert "of copying on the device" in rows["csr · dense"]["fact"]
+    assert "of the device's copy rate" in rows["csr · dense"]["fact"]
     assert "GB/s" in rows["csr to the device"]["fact"]
     assert "of copying" not in rows["csr to the device"]["fact"]
     assert bench.main(["report", str(tmp_path / "gpu.json"), "-o", str(tmp_path / "page.html")]) == 0
@@ -62,7 +62,7 @@ def test_rivals_take_turns_and_must_agree(here, monkeypatch):
     assert all(section["against"] and len(section["rows"]) > 1 for section in report.sections)
     assert report.versions["torch"] == mx.__version__
     monkeypatch.setattr(gpu, "start_rivals", lambda rivals, stack, kind: {"torch": Here("adam")})
-    with pytest.raises(mx.SparsekitError, match="torch lazy_update gives"):
+    with pytest.raises(mx.SparsekitError, match="torch lazy_update returns"):
         gpu.run({"torch": "python"}, 1, True)
 
 

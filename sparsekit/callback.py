@@ -1,7 +1,7 @@
-"""Functions called during training, after each batch or epoch: ``mx.callback``.
+"""Functions that training calls after each batch or epoch: ``mx.callback``.
 
-A callback after a batch gets an object with ``epoch``, ``nbatch``, ``eval_metric`` (which may be None) and ``locals``; one
-after an epoch gets the epoch's number, the symbol, and the dictionaries of arguments and of auxiliary states.
+A callback after a batch takes a ``BatchEndParam``.  A callback after an epoch takes the number of the epoch, the symbol,
+and the dictionaries of arguments and of auxiliary states.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = ["BatchEndParam", "LogValidationMetricsCallback", "ProgressBar", "Spee
 
 
 class BatchEndParam(NamedTuple):
-    """What a callback is given after a batch: numbers of epoch and batch, the metric, and the loop's variables."""
+    """The argument of a callback after a batch: numbers of epoch and batch, the metric or None, and the loop's variables."""
 
     epoch: int
     nbatch: int
@@ -43,10 +43,11 @@ def module_checkpoint(mod: Any, prefix: str, period: int = 1, save_optimizer_sta
     ----------
     mod : Module
     prefix : str
-        Start of the files' names.
+        Prefix of the file names.
     period : int
+        Values below 1 count as 1.
     save_optimizer_states : bool
-        Save what is needed to go on training.
+        Also save the optimizer states, which resuming the training needs.
     """
     period = int(max(1, period))
 
@@ -63,7 +64,9 @@ def do_checkpoint(prefix: str, period: int = 1) -> Callable[..., None]:
     Parameters
     ----------
     prefix : str
+        Prefix of the file names.
     period : int
+        Values below 1 count as 1.
     """
     period = int(max(1, period))
 
@@ -81,7 +84,7 @@ def log_train_metric(period: int, auto_reset: bool = False) -> Callable[[Any], N
     ----------
     period : int
     auto_reset : bool
-        Start the metric again after each line.
+        Reset the metric by ``reset_local`` after each line.
     """
 
     def callback(param: BatchEndParam) -> None:
@@ -95,14 +98,14 @@ def log_train_metric(period: int, auto_reset: bool = False) -> Callable[[Any], N
 
 
 class Speedometer:
-    """Logs samples per second and the training metric every ``frequent`` batches; in a notebook a bar shows the epoch.
+    """Logs samples per second and the training metric every ``frequent`` batches; in a notebook, also shows a progress bar.
 
     Parameters
     ----------
     batch_size : int
     frequent : int
     auto_reset : bool
-        Start the metric again after each line, so that a line is about its own batches.
+        Reset the metric by ``reset_local`` after each line, so that each line covers only its own batches.
     """
 
     def __init__(self, batch_size: int, frequent: int = 50, auto_reset: bool = True) -> None:
@@ -112,7 +115,7 @@ class Speedometer:
         self._longest = 0
 
     def __call__(self, param: BatchEndParam) -> None:
-        """Count a batch."""
+        """Count a batch, and log if it is due."""
         count = param.nbatch
         if self.last_count > count:  # a new epoch
             self.init = False
@@ -127,7 +130,7 @@ class Speedometer:
             self.tic = time.time()
 
     def _draw(self, param: BatchEndParam) -> None:
-        """Let the bar go on by a batch, and end with the epoch."""
+        """Advance the progress bar by a batch, and close it at the end of the epoch."""
         count, known = param.nbatch, param.locals or {}
         if self._bar is None or count <= self.last_count:
             if self._bar is not None:
@@ -158,7 +161,7 @@ class Speedometer:
 
 
 def _batches(data: object) -> int | None:
-    """How many batches an iterator gives, where it says so."""
+    """Number of batches of an iterator; None if it has no ``num_data`` or ``batch_size``."""
     rows, size = getattr(data, "num_data", None), getattr(data, "batch_size", None)
     if not rows or not size:
         return None
@@ -166,14 +169,14 @@ def _batches(data: object) -> int | None:
 
 
 class ProgressBar:
-    """Logs a bar of the batches done.
+    """Logs a text bar of the finished batches of an epoch.
 
     Parameters
     ----------
     total : int
-        Batches of an epoch.
+        Number of batches of an epoch, at least 1.
     length : int
-        Characters of the bar.
+        Length of the bar in characters.
     """
 
     def __init__(self, total: int, length: int = 80) -> None:
@@ -192,7 +195,7 @@ class LogValidationMetricsCallback:
     """Logs the validation metric at the end of an epoch."""
 
     def __call__(self, param: BatchEndParam) -> None:
-        """Log each of the metric's values."""
+        """Log each value of the metric."""
         if not param.eval_metric:
             return
         for name, value in param.eval_metric.get_name_value():

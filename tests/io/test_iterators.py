@@ -296,7 +296,7 @@ def test_what_the_worker_raises_reaches_the_caller_with_its_traceback():
 def test_iterators_that_do_not_go_together():
     with pytest.raises(ShapeError, match="different numbers of batches"):
         list(PrefetchingIter([Failing(None, 3), Failing(None, 2)]))
-    with pytest.raises(ShapeError, match=r"padded by \[1, 0\] rows"):
+    with pytest.raises(ShapeError, match=r"different padding: \[1, 0\] rows"):
         list(PrefetchingIter([NDArrayIter(rows(5), batch_size=2), NDArrayIter(rows(6), batch_size=2)]))
     with pytest.raises(ShapeError, match="needs at least one iterator"):
         PrefetchingIter([])

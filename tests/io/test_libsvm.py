@@ -230,7 +230,7 @@ def test_a_malformed_line_is_named(tmp_path, line, column, what):
 @pytest.mark.parametrize(("text", "options", "what"), [
     ("1 0:1", {"zero_based": False}, "index 0 is below 1, the first index with zero_based=False"),
     ("1 4:1", {"zero_based": False, "n_features": 3}, "index 4 is outside the 3 declared features"),
-    ("1 0:1 3:1", {"zero_based": "auto", "n_features": 3}, "line 1, column 7: index 3 is outside the 3 features"),
+    ("1 0:1 3:1", {"zero_based": "auto", "n_features": 3}, "line 1, column 7: index 3 is outside the 3 declared features"),
     ("1 qid:3 0:1\n2 0:1", {"query_id": True}, "line 2, column 3: the line has no qid"),
     ("1,,2 0:1", {"multilabel": True}, "column 3: a label is missing"),
     ("1,x 0:1", {"multilabel": True}, "column 3: label 'x' is not a number"),
@@ -286,7 +286,7 @@ def test_missing_and_damaged_files(tmp_path):
         with pytest.raises(DataFileError, match=r"damaged|cannot be read"):
             load_libsvm(tmp_path / "bad")
     (tmp_path / "xz").write_bytes(b"\xfd7zXZ\x00\x00")
-    with pytest.raises(DataFileError, match="xz-compressed"):
+    with pytest.raises(DataFileError, match="is compressed with xz"):
         load_libsvm(tmp_path / "xz")
 
 

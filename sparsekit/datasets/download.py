@@ -100,11 +100,8 @@ def data_home(root: str | PathLike[str] | None = None) -> Path:
 
 def digest_of(path: Path, kind: str = "sha256") -> str:
     """The digest of a file, in hexadecimal digits."""
-    found = hashlib.new(kind, usedforsecurity=False)
     with open(path, "rb") as file:
-        while block := file.read(1 << 20):
-            found.update(block)
-    return found.hexdigest()
+        return hashlib.file_digest(file, lambda: hashlib.new(kind, usedforsecurity=False)).hexdigest()
 
 
 def fetch(source: Source, folder: Path, progress: bool = True, refresh: bool = False) -> Fetched:

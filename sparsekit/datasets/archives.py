@@ -42,7 +42,7 @@ _DAMAGE = (ArithmeticError, AssertionError, EOFError, LookupError, MemoryError, 
 
 
 @contextlib.contextmanager
-def _damage_named(path: Path) -> Iterator[None]:
+def _named_errors(path: Path) -> Iterator[None]:
     """Convert errors of reading an archive to ``DataFileError``."""
     try:
         yield
@@ -70,16 +70,16 @@ class _Bounded(io.RawIOBase):
 
     def readinto(self, target: Buffer) -> int:
         view = memoryview(target)
-        with _damage_named(self._path):
+        with _named_errors(self._path):
             block = self._file.read(min(len(view), 1 << 20))
         self._left -= len(block)
         if self._left < 0:
-            raise _too_much(self._path)
+            raise _size_error(self._path)
         view[:len(block)] = block
         return len(block)
 
 
-def _too_much(path: Path) -> DataFileError:
+def _size_error(path: Path) -> DataFileError:
     return DataFileError(f"{path.name} decompresses to more bytes than the limit.",
                          hint="it is damaged or malicious: download it again.")
 
@@ -102,7 +102,7 @@ def open_member(path: Path, member: str | None = None, limit: int | None = None)
         If the file or member is missing, truncated, damaged, encrypted or longer than the limit.
     """
     with contextlib.ExitStack() as stack:
-        with _damage_named(path):
+        with _named_errors(path):
             bound = max(LEAST, RATIO * path.stat().st_size)
             file = _compressed(path, stack) if member is None else _archived(path, member, bound, stack)
         yield io.BufferedReader(_Bounded(file, bound if limit is None else limit, path), 1 << 20)
@@ -140,7 +140,7 @@ def _archived(path: Path, member: str, bound: int, stack: contextlib.ExitStack) 
             if entry.name.removeprefix("./") == member and entry.isfile():
                 return tape.extractfile(entry)
             if entry.offset_data + entry.size > bound:
-                raise _too_much(path)
+                raise _size_error(path)
     raise DataFileError(f"{path} has no member {member}.", hint="download the archive again with refresh=True.")
 
 

@@ -226,22 +226,22 @@ class NDArrayIter(DataIter):
         rows = self._rows()
         if len(rows) != self.batch_size:
             raise StopIteration
-        batch = DataBatch(self._taken(self.data, rows), self._taken(self.label, rows), self.getpad(), rows.astype(np.uint64))
+        batch = DataBatch(self._select(self.data, rows), self._select(self.label, rows), self.getpad(), rows.astype(np.uint64))
         if sink is not None:
             named = [(one, name) for (name, _), one in zip(self.data + self.label, batch.data + batch.label, strict=True)]
             sink.read("NDArrayIter", start, named, {"rows": len(rows), "pad": batch.pad})
         return batch
 
-    def _taken(self, arrays: list[tuple[str, Any]], rows: Array) -> list[Any]:
+    def _select(self, arrays: list[tuple[str, Any]], rows: Array) -> list[Any]:
         return [rows_of(one, rows, self._axis(one)) for _, one in arrays]
 
     def getdata(self) -> list[Any]:
         """Data of the current batch."""
-        return self._taken(self.data, self._rows())
+        return self._select(self.data, self._rows())
 
     def getlabel(self) -> list[Any]:
         """Labels of the current batch."""
-        return self._taken(self.label, self._rows())
+        return self._select(self.label, self._rows())
 
     def getindex(self) -> Any:
         """Row numbers of the current batch, uint64."""

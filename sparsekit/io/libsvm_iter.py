@@ -229,9 +229,9 @@ class LibSVMIter(DataIter):
             return data, data
         label = self._feeds[1].take(len(data))
         if len(label) < len(data):
-            raise _uneven(self._feeds[1].reader, "fewer", self._feeds[0].reader)
+            raise _row_count_error(self._feeds[1].reader, "fewer", self._feeds[0].reader)
         if len(data) < count and self._last_part and not self._feeds[1].exhausted():
-            raise _uneven(self._feeds[1].reader, "more", self._feeds[0].reader)
+            raise _row_count_error(self._feeds[1].reader, "more", self._feeds[0].reader)
         return data, label
 
     def _fill(self, data: Rows, label: Rows, index: Array, pad: int) -> tuple[Rows, Rows, Any]:
@@ -295,7 +295,7 @@ def _positive(name: str, shape: object) -> int:
     return int(sizes[0])
 
 
-def _uneven(label: LibSVMReader, how: str, data: LibSVMReader) -> DataFileError:
+def _row_count_error(label: LibSVMReader, how: str, data: LibSVMReader) -> DataFileError:
     return DataFileError(f"{label.name} has {how} rows than {data.name}.",
                          hint="the label file must have one line for each line of the data file.")
 

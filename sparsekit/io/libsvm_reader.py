@@ -251,10 +251,10 @@ class LibSVMReader:
                 return rows, False
         everything = Rows.join(parts or [self.blank_rows(0)])
         if guess:
-            self._settle(everything)
+            self._resolve_base(everything)
         return everything, True
 
-    def _settle(self, rows: Rows) -> None:
+    def _resolve_base(self, rows: Rows) -> None:
         """Decide ``zero_based="auto"`` for rows that were read as if zero-based, and correct their indices."""
         self.zero_based = self.lowest < 1 or self.highest < 0
         if not self.zero_based:

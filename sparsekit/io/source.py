@@ -158,7 +158,7 @@ class TextSource:
     @contextmanager
     def open(self) -> Iterator[BinaryIO]:
         """Open for reading as decompressed bytes; errors of reading inside the block become a ``DataFileError``."""
-        with self._explained(), self._open_raw() as raw:
+        with self._named_errors(), self._open_raw() as raw:
             head = raw.peek(6)[:6]
             for magic, kind in _UNSUPPORTED.items():
                 if head.startswith(magic):
@@ -180,7 +180,7 @@ class TextSource:
             yield io.TextIOWrapper(io.BufferedReader(_Lines(handle, self.name)), "utf-8")
 
     @contextmanager
-    def _explained(self) -> Iterator[None]:
+    def _named_errors(self) -> Iterator[None]:
         try:
             yield
         except DataFileError:

@@ -44,11 +44,11 @@ class KVStoreBase:
 
     def broadcast(self, key: object, value: object, out: object, priority: int = 0) -> None:
         """Store a value under a new key, and write it to every array of ``out``."""
-        raise self._lacks("broadcast")
+        raise self._undefined("broadcast")
 
     def pushpull(self, key: object, value: object, out: object = None, priority: int = 0) -> None:
         """Sum the arrays of ``value``, and write the sum to ``out``, by default to the arrays of ``value``."""
-        raise self._lacks("pushpull")
+        raise self._undefined("pushpull")
 
     @staticmethod
     def is_capable(capability: str) -> bool:
@@ -57,17 +57,17 @@ class KVStoreBase:
 
     def set_optimizer(self, optimizer: object) -> None:
         """Set the optimizer that updates the values by the gradients that are pushed."""
-        raise self._lacks("set_optimizer")
+        raise self._undefined("set_optimizer")
 
     def save_optimizer_states(self, fname: str | PathLike[str], dump_optimizer: bool = False) -> None:
         """Write the optimizer's states to a file."""
-        raise self._lacks("save_optimizer_states")
+        raise self._undefined("save_optimizer_states")
 
     def load_optimizer_states(self, fname: str | PathLike[str]) -> None:
         """Read the optimizer's states from a file."""
-        raise self._lacks("load_optimizer_states")
+        raise self._undefined("load_optimizer_states")
 
-    def _lacks(self, name: str) -> UnsupportedError:
+    def _undefined(self, name: str) -> UnsupportedError:
         return UnsupportedError(f"{type(self).__name__} does not define {name}().", hint="override it.")
 
     @property

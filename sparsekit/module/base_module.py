@@ -176,13 +176,13 @@ class BaseModule:
 
     def _end_epoch(self, epoch: int, callbacks: list[Any]) -> None:
         """Set the parameters of every context to the mean over all contexts, and call the callbacks with the parameters."""
-        if callbacks or self._spread():
+        if callbacks or self._has_copies():
             arg_params, aux_params = self.get_params()
             self.set_params(arg_params, aux_params)
             for callback in callbacks:
                 callback(epoch, self.symbol, arg_params, aux_params)
 
-    def _spread(self) -> bool:
+    def _has_copies(self) -> bool:
         """Whether there may be several copies of the parameters with different values."""
         return True
 
@@ -223,7 +223,7 @@ class BaseModule:
         eval_metric = metric.create(eval_metric)
         eval_metric.reset()
         count = 0
-        for nbatch, eval_batch in self._predicted(eval_data, num_batch, reset, sparse_row_id_fn):
+        for nbatch, eval_batch in self._predict_batches(eval_data, num_batch, reset, sparse_row_id_fn):
             self._measure(eval_metric, eval_batch)
             for callback in _listed(batch_end_callback):
                 callback(BatchEndParam(epoch, nbatch, eval_metric, locals()))
@@ -233,7 +233,7 @@ class BaseModule:
         found: list[tuple[str, float]] = eval_metric.get_name_value()
         return found
 
-    def _predicted(self, eval_data: DataIter, num_batch: int | None, reset: bool, sparse_row_id_fn: RowIds
+    def _predict_batches(self, eval_data: DataIter, num_batch: int | None, reset: bool, sparse_row_id_fn: RowIds
                    ) -> Iterator[tuple[int, Any]]:
         """Yield the number of each batch and the batch, after computing its predictions."""
         if reset:
@@ -260,7 +260,7 @@ class BaseModule:
             As for ``prepare``.
         """
         require(self, "binded", "params_initialized")
-        for nbatch, eval_batch in self._predicted(eval_data, num_batch, reset, sparse_row_id_fn):
+        for nbatch, eval_batch in self._predict_batches(eval_data, num_batch, reset, sparse_row_id_fn):
             yield self._unpadded(eval_batch), nbatch, eval_batch
 
     def _unpadded(self, batch: DataBatch) -> list[Any]:
@@ -356,82 +356,82 @@ class BaseModule:
 
     # methods that a subclass must override
 
-    def _lacks(self, name: str) -> UnsupportedError:
+    def _undefined(self, name: str) -> UnsupportedError:
         return UnsupportedError(f"{type(self).__name__} does not define {name}.", hint="override it in the subclass.")
 
     @property
     def data_names(self) -> list[str]:
         """Names of the data."""
-        raise self._lacks("data_names")
+        raise self._undefined("data_names")
 
     @property
     def output_names(self) -> list[str]:
         """Names of the outputs."""
-        raise self._lacks("output_names")
+        raise self._undefined("output_names")
 
     @property
     def data_shapes(self) -> list[DataDesc]:
         """Descriptions of the data to which the module is bound."""
-        raise self._lacks("data_shapes")
+        raise self._undefined("data_shapes")
 
     @property
     def label_shapes(self) -> list[DataDesc] | None:
         """Descriptions of the labels to which the module is bound; None if there are none."""
-        raise self._lacks("label_shapes")
+        raise self._undefined("label_shapes")
 
     @property
     def output_shapes(self) -> list[tuple[str, Shape]]:
         """Pairs of the name and the shape of each output."""
-        raise self._lacks("output_shapes")
+        raise self._undefined("output_shapes")
 
     def get_params(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Parameters and auxiliary states by name."""
-        raise self._lacks("get_params")
+        raise self._undefined("get_params")
 
     def init_params(self, initializer: Callable[..., Any] | None = Uniform(0.01),  # noqa: B008
                     arg_params: Mapping[str, NDArray] | None = None, aux_params: Mapping[str, NDArray] | None = None,
                     allow_missing: bool = False, force_init: bool = False, allow_extra: bool = False) -> None:
         """Initialize parameters and auxiliary states."""
-        raise self._lacks("init_params")
+        raise self._undefined("init_params")
 
     def install_monitor(self, mon: Monitor) -> None:
         """Install a monitor of the arrays that are computed."""
-        raise self._lacks("install_monitor")
+        raise self._undefined("install_monitor")
 
     def forward(self, data_batch: DataBatch, is_train: bool | None = None) -> None:
         """Compute the outputs for a batch."""
-        raise self._lacks("forward")
+        raise self._undefined("forward")
 
     def backward(self, out_grads: Gradients = None) -> None:
         """Compute the gradients."""
-        raise self._lacks("backward")
+        raise self._undefined("backward")
 
     def get_outputs(self, merge_multi_context: bool = True) -> list[Any]:
         """Outputs of the last forward pass."""
-        raise self._lacks("get_outputs")
+        raise self._undefined("get_outputs")
 
     def get_input_grads(self, merge_multi_context: bool = True) -> list[Any]:
         """Gradients with respect to the data, of the last backward pass."""
-        raise self._lacks("get_input_grads")
+        raise self._undefined("get_input_grads")
 
     def update(self) -> None:
         """Make a step of the optimizer."""
-        raise self._lacks("update")
+        raise self._undefined("update")
 
     def update_metric(self, eval_metric: EvalMetric, labels: Sequence[Any], pre_sliced: bool = False) -> None:
         """Update a metric by the outputs of the last forward pass."""
-        raise self._lacks("update_metric")
+        raise self._undefined("update_metric")
 
     def bind(self, data_shapes: Descriptions, label_shapes: Descriptions = None, for_training: bool = True,
              inputs_need_grad: bool = False, force_rebind: bool = False, shared_module: Any = None,
              grad_req: Requests = "write") -> None:
         """Allocate the arrays for data of these shapes."""
-        raise self._lacks("bind")
+        raise self._undefined("bind")
 
     def init_optimizer(self, kvstore: KVStoreBase | str | None = "local", optimizer: OptimizerLike = "sgd",
                        optimizer_params: OptimizerParams = (("learning_rate", 0.01),), force_init: bool = False) -> None:
         """Set the optimizer of the parameters."""
-        raise self._lacks("init_optimizer")
+        raise self._undefined("init_optimizer")
 
 
 def _listed(callbacks: Callbacks) -> list[Any]:

@@ -86,17 +86,17 @@ class DataParallelExecutorGroup:
         self.arg_names, self.aux_names = symbol.list_arguments(), symbol.list_auxiliary_states()
         self.output_names = symbol.list_outputs()
         self.output_layouts = [DataDesc.get_batch_axis(one.attr("__layout__")) for one in symbol]
-        self.grad_req = self._requests(grad_req if for_training else "null", [one.name for one in data_shapes])
+        self.grad_req = self._grad_reqs(grad_req if for_training else "null", [one.name for one in data_shapes])
         self._kept: dict[Any, list[Any]] = {}
         self._labelled = False
         self._describe(data_shapes, label_shapes)
-        self.execs = [self._bound(place, shared_group) for place in range(len(contexts))]
+        self.execs = [self._bind(place, shared_group) for place in range(len(contexts))]
         self._first, self._first_key = self.execs, self._key()
         self._collect()
 
     # binding
 
-    def _requests(self, grad_req: Requests, data_names: list[str]) -> dict[str, str]:
+    def _grad_reqs(self, grad_req: Requests, data_names: list[str]) -> dict[str, str]:
         """``grad_req`` of each argument."""
         if isinstance(grad_req, (list, tuple)):
             if len(grad_req) != len(self.arg_names):
@@ -136,7 +136,7 @@ class DataParallelExecutorGroup:
         self.data_shapes, self.label_shapes = data_shapes, label_shapes
         self.data_layouts, self.label_layouts = layouts
 
-    def _part(self, shapes: list[DataDesc], place: int) -> dict[str, tuple[int, ...]]:
+    def _part_shapes(self, shapes: list[DataDesc], place: int) -> dict[str, tuple[int, ...]]:
         """Shapes of the part of a batch for one context."""
         found = {}
         for one in shapes:
@@ -146,10 +146,10 @@ class DataParallelExecutorGroup:
             found[one.name] = tuple(shape)
         return found
 
-    def _given_shapes(self, place: int) -> dict[str, Any]:
-        return {**self._part(self.data_shapes, place), **self._part(self.label_shapes or [], place)}
+    def _input_shapes(self, place: int) -> dict[str, Any]:
+        return {**self._part_shapes(self.data_shapes, place), **self._part_shapes(self.label_shapes or [], place)}
 
-    def _bound(self, place: int, shared_group: DataParallelExecutorGroup | None) -> Executor:
+    def _bind(self, place: int, shared_group: DataParallelExecutorGroup | None) -> Executor:
         """The executor of one context."""
         attrs = self.symbol.attr_dict()
         types = {one.name: one.dtype for one in (*self.data_shapes, *(self.label_shapes or []))}
@@ -158,7 +158,7 @@ class DataParallelExecutorGroup:
             types[name] = types[name] if declared is None else declared
         shared = None if shared_group is None else shared_group.execs[place]
         made = self.symbol.simple_bind(ctx=self.contexts[place], grad_req=self.grad_req, type_dict=types,
-                                       shared_arg_names=self.param_names, shared_exec=shared, **self._given_shapes(place))
+                                       shared_arg_names=self.param_names, shared_exec=shared, **self._input_shapes(place))
         if shared is not None:
             _check_shared(self.param_names, made, shared)
         return made
@@ -208,7 +208,7 @@ class DataParallelExecutorGroup:
 
     def _reshaped(self, place: int) -> Executor:
         made = self._first[place]
-        shapes = self._given_shapes(place)
+        shapes = self._input_shapes(place)
         fixed = {name: array.shape for name, array in made.arg_dict.items() if name in self.param_names}
         for name, shape in zip(self.arg_names, self.symbol.infer_shape_partial(**shapes, **fixed)[0], strict=True):
             if name not in fixed and name not in shapes and shape and 0 not in shape:

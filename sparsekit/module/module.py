@@ -211,7 +211,7 @@ class Module(ParameterModule):
         group = DataParallelExecutorGroup(
             self._symbol, self._context, self._work_load_list, data, labels, self._param_names, for_training, inputs_need_grad,
             shared, self._fixed_param_names, grad_req, self._state_names)
-        self._take(group, shared_module)
+        self._connect_params(group, shared_module)
         self._exec_group, self._data_shapes, self._label_shapes = group, data, labels
         self.for_training, self.inputs_need_grad, self.binded = for_training, inputs_need_grad, True
         if shared_module is not None and shared_module.optimizer_initialized:
@@ -224,7 +224,7 @@ class Module(ParameterModule):
             warn_of_labels(self._label_names, labels)
         return data, check_labels(self._symbol, self._label_names, labels) or None
 
-    def _take(self, group: DataParallelExecutorGroup, shared_module: Module | None) -> None:
+    def _connect_params(self, group: DataParallelExecutorGroup, shared_module: Module | None) -> None:
         """Connect the parameters to a new group of executors."""
         if shared_module is not None:
             self._arg_params, self._aux_params = shared_module._arg_params, shared_module._aux_params
@@ -301,7 +301,7 @@ class Module(ParameterModule):
         require(self, "binded", "params_initialized")
         shapes = self._shapes_of(data_batch)
         if shapes != [one.shape for one in self._data_shapes]:
-            self._follow(data_batch, shapes)
+            self._reshape_to(data_batch, shapes)
         if self._steps is not None and self._steps.on_kvstore:
             self._steps.complete(self._param_names, self._exec_group.param_arrays)
         if self._aux_names and (self.for_training if is_train is None else is_train):
@@ -320,7 +320,7 @@ class Module(ParameterModule):
             raise ShapeError("All data batches in a list need to have the same shape.", hint=f"the shapes are {parts}.")
         return [(len(batch) * shape[0], *shape[1:]) for shape in parts[0]]
 
-    def _follow(self, batch: object, shapes: list[tuple[int, ...]]) -> None:
+    def _reshape_to(self, batch: object, shapes: list[tuple[int, ...]]) -> None:
         """Change the bound shapes to those of a batch."""
         if len(shapes) != len(self._data_shapes):
             raise ParameterError(f"A batch has {len(shapes)} arrays of data, but {len(self._data_shapes)} are bound.",

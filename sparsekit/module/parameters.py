@@ -61,7 +61,7 @@ class ParameterModule(BaseModule):
         self._exec_group.get_params(self._arg_params, self._aux_params)
         self._params_dirty = False
 
-    def _spread(self) -> bool:
+    def _has_copies(self) -> bool:
         return len(self._context) > 1
 
     def init_params(self, initializer: Callable[..., Any] | None = Uniform(0.01),  # noqa: B008
@@ -106,9 +106,9 @@ class ParameterModule(BaseModule):
                         initializer(InitDesc(name, attrs.get(name)), array)
                 elif given[name] is not array:
                     given[name].copyto(array)
-        self._spread_params()
+        self._distribute_params()
 
-    def _spread_params(self) -> None:
+    def _distribute_params(self) -> None:
         """Copy the parameters to every context and to the store."""
         self._exec_group.set_params(self._arg_params, self._aux_params)
         if self._steps is not None:
@@ -152,7 +152,7 @@ class ParameterModule(BaseModule):
             for name, array in held.items():
                 if name in given and given[name] is not array:
                     given[name].copyto(array)
-        self._spread_params()
+        self._distribute_params()
 
     # the optimizer
 
@@ -176,17 +176,17 @@ class ParameterModule(BaseModule):
             return
         if self._params_dirty:
             self._sync()
-        store, there = store_for(kvstore, len(self._context), self._arg_params)
-        made = self._optimizer_of(optimizer, optimizer_params, there)
-        steps = Steps(made, store, there, self._param_names)
+        store, on_kvstore = store_for(kvstore, len(self._context), self._arg_params)
+        made = self._optimizer_of(optimizer, optimizer_params, on_kvstore)
+        steps = Steps(made, store, on_kvstore, self._param_names)
         steps.start(self._param_names, self._exec_group.param_arrays, self._arg_params)
         if self._states_file is not None:
             steps.load(self._states_file)
             self._states_file = None
         self._steps, self.optimizer_initialized = steps, True
 
-    def _optimizer_of(self, optimizer: OptimizerLike, optimizer_params: OptimizerParams, there: bool) -> Optimizer:
-        count = 1 if there else len(self._context)
+    def _optimizer_of(self, optimizer: OptimizerLike, optimizer_params: OptimizerParams, on_kvstore: bool) -> Optimizer:
+        count = 1 if on_kvstore else len(self._context)
         names = {number * count + place: name for place in range(count) for number, name in enumerate(self._param_names)}
         rescale = 1.0 / (self._exec_group.batch_size or 1)
         if isinstance(optimizer, str):

@@ -71,7 +71,7 @@ class Steps:
         self.optimizer, self.kvstore, self.on_kvstore = optimizer, kvstore, on_kvstore
         self.numbers = {name: number for number, name in enumerate(names)}
         self.updater = None if on_kvstore else get_updater(optimizer)
-        self._behind: set[str] = set()
+        self._stale: set[str] = set()
         self._prepared: set[str] = set()
 
     def start(self, names: list[str], weights: list[list[Any]], values: dict[str, Any]) -> None:
@@ -90,7 +90,7 @@ class Steps:
         """Replace the value of a parameter in the store."""
         if isinstance(self.kvstore, KVStore):
             self.kvstore._share(name, self.kvstore._home(value).copy())
-        self._behind.discard(name)
+        self._stale.discard(name)
 
     def update(self, names: list[str], weights: list[list[Any]], gradients: list[list[Any]]) -> None:
         """Make a step of every parameter that has gradients."""
@@ -100,20 +100,20 @@ class Steps:
                     continue
                 state.layer = name
                 if self.on_kvstore:
-                    self._update_there(name, block, given)
+                    self._update_on_kvstore(name, block, given)
                 else:
-                    self._update_here(name, block, given)
+                    self._update_on_contexts(name, block, given)
         self._prepared.clear()
 
-    def _update_there(self, name: str, weights: list[Any], gradients: list[Any]) -> None:
+    def _update_on_kvstore(self, name: str, weights: list[Any], gradients: list[Any]) -> None:
         priority = -self.numbers[name]
         if weights[0].stype == "default":
             self.kvstore.pushpull(name, gradients, out=weights, priority=priority)
         else:
             self.kvstore.push(name, gradients, priority=priority)
-            self._behind.add(name)
+            self._stale.add(name)
 
-    def _update_here(self, name: str, weights: list[Any], gradients: list[Any]) -> None:
+    def _update_on_contexts(self, name: str, weights: list[Any], gradients: list[Any]) -> None:
         number = self.numbers[name] * len(weights)
         if self.kvstore is not None:
             self.kvstore.pushpull(name, gradients, priority=-self.numbers[name])
@@ -125,21 +125,21 @@ class Steps:
     def prepare(self, name: str, block: list[Any], rows: NDArray | Sequence[NDArray]) -> None:
         """Copy these rows of a parameter to the contexts."""
         self.kvstore.row_sparse_pull(name, out=block, row_ids=rows, priority=-self.numbers[name])
-        self._behind.add(name)  # the other rows
+        self._stale.add(name)  # the other rows
         self._prepared.add(name)
 
     def complete(self, names: list[str], blocks: list[list[Any]]) -> None:
         """Copy all rows of the parameters that are out of date to the contexts, unless ``prepare`` was called for them."""
-        if self._behind:
+        if self._stale:
             for name, block in zip(names, blocks, strict=True):
-                if name in self._behind and name not in self._prepared:
+                if name in self._stale and name not in self._prepared:
                     self.kvstore.pull(name, out=block, ignore_sparse=False)
-                    self._behind.discard(name)
+                    self._stale.discard(name)
         self._prepared.clear()
 
     def read(self, values: dict[str, Any]) -> None:
         """Write the values in the store of row_sparse parameters that are out of date on the contexts to these arrays."""
-        for name in self._behind & values.keys():
+        for name in self._stale & values.keys():
             self.kvstore.pull(name, out=values[name], ignore_sparse=False)
 
     # states

@@ -23,7 +23,7 @@ class _Adaptive(Optimizer):
 
     _op: Op
     #: Attributes of the optimizer that the operator takes under the same name.
-    _passes: tuple[str, ...] = ()
+    _op_settings: tuple[str, ...] = ()
     #: Number of states, and whether they have the storage type of the weight; else they are dense.
     _states, _like_weight = 2, False
     #: The operator's name for ``clip_gradient``, and whether it takes a learning rate.
@@ -37,7 +37,7 @@ class _Adaptive(Optimizer):
     def _update(self, index: Index, weight: NDArray, grad: NDArray, state: NDArray | list[NDArray] | tuple[NDArray, ...]) -> None:
         """Make one step, which writes to ``weight`` and ``state``."""
         self._update_count(index)
-        attrs: dict[str, float] = {name: getattr(self, name) for name in self._passes}
+        attrs: dict[str, float] = {name: getattr(self, name) for name in self._op_settings}
         attrs["wd"], attrs["lazy_update"], attrs["rescale_grad"] = self._get_wd(index), self.lazy_update, self.rescale_grad
         attrs[self._clip_name] = self.clip_gradient or -1.0
         if self._has_rate:
@@ -72,7 +72,7 @@ class Adam(_Adaptive):
         Other arguments of ``Optimizer``.
     """
 
-    _op, _passes = find("adam_update"), ("beta1", "beta2", "epsilon")
+    _op, _op_settings = find("adam_update"), ("beta1", "beta2", "epsilon")
 
     def __init__(self, learning_rate: float = 0.001, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-8,
                  lazy_update: bool = True, **arguments: Unpack[Precise]) -> None:
@@ -154,7 +154,7 @@ class RMSProp(_Adaptive):
     def _select(self) -> None:
         """Choose the operator, its attributes and the number of states by ``centered``."""
         self._op = find("rmspropalex_update" if self.centered else "rmsprop_update")
-        self._passes = ("gamma1", "gamma2", "epsilon") if self.centered else ("gamma1", "epsilon")
+        self._op_settings = ("gamma1", "gamma2", "epsilon") if self.centered else ("gamma1", "epsilon")
         self._states = 3 if self.centered else 1
 
     def _adjust(self, attrs: dict[str, float], count: int) -> None:
@@ -180,7 +180,7 @@ class AdaDelta(_Adaptive):
         Other arguments of ``Optimizer``.
     """
 
-    _op, _passes, _has_rate = find("adadelta_update"), ("rho", "epsilon"), False
+    _op, _op_settings, _has_rate = find("adadelta_update"), ("rho", "epsilon"), False
 
     def __init__(self, rho: float = 0.90, epsilon: float = 1e-5, lazy_update: bool = False,
                  **arguments: Unpack[Settings]) -> None:
@@ -210,7 +210,7 @@ class Ftrl(_Adaptive):
         Other arguments of ``Optimizer``.
     """
 
-    _op, _passes, _like_weight = find("ftrl_update"), ("lamda1", "beta"), True
+    _op, _op_settings, _like_weight = find("ftrl_update"), ("lamda1", "beta"), True
 
     def __init__(self, lamda1: float = 0.01, learning_rate: float = 0.1, beta: float = 1, lazy_update: bool = True,
                  **arguments: Unpack[Precise]) -> None:
@@ -236,7 +236,7 @@ class FTML(_Adaptive):
         Other arguments of ``Optimizer``.
     """
 
-    _op, _passes, _states, _clip_name = find("ftml_update"), ("beta1", "beta2", "epsilon"), 3, "clip_grad"
+    _op, _op_settings, _states, _clip_name = find("ftml_update"), ("beta1", "beta2", "epsilon"), 3, "clip_grad"
 
     def __init__(self, beta1: float = 0.6, beta2: float = 0.999, epsilon: float = 1e-8, lazy_update: bool = False,
                  **arguments: Unpack[Settings]) -> None:
@@ -267,7 +267,7 @@ class Adamax(_Adaptive):
         Other arguments of ``Optimizer``.
     """
 
-    _op, _passes = find("adamax_update"), ("beta1", "beta2")
+    _op, _op_settings = find("adamax_update"), ("beta1", "beta2")
 
     def __init__(self, learning_rate: float = 0.002, beta1: float = 0.9, beta2: float = 0.999, lazy_update: bool = False,
                  **arguments: Unpack[Precise]) -> None:
@@ -299,7 +299,7 @@ class Nadam(_Adaptive):
         Other arguments of ``Optimizer``.
     """
 
-    _op, _passes = find("nadam_update"), ("beta1", "beta2", "epsilon")
+    _op, _op_settings = find("nadam_update"), ("beta1", "beta2", "epsilon")
 
     def __init__(self, learning_rate: float = 0.001, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-8,
                  schedule_decay: float = 0.004, lazy_update: bool = False, **arguments: Unpack[Precise]) -> None:

@@ -57,10 +57,10 @@ class Updater:
         if optimizer._device != device:
             optimizer._set_current_context(device)
         if not self.states_synced.get(index):
-            self._begin(index, weight)
+            self._prepare_state(index, weight)
         optimizer.update_multi_precision(index, weight, grad, self.states[index])
 
-    def _begin(self, index: Index, weight: NDArray) -> None:
+    def _prepare_state(self, index: Index, weight: NDArray) -> None:
         """Create the state of a weight, or copy it to the context of the weight, and record its owner for the profiler."""
         state = (self.sync_state_context(self.states[index], weight.context) if index in self.states
                  else self.optimizer.create_state_multi_precision(index, weight))

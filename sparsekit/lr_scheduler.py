@@ -94,8 +94,7 @@ class FactorScheduler(LRScheduler):
         At most 1.
     stop_factor_lr : float
         Lower bound of the learning rate.
-    base_lr, warmup_steps, warmup_begin_lr, warmup_mode
-        As in ``LRScheduler``.
+    base_lr, warmup_steps, warmup_begin_lr, warmup_mode : as in ``LRScheduler``
     """
 
     def __init__(self, step: int, factor: float = 1, stop_factor_lr: float = 1e-8, base_lr: float = 0.01,
@@ -125,8 +124,7 @@ class MultiFactorScheduler(LRScheduler):
         Numbers of updates, strictly increasing, at least 1.
     factor : float
         At most 1.
-    base_lr, warmup_steps, warmup_begin_lr, warmup_mode
-        As in ``LRScheduler``.
+    base_lr, warmup_steps, warmup_begin_lr, warmup_mode : as in ``LRScheduler``
     """
 
     def __init__(self, step: list[int], factor: float = 1, base_lr: float = 0.01, warmup_steps: int = 0,
@@ -178,12 +176,10 @@ class PolyScheduler(_Decay):
     max_update : int
         Last update of the decay, counted from the beginning of the warm-up.
     base_lr : float
-    pwr : float
-        Default 2.
+    pwr : float, default 2
     final_lr : float
         Learning rate at ``max_update`` and after it.
-    warmup_steps, warmup_begin_lr, warmup_mode
-        As in ``LRScheduler``.
+    warmup_steps, warmup_begin_lr, warmup_mode : as in ``LRScheduler``
     """
 
     def __init__(self, max_update: int, base_lr: float = 0.01, pwr: float = 2, final_lr: float = 0, warmup_steps: int = 0,
@@ -206,8 +202,7 @@ class CosineScheduler(_Decay):
     base_lr : float
     final_lr : float
         Learning rate at ``max_update`` and after it.
-    warmup_steps, warmup_begin_lr, warmup_mode
-        As in ``LRScheduler``.
+    warmup_steps, warmup_begin_lr, warmup_mode : as in ``LRScheduler``
     """
 
     def __init__(self, max_update: int, base_lr: float = 0.01, final_lr: float = 0, warmup_steps: int = 0,

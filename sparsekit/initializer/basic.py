@@ -74,8 +74,7 @@ class Uniform(Initializer):
 
     Parameters
     ----------
-    scale : float
-        Default 0.07.
+    scale : float, default 0.07
     """
 
     def __init__(self, scale: float = 0.07) -> None:
@@ -92,8 +91,7 @@ class Normal(Initializer):
 
     Parameters
     ----------
-    sigma : float
-        Default 0.01.
+    sigma : float, default 0.01
     """
 
     def __init__(self, sigma: float = 0.01) -> None:
@@ -110,8 +108,7 @@ class Orthogonal(Initializer):
 
     Parameters
     ----------
-    scale : float
-        Default 1.414.
+    scale : float, default 1.414
     rand_type : {"uniform", "normal"}
         Distribution of the random matrix whose singular vectors form the orthogonal matrix.
     """
@@ -139,8 +136,7 @@ class Xavier(Initializer):
         Uniform from -s to s, or normal with standard deviation s, where ``s = sqrt(magnitude / factor)``.
     factor_type : {"avg", "in", "out"}
         Whether ``factor`` is the mean of the numbers of inputs and outputs, or one of them.
-    magnitude : float
-        Default 3.
+    magnitude : float, default 3
 
     Raises
     ------
@@ -172,8 +168,7 @@ class MSRAPrelu(Xavier):
 
     Parameters
     ----------
-    factor_type : {"avg", "in", "out"}
-        As in ``Xavier``.
+    factor_type : {"avg", "in", "out"}, as in ``Xavier``
     slope : float
         Initial slope of the PReLU that follows the layer, for negative inputs.  Default 0.25.
     """

@@ -74,8 +74,7 @@ class NDArrayIter(DataIter):
         ``mx.nd.array``.  Several arrays in a list are named ``_0_data``, ``_1_data`` …; batches hold the arrays sorted by
         name.
     label : like ``data``, optional
-    batch_size : int
-        Default 1.
+    batch_size : int, default 1
     shuffle : bool
         Shuffle the rows in every epoch.  Default False.
     last_batch_handle : {"pad", "discard", "roll_over"}

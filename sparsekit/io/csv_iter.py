@@ -66,8 +66,7 @@ class CSVIter(BatchIter):
     round_batch : bool
         Fill the last batch with rows from the beginning, which the next epoch then skips.  If False, fill it with zeros
         (MXNet fills it with values of the last batch).  ``batch.pad`` counts the padding rows in both cases.
-    dtype : optional
-        Default float32.
+    dtype : optional, default float32
     data_name, label_name : str
         Names in ``provide_data`` and ``provide_label``.
     prefetch_buffer, ctx : optional

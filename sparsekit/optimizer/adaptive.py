@@ -59,8 +59,7 @@ class Adam(_Adaptive):
 
     Parameters
     ----------
-    learning_rate : float
-        Default 0.001.
+    learning_rate : float, default 0.001
     beta1, beta2 : float
         Decay rates of the moving averages.
     epsilon : float
@@ -68,8 +67,7 @@ class Adam(_Adaptive):
         With a row_sparse gradient, update only the rows it stores.  Absent rows get no weight decay and their moving
         averages do not decay, so their next step is larger than that of a dense update.  False computes exactly the
         dense update.  Default True.
-    **arguments
-        Other arguments of ``Optimizer``.
+    **arguments : as in ``Optimizer``
     """
 
     _op, _op_settings = find("adam_update"), ("beta1", "beta2", "epsilon")
@@ -98,8 +96,7 @@ class AdaGrad(_Adaptive):
     lazy_update : bool
         With a row_sparse gradient, update only the rows it stores.  The two updates differ only with weight decay, which
         MXNet does not support for row_sparse gradients.  Default True.
-    **arguments
-        Other arguments of ``Optimizer``.
+    **arguments : as in ``Optimizer``
     """
 
     _op, _states, _like_weight = find("_sparse_adagrad_update"), 1, True
@@ -127,8 +124,7 @@ class RMSProp(_Adaptive):
 
     Parameters
     ----------
-    learning_rate : float
-        Default 0.001.
+    learning_rate : float, default 0.001
     gamma1, gamma2 : float
         Decay rates of the moving averages, and of ``delta``.
     epsilon : float
@@ -137,8 +133,7 @@ class RMSProp(_Adaptive):
         Bound of the weights' absolute values; None or 0 for no bound.
     lazy_update : bool
         With a row_sparse gradient, update only the rows it stores.  Default False, the dense update.
-    **arguments
-        Other arguments of ``Optimizer``.
+    **arguments : as in ``Optimizer``
     """
 
     _like_weight = True
@@ -176,8 +171,7 @@ class AdaDelta(_Adaptive):
     epsilon : float
     lazy_update : bool
         With a row_sparse gradient, update only the rows it stores.  Default False, the dense update.
-    **arguments
-        Other arguments of ``Optimizer``.
+    **arguments : as in ``Optimizer``
     """
 
     _op, _op_settings, _has_rate = find("adadelta_update"), ("rho", "epsilon"), False
@@ -199,15 +193,13 @@ class Ftrl(_Adaptive):
     ----------
     lamda1 : float
         L1 regularization; weights with ``|z| <= lamda1`` are zero.
-    learning_rate : float
-        Default 0.1.
+    learning_rate : float, default 0.1
     beta : float
     lazy_update : bool
         With a row_sparse gradient, update only the rows it stores.  False also computes the other rows from z and n, which
         sets rows that never had a gradient to zero.  MXNet updates lazily if the weight is row_sparse, and all rows if it
         is dense.  Default True.
-    **arguments
-        Other arguments of ``Optimizer``.
+    **arguments : as in ``Optimizer``
     """
 
     _op, _op_settings, _like_weight = find("ftrl_update"), ("lamda1", "beta"), True
@@ -232,8 +224,7 @@ class FTML(_Adaptive):
     epsilon : float
     lazy_update : bool
         With a row_sparse gradient, update only the rows it stores.  Default False, the dense update.
-    **arguments
-        Other arguments of ``Optimizer``.
+    **arguments : as in ``Optimizer``
     """
 
     _op, _op_settings, _states, _clip_name = find("ftml_update"), ("beta1", "beta2", "epsilon"), 3, "clip_grad"
@@ -257,14 +248,12 @@ class Adamax(_Adaptive):
 
     Parameters
     ----------
-    learning_rate : float
-        Default 0.002.
+    learning_rate : float, default 0.002
     beta1, beta2 : float
         Decay rates of ``mean`` and ``u``.
     lazy_update : bool
         With a row_sparse gradient, update only the rows it stores.  Default False, the dense update.
-    **arguments
-        Other arguments of ``Optimizer``.
+    **arguments : as in ``Optimizer``
     """
 
     _op, _op_settings = find("adamax_update"), ("beta1", "beta2")
@@ -287,16 +276,14 @@ class Nadam(_Adaptive):
 
     Parameters
     ----------
-    learning_rate : float
-        Default 0.001.
+    learning_rate : float, default 0.001
     beta1, beta2 : float
         Decay rates of the moving averages.
     epsilon : float
     schedule_decay : float
     lazy_update : bool
         With a row_sparse gradient, update only the rows it stores.  Default False, the dense update.
-    **arguments
-        Other arguments of ``Optimizer``.
+    **arguments : as in ``Optimizer``
     """
 
     _op, _op_settings = find("nadam_update"), ("beta1", "beta2", "epsilon")

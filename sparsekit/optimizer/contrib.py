@@ -28,8 +28,7 @@ class GroupAdaGrad(Optimizer):
     Parameters
     ----------
     eps : float
-    **arguments
-        Other arguments of ``Optimizer``.
+    **arguments : as in ``Optimizer``
     """
 
     def __init__(self, eps: float = 1e-5, **arguments: Unpack[Settings]) -> None:

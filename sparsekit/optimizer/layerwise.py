@@ -41,8 +41,7 @@ class LAMB(Optimizer):
 
     Parameters
     ----------
-    learning_rate : float
-        Default 0.001.
+    learning_rate : float, default 0.001
     beta1, beta2 : float
         Decay rates of the moving averages.
     epsilon : float
@@ -53,8 +52,7 @@ class LAMB(Optimizer):
     lazy_update : bool
         With a row_sparse gradient, update only the rows it stores; ``|s|`` is the norm over these rows, ``|weight|``
         the norm over all rows.  Default False, the dense update.
-    **arguments
-        Other arguments of ``Optimizer``.
+    **arguments : as in ``Optimizer``
     """
 
     aggregate_num = 45
@@ -111,8 +109,7 @@ class LARS(SGD):
     eta, eps : float
     momentum_correction : bool
         Multiply momentum by the ratio of the new learning rate to the last one.  Default True.
-    **arguments
-        Other arguments of ``Optimizer``.
+    **arguments : as in ``Optimizer``
     """
 
     def __init__(self, momentum: float = 0.0, lazy_update: bool = True, eta: float = 0.001, eps: float = 0,
@@ -154,8 +151,7 @@ class LBSGD(SGD):
     Parameters
     ----------
     momentum : float
-    multi_precision : bool
-        As in ``Optimizer``.
+    multi_precision : bool, as in ``Optimizer``
     warmup_strategy : {"linear", "power2", "sqrt", "lars"}
         How the learning rate grows to ``batch_scale`` times its value during the warm-up; ``"lars"`` scales it by the norms
         of the weight and the gradient instead.

@@ -79,8 +79,7 @@ class SGD(_Descent):
     lazy_update : bool
         With a row_sparse gradient, update only the rows it stores.  Absent rows get no weight decay, and their
         momentum neither decays nor moves them.  False computes exactly the dense update.  Default True.
-    **arguments
-        Other arguments of ``Optimizer``.
+    **arguments : as in ``Optimizer``
     """
 
     _ops = (find("sgd_update"), find("sgd_mom_update"), find("mp_sgd_update"), find("mp_sgd_mom_update"))
@@ -102,8 +101,7 @@ class NAG(_Descent):
     momentum : float
     lazy_update : bool
         With a row_sparse gradient, update only the rows it stores, as ``SGD`` does.  Default False, as in MXNet.
-    **arguments
-        Other arguments of ``Optimizer``.
+    **arguments : as in ``Optimizer``
     """
 
     _ops = (find("sgd_update"), find("nag_mom_update"), find("mp_sgd_update"), find("mp_nag_mom_update"))
@@ -125,16 +123,13 @@ class Signum(Optimizer):
 
     Parameters
     ----------
-    learning_rate : float
-        Default 0.01.
-    momentum : float
-        Default 0.9.
+    learning_rate : float, default 0.01
+    momentum : float, default 0.9
     wd_lh : float
         Weight decay that is not part of the gradient (I. Loshchilov and F. Hutter); it has no effect without momentum.
     lazy_update : bool
         With a row_sparse gradient, update only the rows it stores.  Default False, the dense update.
-    **arguments
-        Other arguments of ``Optimizer``.
+    **arguments : as in ``Optimizer``
     """
 
     def __init__(self, learning_rate: float = 0.01, momentum: float = 0.9, wd_lh: float = 0.0, lazy_update: bool = False,
@@ -171,8 +166,7 @@ class DCASGD(Optimizer):
         Factor of the delay compensation.
     lazy_update : bool
         With a row_sparse gradient, update only the rows it stores.  Default False, the dense update.
-    **arguments
-        Other arguments of ``Optimizer``.
+    **arguments : as in ``Optimizer``
     """
 
     def __init__(self, momentum: float = 0.0, lamda: float = 0.04, lazy_update: bool = False,
@@ -206,8 +200,7 @@ class SGLD(Optimizer):
     ----------
     lazy_update : bool
         With a row_sparse gradient, update only the rows it stores.  Default False: noise is added to every row.
-    **arguments
-        Other arguments of ``Optimizer``.
+    **arguments : as in ``Optimizer``
     """
 
     def __init__(self, lazy_update: bool = False, **arguments: Unpack[Settings]) -> None:

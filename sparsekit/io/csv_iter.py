@@ -132,11 +132,5 @@ class CSVIter(BatchIter):
         self.current_batch = DataBatch([wrap(data, cpu())], [wrap(label, cpu())], pad, index)
         return True
 
-    def next(self) -> DataBatch:
-        """The next batch; raises ``StopIteration`` at the end of the epoch."""
-        if not self.iter_next():
-            raise StopIteration
-        return self._current()
-
 
 entries(globals(), __all__)

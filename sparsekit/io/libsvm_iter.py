@@ -13,10 +13,11 @@ from ..base.entry import entries
 from ..base.errors import DataFileError, ShapeError, expected
 from ..core import hooks
 from ..ndarray import wrap
-from .data import DataBatch, DataDesc, DataIter
+from .data import DataBatch, DataDesc
 from .libsvm import label_width
 from .libsvm_reader import LibSVMReader, Rows
 from .source import check_batch
+from .wrapping import BatchIter
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -79,7 +80,7 @@ class _Feed:
         return Rows.join(parts) if parts else self.reader.blank_rows(0)
 
 
-class LibSVMIter(DataIter):
+class LibSVMIter(BatchIter):
     """Iterate over a LibSVM file in CSR batches.
 
     Differences from MXNet: all LibSVM text that ``load_libsvm`` reads is accepted; an index outside ``data_shape`` raises
@@ -161,7 +162,6 @@ class LibSVMIter(DataIter):
                                  dtype=data.dtype)
         self._feeds, self._last_part = self._open(data, label, memory_limit), part_index == num_parts - 1
         self._dtype, self._at, self._ended, self._wrapped = data.dtype, 0, False, False
-        self._batch: DataBatch | None = None
         shape = (self.batch_size,) if self._label_width == 1 else (self.batch_size, self._label_width)
         self.provide_data = [DataDesc(data_name, (self.batch_size, self._width), data.dtype.type)]
         self.provide_label = [DataDesc(label_name, shape, data.dtype.type)]
@@ -189,7 +189,7 @@ class LibSVMIter(DataIter):
         if not self._wrapped:
             self._rewind()
         self._ended = self._wrapped = False
-        self._batch = None
+        self.current_batch = None
 
     def _rewind(self) -> None:
         for feed in self._feeds:
@@ -209,12 +209,12 @@ class LibSVMIter(DataIter):
         if pad:
             self._ended = True
             if not count:
-                self._batch = None
+                self.current_batch = None
                 return False
             data, label, index = self._fill(data, label, index, pad)
         store = label.labels if self._label_width == 1 else label.csr(self._label_width)
         arrays = wrap(data.csr(self._width), _CPU), wrap(store, _CPU)
-        self._batch = DataBatch([arrays[0]], [arrays[1]], pad, index)
+        self.current_batch = DataBatch([arrays[0]], [arrays[1]], pad, index)
         if sink is not None:
             named = (arrays[0], self.provide_data[0].name), (arrays[1], self.provide_label[0].name)
             sink.read("LibSVMIter", start, named, {"rows": self.batch_size, "nnz": int(data.data.shape[0]), "pad": pad,
@@ -255,18 +255,6 @@ class LibSVMIter(DataIter):
         joined = Rows.join(datas)
         return joined, joined if label is data else Rows.join(labels), np.concatenate(indices)
 
-    def next(self) -> DataBatch:
-        """The next batch; raises ``StopIteration`` at the end of the epoch."""
-        if not self.iter_next() or self._batch is None:
-            raise StopIteration
-        return self._batch
-
-    def _current(self) -> DataBatch:
-        if self._batch is None:
-            raise DataFileError("There is no current batch.", hint="call next() or iter_next() first; "
-                                "reset() starts the next epoch.")
-        return self._batch
-
     def getdata(self) -> NDArray:
         """Data of the current batch, CSRNDArray (batch_size, features)."""
         return self._current().data[0]
@@ -278,10 +266,6 @@ class LibSVMIter(DataIter):
     def getindex(self) -> Any:
         """Row numbers of the current batch within the part, uint64 (batch_size,)."""
         return self._current().index
-
-    def getpad(self) -> int:
-        """Number of padding rows at the end of the current batch."""
-        return int(self._current().pad or 0)
 
 
 _CPU = cpu()

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from ..ndarray.ndarray import NDArray
 
-
 __all__ = ["PrefetchingIter", "ResizeIter"]
 
 
@@ -25,14 +24,21 @@ class BatchIter(DataIter):
 
     def _current(self) -> DataBatch:
         if self.current_batch is None:
-            raise DataFileError("There is no current batch.", hint="call next() or iter_next() first.")
+            raise DataFileError("There is no current batch.", hint="call next() or iter_next() first; "
+                                "reset() starts the next epoch.")
         return self.current_batch
 
-    def getdata(self) -> list[NDArray]:
+    def next(self) -> DataBatch:
+        """The next batch; raises ``StopIteration`` at the end of the epoch."""
+        if not self.iter_next():
+            raise StopIteration
+        return self._current()
+
+    def getdata(self) -> NDArray | list[NDArray]:
         """Data of the current batch."""
         return self._current().data
 
-    def getlabel(self) -> list[NDArray]:
+    def getlabel(self) -> NDArray | list[NDArray]:
         """Labels of the current batch."""
         return self._current().label
 
@@ -82,6 +88,8 @@ class ResizeIter(BatchIter):
         self.provide_label: list[DataDesc] = data_iter.provide_label
         if hasattr(data_iter, "default_bucket_key"):
             self.default_bucket_key = data_iter.default_bucket_key
+
+    next = DataIter.next  # a batch without bucket_key, provide_data and provide_label, as in MXNet
 
     def reset(self) -> None:
         """Start the next epoch."""
@@ -204,12 +212,6 @@ class PrefetchingIter(BatchIter):
             [one for batch in batches for one in batch.data], [one for batch in batches for one in batch.label or ()],
             batches[0].pad, batches[0].index, provide_data=self.provide_data, provide_label=self.provide_label)
         return True
-
-    def next(self) -> DataBatch:
-        """The next batch; raises ``StopIteration`` at the end of the epoch."""
-        if not self.iter_next():
-            raise StopIteration
-        return self._current()
 
     def close(self) -> None:
         """End the threads once they have finished the current batch."""

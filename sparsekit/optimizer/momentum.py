@@ -192,7 +192,7 @@ class DCASGD(Optimizer):
 
 @register
 class SGLD(Optimizer):
-    """Stochastic gradient Langevin dynamics (M. Welling and Y. Teh, ICML 2011).
+    """Stochastic gradient Langevin dynamics (M. Welling et al., ICML 2011).
 
     ``weight += normal(0, sqrt(lr)) - lr / 2 * (clip(rescale_grad * grad) + wd * weight)``.
 

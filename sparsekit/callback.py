@@ -1,7 +1,7 @@
-"""Functions that training calls after each batch or epoch: ``mx.callback``.
+"""Functions called during training, after each batch or epoch: ``mx.callback``.
 
-A callback after a batch takes a ``BatchEndParam``.  A callback after an epoch takes the number of the epoch, the symbol,
-and the dictionaries of arguments and of auxiliary states.
+A callback after a batch receives a ``BatchEndParam``, whose ``eval_metric`` may be None.  A callback after an epoch receives
+the number of the epoch, the symbol, and the dictionaries of arguments and of auxiliary states.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = ["BatchEndParam", "LogValidationMetricsCallback", "ProgressBar", "Spee
 
 
 class BatchEndParam(NamedTuple):
-    """The argument of a callback after a batch: numbers of epoch and batch, the metric or None, and the loop's variables."""
+    """The argument of a batch callback: numbers of epoch and batch, metric, and local variables of the loop."""
 
     epoch: int
     nbatch: int
@@ -37,17 +37,16 @@ class BatchEndParam(NamedTuple):
 
 
 def module_checkpoint(mod: Any, prefix: str, period: int = 1, save_optimizer_states: bool = False) -> Callable[..., None]:
-    """A callback that saves a module every ``period`` epochs.
+    """Return an epoch callback that saves a module every ``period`` epochs.
 
     Parameters
     ----------
     mod : Module
     prefix : str
-        Prefix of the file names.
+        Start of the file names.
     period : int
-        Values below 1 count as 1.
     save_optimizer_states : bool
-        Also save the optimizer states, which resuming the training needs.
+        Also save the optimizer's states, so that training can resume.
     """
     period = int(max(1, period))
 
@@ -59,14 +58,12 @@ def module_checkpoint(mod: Any, prefix: str, period: int = 1, save_optimizer_sta
 
 
 def do_checkpoint(prefix: str, period: int = 1) -> Callable[..., None]:
-    """A callback that saves the model every ``period`` epochs, as ``prefix-symbol.json`` and ``prefix-0001.params``.
+    """Return an epoch callback that saves ``prefix-symbol.json`` and ``prefix-0001.params`` every ``period`` epochs.
 
     Parameters
     ----------
     prefix : str
-        Prefix of the file names.
     period : int
-        Values below 1 count as 1.
     """
     period = int(max(1, period))
 
@@ -78,13 +75,13 @@ def do_checkpoint(prefix: str, period: int = 1) -> Callable[..., None]:
 
 
 def log_train_metric(period: int, auto_reset: bool = False) -> Callable[[Any], None]:
-    """A callback that logs the training metric every ``period`` batches.
+    """Return a batch callback that logs the training metric every ``period`` batches.
 
     Parameters
     ----------
     period : int
     auto_reset : bool
-        Reset the metric by ``reset_local`` after each line.
+        Reset the metric after each line.
     """
 
     def callback(param: BatchEndParam) -> None:
@@ -98,14 +95,14 @@ def log_train_metric(period: int, auto_reset: bool = False) -> Callable[[Any], N
 
 
 class Speedometer:
-    """Logs samples per second and the training metric every ``frequent`` batches; in a notebook, also shows a progress bar.
+    """Logs samples per second and the training metric every ``frequent`` batches, with a progress bar in notebooks.
 
     Parameters
     ----------
     batch_size : int
     frequent : int
     auto_reset : bool
-        Reset the metric by ``reset_local`` after each line, so that each line covers only its own batches.
+        Reset the metric after each line, so that each line covers its own batches only.
     """
 
     def __init__(self, batch_size: int, frequent: int = 50, auto_reset: bool = True) -> None:
@@ -115,7 +112,7 @@ class Speedometer:
         self._longest = 0
 
     def __call__(self, param: BatchEndParam) -> None:
-        """Count a batch, and log if it is due."""
+        """Count a batch, and log a line if it is due."""
         count = param.nbatch
         if self.last_count > count:  # a new epoch
             self.init = False
@@ -161,7 +158,7 @@ class Speedometer:
 
 
 def _batches(data: object) -> int | None:
-    """Number of batches of an iterator; None if it has no ``num_data`` or ``batch_size``."""
+    """Return the number of batches of an iterator, or None if it is unknown."""
     rows, size = getattr(data, "num_data", None), getattr(data, "batch_size", None)
     if not rows or not size:
         return None
@@ -169,14 +166,14 @@ def _batches(data: object) -> int | None:
 
 
 class ProgressBar:
-    """Logs a text bar of the finished batches of an epoch.
+    """Logs a progress bar after each batch.
 
     Parameters
     ----------
     total : int
-        Number of batches of an epoch, at least 1.
+        Number of batches in an epoch.
     length : int
-        Length of the bar in characters.
+        Number of characters of the bar.
     """
 
     def __init__(self, total: int, length: int = 80) -> None:
@@ -195,7 +192,7 @@ class LogValidationMetricsCallback:
     """Logs the validation metric at the end of an epoch."""
 
     def __call__(self, param: BatchEndParam) -> None:
-        """Log each value of the metric."""
+        """Log each of the metric's values."""
         if not param.eval_metric:
             return
         for name, value in param.eval_metric.get_name_value():

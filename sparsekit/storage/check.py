@@ -127,7 +127,7 @@ def check_memory(size: int, what: str, hint: str) -> None:
     free = available_memory()
     free = (1 << 46) if free is None else free
     if size > free:
-        raise InsufficientMemoryError(f"{what} would take {size:,} bytes, but only {free:,} are free.", hint=hint)
+        raise InsufficientMemoryError(f"{what} would take {size:,} bytes, and {free:,} are free.", hint=hint)
 
 
 def check_conversion(store: Store, stype: str) -> None:

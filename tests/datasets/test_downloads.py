@@ -519,7 +519,7 @@ def long_header():
 
 
 @pytest.mark.parametrize(("packed", "said"), [
-    (patched(zipped(a=TEXT), flags=1), "is encrypted"), (patched(zipped(a=TEXT), method=99), "compressed by an unsupported method"),
+    (patched(zipped(a=TEXT), flags=1), "is encrypted"), (patched(zipped(a=TEXT), method=99), "by an unsupported method"),
     (patched(zipped(a=TEXT), method=12), "is damaged, truncated"), (long_header(), "is damaged, truncated"),
     (zipped(a=TEXT)[:-30], "is damaged, truncated"), (tarred("w:gz", a=TEXT)[:100], "is damaged, truncated"),
     (b"PK\x03\x04" + bytes(50), "is damaged, truncated"), (b"", "is damaged, truncated"),

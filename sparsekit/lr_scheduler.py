@@ -36,7 +36,7 @@ class LRScheduler:
     warmup_begin_lr : float
         Learning rate at the start of the warm-up, at most ``base_lr``.
     warmup_mode : {"linear", "constant"}
-        Whether the warm-up grows to ``base_lr`` or stays at ``warmup_begin_lr``.
+        Whether the learning rate grows linearly to ``base_lr`` or stays at ``warmup_begin_lr`` during the warm-up.
     """
 
     def __init__(self, base_lr: float = 0.01, warmup_steps: int = 0, warmup_begin_lr: float = 0,
@@ -79,7 +79,15 @@ ROUNDS = 10_000
 class FactorScheduler(LRScheduler):
     """Multiply the learning rate by ``factor`` every ``step`` updates, down to ``stop_factor_lr``.
 
-    The other parameters are those of ``LRScheduler``.
+    Parameters
+    ----------
+    step : int
+        At least 1.
+    factor : float
+        At most 1.
+    stop_factor_lr : float
+        Lower bound of the learning rate.
+    base_lr, warmup_steps, warmup_begin_lr, warmup_mode : as in ``LRScheduler``
     """
 
     def __init__(self, step: int, factor: float = 1, stop_factor_lr: float = 1e-8, base_lr: float = 0.01,
@@ -103,7 +111,13 @@ class FactorScheduler(LRScheduler):
 class MultiFactorScheduler(LRScheduler):
     """Multiply the learning rate by ``factor`` after each of the updates listed in ``step``.
 
-    The other parameters are those of ``LRScheduler``.
+    Parameters
+    ----------
+    step : list of int
+        Ascending numbers of updates, at least 1.
+    factor : float
+        At most 1.
+    base_lr, warmup_steps, warmup_begin_lr, warmup_mode : as in ``LRScheduler``
     """
 
     def __init__(self, step: list[int], factor: float = 1, base_lr: float = 0.01, warmup_steps: int = 0,
@@ -126,8 +140,8 @@ class MultiFactorScheduler(LRScheduler):
 class _DecayScheduler(LRScheduler):
     """Decay from ``base_lr`` at the end of the warm-up to ``final_lr`` at update ``max_update``, and stay there."""
 
-    def __init__(self, max_update: int, base_lr: float = 0.01, final_lr: float = 0, warmup_steps: int = 0,
-                 warmup_begin_lr: float = 0, warmup_mode: str = "linear") -> None:
+    def __init__(self, max_update: int, base_lr: float, final_lr: float, warmup_steps: int, warmup_begin_lr: float,
+                 warmup_mode: str) -> None:
         super().__init__(base_lr, warmup_steps, warmup_begin_lr, warmup_mode)
         self.max_update, self.base_lr_orig, self.final_lr = _positive("max_update", max_update), base_lr, final_lr
         self.max_steps = max_update - warmup_steps
@@ -150,8 +164,17 @@ class _DecayScheduler(LRScheduler):
 class PolyScheduler(_DecayScheduler):
     """Decay polynomially: ``final_lr + (base_lr - final_lr) * (1 - done) ** pwr``.
 
-    ``done`` is the share of the updates between the warm-up and ``max_update``.  The other parameters are those of
-    ``LRScheduler``.
+    ``done`` is the share of the updates between the warm-up and ``max_update``.
+
+    Parameters
+    ----------
+    max_update : int
+        Number of updates at the end of the decay, including those of the warm-up.
+    base_lr : float
+    pwr : float
+    final_lr : float
+        Learning rate at ``max_update`` and after it.
+    warmup_steps, warmup_begin_lr, warmup_mode : as in ``LRScheduler``
     """
 
     def __init__(self, max_update: int, base_lr: float = 0.01, pwr: float = 2, final_lr: float = 0, warmup_steps: int = 0,
@@ -167,9 +190,21 @@ class PolyScheduler(_DecayScheduler):
 class CosineScheduler(_DecayScheduler):
     """Decay along half a cosine: ``final_lr + (base_lr - final_lr) * (1 + cos(pi * done)) / 2``.
 
-    ``done`` is the share of the updates between the warm-up and ``max_update``.  The other parameters are those of
-    ``LRScheduler``.
+    ``done`` is the share of the updates between the warm-up and ``max_update``.
+
+    Parameters
+    ----------
+    max_update : int
+        Number of updates at the end of the decay, including those of the warm-up.
+    base_lr : float
+    final_lr : float
+        Learning rate at ``max_update`` and after it.
+    warmup_steps, warmup_begin_lr, warmup_mode : as in ``LRScheduler``
     """
+
+    def __init__(self, max_update: int, base_lr: float = 0.01, final_lr: float = 0, warmup_steps: int = 0,
+                 warmup_begin_lr: float = 0, warmup_mode: str = "linear") -> None:
+        super().__init__(max_update, base_lr, final_lr, warmup_steps, warmup_begin_lr, warmup_mode)
 
     def left(self, done: float) -> float:
         """``(1 + cos(pi * done)) / 2``."""

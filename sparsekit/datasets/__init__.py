@@ -1,4 +1,4 @@
-"""Data sets: some that every installation carries, some that are downloaded, checked and kept."""
+"""Data sets: some are read from installed packages, the others are downloaded, verified and cached."""
 
 from .docstrings import DocstringData, Part, load_docstrings
 from .download import data_home

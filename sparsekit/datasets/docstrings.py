@@ -1,4 +1,4 @@
-"""A sparse data set that every installation carries: docstrings of packages, labelled by package."""
+"""A sparse data set that needs no download: docstrings of installed packages, labelled by package."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
 
 __all__ = ["PACKAGES", "DocstringData", "Part", "load_docstrings"]
 
-#: Packages to look for: the dependencies of sparsekit and its notebooks, and packages often installed with them.
+#: Default packages: the dependencies of sparsekit and its notebooks, and packages often installed with them.
 PACKAGES = (
     "numpy", "scipy", "numba", "llvmlite", "matplotlib", "IPython", "ipykernel", "ipywidgets", "jupyter_client",
     "jupyter_server", "jupyterlab", "nbconvert", "nbformat", "traitlets", "pandas", "sklearn", "skimage", "statsmodels",
     "networkx", "xarray", "sympy",
 )
 
-#: Other names that packages go by; like the packages' own names they would give the label away.
+#: Other names of packages, which would reveal the label like the names themselves.
 ALIASES = frozenset({"np", "sp", "spstats", "nb", "mpl", "plt", "pylab", "pyplot", "pd", "nx", "xr", "scikit",
                      "pillow", "ipy", "jupyter"})
 
-#: Bytes of source read of one package at most, which bounds the time.
+#: Maximum number of bytes of source that are read of one package, which limits the time.
 SOURCE_LIMIT = 16_000_000
 
 COUNTS = ("log", "raw", "binary")
@@ -58,13 +58,13 @@ class DocstringData(NamedTuple):
     ----------
     train, test : Part
     names : tuple of str
-        What each label stands for.
+        Name of each label.
     versions : dict of str to str
-        The packages that were found, and their versions: the numbers depend on them.
+        Version of each package that was found; the data depend on the versions.
     counts : dict of str to int
-        Docstrings kept of each package.
+        Number of docstrings of each package.
     words : int
-        Distinct words that were counted.
+        Number of distinct words.
     """
 
     train: Part
@@ -76,7 +76,7 @@ class DocstringData(NamedTuple):
 
 
 class _Text(NamedTuple):
-    """A docstring, the number of its package, and the bytes that decide its place."""
+    """A docstring, the number of its package, and the digest that determines its position."""
 
     text: str
     package: int
@@ -87,36 +87,34 @@ def load_docstrings(features: int = 2**20, target: Sequence[str] | None = ("nump
                     packages: Sequence[str] | None = None, pairs: bool = True, counts: str = "log",
                     normalise: bool = True, test_share: float = 0.2, seed: int = 0,
                     progress: Callable[[str], None] | None = None) -> DocstringData:
-    """Build a sparse data set from the documentation of the packages that are installed.
+    """Build a sparse data set from the docstrings of installed packages.
 
-    Docstrings of modules, classes and functions are read from the source files, which are parsed but
-    not run.  Words, and pairs of neighbouring words, are counted into hashed columns.  The rows are in
-    an order, and split into two parts, that only their text and ``seed`` decide.
+    The docstrings of modules, classes and functions are read from source files, which are parsed but not executed.  Words,
+    and pairs of adjacent words, are counted in hashed columns.  The order of the rows, and the split into two parts, depend
+    only on their text and on ``seed``.
 
-    The result is the same for the same versions of the packages, on every machine; with other versions
-    the numbers differ a little.  Names of packages (``numpy``, ``np``, ``matplotlib`` …) are left out,
-    so that a docstring does not contain its label.  How a project writes (headings, idiom) remains, and
-    so do docstrings that resemble each other; identical ones count once, and not at all if two
-    packages have them, nor do those of fewer than five words.
+    The result is the same on every machine with the same versions of the packages.  Names of packages (``numpy``, ``np``,
+    ``matplotlib`` …) are omitted, so that a docstring does not contain its label.  Identical docstrings are counted once.
+    Docstrings that occur in two packages, or that have fewer than five words, are omitted.
 
     Parameters
     ----------
     features : int
-        Columns of the data.
+        Number of columns.  Default 2**20.
     target : sequence of str, or None
-        Two classes: label 1 for these packages, 0 for the others.  None for one class a package.
+        Packages with label 1; the others have label 0.  None makes each package a class.
     packages : sequence of str, optional
-        Names to import them by, all of which must be installed.  By default those of a list that are.
+        Names by which the packages are imported; all must be installed.  Default: those of a fixed list that are installed.
     pairs : bool
-        Count pairs of neighbouring words too.
+        Also count pairs of adjacent words.  Default True.
     counts : {"log", "raw", "binary"}
-        What is stored of a count n: log(1 + n), n, or 1.
+        Stored value for a count n: log(1 + n), n, or 1.
     normalise : bool
-        Give each row the Euclidean length 1.
+        Divide each row by its Euclidean norm.  Default True.
     test_share : float
-        Share of the rows that are kept for testing, 0 to 1.
+        Fraction of the rows for testing, 0 to 1.  Default 0.2.
     seed : int
-        Another seed gives another order and another split.
+        Determines the order and the split.
     progress : callable, optional
         Called with the name of each package before it is read.
 
@@ -131,9 +129,9 @@ def load_docstrings(features: int = 2**20, target: Sequence[str] | None = ("nump
     DataFileError
         If fewer than two classes were found.
     ShapeError
-        If ``features`` is not positive or ``test_share`` is not within 0 to 1.
+        If ``features`` is not a positive integer or ``test_share`` is not within 0 to 1.
     UnknownNameError
-        For other ``counts``.
+        If ``counts`` is unknown.
 
     Examples
     --------
@@ -145,14 +143,14 @@ def load_docstrings(features: int = 2**20, target: Sequence[str] | None = ("nump
     _check(features, counts, test_share)
     texts, found = _collect(packages, seed, progress)
     classes, names = _classes(found, target)
-    numbered = number_words([text.text for text in texts], _giveaway(found))
+    numbered = number_words([text.text for text in texts], _names_package(found))
     matrix = count_words(numbered, features, pairs, counts, normalise)
     numbers = np.array([text.package for text in texts], np.int64)
     label = classes[numbers].astype(np.float32)
     if len(np.unique(label)) < 2:
         raise DataFileError(f"Only one class of docstrings was found: {', '.join(found) or 'no package at all'}.",
-                            hint="install a package of the other class, or name others with packages= and target=.")
-    # The digest is uniform, so its first bytes decide the part; its order within a part is a shuffle.
+                            hint="install a package of the other class, or pass other packages and target.")
+    # Digests are uniformly distributed: the first four bytes select the part, the others the order.
     testing = np.array([int.from_bytes(text.digest[:4], "big") < test_share * 2**32 for text in texts], bool)
     return DocstringData(
         _part(matrix, label, ~testing), _part(matrix, label, testing), names,
@@ -162,16 +160,16 @@ def load_docstrings(features: int = 2**20, target: Sequence[str] | None = ("nump
 
 def _check(features: int, counts: str, test_share: float) -> None:
     if not isinstance(features, (int, np.integer)) or features < 1:
-        raise ShapeError(expected("features", "an integer of at least 1", features), hint="2**20 is usual.")
+        raise ShapeError(expected("features", "an integer of at least 1", features), hint="pass features=2**20, for example.")
     if not 0 <= test_share <= 1:
-        raise ShapeError(expected("test_share", "from 0 to 1", test_share), hint="0.2 keeps a fifth.")
+        raise ShapeError(expected("test_share", "from 0 to 1", test_share), hint="pass test_share=0.2, for example.")
     if counts not in COUNTS:
         raise UnknownNameError.of("way to store counts", counts, COUNTS)
 
 
 def _collect(packages: Sequence[str] | None, seed: int,
              progress: Callable[[str], None] | None) -> tuple[list[_Text], list[str]]:
-    """The texts to keep, in the order of their digests, and the packages they come from."""
+    """The texts of the data set, sorted by digest, and the packages that were found."""
     found: list[str] = []
     owners: dict[bytes, _Text | None] = {}
     key = str(seed).encode()[:64]
@@ -188,8 +186,8 @@ def _collect(packages: Sequence[str] | None, seed: int,
         if some:
             found.append(package)
         elif packages is not None:
-            raise MissingPackageError(f"No docstring of a package {package!r} was found.",
-                                      hint=f"install {package}, with its source files, or leave it out.")
+            raise MissingPackageError(f"No docstrings of the package {package!r} were found.",
+                                      hint=f"install {package} with its source files, or leave it out.")
     kept = (text for text in owners.values() if text is not None and len(split_words(text.text)) >= 5)
     return sorted(kept, key=lambda text: text.digest[4:]), found
 
@@ -205,8 +203,8 @@ def _classes(found: list[str], target: Sequence[str] | None) -> tuple[Any, tuple
     return np.array([package in wanted for package in found], np.int64), names
 
 
-def _giveaway(found: list[str]) -> Callable[[str], bool]:
-    """A test for words that name a package: its name, longer words around it, its aliases."""
+def _names_package(found: list[str]) -> Callable[[str], bool]:
+    """A predicate for words that are the name or an alias of a package, or contain its name."""
     names = {name.lower() for name in (*PACKAGES, *found, *ALIASES)}
     long = tuple(sorted(name for name in names if len(name) >= 5))
     exact = names | {part for name in names for part in split_words(name)}
@@ -218,7 +216,7 @@ def _giveaway(found: list[str]) -> Callable[[str], bool]:
 
 
 def _part(matrix: CSR, label: Array, chosen: Array) -> Part:
-    """The chosen rows, as arrays of their own."""
+    """A copy of the chosen rows."""
     lengths = np.diff(matrix.indptr)
     entries = np.repeat(chosen, lengths)
     indptr = np.concatenate([[0], np.cumsum(lengths[chosen])]).astype(np.int64)

@@ -1,4 +1,4 @@
-"""Downloads of files to a cache folder: resumed, checked, and complete or absent."""
+"""Downloads to a cache folder, which are resumed and verified; a file appears only when it is complete."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ BLOCK = 1 << 18
 #: Retries of a transfer without progress, and seconds before each retry.
 RETRIES, WAIT = 4, 1.0
 TIMEOUT = 30.0
-#: Bytes of a file of which neither its publisher nor its server says how long it is.
+#: Maximum size of a file whose size neither the publisher nor the server states.
 LARGEST = 1 << 36
-#: Answers of a server after which another attempt makes sense.
-PASSING = (408, 425, 429, 500, 502, 503, 504)
+#: HTTP status codes of temporary errors, after which a retry may succeed.
+TEMPORARY = (408, 425, 429, 500, 502, 503, 504)
 
 
 class Fetched(NamedTuple):
-    """A file that is there, and its sha256."""
+    """A downloaded file, and its sha256."""
 
     path: Path
     sha256: str
@@ -56,12 +56,12 @@ class Source(NamedTuple):
     ----------
     url : str
     name : str
-        What it is called in the cache.
+        Name of the file in the cache.
     size : int, optional
-        Bytes, where its publisher states them.
+        Number of bytes, if its publisher states it.
     md5, sha256 : str, optional
-        Its digest, where its publisher states one.  Where none does, that of the first download is kept and
-        everything later is compared with it: trust on first use.
+        Digest, if its publisher states one.  Otherwise, later downloads are compared with the sha256 of the first (trust on
+        first use).
     """
 
     url: str
@@ -72,12 +72,18 @@ class Source(NamedTuple):
 
 
 def data_home(root: str | PathLike[str] | None = None) -> Path:
-    """The folder that data sets are kept in.
+    """The folder in which data sets are cached.
 
     Parameters
     ----------
     root : str or path, optional
-        By default ``SPARSEKIT_DATA``, else ``sparsekit`` in ``XDG_CACHE_HOME``, else ``~/.cache/sparsekit``.
+        Default: the environment variable ``SPARSEKIT_DATA``, else ``sparsekit`` in ``XDG_CACHE_HOME``, else
+        ``~/.cache/sparsekit``.
+
+    Raises
+    ------
+    DownloadError
+        If the home folder is needed and cannot be determined.
     """
     try:
         if root is not None:
@@ -86,46 +92,45 @@ def data_home(root: str | PathLike[str] | None = None) -> Path:
             return Path(given).expanduser()
         cache = os.environ.get("XDG_CACHE_HOME", "")
         return (Path(cache) if os.path.isabs(cache) else Path.home() / ".cache") / "sparsekit"
-    except RuntimeError as error:  # a user without a home
-        raise DownloadError(f"There is no folder to keep data in: {error}", hint="set SPARSEKIT_DATA to one.") from error
+    except RuntimeError as error:  # a user without a home folder
+        raise DownloadError(f"There is no folder for data sets: {error}", hint="set SPARSEKIT_DATA to a folder.") from error
+
+
 
 
 def digest_of(path: Path, kind: str = "sha256") -> str:
     """The digest of a file, in hexadecimal digits."""
-    found = hashlib.new(kind, usedforsecurity=False)
     with open(path, "rb") as file:
-        while block := file.read(1 << 20):
-            found.update(block)
-    return found.hexdigest()
+        return hashlib.file_digest(file, lambda: hashlib.new(kind, usedforsecurity=False)).hexdigest()
 
 
 def fetch(source: Source, folder: Path, progress: bool = True, refresh: bool = False) -> Fetched:
-    """The file in the folder, downloaded if it is not there yet.
+    """Download a file to a folder, unless it is there already.
 
-    It appears under its name when it is complete and has been checked.  A transfer that was cut off is taken up
-    where it stopped, now or by a later call, if the server can do that and the file there is still the same.  A
-    file put there by hand is checked and taken.  Two processes that want the same file wait for each other.
+    The file appears under its name when it is complete and verified.  An interrupted transfer is resumed, by retries or by a
+    later call, if the server supports it and its file has not changed.  A file that the user puts into the folder is verified
+    and used.  Processes that download the same file wait for each other.
 
     Parameters
     ----------
     source : Source
     folder : Path
-        Made if it is not there.
+        Created if it does not exist.
     progress : bool
-        Show how far it is, on standard error.
+        Show the progress on standard error.
     refresh : bool
-        Download again, and forget the digest of the first time.
+        Download again, and forget the digest of the first download.
 
     Raises
     ------
     DownloadError
-        If there is no network or no such file, or if the file differs from the published one, or from the first download.
+        If the download fails, or the file differs from the published one or from the first download.
     """
     _check_name(source)
     target, record = folder / source.name, folder / f"{source.name}.json"
     with _failures(source, target):
         folder.mkdir(parents=True, exist_ok=True)
-        with _only_one(folder / f"{source.name}.lock"):
+        with _file_lock(folder / f"{source.name}.lock"):
             if refresh:
                 target.unlink(missing_ok=True)
                 record.unlink(missing_ok=True)
@@ -143,34 +148,27 @@ def fetch(source: Source, folder: Path, progress: bool = True, refresh: bool = F
 
 
 def _check_name(source: Source) -> None:
-    """Refuse a name that is more than the name of a file in the folder."""
+    """Raise ``DownloadError`` unless the name is a plain file name, so that nothing is written outside the folder."""
     name = source.name
     if not isinstance(name, str) or name in ("", ".", "..") or not name.isprintable() or {"/", "\\", os.sep} & set(name):
-        raise DownloadError(f"{name!r} is not the name of a file: nothing is written outside the data folder.",
-                            hint="give a plain name, such as 'a9a.bz2'.")
+        raise DownloadError(f"{name!r} is not a plain file name.", hint="pass a name without a folder, such as 'a9a.bz2'.")
 
 
 def check_url(url: str) -> None:
-    """Raise unless an address is that of a web server.
-
-    Raises
-    ------
-    DownloadError
-        With what is wrong with it.
-    """
+    """Raise ``DownloadError`` unless a URL is a valid http or https URL."""
     try:
         parts = urllib.parse.urlsplit(url)
-        well = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port is None or parts.port > 0)
+        valid = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port is None or parts.port > 0)
         clean = url.isascii() and url.isprintable() and " " not in url
-        problem = "" if well and clean else "unknown url type, no http or https address"
+        problem = "" if valid and clean else "unknown url type, not a valid http or https URL"
     except (AttributeError, TypeError, ValueError) as error:
         problem = str(error)
     if problem:
-        raise DownloadError(f"{url!r} cannot be downloaded: {problem}.", hint="an address is like https://example.org/file.")
+        raise DownloadError(f"{url!r} cannot be downloaded: {problem}.", hint="pass a URL such as https://example.org/file.")
 
 
 class _Redirects(urllib.request.HTTPRedirectHandler):
-    """Follows redirections, a few and to web servers only."""
+    """Follows redirects, as many as urllib allows, to http and https URLs only."""
 
     def redirect_request(self, *given: Any) -> urllib.request.Request | None:
         check_url(given[-1])
@@ -179,21 +177,21 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
 
 def opened(url: str, headers: dict[str, str] | None = None, context: SSLContext | None = None,
            timeout: float | None = None) -> HTTPResponse:
-    """The answer of a web server, to be read and closed.
+    """Open a URL; the caller reads and closes the response.
 
     Parameters
     ----------
     url : str
     headers : dict, optional
-        Sent with the request.
+        Additional headers of the request.
     context : ssl.SSLContext, optional
     timeout : float, optional
-        Seconds that the server may stay silent.
+        Seconds without data after which reading raises.  Default 30.
 
     Raises
     ------
     DownloadError
-        If it is not an address of a web server, or redirects to something else.
+        If the URL, or one to which it redirects, is not a valid http or https URL.
     """
     check_url(url)
     request = urllib.request.Request(url, headers={"User-Agent": f"sparsekit/{__version__}", "Accept-Encoding": "identity",
@@ -202,64 +200,58 @@ def opened(url: str, headers: dict[str, str] | None = None, context: SSLContext 
     try:
         found: HTTPResponse = opener.open(request, timeout=TIMEOUT if timeout is None else timeout)
         return found
-    except ValueError as error:  # of an address that the server sends to
+    except ValueError as error:  # an invalid URL to which the server redirects
         raise DownloadError(f"{url} cannot be downloaded: {error}.", hint="download it by hand.") from error
 
 
 def announced(answer: HTTPResponse) -> int | None:
-    """Bytes that an answer says will come; None if it does not say.
-
-    Raises
-    ------
-    http.client.HTTPException
-        If it says something else.
-    """
+    """The ``Content-Length`` of a response, or None; raises ``http.client.HTTPException`` if it is not a number."""
     length = answer.headers.get("Content-Length")
     if length is None:
         return None
     if not (length.isascii() and length.isdigit() and len(length) < 16):
-        raise http.client.HTTPException(f"the server announces {length[:40]!r} bytes")
+        raise http.client.HTTPException(f"the server sent the invalid Content-Length {length[:40]!r}")
     return int(length)
 
 
 def copied(answer: HTTPResponse, file: BinaryIO, most: int, advance: Callable[[int], None] | None = None) -> int:
-    """Write what comes to a file, and give how many bytes there were.
+    """Copy a response to a file, and return the number of bytes.
 
     Parameters
     ----------
     answer : http.client.HTTPResponse
     file : file
     most : int
-        Bytes that may come; it never writes more.
+        Maximum number of bytes to write.
     advance : callable, optional
-        Told of each piece.
+        Called with the number of bytes of each block.
 
     Raises
     ------
     DownloadError
-        If more comes.
+        If the response is longer.
     http.client.HTTPException
-        If something comes that is not HTTP.
+        If the response is not valid HTTP.
     """
     count, room = 0, memoryview(bytearray(BLOCK))
     while True:
         try:
             got = answer.readinto(room)
-        except ValueError as error:  # of the sizes of chunks
-            raise http.client.HTTPException(f"the answer is not valid HTTP: {error}") from error
+        except ValueError as error:  # an invalid chunk size
+            raise http.client.HTTPException(f"the response is not valid HTTP: {error}") from error
         if not got:
             return count
         if count + got > most:
             raise DownloadError(f"{answer.url} sends more than the expected {most:,} bytes.",
-                                hint="the file there has been changed, or its server is broken.")
+                                hint="the file on the server has changed, or the server is faulty.")
         file.write(room[:got])
         count += got
         if advance is not None:
             advance(got)
 
 
-class _only_one(Scoped):
-    """Hold a lock that other processes wait for; it is released however this one ends."""
+class _file_lock(Scoped):
+    """Hold an exclusive lock of a file; the system releases it if the process ends."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -278,7 +270,7 @@ class _only_one(Scoped):
 
 @contextlib.contextmanager
 def _failures(source: Source, target: Path) -> Iterator[None]:
-    """What goes wrong, in words."""
+    """Convert errors of a download to ``DownloadError``."""
     try:
         yield
     except DownloadError:
@@ -292,20 +284,20 @@ def _failures(source: Source, target: Path) -> Iterator[None]:
                             hint=f"check the network, or put the file there by hand as {target}.") from error
     except OSError as error:
         raise DownloadError(f"{target} cannot be written: {error.strerror or error}.",
-                            hint="set SPARSEKIT_DATA to a folder with room that you may write to.") from error
-    except (ArithmeticError, LookupError, TypeError, ValueError) as error:  # of urllib, for what no server should say
-        raise DownloadError(f"{source.url} cannot be downloaded: the answer is malformed ({error}).",
+                            hint="set SPARSEKIT_DATA to a writable folder with enough free space.") from error
+    except (ArithmeticError, LookupError, TypeError, ValueError) as error:  # errors of urllib for malformed responses
+        raise DownloadError(f"{source.url} cannot be downloaded: the response is malformed ({error}).",
                             hint=f"download it by hand as {target}.") from error
 
 
-def _written(path: Path, facts: dict[str, Any]) -> None:
-    """Write a small file of facts, at once."""
+def _write_record(path: Path, record: dict[str, Any]) -> None:
+    """Write a JSON file atomically."""
     with written(path) as file:
-        file.write(f"{json.dumps(facts, indent=1)}\n".encode())
+        file.write(f"{json.dumps(record, indent=1)}\n".encode())
 
 
-def _facts(path: Path) -> dict[str, Any]:
-    """What such a file says; nothing if it is missing or damaged."""
+def _read_record(path: Path) -> dict[str, Any]:
+    """The contents of a JSON file; an empty dict if it is missing or damaged."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, RecursionError, ValueError):
@@ -314,31 +306,31 @@ def _facts(path: Path) -> dict[str, Any]:
 
 
 def _check(source: Source, path: Path, record: Path) -> str:
-    """Compare a file with what its publisher says of it, and with the first download; its sha256, which is kept."""
+    """Verify a file against the published size and digests, and against the first download; return and record its sha256."""
     size, changed = path.stat().st_size, path.stat().st_mtime_ns
-    facts = _facts(record)
-    if facts.get("size") == size and facts.get("changed") == changed and "sha256" in facts:
-        return str(facts["sha256"])  # the same file was checked before: do not read gigabytes again
+    first = _read_record(record)
+    if first.get("size") == size and first.get("changed") == changed and "sha256" in first:
+        return str(first["sha256"])  # this file was verified before: do not read gigabytes again
     if source.size is not None and size != source.size:
-        raise _wrong(source, path, f"{size:,} bytes", f"{source.size:,}")
+        raise _mismatch(source, path, f"{size:,} bytes", f"{source.size:,}")
     for kind, expected in (("sha256", source.sha256), ("md5", source.md5)):
         if expected is not None and (other := digest_of(path, kind)) != expected:
-            raise _wrong(source, path, f"the {kind} {other}", f"{expected} as published")
-    known, found = facts.get("sha256"), digest_of(path)
+            raise _mismatch(source, path, f"the {kind} {other}", f"{expected} as published")
+    known, found = first.get("sha256"), digest_of(path)
     if known is not None and known != found:
-        raise _wrong(source, path, f"the sha256 {found}", f"{known} as when it was first downloaded")
+        raise _mismatch(source, path, f"the sha256 {found}", f"{known} as when it was first downloaded")
     trust = "published digest" if source.sha256 or source.md5 else "first download"
-    _written(record, {"url": source.url, "size": size, "sha256": found, "trust": trust, "changed": changed})
+    _write_record(record, {"url": source.url, "size": size, "sha256": found, "trust": trust, "changed": changed})
     return found
 
 
-def _wrong(source: Source, path: Path, found: str, expected: str) -> DownloadError:
+def _mismatch(source: Source, path: Path, found: str, expected: str) -> DownloadError:
     return DownloadError(f"{path} from {source.url} has {found}, not {expected}.",
-                         hint="it is damaged or has been changed; refresh=True downloads it again.")
+                         hint="the file is damaged or was changed; refresh=True downloads it again.")
 
 
 def _download(source: Source, part: Path, progress: bool) -> None:
-    """All of the file into ``part``, retrying as long as attempts make progress, and a few times more."""
+    """Download the whole file to ``part``; retry after attempts that made progress, and ``RETRIES`` times without progress."""
     failures = 0
     while True:
         before = part.stat().st_size if part.exists() else 0
@@ -348,45 +340,45 @@ def _download(source: Source, part: Path, progress: bool) -> None:
             error: Exception = ConnectionError("the connection ended before the file did")
         except urllib.error.HTTPError as answer:
             answer.close()
-            if answer.code == 416 and before:  # there is nothing behind what is here
+            if answer.code == 416 and before:  # there are no bytes after those in ``part``
                 if answer.headers.get("Content-Range") == f"bytes */{before}":
                     return
                 part.unlink()
-            elif answer.code not in PASSING:
+            elif answer.code not in TEMPORARY:
                 raise
             error = answer
         except (urllib.error.URLError, http.client.HTTPException, TimeoutError, ConnectionError) as broken:
             error = broken
         after = part.stat().st_size if part.exists() else 0
         failures = 0 if after > before else failures + 1
-        if failures > RETRIES or (after == 0 and _nowhere(error)):
+        if failures > RETRIES or (after == 0 and _unreachable(error)):
             raise error
         time.sleep(WAIT * 2 ** max(0, failures - 1) if failures else 0)
 
 
-def _nowhere(error: Exception) -> bool:
-    """Whether there is no network or no such host, so that retrying is useless."""
+def _unreachable(error: Exception) -> bool:
+    """Whether there is no network or no such host, so that a retry would fail too."""
     reason = getattr(error, "reason", None)
     return isinstance(reason, OSError) and not isinstance(reason, TimeoutError)
 
 
 def _attempt(source: Source, part: Path, progress: bool) -> bool:
-    """One transfer, which goes on from what is there; whether the file is complete."""
+    """Make one transfer, which resumes a partial file; return whether the file is complete."""
     start = part.stat().st_size if part.exists() else 0
     state = part.with_name(f"{part.name}.json")
-    validator = _facts(state).get("validator")
-    asked = {}
+    validator = _read_record(state).get("validator")
+    headers = {}
     if start and isinstance(validator, str) and validator.isascii() and validator.isprintable():
-        # The rest of another version would be of no use.
-        asked = {"Range": f"bytes={start}-", "If-Range": validator}
-    with opened(source.url, asked) as answer:
+        # If-Range: the server sends the rest only if its file has not changed.
+        headers = {"Range": f"bytes={start}-", "If-Range": validator}
+    with opened(source.url, headers) as answer:
         etag = answer.headers.get("ETag") or ""
         now = answer.headers.get("Last-Modified") if etag[:2] in ("", "W/") else etag
         whole = None
         if answer.status == 206:
             found = re.fullmatch(r"bytes (\d{1,15})-(\d{1,15})/(\d{1,15}|\*)", answer.headers.get("Content-Range", ""))
-            if not asked or found is None or int(found[1]) != start or (now is not None and now != validator):
-                part.unlink(missing_ok=True)  # another part, or a part of another file
+            if not headers or found is None or int(found[1]) != start or (now is not None and now != validator):
+                part.unlink(missing_ok=True)  # another range, or a range of another file
                 raise http.client.HTTPException("the server did not send the range of bytes that was requested")
             whole = None if found[3] == "*" else int(found[3])
         elif answer.status == 200:
@@ -396,7 +388,7 @@ def _attempt(source: Source, part: Path, progress: bool) -> bool:
         length = announced(answer)
         total = whole if whole is not None else None if length is None else start + length
         _check_room(source, part, total, start)
-        _written(state, {"url": source.url, "validator": now})
+        _write_record(state, {"url": source.url, "validator": now})
         most = (total if total is not None else source.size if source.size is not None else LARGEST) - start
         shown = Progress(source.name, total, done=start, shown=progress)
         try:
@@ -404,7 +396,7 @@ def _attempt(source: Source, part: Path, progress: bool) -> bool:
                 file.seek(start)
                 end = start + copied(answer, file, max(0, most), shown.advance)
         except DownloadError:
-            part.unlink()  # its rest is of no use
+            part.unlink()  # it cannot be resumed
             raise
         finally:
             shown.close(logged=True)
@@ -417,8 +409,8 @@ def _attempt(source: Source, part: Path, progress: bool) -> bool:
 def _check_room(source: Source, part: Path, total: int | None, start: int) -> None:
     if total is not None and source.size is not None and total != source.size:
         raise DownloadError(f"{source.url} is {total:,} bytes long, not {source.size:,}.",
-                            hint="the file there has been changed.")
+                            hint="the file on the server has changed.")
     free = shutil.disk_usage(part.parent).free
     if total is not None and total - start > free:
         raise DownloadError(f"{source.url} takes {format_bytes(total - start)}, but {part.parent} has {format_bytes(free)} left.",
-                            hint="set SPARSEKIT_DATA to a folder with more room.")
+                            hint="set SPARSEKIT_DATA to a folder with more free space.")

@@ -1,4 +1,4 @@
-"""Data sets of the LIBSVM site, as csr matrices or as files to stream."""
+"""Data sets of the LIBSVM site, as csr matrices or as files for streaming."""
 
 from __future__ import annotations
 
@@ -22,20 +22,19 @@ if TYPE_CHECKING:
 __all__ = ["LIBSVM_SETS", "LibSVMSet", "fetch_libsvm", "libsvm_file"]
 
 SITE = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/binary"
-#: Changes when what is kept of a parsed file does.
+#: Version of the cached form of a parsed file.
 FORMAT = 1
 
 
 class LibSVMSet(NamedTuple):
-    """What the LIBSVM site says of a data set.
+    """Description of a data set of the LIBSVM site.
 
     Attributes
     ----------
     about : str
     features : int
-        Columns.
-    splits : dict of str to (file, member of the archive or None, rows)
-        Rows are None if their number is not recorded here.
+        Number of columns.
+    splits : dict of str to (file, member of the archive or None, number of rows or None)
     """
 
     about: str
@@ -43,7 +42,7 @@ class LibSVMSet(NamedTuple):
     splits: dict[str, tuple[str, str | None, int | None]]
 
 
-#: By name.  The site publishes no digests, so files are trusted on first use; the numbers of rows are checked.
+#: Data sets by name.  The site publishes no digests, so files are trusted on first use; the numbers of rows are checked.
 LIBSVM_SETS = {
     "a9a": LibSVMSet("census income, 14 attributes in 123 binary features", 123,
                      {"train": ("a9a", None, 32_561), "test": ("a9a.t", None, 16_281)}),
@@ -72,7 +71,7 @@ def _chosen(name: str, split: str) -> tuple[LibSVMSet, tuple[str, str | None, in
 
 def _raw(name: str, split: str, root: str | PathLike[str] | None, site: str, progress: bool,
          refresh: bool) -> tuple[Path, str, str | None]:
-    """The downloaded file, its digest, and which member of it is meant."""
+    """The downloaded file, its digest, and the member of the archive or None."""
     _, (file, member, _) = _chosen(name, split)
     folder = data_home(root) / "libsvm"
     return *fetch(Source(f"{site.rstrip('/')}/{file}", file), folder, progress, refresh), member
@@ -80,7 +79,7 @@ def _raw(name: str, split: str, root: str | PathLike[str] | None, site: str, pro
 
 def libsvm_file(name: str, split: str = "train", root: str | PathLike[str] | None = None, site: str = SITE, progress: bool = True,
                 refresh: bool = False) -> Path:
-    """A data set of the LIBSVM site as a text file, to be streamed by ``LibSVMIter`` with ``zero_based=False``.
+    """Download a data set of the LIBSVM site as a text file, which ``LibSVMIter`` streams with ``zero_based=False``.
 
     Parameters
     ----------
@@ -90,7 +89,7 @@ def libsvm_file(name: str, split: str = "train", root: str | PathLike[str] | Non
     Returns
     -------
     pathlib.Path
-        Unpacked beside the file that was downloaded: a stream that is unpacked anew each epoch is slow.
+        The decompressed file, in the folder of the download, so that it is not decompressed in every epoch.
 
     Examples
     --------
@@ -108,39 +107,39 @@ def libsvm_file(name: str, split: str = "train", root: str | PathLike[str] | Non
 
 def fetch_libsvm(name: str, split: str = "train", root: str | PathLike[str] | None = None, site: str = SITE,
                  progress: bool = True, refresh: bool = False) -> Part:
-    """A data set of the LIBSVM site, downloaded once, parsed once, and kept.
+    """Load a data set of the LIBSVM site; the download and the parsed matrix are cached.
 
     Parameters
     ----------
     name : {"a9a", "rcv1", "news20", "avazu", "kdd2010", "criteo"}
-        ``LIBSVM_SETS`` says what each is.  Of criteo, kdd2010 and avazu the parsed matrices take many gigabytes
-        of memory: ``libsvm_file`` with ``LibSVMIter`` reads them in batches.
+        ``LIBSVM_SETS`` describes them.  The matrices of criteo, kdd2010 and avazu take many gigabytes of memory;
+        ``libsvm_file`` with ``LibSVMIter`` reads them in batches.
     split : {"train", "test", "validation"}
-        Which part, where there are several.
+        Not all data sets have all of them.
     root : str or path, optional
-        Folder to keep files in; by default ``SPARSEKIT_DATA``, else ``sparsekit`` in the user's cache.
+        Cache folder; default as for ``data_home``.
     site : str
-        Address of another server with the same files.
+        URL of a server with the same files.
     progress : bool
-        Show how far the download is.
+        Show the progress of the download.  Default True.
     refresh : bool
-        Download again, whatever is there.
+        Download again.  Default False.
 
     Returns
     -------
     Part
-        ``data``, CSRNDArray (rows, features) of float32, and ``label``, an array of float32 as in the file: -1 and 1,
-        or 0 and 1.
+        ``data``, CSRNDArray (rows, features) of float32, and ``label``, a numpy array of float32 with the labels of the file:
+        -1 and 1, or 0 and 1.
 
     Raises
     ------
     DownloadError
-        Without network, if the file is gone, or if it is not the one of the first download.  The site publishes no
-        digests, so the first download is trusted, and its sha256 is kept beside it.
+        If the download fails, or the file is not the same as in the first download.  The site publishes no digests, so the
+        first download is trusted, and its sha256 is recorded.
     DataFileError
-        If it is damaged, or has not as many rows as the site says.
+        If the file is damaged, or its number of rows is not that stated by the site.
     UnknownNameError
-        For another name or split.
+        If the name or the split is unknown.
 
     Examples
     --------
@@ -160,8 +159,8 @@ def fetch_libsvm(name: str, split: str = "train", root: str | PathLike[str] | No
     with open_member(raw, member) as text:
         found = LibSVMReader(text, zero_based=False).read()
     if rows is not None and len(found) != rows:
-        raise DataFileError(f"{raw} has {len(found):,} rows, not the {rows:,} of {name}'s {split} part.",
-                            hint="the download is incomplete, or the site has changed it: refresh=True.")
+        raise DataFileError(f"{raw} has {len(found):,} rows, but the {split} part of {name} has {rows:,}.",
+                            hint="the download is incomplete or the file has changed; refresh=True downloads it again.")
     width = max(facts.features, int(found.indices.max(initial=-1)) + 1)
     data = wrap(CSR(found.data, found.indices, found.indptr, (len(found), width), check=False), cpu())
     label = np.asarray(found.labels, np.float32)

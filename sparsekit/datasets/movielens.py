@@ -1,4 +1,4 @@
-"""MovieLens: ratings of films by users, from GroupLens."""
+"""MovieLens: ratings of movies by users, from GroupLens."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ class _Edition(NamedTuple):
     ratings: int | None
 
 
-#: By size: the archive, the table of ratings in it, the digest that GroupLens publishes beside it, and how many ratings.
-#: "latest-small" is replaced now and then, so that nothing can be said of it in advance.
+#: By size: the archive, the table of ratings in it, the digest that GroupLens publishes, and the number of ratings.
+#: The last two are unknown for "latest-small", which GroupLens updates.
 MOVIELENS = {
     "100k": _Edition("ml-100k.zip", "ml-100k/u.data", "0e33842e24a9c977be4e0107933c0723", 100_000),
     "1m": _Edition("ml-1m.zip", "ml-1m/ratings.dat", "c4d9eecfca2ab87c1945afe126590906", 1_000_209),
@@ -47,15 +47,15 @@ MOVIELENS = {
 
 
 class Ratings(NamedTuple):
-    """Ratings, one after the other.
+    """Ratings in coordinate format.
 
     Attributes
     ----------
     user, item : arrays of int64, shape (ratings,)
-        Numbers from 0 on, places in ``MovieLens.users`` and ``items``.
-    rating : array of float32
+        Positions in ``MovieLens.users`` and ``MovieLens.items``.
+    rating : array of float32, shape (ratings,)
         Stars, 0.5 to 5.
-    time : array of int64
+    time : array of int64, shape (ratings,)
         Seconds since 1970.
     """
 
@@ -69,21 +69,21 @@ class Ratings(NamedTuple):
         order = np.lexsort((self.item, self.user))
         user, item = self.user[order], self.item[order]
         if bool(((user[1:] == user[:-1]) & (item[1:] == item[:-1])).any()):
-            raise DataFileError("The data hold two ratings of one film by one user.",
-                                hint="MovieLens holds at most one for each pair.")
+            raise DataFileError("The data contain two ratings of one movie by one user.",
+                                hint="remove all but one rating of each pair.")
         indptr = np.searchsorted(user, np.arange(users + 1))
         found: CSRNDArray = wrap(CSR(self.rating[order], item, indptr, (users, items)), cpu())
         return found
 
 
 class MovieLens(NamedTuple):
-    """MovieLens, split for training and testing.
+    """The MovieLens data, split for training and testing.
 
     Attributes
     ----------
     train, test : Ratings
     users, items : arrays of int64
-        The numbers that users and films have in the files.
+        Ids of users and movies in the files.
     """
 
     train: Ratings
@@ -93,22 +93,22 @@ class MovieLens(NamedTuple):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Users and items."""
+        """Numbers of users and items."""
         return len(self.users), len(self.items)
 
 
 def fetch_movielens(size: str = "100k", test_share: float = 0.1, seed: int = 0, root: str | PathLike[str] | None = None,
                     site: str = SITE, progress: bool = True, refresh: bool = False) -> MovieLens:
-    """MovieLens, downloaded once, parsed once, and kept.
+    """Load MovieLens; the download and the parsed ratings are cached.
 
     Parameters
     ----------
     size : {"100k", "1m", "10m", "20m", "25m", "latest-small"}
-        Ratings, roughly.
+        Approximate number of ratings.
     test_share : float
-        Share of the ratings, drawn at random, that is kept for testing, 0 to 1.
+        Fraction of the ratings, chosen at random, for testing, 0 to 1.  Default 0.1.
     seed : int
-        Another seed gives another split.
+        Determines the split.
     root, site, progress, refresh
         As for ``fetch_libsvm``.
 
@@ -119,11 +119,13 @@ def fetch_movielens(size: str = "100k", test_share: float = 0.1, seed: int = 0, 
     Raises
     ------
     DownloadError
-        Without network, or if the archive is not the one whose digest GroupLens publishes.
+        If the download fails, or the archive does not have the digest that GroupLens publishes.
     DataFileError
-        If it is damaged.
+        If the archive is damaged.
+    ShapeError
+        If ``test_share`` is not within 0 to 1.
     UnknownNameError
-        For another size.
+        If the size is unknown.
 
     Notes
     -----
@@ -139,7 +141,7 @@ def fetch_movielens(size: str = "100k", test_share: float = 0.1, seed: int = 0, 
     if size not in MOVIELENS:
         raise UnknownNameError.of("size of MovieLens", size, MOVIELENS)
     if not 0 <= test_share <= 1:
-        raise ShapeError(expected("test_share", "from 0 to 1", test_share), hint="0.1 keeps a tenth.")
+        raise ShapeError(expected("test_share", "from 0 to 1", test_share), hint="pass test_share=0.1, for example.")
     edition = MOVIELENS[size]
     archive, digest = fetch(Source(f"{site.rstrip('/')}/{edition.file}", edition.file, md5=edition.md5),
                             data_home(root) / "movielens", progress, refresh)
@@ -153,7 +155,7 @@ def fetch_movielens(size: str = "100k", test_share: float = 0.1, seed: int = 0, 
 
 
 def _table(archive: Path, digest: str, edition: _Edition, refresh: bool) -> tuple[Any, ...]:
-    """Users, items, ratings and times as the file has them."""
+    """The columns of the file: user and item ids, ratings and times."""
     kept = archive.with_name(f"{archive.stem}.{FORMAT}-{digest[:16]}.params")
     names = ("user", "item", "rating", "time")
     if kept.exists() and not refresh:
@@ -165,14 +167,15 @@ def _table(archive: Path, digest: str, edition: _Edition, refresh: bool) -> tupl
     with open_member(archive, edition.member) as text:
         table = _numbers(text, archive.name)
     if edition.ratings is not None and len(table) != edition.ratings:
-        raise DataFileError(f"{archive} has {len(table):,} ratings, not {edition.ratings:,}.", hint="refresh=True.")
+        raise DataFileError(f"{archive} has {len(table):,} ratings, not {edition.ratings:,}.",
+                            hint="refresh=True downloads it again.")
     columns = [np.ascontiguousarray(table[:, place], np.float32 if place == 2 else np.int64) for place in range(4)]
     save(kept, {name: wrap(column, cpu()) for name, column in zip(names, columns, strict=True)})
     return tuple(columns)
 
 
 def _numbers(text: IO[bytes], name: str) -> Array:
-    """A table of four numbers a line, between tabs, commas or pairs of colons; a line of headings is passed over."""
+    """Parse lines of four numbers, separated by tabs, commas or pairs of colons, and skip a header line."""
     blocks, rest = [], b""
     while True:
         block = text.read(1 << 22)
@@ -193,11 +196,11 @@ def _split(text: bytes, at_end: bool) -> tuple[bytes, bytes]:
 
 def _parsed(lines: bytes, name: str) -> Array:
     with warnings.catch_warnings():
-        warnings.simplefilter("error", DeprecationWarning)  # how numpy says that it met something else than a number
+        warnings.simplefilter("error", DeprecationWarning)  # numpy's warning about text that is not a number
         try:
             found = np.fromstring(lines, np.float64, sep=" ")
         except (DeprecationWarning, ValueError):
             found = np.empty(1)
     if found.size != 4 * (lines.count(b"\n") + (not lines.endswith(b"\n"))):
-        raise DataFileError(f"{name} holds lines that are not ratings.", hint="it is damaged: refresh=True downloads it again.")
+        raise DataFileError(f"{name} contains lines that are not ratings.", hint="refresh=True downloads it again.")
     return found.reshape(-1, 4)

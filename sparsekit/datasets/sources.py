@@ -1,4 +1,4 @@
-"""Docstrings of installed packages, read from their source files; nothing is imported or run."""
+"""Docstrings of installed packages, read from their source files without executing them."""
 
 from __future__ import annotations
 
@@ -15,33 +15,33 @@ from pathlib import Path
 
 __all__ = ["docstrings_in", "docstrings_of", "source_files", "version_of"]
 
-#: Folders whose docstrings do not document the package: its tests, and copies of other packages.
-PASSED_BY = frozenset({"_vendor", "extern", "externals", "test", "tests", "third_party", "thirdparty", "vendor",
-                       "vendored"})
+#: Names of folders that are skipped: tests, and copies of other packages.
+SKIPPED = frozenset({"_vendor", "extern", "externals", "test", "tests", "third_party", "thirdparty", "vendor",
+                     "vendored"})
 
 _DOCUMENTED = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def source_files(package: str, limit: int) -> list[Path]:
-    """Give the ``.py`` files of an installed package in the order of their names.
+    """The ``.py`` files of an installed package, sorted by name.
 
     Parameters
     ----------
     package : str
-        Name to import it by.
+        Name by which it is imported.
     limit : int
-        Bytes of source after which no further file is taken: parsing takes about a second for 8 MB.
+        Maximum total size in bytes; parsing takes about a second for 8 MB.
 
     Returns
     -------
     list of Path
-        Empty if the package is not installed, or not as files.
+        Empty if the package is not installed as source files.
     """
     files: list[Path] = []
     for path in sorted(_candidates(package)):
         try:
             limit -= path.stat().st_size
-        except OSError:  # a link that leads nowhere
+        except OSError:  # a dangling link
             continue
         if limit < 0:
             break
@@ -54,18 +54,18 @@ def _candidates(package: str) -> Iterator[Path]:
         return
     try:
         spec = importlib.util.find_spec(package)
-    except (ImportError, ValueError):  # a module that was removed, or put together by hand
+    except (ImportError, ValueError):  # a removed module, or a module object without a spec
         return
     for root in (spec.submodule_search_locations or ()) if spec else ():
         for folder, inner, names in os.walk(root):
-            inner[:] = [name for name in inner if name not in PASSED_BY]
+            inner[:] = [name for name in inner if name not in SKIPPED]
             yield from (Path(folder, name) for name in names if name.endswith(".py"))
     if spec and not spec.submodule_search_locations and str(spec.origin).endswith(".py"):
         yield Path(str(spec.origin))
 
 
 def docstrings_of(package: str, limit: int) -> Iterator[str]:
-    """Give every docstring of an installed package, file by file in the order of their names."""
+    """Yield all docstrings of an installed package, in files sorted by name."""
     for path in source_files(package, limit):
         try:
             source = path.read_bytes()
@@ -75,13 +75,13 @@ def docstrings_of(package: str, limit: int) -> Iterator[str]:
 
 
 def docstrings_in(source: bytes | str) -> Iterator[str]:
-    """Give the docstrings of a module, its classes and its functions, outer before inner.
+    """Yield the docstrings of a module, its classes and its functions, outer before inner.
 
-    A file that is not valid Python has none: templates and examples of other versions are to be expected.
+    Invalid Python has no docstrings: packages contain templates, and examples for other versions of Python.
     """
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # an invalid escape in their text is not our user's business
+            warnings.simplefilter("ignore")  # of invalid escape sequences in the source
             tree: ast.Module = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return
@@ -95,10 +95,10 @@ def docstrings_in(source: bytes | str) -> Iterator[str]:
 
 
 def version_of(package: str) -> str:
-    """Give the version of the distribution that installs ``package``; ``""`` where none says so."""
+    """The version of the distribution that contains ``package``; ``""`` if there is none."""
     with contextlib.suppress(importlib.metadata.PackageNotFoundError):
         return importlib.metadata.version(package)
-    # The distribution has another name, as scikit-learn's has; finding it means reading every installed one's files.
+    # The distribution has another name, such as scikit-learn; this call is slow, as it reads all installed metadata.
     for name in importlib.metadata.packages_distributions().get(package, ()):
         return importlib.metadata.version(name)
     return ""

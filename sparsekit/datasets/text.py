@@ -1,4 +1,4 @@
-"""Text for language models from Python itself: its reference manual, as ``pydoc`` shows it."""
+"""A text for language models that needs no download: Python's reference manual, as ``pydoc`` shows it."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ if TYPE_CHECKING:
 
 __all__ = ["BPTTBatches", "TextData", "Vocabulary", "load_pydoc", "split_tokens"]
 
-#: The end of a line, and any token that is not in the vocabulary.
+#: Tokens for the end of a line, and for tokens that are not in the vocabulary.
 END, UNKNOWN = "<eos>", "<unk>"
 
 _TOKEN = re.compile(r"[^\W\d_]+|\d+|([^\s\w])\1*|_+")
-#: A sign repeated oftener than this, as in a ruled line, counts as so many.
+#: Maximum length of a run of one symbol, as in a horizontal rule; longer runs are shortened.
 RUN = 3
 
 
 def split_tokens(text: str) -> list[str]:
-    """Words, numbers and signs of a text in lower case, ``"<eos>"`` at the end of each line that is not blank."""
+    """Words, numbers and symbols of a text in lower case, with ``"<eos>"`` at the end of each nonblank line."""
     found: list[str] = []
     for line in text.lower().splitlines():
         tokens = [one.group()[:RUN] if one.group(1) else one.group() for one in _TOKEN.finditer(line)]
@@ -44,27 +44,32 @@ def split_tokens(text: str) -> list[str]:
 
 
 class Vocabulary:
-    """Tokens and their numbers, the most frequent first, as a log-uniform sampler needs them.
+    """Tokens and their numbers, sorted by decreasing frequency, as a log-uniform sampler requires.
 
     Parameters
     ----------
     tokens : iterable of str
-        A text.
+        The tokens of a text.
     size : int, optional
-        Tokens at most, ``"<unk>"`` among them.
+        Maximum number of tokens, including ``"<unk>"``; at least 2.
     least : int
-        Rarer ones are unknown.
+        Minimum number of occurrences of a token; rarer tokens become ``"<unk>"``.  Default 1.
 
     Attributes
     ----------
     tokens : tuple of str
     counts : array of int64
-        How often each is in the text.
+        Number of occurrences of each token in the text.
+
+    Raises
+    ------
+    ShapeError
+        If ``size`` is below 2.
     """
 
     def __init__(self, tokens: Iterable[str], size: int | None = None, least: int = 1) -> None:
         if size is not None and size < 2:
-            raise ShapeError(expected("size", "at least 2", size), hint="size=10_000, for example.")
+            raise ShapeError(expected("size", "at least 2", size), hint="pass size=10_000, for example.")
         counted = collections.Counter(tokens)
         ranked = sorted(((-count, token) for token, count in counted.items() if count >= least and token != UNKNOWN))
         kept = ranked[:None if size is None else size - 1]
@@ -84,12 +89,12 @@ class Vocabulary:
         return self._numbers.get(token, self._numbers[UNKNOWN])
 
     def to_indices(self, tokens: Iterable[str]) -> Array:
-        """The numbers of tokens, int32; an unknown one has that of ``"<unk>"``."""
+        """The numbers of tokens, int32; unknown tokens have the number of ``"<unk>"``."""
         unknown = self._numbers[UNKNOWN]
         return np.fromiter((self._numbers.get(token, unknown) for token in tokens), np.int32)
 
     def to_tokens(self, indices: object) -> list[str]:
-        """The tokens of numbers.
+        """The tokens with the given numbers.
 
         Raises
         ------
@@ -99,20 +104,21 @@ class Vocabulary:
         numbers = np.asarray(indices, np.int64).reshape(-1)
         outside = numbers[(numbers < 0) | (numbers >= len(self))]
         if outside.size:
-            raise RowIndexError(f"Token {outside[0]} is out of range for a vocabulary of {len(self)}.", hint="they count from 0.")
+            raise RowIndexError(f"Token {outside[0]} is out of range for a vocabulary of {len(self)}.",
+                                hint="tokens are numbered from 0.")
         return [self.tokens[number] for number in numbers]
 
 
 class TextData(NamedTuple):
-    """A text in three parts, as numbers of tokens.
+    """A text in three parts, as token numbers.
 
     Attributes
     ----------
     train, validation, test : arrays of int32
     vocabulary : Vocabulary
-        Of the training part.
+        Vocabulary of the training part.
     version : str
-        Of the Python whose manual it is: the text depends on it.
+        Version of Python, on which the text depends.
     """
 
     train: Any
@@ -124,22 +130,23 @@ class TextData(NamedTuple):
 
 def load_pydoc(size: int | None = 10_000, least: int = 2, packages: Sequence[str] = (), validation_share: float = 0.1,
                test_share: float = 0.1, seed: int = 0) -> TextData:
-    """Python's reference manual, as ``help()`` shows it, as a text for language models; no network is needed.
+    """Load Python's reference manual, as ``help()`` shows it, as a text for language models, without a network.
 
-    Some 110,000 tokens in about 80 articles; ``packages`` adds the docstrings of packages, and makes it millions.
-    An article or docstring is as a whole in one part, which its text and ``seed`` decide.
+    The manual has about 110,000 tokens in about 80 articles; the docstrings of ``packages`` can add millions.  Each article
+    or docstring is in one part, which depends only on its text and ``seed``.
 
     Parameters
     ----------
     size : int, optional
-        Tokens in the vocabulary at most.
+        Maximum size of the vocabulary.  Default 10,000; None for no limit.
     least : int
-        Tokens that come less often in the training part are ``"<unk>"``.
+        Minimum number of occurrences of a token in the training part; rarer tokens become ``"<unk>"``.  Default 2.
     packages : sequence of str
-        Installed packages whose docstrings follow, by the names that they are imported by.
+        Installed packages whose docstrings are added, by the names by which they are imported.
     validation_share, test_share : float
-        Shares of the text; a little less, as what fits is found article by article.
+        Fractions of the text; the parts are slightly smaller, as only whole articles are assigned.  Default 0.1.
     seed : int
+        Determines the split.
 
     Returns
     -------
@@ -148,9 +155,11 @@ def load_pydoc(size: int | None = 10_000, least: int = 2, packages: Sequence[str
     Raises
     ------
     MissingPackageError
-        If this Python was installed without its manual, or a package is not there as source files.
+        If this Python was installed without its manual, or a package is not installed as source files.
     ShapeError
-        For shares that leave nothing to train on.
+        If a share is negative, or the shares add up to 1 or more.
+    DataFileError
+        If no article is left for training.
 
     Examples
     --------
@@ -159,17 +168,18 @@ def load_pydoc(size: int | None = 10_000, least: int = 2, packages: Sequence[str
     (['the', '"', 'assert'], 1000)
     """
     if validation_share < 0 or test_share < 0 or validation_share + test_share >= 1:
-        raise ShapeError("The shares of validation and test must leave a share for training.", hint="0.1 each is usual.")
+        raise ShapeError(f"validation_share={validation_share} and test_share={test_share} must be at least 0 and add up to less "
+                         "than 1.", hint="pass 0.1 for each, for example.")
     parts = _parts([(text, split_tokens(text)) for text in _texts(packages)], (validation_share, test_share), seed)
     if not parts[0]:
-        raise DataFileError("No article is left to train on.", hint="choose smaller shares, or add packages.")
+        raise DataFileError("No article is left for training.", hint="pass smaller shares, or add packages.")
     vocabulary = Vocabulary(parts[0], size, least)
     train, validation, test = map(vocabulary.to_indices, parts)
     return TextData(train, validation, test, vocabulary, platform.python_version())
 
 
 def _parts(texts: list[tuple[str, list[str]]], shares: tuple[float, float], seed: int) -> list[list[str]]:
-    """Training, validation and test: the last two filled in the order of digests, each in the order of the texts."""
+    """Tokens of training, validation and test; texts are assigned to the last two in the order of their digests."""
     total, key = sum(len(tokens) for _, tokens in texts), str(seed).encode()[:64]
     digests = [hashlib.blake2b(text.encode(errors="replace"), digest_size=8, key=key).digest() for text, _ in texts]
     part_of, left = [0] * len(texts), [share * total for share in shares]
@@ -185,41 +195,43 @@ def _parts(texts: list[tuple[str, list[str]]], shares: tuple[float, float], seed
 
 
 def _texts(packages: Sequence[str]) -> list[str]:
-    """The articles in the order of their names, and the docstrings of each package; each text once."""
+    """The articles sorted by name, then the docstrings of each package, without duplicates."""
     try:
         topics = importlib.import_module("pydoc_data.topics").topics
     except ImportError as error:
         raise MissingPackageError("This Python was installed without the text of its manual, pydoc_data.",
-                                  hint="load_docstrings reads the packages that are installed.") from error
+                                  hint="use load_docstrings, which reads installed packages.") from error
     found = dict.fromkeys(topics[name] for name in sorted(topics))
     for package in packages:
         before = len(found)
         found.update(dict.fromkeys(docstrings_of(package, SOURCE_LIMIT)))
         if len(found) == before:
-            raise MissingPackageError(f"No docstring of a package {package!r} was found.",
-                                      hint=f"install {package}, with its source files, or leave it out.")
+            raise MissingPackageError(f"No docstrings of the package {package!r} were found.",
+                                      hint=f"install {package} with its source files, or leave it out.")
     return list(found)
 
 
 class BPTTBatches:
-    """A text cut for truncated backpropagation through time.
+    """Batches of a text for truncated backpropagation through time.
 
-    The text is laid out in ``batch_size`` columns, each a stretch of it, and these are cut into pieces of ``steps``
-    rows.  The columns of a batch go on where those of the batch before ended, so that a recurrent network carries
-    its states from batch to batch.  As a data set it can be iterated over and asked by number.
+    The text is split into ``batch_size`` contiguous columns, and these into batches of ``steps`` rows.  The columns of a
+    batch continue those of the previous batch, so that a recurrent network can keep its states from batch to batch.  Batches
+    can be iterated over or indexed.
 
     Parameters
     ----------
     tokens : array of int, shape (length,)
-        What is left over at the end of the text is left out, ``batch_size`` tokens at most.
+        Up to ``batch_size`` tokens at the end, which do not fill a row, are omitted.
     batch_size, steps : int
     last : {"keep", "discard"}
-        What to do with a shorter last piece.
+        Whether to keep a last batch with fewer than ``steps`` rows.
 
     Raises
     ------
     ShapeError
-        If the text is too short for one step.
+        If ``batch_size`` or ``steps`` is below 1, or the text is too short for one step.
+    UnknownNameError
+        If ``last`` is unknown.
 
     Examples
     --------
@@ -232,11 +244,13 @@ class BPTTBatches:
         if last not in ("keep", "discard"):
             raise UnknownNameError.of("last", last, ("keep", "discard"))
         if batch_size < 1 or steps < 1:
-            raise ShapeError("batch_size and steps must be at least 1.", hint="batch_size=32, steps=35, for example.")
+            raise ShapeError(f"batch_size and steps must be at least 1, got {batch_size} and {steps}.",
+                             hint="pass batch_size=32 and steps=35, for example.")
         values = np.asarray(tokens)
         length = (len(values) - 1) // batch_size
         if length < 1:
-            raise ShapeError(f"A text of {len(values)} tokens is too short for {batch_size} columns.", hint="take fewer columns.")
+            raise ShapeError(f"A text of {len(values)} tokens is too short for {batch_size} columns.",
+                             hint="pass a smaller batch_size.")
         values = values.astype(np.int32, copy=False)
         self._data, self._target = (np.ascontiguousarray(part[:batch_size * length].reshape(batch_size, length).T)
                                     for part in (values, values[1:]))
@@ -250,9 +264,9 @@ class BPTTBatches:
         return map(self.__getitem__, range(len(self)))
 
     def __getitem__(self, number: int) -> tuple[Any, Any]:
-        """Data and targets, int32 NDArrays of shape (steps, batch_size); the target of a token is the next one."""
+        """Data and targets of a batch, int32 NDArrays of shape (steps, batch_size); the target of a token is the next token."""
         if not -len(self) <= number < len(self):
-            raise RowIndexError(f"Batch {number} is out of range for {len(self)} batches.", hint="they count from 0.")
+            raise RowIndexError(f"Batch {number} is out of range for {len(self)} batches.", hint="batches are numbered from 0.")
         start = number % len(self) * self._steps
         rows = slice(start, start + self._steps)
         return wrap(self._data[rows].copy(), cpu()), wrap(self._target[rows].copy(), cpu())

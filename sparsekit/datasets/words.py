@@ -1,4 +1,4 @@
-"""Text to counts: words and pairs of neighbouring words, hashed into a fixed number of features."""
+"""Bag-of-words features: counts of words and pairs of adjacent words, hashed into a fixed number of columns."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ _WORD = re.compile(r"[a-z][a-z0-9]+")
 
 
 def split_words(text: str) -> list[str]:
-    """Give the words of a text in lower case: a letter, then letters and digits; ``_`` separates."""
+    """The words of a text in lower case: a letter followed by letters and digits, at least one; ``_`` is a separator."""
     return _WORD.findall(text.lower())
 
 
 class Numbered:
-    """Texts as numbers of their words.
+    """Texts as sequences of word numbers.
 
     Attributes
     ----------
     vocabulary : list of str
-        The distinct words, in the order in which they first came.
+        The distinct words, in the order of their first occurrence.
     words : array of int64
-        Numbers of the words of all texts, one text after another.
+        Concatenated word numbers of all texts.
     ends : array of int64, shape (texts + 1,)
         Text ``i`` has ``words[ends[i]:ends[i + 1]]``.
     """
@@ -42,7 +42,7 @@ class Numbered:
 
 
 def number_words(texts: Sequence[str], drop: Callable[[str], bool]) -> Numbered:
-    """Split texts into words and number them, without the words for which ``drop(word)`` is true."""
+    """Split texts into words and number them, omitting words for which ``drop(word)`` is true."""
     numbers: dict[str, int] = {}
     vocabulary: list[str] = []
     flat: list[int] = []
@@ -62,24 +62,24 @@ def number_words(texts: Sequence[str], drop: Callable[[str], bool]) -> Numbered:
 
 def count_words(texts: Numbered, features: int, pairs: bool = True, counts: str = "log",
                 normalise: bool = True) -> CSR:
-    """Count words, and pairs of neighbours, into hashed columns.
+    """Count words, and pairs of adjacent words, in hashed columns.
 
     Parameters
     ----------
     texts : Numbered
     features : int
-        Number of columns.  Two words in one column are added up, as always with hashing.
+        Number of columns.  Words with the same hash are counted together.
     pairs : bool
-        Count pairs of neighbouring words too.
+        Also count pairs of adjacent words.  Default True.
     counts : {"log", "raw", "binary"}
-        What is stored of a count ``n``: log(1 + n), n, or 1.
+        Stored value for a count ``n``: log(1 + n), n, or 1.
     normalise : bool
-        Divide each row by its Euclidean length.
+        Divide each row by its Euclidean norm.  Default True.
 
     Returns
     -------
     CSR
-        float32, one row a text, canonical.  The same on every machine: the hash is CRC-32, mixed.
+        Canonical, float32, one row for each text.  The hash, a mixed CRC-32, is the same on every machine.
     """
     hashes = _mix(np.array([zlib.crc32(word.encode()) for word in texts.vocabulary], np.uint64))
     rows = np.repeat(np.arange(len(texts.ends) - 1), np.diff(texts.ends))
@@ -87,8 +87,8 @@ def count_words(texts: Numbered, features: int, pairs: bool = True, counts: str 
     if pairs and len(rows) > 1:
         first, second = hashes[texts.words[:-1]], hashes[texts.words[1:]]
         inside = rows[:-1] == rows[1:]
-        neighbours = _mix(first * np.uint64(3) + second)[inside] % np.uint64(features)
-        rows, columns = np.concatenate([rows, rows[:-1][inside]]), np.concatenate([columns, neighbours])
+        adjacent = _mix(first * np.uint64(3) + second)[inside] % np.uint64(features)
+        rows, columns = np.concatenate([rows, rows[:-1][inside]]), np.concatenate([columns, adjacent])
     return _counted(rows, columns.astype(np.int64), (len(texts.ends) - 1, features), counts, normalise)
 
 
@@ -112,7 +112,7 @@ def _counted(rows: Indices, columns: Indices, shape: tuple[int, int], counts: st
 
 
 def _mix(values: Array) -> Array:
-    """Spread each uint64 over all its bits (the finaliser of splitmix64); wraps around on purpose."""
+    """Mix the bits of each uint64 (the finalizer of splitmix64); overflow is intended."""
     values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     found: Array = values ^ (values >> np.uint64(31))

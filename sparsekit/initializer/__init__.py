@@ -1,8 +1,8 @@
 """Initial values of parameters: ``mx.init`` and ``mx.initializer``.
 
-An initializer is called with a description, which is the parameter's name, and the array that it fills.  The name's
-ending decides in symbols and modules: weights are filled as the initializer says, biases with zeros.  A Gluon parameter is
-filled as the initializer says of a weight, whatever the parameter is called.
+An initializer takes a description, which contains the name of the parameter, and fills an array.  For symbols and modules,
+the suffix of the name selects the method: the initializer fills weights, and biases are zero.  A Gluon parameter is filled
+like a weight, whatever its name.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The base class of initializers, their registry, and how arrays are filled."""
+"""The base class and the registry of initializers, and functions that fill arrays."""
 
 from __future__ import annotations
 
@@ -31,30 +31,30 @@ __all__ = ["InitDesc", "Initializer", "alias", "bilinear", "create", "draw_norma
 
 
 class InitDesc(str):
-    """A parameter's name, with what else is known of it.
+    """The name of a parameter, with its attributes.
 
     Parameters
     ----------
     name : str
     attrs : dict, optional
-        ``attrs["__init__"]`` names an initializer of the parameter's own, as ``dumps()`` writes it.
+        ``attrs["__init__"]`` is the initializer of this parameter, as ``dumps()`` writes it.
     global_init : Initializer, optional
-        That of the whole model.
+        The initializer of the whole model.
     """
 
     attrs: dict[str, Any]
     global_init: Any
 
     def __new__(cls, name: str, attrs: dict[str, Any] | None = None, global_init: object = None) -> Self:
-        """The name, with these attributes."""
-        made = super().__new__(cls, name)
-        made.attrs, made.global_init = attrs or {}, global_init
-        return made
+        """Make the string and set its attributes."""
+        desc = super().__new__(cls, name)
+        desc.attrs, desc.global_init = attrs or {}, global_init
+        return desc
 
 
 @contextlib.contextmanager
 def values_of(arr: NDArray | Array) -> Iterator[Any]:
-    """A dense array to fill, whose values then go to ``arr`` in its storage type; a row_sparse one gets all rows."""
+    """Yield a dense array to fill, then store it in ``arr`` in its storage type; a row_sparse ``arr`` stores all rows."""
     if not isinstance(arr, NDArray):
         yield arr
         return
@@ -77,12 +77,12 @@ def put(arr: NDArray | Array, value: Any) -> None:
         try:
             values[...] = value
         except ValueError:
-            raise ShapeError(f"Values of shape {np.shape(value)} do not fill an array of shape {arr.shape}.",
-                             hint="give one number, or as many as the parameter has.") from None
+            raise ShapeError(f"Values of shape {np.shape(value)} cannot be broadcast to an array of shape {arr.shape}.",
+                             hint="pass one number, or an array of the parameter's shape.") from None
 
 
 def draw_uniform(arr: NDArray, scale: float) -> None:
-    """Fill with numbers from -scale to scale, in place: a large parameter needs no second copy of itself."""
+    """Fill with uniform random numbers from -scale to scale, without a second copy of a float32 or float64 array."""
     with values_of(arr) as values:
         if values.dtype in (np.float32, np.float64) and values.flags.c_contiguous:
             generator().random(dtype=values.dtype, out=values)
@@ -93,7 +93,7 @@ def draw_uniform(arr: NDArray, scale: float) -> None:
 
 
 def draw_normal(arr: NDArray, sigma: float) -> None:
-    """Fill with normal numbers of mean zero and standard deviation sigma."""
+    """Fill with normal random numbers of mean zero and standard deviation sigma."""
     with values_of(arr) as values:
         if values.dtype in (np.float32, np.float64) and values.flags.c_contiguous:
             generator().standard_normal(dtype=values.dtype, out=values)
@@ -108,27 +108,27 @@ def _root_mean_square(arr: NDArray) -> str:
 
 
 def bilinear(shape: Sequence[int]) -> Array:
-    """Weights (outputs, inputs, height, width) that enlarge an image."""
+    """Weights (outputs, inputs, height, width) of a transposed convolution that upsamples bilinearly."""
     if len(shape) != 4:
-        raise ShapeError(f"Bilinear fills arrays of four dimensions; this one has shape {tuple(shape)}.",
-                         hint="it is for the weight of a transposed convolution.")
+        raise ShapeError(f"Bilinear needs an array of four dimensions, not shape {tuple(shape)}.",
+                         hint="use it for the weight of a transposed convolution.")
     factor = math.ceil(shape[3] / 2)
     centre = (2 * factor - 1 - factor % 2) / (2.0 * factor)
     rows, columns = (1 - np.abs(np.arange(size) / factor - centre) for size in shape[2:])
     return np.broadcast_to(np.outer(rows, columns), shape)
 
 
-def _plain(value: object) -> object:
-    """An array or a number of numpy among an initializer's arguments, as JSON holds it."""
+def _to_json(value: object) -> object:
+    """Convert an array or a numpy number to a type that ``json`` can write."""
     if isinstance(value, (NDArray, np.ndarray, np.generic)):
         return value.tolist()
-    raise DTypeError(f"A {type(value).__name__} cannot be written as JSON.", hint="give numbers, strings, lists or arrays.")
+    raise DTypeError(f"A {type(value).__name__} cannot be written as JSON.", hint="pass numbers, strings, lists or arrays.")
 
 
-#: What names with these endings get, in the order in which they are tried: the name of a method.
-_ENDINGS = {"weight": "_init_weight", "bias": "_init_bias", "gamma": "_init_gamma", "beta": "_init_beta", "min": "_init_zero",
-            "max": "_init_one"}
-#: The same for names that are plain strings, which older code uses.
+#: Methods by suffix of the name, in the order in which they are tried.
+_SUFFIXES = {"weight": "_init_weight", "bias": "_init_bias", "gamma": "_init_gamma", "beta": "_init_beta", "min": "_init_zero",
+             "max": "_init_one"}
+#: The same for plain strings instead of ``InitDesc``, which older code passes.
 _LEGACY = {"bias": "_init_bias", "gamma": "_init_gamma", "beta": "_init_beta", "weight": "_init_weight",
            "moving_mean": "_init_zero", "moving_var": "_init_one", "moving_inv_var": "_init_zero", "moving_avg": "_init_zero",
            "min": "_init_zero", "max": "_init_one"}
@@ -137,15 +137,15 @@ _LEGACY = {"bias": "_init_bias", "gamma": "_init_gamma", "beta": "_init_beta", "
 class Initializer:
     """Base of initializers: a subclass overrides ``_init_weight(name, arr)`` and writes to ``arr[:]``.
 
-    ``initializer(InitDesc(name), arr)`` fills by the name's ending: ``weight`` as the subclass says, ``bias``, ``beta``
-    and ``min`` with zeros, ``gamma`` and ``max`` with ones.  Any other name needs an initializer of its own, in
-    ``InitDesc.attrs["__init__"]``.  A Gluon parameter is filled as a weight, whatever it is called.  Arrays are dense or
-    sparse; a row_sparse one then stores every row, as a weight must.
+    ``initializer(InitDesc(name), arr)`` selects the method by the suffix of the name: ``_init_weight`` for ``weight``, zeros
+    for ``bias``, ``beta`` and ``min``, ones for ``gamma`` and ``max``.  Any other name needs an initializer in
+    ``InitDesc.attrs["__init__"]``.  A Gluon parameter is filled like a weight, whatever its name.  Arrays may be dense or
+    sparse; a row_sparse array then stores every row.
 
     Parameters
     ----------
     **kwargs
-        What ``dumps`` is to write.
+        Arguments of the subclass, which ``dumps`` writes and ``==`` compares.
 
     Examples
     --------
@@ -163,7 +163,7 @@ class Initializer:
         self._print_func: Any = None
 
     def set_verbosity(self, verbose: bool = False, print_func: Callable[..., Any] | None = None) -> Initializer:
-        """Log each array filled, with ``print_func(arr)``; by default the root of its mean square."""
+        """Log each array that is filled, with the result of ``print_func(arr)``; by default its root mean square."""
         self._verbose, self._print_func = verbose, print_func or _root_mean_square
         return self
 
@@ -172,11 +172,11 @@ class Initializer:
             logging.info("Initialized %s as %s: %s", desc, init, self._print_func(arr))
 
     def dumps(self) -> str:
-        """The initializer as JSON that ``create`` reads: its name in lower case, and its arguments."""
-        return json.dumps([type(self).__name__.lower(), self._kwargs], default=_plain)
+        """Serialize the initializer as JSON for ``create``: its name in lower case, and its arguments."""
+        return json.dumps([type(self).__name__.lower(), self._kwargs], default=_to_json)
 
     def __call__(self, desc: InitDesc | str, arr: NDArray) -> None:
-        """Fill an array by the ending of its name, or by the initializer that its description names."""
+        """Fill an array by the initializer in the attributes of ``desc``, or else by the suffix of the name."""
         if not isinstance(desc, InitDesc):
             self._legacy_init(desc, arr)
             return
@@ -187,17 +187,17 @@ class Initializer:
             create(own)._init_weight(desc, arr)
             self._verbose_print(desc, own, arr)
             return
-        ending = next((ending for ending in _ENDINGS if desc.endswith(ending)), "")
-        getattr(self, _ENDINGS.get(ending, "_init_default"))(desc, arr)
-        self._verbose_print(desc, ending, arr)
+        suffix = next((suffix for suffix in _SUFFIXES if desc.endswith(suffix)), "")
+        getattr(self, _SUFFIXES.get(suffix, "_init_default"))(desc, arr)
+        self._verbose_print(desc, suffix, arr)
 
     def _legacy_init(self, name: object, arr: object) -> None:
-        warnings.warn("Calling an initializer with a plain name is deprecated; call init(mx.init.InitDesc(name), array).",
+        warnings.warn("Calling an initializer with a plain string is deprecated; call init(mx.init.InitDesc(name), array).",
                       DeprecationWarning, stacklevel=3)
         if not isinstance(name, str) or not isinstance(arr, NDArray):
             raise DTypeError(f"An initializer takes a name and an array, not {type(name).__name__} and {type(arr).__name__}.",
                              hint="init(mx.init.InitDesc('fc_weight'), array)")
-        method = next((_LEGACY[ending] for ending in _LEGACY if name.endswith(ending)), "_init_default")
+        method = next((_LEGACY[suffix] for suffix in _LEGACY if name.endswith(suffix)), "_init_default")
         if name.startswith("upsampling"):
             method = "_init_bilinear"
         elif name.startswith("stn_loc") and name.endswith("weight"):
@@ -222,12 +222,12 @@ class Initializer:
         put(arr, [1, 0, 0, 0, 1, 0])
 
     def _init_weight(self, name: str, arr: NDArray) -> None:
-        raise SparsekitError(f"{type(self).__name__} does not say how to fill {str(name)!r}.",
+        raise SparsekitError(f"{type(self).__name__} does not define _init_weight(), which {str(name)!r} needs.",
                              hint="override _init_weight(name, arr).")
 
     def _init_default(self, name: str, arr: NDArray) -> None:
-        raise UnknownNameError(f"Unknown initialization pattern for {name}: names end in weight, bias, gamma or beta.",
-                               hint="give the parameter an initializer of its own, init=mx.init.Uniform() for instance.")
+        raise UnknownNameError(f"Unknown initialization pattern for {name}: names must end in weight, bias, gamma or beta.",
+                               hint="set an initializer for this parameter, such as init=mx.init.Uniform().")
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Initializer):
@@ -245,14 +245,20 @@ register, alias = _registry.register, _registry.alias
 
 
 def create(*args: object, **kwargs: object) -> Initializer:
-    """The initializer that a name with arguments, JSON of ``dumps()``, a class or an instance stands for.
+    """Make an initializer.
 
-    ``None`` stands for ``Uniform(0.07)``.
+    Parameters
+    ----------
+    *args
+        A name or a class and positional arguments of the class, or JSON of ``dumps()``.  None makes ``Uniform(0.07)``.  An
+        instance is returned unchanged.
+    **kwargs
+        Keyword arguments of the class.
 
     Raises
     ------
     UnknownNameError
-        If no initializer has that name.
+        If no initializer has this name.
     """
     found: Initializer = _registry.create(*(("uniform",) if len(args) == 1 and args[0] is None else args), **kwargs)
     return found

@@ -1,4 +1,4 @@
-"""Initializers that fill an array by themselves."""
+"""Initializers that fill an array with constants or random numbers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["Bilinear", "Constant", "LSTMBias", "MSRAPrelu", "Normal", "One", "Or
 @register
 @alias("zeros")
 class Zero(Initializer):
-    """Zeros."""
+    """Fill with zeros."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -36,7 +36,7 @@ class Zero(Initializer):
 @register
 @alias("ones")
 class One(Initializer):
-    """Ones."""
+    """Fill with ones."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -47,7 +47,13 @@ class One(Initializer):
 
 @register
 class Constant(Initializer):
-    """One number everywhere, or the values of an array."""
+    """Fill with a number or an array.
+
+    Parameters
+    ----------
+    value : number or array
+        Broadcast to the shape of the parameter.
+    """
 
     def __init__(self, value: Scalar | NDArray | npt.ArrayLike) -> None:
         super().__init__(value=value)
@@ -64,7 +70,12 @@ class Constant(Initializer):
 
 @register
 class Uniform(Initializer):
-    """Values drawn evenly from -scale to scale."""
+    """Fill with uniform random numbers from -scale to scale.
+
+    Parameters
+    ----------
+    scale : float, default 0.07
+    """
 
     def __init__(self, scale: float = 0.07) -> None:
         super().__init__(scale=scale)
@@ -76,7 +87,12 @@ class Uniform(Initializer):
 
 @register
 class Normal(Initializer):
-    """Values drawn from a normal distribution with mean zero and standard deviation sigma."""
+    """Fill with normal random numbers of mean zero and standard deviation sigma.
+
+    Parameters
+    ----------
+    sigma : float, default 0.01
+    """
 
     def __init__(self, sigma: float = 0.01) -> None:
         super().__init__(sigma=sigma)
@@ -88,13 +104,13 @@ class Normal(Initializer):
 
 @register
 class Orthogonal(Initializer):
-    """An orthogonal matrix times ``scale``: A. Saxe, J. McClelland and S. Ganguli, https://arxiv.org/abs/1312.6120.
+    """Fill with an orthogonal matrix times ``scale`` (A. Saxe et al., https://arxiv.org/abs/1312.6120).
 
     Parameters
     ----------
-    scale : float
+    scale : float, default 1.414
     rand_type : {"uniform", "normal"}
-        Distribution of the matrix whose singular vectors are taken.
+        Distribution of the random matrix whose singular vectors form the orthogonal matrix.
     """
 
     def __init__(self, scale: float = 1.414, rand_type: str = "uniform") -> None:
@@ -112,15 +128,20 @@ class Orthogonal(Initializer):
 
 @register
 class Xavier(Initializer):
-    """Values scaled by the number of inputs and outputs: X. Glorot and Y. Bengio, AISTATS 2010.
+    """Fill with random numbers scaled by the number of inputs and outputs (X. Glorot and Y. Bengio, AISTATS 2010).
 
     Parameters
     ----------
     rnd_type : {"uniform", "gaussian"}
+        Uniform from -s to s, or normal with standard deviation s, where ``s = sqrt(magnitude / factor)``.
     factor_type : {"avg", "in", "out"}
-        What counts: the mean of inputs and outputs, or one of them.
-    magnitude : float
-        Over that number, the square of the range (uniform) or of the deviation (gaussian).
+        Whether ``factor`` is the mean of the numbers of inputs and outputs, or one of them.
+    magnitude : float, default 3
+
+    Raises
+    ------
+    ShapeError
+        When called for an array of fewer than two dimensions.
     """
 
     def __init__(self, rnd_type: str = "uniform", factor_type: str = "avg", magnitude: float = 3) -> None:
@@ -133,8 +154,8 @@ class Xavier(Initializer):
 
     def _init_weight(self, name: str, arr: NDArray) -> None:
         if len(arr.shape) < 2:
-            raise ShapeError(f"Xavier needs two dimensions or more; {str(name)!r} has shape {arr.shape}.",
-                             hint="initialise vectors with Zero() or Uniform().")
+            raise ShapeError(f"Xavier needs at least two dimensions, but {str(name)!r} has shape {arr.shape}.",
+                             hint="initialize vectors with Zero() or Uniform().")
         area = math.prod(arr.shape[2:])
         inputs, outputs = arr.shape[1] * area, arr.shape[0] * area
         factor = {"avg": (inputs + outputs) / 2, "in": inputs, "out": outputs}[self.factor_type]
@@ -143,7 +164,14 @@ class Xavier(Initializer):
 
 @register
 class MSRAPrelu(Xavier):
-    """Gaussian values for layers before rectifiers of a slope: K. He et al., https://arxiv.org/abs/1502.01852."""
+    """``Xavier`` with normal numbers and magnitude ``2 / (1 + slope**2)`` (K. He et al., https://arxiv.org/abs/1502.01852).
+
+    Parameters
+    ----------
+    factor_type : {"avg", "in", "out"}, as in ``Xavier``
+    slope : float
+        Initial slope of the PReLU that follows the layer, for negative inputs.  Default 0.25.
+    """
 
     def __init__(self, factor_type: str = "avg", slope: float = 0.25) -> None:
         super().__init__("gaussian", factor_type, 2.0 / (1 + slope**2))
@@ -152,7 +180,7 @@ class MSRAPrelu(Xavier):
 
 @register
 class Bilinear(Initializer):
-    """The weights of a transposed convolution that enlarges an image."""
+    """Fill with the weights of a transposed convolution that upsamples bilinearly; the array must have four dimensions."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -163,7 +191,13 @@ class Bilinear(Initializer):
 
 @register
 class LSTMBias(Initializer):
-    """Zeros, and for the forget gate, the second of four, ``forget_bias``: R. Jozefowicz et al., ICML 2015."""
+    """Fill the bias of an LSTM with zeros, and its forget gate with ``forget_bias`` (R. Jozefowicz et al., ICML 2015).
+
+    Parameters
+    ----------
+    forget_bias : float
+        Value of the second quarter of the array.  Default 1.
+    """
 
     def __init__(self, forget_bias: float = 1.0) -> None:
         super().__init__(forget_bias=forget_bias)

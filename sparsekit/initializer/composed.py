@@ -1,4 +1,4 @@
-"""Initializers that hand arrays, or parts of them, to others."""
+"""Initializers that combine other initializers, and initialization from saved arrays."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ __all__ = ["FusedRNN", "Load", "Mixed"]
 
 @register
 class Load(Initializer):
-    """The values that a file or a dict has under the parameter's name.
+    """Fill with the array that has the name of the parameter in a file or a dict.
 
     Parameters
     ----------
     param : str or dict of str to NDArray
-        A file of named arrays; ``arg:`` and ``aux:`` before names are taken off.
+        A file of named arrays, or the arrays.  The prefixes ``arg:`` and ``aux:`` of names are removed.
     default_init : Initializer, optional
-        For names that are not among them.
+        Initializer for all other names.  Without it, they raise ``InitializationError``.
     verbose : bool
-        Log what comes from where.
+        Log for each parameter whether it was loaded.  Default False.
     """
 
     def __init__(self, param: Mapping[str, NDArray] | str, default_init: Callable[..., None] | None = None,
@@ -45,7 +45,7 @@ class Load(Initializer):
         super().__init__()
         given = load(param) if isinstance(param, str) else param
         if not isinstance(given, dict):
-            raise DTypeError(expected("param", "a dict of named arrays", type(given)), hint="save them as a dict of names.")
+            raise DTypeError(expected("param", "a dict of named arrays", type(given)), hint="save a dict of arrays by name.")
         self.param = {name[4:] if name.startswith(("arg:", "aux:")) else name: array for name, array in given.items()}
         self.default_init, self.verbose = default_init, verbose
 
@@ -54,12 +54,12 @@ class Load(Initializer):
         if name in self.param:
             found = self.param[name]
             if tuple(arr.shape) != tuple(found.shape):
-                raise ShapeError(f"Parameter {name} cannot be initialized from loading: it has shape {tuple(arr.shape)}, and "
-                                 f"what was loaded {tuple(found.shape)}.", hint="load what the same model saved.")
+                raise ShapeError(f"Parameter {name} cannot be initialized from loading: its shape is {tuple(arr.shape)}, but "
+                                 f"the loaded array has shape {tuple(found.shape)}.", hint="load a file of the same model.")
             put(arr, found)
         elif self.default_init is None:
-            raise InitializationError(f"Cannot initialize {name}: it is not among the loaded, and there is no default_init.",
-                                      hint="give default_init=mx.init.Uniform(), for instance.")
+            raise InitializationError(f"Cannot initialize {name}: there is no loaded array of this name, and no default_init.",
+                                      hint="pass default_init, such as mx.init.Uniform().")
         else:
             self.default_init(name, arr)
         if self.verbose:
@@ -69,28 +69,31 @@ class Load(Initializer):
         if name in self.param or self.default_init is None:
             self(name, arr)
         else:
-            _fill_whatever_it_is_called(self.default_init, name, arr)
+            _fill_as_weight(self.default_init, name, arr)
 
 
-def _fill_whatever_it_is_called(initializer: Callable[..., Any], name: str, arr: NDArray) -> None:
-    """Fill the array of a Gluon parameter, whose name's ending decides nothing."""
+def _fill_as_weight(initializer: Callable[..., Any], name: str, arr: NDArray) -> None:
+    """Fill the array of a Gluon parameter, for which the suffix of the name is irrelevant."""
     getattr(initializer, "_init_weight", initializer)(name, arr)
-
-
-def _made(initializer: Any) -> Callable[..., Any]:
-    """The initializer that a name stands for; whatever else can be called is one."""
-    found: Callable[..., Any] = create(initializer) if isinstance(initializer, (str, type)) else initializer
-    return found
 
 
 @register
 class Mixed(Initializer):
-    """Several initializers; the first whose regular expression matches the beginning of the name fills the array.
+    """Fill by the first initializer whose regular expression matches the beginning of the parameter's name.
 
     Parameters
     ----------
     patterns : list of str
-    initializers : list of Initializer
+        Regular expressions.
+    initializers : list of Initializer, str or callable
+        One for each pattern.
+
+    Raises
+    ------
+    SparsekitError
+        If the numbers of patterns and initializers differ.
+    UnknownNameError
+        When called for a name that no pattern matches.
 
     Examples
     --------
@@ -100,9 +103,9 @@ class Mixed(Initializer):
     def __init__(self, patterns: Sequence[str], initializers: Sequence[Any]) -> None:
         super().__init__()
         if len(patterns) != len(initializers):
-            raise SparsekitError(f"{len(patterns)} patterns and {len(initializers)} initializers were given.",
-                                 hint="give as many.")
-        self.map = [(re.compile(pattern), _made(initializer))
+            raise SparsekitError(f"{len(patterns)} patterns need as many initializers, got {len(initializers)}.",
+                                 hint="pass one initializer for each pattern.")
+        self.map = [(re.compile(pattern), create(initializer) if isinstance(initializer, (str, type)) else initializer)
                     for pattern, initializer in zip(patterns, initializers, strict=True)]
 
     def __call__(self, name: InitDesc | str, arr: NDArray) -> None:
@@ -118,22 +121,31 @@ class Mixed(Initializer):
                                hint="add the pattern '.*' at the end, with a default initializer.")
 
     def _init_weight(self, name: str, arr: NDArray) -> None:
-        _fill_whatever_it_is_called(self._chosen(name), name, arr)
+        _fill_as_weight(self._chosen(name), name, arr)
 
 
 @register
 class FusedRNN(Initializer):
-    """The packed parameters of the operator ``RNN``: each gate's weights as ``init`` says, biases with zeros.
+    """Fill the packed parameters of the operator ``RNN``, the weights and biases of each gate by ``init``.
 
     Parameters
     ----------
-    init : Initializer or str, optional
-        That of the whole model if None.
+    init : Initializer or str, or None
+        None for the initializer of the whole model.
     num_hidden, num_layers : int
     mode : {"rnn_relu", "rnn_tanh", "lstm", "gru"}
     bidirectional : bool
     forget_bias : float
-        Both biases of an lstm's forget gate.
+        Value of both biases of the forget gate of an LSTM.  Default 1.
+
+    Raises
+    ------
+    UnknownNameError
+        If ``mode`` is unknown.
+    ShapeError
+        When called for an array whose length fits no number of inputs.
+    InitializationError
+        When called without any initializer.
     """
 
     def __init__(self, init: InitLike, num_hidden: int, num_layers: int, mode: str, bidirectional: bool = False,
@@ -147,18 +159,19 @@ class FusedRNN(Initializer):
         self._sizes = recurrent.Sizes(mode, 0, num_hidden, num_hidden, num_layers, 1 + bool(bidirectional), False, False)
 
     def _sizes_for(self, size: int) -> recurrent.Sizes:
-        """The sizes with the number of inputs that a vector of this length has room for."""
+        """The sizes with the number of inputs that follows from the length of the parameter vector."""
         rest = size - recurrent.parameter_count(self._sizes)
         inputs, left = divmod(rest, self._sizes.sums * self._sizes.directions)
         if left or inputs < 1:
-            raise ShapeError(f"{size} numbers do not fit the parameters of {self!r} for any number of inputs.",
-                             hint="the array is the vector of all parameters.")
+            raise ShapeError(f"{self!r} cannot have {size} parameters for any number of inputs.",
+                             hint="the array must be the vector of all parameters.")
         return self._sizes._replace(inputs=inputs)
 
     def _init_weight(self, desc: str, arr: NDArray) -> None:
         chosen = self._init if self._init is not None else getattr(desc, "global_init", None)
         if chosen is None:
-            raise InitializationError(f"{self!r} has no initializer for {str(desc)!r}.", hint="give it init=, or the model one.")
+            raise InitializationError(f"{self!r} has no initializer for {str(desc)!r}.",
+                                      hint="pass init=, or an initializer for the model.")
         with values_of(arr) as values:
             sizes = self._sizes_for(values.size)
             flat = np.zeros(values.size, values.dtype)

@@ -1,4 +1,4 @@
-"""The words for initializers in annotations; imported ``if TYPE_CHECKING`` alone, as ``base.types``."""
+"""Type aliases of initializers; imported only under ``TYPE_CHECKING``, as ``base.types``."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ from .base import Initializer
 
 __all__ = ["InitLike"]
 
-#: What ``create`` makes an initializer of; None stands for the usual one.  Any: the array comes behind its description.
+#: Argument of ``create``; None for the default.  Any: a function of the user, which takes a description and an array.
 InitLike: TypeAlias = Initializer | type[Initializer] | str | Callable[..., Any] | None

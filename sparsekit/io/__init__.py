@@ -1,4 +1,4 @@
-"""Reading and writing data: files, and the iterators over batches of rows."""
+"""Data files, and iterators over batches of rows: ``mx.io``."""
 
 from ..base.entry import doors, entry
 from .array_iter import NDArrayIter

@@ -1,4 +1,4 @@
-"""``NDArrayIter``: batches out of arrays in memory, dense and sparse."""
+"""``NDArrayIter``: batches of arrays in memory, dense and sparse."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ HANDLES = ("pad", "discard", "roll_over")
 
 
 def rows_of(x: NDArray, rows: Indices, axis: int = 0) -> NDArray:
-    """The entries ``rows`` of one axis, in the array's own storage type; neighbours are sliced rather than picked.
+    """The entries ``rows`` of one axis, in the storage type of the array; consecutive rows are sliced.
 
     Parameters
     ----------
     x : NDArray
     rows : numpy array of int64, shape (count,)
-        Numbers within the axis.
+        Positions on the axis.
     axis : int
     """
     count = rows.shape[0]
@@ -43,7 +43,7 @@ def rows_of(x: NDArray, rows: Indices, axis: int = 0) -> NDArray:
 
 
 def _named(arrays: object, name: str, what: str) -> list[tuple[str, Any]]:
-    """Arrays with their names, in the order of the names, as MXNet has it."""
+    """Pairs of name and array, sorted by name as in MXNet."""
     if arrays is None:
         arrays = []
     if not isinstance(arrays, (list, Mapping)):
@@ -56,57 +56,57 @@ def _named(arrays: object, name: str, what: str) -> list[tuple[str, Any]]:
             found.append((key, one if isinstance(one, NDArray) else array(one)))
         except DTypeError as error:
             raise DTypeError(f"The {what} {key!r} cannot be read as an array: {error.message}",
-                             hint="pass arrays of this library, of numpy or of scipy, in a list or dict if there are several.",
-                             ) from None
+                             hint="pass an NDArray, a numpy array or a scipy matrix, or several in a list or dict.") from None
     return sorted(found, key=lambda item: item[0])
 
 
 class NDArrayIter(DataIter):
-    """Iterate over arrays in batches; csr arrays give csr batches and row-sparse ones row-sparse batches.
+    """Iterate over arrays in batches, in the storage types of the arrays.
 
-    As MXNet's, with these differences: sparse arrays go with every ``last_batch_handle``, the short and the
-    shuffled batches stay sparse, all arrays must have equally many rows, ``batch.index`` holds the numbers of
-    the rows, and shuffling draws from ``mx.random.seed``'s generator and leaves the arrays as they are.
+    Differences from MXNet: sparse arrays work with every ``last_batch_handle``; partial and shuffled batches stay sparse;
+    all arrays must have the same number of rows; ``batch.index`` holds the row numbers; shuffling uses the generator of
+    ``mx.random.seed`` and does not change the arrays.
 
     Parameters
     ----------
     data : array, list of arrays, or dict of str to array
-        Of this library, dense or sparse, of numpy, or scipy's sparse matrices; numpy's become float32, as with
-        ``mx.nd.array``.  Several arrays in a list are named ``_0_data``, ``_1_data`` …; batches hold them in
-        the order of their names.
+        NDArrays, dense or sparse, numpy arrays or scipy sparse matrices.  numpy arrays become float32, as in
+        ``mx.nd.array``.  Several arrays in a list are named ``_0_data``, ``_1_data`` …; batches hold the arrays sorted by
+        name.
     label : like ``data``, optional
-    batch_size : int
+    batch_size : int, default 1
     shuffle : bool
-        Give the rows in a new order each epoch.
+        Shuffle the rows in every epoch.  Default False.
     last_batch_handle : {"pad", "discard", "roll_over"}
-        What to do with rows that fill no batch: fill the batch with rows from the beginning, which
-        ``batch.pad`` counts; leave them out; or let them begin the next epoch.
+        Treatment of rows that do not fill a batch: "pad" fills the batch with rows from the beginning, which ``batch.pad``
+        counts; "discard" omits the rows; "roll_over" puts them at the beginning of the next epoch.
     data_name, label_name : str
-        Names of single arrays.
+        Name of a single array.
     layout : str
-        The axes; N counts the rows.
+        Names of the axes; N is the axis of the rows.
 
     Attributes
     ----------
     data, label : list of (str, NDArray)
     num_data : int
-        Rows.
+        Number of rows.
     idx : numpy array of int64
-        The order of the rows in this epoch.
+        Order of the rows in this epoch.
     cursor : int
-        Where the current batch begins in ``idx``; negative if it begins with rows of the epoch before.
+        Position in ``idx`` of the first row of the current batch; negative if the batch begins with rows of the last epoch.
     provide_data, provide_label : list of DataDesc
 
     Raises
     ------
     ShapeError
-        For arrays of different lengths, without rows, or without the batch axis.
+        If ``batch_size`` is not an integer of at least 1, if the layout has no N, or if the arrays have different numbers of
+        rows or none.
     DTypeError
         If an argument is not an array.
     StorageTypeError
-        If rows of a sparse array are not along its first axis.
+        If the layout does not begin with N and an array is sparse.
     UnknownNameError
-        For another ``last_batch_handle``.
+        If ``last_batch_handle`` is unknown.
 
     Examples
     --------
@@ -122,12 +122,12 @@ class NDArrayIter(DataIter):
                  last_batch_handle: str = "pad", data_name: str = "data", label_name: str = "softmax_label",
                  layout: str = "NCHW") -> None:
         if not isinstance(batch_size, (int, np.integer)) or batch_size < 1:
-            raise ShapeError(expected("batch_size", "an integer of at least 1", batch_size), hint="batch_size=32, say.")
+            raise ShapeError(expected("batch_size", "an integer of at least 1", batch_size), hint="pass batch_size=32, say.")
         super().__init__(int(batch_size))
         if last_batch_handle not in HANDLES:
             raise UnknownNameError.of("last_batch_handle", last_batch_handle, HANDLES)
         if "N" not in layout:
-            raise ShapeError(f"The layout {layout!r} has no batch axis.", hint="N stands for it, as in 'NTC'.")
+            raise ShapeError(f"The layout {layout!r} has no batch axis.", hint="name the batch axis N, as in 'NTC'.")
         self.layout, self.shuffle, self.last_batch_handle = layout, bool(shuffle), last_batch_handle
         self.data, self.label = _named(data, data_name, "data"), _named(label, label_name, "label")
         self.num_data = self._count()
@@ -139,29 +139,29 @@ class NDArrayIter(DataIter):
         self.reset()
 
     def _axis(self, x: NDArray) -> int:
-        """The axis that counts the rows; labels of one axis have no other."""
+        """The axis of the rows; 0 for arrays without the axis that the layout names, such as labels."""
         axis = self.layout.find("N")
         return axis if axis < x.ndim else 0
 
     def _count(self) -> int:
-        """Rows of all the arrays."""
+        """The common number of rows; raises if the arrays do not have one."""
         if not self.data:
             raise ShapeError("There is no data to iterate over.", hint="pass at least one array.")
         counts = {}
         for name, one in self.data + self.label:
             axis = self._axis(one)
             if not one.ndim:
-                raise ShapeError(f"{name!r} is a single number, which has no rows.", hint="give it an axis for the examples.")
+                raise ShapeError(f"{name!r} is a scalar, which has no rows.", hint="pass an array with an axis for the examples.")
             if axis and one.stype != "default":
-                raise StorageTypeError(f"Rows of the {one.stype} array {name!r} are on its first axis, not on axis {axis}.",
+                raise StorageTypeError(f"The batch axis of the {one.stype} array {name!r} must be its first, not axis {axis}.",
                                        hint="use a layout that begins with N.")
             counts[name] = one.shape[axis]
         if len(set(counts.values())) > 1:
             listed = ", ".join(f"{name} {count}" for name, count in counts.items())
-            raise ShapeError(f"The arrays have different numbers of rows: {listed}.", hint="data and labels go row by row.")
+            raise ShapeError(f"The arrays have different numbers of rows: {listed}.", hint="pass one label for each row of data.")
         found = next(iter(counts.values()))
         if not found:
-            raise ShapeError("The arrays must have at least one row.", hint="there is nothing to iterate over.")
+            raise ShapeError("The arrays must have at least one row.", hint="check the shapes of the arrays.")
         return int(found)
 
     def _described(self, arrays: list[tuple[str, Any]]) -> list[DataDesc]:
@@ -182,14 +182,14 @@ class NDArrayIter(DataIter):
         return self._described(self.label)
 
     def hard_reset(self) -> None:
-        """Start anew at the first row, without the rows that were to roll over."""
+        """Start at the first row, and drop rows that would roll over."""
         self._carried = self.idx[:0]
         if self.shuffle:
             self.idx = generator().permutation(self.num_data)
         self.cursor = -self.batch_size
 
     def reset(self) -> None:
-        """Start the next epoch; with ``roll_over``, and if the last one was finished, with the rows it left over."""
+        """Start the next epoch; with ``roll_over`` and a finished epoch, it begins with the remaining rows of that epoch."""
         unfinished = self.num_data - self.batch_size < self.cursor < self.num_data
         if self.last_batch_handle != "roll_over" or not unfinished:
             self.hard_reset()
@@ -200,12 +200,12 @@ class NDArrayIter(DataIter):
         self.cursor -= self.num_data + self.batch_size
 
     def iter_next(self) -> bool:
-        """Move to the next batch; False at the end of the epoch."""
+        """Move to the next batch; return False at the end of the epoch."""
         self.cursor += self.batch_size
         return self.cursor < self.num_data
 
     def _rows(self) -> Array:
-        """Numbers of the rows in the current batch, those that fill it up or were carried over among them."""
+        """Row numbers of the current batch, including padding rows and rows of the last epoch."""
         if not -self.batch_size < self.cursor < self.num_data:
             raise DataFileError("There is no current batch.", hint="call next() or iter_next() first; "
                                 "reset() starts the next epoch.")
@@ -225,29 +225,29 @@ class NDArrayIter(DataIter):
         rows = self._rows()
         if len(rows) != self.batch_size:
             raise StopIteration
-        batch = DataBatch(self._taken(self.data, rows), self._taken(self.label, rows), self.getpad(), rows.astype(np.uint64))
+        batch = DataBatch(self._select(self.data, rows), self._select(self.label, rows), self.getpad(), rows.astype(np.uint64))
         if sink is not None:
             named = [(one, name) for (name, _), one in zip(self.data + self.label, batch.data + batch.label, strict=True)]
             sink.read("NDArrayIter", start, named, {"rows": len(rows), "pad": batch.pad})
         return batch
 
-    def _taken(self, arrays: list[tuple[str, Any]], rows: Array) -> list[Any]:
+    def _select(self, arrays: list[tuple[str, Any]], rows: Array) -> list[Any]:
         return [rows_of(one, rows, self._axis(one)) for _, one in arrays]
 
     def getdata(self) -> list[Any]:
         """Data of the current batch."""
-        return self._taken(self.data, self._rows())
+        return self._select(self.data, self._rows())
 
     def getlabel(self) -> list[Any]:
         """Labels of the current batch."""
-        return self._taken(self.label, self._rows())
+        return self._select(self.label, self._rows())
 
     def getindex(self) -> Any:
         """Row numbers of the current batch, uint64."""
         return self._rows().astype(np.uint64)
 
     def getpad(self) -> int:
-        """Rows at the end that fill the current batch up, or with ``roll_over`` those at its start that were left over."""
+        """Number of padding rows at the end of the current batch; with ``roll_over``, of rows of the last epoch at its start."""
         if self.last_batch_handle == "roll_over" and -self.batch_size < self.cursor < 0:
             return -self.cursor
         return max(0, self.cursor + self.batch_size - self.num_data) if self.last_batch_handle == "pad" else 0

@@ -1,4 +1,4 @@
-"""``CSVIter``: batches out of files of comma-separated numbers."""
+"""``CSVIter``: batches of files of comma-separated numbers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..ndarray import wrap
 from ..ndarray.arguments import shape_of
 from .data import DataBatch, DataDesc
 from .source import TextSource, check_batch
-from .wrapping import _Held
+from .wrapping import BatchIter
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,44 +30,45 @@ __all__ = ["CSVIter"]
 
 
 def _table(source: TextLike, shape: tuple[int, ...], dtype: DTypeLike) -> tuple[Any, str]:
-    """All rows of a file, each in ``shape``, and the file's name."""
+    """All rows of a file, shape (rows, *shape), and the name of the file."""
     text = TextSource(source)
     with text.lines() as lines, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about files without rows, which are refused below
+        warnings.simplefilter("ignore")  # about files without rows, which raise below
         try:
             found = np.loadtxt(lines, dtype=dtype, delimiter=",", ndmin=2)
         except DataFileError:
             raise
         except ValueError as error:
-            raise DataFileError(f"{text.name} is not a table of numbers: {error}.", hint="numbers, separated by commas, "
-                                "equally many in each line.") from None
+            raise DataFileError(f"{text.name} is not a table of numbers: {error}.", hint="each line must have the same count "
+                                "of numbers, separated by commas.") from None
     if not found.shape[0]:
-        raise DataFileError(f"{text.name} holds no rows.", hint="check the path.")
+        raise DataFileError(f"{text.name} contains no rows.", hint="check the path.")
     if found.shape[1] != math.prod(shape):
-        raise ShapeError(f"A row of {text.name} has {found.shape[1]} numbers, which do not fill the shape {shape}.",
-                         hint=f"declare ({found.shape[1]},), or a shape of as many elements.")
+        raise ShapeError(f"A row of {text.name} has {found.shape[1]} numbers, but the shape {shape} needs {math.prod(shape)}.",
+                         hint=f"declare ({found.shape[1]},), or a shape with as many elements.")
     return found.reshape(-1, *shape), text.name
 
 
-class CSVIter(_Held):
+class CSVIter(BatchIter):
     """Iterate over a file of comma-separated numbers in dense batches; the whole file is kept in memory.
 
     Parameters
     ----------
-    data_csv : str, path or file object
+    data_csv : str, path, file object or iterable of lines
         Plain, gzip or bz2 text.
     data_shape : int or tuple of int
-        Shape that the numbers of a line take.
+        Shape of the row that a line contains.
     batch_size : int
-    label_csv : str, path or file object, optional
-        A second file with the labels, line by line; without it all labels are 0.
+    label_csv : str, path, file object or iterable of lines, optional
+        A second file with the labels, line by line; without it, all labels are 0.
     label_shape : int or tuple of int
+        Shape of the labels of a row.  Default (1,), for which labels have the shape (batch_size,).
     round_batch : bool
-        Fill the last batch with rows from the beginning, which the following epoch then skips.  False fills
-        it with zeros (MXNet: with what the batch before held there).  Either way ``batch.pad`` counts them.
-    dtype : optional
-        float32 by default.
+        Fill the last batch with rows from the beginning, which the next epoch then skips.  If False, fill it with zeros
+        (MXNet fills it with values of the last batch).  ``batch.pad`` counts the padding rows in both cases.
+    dtype : optional, default float32
     data_name, label_name : str
+        Names in ``provide_data`` and ``provide_label``.
     prefetch_buffer, ctx : optional
         Accepted for compatibility with MXNet, without effect.
 
@@ -76,8 +77,8 @@ class CSVIter(_Held):
     DataFileError
         If a file is missing, empty, damaged or not a table of numbers, or a line is longer than ``config.line_limit``.
     ShapeError
-        If lines do not have as many numbers as the shape says, or the files differ in length, or a batch would take more
-        bytes than ``config.batch_limit``.
+        If the number of values in a line does not match the shape, the files have different numbers of rows, ``batch_size`` is
+        not an integer of at least 1, or a batch would take more bytes than ``config.batch_limit``.
 
     Examples
     --------
@@ -93,7 +94,7 @@ class CSVIter(_Held):
                  data_name: str = "data", label_name: str = "softmax_label", prefetch_buffer: int | None = None,
                  ctx: Context | None = None) -> None:
         if not isinstance(batch_size, (int, np.integer)) or batch_size < 1:
-            raise ShapeError(expected("batch_size", "an integer of at least 1", batch_size), hint="batch_size=32, say.")
+            raise ShapeError(expected("batch_size", "an integer of at least 1", batch_size), hint="pass batch_size=32, say.")
         super().__init__(int(batch_size))
         kind, width = element_type(dtype), shape_of(label_shape)
         self._data, name = _table(data_csv, shape_of(data_shape), kind)
@@ -101,7 +102,8 @@ class CSVIter(_Held):
         labels = None if label_csv == "NULL" else label_csv
         self._label = _table(labels, width, kind)[0] if labels is not None else np.zeros((count, *width), kind)
         if len(self._label) != count:
-            raise ShapeError(f"There are {count} rows of data, but {len(self._label)} of labels.", hint="one label a row.")
+            raise ShapeError(f"There are {count} rows of data, but {len(self._label)} of labels.",
+                             hint="the label file must have one line for each line of the data file.")
         check_batch(name, self.batch_size, self.batch_size * (8 + self._data[:1].nbytes + self._label[:1].nbytes))
         if width == (1,):
             self._label = self._label.reshape(-1)
@@ -110,13 +112,13 @@ class CSVIter(_Held):
         self.provide_label = [DataDesc(label_name, (self.batch_size, *self._label.shape[1:]), kind.type)]
 
     def reset(self) -> None:
-        """Start the next epoch: after the rows that filled the last batch, else at the first row."""
+        """Start the next epoch, after the rows that padded the last batch, else at the first row."""
         beyond = self._at - len(self._data)
         self._at = beyond if self._round and 0 < beyond < len(self._data) else 0
         self.current_batch = None
 
     def iter_next(self) -> bool:
-        """Move to the next batch; False at the end of the epoch."""
+        """Move to the next batch; return False at the end of the epoch."""
         count = len(self._data)
         if self._at >= count:
             return False
@@ -129,12 +131,6 @@ class CSVIter(_Held):
         index = (places % count if self._round else places).astype(np.uint64)
         self.current_batch = DataBatch([wrap(data, cpu())], [wrap(label, cpu())], pad, index)
         return True
-
-    def next(self) -> DataBatch:
-        """The next batch; raises ``StopIteration`` at the end of the epoch."""
-        if not self.iter_next():
-            raise StopIteration
-        return self._current()
 
 
 entries(globals(), __all__)

@@ -1,4 +1,4 @@
-"""Batches of data iterators, their descriptions, and the base of all iterators."""
+"""Batches of data iterators, their descriptions, and the base class of iterators."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ class _Named(NamedTuple):
 
 
 class DataDesc(_Named):
-    """Name, shape, type and layout of one input; as a tuple, ``(name, shape)``.
+    """Name, shape, dtype and layout of one input; as a tuple, ``(name, shape)``.
 
     Parameters
     ----------
     name : str
     shape : tuple of int
-        Of a batch.
-    dtype : numpy type, default float32
-    layout : str, default "NCHW"
-        Meaning of the axes; N is the batch.
+        Shape of a whole batch.
+    dtype : numpy dtype, default float32
+    layout : str or None, default "NCHW"
+        Names of the axes; N is the batch axis.
     """
 
     dtype: Any
     layout: str | None
 
     def __new__(cls, name: str, shape: tuple[int, ...], dtype: DTypeLike = np.float32, layout: str | None = "NCHW") -> Self:
-        """Make the tuple, and set the attributes that are not part of it."""
+        """Make the tuple, and set the attributes that are not items of it."""
         found = super().__new__(cls, name, shape)
         found.dtype, found.layout = dtype, layout
         return found
@@ -53,7 +53,7 @@ class DataDesc(_Named):
 
     @staticmethod
     def get_batch_axis(layout: str | None) -> int:
-        """Axis that counts the examples: 0 without a layout, -1 if the layout has no N."""
+        """Position of the batch axis: 0 if the layout is None, -1 if it has no N."""
         return 0 if layout is None else layout.find("N")
 
     @staticmethod
@@ -71,11 +71,16 @@ class DataBatch:
     data : list of arrays, each with ``batch_size`` rows
     label : list of arrays, optional
     pad : int, optional
-        How many rows at the end only fill the batch up; predictions for them are to be dropped.
+        Number of padding rows at the end of the batch, whose predictions must be dropped.
     index : array of uint64, shape (batch_size,), optional
         Row numbers of the examples.
     bucket_key, provide_data, provide_label : optional
-        Used by modules that take batches of several shapes.
+        For modules that take batches of several shapes.
+
+    Raises
+    ------
+    DTypeError
+        If ``data`` or ``label`` is not a list.
     """
 
     def __init__(self, data: Sequence[Any] | None, label: Sequence[Any] | None = None, pad: int | None = None,
@@ -83,9 +88,9 @@ class DataBatch:
                  provide_data: Sequence[DataDesc | tuple[Any, ...]] | None = None,
                  provide_label: Sequence[DataDesc | tuple[Any, ...]] | None = None) -> None:
         if data is not None and not isinstance(data, (list, tuple)):
-            raise _no_list("data", data)
+            raise _list_error("data", data)
         if label is not None and not isinstance(label, (list, tuple)):
-            raise _no_list("label", label)
+            raise _list_error("label", label)
         self.data: Any = data
         self.label: Any = label
         self.pad = pad
@@ -100,7 +105,7 @@ class DataBatch:
     __repr__ = __str__
 
 
-def _no_list(name: str, arrays: object) -> DTypeError:
+def _list_error(name: str, arrays: object) -> DTypeError:
     return DTypeError(expected(f"The {name} of a batch", "a list of arrays", type(arrays)),
                       hint=f"DataBatch({name}=[array]).")
 
@@ -113,10 +118,10 @@ class DataIter:
     Parameters
     ----------
     batch_size : int
-        Examples in a batch.
+        Number of examples in a batch.
     """
 
-    #: Descriptions of the data and of the labels of a batch, which a subclass gives.
+    #: Descriptions of the data and the labels of a batch, which a subclass sets.
     provide_data: Any
     provide_label: Any
 
@@ -139,8 +144,8 @@ class DataIter:
         """Go back to the beginning."""
 
     def iter_next(self) -> bool:
-        """Move to the next batch; False at the end of the epoch."""
-        raise UnsupportedError(f"{type(self).__name__} does not say how to read a batch.",
+        """Move to the next batch; return False at the end of the epoch."""
+        raise UnsupportedError(f"{type(self).__name__} does not define iter_next().",
                                hint="define iter_next, getdata, getlabel and getpad.")
 
     def getdata(self) -> Any:  # Any: a list of arrays; of an iterator of one array, the array
@@ -153,4 +158,4 @@ class DataIter:
         """Row numbers of the current batch."""
 
     def getpad(self) -> int | None:
-        """Rows that only fill the current batch up."""
+        """Number of padding rows of the current batch."""

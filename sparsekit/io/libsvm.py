@@ -1,4 +1,4 @@
-"""LibSVM files: ``label index:value index:value …``, a line a row."""
+"""LibSVM files, which have one line ``label index:value index:value …`` for each row."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ def label_lists(rows: Rows) -> list[tuple[float, ...]]:
 
 
 def label_width(label_shape: object) -> int:
-    """Number of labels a row, from ``label_shape``."""
+    """Number of labels of a row, from ``label_shape``."""
     shape = (1,) if label_shape is None else np.atleast_1d(np.asarray(label_shape, dtype=np.int64)).tolist()
     if len(shape) != 1 or shape[0] < 1:
         raise ShapeError(expected("label_shape", "the shape of one row's labels, such as (1,)", label_shape),
-                         hint="label_shape=(k,) reads k labels a row from a label file.")
+                         hint="label_shape=(k,) reads k labels for each row from a label file.")
     return int(shape[0])
 
 
 def label_store(rows: Rows, width: int) -> Array | CSR:
-    """What a label file gives: the leading numbers, or for more than one a matrix of its features."""
+    """The labels of a label file: the first number of each line, or a CSR matrix of its pairs if ``width`` is above 1."""
     return rows.labels if width == 1 else rows.csr(width)
 
 
@@ -49,19 +49,17 @@ def load_libsvm(source: TextLike, zero_based: bool | str = True, n_features: int
                 label_shape: object = None) -> tuple[Any, ...]:
     """Read a LibSVM file into a CSR matrix and its labels.
 
-    Plain, gzip and bz2 text; comments after ``#``; blank lines; ``qid:N``; any line ending.  Numbers
-    are rounded correctly to ``dtype``; ``nan`` and ``inf`` are numbers.  Indices that do not ascend
-    are sorted.
+    The text may be plain, gzip or bz2, with any line ending, comments after ``#``, blank lines and ``qid:N``.  Numbers are
+    rounded correctly to ``dtype``, and may be ``nan`` and ``inf``.  Indices need not be sorted.
 
     Parameters
     ----------
     source : str, path, file object (binary or text) or iterable of lines
     zero_based : bool or "auto"
-        Whether indices count from 0, as MXNet and ``save_libsvm`` have it, or from 1, as the
-        LibSVM tools do.  "auto" takes a file for one-based if it has no index 0: a guess, which
-        shifts a zero-based file whose first column happens to be empty.
+        Whether indices count from 0, as in MXNet and ``save_libsvm``, or from 1, as in the LibSVM tools.  "auto" treats a
+        file without an index 0 as one-based, which is wrong for a zero-based file with an empty first column.  Default True.
     n_features : int, optional
-        Columns of the matrix; default: as many as the largest index needs.
+        Number of columns of the matrix; default: one more than the largest index.
     multilabel : bool
         Lines have several labels, separated by commas, or none.
     dtype : {"float32", "float64"}
@@ -69,11 +67,10 @@ def load_libsvm(source: TextLike, zero_based: bool | str = True, n_features: int
     query_id : bool
         Also return the query ids; every line must have one.
     label_path : like ``source``, optional
-        A second file with the labels, line by line; labels in ``source`` are then ignored and may
-        be absent.
-    label_shape : tuple of one int, optional
-        With ``label_path``: ``(1,)`` reads the number at the start of its lines, ``(k,)`` reads
-        their ``index:value`` pairs as a matrix of k columns, as MXNet does.
+        A second file with the labels, line by line; labels in ``source`` are then ignored and may be missing.
+    label_shape : int or tuple of one int, optional
+        With ``label_path``: ``(1,)`` reads the number at the start of each line; ``(k,)`` reads the ``index:value`` pairs as
+        a matrix of k columns, as MXNet does.
 
     Returns
     -------
@@ -85,9 +82,11 @@ def load_libsvm(source: TextLike, zero_based: bool | str = True, n_features: int
     Raises
     ------
     LibSVMError
-        For a malformed line, with file, line, column and what is wrong.
+        For a malformed line, with file, line and column.
     DataFileError
-        If a file is missing, cut short or damaged.
+        If a file is missing, truncated or damaged, or the label file has another number of rows.
+    ShapeError
+        If ``label_shape`` is invalid, or needs ``label_path``.
 
     Examples
     --------
@@ -103,7 +102,7 @@ def load_libsvm(source: TextLike, zero_based: bool | str = True, n_features: int
     if label_path is not None:
         label = _label_file(reader, len(rows), label_path, label_shape, multilabel, dtype)
     elif label_width(label_shape) != 1:
-        raise ShapeError(f"label_shape={label_shape} needs label_path.", hint="or read lists with multilabel=True.")
+        raise ShapeError(f"label_shape={label_shape} needs label_path.", hint="multilabel=True reads lists of labels.")
     found = [wrap(rows.csr(reader.width), cpu()), label if isinstance(label, list) else wrap(label, cpu())]
     if query_id:
         found.append(wrap(rows.queries, cpu()))
@@ -120,5 +119,5 @@ def _label_file(data: LibSVMReader, rows: int, path: TextLike, shape: object, mu
     found = reader.read()
     if len(found) != rows:
         raise DataFileError(f"{data.name} has {rows} rows, but {reader.name} has {len(found)}.",
-                            hint="the label file has one line for every line of the data file.")
+                            hint="the label file must have one line for each line of the data file.")
     return label_lists(found) if multilabel else label_store(found, width)

@@ -10,7 +10,7 @@ from ..kernels.cpu import libsvm_read as kernels
 __all__ = ["explain", "malformed"]
 
 _TOKEN = re.compile(rb"[^\s#]*")
-_FORM = "a line is 'label index:value index:value …'."
+_FORM = "a line must be 'label index:value index:value …'."
 
 
 def _quoted(token: bytes) -> str:
@@ -19,55 +19,55 @@ def _quoted(token: bytes) -> str:
 
 
 def malformed(name: str, line: int, column: int, what: str, hint: str) -> LibSVMError:
-    """The error for a mistake at a 1-based line and byte column of a source."""
+    """The error for malformed text at a 1-based line and byte column of a source."""
     return LibSVMError(f"{name}, line {line}, column {column}: {what}", hint=hint)
 
 
 def _label(token: bytes) -> tuple[str, str]:
     if b"\x00" in token:
-        return f"label {_quoted(token)} is not a number.", "this does not look like a text file."
+        return f"label {_quoted(token)} is not a number.", "check that the file is a text file."
     if b":" in token:
         return (f"the line has no label; it begins with {_quoted(token)}.",
                 f"{_FORM} multilabel=True reads lines without labels.")
     if re.fullmatch(rb"[^,]+(,[^,]+)+", token):
         return f"{_quoted(token)} is a list of labels.", "multilabel=True reads lists of labels."
     if token[:1] in (b"", b","):
-        return "a label is missing.", "labels are separated by single commas, such as 1,3,7."
+        return "a label is missing.", "separate labels by single commas, such as 1,3,7."
     return f"label {_quoted(token)} is not a number.", _FORM
 
 
 def _feature(token: bytes) -> tuple[str, str]:
     index, colon, value = token.partition(b":")
     if not colon:
-        return f"feature {_quoted(token)} has no colon.", "a feature is index:value, such as 7:0.5."
+        return f"feature {_quoted(token)} has no colon.", "a feature must be index:value, such as 7:0.5."
     if index == b"qid":
-        return "qid is given twice.", "one qid a line, before or among its features."
+        return "the line has more than one qid.", "write one qid in each line."
     if not index:
-        return f"feature {_quoted(token)} has no index.", "a feature is index:value, such as 7:0.5."
+        return f"feature {_quoted(token)} has no index.", "a feature must be index:value, such as 7:0.5."
     if re.fullmatch(rb"-\d+", index):
         return f"index {index.decode()} is negative.", "indices count from 0, or from 1 with zero_based=False."
     if re.fullmatch(rb"\d{19,}", index):
-        return f"index {_quoted(index)} is too large.", "indices have at most 18 digits."
+        return f"index {_quoted(index)} is too large.", "an index must have at most 18 digits."
     if not re.fullmatch(rb"\d+", index):
         return f"index {_quoted(index)} is not an integer.", "hash or number the features first."
     if not value:
-        return f"feature {_quoted(token)} has no value.", "a feature is index:value, such as 7:0.5."
-    return f"value {_quoted(value)} is not a number.", "decimal numbers, nan and inf are read."
+        return f"feature {_quoted(token)} has no value.", "a feature must be index:value, such as 7:0.5."
+    return f"value {_quoted(value)} is not a number.", "a value must be a decimal number, nan or inf."
 
 
 def explain(code: int, line: bytes, column: int, base: int, width: int) -> tuple[str, str]:
-    """Explain an error of the parser: (what, hint).
+    """The message and the hint for an error of the parser.
 
     Parameters
     ----------
     code : int
-        Why ``kernels.parse_rows`` stopped.
+        Error code of ``kernels.parse_rows``.
     line : bytes
         The whole line.
     column : int
-        0-based place of the token in it.
+        0-based position of the token in the line.
     base, width : int
-        First valid index, and how many are valid.
+        First valid index, and the number of valid indices.
     """
     found = _TOKEN.match(line, column)
     token = found.group() if found else b""
@@ -75,15 +75,15 @@ def explain(code: int, line: bytes, column: int, base: int, width: int) -> tuple
     if code == kernels.BAD_LABEL:
         return _label(token)
     if code == kernels.BAD_QUERY:
-        return f"{_quoted(token)} is not a query id.", "a query id is qid:N with an integer N of at most 18 digits."
+        return f"{_quoted(token)} is not a query id.", "a query id must be qid:N with an integer N of at most 18 digits."
     if code == kernels.NO_QUERY:
-        return "the line has no qid.", "give every line one, or read with query_id=False."
+        return "the line has no qid.", "add a qid to every line, or read with query_id=False."
     if code == kernels.REPEATED:
-        return f"index {index} is given twice.", "each index once a line; sum or drop the repeated values."
+        return f"index {index} occurs twice in the line.", "sum or drop the repeated values."
     if code == kernels.BELOW_BASE:
-        return f"index {index} in a file that counts from 1.", "zero_based=True reads indices that count from 0."
+        return f"index {index} is below 1, the first index with zero_based=False.", "zero_based=True reads indices from 0."
     if code == kernels.TOO_WIDE:
-        extra = " (or zero_based=False, if it counts from 1)" if base == 0 and int(index) == width else ""
-        return (f"index {index} is outside the {width} features declared.",
+        extra = " (or zero_based=False, if indices count from 1)" if base == 0 and int(index) == width else ""
+        return (f"index {index} is outside the {width} declared features.",
                 f"valid indices are {base} to {width - 1 + base}; declare {int(index) + 1 - base} features{extra}.")
     return _feature(token)

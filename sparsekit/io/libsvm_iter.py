@@ -1,4 +1,4 @@
-"""``LibSVMIter``: sparse batches out of LibSVM files."""
+"""``LibSVMIter``: sparse batches of LibSVM files."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from ..base.entry import entries
 from ..base.errors import DataFileError, ShapeError, expected
 from ..core import hooks
 from ..ndarray import wrap
-from .data import DataBatch, DataDesc, DataIter
+from .data import DataBatch, DataDesc
 from .libsvm import label_width
 from .libsvm_reader import LibSVMReader, Rows
 from .source import check_batch
+from .wrapping import BatchIter
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,12 +30,12 @@ if TYPE_CHECKING:
 
 __all__ = ["LibSVMIter"]
 
-#: Parsed bytes up to which a file is kept in memory rather than parsed again each epoch.
+#: Bytes of parsed rows up to which a file is kept in memory instead of being parsed in every epoch.
 MEMORY_LIMIT = 64 << 20
 
 
 class _Feed:
-    """The rows of one file, from the first, some at a time; held in memory or read again and again."""
+    """Sequential access to the rows of one file, which are kept in memory or parsed in every epoch."""
 
     def __init__(self, reader: LibSVMReader, held: Rows | None, skip: int = 0) -> None:
         self.reader, self._held, self._skip = reader, held, skip
@@ -54,7 +55,7 @@ class _Feed:
                 left -= self._at
 
     def _chunk(self) -> Rows | None:
-        """The chunk with the next row; None at the end of the file."""
+        """The chunk that contains the next row; None at the end of the file."""
         while self._current is None or self._at >= len(self._current):
             self._current, self._at = next(self._chunks, None), 0
             if self._current is None:
@@ -62,11 +63,11 @@ class _Feed:
         return self._current
 
     def exhausted(self) -> bool:
-        """Whether no row is left."""
+        """Whether all rows have been taken."""
         return self._at >= len(self._held) if self._held is not None else self._chunk() is None
 
     def take(self, count: int) -> Rows:
-        """The next ``count`` rows, or as many as are left."""
+        """The next ``count`` rows, or fewer at the end of the file."""
         if self._held is not None:
             start = self._at
             self._at = stop = min(start + count, len(self._held))
@@ -79,42 +80,41 @@ class _Feed:
         return Rows.join(parts) if parts else self.reader.blank_rows(0)
 
 
-class LibSVMIter(DataIter):
+class LibSVMIter(BatchIter):
     """Iterate over a LibSVM file in CSR batches.
 
-    As MXNet's, with these differences: any LibSVM text that ``load_libsvm`` reads is accepted;
-    an index outside ``data_shape`` is an error, not a broken array; ``round_batch=False`` works;
-    a batch may be larger than the file; with ``num_parts`` a label file stays in step.
+    Differences from MXNet: all LibSVM text that ``load_libsvm`` reads is accepted; an index outside ``data_shape`` raises
+    instead of making an invalid array; ``round_batch=False`` works; a batch may be larger than the file; with ``num_parts``,
+    the label file is split at the same rows.
 
-    A file whose parsed rows fit ``memory_limit`` is parsed once; a larger one is parsed anew each
-    epoch, in memory that does not grow with it.  Either way a batch owns its arrays.
+    A file whose parsed rows fit ``memory_limit`` is parsed once.  A larger file is parsed in every epoch, in an amount of
+    memory that does not depend on its size.  A batch owns its arrays in both cases.
 
     Parameters
     ----------
-    data_libsvm : str, path or file object
+    data_libsvm : str, path, file object or iterable of lines
         Plain, gzip or bz2 text.
     data_shape : int or tuple of one int
-        Features of a row.
-    label_shape : int or tuple of one int, optional
-        Labels of a row, 1 unless they come from ``label_libsvm``.
-    label_libsvm : str, path or file object, optional
-        A second file with the labels; labels in the first are then ignored.  With ``label_shape`` (k,),
-        k > 1, a line's ``index:value`` pairs are its labels, given as CSR (batch_size, k); else
-        the number at its start is.
-    num_parts, part_index : int
-        Read one of several parts of about equal bytes; every row is in exactly one.
+        Number of features.
     batch_size : int
+    label_libsvm : str, path, file object or iterable of lines, optional
+        A second file with the labels; labels in the first file are then ignored.  With a ``label_shape`` of (k,), k > 1,
+        the ``index:value`` pairs of a line are its labels, in a CSR array (batch_size, k); else the number at the start of
+        the line is its label.
+    label_shape : int or tuple of one int, optional
+        Number of labels of a row.  Default 1; other values need ``label_libsvm``.
     round_batch : bool
-        Fill the last batch with rows from the beginning, which the following epoch then skips
-        (they have been seen).  False fills it with empty rows, labelled 0, and every epoch starts at
-        the first row.  Either way ``batch.pad`` counts them.
+        Fill the last batch with rows from the beginning, which the next epoch then skips.  If False, fill it with empty rows
+        labelled 0, and start every epoch at the first row.  ``batch.pad`` counts the padding rows in both cases.
+    num_parts, part_index : int
+        Read one of several parts of about equal numbers of bytes; every row is in exactly one.
     zero_based : bool or "auto"
-        Whether indices count from 0.
+        Whether indices count from 0; "auto" as in ``load_libsvm``.  Default True.
     dtype : {"float32", "float64"}
     data_name, label_name : str
         Names in ``provide_data`` and ``provide_label``.
     memory_limit : int
-        Bytes.
+        Bytes of parsed rows that may be kept in memory.  Default 64 MiB.
     prefetch_buffer, ctx : optional
         Accepted for compatibility with MXNet, without effect.
 
@@ -123,10 +123,10 @@ class LibSVMIter(DataIter):
     LibSVMError
         For a malformed line, with file, line and column.
     DataFileError
-        If a file is missing, empty or cut short, or the label file has another number of rows.
+        If a file is missing, empty or truncated, or the label file has another number of rows.
     ShapeError
-        For a ``data_shape``, ``label_shape`` or ``batch_size`` that makes no batch, or for a batch that would take more
-        bytes than ``config.batch_limit``.
+        If ``data_shape``, ``label_shape`` or ``batch_size`` is not a positive integer, or a batch would take more bytes than
+        ``config.batch_limit``.
 
     Examples
     --------
@@ -144,13 +144,13 @@ class LibSVMIter(DataIter):
                  label_name: str = "softmax_label", memory_limit: int = MEMORY_LIMIT,
                  prefetch_buffer: int | None = None, ctx: Context | None = None) -> None:
         super().__init__(_positive("batch_size", batch_size))
-        check_batch("LibSVMIter", self.batch_size, 12 * self.batch_size)  # what rows without values take
+        check_batch("LibSVMIter", self.batch_size, 12 * self.batch_size)  # bytes of empty rows
         self._width = _positive("data_shape", data_shape)
         self._label_width = label_width(label_shape)
         labels = None if label_libsvm == "NULL" else label_libsvm
         apart = labels is not None
         if self._label_width > 1 and not apart:
-            raise ShapeError(f"label_shape={label_shape} asks for {self._label_width} labels, but a line has one.",
+            raise ShapeError(f"label_shape={label_shape} needs label_libsvm: a line of the data file has only one label.",
                              hint="put the labels into a second file: label_libsvm=….")
         self._round = bool(round_batch)
         start = time.perf_counter_ns()
@@ -162,7 +162,6 @@ class LibSVMIter(DataIter):
                                  dtype=data.dtype)
         self._feeds, self._last_part = self._open(data, label, memory_limit), part_index == num_parts - 1
         self._dtype, self._at, self._ended, self._wrapped = data.dtype, 0, False, False
-        self._batch: DataBatch | None = None
         shape = (self.batch_size,) if self._label_width == 1 else (self.batch_size, self._label_width)
         self.provide_data = [DataDesc(data_name, (self.batch_size, self._width), data.dtype.type)]
         self.provide_label = [DataDesc(label_name, shape, data.dtype.type)]
@@ -170,10 +169,10 @@ class LibSVMIter(DataIter):
             hooks.sink.span("LibSVMIter open", "io", start, time.perf_counter_ns(), {"file": data.name})
 
     def _open(self, data: LibSVMReader, label: LibSVMReader | None, limit: int) -> list[_Feed]:
-        """Feeds of data and, if apart, labels; held if both fit into ``limit``."""
+        """Feeds of the data file and the label file, if any; a file that fits ``limit`` is kept in memory."""
         held = _held(data, limit)
         if held is not None and not len(held):
-            raise DataFileError(f"{data.name} holds no rows.", hint="check the path, and that num_parts is not "
+            raise DataFileError(f"{data.name} contains no rows.", hint="check the path, and that num_parts is not "
                                 "larger than the number of rows.")
         if label is None:
             return [_Feed(data, held)]
@@ -186,11 +185,11 @@ class LibSVMIter(DataIter):
         return [_Feed(data, held), _Feed(label, labels.part(min(skip, len(labels)), len(labels)))]
 
     def reset(self) -> None:
-        """Start the next epoch: after the rows that filled the last batch, else at the first row."""
+        """Start the next epoch, after the rows that padded the last batch, else at the first row."""
         if not self._wrapped:
             self._rewind()
         self._ended = self._wrapped = False
-        self._batch = None
+        self.current_batch = None
 
     def _rewind(self) -> None:
         for feed in self._feeds:
@@ -198,7 +197,7 @@ class LibSVMIter(DataIter):
         self._at = 0
 
     def iter_next(self) -> bool:
-        """Move to the next batch; False at the end of the epoch."""
+        """Move to the next batch; return False at the end of the epoch."""
         sink = hooks.sink
         start = time.perf_counter_ns() if sink is not None else 0
         if self._ended:
@@ -210,12 +209,12 @@ class LibSVMIter(DataIter):
         if pad:
             self._ended = True
             if not count:
-                self._batch = None
+                self.current_batch = None
                 return False
             data, label, index = self._fill(data, label, index, pad)
         store = label.labels if self._label_width == 1 else label.csr(self._label_width)
         arrays = wrap(data.csr(self._width), _CPU), wrap(store, _CPU)
-        self._batch = DataBatch([arrays[0]], [arrays[1]], pad, index)
+        self.current_batch = DataBatch([arrays[0]], [arrays[1]], pad, index)
         if sink is not None:
             named = (arrays[0], self.provide_data[0].name), (arrays[1], self.provide_label[0].name)
             sink.read("LibSVMIter", start, named, {"rows": self.batch_size, "nnz": int(data.data.shape[0]), "pad": pad,
@@ -223,20 +222,20 @@ class LibSVMIter(DataIter):
         return True
 
     def _take(self, count: int) -> tuple[Rows, Rows]:
-        """Up to ``count`` rows, and what holds their labels."""
+        """Up to ``count`` rows of the data file, and the rows with their labels, which are the same without a label file."""
         data = self._feeds[0].take(count)
         self._at += len(data)
         if len(self._feeds) == 1:
             return data, data
         label = self._feeds[1].take(len(data))
         if len(label) < len(data):
-            raise _uneven(self._feeds[1].reader, "fewer", self._feeds[0].reader)
+            raise _row_count_error(self._feeds[1].reader, "fewer", self._feeds[0].reader)
         if len(data) < count and self._last_part and not self._feeds[1].exhausted():
-            raise _uneven(self._feeds[1].reader, "more", self._feeds[0].reader)
+            raise _row_count_error(self._feeds[1].reader, "more", self._feeds[0].reader)
         return data, label
 
     def _fill(self, data: Rows, label: Rows, index: Array, pad: int) -> tuple[Rows, Rows, Any]:
-        """Fill the last batch up."""
+        """Pad the last batch with ``pad`` rows."""
         if not self._round:
             data = Rows.join([data, self._feeds[0].reader.blank_rows(pad)])
             label = data if len(self._feeds) == 1 else Rows.join([label, self._feeds[1].reader.blank_rows(pad)])
@@ -245,7 +244,7 @@ class LibSVMIter(DataIter):
         while pad:
             self._rewind()
             more, more_label = self._take(pad)
-            times = pad // len(more)  # a whole file, if it is more than once
+            times = pad // len(more)  # more than one only if the batch is larger than the file
             check_batch(self._feeds[0].reader.name, self.batch_size, data.nbytes + more.nbytes * times)
             datas.append(more.repeated(times))
             labels.append(datas[-1] if more_label is more else more_label.repeated(times))
@@ -255,18 +254,6 @@ class LibSVMIter(DataIter):
         self._wrapped = rounds == 1
         joined = Rows.join(datas)
         return joined, joined if label is data else Rows.join(labels), np.concatenate(indices)
-
-    def next(self) -> DataBatch:
-        """The next batch; raises ``StopIteration`` at the end of the epoch."""
-        if not self.iter_next() or self._batch is None:
-            raise StopIteration
-        return self._batch
-
-    def _current(self) -> DataBatch:
-        if self._batch is None:
-            raise DataFileError("There is no current batch.", hint="call next() or iter_next() first; "
-                                "reset() starts the next epoch.")
-        return self._batch
 
     def getdata(self) -> NDArray:
         """Data of the current batch, CSRNDArray (batch_size, features)."""
@@ -280,29 +267,25 @@ class LibSVMIter(DataIter):
         """Row numbers of the current batch within the part, uint64 (batch_size,)."""
         return self._current().index
 
-    def getpad(self) -> int:
-        """Rows at the end of the current batch that only fill it up."""
-        return int(self._current().pad or 0)
-
 
 _CPU = cpu()
 
 
 def _positive(name: str, shape: object) -> int:
-    """The one positive number that ``shape`` is or holds."""
+    """The positive integer that ``shape`` is or contains."""
     sizes = np.atleast_1d(np.asarray(shape))
     if sizes.shape != (1,) or sizes.dtype.kind not in "iu" or int(sizes[0]) < 1:
         raise ShapeError(expected(name, "one integer of at least 1", shape), hint=f"{name}=(1000,) or 1000, for example.")
     return int(sizes[0])
 
 
-def _uneven(label: LibSVMReader, how: str, data: LibSVMReader) -> DataFileError:
+def _row_count_error(label: LibSVMReader, how: str, data: LibSVMReader) -> DataFileError:
     return DataFileError(f"{label.name} has {how} rows than {data.name}.",
-                         hint="the label file has one line for every line of the data file.")
+                         hint="the label file must have one line for each line of the data file.")
 
 
 def _held(reader: LibSVMReader, limit: int) -> Rows | None:
-    """All rows, if they fit into ``limit`` bytes or can be read only once."""
+    """All rows, if they fit ``limit`` bytes or the source can be read only once; else None."""
     return reader.read_within(limit) if reader.source.reopenable else reader.read()
 
 

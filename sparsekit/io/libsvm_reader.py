@@ -1,4 +1,4 @@
-"""The streaming reader of LibSVM text that loader and iterator share."""
+"""The streaming reader of LibSVM text, for ``load_libsvm`` and ``LibSVMIter``."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 __all__ = ["LibSVMReader", "Rows"]
 
-#: Text that is read at once, and the least that a thread of its own gets.
+#: Bytes of text that are read at once, and the minimum for each thread.
 CHUNK_BYTES, PIECE_BYTES = 1 << 22, 1 << 20
 _ANY_WIDTH = 1 << 62
-#: What a buffer has room for behind the text: a newline that the file lacks, and what the kernel reads too much.
-_BEHIND = 1 + kernels.SLACK
+#: Bytes of a buffer after the text: for a missing newline at the end of the file, and for reads of the kernel beyond the text.
+_MARGIN = 1 + kernels.SLACK
 
 
 class Rows:
@@ -36,9 +36,9 @@ class Rows:
     Attributes
     ----------
     labels : array, shape (rows,)
-        With ``label_indptr``, the lists of labels one after another.
+        With ``label_indptr``, the concatenated lists of labels.
     label_indptr : array of int64, shape (rows + 1,), or None
-        Where each row's labels start; None if each row has exactly one.
+        Start of the labels of each row; None if each row has exactly one.
     indptr, indices : arrays of int64
     data : array, shape (stored,)
     queries : array of int64, shape (rows,), or None
@@ -57,7 +57,7 @@ class Rows:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all components."""
+        """Total bytes of all components."""
         found = self.data.nbytes + self.indices.nbytes + self.indptr.nbytes + self.labels.nbytes
         for part in (self.label_indptr, self.queries):
             if part is not None:
@@ -65,7 +65,7 @@ class Rows:
         return int(found)
 
     def csr(self, width: int) -> CSR:
-        """The features as a matrix of ``width`` columns."""
+        """The features as a CSR matrix with ``width`` columns."""
         return CSR(self.data, self.indices, self.indptr, (len(self), width), check=False)
 
     def part(self, start: int, stop: int) -> Rows:
@@ -80,7 +80,7 @@ class Rows:
                     self.data[first:last].copy(), queries if queries is None else queries[start:stop].copy())
 
     def repeated(self, times: int) -> Rows:
-        """The rows, so many times over."""
+        """The rows, repeated ``times`` times, at least once."""
         parts, doubled = [], self
         while times:
             if times & 1:
@@ -96,12 +96,12 @@ class Rows:
         if len(parts) == 1:
             return parts[0]
 
-        def together(name: str) -> Array:
+        def joined(name: str) -> Array:
             return np.concatenate([getattr(part, name) for part in parts])
 
-        labelled = None if parts[0].label_indptr is None else _join_indptr([part.label_indptr for part in parts])
-        return Rows(together("labels"), labelled, _join_indptr([part.indptr for part in parts]),
-                    together("indices"), together("data"), None if parts[0].queries is None else together("queries"))
+        label_indptr = None if parts[0].label_indptr is None else _join_indptr([part.label_indptr for part in parts])
+        return Rows(joined("labels"), label_indptr, _join_indptr([part.indptr for part in parts]),
+                    joined("indices"), joined("data"), None if parts[0].queries is None else joined("queries"))
 
 
 def _join_indptr(parts: list[Any]) -> Array:
@@ -110,7 +110,7 @@ def _join_indptr(parts: list[Any]) -> Array:
 
 
 class _Scratch:
-    """Buffers that ``length`` bytes of text fill at most."""
+    """Buffers for the parsed values of up to ``length`` bytes of text."""
 
     def __init__(self, length: int) -> None:
         short, pairs = length // 2 + 2, length // 4 + 2  # the shortest row is "1\n", the shortest pair "1:1 "
@@ -150,7 +150,7 @@ def _exact(text: str, dtype: DTypeLike) -> float:
         middle = (low + high) / 2
     if abs(value) != middle:
         return float(nearest)
-    # Rounded to the very middle of two float32: the digits that double precision dropped decide.
+    # The double is exactly halfway between two float32: the digits lost in double precision decide.
     exact = Decimal(text).copy_abs()  # abs() would round
     if exact == Decimal(middle):
         return float(nearest)
@@ -158,35 +158,37 @@ def _exact(text: str, dtype: DTypeLike) -> float:
 
 
 class LibSVMReader:
-    """Read LibSVM text piece by piece, in memory that does not grow with the file.
+    """Read LibSVM text in chunks, in an amount of memory that does not depend on the size of the file.
 
-    Iterating gives ``Rows``; every iteration starts at the beginning again, if the source can be
-    reopened (a path, or a seekable file).
+    Iterating yields ``Rows``.  Every iteration starts at the beginning if the source can be reopened: a path, a seekable
+    file, or a list of lines.
 
     Parameters
     ----------
     source : str, path, file object or iterable of lines
-        gzip and bz2 are recognised by content.
+        gzip and bz2 are recognized by content.
     zero_based : bool or "auto"
-        Whether indices count from 0.  "auto": they do if any is 0, as scikit-learn decides.
+        Whether indices count from 0.  "auto": they do if any index is 0, as in scikit-learn.  Default True.
     n_features : int, optional
-        Columns; an index beyond them is an error.
+        Number of columns; a larger index raises.
     multilabel : bool
         A line may have several labels, separated by commas, or none.
     dtype : {"float32", "float64"}
     query_id : bool
         Every line must have a ``qid:N``.
     num_parts, part_index : int
-        Read only one of several parts of about equal bytes; every line is in exactly one.
+        Read one of several parts of about equal numbers of bytes; every line is in exactly one.
     chunk_bytes : int
-        Text read at once.
+        Bytes of text that are read at once.
 
     Raises
     ------
+    UnknownNameError, DTypeError, ShapeError
+        If ``zero_based``, ``dtype``, or ``n_features`` or ``part_index``, is invalid.
     LibSVMError
-        For a malformed line, or one longer than ``config.line_limit``, while iterating; with file, line and column.
+        While iterating, for a malformed line, or a line longer than ``config.line_limit``; with file, line and column.
     DataFileError
-        If the source is missing or cut short.
+        While iterating, if the source is missing or truncated.
     """
 
     def __init__(self, source: TextLike | TextSource, zero_based: bool | str = True, n_features: int | None = None,
@@ -200,9 +202,9 @@ class LibSVMReader:
             raise DTypeError(f"dtype must be float32 or float64, got {self.dtype}.",
                              hint="read float32 and convert with astype.")
         if n_features is not None and n_features < 0:
-            raise ShapeError(expected("n_features", "at least 0", n_features), hint="n_features counts columns.")
+            raise ShapeError(expected("n_features", "at least 0", n_features), hint="n_features is the number of columns.")
         if not 0 <= part_index < num_parts:
-            raise ShapeError(f"Part {part_index} is out of range for {num_parts} parts.", hint="parts count from 0.")
+            raise ShapeError(f"Part {part_index} is out of range for {num_parts} parts.", hint="parts are numbered from 0.")
         self.zero_based, self.n_features, self.multilabel, self.query_id = zero_based, n_features, multilabel, query_id
         self._parts, self._part, self._chunk = int(num_parts), int(part_index), max(int(chunk_bytes), 16)
         self._mantissa = 23 if self.dtype == np.float32 else 52
@@ -223,7 +225,7 @@ class LibSVMReader:
         """Decide ``zero_based="auto"`` by reading everything once."""
         if not self.source.reopenable:
             raise DataFileError(f"{self.name} can be read only once, so zero_based='auto' cannot look ahead.",
-                                hint="say zero_based=True or False, or use load_libsvm.")
+                                hint="pass zero_based=True or False, or use load_libsvm.")
         for _ in self._pass(0, None):
             pass
         self.zero_based = self.lowest < 1 or self.highest < 0
@@ -233,7 +235,7 @@ class LibSVMReader:
         return self._collect(None)[0]
 
     def read_within(self, limit: int) -> Rows | None:
-        """Read everything; None if more than ``limit`` bytes would have to be kept."""
+        """Read everything; None if the rows take more than ``limit`` bytes."""
         rows, whole = self._collect(limit)
         return rows if whole else None
 
@@ -249,36 +251,36 @@ class LibSVMReader:
                 return rows, False
         everything = Rows.join(parts or [self.blank_rows(0)])
         if guess:
-            self._settle(everything)
+            self._resolve_base(everything)
         return everything, True
 
-    def _settle(self, rows: Rows) -> None:
-        """Decide ``zero_based="auto"`` for what has been read with indices as they stand."""
+    def _resolve_base(self, rows: Rows) -> None:
+        """Decide ``zero_based="auto"`` for rows that were read as if zero-based, and correct their indices."""
         self.zero_based = self.lowest < 1 or self.highest < 0
         if not self.zero_based:
             rows.indices -= 1
             self.lowest, self.highest = self.lowest - 1, self.highest - 1
         elif self.n_features is not None and self.highest >= self.n_features:
             if self.source.reopenable:
-                for _ in self._pass(0, self.n_features):  # raises, with the line
+                for _ in self._pass(0, self.n_features):  # raises an error that contains the line
                     pass
-            raise LibSVMError(f"{self.name}: index {self.highest} is outside the {self.n_features} features declared.",
-                              hint="the file holds an index 0, so indices count from 0.")
+            raise LibSVMError(f"{self.name}: index {self.highest} is outside the {self.n_features} declared features.",
+                              hint="the file contains an index 0, so indices count from 0.")
 
     @property
     def width(self) -> int:
-        """Columns: ``n_features``, else one more than the largest index read."""
+        """Number of columns: ``n_features``, else one more than the largest index read."""
         return self.n_features if self.n_features is not None else self.highest + 1
 
     def blank_rows(self, count: int) -> Rows:
-        """Rows without features, labelled 0 (or not at all, if lines have lists of labels)."""
+        """Rows without features, with the label 0, or with empty lists of labels if ``multilabel``."""
         start = np.zeros(count + 1, np.int64)
         return Rows(np.zeros(0 if self.multilabel else count, self.dtype), start if self.multilabel else None, start,
                     np.empty(0, np.int64), np.empty(0, self.dtype),
                     np.zeros(count, np.int64) if self.query_id else None)
 
     def rows_before(self) -> int:
-        """Rows in the parts before this one."""
+        """Number of rows in the parts before this one."""
         before = 0
         for part in range(self._part):
             earlier = LibSVMReader(self.source, self.zero_based, None, self.multilabel, self.dtype,
@@ -287,7 +289,7 @@ class LibSVMReader:
         return before
 
     def _pass(self, base: int, width: int | None) -> Iterator[Rows]:
-        """Parse the part from its beginning."""
+        """Parse the part of the file from its beginning."""
         self.lowest, self.highest = _ANY_WIDTH, -1
         begin, end = self._span()
         with self.source.open() as handle:
@@ -299,7 +301,7 @@ class LibSVMReader:
                 yield from self._parse(blocks, text, start, stop, base, _ANY_WIDTH if width is None else width)
 
     def _span(self) -> tuple[int, int | None]:
-        """Byte range of the part: lines that start after the first bound and not after the second are in it."""
+        """Byte range of the part, which has the lines that start after the first bound and not after the second."""
         if self._parts == 1:
             return 0, None
         if not self.source.reopenable:
@@ -329,7 +331,7 @@ class LibSVMReader:
                 yield rows
 
     def _edges(self, text: object, start: int, stop: int) -> list[int]:
-        """Bounds of the pieces that threads parse, at line ends, and a scratch for each."""
+        """Bounds of the pieces that threads parse, at line ends; also makes the buffers for each piece."""
         count = max(1, min(worker_count(), (stop - start) // PIECE_BYTES))
         edges = [start]
         for piece in range(1, count):
@@ -340,7 +342,7 @@ class LibSVMReader:
             if piece == len(self._scratch):
                 self._scratch.append(_Scratch(0))
             if self._scratch[piece].length < length:
-                self._scratch[piece] = _Scratch(0)  # let the old one go before the larger one comes
+                self._scratch[piece] = _Scratch(0)  # free the old buffers before allocating larger ones
                 self._scratch[piece] = _Scratch(length + length // 8)
         return edges
 
@@ -363,7 +365,7 @@ class LibSVMReader:
         return bits.astype(np.uint32).view(np.float32) if self._mantissa == 23 else bits.copy().view(np.float64)
 
     def _sort(self, rows: Rows, blocks: _LineBlocks, text: Array, start: int, base: int) -> None:
-        """Sort the indices of every row; a repeated one is an error."""
+        """Sort the indices of every row; a repeated index raises."""
         row_of = np.repeat(np.arange(len(rows)), np.diff(rows.indptr))
         order = np.lexsort((rows.indices, row_of))
         rows.indices, rows.data = rows.indices[order], rows.data[order]
@@ -382,7 +384,7 @@ class LibSVMReader:
 
 
 def _find_repeated(text: Array, start: int, row: int, index: int) -> int:
-    """Place of the second mention of ``index`` in the ``row``-th row of ``text[start:]``."""
+    """Position of the second occurrence of ``index`` in row number ``row`` of ``text[start:]``."""
     place = start
     for line in bytes(text[start:]).split(b"\n"):
         content = line.partition(b"#")[0]
@@ -404,16 +406,16 @@ def _find_repeated(text: Array, start: int, row: int, index: int) -> int:
 
 
 class _LineBlocks:
-    """Whole lines of a file, many at a time, in one buffer that is used again and again."""
+    """Reads blocks of whole lines of a file into one buffer, which is reused."""
 
     def __init__(self, handle: BinaryIO, position: int, size: int, source: TextSource) -> None:
         self._handle, self._position, self._source = handle, position, source
-        self._counting, self._lines = not source.reopenable, 0  # else counted when a mistake is found
+        self._counting, self._lines = not source.reopenable, 0  # else lines are counted when an error is found
         self._limit = config.line_limit
-        self._text: Any = np.empty(min(size, self._limit + 1) + _BEHIND, np.uint8)
+        self._text: Any = np.empty(min(size, self._limit + 1) + _MARGIN, np.uint8)
 
     def within(self, begin: int, end: int | None) -> Iterator[tuple[Any, int, int]]:
-        """(text, start, stop) of lines that start after byte ``begin`` (or at 0) and not after ``end``."""
+        """Yield (text, start, stop) of lines that start after byte ``begin`` (or at 0) and not after ``end``."""
         for text, stop in self._whole_lines():
             start = 3 if self._position == 0 and bytes(text[:3]) == b"\xef\xbb\xbf" and stop > 3 else 0
             if begin and self._position <= begin:
@@ -428,10 +430,10 @@ class _LineBlocks:
     def _whole_lines(self) -> Iterator[tuple[Any, int]]:
         filled = 0
         while True:
-            room = memoryview(self._text)[filled:-_BEHIND]
+            room = memoryview(self._text)[filled:-_MARGIN]
             count = self._handle.readinto(room) if len(room) else 0  # type: ignore[attr-defined]
             filled += count
-            if count and filled < self._text.size - _BEHIND:
+            if count and filled < self._text.size - _MARGIN:
                 continue
             at_end = len(room) > 0 and count == 0
             if at_end and filled and self._text[filled - 1] != 10:
@@ -454,12 +456,12 @@ class _LineBlocks:
         if filled > self._limit:
             error = line_too_long(self._source.name, self.lines_before(0) + 1)
             raise LibSVMError(error.message, hint=error.hint)
-        longer = np.empty(min(2 * self._text.size, self._limit + 1 + _BEHIND), np.uint8)
+        longer = np.empty(min(2 * self._text.size, self._limit + 1 + _MARGIN), np.uint8)
         longer[:filled] = self._text[:filled]
         self._text = longer
 
     def lines_before(self, offset: int) -> int:
-        """Newlines in the source before place ``offset`` of the buffer."""
+        """Number of newlines in the source before position ``offset`` of the buffer."""
         lines = self._lines + int(kernels.count_lines(self._text, 0, offset))
         if not self._counting:
             with self._source.open() as handle:
@@ -471,7 +473,7 @@ class _LineBlocks:
 
 
 def _line_end(text: Array, place: int, stop: int) -> int:
-    """Just after the first newline of ``text[place:stop]``; ``stop`` if there is none."""
+    """Position after the first newline of ``text[place:stop]``; ``stop`` if there is none."""
     if place >= stop:
         return stop
     found = bytes(text[place:stop]).find(b"\n")

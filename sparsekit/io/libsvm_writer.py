@@ -1,4 +1,4 @@
-"""Writing LibSVM text, exactly: what is read back has the same bits."""
+"""Writing LibSVM text without loss: reading it returns the same bits."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ if TYPE_CHECKING:
 
 __all__ = ["save_libsvm"]
 
-#: Pairs that are formatted at once.
+#: Number of pairs that are formatted at once.
 PIECE_PAIRS = 1 << 16
 
 
 def _host(array: object) -> Any:
-    """The store of one of our arrays, in main memory; anything else as it is."""
+    """The store of an ``NDArray`` in host memory; anything else is returned unchanged."""
     if hasattr(array, "as_in_context"):
         array = array.as_in_context(cpu())
     return getattr(array, "_store", array)
 
 
 def _as_csr(data: object) -> CSR:
-    """The matrix to write, from an array, a store, or a scipy matrix."""
+    """Convert an array, a store or a scipy matrix to the CSR matrix to write."""
     store = _host(data)
     if isinstance(store, CSR):
         return store
@@ -55,13 +55,13 @@ def _as_csr(data: object) -> CSR:
         return found
     dense = np.asarray(unmasked(store))
     if dense.ndim != 2 or dense.dtype.kind not in "fiub":
-        raise ShapeError(f"LibSVM holds a matrix of numbers, not {dense.dtype} of shape {dense.shape}.",
-                         hint="pass rows × features; data.reshape((1, -1)) makes one row.")
+        raise ShapeError(f"data must be a matrix of numbers, not {dense.dtype} of shape {dense.shape}.",
+                         hint="pass (rows, features); data.reshape((1, -1)) makes one row.")
     return convert(np.ascontiguousarray(dense), "csr")
 
 
 def _exact(values: Array, what: str) -> Array:
-    """Numbers whose text gives them again, as an array of numpy."""
+    """The numbers as a numpy array of a type whose text form is exact."""
     values = np.asarray(values)
     if values.dtype == np.float16:
         values = values.astype(np.float32)
@@ -72,7 +72,7 @@ def _exact(values: Array, what: str) -> Array:
 
 
 def _labels(label: Array | CSR | Sequence[Any], rows: int) -> tuple[Any, Any]:
-    """Labels one after another, and where each row's start."""
+    """The concatenated labels of all rows, and the start of each row's labels."""
     store = _host(label)
     if isinstance(store, CSR) or hasattr(store, "tocsr"):
         indicator = _as_csr(store)
@@ -90,17 +90,18 @@ def _labels(label: Array | CSR | Sequence[Any], rows: int) -> tuple[Any, Any]:
         flat = flat.reshape(-1)
         starts = np.arange(flat.size + 1)
     if starts.shape[0] != rows + 1:
-        raise ShapeError(f"{rows} rows of data, but labels for {starts.shape[0] - 1}.", hint="one label a row.")
+        raise ShapeError(f"There are {rows} rows of data, but labels for {starts.shape[0] - 1}.",
+                         hint="pass one label, or one list of labels, for each row.")
     return flat, starts.astype(np.int64)
 
 
 def _opened(path: str | Path | BinaryIO) -> AbstractContextManager[Any]:
-    """A file to write, or the file that was given, which stays open."""
+    """A file to write; a file object is returned unchanged and stays open."""
     return contextlib.nullcontext(path) if hasattr(path, "write") else written(path)
 
 
-def _packed(raw: BinaryIO, path: str | Path | BinaryIO) -> AbstractContextManager[Any]:
-    """A file that writes into ``raw``, compressed as the ending of its name says, the same every time."""
+def _compressed(raw: BinaryIO, path: str | Path | BinaryIO) -> AbstractContextManager[Any]:
+    """A file that writes to ``raw``, compressed according to the suffix of the name, with reproducible bytes."""
     name = "" if hasattr(path, "write") else os.fsdecode(path)
     if name.endswith(".gz"):
         return gzip.GzipFile("", "wb", compresslevel=6, fileobj=raw, mtime=0)
@@ -108,7 +109,7 @@ def _packed(raw: BinaryIO, path: str | Path | BinaryIO) -> AbstractContextManage
 
 
 def _pieces(indptr: Array, label_starts: Array) -> Iterator[tuple[int, int]]:
-    """Row ranges of about ``PIECE_PAIRS`` entries, labels and line ends counted in."""
+    """Row ranges of about ``PIECE_PAIRS`` entries, including labels and line ends."""
     rows = indptr.shape[0] - 1
     filled = indptr + label_starts + np.arange(rows + 1)
     start = 0
@@ -121,32 +122,32 @@ def _pieces(indptr: Array, label_starts: Array) -> Iterator[tuple[int, int]]:
 
 def save_libsvm(path: str | Path, data: object, label: Array | Sequence[Any], zero_based: bool = True,
                 query_id: Sequence[int] | None = None, comment: str | None = None) -> None:
-    """Write rows and labels as LibSVM text that reads back bit by bit.
+    """Write rows and labels as LibSVM text without loss.
 
-    Every stored value is written, zeros too, with the fewest digits that give the same float again.
-    The file appears under its name only when it is complete.
+    Every stored value is written, including stored zeros, with the fewest digits from which the same float is read.  The
+    file appears under its name only when it is complete.
 
     Parameters
     ----------
     path : str, path or binary file object
-        A name that ends in ``.gz`` or ``.bz2`` is compressed.
-    data : CSRNDArray, NDArray, scipy sparse matrix or numpy array, shape (rows, features)
-        The number of features is not in the file: pass ``n_features`` when reading.
+        A name that ends in ``.gz`` or ``.bz2`` makes a compressed file.
+    data : CSRNDArray, RowSparseNDArray, NDArray, scipy sparse matrix or numpy array, shape (rows, features)
+        The file does not contain the number of features: pass ``n_features`` when reading.
     label : array of shape (rows,) or (rows, 1); list of lists; or indicator matrix (rows, classes)
         Lists and indicators make a multi-label file.
     zero_based : bool
-        Whether indices count from 0 (as MXNet) or from 1 (as the LibSVM tools).
+        Whether indices count from 0, as in MXNet, or from 1, as in the LibSVM tools.  Default True.
     query_id : array of non-negative integers, shape (rows,), optional
         Written as ``qid:N``.
     comment : str, optional
-        Put before the data, each line after a ``#``.
+        Written before the data, each line after a ``#``.
 
     Raises
     ------
     ShapeError
-        If labels or query ids are not one a row.
+        If there is not one label, or list of labels, and one query id for each row, or ``data`` is not a matrix.
     DTypeError
-        For values that text cannot hold exactly.
+        If text cannot represent the values exactly.
 
     Examples
     --------
@@ -163,7 +164,7 @@ def save_libsvm(path: str | Path, data: object, label: Array | Sequence[Any], ze
     rows = matrix.shape[0]
     labels, starts = _labels(label, rows)
     queries = _queries(query_id, rows)
-    with failures_named(path), _opened(path) as raw, _packed(raw, path) as file:
+    with failures_named(path), _opened(path) as raw, _compressed(raw, path) as file:
         for line in (comment or "").splitlines():
             file.write(f"# {line}\n".encode())
         for text in _formatted(matrix, _exact(labels, "labels"), starts, queries, 0 if zero_based else 1):
@@ -175,18 +176,18 @@ def _queries(query_id: Sequence[int] | None, rows: int) -> Array:
         return np.empty(0, np.int64)
     queries = np.asarray(query_id.asnumpy() if hasattr(query_id, "asnumpy") else query_id)
     if queries.shape != (rows,) or queries.dtype.kind not in "iu" or (rows and int(queries.min()) < 0):
-        raise ShapeError(f"{rows} rows need as many non-negative integers as query ids, not {queries.dtype} "
-                         f"of shape {queries.shape}.", hint="query_id holds one group number a row.")
+        raise ShapeError(f"query_id must be {rows} non-negative integers, one for each row, got {queries.dtype} "
+                         f"of shape {queries.shape}.", hint="pass the group number of each row.")
     return queries.astype(np.int64)
 
 
 def _texts(values: Array) -> list[str]:
-    """The fewest digits that give the same numbers again, without the point of whole ones."""
+    """The shortest decimal text of each number from which the same number is read, without ".0" at the end."""
     return [text.removesuffix(".0") for text in values.astype(np.dtypes.StringDType()).tolist()]
 
 
 def _formatted(matrix: CSR, labels: Array, starts: Array, queries: Array, base: int) -> Iterator[bytes]:
-    """The text, piece by piece."""
+    """Yield the text in pieces."""
     values, indptr = _exact(matrix.data, "values"), matrix.indptr.astype(np.int64)
     for start, stop in _pieces(indptr, starts):
         first, last = indptr[start], indptr[stop]

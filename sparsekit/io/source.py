@@ -1,4 +1,4 @@
-"""Sources of text: paths, file objects and lines, plain, gzip or bz2, with errors that name the source."""
+"""Text sources: paths, file objects and lines, plain, gzip or bz2; errors contain the name of the source."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _UNSUPPORTED = {
 
 
 class _Blocks(io.RawIOBase):
-    """An iterator over bytes or str, as a file to read."""
+    """A readable file over an iterator of bytes or str."""
 
     def __init__(self, blocks: Iterator[Any]) -> None:
         self._blocks, self._rest = blocks, memoryview(b"")
@@ -61,7 +61,7 @@ def _pieces(file: BinaryIO) -> Iterator[Any]:
         yield block
 
 
-def _ended(lines: Iterable[Any]) -> Iterator[Any]:
+def _terminated(lines: Iterable[Any]) -> Iterator[Any]:
     """The lines, each with a newline at its end."""
     for line in lines:
         data = _bytes(line)
@@ -91,19 +91,13 @@ class _Lines(io.RawIOBase):
 
 
 def line_too_long(name: str, line: int) -> DataFileError:
-    """The error for a line beyond the limit."""
+    """The error for a line longer than ``config.line_limit``."""
     return DataFileError(f"{name}, line {line} is longer than config.line_limit of {config.line_limit:,} bytes.",
-                         hint="check that it is a text file of many lines; sparsekit.config.line_limit may be raised.")
+                         hint="check that the file is text with line breaks, or raise sparsekit.config.line_limit.")
 
 
 def check_batch(name: str, rows: int, size: int) -> None:
-    """Raise unless a batch of so many rows, which takes ``size`` bytes, stays within the limit.
-
-    Raises
-    ------
-    ShapeError
-        If it takes more than ``config.batch_limit``.
-    """
+    """Raise ``ShapeError`` if a batch of ``rows`` rows, which takes ``size`` bytes, exceeds ``config.batch_limit``."""
     if size > config.batch_limit:
         raise ShapeError(f"{name}: a batch of {rows:,} rows would take {size:,} bytes, above config.batch_limit of "
                          f"{config.batch_limit:,}.", hint="take a smaller batch_size, or raise sparsekit.config.batch_limit.")
@@ -115,18 +109,23 @@ class TextSource:
     Parameters
     ----------
     source : str, path, file object (binary or text) or iterable of lines
-        gzip and bz2 are recognised by their first bytes, whatever the name.
+        gzip and bz2 are recognized by their first bytes, not by the name.
 
     Attributes
     ----------
     name : str
-        Its name in messages.
+        Name of the source in messages.
     reopenable : bool
-        Whether it can be read again from the start.
+        Whether the source can be read again from the start.
+
+    Raises
+    ------
+    DTypeError
+        If the source is anything else.
     """
 
     def __init__(self, source: TextLike) -> None:
-        self._source: Any = source  # Any: which of them it is, the two marks below say
+        self._source: Any = source  # Any: ``is_path`` and ``_is_file`` tell which kind of source it is
         self._origin = 0
         self.is_path = isinstance(source, (str, bytes, os.PathLike))
         self._is_file = not self.is_path and hasattr(source, "read")
@@ -154,17 +153,17 @@ class TextSource:
             if self.reopenable:
                 self._source.seek(self._origin)
             return io.BufferedReader(_Blocks(_pieces(self._source)))
-        return io.BufferedReader(_Blocks(_ended(self._source)))
+        return io.BufferedReader(_Blocks(_terminated(self._source)))
 
     @contextmanager
     def open(self) -> Iterator[BinaryIO]:
-        """Open for reading, decompressed; what goes wrong inside the block becomes a ``DataFileError``."""
-        with self._explained(), self._open_raw() as raw:
+        """Open for reading as decompressed bytes; errors of reading inside the block become a ``DataFileError``."""
+        with self._named_errors(), self._open_raw() as raw:
             head = raw.peek(6)[:6]
             for magic, kind in _UNSUPPORTED.items():
                 if head.startswith(magic):
-                    raise DataFileError(f"{self.name} is {kind}-compressed, which is not read here.",
-                                        hint="unpack it, or compress it with gzip or bz2.")
+                    raise DataFileError(f"{self.name} is compressed with {kind}, which is not supported.",
+                                        hint="decompress it, or compress it with gzip or bz2.")
             if head.startswith(b"\x1f\x8b"):
                 with gzip.GzipFile(fileobj=raw) as unpacked:
                     yield cast(BinaryIO, unpacked)
@@ -176,12 +175,12 @@ class TextSource:
 
     @contextmanager
     def lines(self) -> Iterator[Any]:
-        """Open for reading as decompressed text, whose lines are within ``config.line_limit``."""
+        """Open for reading as decompressed text; a line longer than ``config.line_limit`` raises ``DataFileError``."""
         with self.open() as handle:
             yield io.TextIOWrapper(io.BufferedReader(_Lines(handle, self.name)), "utf-8")
 
     @contextmanager
-    def _explained(self) -> Iterator[None]:
+    def _named_errors(self) -> Iterator[None]:
         try:
             yield
         except DataFileError:
@@ -193,15 +192,15 @@ class TextSource:
             raise DataFileError(f"{self.name} is a directory, not a file.", hint="pass one file.") from error
         except EOFError as error:
             raise DataFileError(f"{self.name} ends in the middle of its compressed data.",
-                                hint="the file was cut short: copy or download it again.") from error
+                                hint="the file is truncated: copy or download it again.") from error
         except (zlib.error, gzip.BadGzipFile) as error:
             raise DataFileError(f"{self.name} is damaged: {error}.", hint="copy or download it again.") from error
         except OSError as error:
-            raise DataFileError(f"{self.name} cannot be read: {error}.", hint="check that it is an intact file "
-                                "and that you may read it.") from error
+            raise DataFileError(f"{self.name} cannot be read: {error}.", hint="check the file and its "
+                                "permissions.") from error
 
     def size(self) -> int:
-        """Bytes of decompressed text; reads the whole source if it is compressed or not a regular file."""
+        """Number of bytes of decompressed text; reads the whole source if it is compressed or not a regular file."""
         with self.open() as handle:
             if isinstance(handle, io.BufferedReader) and handle.seekable():
                 return handle.seek(0, os.SEEK_END)

@@ -1,4 +1,4 @@
-"""The words for sources of data in annotations; imported ``if TYPE_CHECKING`` alone, as ``base.types``."""
+"""Type aliases of data sources; imported only under ``TYPE_CHECKING``, as ``base.types``."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from typing import TypeAlias
 
 __all__ = ["TextLike"]
 
-#: What a text is read from: a path, an open file, or lines.
+#: Source of text: a path, an open file, or lines.
 TextLike: TypeAlias = str | PathLike[str] | Iterable[str | bytes]

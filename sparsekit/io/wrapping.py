@@ -1,4 +1,4 @@
-"""Iterators around iterators: epochs of another length, and batches that are made ahead."""
+"""Iterators that wrap other iterators, to change the length of an epoch or to prefetch batches."""
 
 from __future__ import annotations
 
@@ -14,25 +14,31 @@ if TYPE_CHECKING:
 
     from ..ndarray.ndarray import NDArray
 
-
 __all__ = ["PrefetchingIter", "ResizeIter"]
 
 
-class _Held(DataIter):
-    """An iterator that keeps its current batch, which the getters read."""
+class BatchIter(DataIter):
+    """Base of iterators that keep the current batch, from which the getters read."""
 
     current_batch: DataBatch | None = None
 
     def _current(self) -> DataBatch:
         if self.current_batch is None:
-            raise DataFileError("There is no current batch.", hint="call next() or iter_next() first.")
+            raise DataFileError("There is no current batch.", hint="call next() or iter_next() first; "
+                                "reset() starts the next epoch.")
         return self.current_batch
 
-    def getdata(self) -> list[NDArray]:
+    def next(self) -> DataBatch:
+        """The next batch; raises ``StopIteration`` at the end of the epoch."""
+        if not self.iter_next():
+            raise StopIteration
+        return self._current()
+
+    def getdata(self) -> NDArray | list[NDArray]:
         """Data of the current batch."""
         return self._current().data
 
-    def getlabel(self) -> list[NDArray]:
+    def getlabel(self) -> NDArray | list[NDArray]:
         """Labels of the current batch."""
         return self._current().label
 
@@ -41,26 +47,28 @@ class _Held(DataIter):
         return self._current().index
 
     def getpad(self) -> int | None:
-        """Rows that only fill the current batch up."""
+        """Number of padding rows of the current batch."""
         return self._current().pad
 
 
-class ResizeIter(_Held):
-    """Give epochs of ``size`` batches, whatever the iterator inside has.
+class ResizeIter(BatchIter):
+    """Iterate over another iterator in epochs of ``size`` batches.
 
     Parameters
     ----------
     data_iter : DataIter
-        It begins anew when it ends within an epoch.
+        It is reset when it ends within an epoch.
     size : int
-        Batches an epoch.
+        Number of batches in an epoch, at least 0.
     reset_internal : bool
-        Whether ``reset`` resets ``data_iter`` too; False goes on where it stands.
+        Whether ``reset`` also resets ``data_iter``; if False, the next epoch continues at its current position.
 
     Raises
     ------
+    ShapeError
+        If ``size`` is negative.
     DataFileError
-        If ``data_iter`` has no batch at all.
+        While iterating, if ``data_iter`` has no batches.
 
     Examples
     --------
@@ -72,7 +80,7 @@ class ResizeIter(_Held):
 
     def __init__(self, data_iter: DataIter, size: int, reset_internal: bool = True) -> None:
         if size < 0:
-            raise ShapeError(expected("size", "at least 0", size), hint="size counts batches.")
+            raise ShapeError(expected("size", "at least 0", size), hint="size is the number of batches.")
         super().__init__(data_iter.batch_size)
         self.data_iter, self.size, self.reset_internal = data_iter, size, reset_internal
         self.cur = 0
@@ -81,6 +89,8 @@ class ResizeIter(_Held):
         if hasattr(data_iter, "default_bucket_key"):
             self.default_bucket_key = data_iter.default_bucket_key
 
+    next = DataIter.next  # a batch without bucket_key, provide_data and provide_label, as in MXNet
+
     def reset(self) -> None:
         """Start the next epoch."""
         self.cur = 0
@@ -88,7 +98,7 @@ class ResizeIter(_Held):
             self.data_iter.reset()
 
     def iter_next(self) -> bool:
-        """Move to the next batch; False after ``size`` of them."""
+        """Move to the next batch; return False after ``size`` batches."""
         if self.cur == self.size:
             return False
         batch = next(self.data_iter, None)
@@ -96,7 +106,7 @@ class ResizeIter(_Held):
             self.data_iter.reset()
             batch = next(self.data_iter, None)
         if batch is None:
-            raise DataFileError("The iterator inside has no batch, not even after reset().",
+            raise DataFileError("data_iter has no batches, not even after reset().",
                                 hint="check that it has at least batch_size rows.")
         self.current_batch = batch
         self.cur += 1
@@ -104,7 +114,7 @@ class ResizeIter(_Held):
 
 
 def _renamed(iterators: list[DataIter], attribute: str, renames: Sequence[dict[str, Any]] | None) -> list[DataDesc]:
-    """Descriptions of what all iterators give, under their new names."""
+    """Descriptions of the arrays of all iterators, with their new names."""
     found = []
     for place, one in enumerate(iterators):
         for given in getattr(one, attribute):
@@ -116,24 +126,25 @@ def _renamed(iterators: list[DataIter], attribute: str, renames: Sequence[dict[s
     return found
 
 
-class PrefetchingIter(_Held):
-    """Make batches ahead in threads, one for each of several iterators, whose arrays go into one batch.
+class PrefetchingIter(BatchIter):
+    """Prefetch the batches of one or several iterators, each in a thread, and combine their arrays into one batch.
 
-    While the caller computes, the next batch is read.  What an iterator raises, the caller's ``next``
-    raises; after ``reset`` it goes on.  A batch that hangs does not keep the program from ending.
+    The next batch is read while the caller computes.  ``next`` raises the errors of the iterators; ``reset`` starts them
+    again.  The program can end while a thread is still reading.
 
     Parameters
     ----------
     iters : DataIter or list of DataIter
-        Their arrays follow one another in the batches; all must end at the same time.  They belong to this
-        iterator: do not use them otherwise until ``close``.
+        A batch has the arrays of all iterators, in order.  All must have the same number of batches.  Do not use them
+        elsewhere before ``close``.
     rename_data, rename_label : list of dict, optional
-        New names by old names, for each iterator.
+        New names by old names, one dictionary for each iterator.
 
     Raises
     ------
     ShapeError
-        Without iterators, or if their batches do not go together.
+        If there are no iterators or the numbers of dictionaries differ; while iterating, if the iterators have different
+        numbers of batches or rows.
 
     Examples
     --------
@@ -150,7 +161,8 @@ class PrefetchingIter(_Held):
         if not self.iters:
             raise ShapeError("PrefetchingIter needs at least one iterator.", hint="pass at least one.")
         if any(renames is not None and len(renames) != self.n_iter for renames in (rename_data, rename_label)):
-            raise ShapeError(f"{self.n_iter} iterators need as many dictionaries of new names.", hint="{} renames nothing.")
+            raise ShapeError(f"{self.n_iter} iterators need {self.n_iter} dictionaries of new names.",
+                             hint="pass {} to rename nothing.")
         self.rename_data, self.rename_label = rename_data, rename_label
         super().__init__(self.provide_data[0].shape[0])
         self._threads = Threads(self.n_iter, "sparsekit-prefetch")
@@ -171,7 +183,7 @@ class PrefetchingIter(_Held):
         self._waiting = [self._threads.submit(next, one, None) for one in self.iters]
 
     def reset(self) -> None:
-        """Start the next epoch of every iterator; a batch that is being made is waited for and dropped."""
+        """Start the next epoch of every iterator, after waiting for the prefetched batches, which are dropped."""
         for future in self._waiting:
             future.exception()
         for one in self.iters:
@@ -180,9 +192,9 @@ class PrefetchingIter(_Held):
         self._submit()
 
     def iter_next(self) -> bool:
-        """Move to the next batch, waiting for it; False at the end of the epoch."""
+        """Move to the next batch, waiting for it; return False at the end of the epoch."""
         if not self._waiting:
-            return False  # an error was raised: reset() goes on
+            return False  # an error was raised: reset() starts again
         errors = [future.exception() for future in self._waiting]
         if any(errors):
             self._waiting = []
@@ -190,24 +202,18 @@ class PrefetchingIter(_Held):
         batches = [future.result() for future in self._waiting]
         if None in batches:
             if any(batches):
-                raise ShapeError("One iterator has ended, another has not.", hint="they must have equally many batches.")
+                raise ShapeError("The iterators have different numbers of batches.", hint="use iterators of equal length.")
             return False
         if len({batch.pad for batch in batches}) > 1:
-            raise ShapeError(f"The iterators' batches are padded by {[batch.pad for batch in batches]} rows.",
-                             hint="they must have equally many rows.")
+            raise ShapeError(f"The iterators' batches have different padding: {[batch.pad for batch in batches]} rows.",
+                             hint="use iterators with equal numbers of rows.")
         self._submit()
         self.current_batch = DataBatch(
             [one for batch in batches for one in batch.data], [one for batch in batches for one in batch.label or ()],
             batches[0].pad, batches[0].index, provide_data=self.provide_data, provide_label=self.provide_label)
         return True
 
-    def next(self) -> DataBatch:
-        """The next batch; raises ``StopIteration`` at the end of the epoch."""
-        if not self.iter_next():
-            raise StopIteration
-        return self._current()
-
     def close(self) -> None:
-        """End the threads, after the batch that they are making."""
+        """End the threads once they have finished the current batch."""
         self._waiting = []
         self._threads.close()

@@ -1,4 +1,4 @@
-"""Stores of values by key, which sum what several contexts push: ``mx.kv``, ``mx.kvstore``."""
+"""Key-value stores, which sum the arrays that several contexts push: ``mx.kv``, ``mx.kvstore``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a store of values by key can do, and how one is made."""
+"""The base class of key-value stores, and ``create``."""
 
 from __future__ import annotations
 
@@ -13,26 +13,27 @@ if TYPE_CHECKING:
 
 __all__ = ["KVStoreBase", "create"]
 
-#: Kinds that need several machines or several GPUs, by what their names begin with.
+#: Prefixes of the names of stores for several machines or several GPUs.
 DISTRIBUTED = ("dist", "nccl", "horovod", "byteps", "p3")
 
 
 class KVStoreBase:
-    """Base of stores: override ``broadcast``, ``pushpull`` and ``is_capable``, and for an optimizer the others.
+    """Base of key-value stores.
 
-    A class under ``@KVStoreBase.register`` is made by ``create`` under its lower-case name, and can be
-    given to a ``Trainer``.
+    A subclass overrides ``broadcast``, ``pushpull`` and ``is_capable``; a store that applies an optimizer also overrides the
+    other methods.  ``create`` makes a class that is registered by ``@KVStoreBase.register``, under its name in lower case.
+    A ``Trainer`` takes such stores as ``kvstore``.
     """
 
     #: The only capability.
     OPTIMIZER = "optimizer"
     kv_registry: ClassVar[dict[str, type[KVStoreBase]]] = {}
-    #: Names that the class is registered under beside its own.
+    #: Names under which the class is registered; if empty, its own name in lower case.
     names: ClassVar[tuple[str, ...]] = ()
 
     @staticmethod
     def register(klass: type[KVStoreBase]) -> type[KVStoreBase]:
-        """Make a kind of store known under its lower-case name."""
+        """Register a class of stores under its name in lower case; for use as a decorator."""
         for name in klass.names or (klass.__name__.lower(),):
             known = KVStoreBase.kv_registry.get(name)
             if known is not None:
@@ -42,12 +43,12 @@ class KVStoreBase:
         return klass
 
     def broadcast(self, key: object, value: object, out: object, priority: int = 0) -> None:
-        """Keep a value, and write it to every array of ``out``."""
-        raise self._lacks("broadcast")
+        """Store a value under a new key, and write it to every array of ``out``."""
+        raise self._undefined("broadcast")
 
     def pushpull(self, key: object, value: object, out: object = None, priority: int = 0) -> None:
-        """Sum the values, and write the result to ``out``, or to where they came from."""
-        raise self._lacks("pushpull")
+        """Sum the arrays of ``value``, and write the sum to ``out``, by default to the arrays of ``value``."""
+        raise self._undefined("pushpull")
 
     @staticmethod
     def is_capable(capability: str) -> bool:
@@ -55,50 +56,52 @@ class KVStoreBase:
         return False
 
     def set_optimizer(self, optimizer: object) -> None:
-        """Let an optimizer change what is kept by what is pushed."""
-        raise self._lacks("set_optimizer")
+        """Set the optimizer that updates the values by the gradients that are pushed."""
+        raise self._undefined("set_optimizer")
 
     def save_optimizer_states(self, fname: str | PathLike[str], dump_optimizer: bool = False) -> None:
         """Write the optimizer's states to a file."""
-        raise self._lacks("save_optimizer_states")
+        raise self._undefined("save_optimizer_states")
 
     def load_optimizer_states(self, fname: str | PathLike[str]) -> None:
         """Read the optimizer's states from a file."""
-        raise self._lacks("load_optimizer_states")
+        raise self._undefined("load_optimizer_states")
 
-    def _lacks(self, name: str) -> UnsupportedError:
-        return UnsupportedError(f"{type(self).__name__} has no {name}().", hint="override it.")
+    def _undefined(self, name: str) -> UnsupportedError:
+        return UnsupportedError(f"{type(self).__name__} does not define {name}().", hint="override it.")
 
     @property
     def type(self) -> str:
-        """The name that the store was made by."""
+        """The name of the class in lower case."""
         return type(self).__name__.lower()
 
     @property
     def rank(self) -> int:
-        """The number of this worker: 0, there is one."""
+        """The number of this worker; always 0."""
         return 0
 
     @property
     def num_workers(self) -> int:
-        """How many workers share the store: 1."""
+        """The number of workers; always 1."""
         return 1
 
 
 def create(name: str = "local") -> KVStoreBase:
-    """A store by the name of its kind.
+    """Make a key-value store by name.
 
     Parameters
     ----------
     name : {"local", "device"} or a registered name
-        ``"local"`` sums on the CPU, ``"device"`` where the values lie.
+        ``"local"`` keeps and sums values on the CPU, ``"device"`` on the context of the first array.
 
     Raises
     ------
+    DTypeError
+        If ``name`` is not a string.
     UnsupportedError
-        If the kind needs several machines, as ``"dist_sync"`` does.
+        If the store needs several machines, as ``"dist_sync"`` does.
     UnknownNameError
-        If there is no such kind.
+        If no store has this name.
 
     Examples
     --------
@@ -111,7 +114,7 @@ def create(name: str = "local") -> KVStoreBase:
     array([2., 2.], dtype=float32)
     """
     if not isinstance(name, str):
-        raise DTypeError(f"name must be a string, not a {type(name).__name__}.", hint="give 'local' or 'device'.")
+        raise DTypeError(f"name must be a string, not a {type(name).__name__}.", hint="pass 'local' or 'device'.")
     lower = name.lower()
     found = KVStoreBase.kv_registry.get(lower)
     if found is not None:
@@ -119,6 +122,6 @@ def create(name: str = "local") -> KVStoreBase:
     if lower == "teststore":
         return load("sparsekit.compat.teststore").TestStore()
     if lower.startswith(DISTRIBUTED):
-        raise UnsupportedError(f"A kvstore of kind {name!r} needs several machines or GPUs that talk to each other; here all "
-                               "contexts are of one machine.", hint="use 'device' or 'local'.")
+        raise UnsupportedError(f"The kvstore {name!r} needs several machines or communicating GPUs, which are not supported.",
+                               hint="use 'device' or 'local'.")
     raise UnknownNameError.of("kvstore", name, KVStoreBase.kv_registry)

@@ -1,4 +1,4 @@
-"""The store of one machine: values by key, summed over contexts, changed by an optimizer."""
+"""The key-value store of one machine, which sums values over contexts and can apply an optimizer."""
 
 from __future__ import annotations
 
@@ -39,13 +39,18 @@ __all__ = ["KVStore", "read_states"]
 
 @KVStoreBase.register
 class KVStore(KVStoreBase):
-    """Values by key; made by ``create("local")`` or ``create("device")``.
+    """A key-value store, made by ``create("local")`` or ``create("device")``.
 
-    A key is a number or a string, and in every method it may be a list of them, with a list of values.  A value
-    is an array, dense or row_sparse, or a list of arrays, one for each context.
+    A key is an integer or a string.  Every method also takes a list of keys with a list of values.  A value is an array,
+    dense or row_sparse, or a list of arrays, one for each context.
 
-    Without an optimizer a push replaces the value by the sum of what is pushed; with one it is a step of the
-    optimizer, with that sum as the gradient.
+    Without an optimizer, a push replaces the value by the sum of the pushed arrays.  With an optimizer, a push makes a
+    step of the optimizer with the sum as the gradient.
+
+    Parameters
+    ----------
+    name : str
+        The name passed to ``create``.
     """
 
     names: ClassVar[tuple[str, ...]] = ("local", "device", "local_update_cpu", "local_allreduce_cpu", "local_allreduce_device")
@@ -57,17 +62,17 @@ class KVStore(KVStoreBase):
 
     @property
     def type(self) -> str:
-        """The name that the store was made by."""
+        """The name by which the store was created."""
         return self._type
 
     @staticmethod
     def is_capable(capability: str) -> bool:
-        """Whether the store can do something.
+        """True for ``"optimizer"``, the only capability.
 
         Raises
         ------
         UnknownNameError
-            If it is anything but ``"optimizer"``, which it can.
+            For any other capability.
         """
         if capability.lower() != KVStoreBase.OPTIMIZER:
             raise UnknownNameError.of("capability", capability, (KVStoreBase.OPTIMIZER,))
@@ -76,18 +81,18 @@ class KVStore(KVStoreBase):
     # values
 
     def init(self, key: object, value: object) -> None:
-        """Keep a copy of a value under a new key.
+        """Store a copy of a value under a new key.
 
         Parameters
         ----------
         key : int, str or list of them
         value : NDArray or list of NDArray
-            Of a list for one key, the first counts.
+            Of a list for one key, the first array is stored.
 
         Raises
         ------
         SparsekitError
-            If the key is there already.
+            If the key exists already.
         """
         for one, arrays in _pairs(key, value):
             if one in self._held:
@@ -95,37 +100,41 @@ class KVStore(KVStoreBase):
             self._held[one] = self._home(arrays[0]).copy()
 
     def _share(self, key: int | str, value: NDArray) -> None:
-        """Keep the array itself, so that updates write to it."""
+        """Store the array itself, not a copy, so that updates write to it."""
         self._held[key] = value
 
     def _home(self, array: NDArray) -> NDArray:
-        """The array where the store keeps values."""
+        """The array on the context where the store keeps its values."""
         return array if "device" in self._type else array.as_in_context(cpu())
 
-    def _of(self, key: int | str) -> NDArray:
+    def _value(self, key: int | str) -> NDArray:
         if key not in self._held:
             raise ParameterNameError(f"The key {key!r} has not been initialized.", hint="call init(key, value) first.")
         return self._held[key]
 
     def push(self, key: object, value: object, priority: int = 0) -> None:
-        """Replace a value by the sum of these arrays, or make a step of the optimizer with that as the gradient.
+        """Replace a value by the sum of the arrays, or make a step of the optimizer with the sum as the gradient.
 
         Parameters
         ----------
         key : int, str or list of them
+            The arrays of a key that is listed several times are summed.
         value : NDArray or list of NDArray
         priority : int
-            Has no effect; pushes are done when they return.
+            Has no effect: a push is complete when it returns.
 
-        Notes
-        -----
-        Values of a key that is given several times are one push: their sum.
+        Raises
+        ------
+        ParameterNameError
+            If a key was not initialized.
+        ShapeError
+            If an array does not have the shape of the value.
         """
         gathered: dict[Any, list[Any]] = {}
         for one, arrays in _pairs(key, value):
             gathered.setdefault(one, []).extend(arrays)
         for one, arrays in gathered.items():
-            held = self._of(one)
+            held = self._value(one)
             total = self._sum(arrays, held)
             if self._updater is not None:
                 self._updater(one, total, held)
@@ -138,14 +147,14 @@ class KVStore(KVStoreBase):
         for array in arrays:
             if array.shape != held.shape:
                 raise ShapeError(f"An array of shape {array.shape} was pushed to a value of shape {held.shape}.",
-                                 hint="they must agree.")
+                                 hint="the shapes must be equal.")
         total = arrays[0].detach().as_in_context(held.context)
         for array in arrays[1:]:
             total = add(total, array.detach().as_in_context(held.context))
         return total
 
     def pull(self, key: object, out: object = None, priority: int = 0, ignore_sparse: bool = True) -> None:
-        """Write a value to arrays, in their own storage types.
+        """Write a value to arrays, in the storage type of each array.
 
         Parameters
         ----------
@@ -154,28 +163,33 @@ class KVStore(KVStoreBase):
         priority : int
             Has no effect.
         ignore_sparse : bool
-            Leave sparse arrays alone, for which there is ``row_sparse_pull``.
+            Do not write to sparse arrays; ``row_sparse_pull`` does.  Default True.
+
+        Raises
+        ------
+        ParameterNameError
+            If a key was not initialized.
         """
         for one, arrays in _pairs(key, out):
-            held = self._of(one)
+            held = self._value(one)
             for array in arrays:
                 if array is not held and not (ignore_sparse and array.stype != "default"):
                     held.detach().copyto(array)
 
     def pushpull(self, key: object, value: object, out: object = None, priority: int = 0) -> None:
-        """``push``, and ``pull`` to ``out``, or to where the values came from."""
+        """``push``, then ``pull`` to ``out``, by default to the arrays of ``value``."""
         self.push(key, value, priority)
         self.pull(key, value if out is None else out, priority, ignore_sparse=False)
 
     def broadcast(self, key: object, value: object, out: object, priority: int = 0) -> None:
-        """``init``, and ``pull``."""
+        """``init``, then ``pull`` to ``out``."""
         self.init(key, value)
         self.pull(key, out, priority, ignore_sparse=False)
 
     def row_sparse_pull(self, key: list[Any] | Sequence[str] | str | tuple[Any, ...],
                         out: list[Any] | Sequence[NDArray] | NDArray | tuple[Any, ...] | None = None, priority: int = 0,
                         row_ids: NDArray | Sequence[Any] | None = None) -> None:
-        """Write the given rows of a row_sparse value to row_sparse arrays, which then store no others.
+        """Write some rows of a row_sparse value to row_sparse arrays, which then store only these rows.
 
         Parameters
         ----------
@@ -184,32 +198,38 @@ class KVStore(KVStoreBase):
         priority : int
             Has no effect.
         row_ids : NDArray or list of NDArray
-            Numbers of rows, in any order, repeated or not: one array of them for all, or one for each array of ``out``,
-            in lists as ``out`` has them or in one list.
+            Row numbers, in any order, repeated or not: one array for all arrays of ``out``, or one for each, in a flat list or
+            nested like ``out``.
 
         Raises
         ------
         StorageTypeError
             If the value or an array is not row_sparse.
         RowIndexError
-            If a row is outside.
+            If a row number is out of range.
+        ShapeError
+            If the number of ``row_ids`` does not match ``out``, or an array does not have the shape of the value.
         """
-        asked = list(_flat(row_ids))
-        if isinstance(key, (list, tuple)) and len(key) == len(asked) == 1 and isinstance(out, (list, tuple)) and len(out) > 1:
+        ids = list(_flatten(row_ids))
+        if isinstance(key, (list, tuple)) and len(key) == len(ids) == 1 and isinstance(out, (list, tuple)) and len(out) > 1:
             key = key[0]
         targets = [(one, array) for one, arrays in _pairs(key, out) for array in arrays]
-        if len(asked) not in (1, len(targets)):
-            raise ShapeError(f"{len(asked)} row_ids were given for {len(targets)} arrays.", hint="give one, or one for each.")
+        if len(ids) not in (1, len(targets)):
+            raise ShapeError(f"{len(ids)} row_ids were passed for {len(targets)} arrays.", hint="pass one, or one per array.")
         for place, (one, array) in enumerate(targets):
-            held = self._of(one)
+            held = self._value(one)
             _check_row_sparse(held, array)
-            rows = _rows(asked[place % len(asked)], held)
+            rows = _rows(ids[place % len(ids)], held)
             array._receive(F.sparse_retain(held.detach(), rows).as_in_context(array.context))
 
     # the optimizer
 
     def set_optimizer(self, optimizer: object) -> None:
-        """Make pushes steps of an optimizer.
+        """Set the optimizer; each later push makes a step of it.
+
+        Parameters
+        ----------
+        optimizer : Optimizer
 
         Examples
         --------
@@ -223,20 +243,20 @@ class KVStore(KVStoreBase):
         array([-0.01, -0.01], dtype=float32)
         """
         if not isinstance(optimizer, Optimizer):
-            raise DTypeError(f"set_optimizer takes an Optimizer, not a {type(optimizer).__name__}.",
+            raise DTypeError(f"optimizer must be an Optimizer, not a {type(optimizer).__name__}.",
                              hint="make one with mx.optimizer.create('sgd').")
         self._set_updater(get_updater(optimizer))
 
     def _set_updater(self, updater: Callable[..., Any] | Updater) -> None:
-        """Make pushes calls of ``updater(key, pushed, value)``, which changes the value."""
+        """Set a function ``updater(key, sum, value)`` that each later push calls, and that changes the value in place."""
         self._updater = updater
 
     def save_optimizer_states(self, fname: str | PathLike[str], dump_optimizer: bool = False) -> None:
-        """Write the optimizer's states to a file, and with ``dump_optimizer`` its settings."""
+        """Write the optimizer's states to a file, and with ``dump_optimizer`` also its settings."""
         write_whole(fname, self._own_updater().get_states(dump_optimizer))
 
     def load_optimizer_states(self, fname: str | PathLike[str]) -> None:
-        """Read the optimizer's states from a file; nothing in it is executed."""
+        """Read the optimizer's states from a file; no code in it is executed."""
         self._own_updater().set_states(read_states(fname))
 
     def _own_updater(self) -> Updater:
@@ -245,7 +265,7 @@ class KVStore(KVStoreBase):
         return self._updater
 
     def set_gradient_compression(self, compression_params: dict[str, Any]) -> None:
-        """Not available: between contexts of one machine nothing is sent that could be compressed.
+        """Not supported: the contexts of one machine share its memory.
 
         Raises
         ------
@@ -257,56 +277,57 @@ class KVStore(KVStoreBase):
 
 
 def _pairs(key: object, value: object) -> Iterator[tuple[Any, list[Any]]]:
-    """Each key with its arrays."""
+    """Each key with the list of its arrays."""
     if isinstance(key, (list, tuple)):
         if not isinstance(value, (list, tuple)) or len(key) != len(value):
-            raise ShapeError(f"{len(key)} keys do not fit the values.", hint="give a list of as many values.")
+            raise ShapeError(f"{len(key)} keys need a list of {len(key)} values.", hint="pass one value for each key.")
         for one, values in zip(key, value, strict=True):
             yield from _pairs(one, values)
         return
     if not isinstance(key, (int, str)):
-        raise DTypeError(expected("A key", "an integer or a string", type(key)), hint="give 3, or 'weight'.")
+        raise DTypeError(expected("A key", "an integer or a string", type(key)), hint="pass 3, or 'weight'.")
     arrays = list(value) if isinstance(value, (list, tuple)) else [value]
     for array in arrays:
         if not isinstance(array, NDArray):
             raise DTypeError(f"The value of key {key!r} is a {type(array).__name__}, not an NDArray.",
-                             hint="give an array, or a list of arrays.")
+                             hint="pass an array, or a list of arrays.")
     if not arrays:
-        raise ShapeError(f"There is no array for key {key!r}.", hint="give one or more.")
+        raise ShapeError(f"The list of arrays for key {key!r} is empty.", hint="pass at least one array.")
     yield key, arrays
 
 
-def _flat(given: object) -> Iterator[Any]:
-    """What is in lists of lists, in order."""
-    if isinstance(given, (list, tuple)):
-        for part in given:
-            yield from _flat(part)
+def _flatten(nested: object) -> Iterator[Any]:
+    """The items of nested lists, in order."""
+    if isinstance(nested, (list, tuple)):
+        for part in nested:
+            yield from _flatten(part)
     else:
-        yield given
+        yield nested
 
 
 def _check_row_sparse(held: NDArray, array: NDArray) -> None:
     for what, stype in (("The value", held.stype), ("out", array.stype)):
         if stype != "row_sparse":
-            raise StorageTypeError(f"{what} of row_sparse_pull is {stype}.", hint="use pull(), or tostype('row_sparse').")
+            raise StorageTypeError(f"{what} of row_sparse_pull must be row_sparse, not {stype}.",
+                                   hint="use pull(), or tostype('row_sparse').")
     if array.shape != held.shape:
-        raise ShapeError(f"out has shape {array.shape}, the value {held.shape}.", hint="they must agree.")
+        raise ShapeError(f"out has shape {array.shape}, but the value has shape {held.shape}.", hint="the shapes must be equal.")
 
 
 def _rows(row_ids: NDArray | None, held: NDArray) -> NDArray:
     if not isinstance(row_ids, NDArray):
-        raise DTypeError(expected("row_ids", "an NDArray", type(row_ids)), hint="give mx.nd.array(rows).")
+        raise DTypeError(expected("row_ids", "an NDArray", type(row_ids)), hint="pass mx.nd.array(rows).")
     rows = row_ids.asnumpy().reshape(-1)
     if rows.size and not (rows.min() >= 0 and rows.max() < held.shape[0] and np.array_equal(rows, np.floor(rows))):
-        raise RowIndexError(f"row_ids run from {rows.min()} to {rows.max()}, and the value has {held.shape[0]} rows.",
-                            hint="rows are numbers from 0.")
+        raise RowIndexError(f"row_ids must be integers from 0 to {held.shape[0] - 1}, got values from {rows.min()} to "
+                            f"{rows.max()}.", hint=f"the value has {held.shape[0]} rows.")
     return F.reshape(row_ids.as_in_context(held.context), shape=(-1,))
 
 
 def read_states(fname: str | PathLike[str]) -> bytes:
-    """The bytes of a file."""
+    """Read a file of optimizer states; raises ``DataFileError`` if it cannot be read."""
     try:
         with open(fname, "rb") as file:
             return file.read()
     except OSError as error:
-        raise DataFileError(f"{fname} cannot be read: {error.strerror}.", hint="check the name and the folder.") from error
+        raise DataFileError(f"{fname} cannot be read: {error.strerror}.", hint="check the path.") from error

@@ -1,4 +1,4 @@
-"""Metrics of predictions: ``mx.metric``."""
+"""Evaluation metrics: ``mx.metric``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The base class of metrics, their registry, composites, and how labels and predictions arrive."""
+"""The base class and the registry of metrics, composite metrics, and checks of labels and predictions."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ __all__ = ["CompositeEvalMetric", "EvalMetric", "alias", "check_label_shapes", "
 
 
 def check_label_shapes(labels: Any, preds: Any, wrap: bool = False, shape: bool = False) -> tuple[Any, Any]:
-    """Raise unless there are as many labels as predictions.
+    """Raise ``ShapeError`` if the numbers of labels and predictions differ.
 
     Parameters
     ----------
     labels, preds : array or list of arrays
     wrap : bool
-        Put single arrays in lists.
+        Return single arrays in lists.  Default False.
     shape : bool
-        Compare the whole shapes, not only the lengths.
+        Compare the shapes instead of the lengths.  Default False.
 
     Returns
     -------
@@ -41,11 +41,12 @@ def check_label_shapes(labels: Any, preds: Any, wrap: bool = False, shape: bool 
     Raises
     ------
     ShapeError
+        If the lengths or shapes differ.
     """
     found = (tuple(labels.shape), tuple(preds.shape)) if shape else (len(labels), len(preds))
     if found[0] != found[1]:
         raise ShapeError(f"Shape of labels {found[0]} does not match shape of predictions {found[1]}.",
-                         hint="give one label for each prediction.")
+                         hint="pass one label for each prediction.")
     if wrap:
         labels, preds = _listed(labels), _listed(preds)
     return labels, preds
@@ -56,28 +57,22 @@ def _listed(arrays: Arrays) -> Sequence[Any]:
 
 
 def _numbers(array: object) -> Array:
-    """The values of an array of either library."""
+    """The values of an ``NDArray`` or a numpy array, as a numpy array."""
     if isinstance(array, NDArray):
         return array.asnumpy()
     if isinstance(array, (np.ndarray, np.generic)):
         return np.asarray(unmasked(array))
-    raise DTypeError(expected("An argument of a metric", "an array", type(array)), hint="mx.nd.array(values) makes one.")
+    raise DTypeError(expected("An argument of a metric", "an array", type(array)), hint="pass mx.nd.array(values).")
 
 
 def pairs(labels: Arrays, preds: Arrays) -> Iterable[tuple[Any, Any]]:
-    """Each array of labels with its array of predictions, as numpy arrays."""
+    """Pairs of an array of labels and its array of predictions, as numpy arrays."""
     labels, preds = check_label_shapes(labels, preds, True)
     return [(_numbers(label), _numbers(pred)) for label, pred in zip(labels, preds, strict=True)]
 
 
 def classes_at(label: Array, count: int) -> Array:
-    """Labels as class numbers, which are from 0 to ``count`` - 1.
-
-    Raises
-    ------
-    RowIndexError
-        If one is not.
-    """
+    """Labels as int64 class numbers; raises ``RowIndexError`` if one is not from 0 to ``count`` - 1."""
     classes = label.astype(np.int64)
     wrong = classes[(classes < 0) | (classes >= count)]
     if wrong.size:
@@ -88,16 +83,16 @@ def classes_at(label: Array, count: int) -> Array:
 class EvalMetric:
     """Base of metrics: a value over all batches since the last reset.
 
-    A subclass overrides ``update``, which adds to ``sum_metric`` and ``num_inst`` what a batch gives, by ``_add``.  Two
-    totals are kept: ``reset_local`` restarts one, as loggers do from time to time, and ``reset`` both.
+    A subclass overrides ``update``, which adds the total and the count of a batch to ``sum_metric`` and ``num_inst``, for
+    instance by ``_add``.  A local and a global total are kept: ``reset_local`` resets the local one, ``reset`` both.
 
     Parameters
     ----------
     name : str
     output_names, label_names : list of str, optional
-        Which arrays ``update_dict`` takes; all by default.
+        Names of the arrays that ``update_dict`` uses; all by default.
     **kwargs
-        What ``get_config`` is to give, so that ``create`` makes the same metric of it.
+        Further arguments of the subclass, which ``get_config`` returns.  ``has_global_stats=True`` enables the global total.
     """
 
     sum_metric: Any
@@ -114,38 +109,38 @@ class EvalMetric:
         return f"EvalMetric: {dict(self.get_name_value())}"
 
     def get_config(self) -> dict[str, Any]:
-        """The class and its arguments; ``create`` makes the same metric of it."""
+        """The name of the class and its arguments, from which ``create`` makes an equal metric."""
         return {**self._kwargs, "metric": type(self).__name__, "name": self.name, "output_names": self.output_names,
                 "label_names": self.label_names}
 
     def update_dict(self, label: dict[str, Any], pred: dict[str, Any]) -> None:
-        """Take in a batch whose arrays have names."""
+        """Add a batch, given as dictionaries of arrays by name."""
         self.update(_chosen(label, self.label_names, "label"), _chosen(pred, self.output_names, "output"))
 
     def update(self, labels: Arrays, preds: Arrays) -> None:
-        """Take in a batch; to be overridden.
+        """Add a batch; for subclasses to override.
 
         Parameters
         ----------
         labels, preds : NDArray, or list of NDArray
-            As many arrays of labels as of predictions.
+            One array of labels for each array of predictions.
         """
-        raise SparsekitError(f"{type(self).__name__} has no update().", hint="override update(self, labels, preds).")
+        raise SparsekitError(f"{type(self).__name__} does not define update().", hint="override update(self, labels, preds).")
 
     def _add(self, total: float, count: int) -> None:
-        """Add what a batch gives to both totals."""
+        """Add the total and the count of a batch to the local and the global total."""
         self.sum_metric += total
         self.global_sum_metric += total
         self.num_inst += count
         self.global_num_inst += count
 
     def reset(self) -> None:
-        """Start again."""
+        """Reset the local and the global total."""
         self.global_num_inst, self.global_sum_metric = 0, 0.0
         self.reset_local()
 
     def reset_local(self) -> None:
-        """Start again, but for what ``get_global`` gives."""
+        """Reset the local total."""
         self.num_inst: Any = 0
         self.sum_metric = 0.0
 
@@ -153,15 +148,15 @@ class EvalMetric:
         return total / count if count else float("nan")
 
     def get(self) -> tuple[Any, Any]:
-        """The name and the value since the last ``reset_local``; nan if there was no batch."""
+        """The name and the value since the last ``reset_local``; nan without any batch."""
         return self.name, self._value(self.sum_metric, self.num_inst)
 
     def get_global(self) -> tuple[Any, Any]:
-        """The name and the value since the last ``reset``."""
+        """The name and the value since the last ``reset``; without a global total, those of ``get``."""
         return (self.name, self._value(self.global_sum_metric, self.global_num_inst)) if self._has_global_stats else self.get()
 
     def get_name_value(self) -> list[tuple[str, Any]]:
-        """Pairs of name and value."""
+        """Pairs of name and value since the last ``reset_local``."""
         return _zipped(*self.get())
 
     def get_global_name_value(self) -> list[tuple[str, Any]]:
@@ -188,20 +183,20 @@ register, alias = _registry.register, _registry.alias
 
 
 def create(metric: object, *args: object, **kwargs: object) -> EvalMetric:
-    """The metric that something stands for.
+    """Make a metric.
 
     Parameters
     ----------
-    metric : str, function, list, dict or EvalMetric
-        A name; a function of label and prediction, which becomes a ``CustomMetric``; a list of these, which becomes a
-        ``CompositeEvalMetric``; or what ``get_config`` gives.
+    metric : str, type, callable, list, dict or EvalMetric
+        A name or a class of a metric; a function of label and prediction, for a ``CustomMetric``; a list of these, for a
+        ``CompositeEvalMetric``; or a result of ``get_config``.  An instance is returned unchanged.
     *args, **kwargs
-        Arguments of the metric's class.
+        Arguments of the class.
 
     Raises
     ------
     UnknownNameError
-        If no metric has that name.
+        If no metric has this name.
 
     Examples
     --------
@@ -227,9 +222,10 @@ class CompositeEvalMetric(EvalMetric):
     Parameters
     ----------
     metrics : list, optional
-        What ``create`` takes.
+        Metrics, or arguments of ``create``.
     name : str
     output_names, label_names : list of str, optional
+        Names of the arrays that ``update_dict`` passes to the metrics; all by default.
 
     Examples
     --------
@@ -242,19 +238,19 @@ class CompositeEvalMetric(EvalMetric):
         super().__init__(name, output_names, label_names, has_global_stats=True)
 
     def add(self, metric: object) -> None:
-        """Append a metric, or what ``create`` takes."""
+        """Append a metric, or the result of ``create`` for the argument."""
         self.metrics.append(create(metric))
 
     def get_metric(self, index: int) -> EvalMetric:
-        """One of the metrics, by its number."""
+        """The metric at a position; raises ``RowIndexError`` if it is out of range."""
         try:
             return self.metrics[index]
         except IndexError:
-            raise RowIndexError(f"Metric index {index} is out of range 0 and {len(self.metrics)}.",
+            raise RowIndexError(f"Metric index {index} is out of range for {len(self.metrics)} metrics.",
                                 hint="metrics are numbered from 0.") from None
 
     def update_dict(self, labels: dict[str, Any], preds: dict[str, Any]) -> None:
-        """Take in a batch whose arrays have names."""
+        """Add a batch, given as dictionaries of arrays by name, to all metrics."""
         if self.label_names is not None:
             labels = {name: array for name, array in labels.items() if name in self.label_names}
         if self.output_names is not None:
@@ -263,22 +259,22 @@ class CompositeEvalMetric(EvalMetric):
             metric.update_dict(labels, preds)
 
     def update(self, labels: Arrays, preds: Arrays) -> None:
-        """Take in a batch."""
+        """Add a batch to all metrics."""
         for metric in self.metrics:
             metric.update(labels, preds)
 
     def reset(self) -> None:
-        """Start all metrics again."""
+        """Reset the local and the global totals of all metrics."""
         for metric in self.metrics:
             metric.reset()
 
     def reset_local(self) -> None:
-        """Start all metrics again, but for what ``get_global`` gives."""
+        """Reset the local totals of all metrics."""
         for metric in self.metrics:
             metric.reset_local()
 
     def get(self) -> tuple[Any, Any]:
-        """Lists of all names and all values."""
+        """Lists of all names and all values since the last ``reset_local``."""
         return _joined(metric.get() for metric in self.metrics)
 
     def get_global(self) -> tuple[Any, Any]:
@@ -286,7 +282,7 @@ class CompositeEvalMetric(EvalMetric):
         return _joined(metric.get_global() for metric in self.metrics)
 
     def get_config(self) -> dict[str, Any]:
-        """The configurations of all metrics, and the names."""
+        """The arguments of the composite, with the configuration of each metric under ``metrics``."""
         return {**super().get_config(), "metrics": [metric.get_config() for metric in self.metrics]}
 
 

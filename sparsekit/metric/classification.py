@@ -1,4 +1,4 @@
-"""Metrics of classes: how often a prediction is right, and how well it is."""
+"""Metrics of classification: accuracy, F1, correlation, perplexity and cross-entropy."""
 
 from __future__ import annotations
 
@@ -22,12 +22,13 @@ __all__ = ["F1", "MCC", "PCC", "Accuracy", "CrossEntropy", "NegativeLogLikelihoo
 @register
 @alias("acc")
 class Accuracy(EvalMetric):
-    """The share of predictions that are right.
+    """The fraction of correct predictions.
 
     Parameters
     ----------
     axis : int
-        Along which the largest score of a prediction is the class; predictions of the labels' shape are classes already.
+        Axis of the classes, along which the largest score is the predicted class.  Predictions with the shape of the labels
+        are classes already.  Default 1.
     name : str
     output_names, label_names : list of str, optional
 
@@ -44,12 +45,12 @@ class Accuracy(EvalMetric):
         self.axis = axis
 
     def update(self, labels: Arrays, preds: Arrays) -> None:
-        """Take in a batch of classes, and of classes or scores (batch, classes, …)."""
+        """Add a batch of classes, and of predicted classes or scores (batch, classes, …)."""
         for label, pred in pairs(labels, preds):
             if pred.shape != label.shape:
                 if not -pred.ndim <= self.axis < pred.ndim:
-                    raise ShapeError(f"The predictions have shape {pred.shape}, and axis={self.axis}.",
-                                     hint="axis is that of the classes; without scores, give labels of the same shape.")
+                    raise ShapeError(f"axis={self.axis} is out of range for predictions of shape {pred.shape}.",
+                                     hint="pass the axis of the classes, or predicted classes with the shape of the labels.")
                 pred = pred.argmax(axis=self.axis)
             label, pred = label.astype(np.int64).ravel(), pred.astype(np.int64).ravel()
             check_label_shapes(label, pred)
@@ -59,32 +60,37 @@ class Accuracy(EvalMetric):
 @register
 @alias("top_k_accuracy", "top_k_acc")
 class TopKAccuracy(EvalMetric):
-    """The share of labels that are among the ``top_k`` largest scores.
+    """The fraction of labels that are among the ``top_k`` classes with the largest scores.
 
     Parameters
     ----------
     top_k : int
-        From 2; ``Accuracy`` is for one.
+        At least 2.  The default of 1, as in MXNet, raises.
     name : str
-        To which the number is added.
+        ``_{top_k}`` is appended to it.
     output_names, label_names : list of str, optional
+
+    Raises
+    ------
+    SparsekitError
+        If ``top_k`` is below 2.
     """
 
     def __init__(self, top_k: int = 1, name: str = "top_k_accuracy", output_names: Names = None,
                  label_names: Names = None) -> None:
         if top_k <= 1:
-            raise SparsekitError(f"top_k is {top_k}; please use Accuracy if top_k is no more than 1.", hint="top_k is from 2.")
+            raise SparsekitError(expected("top_k", "at least 2", top_k), hint="use Accuracy for top_k=1.")
         super().__init__(name, output_names, label_names, top_k=top_k, has_global_stats=True)
         self.top_k = top_k
         if not self.name.endswith(f"_{top_k}"):
             self.name += f"_{top_k}"
 
     def update(self, labels: Arrays, preds: Arrays) -> None:
-        """Take in a batch of classes (batch,) and scores (batch, classes)."""
+        """Add a batch of classes (batch,) and scores (batch, classes)."""
         for label, pred in pairs(labels, preds):
             if pred.ndim != 2:
                 raise ShapeError(expected("The shape of the predictions", "(batch, classes)", pred.shape),
-                                 hint="they are scores of the classes.")
+                                 hint="pass one score for each class.")
             check_label_shapes(label, pred)
             count = min(pred.shape[1], self.top_k)
             best = np.argpartition(pred.astype(np.float32), pred.shape[1] - count, axis=1)[:, pred.shape[1] - count:]
@@ -92,7 +98,7 @@ class TopKAccuracy(EvalMetric):
 
 
 class _Counts:
-    """Right and wrong predictions of two classes."""
+    """Confusion matrix of two classes."""
 
     def __init__(self) -> None:
         self.true_positives = self.false_positives = self.false_negatives = self.true_negatives = 0
@@ -110,19 +116,19 @@ class _Counts:
     @property
     def f_score(self) -> float:
         """The harmonic mean of precision and recall; 0 if both are 0."""
-        right = 2 * self.true_positives
-        return right / (right + self.false_positives + self.false_negatives) if right else 0.0
+        twice = 2 * self.true_positives
+        return twice / (twice + self.false_positives + self.false_negatives) if twice else 0.0
 
     @property
     def correlation(self) -> float:
-        """Matthews' coefficient; factors of zero are left out of its denominator."""
-        found, missed, alarms, passed = self.true_positives, self.false_negatives, self.false_positives, self.true_negatives
-        factors = [found + alarms, found + missed, passed + alarms, passed + missed]
-        return (found * passed - alarms * missed) / math.sqrt(math.prod(factor for factor in factors if factor))
+        """Matthews' correlation coefficient; factors of zero are omitted from the denominator, as in MXNet."""
+        tp, fn, fp, tn = self.true_positives, self.false_negatives, self.false_positives, self.true_negatives
+        factors = [tp + fp, tp + fn, tn + fp, tn + fn]
+        return (tp * tn - fp * fn) / math.sqrt(math.prod(factor for factor in factors if factor))
 
 
 class _Binary(EvalMetric):
-    """A metric of two classes: a mean over batches (macro), or one value over all samples (micro)."""
+    """Base of metrics of two classes: a mean over batches (macro), or one value over all samples (micro)."""
 
     def __init__(self, name: str, output_names: Names, label_names: Names, average: str) -> None:
         if average not in ("macro", "micro"):
@@ -134,17 +140,17 @@ class _Binary(EvalMetric):
         raise SparsekitError(f"{type(self).__name__} does not define _measure().", hint="override _measure(self, counts).")
 
     def update(self, labels: Arrays, preds: Arrays) -> None:
-        """Take in a batch of labels 0 and 1 (batch,) and scores (batch, 2)."""
+        """Add a batch of labels 0 and 1 (batch,) and scores (batch, 2)."""
         counts = [_Counts()] if self.average == "macro" else [self._counts, self._global_counts]
         for label, pred in pairs(labels, preds):
             if pred.ndim != 2:
                 raise ShapeError(expected("The shape of the predictions", "(batch, 2)", pred.shape),
-                                 hint="they are scores of the two classes.")
+                                 hint="pass the scores of the two classes.")
             check_label_shapes(label, pred)
             label = label.astype(np.int64).reshape(len(pred))
             if len(np.unique(label)) > 2:
                 raise ShapeError(f"{type(self).__name__} currently only supports binary classification.",
-                                 hint="PCC is for more classes.")
+                                 hint="use PCC for more than two classes.")
             for one in counts:
                 one.add(label == 1, pred.argmax(axis=1) == 1)
         if self.average == "macro":
@@ -154,12 +160,12 @@ class _Binary(EvalMetric):
         self.sum_metric, self.global_sum_metric = (self._measure(one) * one.total if one.total else 0.0 for one in counts)
 
     def reset(self) -> None:
-        """Start again."""
+        """Reset the local and the global total."""
         self._global_counts = _Counts()
         super().reset()
 
     def reset_local(self) -> None:
-        """Start again, but for what ``get_global`` gives."""
+        """Reset the local total."""
         self._counts = _Counts()
         super().reset_local()
 
@@ -173,7 +179,7 @@ class F1(_Binary):
     name : str
     output_names, label_names : list of str, optional
     average : {"macro", "micro"}
-        The mean of the batches' values, or the value over all samples.
+        Whether to average the values of the batches, or to compute one value over all samples.
     """
 
     def __init__(self, name: str = "f1", output_names: Names = None, label_names: Names = None, average: str = "macro") -> None:
@@ -192,7 +198,7 @@ class MCC(_Binary):
     name : str
     output_names, label_names : list of str, optional
     average : {"macro", "micro"}
-        The mean of the batches' values, or the value over all samples.
+        Whether to average the values of the batches, or to compute one value over all samples.
     """
 
     def __init__(self, name: str = "mcc", output_names: Names = None, label_names: Names = None, average: str = "macro") -> None:
@@ -211,6 +217,7 @@ class PCC(EvalMetric):
     name : str
     output_names, label_names : list of str, optional
     has_global_stats : bool
+        Keep a global total for ``get_global``.  Default True.
     """
 
     _confusion: Any
@@ -221,7 +228,7 @@ class PCC(EvalMetric):
         super().__init__(name, output_names, label_names, has_global_stats=has_global_stats)
 
     def update(self, labels: Arrays, preds: Arrays) -> None:
-        """Take in a batch of classes, and of classes or scores (batch, classes)."""
+        """Add a batch of classes, and of predicted classes or scores (batch, classes)."""
         for label, pred in pairs(labels, preds):
             if pred.shape != label.shape:
                 pred = pred.argmax(axis=1)
@@ -248,36 +255,36 @@ class PCC(EvalMetric):
         return _correlation(self._global_confusion) * float(self.global_num_inst)
 
     def reset(self) -> None:
-        """Start again."""
+        """Reset the local and the global total."""
         self.global_num_inst = 0
         self._global_confusion = np.zeros((2, 2), np.int64)
         self.reset_local()
 
     def reset_local(self) -> None:
-        """Start again, but for what ``get_global`` gives."""
+        """Reset the local total."""
         self.num_inst = 0
         self._confusion = np.zeros((2, 2), np.int64)
 
 
 def _correlation(confusion: Array) -> float:
-    """The coefficient of a table of predictions by labels; nan where only one class occurs."""
-    table = confusion.astype(np.float64)
-    total, predicted, true = table.sum(), table.sum(axis=1), table.sum(axis=0)
-    spread = (predicted * (total - predicted)).sum() * (true * (total - true)).sum()
-    together = (table.diagonal() * total - predicted * true).sum()
-    return float(together / math.sqrt(spread)) if spread else float("nan")
+    """The coefficient of a confusion matrix of predictions by labels; nan if all predictions or labels are of one class."""
+    matrix = confusion.astype(np.float64)
+    total, predicted, true = matrix.sum(), matrix.sum(axis=1), matrix.sum(axis=0)
+    variances = (predicted * (total - predicted)).sum() * (true * (total - true)).sum()
+    covariance = (matrix.diagonal() * total - predicted * true).sum()
+    return float(covariance / math.sqrt(variances)) if variances else float("nan")
 
 
 @register
 class Perplexity(EvalMetric):
-    """How many classes the predictions are as unsure as: ``exp`` of the mean negative log-likelihood of the labels.
+    """Perplexity: ``exp`` of the mean negative log-likelihood of the labels; probabilities below 1e-10 count as 1e-10.
 
     Parameters
     ----------
     ignore_label : int or None
-        Labels that do not count, such as padding.
+        Label that is ignored, such as that of padding.
     axis : int
-        That of the classes.
+        Axis of the classes.  Default -1.
     name : str
     output_names, label_names : list of str, optional
     """
@@ -288,11 +295,11 @@ class Perplexity(EvalMetric):
         self.ignore_label, self.axis = ignore_label, axis
 
     def update(self, labels: Arrays, preds: Arrays) -> None:
-        """Take in a batch of classes and probabilities (batch, classes), or of as many more axes as both have."""
+        """Add a batch of classes (batch, …) and probabilities (batch, …, classes)."""
         for label, pred in pairs(labels, preds):
             if label.size * pred.shape[self.axis] != pred.size:
                 raise ShapeError(f"Shape mismatch: labels {label.shape} and predictions {pred.shape}.",
-                                 hint="there is one label for each vector of probabilities.")
+                                 hint="pass one label for each vector of probabilities.")
             pred = np.moveaxis(pred, self.axis, -1).reshape(label.size, -1)
             label = label.ravel()
             counts = np.ones(len(label), bool) if self.ignore_label is None else label != self.ignore_label
@@ -304,19 +311,19 @@ class Perplexity(EvalMetric):
 
 
 class _LogLikelihood(EvalMetric):
-    """The mean of ``-log`` of the probability of each label."""
+    """Base of metrics that are the mean of ``-log(probability of the label + eps)``."""
 
     def __init__(self, eps: float, name: str, output_names: Names, label_names: Names) -> None:
         super().__init__(name, output_names, label_names, eps=eps, has_global_stats=True)
         self.eps = eps
 
     def update(self, labels: Arrays, preds: Arrays) -> None:
-        """Take in a batch of classes (batch,) and probabilities (batch, classes)."""
+        """Add a batch of classes (batch,) and probabilities (batch, classes)."""
         for label, pred in pairs(labels, preds):
             label = label.ravel()
             if pred.ndim != 2 or len(label) != len(pred):
-                raise ShapeError(f"{len(label)} labels and predictions of shape {pred.shape} do not fit.",
-                                 hint="predictions are probabilities (batch, classes).")
+                raise ShapeError(f"{len(label)} labels need predictions of shape ({len(label)}, classes), got {pred.shape}.",
+                                 hint="pass one probability for each class.")
             chosen = pred[np.arange(len(label)), classes_at(label, pred.shape[1])]
             self._add(-float(np.log(chosen + self.eps).sum(dtype=np.float64)), len(label))
 
@@ -324,7 +331,7 @@ class _LogLikelihood(EvalMetric):
 @register
 @alias("ce")
 class CrossEntropy(_LogLikelihood):
-    """The mean cross entropy: ``-log(probability of the label + eps)``.
+    """The mean cross-entropy: ``-log(probability of the label + eps)``.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Metrics of rankings: the area under the receiver operating characteristic."""
+"""Metrics of rankings: the area under the receiver operating characteristic curve."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 __all__ = ["AUC"]
 
-#: Scores that wait unsorted, before they are counted by value.
-WAITING = 1 << 20
+#: Number of scores that are collected before equal scores are merged.
+PENDING = 1 << 20
 
 
 class _Scores(NamedTuple):
-    """Distinct scores in ascending order, and how many samples of each class have them."""
+    """Scores, and the number of negative and of positive samples with each."""
 
     values: Any
     negatives: Any
@@ -29,31 +29,31 @@ class _Scores(NamedTuple):
 
 
 class _Ranking:
-    """All scores so far; equal ones are kept once, with two counts."""
+    """All scores so far; equal scores are merged from time to time."""
 
     def __init__(self) -> None:
-        self.waiting: list[_Scores] = []
+        self.pending: list[_Scores] = []
         self.size = 0
 
     def add(self, scores: _Scores) -> None:
-        self.waiting.append(scores)
+        self.pending.append(scores)
         self.size += len(scores.values)
-        if self.size > WAITING and len(self.waiting) > 1:
-            self.counted()
+        if self.size > PENDING and len(self.pending) > 1:
+            self.merge()
 
-    def counted(self) -> _Scores:
-        """Everything in one."""
-        values, places = np.unique(np.concatenate([scores.values for scores in self.waiting]), return_inverse=True)
-        counts = [np.bincount(places, np.concatenate([scores[kind] for scores in self.waiting]), len(values)).astype(np.int64)
+    def merge(self) -> _Scores:
+        """Merge everything into distinct scores in ascending order with their counts."""
+        values, places = np.unique(np.concatenate([scores.values for scores in self.pending]), return_inverse=True)
+        counts = [np.bincount(places, np.concatenate([scores[kind] for scores in self.pending]), len(values)).astype(np.int64)
                   for kind in (1, 2)]
-        self.waiting, self.size = [_Scores(values, *counts)], 0
-        return self.waiting[0]
+        self.pending, self.size = [_Scores(values, *counts)], 0
+        return self.pending[0]
 
     def area(self) -> float:
-        """The share of pairs of a positive and a negative in which the positive is higher; equal ones count half."""
-        if not self.waiting:
+        """The fraction of pairs of a positive and a negative with the higher score for the positive; ties count half."""
+        if not self.pending:
             return float("nan")
-        _values, negatives, positives = self.counted()
+        _values, negatives, positives = self.merge()
         below = np.cumsum(negatives) - negatives
         total = 2 * int(positives.sum()) * int(negatives.sum())
         return int((positives * (2 * below + negatives)).sum()) / total if total else float("nan")
@@ -61,10 +61,10 @@ class _Ranking:
 
 @register
 class AUC(EvalMetric):
-    """The area under the receiver operating characteristic of two classes, exact over all batches; not in MXNet.
+    """The area under the ROC curve of two classes, exact over all batches; not in MXNet.
 
-    It is the share of pairs of a positive and a negative sample in which the positive has the higher score, where equal
-    scores count half (J. Hanley and B. McNeil 1982); nan where one class is missing.  All distinct scores are kept.
+    The area is the fraction of pairs of a positive and a negative sample with the higher score for the positive, where ties
+    count half (J. Hanley and B. McNeil 1982).  It is nan if one class is missing.  All distinct scores are kept in memory.
 
     Parameters
     ----------
@@ -83,18 +83,18 @@ class AUC(EvalMetric):
         super().__init__(name, output_names, label_names, has_global_stats=True)
 
     def update(self, labels: Arrays, preds: Arrays) -> None:
-        """Take in a batch of labels 0 and 1 (batch,), and scores (batch,), (batch, 1) or, of both classes, (batch, 2)."""
+        """Add a batch of labels 0 and 1 (batch,), and of scores (batch,), (batch, 1) or, for both classes, (batch, 2)."""
         for label, pred in pairs(labels, preds):
             if pred.ndim > 2 or (pred.ndim == 2 and pred.shape[1] not in (1, 2)):
                 raise ShapeError(expected("The shape of the predictions", "(batch,) or (batch, 2)", pred.shape),
-                                 hint="they are scores.")
+                                 hint="pass the scores of the positive class, or of both classes.")
             scores, label = (pred if pred.ndim == 1 else pred[:, -1]), label.ravel()
             check_label_shapes(label, scores)
             if not np.isin(label, (0, 1)).all():
                 raise ShapeError(f"Labels of AUC must be 0 or 1, got {label[~np.isin(label, (0, 1))][0]}.",
-                                 hint="(label > 0) makes 0 and 1 of -1 and 1.")
+                                 hint="(label > 0) converts -1 and 1 to 0 and 1.")
             if np.isnan(scores).any():
-                raise DTypeError("The scores of AUC must not be nan.", hint="look for a training that diverged.")
+                raise DTypeError("The scores of AUC must not be nan.", hint="check whether the training diverged.")
             found = _Scores(scores.astype(np.float64), (label == 0).astype(np.int64), (label == 1).astype(np.int64))
             self._ranking.add(found)
             self._global_ranking.add(found)
@@ -103,7 +103,7 @@ class AUC(EvalMetric):
 
     @property
     def sum_metric(self) -> float:
-        """The area times the number of samples."""
+        """The area times the number of samples, since the last ``reset_local``."""
         return self._ranking.area() * float(self.num_inst)
 
     @property
@@ -120,10 +120,10 @@ class AUC(EvalMetric):
         return self.name, self._global_ranking.area()
 
     def reset(self) -> None:
-        """Start again."""
+        """Reset the local and the global total."""
         self._global_ranking, self.global_num_inst = _Ranking(), 0
         self.reset_local()
 
     def reset_local(self) -> None:
-        """Start again, but for what ``get_global`` gives."""
+        """Reset the local total."""
         self._ranking, self.num_inst = _Ranking(), 0

@@ -1,4 +1,4 @@
-"""The words for metrics in annotations; imported ``if TYPE_CHECKING`` alone, as ``base.types``."""
+"""Type aliases of metrics; imported only under ``TYPE_CHECKING``, as ``base.types``."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ __all__ = ["Arrays", "MetricLike", "Names"]
 #: Labels or predictions: one array, or several.
 Arrays: TypeAlias = NDArray | Array | Sequence[NDArray | Array]
 
-#: What ``create`` makes a metric of.  Any: a function of one's own, what ``get_config`` gave, and a list of all of these.
+#: Argument of ``create``.  Any: a function of the user, a result of ``get_config``, and a list of all of these.
 MetricLike: TypeAlias = EvalMetric | type[EvalMetric] | str | Callable[..., Any] | Mapping[str, Any] | Sequence[Any]
 
-#: Names of the arrays that a metric takes.
+#: Names of the arrays that a metric uses.
 Names: TypeAlias = Sequence[str] | None

@@ -1,4 +1,4 @@
-"""Metrics of numbers: distances, correlation, losses, and functions of one's own."""
+"""Metrics of regression, correlation, losses, and custom functions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["MAE", "MSE", "RMSE", "Caffe", "CustomMetric", "Loss", "PearsonCorrel
 
 
 class _Distance(EvalMetric):
-    """The mean over batches of a distance between labels and predictions."""
+    """Base of metrics that are the mean over batches of a distance between labels and predictions."""
 
     def __init__(self, name: str, output_names: Names, label_names: Names) -> None:
         super().__init__(name, output_names, label_names, has_global_stats=True)
@@ -32,18 +32,18 @@ class _Distance(EvalMetric):
         return float(numpy.square(difference).mean(dtype=numpy.float64))
 
     def update(self, labels: Arrays, preds: Arrays) -> None:
-        """Take in a batch of numbers, and as many predictions; vectors count as columns."""
+        """Add a batch of numbers and predictions of the same shape; (batch,) and (batch, 1) are equivalent."""
         for label, pred in pairs(labels, preds):
             label, pred = (array.reshape(-1, 1) if array.ndim == 1 else array for array in (label, pred))
             if label.shape != pred.shape:
-                raise ShapeError(f"Labels of shape {label.shape} and predictions of shape {pred.shape} do not fit.",
-                                 hint="give one label for each predicted number.")
+                raise ShapeError(f"Labels of shape {label.shape} do not match predictions of shape {pred.shape}.",
+                                 hint="pass one label for each predicted number.")
             self._add(self._distance(label - pred), 1)
 
 
 @register
 class MAE(_Distance):
-    """The mean absolute error, as a mean over batches.
+    """The mean absolute error of each batch, averaged over batches.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class MAE(_Distance):
 
 @register
 class MSE(_Distance):
-    """The mean squared error, as a mean over batches.
+    """The mean squared error of each batch, averaged over batches.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ class MSE(_Distance):
 
 @register
 class RMSE(_Distance):
-    """The root of the mean squared error of each batch, as a mean over batches.
+    """The root mean squared error of each batch, averaged over batches.
 
     Parameters
     ----------
@@ -92,25 +92,25 @@ class RMSE(_Distance):
 
 
 class _Moments(NamedTuple):
-    """Number of pairs, their means, and sums of products about these: T. Chan, G. Golub and R. LeVeque 1983."""
+    """Number of pairs, means, and sums of products of deviations; merged as by T. Chan, G. Golub and R. LeVeque 1983."""
 
     size: int = 0
     means: Any = 0.0
     products: Any = 0.0
 
-    def joined(self, other: _Moments) -> _Moments:
+    def merged(self, other: _Moments) -> _Moments:
         count = self.size + other.size
         if not count:
             return self
-        apart = other.means - self.means
-        products = self.products + other.products + numpy.outer(apart, apart) * (self.size * other.size / count)
-        return _Moments(count, self.means + apart * (other.size / count), products)
+        delta = other.means - self.means
+        products = self.products + other.products + numpy.outer(delta, delta) * (self.size * other.size / count)
+        return _Moments(count, self.means + delta * (other.size / count), products)
 
     def correlation(self) -> float:
         if self.size < 2:
             return float("nan")
-        spread = self.products[0, 0] * self.products[1, 1]
-        return float(self.products[0, 1] / math.sqrt(spread)) if spread else float("nan")
+        variances = self.products[0, 0] * self.products[1, 1]
+        return float(self.products[0, 1] / math.sqrt(variances)) if variances else float("nan")
 
 
 def _moments(label: Array, pred: Array) -> _Moments:
@@ -118,21 +118,21 @@ def _moments(label: Array, pred: Array) -> _Moments:
     if not both.shape[1]:
         return _Moments()
     means = both.mean(axis=1)
-    about = both - means[:, None]
-    return _Moments(both.shape[1], means, about @ about.T)
+    centred = both - means[:, None]
+    return _Moments(both.shape[1], means, centred @ centred.T)
 
 
 @register
 @alias("pearsonr")
 class PearsonCorrelation(EvalMetric):
-    """Pearson's correlation of labels and predictions.
+    """Pearson's correlation coefficient of labels and predictions.
 
     Parameters
     ----------
     name : str
     output_names, label_names : list of str, optional
     average : {"macro", "micro"}
-        The mean of the batches' values, or the value over all samples.
+        Whether to average the values of the batches, or to compute one value over all samples.
     """
 
     _moments: _Moments
@@ -146,33 +146,33 @@ class PearsonCorrelation(EvalMetric):
         super().__init__(name, output_names, label_names, average=average, has_global_stats=True)
 
     def update(self, labels: Arrays, preds: Arrays) -> None:
-        """Take in a batch of numbers and predictions of the same shape."""
+        """Add a batch of numbers and predictions of the same shape."""
         for label, pred in pairs(labels, preds):
             check_label_shapes(label, pred, False, True)
             moments = _moments(label, pred)
             if self.average == "macro":
                 self._add(moments.correlation(), 1)
                 continue
-            self._moments, self._global_moments = self._moments.joined(moments), self._global_moments.joined(moments)
+            self._moments, self._global_moments = self._moments.merged(moments), self._global_moments.merged(moments)
             self.num_inst += 1
             self.global_num_inst += 1
             self.sum_metric = self._moments.correlation() * self.num_inst
             self.global_sum_metric = self._global_moments.correlation() * self.global_num_inst
 
     def reset(self) -> None:
-        """Start again."""
+        """Reset the local and the global total."""
         self._global_moments = _Moments()
         super().reset()
 
     def reset_local(self) -> None:
-        """Start again, but for what ``get_global`` gives."""
+        """Reset the local total."""
         self._moments = _Moments()
         super().reset_local()
 
 
 @register
 class Loss(EvalMetric):
-    """The mean of the predictions, which are losses; labels do not count.
+    """The mean of the predictions, which are losses; the labels are ignored.
 
     Parameters
     ----------
@@ -184,14 +184,14 @@ class Loss(EvalMetric):
         super().__init__(name, output_names, label_names, has_global_stats=True)
 
     def update(self, _: object, preds: Arrays) -> None:
-        """Take in a batch of losses."""
+        """Add a batch of losses of any shape."""
         for _label, pred in pairs(preds, preds):
             self._add(float(pred.sum(dtype=numpy.float64)), pred.size)
 
 
 @register
 class Torch(Loss):
-    """As ``Loss``, under the name of another framework."""
+    """``Loss`` under the name ``torch``, as in MXNet; takes the same arguments."""
 
     def __init__(self, name: str = "torch", output_names: Names = None, label_names: Names = None) -> None:
         super().__init__(name, output_names, label_names)
@@ -199,7 +199,7 @@ class Torch(Loss):
 
 @register
 class Caffe(Loss):
-    """As ``Loss``, under the name of another framework."""
+    """``Loss`` under the name ``caffe``, as in MXNet; takes the same arguments."""
 
     def __init__(self, name: str = "caffe", output_names: Names = None, label_names: Names = None) -> None:
         super().__init__(name, output_names, label_names)
@@ -207,16 +207,16 @@ class Caffe(Loss):
 
 @register
 class CustomMetric(EvalMetric):
-    """A function of one's own as a metric, averaged over batches.
+    """A metric from a function, averaged over batches.
 
     Parameters
     ----------
     feval : callable
-        ``feval(label, pred)`` of numpy arrays gives a number, or a sum and a count.
+        ``feval(label, pred)`` takes numpy arrays and returns a number, or a tuple of a sum and a count.
     name : str, optional
-        That of the function by default.
+        Default: the name of the function.
     allow_extra_outputs : bool
-        Take more predictions than labels, and leave out those behind.
+        Allow more predictions than labels, and ignore the additional ones.  Default False.
     output_names, label_names : list of str, optional
     """
 
@@ -230,7 +230,7 @@ class CustomMetric(EvalMetric):
         self._feval, self._allow_extra_outputs = feval, allow_extra_outputs
 
     def update(self, labels: Arrays, preds: Arrays) -> None:
-        """Take in a batch."""
+        """Add a batch."""
         if self._allow_extra_outputs:
             labels, preds = ([array] if isinstance(array, (NDArray, numpy.ndarray)) else list(array) for array in (labels, preds))
             preds = preds[:len(labels)]
@@ -239,19 +239,21 @@ class CustomMetric(EvalMetric):
             self._add(*(found if isinstance(found, tuple) else (found, 1)))
 
     def get_config(self) -> dict[str, Any]:
-        """Not available: a function cannot be serialized."""
-        raise UnsupportedError("CustomMetric cannot be serialized: it is a function.", hint="make it again by mx.metric.np.")
+        """Not supported: a function cannot be serialized."""
+        raise UnsupportedError("CustomMetric cannot be serialized: it is a function.", hint="make it again with mx.metric.np.")
 
 
 def np(numpy_feval: Callable[[Any, Any], Any], name: str | None = None, allow_extra_outputs: bool = False) -> CustomMetric:
-    """A function of numpy arrays as a metric.
+    """Make a metric from a function of numpy arrays.
 
     Parameters
     ----------
     numpy_feval : callable
-        ``numpy_feval(label, pred)`` gives a number, or a sum and a count.
+        ``numpy_feval(label, pred)`` returns a number, or a tuple of a sum and a count.
     name : str, optional
+        Default: the name of the function.
     allow_extra_outputs : bool
+        Allow more predictions than labels, and ignore the additional ones.  Default False.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Modules: networks given as symbols, which are trained batch by batch: ``mx.mod``, ``mx.module``."""
+"""Modules, which train networks that are defined by symbols: ``mx.mod``, ``mx.module``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every module can do: train, score and predict, by the steps that a kind of module defines."""
+"""The base class of modules: training, scoring and prediction with the methods that a subclass defines."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ __all__ = ["BaseModule"]
 class BaseModule:
     """Base of modules: networks with parameters and an optimizer, which are trained batch by batch.
 
-    A module is first bound to shapes, then gets parameters, then an optimizer: ``bind``, ``init_params``,
-    ``init_optimizer``.  From then on ``forward``, ``backward`` and ``update`` are a training step, and ``fit`` does all
-    of it.  A subclass defines these steps; ``fit``, ``score`` and ``predict`` follow from them.
+    ``bind`` sets the shapes, ``init_params`` the parameters and ``init_optimizer`` the optimizer.  Then ``forward``,
+    ``backward`` and ``update`` make a training step.  ``fit`` calls all of these methods.  A subclass defines them; ``fit``,
+    ``score`` and ``predict`` use them.
 
     Parameters
     ----------
@@ -50,9 +50,9 @@ class BaseModule:
     Attributes
     ----------
     binded, params_initialized, optimizer_initialized : bool
-        How far it is prepared.
+        Whether ``bind``, ``init_params`` and ``init_optimizer`` have been called.
     for_training, inputs_need_grad : bool
-        What it was bound for.
+        The arguments of ``bind``.
     """
 
     def __init__(self, logger: Logger = logging) -> None:
@@ -62,15 +62,15 @@ class BaseModule:
         self._symbol: Any = None
 
     def __repr__(self) -> str:
-        said = [word for word, yes in (("bound", self.binded), ("initialized", self.params_initialized),
-                                       ("with an optimizer", self.optimizer_initialized)) if yes]
+        states = [word for word, yes in (("bound", self.binded), ("initialized", self.params_initialized),
+                                         ("with an optimizer", self.optimizer_initialized)) if yes]
         outputs = "" if self._symbol is None else f" of {', '.join(self._symbol.list_outputs())}"
-        return f"<{type(self).__name__}{outputs}: {', '.join(said) or 'not bound'}>"
+        return f"<{type(self).__name__}{outputs}: {', '.join(states) or 'not bound'}>"
 
     # training
 
     def forward_backward(self, data_batch: DataBatch) -> None:
-        """``forward`` for training, and ``backward``."""
+        """``forward`` with ``is_train=True``, then ``backward``."""
         self.forward(data_batch, is_train=True)
         self.backward()
 
@@ -83,31 +83,33 @@ class BaseModule:
             allow_missing: bool = False, force_rebind: bool = False, force_init: bool = False, begin_epoch: int = 0,
             num_epoch: int | None = None, validation_metric: MetricLike | None = None, monitor: Monitor | None = None,
             sparse_row_id_fn: RowIds = None) -> None:
-        """Train for some epochs: bind, initialize what is not initialized yet, and make a step for every batch.
+        """Bind the module, initialize its parameters and optimizer if necessary, and train it.
 
         Parameters
         ----------
         train_data, eval_data : DataIter
-            Batches to train on, and to score each epoch's parameters on.
+            Batches for training, and for scoring after each epoch.
         eval_metric, validation_metric : str, EvalMetric or list
-            Measured on the batches of training, and on ``eval_data``; the same by default.
+            Metrics on ``train_data`` and on ``eval_data``; ``validation_metric`` is ``eval_metric`` by default.
         epoch_end_callback : callable or list
             ``callback(epoch, symbol, arg_params, aux_params)``.
         batch_end_callback, eval_end_callback, eval_batch_end_callback : callable or list
-            ``callback(param)`` with ``epoch``, ``nbatch``, ``eval_metric`` and ``locals``.
+            ``callback(param)`` with a ``BatchEndParam``.
         kvstore : str, KVStore or None
-            Where the gradients of several contexts are summed.
+            Store that sums the gradients of several contexts.
         optimizer : str or Optimizer
         optimizer_params : dict or list of pairs
-            Arguments of the optimizer if it is named; ``rescale_grad`` is 1 / batch size by default.
+            Arguments of the optimizer if it is a name; ``rescale_grad`` is 1 / batch size by default.
         initializer : Initializer
-            For parameters that are given neither by ``arg_params`` nor by a variable's own ``init``.
+            Fills parameters that are not in ``arg_params``; the ``init`` of a variable has precedence.
         arg_params, aux_params : dict of NDArray, optional
-            Values to start with; ``allow_missing`` leaves the others to the initializer.
+            Initial values.
+        allow_missing : bool
+            Whether ``arg_params`` and ``aux_params`` may lack names; the initializer fills these.
         force_rebind, force_init : bool
-            Bind or initialize again what is bound or initialized.
+            Bind or initialize again if the module is bound or initialized.
         begin_epoch, num_epoch : int
-            Number of the first epoch, and of the one after the last.
+            Number of the first epoch, and of the epoch after the last.
         monitor : Monitor, optional
         sparse_row_id_fn : callable, optional
             As for ``prepare``.
@@ -117,7 +119,7 @@ class BaseModule:
         ParameterError
             Without ``num_epoch``.
         DataFileError
-            If ``train_data`` gives no batch.
+            If ``train_data`` has no batches.
         """
         if num_epoch is None:
             raise ParameterError("please specify number of epochs", hint="fit(train_data, num_epoch=10)")
@@ -144,14 +146,13 @@ class BaseModule:
 
     def _train(self, train_data: DataIter, epoch: int, eval_metric: EvalMetric, batch_end_callback: Callbacks,
                monitor: Monitor | None, sparse_row_id_fn: RowIds) -> list[tuple[str, Any]]:
-        """A step for every batch of an epoch; gives the metric's names and values over all of them."""
+        """Make a step for every batch of an epoch; returns names and values of the metric over the epoch."""
         eval_metric.reset()
         batches = iter(train_data)
         data_batch = next(batches, None)
         if data_batch is None:
-            raise DataFileError("train_data must give at least one batch.",
-                                hint="it is empty, at its end, or has fewer rows than a batch; "
-                                "reset() starts it again.")
+            raise DataFileError("train_data must have at least one batch.",
+                                hint="check that it has at least batch_size rows, and call reset() after an epoch.")
         found: Any = []
         nbatch = 0
         while data_batch is not None:
@@ -174,15 +175,15 @@ class BaseModule:
         return found
 
     def _end_epoch(self, epoch: int, callbacks: list[Any]) -> None:
-        """Give every context the mean of all, and call what is to be called with the parameters."""
-        if callbacks or self._spread():
+        """Set the parameters of every context to the mean over all contexts, and call the callbacks with the parameters."""
+        if callbacks or self._has_copies():
             arg_params, aux_params = self.get_params()
             self.set_params(arg_params, aux_params)
             for callback in callbacks:
                 callback(epoch, self.symbol, arg_params, aux_params)
 
-    def _spread(self) -> bool:
-        """Whether there are copies of parameters that may differ."""
+    def _has_copies(self) -> bool:
+        """Whether there may be several copies of the parameters with different values."""
         return True
 
     def _measure(self, eval_metric: EvalMetric, data_batch: Batch) -> None:
@@ -196,19 +197,20 @@ class BaseModule:
     def score(self, eval_data: DataIter, eval_metric: MetricLike, num_batch: int | None = None,
               batch_end_callback: Callbacks = None, score_end_callback: Callbacks = None, reset: bool = True, epoch: int = 0,
               sparse_row_id_fn: RowIds = None) -> list[tuple[str, float]]:
-        """Measure the predictions for some data.
+        """Evaluate a metric on the predictions for some data.
 
         Parameters
         ----------
         eval_data : DataIter
         eval_metric : str, EvalMetric or list
         num_batch : int, optional
-            How many batches; all by default.
+            Number of batches; all by default.
         batch_end_callback, score_end_callback : callable or list
+            ``callback(param)`` with a ``BatchEndParam``.
         reset : bool
-            Start the data again first.
+            Reset ``eval_data`` first.  Default True.
         epoch : int
-            Passed to the callbacks.
+            Number of the epoch for the callbacks.
         sparse_row_id_fn : callable, optional
             As for ``prepare``.
 
@@ -221,7 +223,7 @@ class BaseModule:
         eval_metric = metric.create(eval_metric)
         eval_metric.reset()
         count = 0
-        for nbatch, eval_batch in self._predicted(eval_data, num_batch, reset, sparse_row_id_fn):
+        for nbatch, eval_batch in self._predict_batches(eval_data, num_batch, reset, sparse_row_id_fn):
             self._measure(eval_metric, eval_batch)
             for callback in _listed(batch_end_callback):
                 callback(BatchEndParam(epoch, nbatch, eval_metric, locals()))
@@ -231,9 +233,9 @@ class BaseModule:
         found: list[tuple[str, float]] = eval_metric.get_name_value()
         return found
 
-    def _predicted(self, eval_data: DataIter, num_batch: int | None, reset: bool, sparse_row_id_fn: RowIds
+    def _predict_batches(self, eval_data: DataIter, num_batch: int | None, reset: bool, sparse_row_id_fn: RowIds
                    ) -> Iterator[tuple[int, Any]]:
-        """Numbers and batches, the predictions for which have just been computed."""
+        """Yield the number of each batch and the batch, after computing its predictions."""
         if reset:
             eval_data.reset()
         for nbatch, eval_batch in enumerate(eval_data):
@@ -245,47 +247,50 @@ class BaseModule:
 
     def iter_predict(self, eval_data: DataIter, num_batch: int | None = None, reset: bool = True,
                      sparse_row_id_fn: RowIds = None) -> Iterator[tuple[list[Any], int, Any]]:
-        """Iterate over predictions: outputs, number and batch, one batch after the other.
+        """Yield the outputs for each batch, without padding rows, the number of the batch, and the batch.
 
         Parameters
         ----------
         eval_data : DataIter
         num_batch : int, optional
+            Number of batches; all by default.
         reset : bool
+            Reset ``eval_data`` first.  Default True.
         sparse_row_id_fn : callable, optional
             As for ``prepare``.
         """
         require(self, "binded", "params_initialized")
-        for nbatch, eval_batch in self._predicted(eval_data, num_batch, reset, sparse_row_id_fn):
+        for nbatch, eval_batch in self._predict_batches(eval_data, num_batch, reset, sparse_row_id_fn):
             yield self._unpadded(eval_batch), nbatch, eval_batch
 
     def _unpadded(self, batch: DataBatch) -> list[Any]:
-        """The outputs without the rows that only fill the batch up."""
+        """The outputs without padding rows."""
         pad = getattr(batch, "pad", None) or 0
         return [output[:output.shape[0] - pad] if pad else output for output in self.get_outputs()]
 
     def predict(self, eval_data: object, num_batch: int | None = None, merge_batches: bool = True, reset: bool = True,
                 always_output_list: bool = False, sparse_row_id_fn: RowIds = None) -> Any:
-        """Predictions for some data.
+        """Compute predictions for some data.
 
         Parameters
         ----------
         eval_data : DataIter, NDArray or numpy array
+            An array is one batch, of which the first output is returned.
         num_batch : int, optional
-            How many batches; all by default.
+            Number of batches; all by default.
         merge_batches : bool
-            Put the predictions of all batches below one another.
+            Concatenate the predictions of all batches.  Default True.
         reset : bool
-            Start the data again first.
+            Reset ``eval_data`` first.  Default True.
         always_output_list : bool
-            Give a list even if there is one output.
+            Return a list even if there is only one output.  Default False.
         sparse_row_id_fn : callable, optional
             As for ``prepare``.
 
         Returns
         -------
         NDArray, list of NDArray, or list of list of NDArray
-            Of one output, of several, or for each batch if they are not merged.
+            The output, a list of several outputs, or a list of outputs for each batch if they are not merged.
         """
         require(self, "binded", "params_initialized")
         if isinstance(eval_data, (NDArray, np.ndarray)):
@@ -299,7 +304,7 @@ class BaseModule:
             return found
         if len({len(outputs) for outputs in found}) > 1:
             raise ShapeError("Cannot merge batches, as num of outputs is not the same in mini-batches.",
-                             hint="merge_batches=False; maybe bucketing is used.")
+                             hint="pass merge_batches=False, for instance with bucketing.")
         merged = [pieces[0] if len(pieces) == 1 else F.concat(*pieces, dim=0) for pieces in zip(*found, strict=True)]
         return merged[0] if len(merged) == 1 and not always_output_list else merged
 
@@ -307,126 +312,126 @@ class BaseModule:
 
     def set_params(self, arg_params: Mapping[str, NDArray], aux_params: Mapping[str, NDArray],
                    allow_missing: bool = False, force_init: bool = True, allow_extra: bool = False) -> None:
-        """Give the parameters new values; the arguments are those of ``init_params``."""
+        """Set the values of the parameters; the arguments are those of ``init_params``."""
         self.init_params(initializer=None, arg_params=arg_params, aux_params=aux_params, allow_missing=allow_missing,
                          force_init=force_init, allow_extra=allow_extra)
 
     def save_params(self, fname: str | Path) -> None:
-        """Write the parameters to a file, which ``mx.nd.load`` and MXNet 1.9.1 read too."""
+        """Write the parameters to a file, which ``mx.nd.load`` and MXNet 1.9.1 can read."""
         write_parameters(str(fname), *self.get_params())
 
     def load_params(self, fname: str | Path) -> None:
-        """Read the parameters from a file; of a damaged one, or one for another network, nothing is taken."""
+        """Read the parameters from a file; a damaged file, or a file of another network, changes nothing."""
         self.set_params(*read_parameters(fname))
 
-    # what a kind of module may leave as it is
+    # methods that a subclass may override
 
     def prepare(self, data_batch: DataBatch, sparse_row_id_fn: RowIds = None) -> None:
-        """Make ready for a batch, before ``forward``.
+        """Prepare for a batch, before ``forward``.
 
         Parameters
         ----------
         data_batch : DataBatch
         sparse_row_id_fn : callable, optional
-            ``sparse_row_id_fn(data_batch)`` gives the rows of row_sparse parameters that the batch needs, by name.
+            ``sparse_row_id_fn(data_batch)`` returns the row numbers that the batch needs, by name of row_sparse parameter.
         """
         if sparse_row_id_fn is not None:
             warnings.warn("sparse_row_id_fn is not invoked for BaseModule.", UserWarning, stacklevel=2)
 
     def get_states(self, merge_multi_context: bool = True) -> list[Any]:
-        """Values of the states; without any, an empty list."""
+        """Values of the states; an empty list if there are none."""
         require(self, "binded", "params_initialized")
         return []
 
     def set_states(self, states: object = None, value: object = None) -> None:
-        """Give the states new values."""
+        """Set the values of the states."""
         require(self, "binded", "params_initialized")
         if states or value:
-            raise UnsupportedError(f"{type(self).__name__} has no states.", hint="Module(…, state_names=[…]) has.")
+            raise UnsupportedError(f"{type(self).__name__} has no states.", hint="use Module(…, state_names=[…]).")
 
     @property
     def symbol(self) -> Any:  # Any: a Symbol, or None where there is none
-        """The network's symbol, None if it has none."""
+        """The symbol of the network, or None."""
         return self._symbol
 
-    # what a kind of module defines
+    # methods that a subclass must override
 
-    def _lacks(self, name: str) -> UnsupportedError:
-        return UnsupportedError(f"{type(self).__name__} does not define {name}.", hint="a kind of module overrides it.")
+    def _undefined(self, name: str) -> UnsupportedError:
+        return UnsupportedError(f"{type(self).__name__} does not define {name}.", hint="override it in the subclass.")
 
     @property
     def data_names(self) -> list[str]:
         """Names of the data."""
-        raise self._lacks("data_names")
+        raise self._undefined("data_names")
 
     @property
     def output_names(self) -> list[str]:
         """Names of the outputs."""
-        raise self._lacks("output_names")
+        raise self._undefined("output_names")
 
     @property
     def data_shapes(self) -> list[DataDesc]:
-        """Descriptions of the data it is bound to."""
-        raise self._lacks("data_shapes")
+        """Descriptions of the data to which the module is bound."""
+        raise self._undefined("data_shapes")
 
     @property
     def label_shapes(self) -> list[DataDesc] | None:
-        """Descriptions of the labels it is bound to; None without any."""
-        raise self._lacks("label_shapes")
+        """Descriptions of the labels to which the module is bound; None if there are none."""
+        raise self._undefined("label_shapes")
 
     @property
     def output_shapes(self) -> list[tuple[str, Shape]]:
-        """Names and shapes of the outputs."""
-        raise self._lacks("output_shapes")
+        """Pairs of the name and the shape of each output."""
+        raise self._undefined("output_shapes")
 
     def get_params(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Parameters and auxiliary states by name."""
-        raise self._lacks("get_params")
+        raise self._undefined("get_params")
 
     def init_params(self, initializer: Callable[..., Any] | None = Uniform(0.01),  # noqa: B008
                     arg_params: Mapping[str, NDArray] | None = None, aux_params: Mapping[str, NDArray] | None = None,
                     allow_missing: bool = False, force_init: bool = False, allow_extra: bool = False) -> None:
         """Initialize parameters and auxiliary states."""
-        raise self._lacks("init_params")
+        raise self._undefined("init_params")
 
     def install_monitor(self, mon: Monitor) -> None:
-        """Let a monitor see what is computed."""
-        raise self._lacks("install_monitor")
+        """Install a monitor of the arrays that are computed."""
+        raise self._undefined("install_monitor")
 
     def forward(self, data_batch: DataBatch, is_train: bool | None = None) -> None:
         """Compute the outputs for a batch."""
-        raise self._lacks("forward")
+        raise self._undefined("forward")
 
     def backward(self, out_grads: Gradients = None) -> None:
         """Compute the gradients."""
-        raise self._lacks("backward")
+        raise self._undefined("backward")
 
     def get_outputs(self, merge_multi_context: bool = True) -> list[Any]:
         """Outputs of the last forward pass."""
-        raise self._lacks("get_outputs")
+        raise self._undefined("get_outputs")
 
     def get_input_grads(self, merge_multi_context: bool = True) -> list[Any]:
-        """Gradients of the data by the last backward pass."""
-        raise self._lacks("get_input_grads")
+        """Gradients with respect to the data, of the last backward pass."""
+        raise self._undefined("get_input_grads")
 
     def update(self) -> None:
-        """A step of the optimizer."""
-        raise self._lacks("update")
+        """Make a step of the optimizer."""
+        raise self._undefined("update")
 
     def update_metric(self, eval_metric: EvalMetric, labels: Sequence[Any], pre_sliced: bool = False) -> None:
-        """Let a metric take in the outputs of the last forward pass."""
-        raise self._lacks("update_metric")
+        """Update a metric by the outputs of the last forward pass."""
+        raise self._undefined("update_metric")
 
     def bind(self, data_shapes: Descriptions, label_shapes: Descriptions = None, for_training: bool = True,
              inputs_need_grad: bool = False, force_rebind: bool = False, shared_module: Any = None,
              grad_req: Requests = "write") -> None:
-        """Make arrays for data of these shapes."""
-        raise self._lacks("bind")
+        """Allocate the arrays for data of these shapes."""
+        raise self._undefined("bind")
 
     def init_optimizer(self, kvstore: KVStoreBase | str | None = "local", optimizer: OptimizerLike = "sgd",
                        optimizer_params: OptimizerParams = (("learning_rate", 0.01),), force_init: bool = False) -> None:
-        """Make an optimizer for the parameters."""
-        raise self._lacks("init_optimizer")
+        """Set the optimizer of the parameters."""
+        raise self._undefined("init_optimizer")
 
 
 def _listed(callbacks: Callbacks) -> list[Any]:

@@ -1,4 +1,4 @@
-"""A model from its files."""
+"""Loading a model from its checkpoint files."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ __all__ = ["load_checkpoint"]
 
 
 def load_checkpoint(prefix: str, epoch: int) -> tuple[Any, dict[str, Any], dict[str, Any]]:
-    """A model that ``save_checkpoint`` wrote, here or in MXNet 1.x.
+    """Read a model that ``save_checkpoint`` wrote, in this library or in MXNet 1.x.
 
     Parameters
     ----------
     prefix : str
+        Prefix of the file names.
     epoch : int
 
     Returns

@@ -1,4 +1,4 @@
-"""What modules check before they begin, so that an error names what is wrong, and nothing has changed."""
+"""Checks of modules before they change anything, with named errors."""
 
 from __future__ import annotations
 
@@ -15,24 +15,19 @@ if TYPE_CHECKING:
 
 __all__ = ["check_input_names", "check_values", "described", "refuse_groups", "require", "warn_of_labels"]
 
-#: What each step of the preparation is called, and the call that makes it.
+#: Attributes of a module that is prepared; the message if one is False, and the call that sets it.
 STEPS = {"binded": ("is not bound", "call bind(data_shapes, label_shapes) first."),
          "params_initialized": ("has no parameters yet", "call init_params() first, after bind()."),
          "optimizer_initialized": ("has no optimizer yet", "call init_optimizer() first, after init_params()."),
          "inputs_need_grad": ("keeps no gradients of its data", "call bind(…, inputs_need_grad=True)."),
-         "for_training": ("is bound for predicting", "call bind(…, for_training=True, force_rebind=True).")}
+         "for_training": ("is bound for prediction only", "call bind(…, for_training=True, force_rebind=True).")}
 
-#: Endings of names of parameters, which are not suggested as names of data.
-ENDINGS = ("_weight", "_bias", "_gamma", "_beta")
+#: Suffixes of parameter names, which are not suggested as names of data.
+SUFFIXES = ("_weight", "_bias", "_gamma", "_beta")
 
 
 def require(module: object, *steps: str) -> None:
-    """Raise unless a module is so far prepared.
-
-    Raises
-    ------
-    ModuleStateError
-    """
+    """Raise ``ModuleStateError`` if one of the attributes ``steps`` of a module is False."""
     for step in steps:
         if not getattr(module, step):
             what, hint = STEPS[step]
@@ -40,17 +35,12 @@ def require(module: object, *steps: str) -> None:
 
 
 def check_input_names(symbol: Symbol, names: list[str], kind: str, throw: bool) -> None:
-    """Raise, or warn, if a symbol has no arguments of these names.
-
-    Raises
-    ------
-    ParameterError
-    """
+    """Raise ``ParameterError`` if ``throw``, else warn, if a symbol lacks an argument with one of the names."""
     known = symbol.list_arguments()
     for name in names:
         if name in known:
             continue
-        likely = [one for one in known if not one.endswith(ENDINGS)]
+        likely = [one for one in known if not one.endswith(SUFFIXES)]
         message = (f"You created Module with Module(..., {kind}_names={names}) but input with name '{name}' is not found in "
                    "symbol.list_arguments().")
         if throw:
@@ -60,24 +50,17 @@ def check_input_names(symbol: Symbol, names: list[str], kind: str, throw: bool) 
 
 
 def refuse_groups(group2ctxs: object, compression_params: object) -> None:
-    """Raise for options that only several devices need."""
+    """Raise ``UnsupportedError`` for options that only several devices need."""
     if group2ctxs:
-        raise UnsupportedError("group2ctxs would place parts of the network on several contexts, which a symbol here does not: "
-                               "its whole graph runs on one.", hint="leave it out; context=[…] gives each context a part of "
-                               "the batch.")
+        raise UnsupportedError("group2ctxs is not supported: the whole graph of a symbol runs on one context.",
+                               hint="leave it out; context=[…] runs a part of each batch on each context.")
     if compression_params:
         raise UnsupportedError("Gradient compression is not supported: contexts of one machine share its memory.",
                                hint="leave compression_params out.")
 
 
 def described(shapes: object, what: str) -> list[DataDesc]:
-    """Shapes as descriptions; they may be pairs of a name and a shape.
-
-    Raises
-    ------
-    DTypeError
-        If they are something else.
-    """
+    """Convert descriptions or pairs of name and shape to descriptions; raises ``DTypeError`` for anything else."""
     found = []
     for one in shapes if isinstance(shapes, (list, tuple)) else [shapes]:
         if isinstance(one, DataDesc):
@@ -86,19 +69,13 @@ def described(shapes: object, what: str) -> list[DataDesc]:
         if not isinstance(one, (list, tuple)) or not 2 <= len(one) <= 4 or not isinstance(one[0], str) \
                 or not isinstance(one[1], (list, tuple)):
             raise DTypeError(f"Each description in {what} must be a name and a shape, got {one!r}.",
-                             hint="it is a list of pairs of a name and a "
-                             "shape, [('data', (32, 100))], such as an iterator's provide_data.")
+                             hint="pass a list such as [('data', (32, 100))], or an iterator's provide_data.")
         found.append(DataDesc(one[0], tuple(one[1]), *one[2:]))
     return found
 
 
 def check_data(names: list[str], descriptions: list[DataDesc]) -> None:
-    """Raise unless the descriptions are of the data that the module was made for.
-
-    Raises
-    ------
-    ParameterError
-    """
+    """Raise ``ParameterError`` if the names of the descriptions are not the data names of the module."""
     given = [one.name for one in descriptions]
     if sorted(given) != sorted(names):
         raise ParameterError(f"Data provided by data_shapes don't match names specified by data_names ({descriptions} vs. "
@@ -106,60 +83,62 @@ def check_data(names: list[str], descriptions: list[DataDesc]) -> None:
 
 
 def _difference(names: Iterable[str], given: Iterable[str], argument: str) -> str:
-    lacking, more = sorted(set(names) - set(given)), sorted(set(given) - set(names))
-    said = [f"{', '.join(map(repr, lacking))} missing"] if lacking else []
-    said += [f"{', '.join(map(repr, more))} not expected"] if more else []
-    return f"{'; '.join(said) or 'a name occurs twice'}. Give the iterator's arrays these names, or Module other {argument}."
+    missing, unexpected = sorted(set(names) - set(given)), sorted(set(given) - set(names))
+    parts = [f"{', '.join(map(repr, missing))} missing"] if missing else []
+    parts += [f"{', '.join(map(repr, unexpected))} not expected"] if unexpected else []
+    return f"{'; '.join(parts) or 'a name occurs twice'}. Rename the arrays of the iterator, or pass other {argument} to Module."
 
 
 def warn_of_labels(names: list[str], descriptions: list[DataDesc]) -> None:
-    """Warn if the labels are not those that the module was made for."""
+    """Warn if the names of the descriptions are not the label names of the module."""
     if sorted(names) != sorted(one.name for one in descriptions):
         warnings.warn(f"Data provided by label_shapes don't match names specified by label_names ({descriptions} vs. {names})",
                       UserWarning, stacklevel=4)
 
 
 def check_labels(symbol: Symbol, names: list[str], descriptions: list[DataDesc]) -> list[DataDesc]:
-    """The labels that the symbol has.
+    """The descriptions whose names are arguments of the symbol.
 
     Raises
     ------
     ParameterError
-        If it has none of the names given, and others.
+        If a description is not an argument, although the symbol has labels.
     """
     arguments = symbol.list_arguments()
     found = [one for one in descriptions if one.name in arguments]
     wanted = [name for name in names if name in arguments]
     if len(found) < len(descriptions) and wanted:
         given = [one.name for one in descriptions]
-        raise ParameterError(f"The labels are named {given}, and the network's {wanted}.",
+        raise ParameterError(f"The labels are named {given}, but the labels of the network are named {wanted}.",
                              hint=_difference(wanted, given, "label_names"))
     return found
 
 
 def check_values(held: dict[str, Any], given: object, what: str, allow_missing: bool, allow_extra: bool = True) -> None:
-    """Raise unless values can be copied to what is held.
+    """Raise if the arrays of ``given`` cannot be copied to the arrays of ``held``.
 
     Raises
     ------
     ParameterNameError
-        If a name is missing, or is one too many.
+        If a name is missing or unexpected.
+    DTypeError
+        If ``given`` is not a dict of NDArrays.
     ShapeError
         If a shape differs.
     """
     if not isinstance(given, dict):
-        raise DTypeError(f"{what}s are given as a {type(given).__name__}.", hint="give a dict of names and arrays.")
+        raise DTypeError(f"The {what}s must be a dict, not a {type(given).__name__}.", hint="pass a dict of arrays by name.")
     missing = sorted(held.keys() - given.keys())
     if missing and not allow_missing:
         raise ParameterNameError(f"{missing[0]} is not presented; values are missing for {', '.join(missing)}.",
-                                 hint="give them too, or set allow_missing=True.")
+                                 hint="pass them too, or set allow_missing=True.")
     extra = sorted(given.keys() - held.keys())
     if extra and not allow_extra:
-        raise ParameterNameError(f'Find name "{extra[0]}" that is not in the {what}s.', hint="allow_extra=True passes over it.")
+        raise ParameterNameError(f"The network has no {what} named {extra[0]!r}.", hint="allow_extra=True ignores it.")
     for name in held.keys() & given.keys():
         if not hasattr(given[name], "stype"):
             raise DTypeError(f"The value of {name} is a {type(given[name]).__name__}, not an NDArray.", hint="mx.nd.array(…)")
     for name, array in held.items():
         if name in given and given[name].shape != array.shape:
-            raise ShapeError(f"The value for {name} has shape {given[name].shape}, and the network's is {array.shape}.",
-                             hint="the parameters are those of a network of other sizes.")
+            raise ShapeError(f"The value for {name} has shape {given[name].shape}, but the network needs {array.shape}.",
+                             hint="pass the parameters of a network of the same sizes.")

@@ -1,4 +1,4 @@
-"""Executors of one symbol, one for each context, each of which computes its part of every batch."""
+"""A group of executors of one symbol, one for each context, which compute parts of each batch."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ if TYPE_CHECKING:
 
 __all__ = ["DataParallelExecutorGroup", "split_batch"]
 
-#: Shapes of batches for which executors are kept beside those bound first.
+#: Number of batch shapes for which executors are kept, in addition to the shape bound first.
 KEPT = 8
 
 
 def split_batch(batch_size: int, work_load_list: Sequence[float]) -> list[slice]:
-    """The rows of a batch that each context gets, in proportion to its work load.
+    """The slice of a batch for each context, in proportion to its work load.
 
     Raises
     ------
     ShapeError
-        If one would get none.
+        If a slice would be empty.
     """
     total = sum(work_load_list)
     counts = [round(load * batch_size / total) for load in work_load_list]
@@ -57,13 +57,13 @@ class DataParallelExecutorGroup:
     symbol : Symbol
     contexts : list of Context
     workload : list of float
-        Shares of the batch.
+        Share of the batch of each context.
     data_shapes, label_shapes : list of DataDesc
-        Of whole batches; ``label_shapes`` may be None.
+        Descriptions of whole batches; ``label_shapes`` may be None.
     param_names : list of str
     for_training, inputs_need_grad : bool
     shared_group : DataParallelExecutorGroup, optional
-        Whose parameters and gradients are used.
+        Group with which parameters and gradients are shared.
     fixed_param_names, state_names : list of str
     grad_req : str, list or dict
 
@@ -71,7 +71,7 @@ class DataParallelExecutorGroup:
     ----------
     execs : list of Executor
     slices : list of slice
-        Rows of the batch that each of them gets.
+        Rows of the batch for each executor.
     param_arrays, grad_arrays, aux_arrays : list of list of NDArray
         For each name, one array for each context.
     """
@@ -86,58 +86,58 @@ class DataParallelExecutorGroup:
         self.arg_names, self.aux_names = symbol.list_arguments(), symbol.list_auxiliary_states()
         self.output_names = symbol.list_outputs()
         self.output_layouts = [DataDesc.get_batch_axis(one.attr("__layout__")) for one in symbol]
-        self.grad_req = self._requests(grad_req if for_training else "null", [one.name for one in data_shapes])
+        self.grad_req = self._grad_reqs(grad_req if for_training else "null", [one.name for one in data_shapes])
         self._kept: dict[Any, list[Any]] = {}
         self._labelled = False
         self._describe(data_shapes, label_shapes)
-        self.execs = [self._bound(place, shared_group) for place in range(len(contexts))]
+        self.execs = [self._bind(place, shared_group) for place in range(len(contexts))]
         self._first, self._first_key = self.execs, self._key()
         self._collect()
 
     # binding
 
-    def _requests(self, grad_req: Requests, data_names: list[str]) -> dict[str, str]:
-        """What a backward pass does to each argument's gradient."""
+    def _grad_reqs(self, grad_req: Requests, data_names: list[str]) -> dict[str, str]:
+        """``grad_req`` of each argument."""
         if isinstance(grad_req, (list, tuple)):
             if len(grad_req) != len(self.arg_names):
                 raise ParameterError(f"grad_req has {len(grad_req)} entries for {len(self.arg_names)} arguments.",
-                                     hint=f"they are {', '.join(self.arg_names)}; a dict names some.")
+                                     hint=f"the arguments are {', '.join(self.arg_names)}; a dict may list only some.")
             return dict(zip(self.arg_names, grad_req, strict=True))
         if not isinstance(grad_req, (str, dict)):
             raise DTypeError(f"grad_req must be one of str, list, tuple, or dict, not {type(grad_req).__name__}.",
-                             hint="'write', 'add' or 'null', for all or by name.")
-        usual = grad_req if isinstance(grad_req, str) else "write"
+                             hint="pass 'write', 'add' or 'null', for all arguments or by name.")
+        default = grad_req if isinstance(grad_req, str) else "write"
         found = dict.fromkeys(self.arg_names, "null")
         for name in self.param_names:
-            found[name] = "null" if name in self.fixed_param_names else usual
+            found[name] = "null" if name in self.fixed_param_names else default
         if self.inputs_need_grad:
-            found.update(dict.fromkeys(data_names, usual))
+            found.update(dict.fromkeys(data_names, default))
         for name in grad_req if isinstance(grad_req, dict) else ():
             if name not in found:
                 raise ParameterNameError.of("argument", name, found)
         return {**found, **(grad_req if isinstance(grad_req, dict) else {})}
 
     def _describe(self, data_shapes: list[DataDesc], label_shapes: list[DataDesc] | None) -> None:
-        """Take over the shapes of a batch, and cut it."""
+        """Set the shapes of a batch, and its slices."""
         size, slices = None, None
         layouts = [[DataDesc.get_batch_axis(one.layout) for one in some] for some in (data_shapes, label_shapes or [])]
         for one, axis in zip([*data_shapes, *(label_shapes or [])], layouts[0] + layouts[1], strict=True):
             if axis < 0:
                 continue
             if axis >= len(one.shape):
-                raise ShapeError(f"{one.name} has shape {one.shape}, and its layout {one.layout} has the batch on axis {axis}.",
-                                 hint="describe it by DataDesc(name, shape, layout=…).")
+                raise ShapeError(f"{one.name} has shape {one.shape}, but its layout {one.layout} has the batch on axis {axis}.",
+                                 hint="pass DataDesc(name, shape, layout=…).")
             if size is not None and one.shape[axis] != size:
                 raise ShapeError(f"all data must have the same batch size: batch_size = {size}, but {one.name} has shape "
-                                 f"{one.shape}.", hint="data and labels go row by row.")
+                                 f"{one.shape}.", hint="data and labels must have the same number of rows.")
             size = one.shape[axis]
         slices = split_batch(size, self.workload) if size is not None else [slice(None)] * len(self.contexts)
         self.batch_size, self.slices = size, slices
         self.data_shapes, self.label_shapes = data_shapes, label_shapes
         self.data_layouts, self.label_layouts = layouts
 
-    def _part(self, shapes: list[DataDesc], place: int) -> dict[str, tuple[int, ...]]:
-        """Shapes of what one context gets of a batch."""
+    def _part_shapes(self, shapes: list[DataDesc], place: int) -> dict[str, tuple[int, ...]]:
+        """Shapes of the part of a batch for one context."""
         found = {}
         for one in shapes:
             shape, axis = list(one.shape), DataDesc.get_batch_axis(one.layout)
@@ -146,10 +146,10 @@ class DataParallelExecutorGroup:
             found[one.name] = tuple(shape)
         return found
 
-    def _given_shapes(self, place: int) -> dict[str, Any]:
-        return {**self._part(self.data_shapes, place), **self._part(self.label_shapes or [], place)}
+    def _input_shapes(self, place: int) -> dict[str, Any]:
+        return {**self._part_shapes(self.data_shapes, place), **self._part_shapes(self.label_shapes or [], place)}
 
-    def _bound(self, place: int, shared_group: DataParallelExecutorGroup | None) -> Executor:
+    def _bind(self, place: int, shared_group: DataParallelExecutorGroup | None) -> Executor:
         """The executor of one context."""
         attrs = self.symbol.attr_dict()
         types = {one.name: one.dtype for one in (*self.data_shapes, *(self.label_shapes or []))}
@@ -158,13 +158,13 @@ class DataParallelExecutorGroup:
             types[name] = types[name] if declared is None else declared
         shared = None if shared_group is None else shared_group.execs[place]
         made = self.symbol.simple_bind(ctx=self.contexts[place], grad_req=self.grad_req, type_dict=types,
-                                       shared_arg_names=self.param_names, shared_exec=shared, **self._given_shapes(place))
+                                       shared_arg_names=self.param_names, shared_exec=shared, **self._input_shapes(place))
         if shared is not None:
             _check_shared(self.param_names, made, shared)
         return made
 
     def _collect(self) -> None:
-        """Arrays by name, one for each context."""
+        """Collect the arrays of all executors: for each name, one array for each context."""
         arguments, gradients = [one.arg_dict for one in self.execs], [one.grad_dict for one in self.execs]
         self.data_arrays = [[held[one.name] for held in arguments] for one in self.data_shapes]
         self.label_arrays = [[held[one.name] for held in arguments] for one in self.label_shapes or []]
@@ -181,12 +181,12 @@ class DataParallelExecutorGroup:
         return tuple(tuple((one.name, one.shape) for one in some or []) for some in (self.data_shapes, self.label_shapes))
 
     def reshape(self, data_shapes: list[DataDesc], label_shapes: list[DataDesc] | None) -> None:
-        """Compute batches of other shapes from now on, with the same parameters.
+        """Change the shapes of batches; the parameters stay the same.
 
         Raises
         ------
         ShapeError
-            If parameters would need other shapes; the shapes then stay as they were.
+            If the shapes need parameters of other shapes; nothing changes then.
         """
         before = self.data_shapes, self.label_shapes
         try:
@@ -208,11 +208,11 @@ class DataParallelExecutorGroup:
 
     def _reshaped(self, place: int) -> Executor:
         made = self._first[place]
-        shapes = self._given_shapes(place)
+        shapes = self._input_shapes(place)
         fixed = {name: array.shape for name, array in made.arg_dict.items() if name in self.param_names}
         for name, shape in zip(self.arg_names, self.symbol.infer_shape_partial(**shapes, **fixed)[0], strict=True):
             if name not in fixed and name not in shapes and shape and 0 not in shape:
-                shapes[name] = shape  # labels that predicting does without, and states
+                shapes[name] = shape  # states, and labels, which prediction does not need
         reshaped = made.reshape(allow_up_sizing=True, **shapes)
         reshaped.set_monitor_callback(*(made._monitor or (None,)))
         return reshaped
@@ -234,9 +234,9 @@ class DataParallelExecutorGroup:
     # passes
 
     def forward(self, data_batch: Batch, is_train: bool | None = None) -> None:
-        """Cut a batch, give every context its part, and compute."""
+        """Split a batch over the contexts, and compute the outputs."""
         self._feed(data_batch, "data", self.data_shapes, self.data_arrays, self.data_layouts)
-        # A batch to predict is anything that has data.
+        # For prediction, a batch may be any object with the attribute ``data``.
         labels = getattr(data_batch[0] if isinstance(data_batch, list) else data_batch, "label", None)
         self._labelled = bool(self.label_arrays) and bool(labels)
         if self._labelled:
@@ -249,8 +249,8 @@ class DataParallelExecutorGroup:
         parts = [getattr(one, kind) for one in batch] if isinstance(batch, list) else None
         given = getattr(batch, kind) if parts is None else parts[0]
         if len(given) != len(descriptions):
-            raise ParameterError(f"A batch has {len(given)} arrays of {kind}, and {len(descriptions)} are bound.",
-                                 hint=f"they are {', '.join(one.name for one in descriptions) or 'none'}, in this order.")
+            raise ParameterError(f"A batch has {len(given)} arrays of {kind}, but {len(descriptions)} are bound.",
+                                 hint=f"bound, in order: {', '.join(one.name for one in descriptions) or 'none'}.")
         for number, (one, blocks, axis) in enumerate(zip(descriptions, targets, layouts, strict=True)):
             pieces = self._cut(given[number], axis) if parts is None else [part[number] for part in parts]
             for piece, target in zip(pieces, blocks, strict=True):
@@ -265,20 +265,20 @@ class DataParallelExecutorGroup:
         return (F.slice_axis(array, axis=axis, begin=rows.start, end=rows.stop) for rows in self.slices)
 
     def backward(self, out_grads: Gradients = None) -> None:
-        """Compute gradients on every context.
+        """Compute the gradients on every context.
 
         Raises
         ------
         ModuleStateError
-            If it is bound for predicting.
+            If the group is bound for prediction only.
         ParameterError
-            If the last batch had no labels, and the network has.
+            If the network has labels and the last batch had none.
         """
         require(self, "for_training")
         if self.label_arrays and not self._labelled:
-            raise ParameterError(f"The last batch had no labels, and the network needs "
-                                 f"{', '.join(one.name for one in self.label_shapes or [])} for a backward pass.",
-                                 hint="give them, mx.io.DataBatch(data=[…], label=[…]).")
+            raise ParameterError(f"The last batch had no labels, but the backward pass needs "
+                                 f"{', '.join(one.name for one in self.label_shapes or [])}.",
+                                 hint="pass mx.io.DataBatch(data=[…], label=[…]).")
         if out_grads is None:
             heads: Any = [None] * len(self.execs)
         else:
@@ -292,7 +292,7 @@ class DataParallelExecutorGroup:
     # results
 
     def get_output_shapes(self) -> list[tuple[str, tuple[int, ...]]]:
-        """Names of the outputs, and their shapes for whole batches."""
+        """Pairs of the name of each output and its shape for whole batches."""
         held = {name: array.shape for name, array in self.execs[0].arg_dict.items()}
         found = []
         for name, shape, axis in zip(self.output_names, self.symbol.infer_shape(**held)[1], self.output_layouts, strict=True):
@@ -302,41 +302,41 @@ class DataParallelExecutorGroup:
         return found
 
     def get_outputs(self, merge_multi_context: bool = True, begin: int = 0, end: int | None = None) -> list[Any]:
-        """Outputs of the last forward pass; not merged, a list for each, with an array for each context."""
+        """Outputs of the last forward pass; if not merged, a list for each output with an array for each context."""
         outputs = [list(block) for block in zip(*(one.outputs for one in self.execs), strict=True)][begin:end]
         return _merged(outputs, self.output_layouts[begin:end]) if merge_multi_context else outputs
 
     def get_input_grads(self, merge_multi_context: bool = True) -> list[Any]:
-        """Gradients of the data."""
+        """Copies of the gradients with respect to the data."""
         found = [[one.copy() for one in block] for block in self.input_grad_arrays]
         return _merged(found, self.data_layouts) if merge_multi_context else found
 
     def get_states(self, merge_multi_context: bool = True) -> list[Any]:
-        """Arrays of the states, for each context."""
+        """Arrays of the states; if not merged, a list for each state with an array for each context."""
         if merge_multi_context and len(self.contexts) > 1:
             raise UnsupportedError("merge_multi_context=True is not supported for get_states of several contexts.",
-                                   hint="get_states(merge_multi_context=False)")
+                                   hint="call get_states(merge_multi_context=False).")
         return [block[0] for block in self.state_arrays] if merge_multi_context else self.state_arrays
 
     def set_states(self, states: Sequence[Any] | None = None, value: object = None) -> None:
-        """Give the states these arrays, one for each context, or one number."""
+        """Set the states to arrays, one for each state and context, or all states to one number."""
         if (states is None) == (value is None):
-            raise ParameterError(f"{'None' if states is None else 'Both'} of states & value is given.",
-                                 hint="give exactly one: states=[arrays], or value=number for all.")
+            raise ParameterError(f"Exactly one of states and value is required, got {'none' if states is None else 'both'}.",
+                                 hint="pass states=[arrays], or value=number for all states.")
         if states is None:
             for block in self.state_arrays:
                 for array in block:
                     array[:] = value
             return
         if len(states) != len(self.state_arrays):
-            raise ParameterError(f"{len(states)} states were given; there are {len(self.state_arrays)}.",
-                                 hint=f"they are {', '.join(self.state_names)}.")
+            raise ParameterError(f"states has {len(states)} entries, but the network has {len(self.state_arrays)} states.",
+                                 hint=f"the states are {', '.join(self.state_names)}.")
         for given, block in zip(states, self.state_arrays, strict=True):
             for source, array in zip(given if isinstance(given, (list, tuple)) else [given], block, strict=True):
                 source.copyto(array)
 
     def update_metric(self, eval_metric: EvalMetric, labels: Sequence[Any], pre_sliced: bool, label_names: list[str]) -> None:
-        """Let a metric take in the outputs and labels of every context."""
+        """Update a metric by the outputs and labels of every context."""
         names = [one.name for one in self.label_shapes] if self.label_shapes else label_names
         layouts = self.label_layouts if self.label_shapes else [0] * len(names)
         parts: Any = labels if pre_sliced else self._label_parts(labels or [], layouts, names)
@@ -345,46 +345,47 @@ class DataParallelExecutorGroup:
 
     def _label_parts(self, labels: Sequence[NDArray], layouts: list[int], names: list[str]) -> Iterable[Any]:
         if not labels and names:
-            raise ParameterError("There are no labels to measure with.",
-                                 hint=f"the iterator gives {', '.join(names)}, or score another one.")
+            raise ParameterError("The metric needs labels, but the batch has none.",
+                                 hint=f"the iterator must provide {', '.join(names)}.")
         if not labels:
             return [[] for _ in self.execs]
         return zip(*(self._cut(label, axis) for label, axis in zip(labels, layouts, strict=False)), strict=True)
 
     def install_monitor(self, mon: Monitor) -> None:
-        """Let a monitor see what every executor computes."""
+        """Install a monitor in every executor."""
         for one in {id(one): one for some in (self._first, self.execs, *self._kept.values()) for one in some}.values():
             mon.install(one)
 
 
 def _check_shared(names: list[str], made: Executor, shared: Executor) -> None:
-    """Raise unless two executors share all parameters."""
+    """Raise unless the executor ``made`` shares all parameters with ``shared``."""
     for name in names:
         held = shared.arg_dict.get(name)
         if held is None:
-            raise ParameterNameError(f"The module whose parameters are to be shared has no parameter {name!r}.",
-                                     hint="bind the one first that has all of them.")
+            raise ParameterNameError(f"shared_module has no parameter {name!r}.",
+                                     hint="bind the module that has all parameters first.")
         if held is not made.arg_dict[name]:
             mine = made.arg_dict[name]
-            raise ShapeError(f"The parameter {name} cannot be shared: here it is {mine.stype}, {mine.shape}, {mine.dtype}, "
-                             f"there {held.stype}, {held.shape}, {held.dtype}.", hint="networks that share it must agree.")
+            raise ShapeError(f"The parameter {name} cannot be shared: here it is {mine.stype}, {mine.shape}, {mine.dtype}, but "
+                             f"in shared_module {held.stype}, {held.shape}, {held.dtype}.",
+                             hint="declare equal storage types, shapes and dtypes in both networks.")
 
 
 def _put(name: str, piece: NDArray, target: NDArray) -> None:
-    """Give an argument the values of a part of a batch."""
+    """Copy a part of a batch to an argument."""
     if piece.shape != target.shape:
-        raise ShapeError(f"{name} of a batch has shape {piece.shape}, and {target.shape} is bound.",
-                         hint="data and labels of a batch go row by row.")
+        raise ShapeError(f"{name} of a batch has shape {piece.shape}, but {target.shape} is bound.",
+                         hint="data and labels must have the same number of rows.")
     if target.stype == "default" and piece.stype != "default":
         store = densified("Module", piece._store, for_device(piece.context.device_type),
-                          f"The network's {name} is dense, and batches of it are {piece.stype}",
+                          f"The network's {name} is dense, but batches of it are {piece.stype}",
                           f"declare it: mx.sym.Variable({name!r}, stype={piece.stype!r})")
         piece = wrap(store, piece.context)
     piece.copyto(target)
 
 
 def _mean(block: list[Any], target: NDArray) -> NDArray:
-    """The mean of an array's copies on all contexts, where the target is."""
+    """The mean of the copies of an array on all contexts, on the context of ``target``."""
     total = block[0].as_in_context(target.context)
     for other in block[1:]:
         total = total + other.as_in_context(target.context)
@@ -392,7 +393,7 @@ def _mean(block: list[Any], target: NDArray) -> NDArray:
 
 
 def _merged(blocks: list[list[Any]], layouts: list[int]) -> list[Any]:
-    """Arrays of all contexts put together along the batch; of those without a batch the first."""
+    """Concatenate the arrays of all contexts along the batch axis; without a batch axis, take the first."""
     return [block[0] if len(block) == 1 or axis < 0
             else F.concat(*(one.as_in_context(block[0].context) for one in block), dim=axis)
             for block, axis in zip(blocks, layouts, strict=True)]

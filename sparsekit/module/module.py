@@ -1,4 +1,4 @@
-"""``Module``: a symbol that is trained, on one context or on several."""
+"""``Module``, which trains a symbol on one context or on several."""
 
 from __future__ import annotations
 
@@ -38,33 +38,34 @@ __all__ = ["Module"]
 
 
 class Module(ParameterModule):
-    """A network given as a symbol, with its parameters and an optimizer.
+    """A network defined by a symbol, with its parameters and an optimizer.
 
-    Batches keep their storage types: a csr batch reaches a variable declared csr as it is, cut in csr parts for several
-    contexts.  A row_sparse parameter stays so, and only the rows that a batch touched are updated.
+    Batches keep their storage types: a csr batch is passed to a variable declared csr without conversion, and split into csr
+    parts for several contexts.  A row_sparse parameter stays row_sparse, and only the rows that a batch uses are updated.
 
     Parameters
     ----------
     symbol : Symbol
         The network, usually with an output layer such as ``SoftmaxOutput`` or ``LinearRegressionOutput``.
     data_names, label_names : list of str
-        Which of its arguments batches give; the others are parameters.
+        Arguments of the symbol that are part of a batch; the others are parameters.
     logger : module logging or Logger
     context : Context or list of Context
-        Each gets a part of every batch, and a copy of the parameters.
+        Each context computes a part of every batch, and has a copy of the parameters.
     work_load_list : list of float, optional
-        Shares of the contexts; equal ones by default.
+        Share of the batch of each context; equal by default.
     fixed_param_names : list of str, optional
         Parameters that are not trained.
     state_names : list of str, optional
-        Arguments that are set by ``set_states``, zeros at first.
+        Arguments that ``set_states`` sets; initially zero.
     group2ctxs, compression_params : optional
         Not supported.
 
     Raises
     ------
     ParameterError
-        If the symbol has no argument of a given name; for labels it is a warning.
+        If the symbol has no argument with one of the names (for labels, this is a warning), or the numbers of contexts and
+        work loads differ.
     UnsupportedError
         For ``group2ctxs`` and ``compression_params``.
 
@@ -82,14 +83,14 @@ class Module(ParameterModule):
                  work_load_list: Sequence[float] | None = None, fixed_param_names: Names = None, state_names: Names = None,
                  group2ctxs: object = None, compression_params: object = None) -> None:
         if not isinstance(symbol, Symbol):
-            raise DTypeError(expected("symbol", "a Symbol", type(symbol)), hint="mx.sym makes them; "
-                             "a Gluon block is trained by gluon.Trainer.")
+            raise DTypeError(expected("symbol", "a Symbol", type(symbol)),
+                             hint="define it with mx.sym; use gluon.Trainer for a Gluon block.")
         refuse_groups(group2ctxs, compression_params)
         super().__init__(logger, symbol, [context] if isinstance(context, Context) else list(context))
         self._work_load_list = [1] * len(self._context) if work_load_list is None else list(work_load_list)
         if len(self._work_load_list) != len(self._context) or not self._context:
             raise ParameterError(f"There are {len(self._work_load_list)} work loads for {len(self._context)} contexts.",
-                                 hint="give one for each, or leave them out.")
+                                 hint="pass at least one context, and one work load for each, or no work loads.")
         kinds = {"data": data_names, "label": label_names, "state": state_names, "fixed_param": fixed_param_names}
         names = {kind: _names(given, f"{kind}_names") for kind, given in kinds.items()}
         for kind, given in names.items():
@@ -105,16 +106,18 @@ class Module(ParameterModule):
 
     @staticmethod
     def load(prefix: str, epoch: int, load_optimizer_states: bool = False, **kwargs: Any) -> Module:
-        """A module of what ``save_checkpoint`` wrote, here or in MXNet 1.x; then ``bind`` it.
+        """Make a module from the files of ``save_checkpoint``, of this library or of MXNet 1.x; ``bind`` it before use.
 
         Parameters
         ----------
         prefix : str
+            Prefix of the file names.
         epoch : int
         load_optimizer_states : bool
-            Let ``init_optimizer`` read ``prefix-0001.states``, too, which MXNet's pickles are not.
+            Read the optimizer states of ``prefix-0001.states`` in ``init_optimizer``.  Files of MXNet, which are pickles,
+            are not supported.  Default False.
         **kwargs
-            Those of ``Module``.
+            Arguments of ``Module``.
 
         Raises
         ------
@@ -122,11 +125,11 @@ class Module(ParameterModule):
             If a file is missing or damaged.
         """
         symbol, arg_params, aux_params = load_checkpoint(prefix, epoch)
-        made = Module(symbol, **kwargs)
-        made._arg_params, made._aux_params, made.params_initialized = arg_params, aux_params, True
+        module = Module(symbol, **kwargs)
+        module._arg_params, module._aux_params, module.params_initialized = arg_params, aux_params, True
         if load_optimizer_states:
-            made._states_file = f"{prefix}-{epoch:04d}.states"
-        return made
+            module._states_file = f"{prefix}-{epoch:04d}.states"
+        return module
 
     # names and shapes
 
@@ -148,21 +151,21 @@ class Module(ParameterModule):
 
     @property
     def data_shapes(self) -> list[DataDesc]:
-        """Descriptions of the data it is bound to."""
+        """Descriptions of the data to which the module is bound."""
         require(self, "binded")
         found: list[DataDesc] = self._data_shapes
         return found
 
     @property
     def label_shapes(self) -> list[DataDesc] | None:
-        """Descriptions of the labels it is bound to; None without any."""
+        """Descriptions of the labels to which the module is bound; None if there are none."""
         require(self, "binded")
         found: list[DataDesc] | None = self._label_shapes
         return found
 
     @property
     def output_shapes(self) -> list[tuple[str, tuple[int, ...]]]:
-        """Names and shapes of the outputs."""
+        """Pairs of the name and the shape of each output."""
         require(self, "binded")
         found: list[tuple[str, tuple[int, ...]]] = self._exec_group.get_output_shapes()
         return found
@@ -172,34 +175,35 @@ class Module(ParameterModule):
     def bind(self, data_shapes: Descriptions, label_shapes: Descriptions = None, for_training: bool = True,
              inputs_need_grad: bool = False, force_rebind: bool = False, shared_module: Module | None = None,
              grad_req: Requests = "write") -> None:
-        """Make arrays for batches of these shapes.
+        """Allocate the arrays for batches of these shapes.
 
         Parameters
         ----------
         data_shapes, label_shapes : list of DataDesc or of (str, tuple)
-            Such as an iterator's ``provide_data`` and ``provide_label``.
+            For example an iterator's ``provide_data`` and ``provide_label``.
         for_training : bool
-            Whether gradients are wanted.
+            Whether to compute gradients.  Default True.
         inputs_need_grad : bool
-            Whether those of the data are, for ``get_input_grads``.
+            Whether to compute gradients with respect to the data, for ``get_input_grads``.  Default False.
         force_rebind : bool
-            Bind again what is bound; parameters stay.
+            Bind again if the module is bound; the parameters keep their values.  Default False.
         shared_module : Module, optional
-            Use its parameters, and its optimizer.
+            Module with which to share parameters and the optimizer.
         grad_req : str, list or dict of {"write", "add", "null"}
+            For all arguments, in the order of the arguments, or by name.
 
         Raises
         ------
         ParameterError
-            If names are not those of the module.
+            If the names are not those of the module.
         ShapeError
-            If shapes do not fit.
+            If the batch sizes differ, or the network does not take these shapes.
         """
         if self.binded and not force_rebind:
             self.logger.warning("Already bound, ignoring bind()")
             return
         if inputs_need_grad and not for_training:
-            raise ParameterError("inputs_need_grad=True needs gradients, and for_training is False.", hint="leave one out.")
+            raise ParameterError("inputs_need_grad=True requires for_training=True.", hint="leave out one of them.")
         data, labels = self._described(data_shapes, label_shapes)
         shared = _shared_group(shared_module, len(self._context))
         if self.params_initialized and self._params_dirty and self._exec_group is not None:
@@ -207,20 +211,20 @@ class Module(ParameterModule):
         group = DataParallelExecutorGroup(
             self._symbol, self._context, self._work_load_list, data, labels, self._param_names, for_training, inputs_need_grad,
             shared, self._fixed_param_names, grad_req, self._state_names)
-        self._take(group, shared_module)
+        self._connect_params(group, shared_module)
         self._exec_group, self._data_shapes, self._label_shapes = group, data, labels
         self.for_training, self.inputs_need_grad, self.binded = for_training, inputs_need_grad, True
         if shared_module is not None and shared_module.optimizer_initialized:
             self.borrow_optimizer(shared_module)
 
-    def _described(self, data_shapes: Descriptions, label_shapes: Descriptions, told: bool = True) -> tuple[list[DataDesc], Any]:
+    def _described(self, data_shapes: Descriptions, label_shapes: Descriptions, warn: bool = True) -> tuple[list[DataDesc], Any]:
         data, labels = described(data_shapes, "data_shapes"), described(label_shapes or [], "label_shapes")
         check_data(self._data_names, data)
-        if told:
+        if warn:
             warn_of_labels(self._label_names, labels)
         return data, check_labels(self._symbol, self._label_names, labels) or None
 
-    def _take(self, group: DataParallelExecutorGroup, shared_module: Module | None) -> None:
+    def _connect_params(self, group: DataParallelExecutorGroup, shared_module: Module | None) -> None:
         """Connect the parameters to a new group of executors."""
         if shared_module is not None:
             self._arg_params, self._aux_params = shared_module._arg_params, shared_module._aux_params
@@ -239,29 +243,29 @@ class Module(ParameterModule):
         self._arg_params, self._aux_params = made, states
 
     def reshape(self, data_shapes: Descriptions, label_shapes: Descriptions = None) -> None:
-        """Compute batches of other shapes from now on, with the same parameters.
+        """Change the shapes of batches; the parameters stay the same.
 
         Parameters
         ----------
         data_shapes, label_shapes : list of DataDesc or of (str, tuple)
         """
         require(self, "binded")
-        data, labels = self._described(data_shapes, label_shapes, told=False)
+        data, labels = self._described(data_shapes, label_shapes, warn=False)
         self._exec_group.reshape(data, labels)
         self._data_shapes, self._label_shapes = data, labels
 
     # training
 
     def prepare(self, data_batch: Batch, sparse_row_id_fn: RowIds = None) -> None:
-        """Fetch the rows of row_sparse parameters that a batch needs, where a store holds them; before ``forward``.
+        """Copy the rows of row_sparse parameters that a batch needs from the store to the contexts; call before ``forward``.
 
-        Without it the next forward pass fetches them all.
+        Otherwise, the next forward pass copies all rows.
 
         Parameters
         ----------
         data_batch : DataBatch
         sparse_row_id_fn : callable, optional
-            ``sparse_row_id_fn(data_batch)`` gives row numbers by the parameter's name.
+            ``sparse_row_id_fn(data_batch)`` returns row numbers by parameter name.
         """
         require(self, "binded")
         if sparse_row_id_fn is None:
@@ -278,48 +282,49 @@ class Module(ParameterModule):
                 self._steps.prepare(name, block, rows)
 
     def forward(self, data_batch: Batch, is_train: bool | None = None) -> None:
-        """Compute the outputs for a batch; one of other shapes rebinds by ``reshape``.
+        """Compute the outputs for a batch; a batch of other shapes calls ``reshape``.
 
         Parameters
         ----------
-        data_batch : DataBatch, or list of them
-            A list has one for each context.
+        data_batch : DataBatch, or list of DataBatch
+            A list has one batch for each context.
         is_train : bool, optional
-            What the module is bound for by default.
+            Default: ``for_training`` of ``bind``.
 
         Raises
         ------
         ParameterError
-            If it has more or fewer arrays than are bound.
+            If the number of arrays is not that of the bound shapes.
         ShapeError
             If the network does not take arrays of these shapes.
         """
         require(self, "binded", "params_initialized")
         shapes = self._shapes_of(data_batch)
         if shapes != [one.shape for one in self._data_shapes]:
-            self._follow(data_batch, shapes)
+            self._reshape_to(data_batch, shapes)
         if self._steps is not None and self._steps.on_kvstore:
             self._steps.complete(self._param_names, self._exec_group.param_arrays)
         if self._aux_names and (self.for_training if is_train is None else is_train):
-            self._params_dirty = True  # averages move in the forward pass
+            self._params_dirty = True  # the forward pass updates moving averages
         self._exec_group.forward(data_batch, is_train)
 
     def _shapes_of(self, batch: Batch) -> list[tuple[int, ...]]:
-        """Shapes of a whole batch's data."""
+        """Shapes of the data of a whole batch."""
         if not isinstance(batch, list):
             return [array.shape for array in batch.data]
         if len(batch) != len(self._context):
-            raise ParameterError(f"{len(batch)} batches were given for {len(self._context)} contexts.", hint="one for each.")
+            raise ParameterError(f"A list of {len(batch)} batches was passed for {len(self._context)} contexts.",
+                                 hint="pass one batch for each context.")
         parts = [[array.shape for array in one.data] for one in batch]
         if any(part != parts[0] for part in parts):
-            raise ShapeError("All data batches in a list need to have the same shape.", hint=f"they have {parts}.")
+            raise ShapeError("All data batches in a list need to have the same shape.", hint=f"the shapes are {parts}.")
         return [(len(batch) * shape[0], *shape[1:]) for shape in parts[0]]
 
-    def _follow(self, batch: object, shapes: list[tuple[int, ...]]) -> None:
-        """Take batches of these shapes from now on."""
+    def _reshape_to(self, batch: object, shapes: list[tuple[int, ...]]) -> None:
+        """Change the bound shapes to those of a batch."""
         if len(shapes) != len(self._data_shapes):
-            raise ParameterError(f"A batch has {len(shapes)} arrays of data, and {len(self._data_shapes)} are bound.",
-                                 hint=f"they are {', '.join(self._data_names)}, in this order.")
+            raise ParameterError(f"A batch has {len(shapes)} arrays of data, but {len(self._data_shapes)} are bound.",
+                                 hint=f"bound, in order: {', '.join(self._data_names)}.")
         one = batch[0] if isinstance(batch, list) else batch
         data = getattr(one, "provide_data", None) or [DataDesc(old.name, shape, old.dtype, old.layout)
                                                       for old, shape in zip(self._data_shapes, shapes, strict=True)]
@@ -336,13 +341,13 @@ class Module(ParameterModule):
         Parameters
         ----------
         out_grads : NDArray or list of NDArray, optional
-            Gradient at each output; output layers need none.
+            Gradient of each output; output layers such as ``SoftmaxOutput`` need none.
         """
         require(self, "binded", "params_initialized")
         self._exec_group.backward(out_grads)
 
     def update(self) -> None:
-        """A step of the optimizer with the gradients of the last backward pass."""
+        """Make a step of the optimizer with the gradients of the last backward pass."""
         require(self, "binded", "params_initialized", "optimizer_initialized")
         self._params_dirty = True
         self._steps.update(self._param_names, self._exec_group.param_arrays, self._exec_group.grad_arrays)
@@ -355,7 +360,7 @@ class Module(ParameterModule):
         Parameters
         ----------
         merge_multi_context : bool
-            Put those of several contexts together; else each output is a list of them.
+            Concatenate the outputs of several contexts; if False, each output is a list with an array for each context.
 
         Returns
         -------
@@ -366,66 +371,72 @@ class Module(ParameterModule):
         return found
 
     def get_input_grads(self, merge_multi_context: bool = True) -> list[Any]:
-        """Gradients of the data by the last backward pass; as ``get_outputs``."""
+        """Gradients with respect to the data, of the last backward pass; arguments and result as for ``get_outputs``."""
         require(self, "binded", "params_initialized", "inputs_need_grad")
         found: list[Any] = self._exec_group.get_input_grads(merge_multi_context)
         return found
 
     def get_states(self, merge_multi_context: bool = True) -> list[Any]:
-        """Values of the states; not merged, a list for each, with an array for each context."""
+        """Values of the states; if not merged, a list for each state with an array for each context.
+
+        Raises
+        ------
+        UnsupportedError
+            If ``merge_multi_context`` and there are several contexts.
+        """
         require(self, "binded", "params_initialized")
         found: list[Any] = self._exec_group.get_states(merge_multi_context)
         return found
 
     def set_states(self, states: object = None, value: object = None) -> None:
-        """Give the states new values.
+        """Set the values of the states by exactly one of the arguments.
 
         Parameters
         ----------
         states : list of list of NDArray, optional
-            For each state an array for each context.
+            For each state, one array for each context.
         value : number, optional
-            One for all.
+            Value for all states.
         """
         require(self, "binded", "params_initialized")
         self._exec_group.set_states(states, value)
 
     def update_metric(self, eval_metric: EvalMetric, labels: Sequence[Any], pre_sliced: bool = False) -> None:
-        """Let a metric take in the outputs of the last forward pass.
+        """Update a metric by the outputs of the last forward pass.
 
         Parameters
         ----------
         eval_metric : EvalMetric
         labels : list of NDArray
-            Of the batch.
+            Labels of the batch.
         pre_sliced : bool
-            Whether they are a list for each context.
+            Whether ``labels`` has one list for each context.  Default False.
         """
         require(self, "binded")
         self._exec_group.update_metric(eval_metric, labels, pre_sliced, self._label_names)
 
     def install_monitor(self, mon: Monitor) -> None:
-        """Let a monitor see what is computed."""
+        """Install a monitor of the arrays that are computed."""
         require(self, "binded")
         self._exec_group.install_monitor(mon)
 
 
 def _names(given: Names, what: str) -> list[str]:
-    """Names as a list; one name alone stands for itself."""
+    """Names as a list; a single string is one name."""
     found = [given] if isinstance(given, str) else list(given or [])
     if any(not isinstance(name, str) for name in found):
-        raise DTypeError(expected(what, "a list of names", found), hint="['data'], for example.")
+        raise DTypeError(expected(what, "a list of names", found), hint="pass, for example, ['data'].")
     return found
 
 
 def _shared_group(shared_module: Module | None, contexts: int) -> DataParallelExecutorGroup | None:
-    """The executors of the module whose parameters are to be used."""
+    """The executors of the module with which parameters are shared."""
     if shared_module is None:
         return None
     if not isinstance(shared_module, Module):
-        raise DTypeError(expected("shared_module", "a Module", type(shared_module)), hint="give a module that is bound.")
+        raise DTypeError(expected("shared_module", "a Module", type(shared_module)), hint="pass a module that is bound.")
     require(shared_module, "binded", "params_initialized")
     if len(shared_module._context) < contexts:
-        raise ParameterError(f"The module to share with has {len(shared_module._context)} contexts, this one {contexts}.",
+        raise ParameterError(f"shared_module has {len(shared_module._context)} contexts, but this module has {contexts}.",
                              hint="bind both to the same contexts.")
     return shared_module._exec_group

@@ -1,4 +1,4 @@
-"""The parameters of a symbol's module, and their optimizer: first values, copies, files."""
+"""The part of ``Module`` for parameters and the optimizer: initialization, copies and files."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = ["ParameterModule"]
 
 
 class ParameterModule(BaseModule):
-    """The half of ``Module`` that looks after parameters; it wants ``_exec_group``, whose executors have copies of them."""
+    """The part of ``Module`` that manages parameters; a subclass sets ``_exec_group``, whose executors have copies of them."""
 
     def __init__(self, logger: Logger, symbol: Symbol, contexts: list[Any]) -> None:
         super().__init__(logger)
@@ -43,7 +43,7 @@ class ParameterModule(BaseModule):
     # values
 
     def get_params(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Parameters and auxiliary states by name, on the CPU; the mean over all contexts.
+        """Parameters and auxiliary states by name, on the CPU; with several contexts, the mean over them.
 
         Returns
         -------
@@ -55,30 +55,30 @@ class ParameterModule(BaseModule):
         return self._arg_params, self._aux_params
 
     def _sync(self) -> None:
-        """Copy the results of the contexts to the parameters."""
+        """Update the parameters on the CPU from the contexts."""
         if self._steps is not None:
             self._steps.complete(self._param_names, self._exec_group.param_arrays)
         self._exec_group.get_params(self._arg_params, self._aux_params)
         self._params_dirty = False
 
-    def _spread(self) -> bool:
+    def _has_copies(self) -> bool:
         return len(self._context) > 1
 
     def init_params(self, initializer: Callable[..., Any] | None = Uniform(0.01),  # noqa: B008
                     arg_params: Mapping[str, NDArray] | None = None, aux_params: Mapping[str, NDArray] | None = None,
                     allow_missing: bool = False, force_init: bool = False, allow_extra: bool = False) -> None:
-        """Give the parameters their first values.
+        """Initialize the parameters and auxiliary states.
 
         Parameters
         ----------
         initializer : Initializer
-            Fills those that ``arg_params`` and ``aux_params`` do not have; a variable's own ``init`` wins over it.
+            Fills the arrays that are not in ``arg_params`` and ``aux_params``; the ``init`` of a variable has precedence.
         arg_params, aux_params : dict of NDArray, optional
-            Values by name; names that the network does not have are passed over.
+            Values by name.
         allow_missing : bool
-            Whether they may lack some.
+            Whether ``arg_params`` and ``aux_params`` may lack names; the initializer fills these.  Default False.
         force_init : bool
-            Initialize again.
+            Initialize again if the parameters are initialized.  Default False.
         allow_extra : bool
             Has no effect: names that the network does not have are always ignored.
 
@@ -87,7 +87,7 @@ class ParameterModule(BaseModule):
         ParameterNameError
             If a value is missing; nothing has changed then.
         ShapeError
-            If one has another shape; nothing has changed then.
+            If a value has another shape; nothing has changed then.
         """
         if self.params_initialized and not force_init:
             warnings.warn("Parameters already initialized and force_init=False. init_params call ignored.", UserWarning,
@@ -106,10 +106,10 @@ class ParameterModule(BaseModule):
                         initializer(InitDesc(name, attrs.get(name)), array)
                 elif given[name] is not array:
                     given[name].copyto(array)
-        self._spread_params()
+        self._distribute_params()
 
-    def _spread_params(self) -> None:
-        """Give every context, and the store, the parameters as they are now."""
+    def _distribute_params(self) -> None:
+        """Copy the parameters to every context and to the store."""
         self._exec_group.set_params(self._arg_params, self._aux_params)
         if self._steps is not None:
             for name in self._param_names:
@@ -118,17 +118,18 @@ class ParameterModule(BaseModule):
 
     def set_params(self, arg_params: Mapping[str, NDArray], aux_params: Mapping[str, NDArray],
                    allow_missing: bool = False, force_init: bool = True, allow_extra: bool = False) -> None:
-        """Give the parameters new values.
+        """Set the values of the parameters and auxiliary states.
 
         Parameters
         ----------
         arg_params, aux_params : dict of NDArray
         allow_missing : bool
-            Leave those as they are that are not given.
+            Do not change the arrays whose names are missing.  Default False: missing names raise.
         force_init : bool
-            False does nothing if they have values.
+            If False, do nothing if the parameters are initialized.  Default True.
         allow_extra : bool
-            With ``allow_missing``: pass over names that the network does not have.
+            With ``allow_missing``, ignore names that the network does not have, which raise otherwise.  Without
+            ``allow_missing``, they are always ignored.
 
         Raises
         ------
@@ -151,23 +152,23 @@ class ParameterModule(BaseModule):
             for name, array in held.items():
                 if name in given and given[name] is not array:
                     given[name].copyto(array)
-        self._spread_params()
+        self._distribute_params()
 
     # the optimizer
 
     def init_optimizer(self, kvstore: KVStoreBase | str | None = "local", optimizer: OptimizerLike = "sgd",
                        optimizer_params: OptimizerParams = (("learning_rate", 0.01),), force_init: bool = False) -> None:
-        """Make an optimizer for the parameters.
+        """Set the optimizer of the parameters.
 
         Parameters
         ----------
         kvstore : str, KVStore or None
-            Where several contexts' gradients are summed; one context needs none.
+            Store that sums the gradients of several contexts; a name is ignored for a single context.
         optimizer : str or Optimizer
         optimizer_params : dict or list of pairs
-            Arguments of an optimizer that is named; ``rescale_grad`` is 1 / batch size by default.
+            Arguments of the optimizer if it is a name; ``rescale_grad`` is 1 / batch size by default.
         force_init : bool
-            Make a new one if there is one.
+            Replace the optimizer if there is one.  Default False.
         """
         require(self, "binded", "params_initialized")
         if self.optimizer_initialized and not force_init:
@@ -175,17 +176,17 @@ class ParameterModule(BaseModule):
             return
         if self._params_dirty:
             self._sync()
-        store, there = store_for(kvstore, len(self._context), self._arg_params)
-        made = self._optimizer_of(optimizer, optimizer_params, there)
-        steps = Steps(made, store, there, self._param_names)
+        store, on_kvstore = store_for(kvstore, len(self._context), self._arg_params)
+        made = self._optimizer_of(optimizer, optimizer_params, on_kvstore)
+        steps = Steps(made, store, on_kvstore, self._param_names)
         steps.start(self._param_names, self._exec_group.param_arrays, self._arg_params)
         if self._states_file is not None:
             steps.load(self._states_file)
             self._states_file = None
         self._steps, self.optimizer_initialized = steps, True
 
-    def _optimizer_of(self, optimizer: OptimizerLike, optimizer_params: OptimizerParams, there: bool) -> Optimizer:
-        count = 1 if there else len(self._context)
+    def _optimizer_of(self, optimizer: OptimizerLike, optimizer_params: OptimizerParams, on_kvstore: bool) -> Optimizer:
+        count = 1 if on_kvstore else len(self._context)
         names = {number * count + place: name for place in range(count) for number, name in enumerate(self._param_names)}
         rescale = 1.0 / (self._exec_group.batch_size or 1)
         if isinstance(optimizer, str):
@@ -203,18 +204,18 @@ class ParameterModule(BaseModule):
         return optimizer
 
     def borrow_optimizer(self, shared_module: ParameterModule) -> None:
-        """Use the optimizer of another module, whose parameters this one shares."""
+        """Use the optimizer of another module with which this module shares parameters."""
         require(shared_module, "optimizer_initialized")
         self._steps, self.optimizer_initialized = shared_module._steps, True
 
     @property
     def _optimizer(self) -> Optimizer | None:
-        """The optimizer, under the name that programs for MXNet reach it by."""
+        """The optimizer, under the name that programs for MXNet use."""
         return None if self._steps is None else self._steps.optimizer
 
     @property
     def _kvstore(self) -> KVStoreBase | None:
-        """The store of the parameters, likewise."""
+        """The store of the parameters, under the name that programs for MXNet use."""
         return None if self._steps is None else self._steps.kvstore
 
     # files
@@ -226,9 +227,12 @@ class ParameterModule(BaseModule):
         Parameters
         ----------
         prefix : str
+            Prefix of the file names.
         epoch : int
+            Number in the file names.
         save_optimizer_states : bool
         remove_amp_cast : bool
+            As in ``Symbol.save``.
         """
         if save_optimizer_states:
             require(self, "optimizer_initialized")

@@ -1,4 +1,4 @@
-"""Steps of an optimizer on the parameters of a module, on each context or in a store."""
+"""Optimizer steps on the parameters of a module, on each context or in a store."""
 
 from __future__ import annotations
 
@@ -25,56 +25,57 @@ if TYPE_CHECKING:
 
 __all__ = ["Steps", "store_for"]
 
-#: Values of the largest parameter above which "local" lets each context update its own copy.
+#: Size of the largest parameter above which each context updates its own copy with the store "local".
 LARGE = 1024 * 1024 * 16
 
 
 def store_for(kvstore: KVStoreBase | str | None, contexts: int, arg_params: dict[str, Any]) -> tuple[Any, bool]:
-    """The store for a module, None if it needs none, and whether the steps are made there.
+    """The store for a module, or None if it needs none, and whether the store makes the optimizer steps.
 
     Raises
     ------
     DTypeError
-        If it is not a store, a name or None.
+        If ``kvstore`` is not a store, a name or None.
     """
-    there = flag("MXNET_UPDATE_ON_KVSTORE", True)
+    on_kvstore = flag("MXNET_UPDATE_ON_KVSTORE", True)
     if kvstore is None:
         return None, False
     if isinstance(kvstore, str):
         if contexts == 1 and "dist" not in kvstore:
             return None, False
         largest = max((int(np.prod(array.shape)) for array in arg_params.values()), default=0)
-        there = there and not (kvstore == "local" and largest > LARGE)
+        on_kvstore = on_kvstore and not (kvstore == "local" and largest > LARGE)
         kvstore = stores.create(kvstore)
     if not isinstance(kvstore, stores.KVStoreBase):
         raise DTypeError(f"kvstore must be KVStore, str or None, not {type(kvstore).__name__}.",
                          hint="kvstore='local', or mx.kv.create('device').")
-    return kvstore, there and kvstore.is_capable(stores.KVStoreBase.OPTIMIZER)
+    return kvstore, on_kvstore and kvstore.is_capable(stores.KVStoreBase.OPTIMIZER)
 
 
 class Steps:
-    """The steps of one optimizer, for one module or for several that share parameters.
+    """Makes the steps of one optimizer, for one module or for several modules that share parameters.
 
     Parameters
     ----------
     optimizer : Optimizer
     kvstore : KVStoreBase or None
     on_kvstore : bool
-        Whether the store holds the parameters and makes the steps.  Contexts then get copies: of dense parameters after
-        each step, of row_sparse ones the rows that ``prepare`` requests, or all before the next forward pass.
+        Whether the store holds the parameters and makes the steps.  Dense parameters are then copied to the contexts after
+        each step.  Of row_sparse parameters, the rows that ``prepare`` requests are copied, else all rows before the next
+        forward pass.
     names : list of str
-        Parameters, by their numbers.
+        Names of the parameters, in the order of their indices in the optimizer.
     """
 
     def __init__(self, optimizer: Optimizer, kvstore: Any, on_kvstore: bool, names: list[str]) -> None:
         self.optimizer, self.kvstore, self.on_kvstore = optimizer, kvstore, on_kvstore
         self.numbers = {name: number for number, name in enumerate(names)}
         self.updater = None if on_kvstore else get_updater(optimizer)
-        self._behind: set[str] = set()
+        self._stale: set[str] = set()
         self._prepared: set[str] = set()
 
     def start(self, names: list[str], weights: list[list[Any]], values: dict[str, Any]) -> None:
-        """Put the parameters into the store, and let it make the steps."""
+        """Put the parameters, and with ``on_kvstore`` the optimizer, into the store."""
         if self.kvstore is None:
             return
         if self.on_kvstore:
@@ -86,59 +87,59 @@ class Steps:
                 self.kvstore.broadcast(name, values[name], out=block)
 
     def set(self, name: str, value: NDArray) -> None:
-        """Let the store hold this value from now on."""
+        """Replace the value of a parameter in the store."""
         if isinstance(self.kvstore, KVStore):
             self.kvstore._share(name, self.kvstore._home(value).copy())
-        self._behind.discard(name)
+        self._stale.discard(name)
 
     def update(self, names: list[str], weights: list[list[Any]], gradients: list[list[Any]]) -> None:
-        """A step of every parameter that has gradients."""
+        """Make a step of every parameter that has gradients."""
         with UpdateLane() as state:
             for name, block, given in zip(names, weights, gradients, strict=True):
                 if given[0] is None:
                     continue
                 state.layer = name
                 if self.on_kvstore:
-                    self._update_there(name, block, given)
+                    self._update_on_kvstore(name, block, given)
                 else:
-                    self._update_here(name, block, given)
+                    self._update_on_contexts(name, block, given)
         self._prepared.clear()
 
-    def _update_there(self, name: str, weights: list[Any], gradients: list[Any]) -> None:
+    def _update_on_kvstore(self, name: str, weights: list[Any], gradients: list[Any]) -> None:
         priority = -self.numbers[name]
         if weights[0].stype == "default":
             self.kvstore.pushpull(name, gradients, out=weights, priority=priority)
         else:
             self.kvstore.push(name, gradients, priority=priority)
-            self._behind.add(name)
+            self._stale.add(name)
 
-    def _update_here(self, name: str, weights: list[Any], gradients: list[Any]) -> None:
+    def _update_on_contexts(self, name: str, weights: list[Any], gradients: list[Any]) -> None:
         number = self.numbers[name] * len(weights)
         if self.kvstore is not None:
             self.kvstore.pushpull(name, gradients, priority=-self.numbers[name])
         for place, (weight, gradient) in enumerate(zip(weights, gradients, strict=True)):
             self.updater(number + place, gradient, weight)  # type: ignore[misc]
 
-    # row_sparse parameters, whose copies are behind the store's
+    # row_sparse parameters, whose copies on the contexts may be out of date
 
     def prepare(self, name: str, block: list[Any], rows: NDArray | Sequence[NDArray]) -> None:
-        """Give the contexts these rows of a parameter."""
+        """Copy these rows of a parameter to the contexts."""
         self.kvstore.row_sparse_pull(name, out=block, row_ids=rows, priority=-self.numbers[name])
-        self._behind.add(name)  # the other rows
+        self._stale.add(name)  # the other rows
         self._prepared.add(name)
 
     def complete(self, names: list[str], blocks: list[list[Any]]) -> None:
-        """Give the contexts all rows of the parameters that are behind, unless those of the next batch were requested."""
-        if self._behind:
+        """Copy all rows of the parameters that are out of date to the contexts, unless ``prepare`` was called for them."""
+        if self._stale:
             for name, block in zip(names, blocks, strict=True):
-                if name in self._behind and name not in self._prepared:
+                if name in self._stale and name not in self._prepared:
                     self.kvstore.pull(name, out=block, ignore_sparse=False)
-                    self._behind.discard(name)
+                    self._stale.discard(name)
         self._prepared.clear()
 
     def read(self, values: dict[str, Any]) -> None:
-        """Write what the store holds of row_sparse parameters to these arrays."""
-        for name in self._behind & values.keys():
+        """Write the values in the store of row_sparse parameters that are out of date on the contexts to these arrays."""
+        for name in self._stale & values.keys():
             self.kvstore.pull(name, out=values[name], ignore_sparse=False)
 
     # states
@@ -151,12 +152,14 @@ class Steps:
             write_whole(fname, self.updater.get_states())
 
     def load(self, fname: str | Path) -> None:
-        """Read the optimizer's states from a file; of a damaged one nothing is taken.
+        """Read the optimizer's states from a file; a damaged file changes nothing.
 
         Raises
         ------
-        DataFileError, SparsekitError
-            If it is missing, or something else.
+        DataFileError
+            If the file cannot be read.
+        SparsekitError
+            If it is not a file of optimizer states.
         """
         if self.updater is None:
             self.kvstore.load_optimizer_states(fname)
@@ -168,12 +171,7 @@ class Steps:
 
 
 def check_row_ids(found: object, names: list[str]) -> dict[str, Any]:
-    """What ``sparse_row_id_fn`` gave, if it is a dict of parameters.
-
-    Raises
-    ------
-    DTypeError, ParameterNameError
-    """
+    """The result of ``sparse_row_id_fn``; raises unless it is a dict (DTypeError) of parameters (ParameterNameError)."""
     if not isinstance(found, dict):
         raise DTypeError(f"Expected dict output from sparse_row_id_fn, not {type(found).__name__}.",
                          hint="lambda batch: {'weight': batch.data[0].indices}")

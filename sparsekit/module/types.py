@@ -1,4 +1,4 @@
-"""The words for modules in annotations; imported ``if TYPE_CHECKING`` alone, as ``base.types``."""
+"""Type aliases of modules; imported only under ``TYPE_CHECKING``, as ``base.types``."""
 
 from __future__ import annotations
 
@@ -18,45 +18,45 @@ __all__ = ["Batch", "Callbacks", "Descriptions", "Gradients", "Logger", "Monitor
 #: A batch, or one for each context.
 Batch: TypeAlias = DataBatch | list[DataBatch]
 
-#: What is called during training: nothing, one function, or several.
+#: Callbacks of training: none, one function, or several.
 Callbacks: TypeAlias = Callable[..., Any] | Sequence[Callable[..., Any]] | None
 
-#: Names and shapes of data or labels.  Any: a plain tuple may say the element type and the layout too.
+#: Names and shapes of data or labels.  Any: a plain tuple may also contain the dtype and the layout.
 Descriptions: TypeAlias = Sequence[DataDesc | tuple[Any, ...]] | None
 
 
 class Monitor(Protocol):
-    """What is shown the arrays of executors: ``mx.mon.Monitor``, or a class of one's own with its methods."""
+    """A monitor of the arrays of executors: ``mx.mon.Monitor``, or a class of the user with these methods."""
 
     def install(self, exe: Executor) -> None:
-        """Watch an executor."""
+        """Monitor an executor."""
 
     def tic(self) -> None:
         """Begin a batch."""
 
     def toc_print(self) -> None:
-        """End a batch, and tell what it was shown."""
+        """End a batch, and print the statistics."""
 
 
 #: Gradients of a module's outputs.
 Gradients: TypeAlias = NDArray | Sequence[NDArray] | None
 
-#: What is told of training: a logger, or the module ``logging``.
+#: A logger, or the module ``logging``.
 Logger: TypeAlias = logging.Logger | ModuleType
 
 #: Names of inputs, parameters or states.
 Names: TypeAlias = Sequence[str] | None
 
-#: What an optimizer may be given as.
+#: An optimizer, or the name of one.
 OptimizerLike: TypeAlias = str | Optimizer
 
-#: An optimizer's arguments, by name or in pairs.  Any: each has its own type.
+#: Arguments of an optimizer, by name or in pairs.  Any: each has its own type.
 OptimizerParams: TypeAlias = Mapping[str, Any] | Sequence[tuple[str, Any]]
 
-#: What a backward pass does to gradients: to all, to each argument's, or by name.
+#: ``grad_req`` of all arguments, of each argument in order, or by name.
 Requests: TypeAlias = str | Sequence[str] | Mapping[str, str]
 
-#: What gives the rows that a batch needs, by parameter.
+#: A function that returns the row numbers that a batch needs, by parameter name.
 RowIds: TypeAlias = Callable[[Any], Mapping[str, Any]] | None  # Any: a batch of any iterator, and an array or several
 
 #: Arrays of parameters or states by name.

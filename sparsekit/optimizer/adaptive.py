@@ -1,4 +1,4 @@
-"""Optimizers with a learning rate of each element."""
+"""Optimizers that adapt the step size of each element."""
 
 from __future__ import annotations
 
@@ -19,39 +19,39 @@ __all__ = ["FTML", "AdaDelta", "AdaGrad", "Adam", "Adamax", "Ftrl", "Nadam", "RM
 
 
 class _Adaptive(Optimizer):
-    """An optimizer of one operator: its states are arrays of the operator, its attributes of the operator's name."""
+    """Base of optimizers whose step is one call of an operator on the weight, the gradient and the states."""
 
     _op: Op
     #: Attributes of the optimizer that the operator takes under the same name.
-    _passes: tuple[str, ...] = ()
-    #: How many states, and whether they are stored as the weight is, or dense.
+    _op_settings: tuple[str, ...] = ()
+    #: Number of states, and whether they have the storage type of the weight; else they are dense.
     _states, _like_weight = 2, False
-    #: What the operator calls the bound of the gradient, and whether it has a learning rate.
-    _bound, _has_rate = "clip_gradient", True
+    #: The operator's name for ``clip_gradient``, and whether it takes a learning rate.
+    _clip_name, _has_rate = "clip_gradient", True
     lazy_update = False
 
     def create_state(self, index: Index, weight: NDArray) -> State:
-        """The states, all zero."""
+        """The states, all zero: row_sparse for a row_sparse weight if they are stored like it, else dense."""
         return tuple([self._zeros(weight, None if self._like_weight else "default") for _ in range(self._states)])
 
     def _update(self, index: Index, weight: NDArray, grad: NDArray, state: NDArray | list[NDArray] | tuple[NDArray, ...]) -> None:
-        """One step, writing to ``weight`` and ``state``."""
+        """Make one step, which writes to ``weight`` and ``state``."""
         self._update_count(index)
-        attrs: dict[str, float] = {name: getattr(self, name) for name in self._passes}
+        attrs: dict[str, float] = {name: getattr(self, name) for name in self._op_settings}
         attrs["wd"], attrs["lazy_update"], attrs["rescale_grad"] = self._get_wd(index), self.lazy_update, self.rescale_grad
-        attrs[self._bound] = self.clip_gradient or -1.0
+        attrs[self._clip_name] = self.clip_gradient or -1.0
         if self._has_rate:
             attrs["lr"] = self._get_lr(index)
-        self._change(attrs, self._index_update_count[index])
+        self._adjust(attrs, self._index_update_count[index])
         self._call(self._op, index, (weight, grad, *state) if isinstance(state, (tuple, list)) else (weight, grad, state), attrs)
 
-    def _change(self, attrs: dict[str, float], count: int) -> None:
-        """Set the attributes that follow from the number of the step, or are called otherwise here."""
+    def _adjust(self, attrs: dict[str, float], count: int) -> None:
+        """Set the attributes that depend on the step number ``count``, or that have another name in the operator."""
 
 
 @register
 class Adam(_Adaptive):
-    """Adam: moving means of the gradient and its square.
+    """Adam (D. Kingma and J. Ba, https://arxiv.org/abs/1412.6980): moving averages of the gradient and its square.
 
     ``g = clip(rescale_grad * grad + wd * weight); mean = beta1 * mean + (1 - beta1) * g;
     var = beta2 * var + (1 - beta2) * g * g; weight -= lr * sqrt(1 - beta2**t) / (1 - beta1**t) * mean / (sqrt(var) + epsilon)``
@@ -59,16 +59,18 @@ class Adam(_Adaptive):
 
     Parameters
     ----------
+    learning_rate : float, default 0.001
     beta1, beta2 : float
-        Decay of the moving means.
+        Decay rates of the moving averages.
     epsilon : float
     lazy_update : bool
-        With a row_sparse gradient, update only the rows it stores: absent rows get no weight decay, and their moving
-        means rest instead of decaying, so that their next step is larger than the dense one.  False gives exactly the
-        dense result.  Default True.
+        With a row_sparse gradient, update only the rows it stores.  Absent rows get no weight decay and their moving
+        averages do not decay, so their next step is larger than that of a dense update.  False computes exactly the
+        dense update.  Default True.
+    **arguments : as in ``Optimizer``
     """
 
-    _op, _passes = find("adam_update"), ("beta1", "beta2", "epsilon")
+    _op, _op_settings = find("adam_update"), ("beta1", "beta2", "epsilon")
 
     def __init__(self, learning_rate: float = 0.001, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-8,
                  lazy_update: bool = True, **arguments: Unpack[Precise]) -> None:
@@ -76,24 +78,25 @@ class Adam(_Adaptive):
         self.beta1, self.beta2, self.epsilon, self.lazy_update = beta1, beta2, epsilon, lazy_update
         self._like_weight = lazy_update
 
-    def _change(self, attrs: dict[str, float], count: int) -> None:
+    def _adjust(self, attrs: dict[str, float], count: int) -> None:
         attrs["lr"] *= math.sqrt(1 - self.beta2**count) / (1 - self.beta1**count)
 
 
 @register
 class AdaGrad(_Adaptive):
-    """AdaGrad: rates by the sum of squared gradients.
+    """AdaGrad (J. Duchi et al., JMLR 2011): steps divided by the root of the sum of squared gradients.
 
     ``g = clip(rescale_grad * grad); state += g * g; weight -= lr * (g / sqrt(state + eps) + wd * weight)``.
 
     Parameters
     ----------
     eps : float
-        Stands inside the root, as in MXNet.  Gradients of about its root, 0.0003, and less make smaller first steps than in
-        PyTorch, whose ``eps=1e-10`` stands outside: ``eps=1e-20`` makes the same steps here.
+        Added inside the root, as in MXNet.  PyTorch adds its ``eps=1e-10`` outside the root; ``eps=1e-20`` makes the same
+        steps here.  With the default, gradients below about sqrt(eps) = 0.0003 make smaller first steps than in PyTorch.
     lazy_update : bool
-        With a row_sparse gradient, update only the rows it stores; this matters with weight decay alone, which MXNet
-        refuses there.  Default True.
+        With a row_sparse gradient, update only the rows it stores.  The two updates differ only with weight decay, which
+        MXNet does not support for row_sparse gradients.  Default True.
+    **arguments : as in ``Optimizer``
     """
 
     _op, _states, _like_weight = find("_sparse_adagrad_update"), 1, True
@@ -103,31 +106,34 @@ class AdaGrad(_Adaptive):
         self.float_stable_eps, self.lazy_update = eps, lazy_update
 
     def create_state(self, index: Index, weight: NDArray) -> State:
-        """The sum of squares."""
+        """The sum of squared gradients, zero, in the storage type of the weight."""
         return self._zeros(weight)
 
-    def _change(self, attrs: dict[str, float], count: int) -> None:
+    def _adjust(self, attrs: dict[str, float], count: int) -> None:
         attrs["epsilon"] = self.float_stable_eps
 
 
 @register
 class RMSProp(_Adaptive):
-    """RMSProp: rates by a moving mean of squared gradients, or ``centered`` by a moving variance, with momentum.
+    """RMSProp (T. Tieleman and G. Hinton 2012): steps divided by the root of a moving average of squared gradients.
 
     ``g = clip(rescale_grad * grad + wd * weight); n = gamma1 * n + (1 - gamma1) * g * g;
-    weight -= lr * g / sqrt(n + epsilon)``.  Centered: ``mean = gamma1 * mean + (1 - gamma1) * g;
+    weight -= lr * g / sqrt(n + epsilon)``.  With ``centered`` (A. Graves, https://arxiv.org/abs/1308.0850), the steps are
+    divided by the root of a moving variance, with momentum: ``mean = gamma1 * mean + (1 - gamma1) * g;
     delta = gamma2 * delta - lr * g / sqrt(n - mean * mean + epsilon); weight += delta``.
 
     Parameters
     ----------
+    learning_rate : float, default 0.001
     gamma1, gamma2 : float
-        Decay of the moving means, and of ``delta``.
+        Decay rates of the moving averages, and of ``delta``.
     epsilon : float
     centered : bool
     clip_weights : float, optional
-        Bound of the weights' absolute value.
+        Bound of the weights' absolute values; None or 0 for no bound.
     lazy_update : bool
-        With a row_sparse gradient, update only the rows it stores.  Default False, the dense result.
+        With a row_sparse gradient, update only the rows it stores.  Default False, the dense update.
+    **arguments : as in ``Optimizer``
     """
 
     _like_weight = True
@@ -141,33 +147,34 @@ class RMSProp(_Adaptive):
         self._select()
 
     def _select(self) -> None:
-        """The operator, which depends on a setting."""
+        """Choose the operator, its attributes and the number of states by ``centered``."""
         self._op = find("rmspropalex_update" if self.centered else "rmsprop_update")
-        self._passes = ("gamma1", "gamma2", "epsilon") if self.centered else ("gamma1", "epsilon")
+        self._op_settings = ("gamma1", "gamma2", "epsilon") if self.centered else ("gamma1", "epsilon")
         self._states = 3 if self.centered else 1
 
-    def _change(self, attrs: dict[str, float], count: int) -> None:
+    def _adjust(self, attrs: dict[str, float], count: int) -> None:
         attrs["clip_weights"] = self.clip_weights or -1.0
 
 
 @register
 class AdaDelta(_Adaptive):
-    """AdaDelta: steps as large as the last ones, without a learning rate.
+    """AdaDelta (M. Zeiler, https://arxiv.org/abs/1212.5701): step sizes from the previous steps, without a learning rate.
 
     ``g = clip(rescale_grad * grad); acc_g = rho * acc_g + (1 - rho) * g * g; delta = sqrt(acc_delta + epsilon) /
     sqrt(acc_g + epsilon) * g; acc_delta = rho * acc_delta + (1 - rho) * delta * delta; weight -= delta + wd * weight``.
-    (MXNet also multiplies the gradient itself by ``rescale_grad``, in place; here it stays.)
+    (MXNet also multiplies the gradient array by ``rescale_grad`` in place; here it does not change.)
 
     Parameters
     ----------
     rho : float
-        Decay of the moving means.
+        Decay rate of the moving averages.
     epsilon : float
     lazy_update : bool
-        With a row_sparse gradient, update only the rows it stores.  Default False, the dense result.
+        With a row_sparse gradient, update only the rows it stores.  Default False, the dense update.
+    **arguments : as in ``Optimizer``
     """
 
-    _op, _passes, _has_rate = find("adadelta_update"), ("rho", "epsilon"), False
+    _op, _op_settings, _has_rate = find("adadelta_update"), ("rho", "epsilon"), False
 
     def __init__(self, rho: float = 0.90, epsilon: float = 1e-5, lazy_update: bool = False,
                  **arguments: Unpack[Settings]) -> None:
@@ -177,7 +184,7 @@ class AdaDelta(_Adaptive):
 
 @register
 class Ftrl(_Adaptive):
-    """Follow the regularized leader: weights that are exactly zero where the gradients say little.
+    """FTRL-Proximal (H. McMahan et al., KDD 2013): weights with small accumulated gradients are exactly zero.
 
     ``g = clip(rescale_grad * grad); z += g - (sqrt(n + g * g) - sqrt(n)) * weight / lr; n += g * g;
     weight = (sign(z) * lamda1 - z) / ((beta + sqrt(n)) / lr + wd)``, zero where ``|z| <= lamda1``.
@@ -185,15 +192,17 @@ class Ftrl(_Adaptive):
     Parameters
     ----------
     lamda1 : float
-        What ``|z|`` must exceed.
+        L1 regularization; weights with ``|z| <= lamda1`` are zero.
+    learning_rate : float, default 0.1
     beta : float
     lazy_update : bool
-        With a row_sparse gradient, update only the rows it stores.  False also computes the others from their z and n,
-        which makes rows without any gradient so far zero.  Default True.  (MXNet does the first for row_sparse
-        weights, the second for dense ones.)
+        With a row_sparse gradient, update only the rows it stores.  False also computes the other rows from z and n, which
+        sets rows that never had a gradient to zero.  MXNet updates lazily if the weight is row_sparse, and all rows if it
+        is dense.  Default True.
+    **arguments : as in ``Optimizer``
     """
 
-    _op, _passes, _like_weight = find("ftrl_update"), ("lamda1", "beta"), True
+    _op, _op_settings, _like_weight = find("ftrl_update"), ("lamda1", "beta"), True
 
     def __init__(self, lamda1: float = 0.01, learning_rate: float = 0.1, beta: float = 1, lazy_update: bool = True,
                  **arguments: Unpack[Precise]) -> None:
@@ -203,7 +212,7 @@ class Ftrl(_Adaptive):
 
 @register
 class FTML(_Adaptive):
-    """Follow the moving leader.
+    """Follow the moving leader (S. Zheng and J. Kwok, ICML 2017).
 
     At step t: ``g = clip(rescale_grad * grad + wd * weight); v = beta2 * v + (1 - beta2) * g * g;
     d = (1 - beta1**t) / lr * (sqrt(v / (1 - beta2**t)) + epsilon); z = beta1 * z + (1 - beta1) * g - (d - beta1 * d_before) *
@@ -214,63 +223,70 @@ class FTML(_Adaptive):
     beta1, beta2 : float
     epsilon : float
     lazy_update : bool
-        With a row_sparse gradient, update only the rows it stores.  Default False, the dense result.
+        With a row_sparse gradient, update only the rows it stores.  Default False, the dense update.
+    **arguments : as in ``Optimizer``
     """
 
-    _op, _passes, _states, _bound = find("ftml_update"), ("beta1", "beta2", "epsilon"), 3, "clip_grad"
+    _op, _op_settings, _states, _clip_name = find("ftml_update"), ("beta1", "beta2", "epsilon"), 3, "clip_grad"
 
     def __init__(self, beta1: float = 0.6, beta2: float = 0.999, epsilon: float = 1e-8, lazy_update: bool = False,
                  **arguments: Unpack[Settings]) -> None:
         super().__init__(**arguments)
         self.beta1, self.beta2, self.epsilon, self.lazy_update = beta1, beta2, epsilon, lazy_update
 
-    def _change(self, attrs: dict[str, float], count: int) -> None:
+    def _adjust(self, attrs: dict[str, float], count: int) -> None:
         attrs["t"] = count
 
 
 @register
 class Adamax(_Adaptive):
-    """Adam by the largest gradient.
+    """Adamax (D. Kingma and J. Ba, https://arxiv.org/abs/1412.6980): Adam with the infinity norm of the gradients.
 
     ``g = clip(rescale_grad * grad + wd * weight); mean = beta1 * mean + (1 - beta1) * g; u = max(beta2 * u, |g|);
-    weight -= lr / (1 - beta1**t) * mean / u`` at step t.  Elements whose gradient was always zero rest; MXNet makes
-    them nan.
+    weight -= lr / (1 - beta1**t) * mean / u`` at step t.  Elements whose gradient was always zero do not change; MXNet
+    sets them to nan.
 
     Parameters
     ----------
+    learning_rate : float, default 0.002
     beta1, beta2 : float
+        Decay rates of ``mean`` and ``u``.
     lazy_update : bool
-        With a row_sparse gradient, update only the rows it stores.  Default False, the dense result.
+        With a row_sparse gradient, update only the rows it stores.  Default False, the dense update.
+    **arguments : as in ``Optimizer``
     """
 
-    _op, _passes = find("adamax_update"), ("beta1", "beta2")
+    _op, _op_settings = find("adamax_update"), ("beta1", "beta2")
 
     def __init__(self, learning_rate: float = 0.002, beta1: float = 0.9, beta2: float = 0.999, lazy_update: bool = False,
                  **arguments: Unpack[Precise]) -> None:
         super().__init__(learning_rate=learning_rate, **arguments)
         self.beta1, self.beta2, self.lazy_update = beta1, beta2, lazy_update
 
-    def _change(self, attrs: dict[str, float], count: int) -> None:
+    def _adjust(self, attrs: dict[str, float], count: int) -> None:
         attrs["lr"] /= 1 - self.beta1**count
 
 
 @register
 class Nadam(_Adaptive):
-    """Adam with Nesterov's momentum, which grows as ``beta1 * (1 - 0.5 * 0.96 ** (t * schedule_decay))``.
+    """Nadam (T. Dozat, ICLR 2016): Adam with Nesterov momentum.
 
-    The product of all momenta so far is that of the weight's own steps; MXNet multiplies it on for every weight, so that
-    there a network's result depends on how many weights it has.
+    The momentum at step t is ``beta1 * (1 - 0.5 * 0.96 ** (t * schedule_decay))``.  The product of the momenta of all steps
+    is kept for each weight; MXNet keeps one product for all weights, so its result depends on the number of weights.
 
     Parameters
     ----------
+    learning_rate : float, default 0.001
     beta1, beta2 : float
+        Decay rates of the moving averages.
     epsilon : float
     schedule_decay : float
     lazy_update : bool
-        With a row_sparse gradient, update only the rows it stores.  Default False, the dense result.
+        With a row_sparse gradient, update only the rows it stores.  Default False, the dense update.
+    **arguments : as in ``Optimizer``
     """
 
-    _op, _passes = find("nadam_update"), ("beta1", "beta2", "epsilon")
+    _op, _op_settings = find("nadam_update"), ("beta1", "beta2", "epsilon")
 
     def __init__(self, learning_rate: float = 0.001, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-8,
                  schedule_decay: float = 0.004, lazy_update: bool = False, **arguments: Unpack[Precise]) -> None:
@@ -282,7 +298,7 @@ class Nadam(_Adaptive):
     def _momentum(self, count: int) -> float:
         return float(self.beta1 * (1 - 0.5 * 0.96 ** (count * self.schedule_decay)))
 
-    def _change(self, attrs: dict[str, float], count: int) -> None:
+    def _adjust(self, attrs: dict[str, float], count: int) -> None:
         while len(self._products) <= count:
             self._products.append(self._products[-1] * self._momentum(len(self._products)))
         attrs.update(t=count, momentum=self._momentum(count), next_momentum=self._momentum(count + 1),

@@ -1,4 +1,4 @@
-"""Optimizers for large batches, whose rates depend on the norms of a layer's weight and gradient."""
+"""Optimizers for large batches, which scale the step of each weight by the norms of the weight and its gradient."""
 
 from __future__ import annotations
 
@@ -33,21 +33,26 @@ def _squares(*arrays: NDArray) -> list[float]:
 
 @register
 class LAMB(Optimizer):
-    """Adam whose step is scaled, layer by layer, to the norm of the weight.
+    """LAMB (Y. You et al., https://arxiv.org/abs/1904.00962): Adam whose steps are proportional to the norm of the weight.
 
-    ``mean`` and ``var`` as Adam's of ``clip(rescale_grad * grad)``, the step ``s = mean / (sqrt(var) + epsilon) + wd *
-    weight`` with both corrected for bias; ``weight -= lr * |weight| / |s| * s``.
+    ``mean`` and ``var`` are the moving averages of Adam for ``clip(rescale_grad * grad)``.  The step is
+    ``s = mean / (sqrt(var) + epsilon) + wd * weight``, and ``weight -= lr * |weight| / |s| * s``.  Where a norm is zero,
+    ``weight -= lr * s``.
 
     Parameters
     ----------
+    learning_rate : float, default 0.001
     beta1, beta2 : float
+        Decay rates of the moving averages.
     epsilon : float
     lower_bound, upper_bound : float, optional
-        Bounds of ``|weight|``.
+        Bounds of ``|weight|``; None or 0 for no bound.
     bias_correction : bool
+        Correct ``mean`` and ``var`` for their initial value of zero.  Default True.
     lazy_update : bool
-        With a row_sparse gradient, step only in the rows it stores; ``|s|`` is then computed over these rows
-        only, and ``|weight|`` still over all rows.  Default False, the dense result.
+        With a row_sparse gradient, update only the rows it stores; ``|s|`` is the norm over these rows, ``|weight|``
+        the norm over all rows.  Default False, the dense update.
+    **arguments : as in ``Optimizer``
     """
 
     aggregate_num = 45
@@ -61,16 +66,16 @@ class LAMB(Optimizer):
         self.lower_bound, self.upper_bound, self.lazy_update = lower_bound, upper_bound, lazy_update
 
     def create_state(self, index: Index, weight: NDArray) -> State:
-        """The moving means of the gradient and its square."""
+        """The moving averages of the gradient and its square, zero, in the storage type of the weight."""
         return self._zeros(weight), self._zeros(weight)
 
     def _update(self, index: Index, weight: NDArray, grad: NDArray, state: tuple[NDArray, ...]) -> None:
-        """One step, writing to ``weight`` and ``state``."""
+        """Make one step, which writes to ``weight`` and ``state``."""
         self._step(index, (weight, grad, *state), weight, ())
 
     # Any: as in ``Optimizer.update_multi_precision``
     def update_multi_precision(self, index: Indices, weight: Any, grad: Any, state: Any) -> None:
-        """One step, by the float32 copy of a float16 weight under ``multi_precision``."""
+        """Make one step; under ``multi_precision``, the step of a float16 weight is computed on its float32 copy."""
         if isinstance(index, (list, tuple)) or not self.multi_precision or weight.dtype != np.float16:
             super().update_multi_precision(index, weight, grad, state)
             return
@@ -91,19 +96,20 @@ class LAMB(Optimizer):
 
 @register
 class LARS(SGD):
-    """``SGD`` whose rate is scaled, layer by layer, by the norms of weight and gradient.
+    """LARS (Y. You et al., https://arxiv.org/abs/1708.03888): SGD with a learning rate for each weight from its norms.
 
-    ``lr * eta * |weight| / (|rescale_grad * grad| + wd * |weight| + eps)``, or ``lr`` where a norm is zero; weights named
-    ``…gamma``, ``…beta`` or ``…bias`` keep ``lr``.
+    The learning rate is ``lr * eta * |weight| / (|rescale_grad * grad| + wd * |weight| + eps)``, or ``lr`` if a norm is
+    zero.  Weights whose names end in ``gamma``, ``beta`` or ``bias`` use ``lr``.
 
     Parameters
     ----------
     momentum : float
     lazy_update : bool
-        As for ``SGD``: with a row_sparse gradient, update only the rows it stores.
+        With a row_sparse gradient, update only the rows it stores, as ``SGD`` does.  Default True.
     eta, eps : float
     momentum_correction : bool
-        Scale momentum when the learning rate changes.
+        Multiply momentum by the ratio of the new learning rate to the last one.  Default True.
+    **arguments : as in ``Optimizer``
     """
 
     def __init__(self, momentum: float = 0.0, lazy_update: bool = True, eta: float = 0.001, eps: float = 0,
@@ -114,9 +120,9 @@ class LARS(SGD):
         self.cur_lr: float | None = None
 
     def set_wd_mult(self, args_wd_mult: Factors) -> None:
-        """Give some weights, by name or index, a factor of the weight decay."""
+        """Set the factor of the weight decay of some weights, by name or index."""
         free: dict[Index, float] = {name: 0.0 for name in self.idx2name.values() if not name.endswith("_weight")}
-        self.wd_mult = {**free, **self._declared("__wd_mult__"), **args_wd_mult}
+        self.wd_mult = {**free, **self._symbol_factors("__wd_mult__"), **args_wd_mult}
 
     def _name(self, index: Index) -> str:
         parameter = self.param_dict.get(index)
@@ -140,19 +146,25 @@ class LARS(SGD):
 
 @register
 class LBSGD(SGD):
-    """``SGD`` on the mean of ``batch_scale`` gradients, with a warm-up of the rate.
+    """SGD on the mean of ``batch_scale`` gradients, with a warm-up of the learning rate.
 
     Parameters
     ----------
     momentum : float
+    multi_precision : bool, as in ``Optimizer``
     warmup_strategy : {"linear", "power2", "sqrt", "lars"}
-        How the rate grows to ``batch_scale`` times its value; ``"lars"`` scales it by the norms of weight and gradient.
-    warmup_epochs, updates_per_epoch : int
+        How the learning rate grows to ``batch_scale`` times its value during the warm-up; ``"lars"`` scales it by the norms
+        of the weight and the gradient instead.
+    warmup_epochs : int
+        Length of the warm-up.
     batch_scale : int
-        Gradients that are added up for a step.
-    begin_epoch, num_epochs : int
-    lazy_update : bool
-        As for ``SGD``: with a row_sparse gradient, or a sum of them, update only the rows it stores.
+        Number of gradients that are averaged for one step.
+    updates_per_epoch, begin_epoch : int
+        Gradients in an epoch, and the epoch in which training starts.
+    num_epochs : int
+        Has no effect, as in MXNet.
+    **arguments
+        Other arguments of ``SGD`` and ``Optimizer``.  ``lazy_update`` applies to the sum of row_sparse gradients.
     """
 
     def __init__(self, momentum: float = 0.0, multi_precision: bool = False, warmup_strategy: str = "linear",
@@ -168,7 +180,7 @@ class LBSGD(SGD):
         self._seen: dict[Index, int] = {}
 
     def _factor(self, count: int, weight: NDArray, grad: NDArray, decay: float) -> float:
-        """What the learning rate is multiplied by."""
+        """The factor of the learning rate."""
         if self.warmup_strategy == "lars":
             first, second = _squares(weight, grad)
             return min(max(math.sqrt(first / (second + decay * first + 1e-18)), 0.01), 100.0)
@@ -177,9 +189,9 @@ class LBSGD(SGD):
             return float(self.batch_scale)
         if length <= 1:
             return 1.0
-        share = {"linear": 1.0, "power2": 2.0, "sqrt": 0.5}[self.warmup_strategy]
-        grown: float = (count / length) ** share
-        return 1.0 + (self.batch_scale - 1.0) * grown
+        power = {"linear": 1.0, "power2": 2.0, "sqrt": 0.5}[self.warmup_strategy]
+        progress: float = (count / length) ** power
+        return 1.0 + (self.batch_scale - 1.0) * progress
 
     def _descend(self, index: Index, arrays: tuple[NDArray, ...], op: Op) -> None:
         weight, grad, *rest = arrays

@@ -1,4 +1,4 @@
-"""Optimizers with one learning rate for all elements: gradient descent and its relatives."""
+"""Gradient descent and optimizers derived from it, with one learning rate for all elements of a weight."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ __all__ = ["DCASGD", "NAG", "SGD", "SGLD", "Signum", "Test", "ccSGD"]
 
 
 class _Descent(Optimizer):
-    """Gradient descent by one operator with momentum, one without, and the same two for float16 weights."""
+    """Base of optimizers with an operator with momentum, one without, and both for float16 weights."""
 
-    _precise = True
-    #: Operators: plain, with momentum, plain and with momentum by a float32 copy.
+    _copy_last = True
+    #: Operators: plain, with momentum; plain and with momentum on a float32 copy.
     _ops: tuple[Op, Op, Op, Op]
 
     def __init__(self, momentum: float = 0.0, lazy_update: bool = True, **arguments: Unpack[Settings]) -> None:
@@ -32,13 +32,13 @@ class _Descent(Optimizer):
         self.momentum, self.lazy_update = momentum, lazy_update
 
     def create_state(self, index: Index, weight: NDArray) -> State:
-        """Momentum: row_sparse for a row_sparse weight under lazy updates, else dense."""
+        """The momentum, zero: row_sparse for a row_sparse weight with lazy updates, else dense; None if there is none."""
         if self.momentum == 0:
             return None
         return self._zeros(weight, None if self.lazy_update else "default")
 
     def _update(self, index: Index, weight: NDArray, grad: NDArray, state: NDArray | None) -> None:
-        """One step, writing to ``weight`` and ``state``."""
+        """Make one step, which writes to ``weight`` and ``state``."""
         if state is None:
             self._descend(index, (weight, grad), self._ops[0])
         else:
@@ -46,7 +46,7 @@ class _Descent(Optimizer):
 
     # Any: as in ``Optimizer.update_multi_precision``
     def update_multi_precision(self, index: Indices, weight: Any, grad: Any, state: Any) -> None:
-        """One step, by the float32 copy of a float16 weight under ``multi_precision``."""
+        """Make one step; under ``multi_precision``, the step of a float16 weight is computed on its float32 copy."""
         if not self.multi_precision:
             self.update(index, weight, grad, state)
             return
@@ -77,8 +77,9 @@ class SGD(_Descent):
     ----------
     momentum : float
     lazy_update : bool
-        With a row_sparse gradient, update only the rows it stores: absent rows get no weight decay and
-        their momentum rests.  False gives exactly the dense result.  Default True.
+        With a row_sparse gradient, update only the rows it stores.  Absent rows get no weight decay, and their
+        momentum neither decays nor moves them.  False computes exactly the dense update.  Default True.
+    **arguments : as in ``Optimizer``
     """
 
     _ops = (find("sgd_update"), find("sgd_mom_update"), find("mp_sgd_update"), find("mp_sgd_mom_update"))
@@ -90,7 +91,7 @@ registry["ccsgd"] = ccSGD = SGD
 
 @register
 class NAG(_Descent):
-    """Nesterov's accelerated gradient.
+    """Nesterov's accelerated gradient (I. Sutskever et al., ICML 2013).
 
     ``g = clip(rescale_grad * grad) + wd * weight; state = momentum * state - lr * g;
     weight += momentum * state - lr * g``.
@@ -99,8 +100,8 @@ class NAG(_Descent):
     ----------
     momentum : float
     lazy_update : bool
-        As for ``SGD``, update only rows that a row_sparse gradient stores; False by default, which is what MXNet
-        computes.
+        With a row_sparse gradient, update only the rows it stores, as ``SGD`` does.  Default False, as in MXNet.
+    **arguments : as in ``Optimizer``
     """
 
     _ops = (find("sgd_update"), find("nag_mom_update"), find("mp_sgd_update"), find("mp_nag_mom_update"))
@@ -109,24 +110,26 @@ class NAG(_Descent):
         super().__init__(momentum, lazy_update, **arguments)
 
     def create_state(self, index: Index, weight: NDArray) -> State:
-        """Momentum, dense."""
+        """The momentum, zero and dense; None if there is none."""
         return None if self.momentum == 0 else self._zeros(weight, "default")
 
 
 @register
 class Signum(Optimizer):
-    """Steps by the sign of the momentum, or of the gradient without momentum.
+    """Signum (J. Bernstein et al., https://arxiv.org/abs/1802.04434): steps by the sign of the momentum or the gradient.
 
     ``state = momentum * state - (1 - momentum) * (clip(rescale_grad * grad) + wd * weight);
     weight += lr * (sign(state) - wd_lh * weight)``; without momentum, ``weight -= lr * (sign(grad) + wd * weight)``.
 
     Parameters
     ----------
-    momentum : float
+    learning_rate : float, default 0.01
+    momentum : float, default 0.9
     wd_lh : float
-        Weight decay apart from the gradient.
+        Weight decay that is not part of the gradient (I. Loshchilov and F. Hutter); it has no effect without momentum.
     lazy_update : bool
-        With a row_sparse gradient, update only the rows it stores.  Default False, the dense result.
+        With a row_sparse gradient, update only the rows it stores.  Default False, the dense update.
+    **arguments : as in ``Optimizer``
     """
 
     def __init__(self, learning_rate: float = 0.01, momentum: float = 0.9, wd_lh: float = 0.0, lazy_update: bool = False,
@@ -135,11 +138,11 @@ class Signum(Optimizer):
         self.momentum, self.wd_lh, self.lazy_update = momentum, wd_lh, lazy_update
 
     def create_state(self, index: Index, weight: NDArray) -> State:
-        """Momentum."""
+        """The momentum, zero, in the storage type of the weight; None if there is none."""
         return None if self.momentum == 0 else self._zeros(weight)
 
     def _update(self, index: Index, weight: NDArray, grad: NDArray, state: NDArray | None) -> None:
-        """One step, writing to ``weight`` and ``state``."""
+        """Make one step, which writes to ``weight`` and ``state``."""
         self._update_count(index)
         attrs = {"lr": self._get_lr(index), "wd": self._get_wd(index), "lazy_update": self.lazy_update}
         if state is None:
@@ -150,18 +153,20 @@ class Signum(Optimizer):
 
 @register
 class DCASGD(Optimizer):
-    """Gradient descent that compensates for late gradients.
+    """Delay-compensated asynchronous SGD (S. Zheng et al., https://arxiv.org/abs/1609.08326).
 
-    ``g = clip(rescale_grad * grad); step = lr * (g + wd * weight + lamda * g * g * (weight - previous_weight))``, which
-    ``momentum`` times the last movement is added to.  (MXNet fails with momentum on arrays of several elements.)
+    ``g = clip(rescale_grad * grad); state = momentum * state - lr * (g + wd * weight + lamda * g * g * (weight - previous));
+    weight += state``, where ``previous`` is the weight before the last step.  (MXNet raises with momentum if a weight has
+    several elements.)
 
     Parameters
     ----------
     momentum : float
     lamda : float
-        Strength of the compensation.
+        Factor of the delay compensation.
     lazy_update : bool
-        With a row_sparse gradient, update only the rows it stores.  Default False, the dense result.
+        With a row_sparse gradient, update only the rows it stores.  Default False, the dense update.
+    **arguments : as in ``Optimizer``
     """
 
     def __init__(self, momentum: float = 0.0, lamda: float = 0.04, lazy_update: bool = False,
@@ -170,11 +175,11 @@ class DCASGD(Optimizer):
         self.momentum, self.lamda, self.lazy_update = momentum, lamda, lazy_update
 
     def create_state(self, index: Index, weight: NDArray) -> State:
-        """The momentum, if any, and the weight before the last step."""
+        """The momentum, zero and dense, or None if there is none; and a copy of the weight."""
         return None if self.momentum == 0 else self._zeros(weight, "default"), weight.copy()
 
     def _update(self, index: Index, weight: NDArray, grad: NDArray, state: tuple[NDArray | None, NDArray]) -> None:
-        """One step, writing to ``weight`` and ``state``."""
+        """Make one step, which writes to ``weight`` and ``state``."""
         self._update_count(index)
         momentum, previous = state
         attrs = {"lr": self._get_lr(index), "wd": self._get_wd(index), "lamda": self.lamda, "lazy_update": self.lazy_update}
@@ -187,12 +192,15 @@ class DCASGD(Optimizer):
 
 @register
 class SGLD(Optimizer):
-    """Langevin dynamics: ``weight += normal(0, sqrt(lr)) - lr / 2 * (clip(rescale_grad * grad) + wd * weight)``.
+    """Stochastic gradient Langevin dynamics (M. Welling et al., ICML 2011).
+
+    ``weight += normal(0, sqrt(lr)) - lr / 2 * (clip(rescale_grad * grad) + wd * weight)``.
 
     Parameters
     ----------
     lazy_update : bool
-        With a row_sparse gradient, move only the rows it stores.  Default False: every row gets noise.
+        With a row_sparse gradient, update only the rows it stores.  Default False: noise is added to every row.
+    **arguments : as in ``Optimizer``
     """
 
     def __init__(self, lazy_update: bool = False, **arguments: Unpack[Settings]) -> None:
@@ -200,7 +208,7 @@ class SGLD(Optimizer):
         self.lazy_update = lazy_update
 
     def _update(self, index: Index, weight: NDArray, grad: NDArray, state: None) -> None:
-        """One step, writing to ``weight``."""
+        """Make one step, which writes to ``weight``."""
         self._update_count(index)
         self._run(find("sgld_update"), index, (weight, grad), lr=self._get_lr(index), wd=self._get_wd(index),
                   lazy_update=self.lazy_update)
@@ -208,15 +216,15 @@ class SGLD(Optimizer):
 
 @register
 class Test(Optimizer):
-    """For tests: ``weight += rescale_grad * grad``, and the state is the weight."""
+    """An optimizer for tests: ``weight += rescale_grad * grad``, and the state is a copy of the weight."""
 
     __test__ = False  # not a test class
 
     def create_state(self, index: Index, weight: NDArray) -> State:
-        """Zeros."""
+        """Zeros, dense."""
         return self._zeros(weight, "default")
 
     def _update(self, index: Index, weight: NDArray, grad: NDArray, state: NDArray) -> None:
-        """One step, writing to ``weight`` and ``state``."""
+        """Make one step, which writes to ``weight`` and ``state``."""
         self._call(find("sgd_update"), index, (weight, grad), {"lr": -1.0, "rescale_grad": self.rescale_grad})
         state._receive(wrap(weight._store, weight.context))

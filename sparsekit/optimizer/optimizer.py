@@ -1,4 +1,4 @@
-"""The base class of optimizers, and their registry."""
+"""The base class and the registry of optimizers."""
 
 from __future__ import annotations
 
@@ -29,26 +29,33 @@ __all__ = ["Optimizer", "create", "register", "registry"]
 
 registry: dict[str, type[Optimizer]] = {}
 
-#: Attributes of another name than the argument that they keep.
+#: Arguments that are kept in an attribute of another name.
 _ATTRIBUTES = {"eps": "float_stable_eps"}
-#: Arguments that a repr leaves out: the rate is shown first, the others are not settings.
+#: Arguments that ``repr`` omits: the learning rate is shown separately, the others are not settings.
 _NOT_SHOWN = ("learning_rate", "lr_scheduler", "param_idx2name", "sym", "param_dict")
 
 
 def register(cls: type[Optimizer]) -> type[Optimizer]:
-    """Make an optimizer known under its lower-case name."""
+    """Register an optimizer class under its name in lower case; for use as a decorator."""
     registry[cls.__name__.lower()] = cls
     return cls
 
 
-# object: what is not a name is refused as an unknown one; Any: the arguments of the class that it names
+# object: anything but a name raises, as an unknown name; Any: the arguments of the class that it names
 def create(name: object, **arguments: Any) -> Optimizer:
-    """The optimizer that a name or an instance stands for.
+    """Make an optimizer by name.
+
+    Parameters
+    ----------
+    name : str or Optimizer
+        Name of the class, in any case.  An instance is returned unchanged.
+    **arguments
+        Arguments of the class.
 
     Raises
     ------
     UnknownNameError
-        If no optimizer has that name.
+        If no optimizer has this name.
     """
     if isinstance(name, Optimizer):
         return name
@@ -61,35 +68,41 @@ def create(name: object, **arguments: Any) -> Optimizer:
 class Optimizer:
     """Base of all optimizers.
 
-    A subclass gives ``create_state(index, weight)`` and ``update(index, weight, grad, state)``.
+    A subclass overrides ``create_state(index, weight)`` and ``update(index, weight, grad, state)``.
 
     Parameters
     ----------
     rescale_grad : float
         Factor of every gradient; the Trainer divides it by the batch size.
     param_idx2name : dict of int to str, optional
-        Names of the weights; those that do not end in ``_weight`` or ``_gamma`` then get no weight decay.
+        Names of the weights; weights whose names do not end in ``_weight`` or ``_gamma`` then get no weight decay.
     wd : float
-        Weight decay; each optimizer says where it enters.
+        Weight decay; the formula of each optimizer shows where it enters.
     clip_gradient : float, optional
-        Bound of the rescaled gradient's absolute value; None or 0 for none.
+        Bound of the absolute value of the rescaled gradient; None or 0 for no bound.
     learning_rate : float, optional
-        That of ``lr_scheduler`` by default, 0.01 without one.  Given beside a schedule it becomes its ``base_lr``.
+        Default 0.01 without ``lr_scheduler``.  With a schedule, it replaces the ``base_lr`` of the schedule.
     lr_scheduler : LRScheduler, optional
+        Computes the learning rate from the number of updates.
     sym : Symbol, optional
-        Whose arguments' ``__lr_mult__`` and ``__wd_mult__`` count.
+        Symbol whose arguments may have the attributes ``__lr_mult__`` and ``__wd_mult__``, factors of the two rates.
     begin_num_update : int
-        Updates that went before.
+        Number of updates before this training.  Default 0.
     multi_precision : bool
-        Keep a float32 copy of float16 weights, and compute on that.
-    param_dict : dict, optional
-        Index to Parameter, whose ``lr_mult`` and ``wd_mult`` then count.
+        Keep a float32 copy of each float16 weight and update the copy.  Default False.
+    param_dict : dict of int to Parameter, optional
+        Parameters whose ``lr_mult`` and ``wd_mult`` replace the factors by index and name.
+
+    Raises
+    ------
+    UnknownNameError
+        If an argument is unknown.
     """
 
     #: Weights that one call of ``update`` may take, in lists; 0 if lists are not supported.
     aggregate_num = 0
-    #: Whether the state of a float16 weight is ``(state, float32 copy)``, for mp_ operators, not the other way round.
-    _precise = False
+    #: Whether the state of a float16 weight is ``(state, float32 copy)``, as mp_ operators take it; else the copy is first.
+    _copy_last = False
     #: The classes by the names that ``create`` takes.
     opt_registry = registry
 
@@ -102,10 +115,10 @@ class Optimizer:
         if lr_scheduler is None:
             learning_rate = 0.01 if learning_rate is None else learning_rate
         elif learning_rate is not None and lr_scheduler.base_lr != learning_rate:
-            warnings.warn(f"The schedule's base_lr of {lr_scheduler.base_lr} becomes the optimizer's learning_rate, "
-                          f"{learning_rate}; give both the same.", stacklevel=3)
+            warnings.warn(f"learning_rate={learning_rate} replaces base_lr={lr_scheduler.base_lr} of lr_scheduler; "
+                          "pass equal values.", stacklevel=3)
             lr_scheduler.base_lr = learning_rate
-        self.lr: Any = learning_rate  # Any: a number, or None beside a schedule, which is asked in its place
+        self.lr: Any = learning_rate  # Any: a number, or None with a schedule, which computes the learning rate
         self.lr_scheduler = lr_scheduler
         self.rescale_grad, self.wd, self.clip_gradient, self.multi_precision = rescale_grad, wd, clip_gradient, multi_precision
         self.begin_num_update = self.num_update = begin_num_update
@@ -116,7 +129,7 @@ class Optimizer:
         self._index_update_count = self._all_index_update_counts[0]
         self._device = 0
         self._calls: dict[tuple[Index, Op, float | None], Call] = {}
-        self._told: dict[tuple[Index, Op], tuple[dict[str, float], Call]] = {}
+        self._recorded_calls: dict[tuple[Index, Op], tuple[dict[str, float], Call]] = {}
         self.lr_mult: dict[Index, float] = {}
         self.wd_mult: dict[Index, float] = {}
         self.set_lr_mult({})
@@ -140,7 +153,7 @@ class Optimizer:
         Raises
         ------
         LearningRateError
-            If a schedule decides it; it is a ``UserWarning``, as in MXNet.
+            If there is an ``lr_scheduler``.  The class is a ``UserWarning``, as in MXNet.
         """
         if self.lr_scheduler is not None:
             raise LearningRateError("set_learning_rate has no effect: lr_scheduler decides the learning rate.",
@@ -148,15 +161,16 @@ class Optimizer:
         self.lr = lr
 
     def set_lr_mult(self, args_lr_mult: Factors) -> None:
-        """Give some weights, by name or index, a factor of the learning rate."""
-        self.lr_mult = {**self._declared("__lr_mult__"), **args_lr_mult}
+        """Set the factor of the learning rate of some weights, by name or index."""
+        self.lr_mult = {**self._symbol_factors("__lr_mult__"), **args_lr_mult}
 
     def set_wd_mult(self, args_wd_mult: Factors) -> None:
-        """Give some weights, by name or index, a factor of the weight decay."""
+        """Set the factor of the weight decay of some weights, by name or index."""
         free: dict[Index, float] = {name: 0.0 for name in self.idx2name.values() if not name.endswith(("_weight", "_gamma"))}
-        self.wd_mult = {**free, **self._declared("__wd_mult__"), **args_wd_mult}
+        self.wd_mult = {**free, **self._symbol_factors("__wd_mult__"), **args_wd_mult}
 
-    def _declared(self, key: str) -> dict[Index, float]:
+    def _symbol_factors(self, key: str) -> dict[Index, float]:
+        """The factors that arguments of the symbol have in the attribute ``key``, by argument name."""
         if not self.sym_info:
             return {}
         attrs, names = self.sym_info
@@ -173,11 +187,11 @@ class Optimizer:
     # states
 
     def create_state(self, index: Index, weight: NDArray) -> State:
-        """The state that a weight needs: None, an array or a tuple of them."""
+        """The initial state of a weight: None, an array or a tuple of arrays."""
         return None
 
     def create_state_multi_precision(self, index: Index, weight: NDArray) -> State:
-        """``create_state``, with a float32 copy of a float16 weight under ``multi_precision``."""
+        """``create_state``; under ``multi_precision``, the state of a float16 weight includes a float32 copy of it."""
         if weight.dtype != np.float16:
             return self.create_state(index, weight)
         if not self.multi_precision:
@@ -186,11 +200,11 @@ class Optimizer:
             return self.create_state(index, weight)
         copy = weight.astype(np.float32)
         state = self.create_state(index, copy)
-        return (state, copy) if self._precise else (copy, state)
+        return (state, copy) if self._copy_last else (copy, state)
 
     @staticmethod
     def _zeros(weight: NDArray, stype: str | None = None, shape: Shape | None = None) -> NDArray:
-        """An array of zeros like the weight."""
+        """An array of zeros with the dtype and context of the weight, and by default its storage type and shape."""
         xp = for_device(weight.context.device_type).xp
         with device.current(weight.context):
             store = empty_store(xp, stype or weight.stype, shape or weight.shape, weight.dtype)
@@ -199,9 +213,17 @@ class Optimizer:
 
     # steps
 
-    # Any: what ``create_state`` gave for the weight, or a list of that; a subclass knows its own states
+    # Any: the result of ``create_state`` for the weight, or a list of these; its type depends on the subclass
     def update(self, index: Indices, weight: Weights, grad: Weights, state: Any) -> None:
-        """One step of a weight, or of each of a list of them, writing to weight and state; to be overridden."""
+        """Make one step of a weight, or of each weight of a list, which writes to weight and state; for subclasses to override.
+
+        Parameters
+        ----------
+        index : int, str or list of them
+        weight, grad : NDArray or list of NDArray
+        state : NDArray, tuple, None or list of these
+            Results of ``create_state``.
+        """
         if isinstance(index, (list, tuple)):
             for one in zip(index, weight, grad, state, strict=True):
                 self.update(*one)
@@ -210,12 +232,12 @@ class Optimizer:
 
     # Any: as in ``update``
     def _update(self, index: Index, weight: NDArray, grad: NDArray, state: Any) -> None:
-        """One step of one weight."""
+        """Make one step of one weight."""
         raise SparsekitError(f"{type(self).__name__} does not define update().", hint="override update().")
 
     # Any: as in ``update``; one index has one weight, which is an array
     def update_multi_precision(self, index: Indices, weight: Any, grad: Any, state: Any) -> None:
-        """``update`` on the float32 copies of float16 weights under ``multi_precision``."""
+        """``update``; under ``multi_precision``, the step of a float16 weight is computed on its float32 copy."""
         if isinstance(index, (list, tuple)):
             for one in zip(index, weight, grad, state, strict=True):
                 self.update_multi_precision(*one)
@@ -227,59 +249,59 @@ class Optimizer:
             self.update(index, weight, grad, state)
 
     def _run(self, op: Op, index: Index, arrays: tuple[NDArray, ...], **attrs: float) -> NDArray:
-        """Run an operator with these attributes, the gradient's factor and its bound."""
+        """Run an operator with these attributes, ``rescale_grad`` and ``clip_gradient``."""
         attrs["rescale_grad"], attrs["clip_gradient"] = self.rescale_grad, self.clip_gradient or -1.0
         return self._call(op, index, arrays, attrs)
 
     def _call(self, op: Op, index: Index, arrays: tuple[NDArray, ...], attrs: dict[str, float]) -> NDArray:
         """Run an operator on the arrays of one weight, reusing the plans of the last step.
 
-        Rates change from step to step, and a call with new attributes would be planned anew: the call
-        kept here gets its numbers changed instead.  A recorder reads attributes later, so it gets calls
-        that stay as they are, and another one when a number has changed.
+        Learning rates change from step to step, and a call with new attributes needs a new plan.  So this keeps the
+        call and changes its attributes.  A recorder reads the attributes later: its calls are never changed, but
+        replaced when an attribute changes.
         """
         if hooks.sink is not None:
-            told = self._told.get((index, op))
-            if told is None or told[0] != attrs:
-                told = self._told[index, op] = attrs, op.bind(attrs)
-            made: NDArray = invoke(told[1], arrays)
-            return made
-        key = (index, op, attrs.get("lazy_update"))  # which may decide the rule row
+            recorded = self._recorded_calls.get((index, op))
+            if recorded is None or recorded[0] != attrs:
+                recorded = self._recorded_calls[index, op] = attrs, op.bind(attrs)
+            result: NDArray = invoke(recorded[1], arrays)
+            return result
+        key = (index, op, attrs.get("lazy_update"))  # lazy_update may select the rule
         call = self._calls.get(key)
         if call is None:
             call = self._calls[key] = Call(op, dict(op.bind(attrs).attrs))
         else:
             call.attrs.update(attrs)
-        made = invoke(call, arrays)
-        return made
+        result = invoke(call, arrays)
+        return result
 
     def _set_current_context(self, device_id: int) -> None:
-        """Count updates for a device of that number."""
+        """Select the update counts of a device."""
         self._device = device_id
         self._index_update_count = self._all_index_update_counts.setdefault(device_id, {})
 
     def _update_count(self, index: Indices) -> None:
-        """Count a step of a weight, or of several."""
+        """Count a step of one or several weights."""
         counts = self._index_update_count
         for one in index if isinstance(index, (list, tuple)) else (index,):
             count = counts[one] = counts.get(one, self.begin_num_update) + 1
             if count > self.num_update:
                 self.num_update = count
 
-    def _given(self, index: Index, multipliers: dict[Index, float]) -> float:
+    def _factor_of(self, index: Index, factors: dict[Index, float]) -> float:
         """The factor of a weight by its index, or by its name."""
-        return multipliers[index] if index in multipliers else multipliers.get(self.idx2name.get(index, ""), 1.0)
+        return factors[index] if index in factors else factors.get(self.idx2name.get(index, ""), 1.0)
 
     def _get_lr(self, index: Index) -> float:
         """The learning rate of a weight."""
         rate: float = self.lr if self.lr_scheduler is None else self.lr_scheduler(self.num_update)
         parameter = self.param_dict.get(index)
-        return rate * (self._given(index, self.lr_mult) if parameter is None else parameter.lr_mult)
+        return rate * (self._factor_of(index, self.lr_mult) if parameter is None else parameter.lr_mult)
 
     def _get_wd(self, index: Index) -> float:
         """The weight decay of a weight."""
         parameter = self.param_dict.get(index)
-        return self.wd * (self._given(index, self.wd_mult) if parameter is None else parameter.wd_mult)
+        return self.wd * (self._factor_of(index, self.wd_mult) if parameter is None else parameter.wd_mult)
 
     def _get_lrs(self, indices: Sequence[Index]) -> list[float]:
         """The learning rates of several weights."""

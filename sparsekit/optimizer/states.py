@@ -1,7 +1,7 @@
-"""States and settings of optimizers as bytes.
+"""Serialization of optimizer states and settings.
 
-They are those of a file of arrays as ``mx.nd.save`` writes it: the states under their numbers, and under ``header``
-an array of bytes, which are JSON and say what is whose.  Reading them runs no code.
+The bytes have the format of ``mx.nd.save``.  The states are stored under their numbers, and ``header`` is an array of
+bytes with JSON that assigns the states to weights and holds the settings.  Reading executes no code.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 __all__ = ["arrays_of", "pack", "unpack"]
 
 HEADER = "header"
-#: Attributes of an optimizer that are not settings, and are made anew.
-_NOT_SAVED = ("param_dict", "sym_info", "_calls", "_told", "_index_update_count", "_device", "_op", "_sums")
+#: Attributes of an optimizer that are not settings; a new optimizer initializes them.
+_NOT_SAVED = ("param_dict", "sym_info", "_calls", "_recorded_calls", "_index_update_count", "_device", "_op", "_sums")
 
 
 def arrays_of(state: State) -> Iterator[NDArray]:
-    """The arrays of a state."""
+    """The arrays of a state, in order."""
     if isinstance(state, (tuple, list)):
         for part in state:
             yield from arrays_of(part)
@@ -44,60 +44,60 @@ def arrays_of(state: State) -> Iterator[NDArray]:
 # states
 
 
-def _tree(state: State, arrays: list[NDArray]) -> JSON:
-    """A state as JSON, arrays as their places in ``arrays``, which they are added to."""
+def _encode_state(state: State, arrays: list[NDArray]) -> JSON:
+    """A state as JSON; its arrays are appended to ``arrays`` and represented by their positions there."""
     if isinstance(state, (tuple, list)):
-        return [_tree(part, arrays) for part in state]
+        return [_encode_state(part, arrays) for part in state]
     if state is None:
         return None
     if not hasattr(state, "as_in_context"):
         raise SparsekitError(f"A state of type {type(state).__name__} cannot be saved.",
-                             hint="states are arrays, None, and tuples of them.")
+                             hint="a state must be an array, None, or a tuple of these.")
     arrays.append(state)
     return len(arrays) - 1
 
 
-def _state(tree: JSON, arrays: dict[str, NDArray]) -> State:
-    """The state that ``_tree`` described."""
-    if isinstance(tree, list):
-        return tuple(_state(part, arrays) for part in tree)
-    return None if tree is None else arrays.pop(str(tree))
+def _decode_state(encoded: JSON, arrays: dict[str, NDArray]) -> State:
+    """The inverse of ``_encode_state``; the arrays are removed from ``arrays``."""
+    if isinstance(encoded, list):
+        return tuple(_decode_state(part, arrays) for part in encoded)
+    return None if encoded is None else arrays.pop(str(encoded))
 
 
 # settings
 
 
-def _plain(value: object, name: str) -> JSON:  # object: a setting of a user's optimizer may be anything
-    """A setting as JSON; dictionaries as lists of pairs, for their keys may be numbers."""
+def _encode_setting(value: object, name: str) -> JSON:  # object: a setting of a user's optimizer may be anything
+    """A setting as JSON; dictionaries become lists of pairs, because their keys may be numbers."""
     if isinstance(value, np.generic):
         value = value.item()
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, (list, tuple)):
-        return [_plain(item, name) for item in value]
+        return [_encode_setting(item, name) for item in value]
     if isinstance(value, dict):
-        return {"pairs": [[_plain(key, name), _plain(item, name)] for key, item in value.items()]}
+        return {"pairs": [[_encode_setting(key, name), _encode_setting(item, name)] for key, item in value.items()]}
     if isinstance(value, LRScheduler):
-        return {"scheduler": type(value).__name__, "settings": _plain(vars(value), name)}
+        return {"scheduler": type(value).__name__, "settings": _encode_setting(vars(value), name)}
     raise SparsekitError(f"The setting {name} of type {type(value).__name__} cannot be saved.",
-                         hint="save the states alone: get_states(dump_optimizer=False).")
+                         hint="save only the states: get_states(dump_optimizer=False).")
 
 
-def _setting(value: Any) -> Any:  # Any: JSON of a file, and the settings there; ``unpack`` names the error of another shape
+def _decode_setting(value: Any) -> Any:  # Any: JSON of a file and its settings; ``unpack`` catches the errors of invalid JSON
     if isinstance(value, list):
-        return [_setting(item) for item in value]
+        return [_decode_setting(item) for item in value]
     if isinstance(value, dict) and "pairs" in value:
-        return {_setting(key): _setting(item) for key, item in value["pairs"]}
+        return {_decode_setting(key): _decode_setting(item) for key, item in value["pairs"]}
     if isinstance(value, dict):
         cls = _schedulers(LRScheduler)[value["scheduler"]]
-        made = cls.__new__(cls)
-        vars(made).update(_setting(value["settings"]))
-        return made
+        scheduler = cls.__new__(cls)
+        vars(scheduler).update(_decode_setting(value["settings"]))
+        return scheduler
     return value
 
 
 def _schedulers(base: type[LRScheduler]) -> dict[str, type[LRScheduler]]:
-    """Every kind of schedule that this process knows, by name."""
+    """All classes of schedules in this process, by name."""
     found = {base.__name__: base}
     for cls in base.__subclasses__():
         found.update(_schedulers(cls))
@@ -106,37 +106,37 @@ def _schedulers(base: type[LRScheduler]) -> dict[str, type[LRScheduler]]:
 
 def _describe(optimizer: Optimizer) -> JSON:
     settings = {name: value for name, value in vars(optimizer).items() if name not in _NOT_SAVED}
-    return {"name": type(optimizer).__name__.lower(), "settings": _plain(settings, type(optimizer).__name__)}
+    return {"name": type(optimizer).__name__.lower(), "settings": _encode_setting(settings, type(optimizer).__name__)}
 
 
-def _revive(described: Any) -> Optimizer:  # Any: as in _setting
-    made = registry[described["name"]]()
-    vars(made).update(_setting(described["settings"]))
-    made._set_current_context(0)
-    if hasattr(made, "_select"):
-        made._select()
-    return made
+def _restore(description: Any) -> Optimizer:  # Any: as in _decode_setting
+    optimizer = registry[description["name"]]()
+    vars(optimizer).update(_decode_setting(description["settings"]))
+    optimizer._set_current_context(0)
+    if hasattr(optimizer, "_select"):
+        optimizer._select()
+    return optimizer
 
 
-# the whole
+# states and settings
 
 
 def pack(states: dict[Index, State], optimizer: Optimizer | None) -> bytes:
-    """The states, and an optimizer, as bytes."""
+    """Serialize the states and, unless it is None, the settings of the optimizer."""
     arrays: list[NDArray] = []
-    trees = [[key, _tree(state, arrays)] for key, state in states.items()]
-    header = json.dumps({"states": trees, "optimizer": None if optimizer is None else _describe(optimizer)}).encode()
+    encoded = [[key, _encode_state(state, arrays)] for key, state in states.items()]
+    header = json.dumps({"states": encoded, "optimizer": None if optimizer is None else _describe(optimizer)}).encode()
     named = {str(place): array for place, array in enumerate(arrays)}
     return save_tobuffer({HEADER: wrap(np.frombuffer(header, np.uint8), cpu()), **named})
 
 
 def unpack(data: bytes) -> tuple[dict[Index, State], Optimizer | None]:
-    """What ``pack`` put in."""
+    """The states and the optimizer that ``pack`` serialized; raises ``SparsekitError`` if the bytes are not valid."""
     try:
         arrays = load_frombuffer(data)
         header = json.loads(arrays.pop(HEADER).asnumpy().tobytes())
-        states = {key: _state(tree, arrays) for key, tree in header["states"]}
-        return states, None if header["optimizer"] is None else _revive(header["optimizer"])
+        states = {key: _decode_state(state, arrays) for key, state in header["states"]}
+        return states, None if header["optimizer"] is None else _restore(header["optimizer"])
     except (SparsekitError, ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError) as error:
         raise SparsekitError(f"The optimizer states cannot be read: {error}",
-                             hint="they are cut short, something else, or of an optimizer not registered here.") from error
+                             hint="check that the file is complete and that its optimizer is registered.") from error

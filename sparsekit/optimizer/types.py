@@ -1,4 +1,4 @@
-"""The words of optimizers in annotations; imported ``if TYPE_CHECKING`` alone, as ``base.types``."""
+"""Type aliases of optimizers; imported only under ``TYPE_CHECKING``, as ``base.types``."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ __all__ = ["Basic", "Factors", "Index", "Indices", "Names", "Parameter", "Parame
 
 
 class Parameter(Protocol):
-    """What is read of a gluon parameter."""
+    """The attributes of a Gluon parameter that optimizers read."""
 
     @property
     def name(self) -> str:
-        """What the profiler calls the owner of a state."""
+        """Name of the owner of a state in profiles."""
     @property
     def lr_mult(self) -> float:
         """Factor of the learning rate."""
@@ -27,26 +27,26 @@ class Parameter(Protocol):
         """Factor of the weight decay."""
 
 
-#: What tells one weight from the others: its number, or its name.
+#: Identifier of a weight: its number or its name.
 Index: TypeAlias = int | str
 
-#: One weight's, or those of several.
+#: Identifier of one weight or of several.
 Indices: TypeAlias = Index | list[Index] | list[int] | list[str] | tuple[Index, ...]
 
-#: One array, or those of several weights.
+#: Array of one weight, or arrays of several.
 Weights: TypeAlias = NDArray | Sequence[NDArray]
 
-#: What an optimizer keeps of a weight.
+#: State that an optimizer keeps for a weight.
 State: TypeAlias = "NDArray | list[State] | tuple[State, ...] | None"
 
 #: Names of weights, factors of their rates, and parameters, by ``Index``.
-Names: TypeAlias = Mapping[Any, str]  # Any: a mapping of numbers alone would be refused, as keys are invariant
+Names: TypeAlias = Mapping[Any, str]  # Any: keys are invariant, so ``Mapping[Index, str]`` would exclude ``dict[int, str]``
 Factors: TypeAlias = Mapping[Any, float]  # Any: as above
 Parameters: TypeAlias = Mapping[Any, Parameter]  # Any: as above
 
 
 class Basic(TypedDict, total=False):
-    """Arguments of ``Optimizer`` that every optimizer passes on."""
+    """Arguments that every optimizer passes on to ``Optimizer``."""
 
     rescale_grad: float
     param_idx2name: Names | None
@@ -59,18 +59,18 @@ class Basic(TypedDict, total=False):
 
 
 class Precise(Basic, total=False):
-    """Those of an optimizer that names ``learning_rate`` itself."""
+    """Arguments that an optimizer with its own parameter ``learning_rate`` passes on."""
 
     multi_precision: bool
 
 
 class Rated(Basic, total=False):
-    """Those of an optimizer that names ``multi_precision`` itself."""
+    """Arguments that an optimizer with its own parameter ``multi_precision`` passes on."""
 
     learning_rate: float | None
 
 
 class Settings(Precise, total=False):
-    """Those of one that names none of them."""
+    """Arguments that an optimizer with neither parameter passes on."""
 
     learning_rate: float | None

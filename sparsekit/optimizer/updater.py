@@ -1,4 +1,4 @@
-"""What applies an optimizer to weights by index, and keeps their states."""
+"""The updater, which applies an optimizer to weights by index and keeps their states."""
 
 from __future__ import annotations
 
@@ -21,13 +21,19 @@ __all__ = ["UpdateLane", "Updater", "get_updater"]
 
 
 class Updater:
-    """Applies an optimizer to weights by index, keeping each one's state.
+    """Applies an optimizer to weights by index, and keeps the state of each.
+
+    Parameters
+    ----------
+    optimizer : Optimizer
 
     Attributes
     ----------
     optimizer : Optimizer
     states : dict
-        Index to state: None, an array, or a tuple of them.
+        State of each weight by index: None, an array, or a tuple of these.
+    states_synced : dict
+        Whether the state of a weight is known to be on the context of the weight, by index.
     """
 
     def __init__(self, optimizer: Optimizer) -> None:
@@ -40,8 +46,8 @@ class Updater:
         """Whether the optimizer takes lists of weights."""
         return self.optimizer.aggregate_num > 0
 
-    def __call__(self, index: Indices, grad: Any, weight: Any) -> None:  # Any: an array each, or as many as there are indices
-        """Update one weight by its gradient, or each of a list of them."""
+    def __call__(self, index: Indices, grad: Any, weight: Any) -> None:  # Any: an array each, or a list with one for each index
+        """Update one weight, or each weight of a list, by its gradient."""
         if isinstance(index, (list, tuple)):
             for one in zip(index, grad, weight, strict=True):
                 self(*one)
@@ -51,11 +57,11 @@ class Updater:
         if optimizer._device != device:
             optimizer._set_current_context(device)
         if not self.states_synced.get(index):
-            self._begin(index, weight)
+            self._prepare_state(index, weight)
         optimizer.update_multi_precision(index, weight, grad, self.states[index])
 
-    def _begin(self, index: Index, weight: NDArray) -> None:
-        """Make a state, or move one to the context of its weight, and note its owner for the profiler."""
+    def _prepare_state(self, index: Index, weight: NDArray) -> None:
+        """Create the state of a weight, or copy it to the context of the weight, and record its owner for the profiler."""
         state = (self.sync_state_context(self.states[index], weight.context) if index in self.states
                  else self.optimizer.create_state_multi_precision(index, weight))
         self.states[index], self.states_synced[index] = state, True
@@ -65,25 +71,25 @@ class Updater:
                          self.optimizer.idx2name.get(index, str(index)) if parameter is None else parameter.name)
 
     def sync_state_context(self, state: State, context: Context) -> State:
-        """The state on a context."""
+        """The state with its arrays on ``context``."""
         if isinstance(state, (tuple, list)):
             return tuple(self.sync_state_context(part, context) for part in state)
         return state if state is None or not hasattr(state, "as_in_context") else state.as_in_context(context)
 
     def get_states(self, dump_optimizer: bool = False) -> bytes:
-        """All states as bytes, and with ``dump_optimizer`` the optimizer's settings and counts too.
+        """Serialize all states, and with ``dump_optimizer`` also the settings and update counts of the optimizer.
 
-        They are a file of arrays, which ``mx.nd.load_frombuffer`` reads too: reading it runs no code.
+        The bytes have the format of ``mx.nd.save``; reading them executes no code.
         """
         return states.pack(self.states, self.optimizer if dump_optimizer else None)
 
     def set_states(self, states_: bytes) -> None:
-        """Take over states, and an optimizer, that ``get_states`` gave.
+        """Replace the states, and the optimizer if the bytes include one, by those that ``get_states`` serialized.
 
         Raises
         ------
         SparsekitError
-            If the bytes are something else.
+            If the bytes are not from ``get_states``.
         """
         found, optimizer = states.unpack(states_)
         if optimizer is not None:
@@ -93,12 +99,12 @@ class Updater:
 
 
 def get_updater(optimizer: Optimizer) -> Updater:
-    """A function ``updater(index, grad, weight)`` that applies the optimizer."""
+    """An ``Updater`` for the optimizer, which is called as ``updater(index, grad, weight)``."""
     return Updater(optimizer)
 
 
 class UpdateLane(Scoped):
-    """``with`` it, what runs is an update in the profile; gives the state, whose layer may be set."""
+    """A context manager in which profiles show operators in the lane "update"; returns the state, whose layer may be set."""
 
     __slots__ = ()
 
@@ -109,7 +115,7 @@ class UpdateLane(Scoped):
         state = hooks.state
         state.lane = "update"
         if hooks.sink is not None:
-            # What users call lies two calls above the ``with``, and this function two below it.
+            # The function that users call is two calls above the ``with``, and this function two below it.
             state.caller = state.caller or hooks.caller(depth=5)
         return state
 

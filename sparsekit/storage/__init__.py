@@ -1,7 +1,7 @@
-"""Stores: what arrays are made of.
+"""Stores: the values that arrays hold.
 
-A dense store is simply a numpy (or cupy) array.  ``CSR`` and ``RowSparse`` hold their
-component arrays and a shape.  All have ``shape``, ``dtype`` and ``nbytes``.
+A dense store is a numpy (or cupy) array.  ``CSR`` and ``RowSparse`` hold their component arrays and a shape.
+All have ``shape``, ``dtype`` and ``nbytes``.
 """
 
 from .convert import convert, densify, stype_of, within_memory

@@ -1,4 +1,4 @@
-"""Validation of sparse components, in O(nnz), before any kernel sees them."""
+"""Checks of sparse components, in O(nnz), and of the memory that dense results and conversions need."""
 
 from __future__ import annotations
 
@@ -16,15 +16,12 @@ if TYPE_CHECKING:
     from .csr import CSR
     from .types import Store
 
-__all__ = ["check_conversion", "check_csr", "check_memory", "check_room", "check_row_sparse", "no_memory",
-           "on_host"]
+__all__ = ["allocation_error", "check_conversion", "check_csr", "check_memory", "check_room", "check_row_sparse", "on_host"]
 
-_SMALLER = "take a slice first; asscipy() and the components need no conversion."
+_CONVERSION_HINT = "take a slice first; asscipy() and the components need no conversion."
 
 #: Bytes up to which the free memory is not checked.
 PLENTY = 1 << 28
-
-_INDEX_KINDS = "iu"
 
 
 def _fail(what: str, hint: str) -> None:
@@ -32,14 +29,14 @@ def _fail(what: str, hint: str) -> None:
 
 
 def on_host(array: Array) -> Array:
-    """The array as numpy, copied from a GPU if it lies there."""
+    """The array in host memory: itself if it is a numpy array, else a copy from the GPU."""
     return array if isinstance(array, np.ndarray) else array.get()
 
 
 def _check_index_array(name: str, array: Array) -> None:
     if array.ndim != 1:
         _fail(f"{name} must have one dimension, not shape {array.shape}.", "pass a flat list of integers.")
-    if array.dtype.kind not in _INDEX_KINDS:
+    if array.dtype.kind not in "iu":
         _fail(f"{name} must hold integers, not {array.dtype}.", f"convert it: {name}.astype('int64').")
 
 
@@ -51,20 +48,20 @@ def _check_bounds(name: str, array: Array, limit: int, axis: str) -> None:
         value = int(array[place])
         if not 0 <= value < limit:
             _fail(f"{name}[{place}] is {value}, outside the {limit} {axis} of the shape.",
-                  f"valid {name} are 0 to {limit - 1}; give a larger shape or correct the entry.")
+                  f"valid {name} are 0 to {limit - 1}; pass a larger shape or correct the entry.")
 
 
 def check_csr(data: Values, indices: Indices, indptr: Indices, shape: Shape) -> None:
-    """Raise ``SparseFormatError`` unless the components are a canonical CSR matrix of ``shape``."""
+    """Raise ``SparseFormatError`` unless the components form a canonical CSR matrix of ``shape``."""
     _check_index_array("indices", indices)
     _check_index_array("indptr", indptr)
     if data.ndim != 1 or data.shape[0] != indices.shape[0]:
         _fail(f"data has shape {data.shape} but indices has {indices.shape[0]} entries.",
-              "both need one entry per stored value.")
+              "both must have one entry per stored value.")
     rows, columns = shape
     if indptr.shape[0] != rows + 1:
         _fail(f"indptr has {indptr.shape[0]} entries, but {rows} rows need {rows + 1}.",
-              "indptr[i] and indptr[i + 1] bound row i.")
+              "row i is data[indptr[i]:indptr[i + 1]].")
     indices, indptr = on_host(indices), on_host(indptr)
     if indptr[0] != 0 or indptr[-1] != indices.shape[0]:
         _fail(f"indptr runs from {indptr[0]} to {indptr[-1]}, but must run from 0 to {indices.shape[0]}.",
@@ -73,7 +70,7 @@ def check_csr(data: Values, indices: Indices, indptr: Indices, shape: Shape) -> 
     if falls.size:
         row = int(falls[0])
         _fail(f"indptr[{row + 1}] = {indptr[row + 1]} is less than indptr[{row}] = {indptr[row]}.",
-              "indptr never decreases.")
+              "indptr must not decrease.")
     _check_bounds("indices", indices, columns, "columns")
     _check_ascending_in_rows(indices, indptr)
 
@@ -88,34 +85,28 @@ def _check_ascending_in_rows(indices: Array, indptr: Array) -> None:
         row = int(np.searchsorted(indptr, at, side="right")) - 1
         kind = "repeats" if indices[at] == indices[at - 1] else "is less than"
         _fail(f"indices[{at}] = {indices[at]} in row {row} {kind} indices[{at - 1}] = {indices[at - 1]}.",
-              "columns ascend without repetition in each row; csr_matrix((data, (row, col))) sorts and sums.")
+              "columns must be strictly increasing in each row; csr_matrix((data, (row, col))) sorts and sums duplicates.")
 
 
 def check_row_sparse(data: Values, indices: Indices, shape: Shape) -> None:
-    """Raise ``SparseFormatError`` unless the components are a row-sparse array of ``shape``."""
+    """Raise ``SparseFormatError`` unless the components form a row-sparse array of ``shape``."""
     _check_index_array("indices", indices)
     if len(shape) == 0:
-        _fail("A row_sparse array has at least one dimension.", "give a shape such as (rows, columns).")
+        _fail("A row_sparse array must have at least one dimension.", "pass a shape such as (rows, columns).")
     if data.ndim != len(shape) or data.shape[0] != indices.shape[0] or tuple(data.shape[1:]) != tuple(shape[1:]):
         _fail(f"data has shape {data.shape}, but {indices.shape[0]} stored rows of an array of shape {shape} "
-              f"need {(indices.shape[0], *shape[1:])}.", "data holds one slice per entry of indices.")
+              f"need {(indices.shape[0], *shape[1:])}.", "data must have one slice per entry of indices.")
     indices = on_host(indices)
     _check_bounds("indices", indices, shape[0], "rows")
     falls = np.flatnonzero(indices[1:] <= indices[:-1])
     if falls.size:
         at = int(falls[0]) + 1
         _fail(f"indices[{at}] = {indices[at]} does not exceed indices[{at - 1}] = {indices[at - 1]}.",
-              "row indices ascend without repetition.")
+              "row indices must be strictly increasing.")
 
 
 def check_room(name: str, shape: Shape, dtype: DTypeLike) -> None:
-    """Raise unless a dense result of that shape stays within ``config.densify_limit``.
-
-    Raises
-    ------
-    DensificationError
-        If it does not, and ``config.densify`` is not ``"allow"``.
-    """
+    """Raise ``DensificationError`` if a dense result exceeds ``config.densify_limit``, unless ``config.densify == "allow"``."""
     size = math.prod(int(extent) for extent in shape) * np.dtype(dtype).itemsize
     if size > config.densify_limit and config.densify != "allow":
         raise DensificationError(
@@ -127,11 +118,11 @@ def check_room(name: str, shape: Shape, dtype: DTypeLike) -> None:
 def check_memory(size: int, what: str, hint: str) -> None:
     """Raise ``InsufficientMemoryError`` if ``what`` takes more bytes than the machine has free.
 
-    An allocation that the system grants and then cannot serve ends the process without a word.
+    Operating systems that overcommit grant such an allocation and kill the process when it writes to the memory.
     """
     if size <= PLENTY:
         return
-    from ..base.machine import available_memory  # reads tables of the system, for large arrays alone
+    from ..base.machine import available_memory  # reads system files, so only for large arrays
 
     free = available_memory()
     free = (1 << 46) if free is None else free
@@ -140,11 +131,11 @@ def check_memory(size: int, what: str, hint: str) -> None:
 
 
 def check_conversion(store: Store, stype: str) -> None:
-    """Raise ``InsufficientMemoryError`` if a sparse store is too large to take another storage type."""
+    """Raise ``InsufficientMemoryError`` if the free memory cannot hold a sparse store after conversion to ``stype``."""
     source = getattr(store, "stype", "default")
     if source in ("default", stype):
         return
-    sparse = cast("CSR", store)  # or a RowSparse, which becomes row_sparse by none of the paths that read indptr
+    sparse = cast("CSR", store)  # or a RowSparse, for which no branch below reads indptr
     rows, itemsize = sparse.shape[0], sparse.dtype.itemsize
     width = math.prod(sparse.shape[1:])
     if stype == "csr":
@@ -153,14 +144,15 @@ def check_conversion(store: Store, stype: str) -> None:
         size = min(rows, sparse.nnz) * width * itemsize
         if size > PLENTY:
             size = int(np.count_nonzero(np.diff(on_host(sparse.indptr)))) * width * itemsize
-    else:  # pages of zeros that nothing is written to take no memory, as long as there are addresses for them
+    else:  # untouched pages of zeros take no memory, but the address space must hold them
         size = rows * width * itemsize
         size = size if size >= 1 << 46 else min(size, sparse.data.nbytes + mmap.PAGESIZE * sparse.nnz)
-    check_memory(size, f"A {source} array of shape {store.shape}, converted to {stype},", _SMALLER)
+    check_memory(size, f"A {source} array of shape {store.shape}, converted to {stype},", _CONVERSION_HINT)
 
 
-def no_memory(store: Store, stype: str, error: Exception) -> InsufficientMemoryError:
-    """The error for a conversion that the system gave no memory for."""
+def allocation_error(store: Store, stype: str, error: Exception) -> InsufficientMemoryError:
+    """The error for a conversion whose memory could not be allocated."""
     size = math.prod(store.shape) * store.dtype.itemsize
-    what = f"its {size:,} bytes are more than the system gives" if stype == "default" else error
-    return InsufficientMemoryError(f"An array of shape {store.shape} cannot become {stype}: {what}.", hint=_SMALLER)
+    what = f"{size:,} bytes could not be allocated" if stype == "default" else error
+    return InsufficientMemoryError(f"An array of shape {store.shape} cannot be converted to {stype}: {what}.",
+                                   hint=_CONVERSION_HINT)

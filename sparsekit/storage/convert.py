@@ -1,4 +1,4 @@
-"""Conversions between every pair of storage types."""
+"""Conversions between storage types."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from ..base.errors import ShapeError, UnknownNameError
 from ..kernels import NUMPY, for_device
-from .check import check_conversion, no_memory
+from .check import allocation_error, check_conversion
 from .csr import CSR
 from .row_sparse import RowSparse
 
@@ -33,11 +33,11 @@ def stype_of(store: Store) -> str:
 
 
 def densify(store: Store, xp: ArrayModule = NUMPY, out: Array | None = None) -> Array:
-    """The dense array that ``store`` stands for; a dense store is returned as it is."""
+    """A sparse store as a dense array, written to ``out`` if given; a dense store is returned unchanged."""
     if not isinstance(store, (CSR, RowSparse)):
         return store
     if out is None:
-        out = _thin_zeros(store) if xp is NUMPY else xp.zeros(store.shape, store.dtype)
+        out = _lazy_zeros(store) if xp is NUMPY else xp.zeros(store.shape, store.dtype)
     else:
         out.fill(0)
     if isinstance(store, RowSparse):
@@ -49,7 +49,7 @@ def densify(store: Store, xp: ArrayModule = NUMPY, out: Array | None = None) -> 
     return out
 
 
-#: Elements from which a compiled conversion is worth loading the compiler for.
+#: Elements from which a compiled kernel is faster, including the time to load the compiler.
 LARGE = 1 << 15
 
 
@@ -57,17 +57,17 @@ def _compiled(elements: int, xp: ArrayModule) -> bool:
     return xp is NUMPY and elements >= LARGE
 
 
-#: Bytes from which a dense copy of a sparse array is laid out in small pages.
-THIN = 1 << 28
+#: Bytes from which a dense copy of a sparse array uses small pages.
+SMALL_PAGES = 1 << 28
 
 
-def _thin_zeros(store: Sparse) -> Array:
-    """Zeros for a dense copy, of which memory is taken only for the pages that are written.
+def _lazy_zeros(store: Sparse) -> Array:
+    """Zeros for a dense copy, in small pages: only the pages that are written take memory.
 
-    numpy requests huge pages, so ten thousand values scattered over 4 GB would take all of it.
+    numpy requests huge pages, with which ten thousand values scattered over 4 GB would take all of it.
     """
     size = math.prod(store.shape) * store.dtype.itemsize
-    if size < THIN or store.nnz * mmap.PAGESIZE > size or not hasattr(mmap, "MADV_NOHUGEPAGE"):
+    if size < SMALL_PAGES or store.nnz * mmap.PAGESIZE > size or not hasattr(mmap, "MADV_NOHUGEPAGE"):
         return np.zeros(store.shape, store.dtype)
     try:
         pages = mmap.mmap(-1, size)
@@ -79,7 +79,7 @@ def _thin_zeros(store: Sparse) -> Array:
 
 def row_ids(store: CSR, xp: ArrayModule = NUMPY) -> Array:
     """Row number of each stored value of a CSR matrix, shape (nnz,)."""
-    if xp is not NUMPY:  # the sum of the counts would have to wait for the device
+    if xp is not NUMPY:  # repeat would wait for the device to sum the counts
         places = xp.arange(store.nnz, dtype=store.indptr.dtype)
         return xp.searchsorted(store.indptr[1:], places, side="right").astype(store.indices.dtype, copy=False)
     return np.repeat(np.arange(store.shape[0], dtype=store.indices.dtype), np.diff(store.indptr))
@@ -98,7 +98,7 @@ def _dense_to_row_sparse(store: Array, xp: ArrayModule) -> RowSparse:
 
 def _dense_to_csr(store: Array, xp: ArrayModule) -> CSR:
     if store.ndim != 2:
-        raise ShapeError(f"A csr array has two dimensions; this one has shape {tuple(store.shape)}.",
+        raise ShapeError(f"A csr array must have two dimensions, but this array has shape {tuple(store.shape)}.",
                          hint="reshape to (rows, columns), or use row_sparse.")
     if _compiled(store.size, xp) and store.dtype != np.float16:
         data, indices, indptr = for_device("cpu").dense_to_csr(np.ascontiguousarray(store))
@@ -108,7 +108,7 @@ def _dense_to_csr(store: Array, xp: ArrayModule) -> CSR:
 
 
 def counts_to_indptr(row: Array, rows: int, xp: ArrayModule = NUMPY) -> Array:
-    """``indptr`` of ascending row numbers, shape (rows + 1,), int64."""
+    """``indptr`` for the row number of each stored value, shape (rows + 1,), int64."""
     indptr = xp.zeros(rows + 1, np.int64)
     xp.cumsum(xp.bincount(row, minlength=rows), out=indptr[1:])
     return indptr
@@ -127,8 +127,8 @@ def _csr_to_row_sparse(store: CSR, xp: ArrayModule) -> RowSparse:
 
 def _row_sparse_to_csr(store: RowSparse, xp: ArrayModule) -> CSR:
     if len(store.shape) != 2:
-        raise ShapeError(f"A csr array has two dimensions; this one has shape {store.shape}.",
-                         hint="only two-dimensional row_sparse arrays convert to csr.")
+        raise ShapeError(f"A csr array must have two dimensions, but this array has shape {store.shape}.",
+                         hint="only two-dimensional row_sparse arrays can be converted to csr.")
     if _compiled(store.data.size, xp) and store.dtype != np.float16:
         data, columns, ends = for_device("cpu").dense_to_csr(np.ascontiguousarray(store.data))
         counts = np.zeros(store.shape[0] + 1, np.int64)
@@ -139,10 +139,10 @@ def _row_sparse_to_csr(store: RowSparse, xp: ArrayModule) -> CSR:
     return _narrow(CSR(store.data[rank, column], column, indptr, store.shape, check=False), store.indices.dtype)
 
 
-def _narrow(store: CSR, kind: DType) -> CSR:
-    """Indices of the source's type, if that can number the columns and the stored values too."""
-    if kind != np.int64 and max(store.shape[1], store.nnz) <= np.iinfo(kind).max:
-        store.indices, store.indptr = store.indices.astype(kind), store.indptr.astype(kind)
+def _narrow(store: CSR, dtype: DType) -> CSR:
+    """Convert the indices to the index type of the source, if it can hold all columns and the number of stored values."""
+    if dtype != np.int64 and max(store.shape[1], store.nnz) <= np.iinfo(dtype).max:
+        store.indices, store.indptr = store.indices.astype(dtype), store.indptr.astype(dtype)
     return store
 
 
@@ -165,7 +165,7 @@ def convert(store: Store, stype: Literal["default"], xp: ArrayModule = NUMPY) ->
 @overload
 def convert(store: Store, stype: str, xp: ArrayModule = NUMPY) -> Store: ...
 def convert(store: Store, stype: str, xp: ArrayModule = NUMPY) -> Store:
-    """Change the storage type of a store; the same object comes back if it has that type already."""
+    """Convert a store to ``stype``; a store that already has this storage type is returned unchanged."""
     source = stype_of(store)
     if stype not in STYPES:
         raise UnknownNameError.of("storage type", stype, STYPES)
@@ -181,15 +181,9 @@ def within_memory(store: Store, stype: Literal["default"], xp: ArrayModule = NUM
 @overload
 def within_memory(store: Store, stype: str, xp: ArrayModule = NUMPY) -> Store: ...
 def within_memory(store: Store, stype: str, xp: ArrayModule = NUMPY) -> Store:
-    """Like ``convert`` for an explicit conversion: of any size, if the machine has the memory.
-
-    Raises
-    ------
-    InsufficientMemoryError
-        If it has not.
-    """
+    """``convert`` for an explicit conversion, which raises ``InsufficientMemoryError`` if the machine lacks the memory."""
     check_conversion(store, stype)
     try:
         return convert(store, stype, xp)
     except (MemoryError, OSError) as error:
-        raise no_memory(store, stype, error) from None
+        raise allocation_error(store, stype, error) from None

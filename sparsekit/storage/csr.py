@@ -1,4 +1,4 @@
-"""Compressed sparse rows."""
+"""The store of matrices in compressed sparse row format."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ __all__ = ["CSR"]
 
 
 class CSR:
-    """A matrix stored as compressed sparse rows.
+    """A matrix in compressed sparse row format.
 
     Row ``i`` has the values ``data[indptr[i]:indptr[i + 1]]`` in the columns
-    ``indices[indptr[i]:indptr[i + 1]]``, which ascend and do not repeat.
+    ``indices[indptr[i]:indptr[i + 1]]``, which are strictly increasing.
 
     Parameters
     ----------
@@ -26,12 +26,14 @@ class CSR:
     indptr : array of int32 or int64, shape (rows + 1,)
     shape : tuple of two ints
     check : bool
-        Validate the components, O(nnz).  Results of kernels pass False.
+        Validate the components, in O(nnz).  Default True.
 
     Raises
     ------
+    ShapeError
+        If ``shape`` does not have two dimensions.
     SparseFormatError
-        If the components do not form a valid CSR matrix of that shape; the message names the wrong entry.
+        If the components do not form a canonical CSR matrix of this shape; the message names the wrong entry.
     """
 
     __slots__ = ("__weakref__", "_seen", "data", "indices", "indptr", "shape")
@@ -44,10 +46,10 @@ class CSR:
 
     def __init__(self, data: Values, indices: Indices, indptr: Indices, shape: Shape, check: bool = True) -> None:
         self.data, self.indices, self.indptr, self.shape = data, indices, indptr, shape
-        self._seen = 0  # by what a recorder knows these components again
+        self._seen = 0  # set by a recorder, which identifies these components by it
         if check:
             if len(shape) != 2:
-                raise ShapeError(f"A csr array has two dimensions, not shape {shape}.", hint="reshape to (rows, columns).")
+                raise ShapeError(f"A csr array must have two dimensions, not shape {shape}.", hint="reshape to (rows, columns).")
             check_csr(data, indices, indptr, shape)
 
     @property
@@ -57,12 +59,12 @@ class CSR:
 
     @property
     def nnz(self) -> int:
-        """Number of stored values, zeros among them counted."""
+        """Number of stored values, including stored zeros."""
         return int(self.data.shape[0])
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the three components together."""
+        """Total bytes of the three components."""
         return int(self.data.nbytes + self.indices.nbytes + self.indptr.nbytes)
 
     def copy(self) -> CSR:
@@ -70,9 +72,9 @@ class CSR:
         return CSR(self.data.copy(), self.indices.copy(), self.indptr.copy(), self.shape, check=False)
 
     def astype(self, dtype: DTypeLike) -> CSR:
-        """The same places with the values in another element type."""
+        """A store with ``data`` converted to ``dtype``, which shares ``indices`` and ``indptr``."""
         return CSR(self.data.astype(dtype), self.indices, self.indptr, self.shape, check=False)
 
     def replace(self, other: CSR) -> None:
-        """Take over the components of ``other``, in place."""
+        """Replace the components by those of ``other``, in place."""
         self.data, self.indices, self.indptr, self._seen = other.data, other.indices, other.indptr, 0

@@ -1,4 +1,4 @@
-"""Memory of arrays: large ones begin where a line of the processor's cache does; users get it without its owner."""
+"""Memory of arrays: cache-line alignment of large arrays, and arrays for users that do not expose their base."""
 
 from __future__ import annotations
 
@@ -19,38 +19,38 @@ LINE = 64
 LARGE = 1 << 20
 
 
-class _Maker(Protocol):
+class _Allocator(Protocol):
     """``numpy.zeros`` or ``numpy.empty``."""
 
     def __call__(self, shape: ShapeLike, dtype: DTypeLike) -> Array: ...
 
 
-class _Room:
-    """Owner of memory around an aligned array; only that array is measured and shown."""
+class _AlignedBuffer:
+    """Owns a buffer and exposes the aligned array within it."""
 
-    def __init__(self, make: _Maker, shape: Shape, dtype: DType, count: int) -> None:
-        self._bytes = make(count + LINE, np.uint8)
+    def __init__(self, allocator: _Allocator, shape: Shape, dtype: DType, count: int) -> None:
+        self._bytes = allocator(count + LINE, np.uint8)
         start = self._bytes.ctypes.data
         self.__array_interface__ = {"version": 3, "shape": shape, "typestr": dtype.str, "data": (start + -start % LINE, False)}
 
 
 def zeros(shape: Shape, dtype: DTypeLike) -> Array:
-    """``numpy.zeros``, aligned if it is large.
+    """``numpy.zeros``, aligned to a cache line if it is large.
 
-    numpy begins large arrays 16 bytes after a line, so that a row of 512 bytes touches nine lines instead of eight,
-    which products that read rows anywhere in memory take 10 to 15 % longer for.
+    numpy starts large arrays 16 bytes after the beginning of a cache line.  A row of 512 bytes then touches nine lines
+    instead of eight, which makes products that read rows in random order 10 to 15 % slower.
     """
-    return _made(np.zeros, tuple(shape), np.dtype(dtype))
+    return _allocate(np.zeros, tuple(shape), np.dtype(dtype))
 
 
-def _made(make: _Maker, shape: Shape, dtype: DType) -> Array:
-    """What ``make``, ``numpy.zeros`` or ``numpy.empty``, gives, aligned if it is large."""
+def _allocate(allocator: _Allocator, shape: Shape, dtype: DType) -> Array:
+    """An array from ``allocator``, aligned if it is large."""
     count = math.prod(shape) * dtype.itemsize
-    return make(shape, dtype) if count < LARGE else np.asarray(_Room(make, shape, dtype, count))
+    return allocator(shape, dtype) if count < LARGE else np.asarray(_AlignedBuffer(allocator, shape, dtype, count))
 
 
 class _Owner:
-    """What ``base`` of an array that was handed out shows instead of the array that owns the memory."""
+    """The end of the ``base`` chain of an array from ``handed_out``, in place of the array that owns the memory."""
 
     def __init__(self, array: Array, read_only: bool) -> None:
         self._array = array
@@ -59,16 +59,16 @@ class _Owner:
 
 
 def handed_out(array: Array, read_only: bool = False) -> Array:
-    """An array over the memory of ``array``, to give to users: nothing done to it changes more than the values.
+    """An array for users that shares the memory of ``array``: they can change its values, but not its shape or dtype.
 
-    Its shape and element type are its own.  If it is read-only, neither its flags nor its ``base`` lead to a writable
-    array, as those of numpy's own views do.
+    With ``read_only``, the values are protected too.  Unlike a view of numpy, the result leads to the writable array
+    neither by its flags nor by its ``base``.
     """
     return np.asarray(_Owner(array, read_only))
 
 
 def contiguous_copy(values: Array, dtype: DTypeLike) -> Array:
     """A copy in row-major order, aligned if it is large."""
-    made = _made(np.empty, values.shape, np.dtype(dtype))
-    np.copyto(made, values, casting="unsafe")
-    return made
+    copy = _allocate(np.empty, values.shape, np.dtype(dtype))
+    np.copyto(copy, values, casting="unsafe")
+    return copy

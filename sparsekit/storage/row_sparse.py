@@ -1,4 +1,4 @@
-"""Some rows of a large array."""
+"""The store of arrays of which only some rows are kept."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ __all__ = ["RowSparse"]
 
 
 class RowSparse:
-    """An array of which only some rows are stored: ``dense[indices[i]] == data[i]``, the rest is zero.
+    """An array of which only some rows are stored: ``dense[indices[i]] == data[i]``, and all other rows are zero.
 
     Parameters
     ----------
     data : array, shape (stored rows, *shape[1:])
     indices : array of int32 or int64, shape (stored rows,)
-        Ascending, without repetition.
+        Strictly increasing.
     shape : tuple of int
     check : bool
-        Validate the components, O(stored rows).  Results of kernels pass False.
+        Validate the components, in O(stored rows).  Default True.
 
     Raises
     ------
     SparseFormatError
-        If the components do not form a valid row-sparse array of that shape.
+        If the components do not form a valid row-sparse array of this shape; the message names the wrong entry.
     """
 
     __slots__ = ("__weakref__", "_seen", "data", "indices", "shape")
@@ -39,7 +39,7 @@ class RowSparse:
 
     def __init__(self, data: Values, indices: Indices, shape: Shape, check: bool = True) -> None:
         self.data, self.indices, self.shape = data, indices, shape
-        self._seen = 0  # by what a recorder knows these components again
+        self._seen = 0  # set by a recorder, which identifies these components by it
         if check:
             check_row_sparse(data, indices, shape)
 
@@ -50,12 +50,12 @@ class RowSparse:
 
     @property
     def nnz(self) -> int:
-        """Number of stored values, zeros among them counted."""
+        """Number of stored values, including stored zeros."""
         return int(self.data.size)
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the two components together."""
+        """Total bytes of the two components."""
         return int(self.data.nbytes + self.indices.nbytes)
 
     def copy(self) -> RowSparse:
@@ -63,9 +63,9 @@ class RowSparse:
         return RowSparse(self.data.copy(), self.indices.copy(), self.shape, check=False)
 
     def astype(self, dtype: DTypeLike) -> RowSparse:
-        """The same places with the values in another element type."""
+        """A store with ``data`` converted to ``dtype``, which shares ``indices``."""
         return RowSparse(self.data.astype(dtype), self.indices, self.shape, check=False)
 
     def replace(self, other: RowSparse) -> None:
-        """Take over the components of ``other``, in place."""
+        """Replace the components by those of ``other``, in place."""
         self.data, self.indices, self._seen = other.data, other.indices, 0

@@ -1,4 +1,4 @@
-"""The words for stores in annotations; imported ``if TYPE_CHECKING`` alone, as ``base.types``."""
+"""Type aliases of stores; imported only under ``TYPE_CHECKING``, as ``base.types``."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from .row_sparse import RowSparse
 
 __all__ = ["Sparse", "Store", "StoreT", "Weight"]
 
-#: What a sparse array is made of.
+#: Store of a sparse array.
 Sparse: TypeAlias = CSR | RowSparse
 
-#: What any array is made of.
+#: Store of any array.
 Store: TypeAlias = Array | CSR | RowSparse
 
-#: What weights, their gradients and an optimizer's states are made of.
+#: Store of a weight, its gradient or an optimizer state.
 Weight: TypeAlias = Array | RowSparse
 
-#: The store that a function is given and gives back.
+#: A store type that a function takes and returns.
 StoreT = TypeVar("StoreT", bound=Store)

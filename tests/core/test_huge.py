@@ -31,7 +31,7 @@ def tall():
 def test_what_is_too_large_says_how_large():
     with pytest.raises(mx.DensificationError, match=r"csr array of shape \(2, 1099511627776\) has indptr, 8 bytes"):
         tall().transpose()
-    with pytest.raises(mx.InsufficientMemoryError, match="8,796,093,022,208 bytes are more than the system gives") as caught:
+    with pytest.raises(mx.InsufficientMemoryError, match="8,796,093,022,208 bytes could not be allocated") as caught:
         tall().asnumpy()
     assert "Errno" not in str(caught.value)
     with pytest.raises(mx.InsufficientMemoryError, match=r"one_hot: the dense result of shape \(2, 4398046511104\)"):

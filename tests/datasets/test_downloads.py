@@ -315,10 +315,10 @@ def test_the_rest_that_was_asked_for_is_put_behind_what_is_here(raw, tmp_path):
     ([head("Transfer-Encoding: chunked"), *[b"10000\r\n" + b"x" * 65536 + b"\r\n"] * 200], 100_000, "sends more than"),
     ([head("Content-Length: 99999"), b"x" * 99_999], 100_000, "is 99,999 bytes long, not 100,000"),
     ([head("Content-Length: " + "9" * 15), b"x"], None, "takes 1000.0 TB|takes 1000000.0 GB|, but"),
-    ([head("Content-Length: " + "9" * 30), b"x"], None, "announces '999999"),
-    ([head("Content-Length: -5"), b"x"], None, "announces '-5' bytes"),
-    ([head("Content-Length: five"), b"x"], None, "announces 'five' bytes"),
-    ([head("Content-Length: \u00b2"), b"x"], None, "announces"),
+    ([head("Content-Length: " + "9" * 30), b"x"], None, "the invalid Content-Length '999999"),
+    ([head("Content-Length: -5"), b"x"], None, "the invalid Content-Length '-5'"),
+    ([head("Content-Length: five"), b"x"], None, "the invalid Content-Length 'five'"),
+    ([head("Content-Length: \u00b2"), b"x"], None, "sent the invalid Content-Length"),
     ([head("Transfer-Encoding: chunked"), b"-5\r\nhello\r\n0\r\n\r\n"], None, "cannot be downloaded"),
     ([head("Transfer-Encoding: chunked"), b"-1\r\n", *[b"x" * 65536] * 50], None, "cannot be downloaded"),
     ([head("Transfer-Encoding: chunked"), b"zz\r\nhello\r\n"], None, "cannot be downloaded"),
@@ -363,7 +363,7 @@ def test_addresses_that_are_none(tmp_path, url):
 @pytest.mark.parametrize("name", ["../x", "/etc/x", "a/b", "..", ".", "", "a\0b", "a\nb", "a\\b", None, 3, b"x"])
 def test_names_that_lead_out_of_the_folder(server, tmp_path, name):
     folder = tmp_path / "inner"
-    with pytest.raises(DownloadError, match="is not the name of a file"):
+    with pytest.raises(DownloadError, match="is not a plain file name"):
         fetch(Source(f"{server.url}/file", name), folder, progress=False)
     assert list(tmp_path.rglob("*")) == []
     assert server.requests == []
@@ -474,9 +474,9 @@ def test_packed_text(tmp_path, packed, member):
     assert unpack(tmp_path / "packed", tmp_path / "text", member).read_bytes() == TEXT
     if packed is not TEXT:
         (tmp_path / "short").write_bytes(packed[:len(packed) * 2 // 3])
-        with pytest.raises(DataFileError, match=r"damaged or cut short|no member"):
+        with pytest.raises(DataFileError, match=r"is damaged, truncated|no member"):
             unpack(tmp_path / "short", tmp_path / "other", member)
-    with pytest.raises(DataFileError, match="far more bytes than its size allows"):
+    with pytest.raises(DataFileError, match="decompresses to more bytes than the limit"):
         unpack(tmp_path / "packed", tmp_path / "other", member, limit=len(TEXT) - 1)
     assert sorted(one.name for one in tmp_path.iterdir()) == sorted(
         {"packed", "text"} | ({"short"} if packed is not TEXT else set()))
@@ -519,12 +519,12 @@ def long_header():
 
 
 @pytest.mark.parametrize(("packed", "said"), [
-    (patched(zipped(a=TEXT), flags=1), "is encrypted"), (patched(zipped(a=TEXT), method=99), "packed in a way that is not known"),
-    (patched(zipped(a=TEXT), method=12), "damaged or cut short"), (long_header(), "damaged or cut short"),
-    (zipped(a=TEXT)[:-30], "damaged or cut short"), (tarred("w:gz", a=TEXT)[:100], "damaged or cut short"),
-    (b"PK\x03\x04" + bytes(50), "damaged or cut short"), (b"", "damaged or cut short"),
-    (bytes(5000), "damaged or cut short|no member"),
-    (gzip.compress(bytes(3000)), "damaged or cut short|no member")])
+    (patched(zipped(a=TEXT), flags=1), "is encrypted"), (patched(zipped(a=TEXT), method=99), "by an unsupported method"),
+    (patched(zipped(a=TEXT), method=12), "is damaged, truncated"), (long_header(), "is damaged, truncated"),
+    (zipped(a=TEXT)[:-30], "is damaged, truncated"), (tarred("w:gz", a=TEXT)[:100], "is damaged, truncated"),
+    (b"PK\x03\x04" + bytes(50), "is damaged, truncated"), (b"", "is damaged, truncated"),
+    (bytes(5000), "is damaged, truncated|no member"),
+    (gzip.compress(bytes(3000)), "is damaged, truncated|no member")])
 def test_archives_that_cannot_be_read_are_named(tmp_path, packed, said):
     (tmp_path / "packed").write_bytes(packed)
     tracemalloc.start()
@@ -554,12 +554,12 @@ def test_random_damage_of_archives_is_named(tmp_path):
 
 
 def test_bombs_are_not_unpacked(tmp_path, monkeypatch):
-    monkeypatch.setattr(archives, "ANYWAY", 1 << 20)
+    monkeypatch.setattr(archives, "LEAST", 1 << 20)
     zeros = bytes(1 << 24)
     for packed, member in ((zipped(a=zeros), "a"), (tarred("w:gz", a=zeros), "a"), (tarred("w:gz", b=zeros, a=TEXT), "a"),
                            (gzip.compress(zeros), None), (bz2.compress(zeros), None), (lzma.compress(zeros), None)):
         (tmp_path / "packed").write_bytes(packed)
-        with pytest.raises(DataFileError, match="far more bytes than its size allows"):
+        with pytest.raises(DataFileError, match="decompresses to more bytes than the limit"):
             unpack(tmp_path / "packed", tmp_path / "text", member)
         assert [one.name for one in tmp_path.iterdir()] == ["packed"]
 
@@ -603,14 +603,14 @@ def test_a_damaged_kept_set_is_parsed_again(sets, tmp_path):
 
 def test_sets_that_are_not_what_they_should_be(sets, tmp_path, monkeypatch):
     options = {"root": tmp_path, "site": sets.url, "progress": False}
-    with pytest.raises(DataFileError, match="has 1,000 rows, not the 3 of a9a's test part"):
+    with pytest.raises(DataFileError, match="has 1,000 rows, but the test part of a9a has 3"):
         fetch_libsvm("a9a", "test", **options)
     with pytest.raises(UnknownNameError, match=r"LIBSVM data set named 'a9b'(.|\n)*did you mean 'a9a'"):
         fetch_libsvm("a9b", **options)
     with pytest.raises(UnknownNameError, match="part of a9a named 'validation'"):
         fetch_libsvm("a9a", "validation", **options)
     sets.files["news20.binary.bz2"] = bz2.compress(TEXT)[:-10]
-    with pytest.raises(DataFileError, match=r"damaged or cut short|in the middle of its compressed data"):
+    with pytest.raises(DataFileError, match=r"is damaged, truncated|in the middle of its compressed data"):
         fetch_libsvm("news20", **options)
     monkeypatch.setenv("SPARSEKIT_DATA", str(tmp_path / "other"))
     with pytest.raises(DownloadError, match="404"):

@@ -60,7 +60,7 @@ def test_the_manual():
 def test_what_is_not_there(monkeypatch):
     with pytest.raises(MissingPackageError, match="no_such_package"):
         load_pydoc(packages=["no_such_package"])
-    with pytest.raises(ShapeError, match="must leave a share for training"):
+    with pytest.raises(ShapeError, match="must be at least 0 and add up to less than 1"):
         load_pydoc(validation_share=0.5, test_share=0.5)
     monkeypatch.setitem(sys.modules, "pydoc_data.topics", None)
     with pytest.raises(MissingPackageError, match="without the text of its manual"):

@@ -22,7 +22,7 @@ from sparsekit.base.config import config
 from sparsekit.base.files import written
 from sparsekit.base.scoped import Scoped
 from sparsekit.core import device, hooks, trace
-from sparsekit.datasets.download import _only_one
+from sparsekit.datasets.download import _file_lock
 from sparsekit.gluon.rnn import composed
 from sparsekit.gluon.scope import Scope
 from sparsekit.gluon.utils import HookHandle
@@ -83,7 +83,7 @@ CASES = {
     "Context": lambda: mx.cpu(1),
     "HookHandle": handle,
     "written": lambda: written("file"),
-    "_only_one": lambda: _only_one(Path("lock")),
+    "_file_lock": lambda: _file_lock(Path("lock")),
 }
 
 #: Which are made with a base class that the others share, or only at work inside a case above.
@@ -91,7 +91,7 @@ SHARED = {"Scoped", "Assigned", "Pushed", "_Tracing", "_TraceContext"}
 
 #: Context managers that put nothing back that others see, and why that is so.
 EXCUSED = {
-    "failures_named": "names errors", "_explained": "names errors", "_damage_named": "names errors", "_failures": "names errors",
+    "failures_named": "names errors", "_named_errors": "names errors", "_failures": "names errors",
     "_code_of": "names errors",
     "open": "a file that is read", "lines": "a file that is read", "open_member": "a file that is read",
     "values_of": "an array of its own", "phase": "adds to a sum", "_Timed": "notes a time of its own",
@@ -193,7 +193,7 @@ def run(manager, place):
 UNNOTED = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=UNNOTED if name == "_only_one" else ()) for name in CASES])
+@pytest.mark.parametrize("name", [pytest.param(name, marks=UNNOTED if name == "_file_lock" else ()) for name in CASES])
 def test_an_interrupt_at_any_instruction_leaves_nothing_changed(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     recording.__init__()

@@ -208,8 +208,8 @@ def test_a_batch_larger_than_the_data_rolls_over():
     (([],), ShapeError, "no data"),
     ((None,), ShapeError, "no data"),
     (("text",), DTypeError, "'data' cannot be read as an array"),
-    ((np.float32(3),), ShapeError, "single number"),
-    ((sparse_rows(), None, 2, False, "pad", "data", "label", "TN"), StorageTypeError, "on its first axis"),
+    ((np.float32(3),), ShapeError, "is a scalar, which has no rows"),
+    ((sparse_rows(), None, 2, False, "pad", "data", "label", "TN"), StorageTypeError, "must be its first, not axis 1"),
     ((rows(3), None, 2, False, "pad", "data", "label", "CHW"), ShapeError, "no batch axis"),
 ])
 def test_what_makes_no_batches_is_refused(arguments, error, what):
@@ -294,9 +294,9 @@ def test_what_the_worker_raises_reaches_the_caller_with_its_traceback():
 
 
 def test_iterators_that_do_not_go_together():
-    with pytest.raises(ShapeError, match="has ended, another has not"):
+    with pytest.raises(ShapeError, match="different numbers of batches"):
         list(PrefetchingIter([Failing(None, 3), Failing(None, 2)]))
-    with pytest.raises(ShapeError, match=r"padded by \[1, 0\] rows"):
+    with pytest.raises(ShapeError, match=r"different padding: \[1, 0\] rows"):
         list(PrefetchingIter([NDArrayIter(rows(5), batch_size=2), NDArrayIter(rows(6), batch_size=2)]))
     with pytest.raises(ShapeError, match="needs at least one iterator"):
         PrefetchingIter([])
@@ -347,7 +347,7 @@ def test_the_end_of_the_program_does_not_wait_for_a_batch(seconds):
 @pytest.mark.parametrize(("given", "error", "what"), [
     ({"data_csv": ["1,2", "3"]}, DataFileError, "not a table of numbers"),
     ({"data_csv": ["1,x"]}, DataFileError, "could not convert string 'x'"),
-    ({"data_csv": ["1,2,3"]}, ShapeError, r"has 3 numbers, which do not fill the shape \(2,\)"),
+    ({"data_csv": ["1,2,3"]}, ShapeError, r"has 3 numbers, but the shape \(2,\) needs 2"),
     ({"data_csv": []}, DataFileError, "no rows"),
     ({"data_csv": "nowhere.csv"}, DataFileError, "no file nowhere.csv"),
     ({"label_csv": ["1"]}, ShapeError, "2 rows of data, but 1 of labels"),

@@ -179,11 +179,11 @@ def test_one_based_and_guessed():
     ({"data_shape": 0}, ShapeError, "data_shape must be one integer of at least 1, got "),
     ({"batch_size": 0}, ShapeError, "batch_size must be one integer of at least 1, got "),
     ({"batch_size": 1.5}, ShapeError, "batch_size must be one integer of at least 1, got "),
-    ({"label_shape": (2,)}, ShapeError, "asks for 2 labels"),
+    ({"label_shape": (2,)}, ShapeError, r"label_shape=\(2,\) needs label_libsvm"),
     ({"label_shape": (2, 2)}, ShapeError, "label_shape must be the shape of one row's labels"),
-    ({"data_shape": 4}, LibSVMError, "seven, line 4, column 9: index 4 is outside the 4 features"),
+    ({"data_shape": 4}, LibSVMError, "seven, line 4, column 9: index 4 is outside the 4 declared features"),
     ({"data_libsvm": "nowhere"}, DataFileError, "no file nowhere"),
-    ({"data_libsvm": ["# nothing"]}, DataFileError, "holds no rows"),
+    ({"data_libsvm": ["# nothing"]}, DataFileError, "contains no rows"),
     ({"label_libsvm": "nowhere"}, DataFileError, "no file nowhere"),
     ({"part_index": 1}, ShapeError, "Part 1 is out of range for 1 parts"),
     ({"dtype": "int8"}, DTypeError, "dtype must be float32 or float64, got int8"),
@@ -255,7 +255,7 @@ def test_batches_and_the_base_iterator():
     assert str(DataBatch([batch.data[0]])) == "DataBatch: data shapes: [(7, 10)] label shapes: None"
     with pytest.raises(DTypeError, match="data of a batch must be a list of arrays, got CSRNDArray"):
         DataBatch(batch.data[0])
-    with pytest.raises(UnsupportedError, match="does not say how"):
+    with pytest.raises(UnsupportedError, match=r"does not define iter_next\(\)"):
         next(DataIter(3))
 
     class Countdown(DataIter):

@@ -151,12 +151,12 @@ def test_auc_of_two_columns_and_of_one(names):
 
 def test_auc_keeps_distinct_scores_only(monkeypatch):
     ranking = __import__("sparsekit.metric.ranking", fromlist=["ranking"])
-    monkeypatch.setattr(ranking, "WAITING", 100)
+    monkeypatch.setattr(ranking, "PENDING", 100)
     labels, scores = problem(3, 1000, 10)
     metric = mx.metric.AUC()
     for start in range(0, 1000, 50):
         metric.update(mx.nd.array(labels[start:start + 50]), mx.nd.array(scores[start:start + 50], dtype="float64"))
-        assert sum(len(part.values) for part in metric._ranking.waiting) <= 150
+        assert sum(len(part.values) for part in metric._ranking.pending) <= 150
     assert metric.get()[1] == pytest.approx(area_by_pairs(labels, scores), abs=1e-12)
 
 

@@ -295,9 +295,9 @@ def test_rates_by_schedule():
             holder.set_learning_rate(1.0)
 
 
-def test_a_rate_beside_a_schedule_is_said_to_count():
+def test_a_learning_rate_with_a_schedule_replaces_its_base_lr_with_a_warning():
     schedule = mx.lr_scheduler.CosineScheduler(max_update=10, base_lr=1.0)
-    with pytest.warns(UserWarning, match=r"base_lr of 1\.0"):
+    with pytest.warns(UserWarning, match=r"learning_rate=0\.001 replaces base_lr=1\.0"):
         mx.optimizer.Adam(lr_scheduler=schedule)
     assert schedule.base_lr == 0.001
 

@@ -94,7 +94,7 @@ class PythonModule(BaseModule):
 
     def _compute_output_shapes(self) -> list[tuple[str, tuple[int, ...]]]:
         """Names and shapes of the outputs, from those of data and labels; to be overridden."""
-        raise self._lacks("_compute_output_shapes")
+        raise self._undefined("_compute_output_shapes")
 
     def get_params(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Two empty dicts."""
@@ -176,7 +176,7 @@ class PythonLossModule(PythonModule):
     def _backward_impl(self) -> None:
         """Set ``_scores_grad``; to be overridden where there is no ``grad_func``."""
         if self._grad_func is None:
-            raise self._lacks("_backward_impl, and has no grad_func")
+            raise self._undefined("_backward_impl, and has no grad_func")
         found = self._grad_func(self._scores, self._labels)
         self._scores_grad = found if isinstance(found, NDArray) else array(found)
 
@@ -186,7 +186,7 @@ class PythonLossModule(PythonModule):
 
     def install_monitor(self, mon: Monitor) -> None:
         """Nothing is computed that a monitor could see."""
-        raise self._lacks("install_monitor")
+        raise self._undefined("install_monitor")
 
 
 doors(PythonModule, PythonLossModule)

@@ -14,6 +14,7 @@ from ...core.op import REQUIRED, Op
 from .. import samples
 from ..elementwise.unary import _sigmoid, _softplus, from_scipy, on_data
 from ..limits import check_gradient
+from ..sparse.dot import values_as
 from .softmax import LARGE, along, checked_axis, floating, wide
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ def biased(out: Array, bias: Array | None) -> Array:
 def _(k: Kernels, x: CSR, weight: Array, *rest: *tuple[*tuple[Array, ...], Attrs]) -> Array:
     bias = rest[0] if len(rest) == 2 else None
     turned = k.xp.empty((weight.shape[0], x.shape[0]), np.result_type(x.dtype, weight.dtype))
-    k.dense_dot_csr_transposed(k.xp.ascontiguousarray(weight), x.data, x.indices, x.indptr, turned)
+    k.dense_dot_csr_transposed(k.xp.ascontiguousarray(weight), values_as(x, turned), x.indices, x.indptr, turned)
     return biased(k.xp.ascontiguousarray(turned.T), bias)
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ...storage.types import Store
 
 
-__all__ = ["dot"]
+__all__ = ["dot", "values_as"]
 
 dot = Op(
     "dot", "lhs rhs", attrs={"transpose_a": False, "transpose_b": False, "forward_stype": None}, sparse_output="forward_stype",
@@ -74,6 +74,11 @@ def _joint(left: Store, right: Store) -> DType:
     return left.dtype if left.dtype == right.dtype else np.result_type(left.dtype, right.dtype)
 
 
+def values_as(matrix: CSR, out: Array) -> Array:
+    """The stored values in the element type of the result, so that kernels are compiled for few pairs of types."""
+    return matrix.data if matrix.dtype == out.dtype else matrix.data.astype(out.dtype)
+
+
 def _zeros(k: Kernels, out: Array | None, shape: tuple[int, ...], left: Store, right: Store) -> Array:
     if out is None:
         return k.xp.zeros(shape, _joint(left, right))
@@ -93,11 +98,11 @@ def _contiguous(array: Array, turn: bool = False) -> Array:
 def _(k: Kernels, left: CSR, right: Array, attrs: Attrs, out: Array | None = None) -> Array:
     if right.ndim == 1:
         column = k.xp.empty((left.shape[0], 1), np.result_type(left.dtype, right.dtype))
-        k.csr_dot_dense(left.data, left.indices, left.indptr, _contiguous(right.reshape(-1, 1)), column)
+        k.csr_dot_dense(values_as(left, column), left.indices, left.indptr, _contiguous(right.reshape(-1, 1)), column)
         return _filled(column.reshape(-1), out)
     right = _contiguous(right, attrs["transpose_b"])
     out = _empty(k, out, (left.shape[0], right.shape[1]), left, right)
-    k.csr_dot_dense(left.data, left.indices, left.indptr, right, out)
+    k.csr_dot_dense(values_as(left, out), left.indices, left.indptr, right, out)
     return out
 
 
@@ -106,7 +111,7 @@ def _(k: Kernels, left: CSR, right: Array, attrs: Attrs) -> RowSparse:
     right = _contiguous(right, attrs["transpose_b"])
     columns, starts, places = k.group_columns(left.indices)
     data = _empty(k, None, (columns.shape[0], right.shape[1]), left, right)
-    k.csr_transposed_dot_grouped(left.data, left.indptr, starts, places, right, data)
+    k.csr_transposed_dot_grouped(values_as(left, data), left.indptr, starts, places, right, data)
     return RowSparse(data, columns, (left.shape[1], right.shape[1]), check=False)
 
 
@@ -114,14 +119,14 @@ def _(k: Kernels, left: CSR, right: Array, attrs: Attrs) -> RowSparse:
 def _(k: Kernels, left: CSR, right: Array, attrs: Attrs, out: Array | None = None) -> Array:
     right = _contiguous(right, attrs["transpose_b"])
     out = _zeros(k, out, (left.shape[1], right.shape[1]), left, right)
-    k.csr_transposed_dot_dense(left.data, left.indices, left.indptr, right, out)
+    k.csr_transposed_dot_dense(values_as(left, out), left.indices, left.indptr, right, out)
     return out
 
 
 @dot.forward("csr, row_sparse -> default", transpose_a=False, transpose_b=False, forward_stype=_ANY_HINT)
 def _(k: Kernels, left: CSR, right: RowSparse, attrs: Attrs, out: Array | None = None) -> Array:
     out = _empty(k, out, (left.shape[0], right.shape[1]), left, right)
-    data, ranks, indptr = left.data, left.indices, left.indptr
+    data, ranks, indptr = values_as(left, out), left.indices, left.indptr
     if right.indices.shape[0] < right.shape[0]:
         ranks = k.row_ranks(left.indices, right.indices, right.shape[0])
         data, ranks, indptr = k.csr_drop_absent(data, ranks, indptr)
@@ -133,14 +138,14 @@ def _(k: Kernels, left: CSR, right: RowSparse, attrs: Attrs, out: Array | None =
 def _(k: Kernels, left: CSR, right: RowSparse, attrs: Attrs) -> RowSparse:
     columns, ranks = k.unique_with_rank(left.indices)
     data = _zeros(k, None, (columns.shape[0], right.shape[1]), left, right)
-    k.csr_transposed_dot_row_sparse(left.data, ranks, left.indptr, right.data, right.indices, data)
+    k.csr_transposed_dot_row_sparse(values_as(left, data), ranks, left.indptr, right.data, right.indices, data)
     return RowSparse(data, columns, (left.shape[1], right.shape[1]), check=False)
 
 
 @dot.forward("csr, row_sparse -> default", transpose_a=True, transpose_b=False, forward_stype="default")
 def _(k: Kernels, left: CSR, right: RowSparse, attrs: Attrs, out: Array | None = None) -> Array:
     out = _zeros(k, out, (left.shape[1], right.shape[1]), left, right)
-    k.csr_transposed_dot_row_sparse(left.data, left.indices, left.indptr, right.data, right.indices, out)
+    k.csr_transposed_dot_row_sparse(values_as(left, out), left.indices, left.indptr, right.data, right.indices, out)
     return out
 
 
@@ -149,7 +154,7 @@ def _(k: Kernels, left: Array, right: CSR, attrs: Attrs) -> CSR:
     columns, ranks = k.unique_with_rank(right.indices)
     rows, width = left.shape[0], columns.shape[0]
     data = _zeros(k, None, (rows, width), left, right)
-    k.dense_dot_csr(_contiguous(left), right.data, ranks, right.indptr, data)
+    k.dense_dot_csr(_contiguous(left), values_as(right, data), ranks, right.indptr, data)
     indptr = k.xp.arange(0, rows * width + 1, max(width, 1), dtype=np.int64) if width else k.xp.zeros(rows + 1, np.int64)
     return CSR(data.reshape(-1), k.xp.tile(columns, rows), indptr, (rows, right.shape[1]), check=False)
 
@@ -158,7 +163,7 @@ def _(k: Kernels, left: Array, right: CSR, attrs: Attrs) -> CSR:
 def _(k: Kernels, left: Array, right: CSR, attrs: Attrs, out: Array | None = None) -> Array:
     left = _contiguous(left, attrs["transpose_a"])
     out = _zeros(k, out, (left.shape[0], right.shape[1]), left, right)
-    k.dense_dot_csr(left, right.data, right.indices, right.indptr, out)
+    k.dense_dot_csr(left, values_as(right, out), right.indices, right.indptr, out)
     return out
 
 
@@ -166,14 +171,14 @@ def _(k: Kernels, left: Array, right: CSR, attrs: Attrs, out: Array | None = Non
 def _(k: Kernels, left: Array, right: CSR, attrs: Attrs, out: Array | None = None) -> Array:
     left = _contiguous(left, attrs["transpose_a"])
     out = _empty(k, out, (left.shape[0], right.shape[0]), left, right)
-    k.dense_dot_csr_transposed(left, right.data, right.indices, right.indptr, out)
+    k.dense_dot_csr_transposed(left, values_as(right, out), right.indices, right.indptr, out)
     return out
 
 
 @dot.forward("default, csr -> csr", transpose_a=False, transpose_b=True, forward_stype=(None, "csr"))
 def _(k: Kernels, left: Array, right: CSR, attrs: Attrs) -> CSR:
     out = _empty(k, None, (left.shape[0], right.shape[0]), left, right)
-    k.dense_dot_csr_transposed(_contiguous(left), right.data, right.indices, right.indptr, out)
+    k.dense_dot_csr_transposed(_contiguous(left), values_as(right, out), right.indices, right.indptr, out)
     return convert(out, "csr", k.xp)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from ...core.op import find
 from ...storage import CSR
 from ..limits import check_room, dense_inside
-from .dot import dense_product
+from .dot import dense_product, values_as
 from .sparse_indexing import csr_columns, csr_rows, renumbered, transposed
 
 if TYPE_CHECKING:
@@ -36,11 +36,12 @@ def csr_times_csr(k: Kernels, left: CSR, right: CSR) -> CSR:
     if width > 8 * (left.nnz + right.nnz) + (1 << 16):  # a buffer for every column would cost more than the product
         occurring, ranks = xp.unique(right.indices, return_inverse=True)
         right = CSR(right.data, ranks, right.indptr, (right.shape[0], occurring.shape[0]), check=False)
-    half = np.result_type(left.dtype, right.dtype) == np.float16  # a type that kernels do not take
-    values, right_values = (store.data.astype(np.float32) if half else store.data for store in (left, right))
+    dtype = np.result_type(left.dtype, right.dtype)
+    computed = np.dtype(np.float32) if dtype == np.float16 else dtype  # kernels do not take float16
+    values, right_values = (store.data.astype(computed, copy=False) for store in (left, right))
     data, indices, indptr = k.csr_product(values, left.indices, left.indptr, right_values, right.indices, right.indptr,
                                           right.shape[1])
-    return CSR(data.astype(np.float16) if half else data, indices if occurring is None else occurring[indices], indptr,
+    return CSR(data.astype(dtype, copy=False), indices if occurring is None else occurring[indices], indptr,
                (left.shape[0], width), check=False)
 
 
@@ -64,7 +65,7 @@ def _(k: Kernels, left: CSR, right: CSR, attrs: Attrs) -> CSR:
 def _(k: Kernels, left: CSR, right: CSR, attrs: Attrs) -> Array:
     left, right = _transpose_operands(k, left, right, attrs)
     out = _room(k, (left.shape[0], right.shape[1]), left, right, filled=False)
-    k.csr_dot_csr(left.data, left.indices, left.indptr, right.data, right.indices, right.indptr, out)
+    k.csr_dot_csr(values_as(left, out), left.indices, left.indptr, values_as(right, out), right.indices, right.indptr, out)
     return out
 
 
@@ -109,7 +110,7 @@ def _(k: Kernels, left: Array, right: CSR, attrs: Attrs) -> Array:
     left = _matrix(k, left, True)
     out = _room(k, (left.shape[0], right.shape[int(not attrs["transpose_b"])]), left, right)
     product = k.dense_dot_csr_transposed if attrs["transpose_b"] else k.dense_dot_csr
-    product(left, right.data, right.indices, right.indptr, out)
+    product(left, values_as(right, out), right.indices, right.indptr, out)
     return out
 
 
@@ -119,7 +120,7 @@ def _(k: Kernels, left: CSR, right: RowSparse, attrs: Attrs) -> Array:
     out = _room(k, (rows, right.shape[0]), left, right)
     part = k.xp.zeros((rows, right.indices.shape[0]), out.dtype)
     product = k.csr_transposed_dot_dense if attrs["transpose_a"] else k.csr_dot_dense
-    product(left.data, left.indices, left.indptr, _matrix(k, right.data, True), part)
+    product(values_as(left, part), left.indices, left.indptr, _matrix(k, right.data, True), part)
     out[:, right.indices] = part
     return out
 
@@ -156,7 +157,7 @@ def _(k: Kernels, left: RowSparse, right: CSR, attrs: Attrs) -> Array:
     data = _matrix(k, left.data, turn_left)
     part = _room(k, (data.shape[0], right.shape[int(not turn_right)]), left, right)
     product = k.dense_dot_csr_transposed if turn_right else k.dense_dot_csr
-    product(data, right.data, right.indices, right.indptr, part)
+    product(data, values_as(right, part), right.indices, right.indptr, part)
     if turn_left:
         return part
     out = _room(k, (left.shape[0], part.shape[1]), left, right)

@@ -18,6 +18,7 @@ from ..indexing.positions import whole
 from ..indexing.slices import Only
 from ..limits import check_room, dense_inside, dense_of
 from ..neural.neural import biased
+from .dot import values_as
 from .sparse_indexing import csr_rows, row_sparse_rows, transposed
 from .sparse_pairs import values_at
 
@@ -249,7 +250,7 @@ fully_connected = find("FullyConnected")
 def _(k: Kernels, x: Array, weight: CSR, *rest: *tuple[*tuple[Array, ...], Attrs]) -> Array:
     flat = x.reshape(x.shape[0], -1) if rest[-1]["flatten"] else x.reshape(-1, x.shape[-1])
     out = k.xp.empty((flat.shape[0], weight.shape[0]), np.result_type(x.dtype, weight.dtype))
-    k.dense_dot_csr_transposed(k.xp.ascontiguousarray(flat), weight.data, weight.indices, weight.indptr, out)
+    k.dense_dot_csr_transposed(k.xp.ascontiguousarray(flat), values_as(weight, out), weight.indices, weight.indptr, out)
     return _biased(out if rest[-1]["flatten"] else out.reshape(*x.shape[:-1], -1), rest)
 
 
@@ -257,7 +258,7 @@ def _(k: Kernels, x: Array, weight: CSR, *rest: *tuple[*tuple[Array, ...], Attrs
 def _(k: Kernels, x: CSR, weight: Sparse, *rest: *tuple[*tuple[Array, ...], Attrs]) -> Array:
     turned = transposed(k, convert(weight, "csr", k.xp))
     out = k.xp.empty((x.shape[0], weight.shape[0]), np.result_type(x.dtype, weight.dtype))
-    k.csr_dot_csr(x.data, x.indices, x.indptr, turned.data, turned.indices, turned.indptr, out)
+    k.csr_dot_csr(values_as(x, out), x.indices, x.indptr, values_as(turned, out), turned.indices, turned.indptr, out)
     return _biased(out, rest)
 
 

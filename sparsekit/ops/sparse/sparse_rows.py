@@ -160,7 +160,8 @@ def _(k: Kernels, condition: Sparse, x: CSR, y: CSR, attrs: Attrs) -> CSR:
     data = k.xp.empty(room, np.result_type(x.dtype, y.dtype))
     indices = k.xp.empty(room, index_type(0, x.indices, y.indices))
     indptr = k.xp.empty(x.indptr.shape, index_type(room, x.indptr, y.indptr))
-    count = k.csr_where(condition.data, condition.indices, condition.indptr, x.data, x.indices, x.indptr,
+    true = (condition.data != 0).astype(np.int8)  # one type, for which the kernel is compiled
+    count = k.csr_where(true, condition.indices, condition.indptr, x.data, x.indices, x.indptr,
                         y.data, y.indices, y.indptr, data, indices, indptr)
     return CSR(data[:count], indices[:count], indptr, x.shape, check=False)
 

@@ -242,8 +242,9 @@ def test_the_peak_moves_where_a_choice_makes_another_moment_the_highest():
 
 
 def test_a_larger_batch_makes_the_moment_with_most_of_its_rows_the_highest():
+    reader = mx.io.NDArrayIter(np.ones((40, 30), "float32"), batch_size=20)
     with mx.Profiler() as prof:
-        for batch in mx.io.NDArrayIter(np.ones((40, 30), "float32"), batch_size=20):
+        for batch in reader:
             scaled = batch.data[0] * 2
             shifted = scaled + 1
             del scaled, shifted

@@ -12,7 +12,8 @@ ROWS = mx.nd.sparse.row_sparse_array
 
 MALFORMED = {
     "indptr too short": (lambda: CSR(([1], [0], [0, 1]), shape=(3, 2)), "indptr has 2 entries, but 3 rows need 4"),
-    "indptr falls": (lambda: CSR(([1, 2], [0, 1], [0, 2, 1, 2]), shape=(3, 2)), r"indptr\[2\] = 1 is less than indptr\[1\] = 2\."),
+    "indptr falls": (lambda: CSR(([1, 2], [0, 1], [0, 2, 1, 2]), shape=(3, 2)),
+                     r"indptr\[2\] = 1 is less than indptr\[1\] = 2\."),
     "indptr beyond": (lambda: CSR(([1], [0], [0, 5]), shape=(1, 2)), "runs from 0 to 5, but must run from 0 to 1"),
     "column beyond": (lambda: CSR(([1, 2], [0, 9], [0, 2]), shape=(1, 3)), r"indices\[1\] is 9, outside the 3 columns"),
     "column negative": (lambda: CSR(([1], [-1], [0, 1]), shape=(1, 3)), r"indices\[0\] is -1"),

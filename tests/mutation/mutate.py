@@ -55,11 +55,12 @@ PARTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "profiler": (("sparsekit/profiler/*.py",), ("tests/profiler",)),
 }
 
-#: Files of which Python runs little unless kernels are compiled, and the tests that are tried first and compiled.
+#: Files of which Python runs little unless kernels are compiled, or that have tests of their own: these come first, compiled.
 AROUND_KERNELS = {f"sparsekit/kernels/cpu/{name}": [*tests.split()] for name, tests in {
     "intrinsics.py": "tests/kernels/test_thread_pool.py tests/kernels/test_concurrency.py",
     "jit.py": "tests/kernels/test_jit.py tests/kernels/test_concurrency.py tests/faults/test_environment.py",
     "kept.py": "tests/kernels/test_jit.py tests/faults/test_environment.py",
+    "libsvm_read.py": "tests/io/test_libsvm.py",
     "thread_pool.py": "tests/kernels/test_thread_pool.py tests/kernels/test_concurrency.py",
     "warm.py": "tests/kernels/test_jit.py",
 }.items()}

@@ -90,7 +90,7 @@ SHAKY = ("tests/profiler", "tests/kernels", "tests/faults", "tests/core/test_cos
 NEAR, WIDE, QUICK = 5.0, 120.0, 15.0
 
 #: Seconds that pytest may take for each.
-LIMITS = {"near": 60, "wide": 400, "part": 900}
+LIMITS = {"near": 60, "around": 150, "wide": 400, "part": 900}
 
 #: So many files are tried first, of at most so many tests: collecting thousands takes seconds.
 FILES, LARGE = 4, 2000
@@ -273,7 +273,7 @@ def examine(copy: Copy, calls: Map, mutant: Mutant, source: str, part: str, quic
             if not tests or (quick and stage == "part"):
                 continue
             compiled = not kernels or stage == "part" or bool(wanted)
-            limit = LIMITS["wide" if around and stage == "near" else stage]
+            limit = LIMITS["around" if around and stage == "near" else stage]
             verdict, test = attempt(copy, mutant, source, tests, limit, compiled)
             if verdict:
                 return {"verdict": verdict, "stage": stage, "by": test}

@@ -12,16 +12,19 @@ ROWS = mx.nd.sparse.row_sparse_array
 
 MALFORMED = {
     "indptr too short": (lambda: CSR(([1], [0], [0, 1]), shape=(3, 2)), "indptr has 2 entries, but 3 rows need 4"),
-    "indptr falls": (lambda: CSR(([1, 2], [0, 1], [0, 2, 1, 2]), shape=(3, 2)), r"indptr\[2\] = 1 is less than"),
+    "indptr falls": (lambda: CSR(([1, 2], [0, 1], [0, 2, 1, 2]), shape=(3, 2)),
+                     r"indptr\[2\] = 1 is less than indptr\[1\] = 2\."),
     "indptr beyond": (lambda: CSR(([1], [0], [0, 5]), shape=(1, 2)), "runs from 0 to 5, but must run from 0 to 1"),
     "column beyond": (lambda: CSR(([1, 2], [0, 9], [0, 2]), shape=(1, 3)), r"indices\[1\] is 9, outside the 3 columns"),
     "column negative": (lambda: CSR(([1], [-1], [0, 1]), shape=(1, 3)), r"indices\[0\] is -1"),
-    "columns repeat": (lambda: CSR(([1, 2], [1, 1], [0, 2]), shape=(1, 3)), r"in row 0 repeats"),
+    "columns repeat": (lambda: CSR(([1, 2, 3, 4], [2, 1, 1, 2], [0, 1, 4]), shape=(2, 3)),
+                       r"indices\[2\] = 1 in row 1 repeats indices\[1\] = 1\."),
     "lengths differ": (lambda: CSR(([1, 2, 3], [0, 1], [0, 2]), shape=(1, 3)), "indices has 2 entries"),
     "row beyond": (lambda: CSR(([1.0], ([5], [0])), shape=(2, 2)), r"row\[0\] is 5"),
     "fractional index": (lambda: CSR(([1], [0.5], [0, 1]), shape=(1, 3)), "indices must hold integers of 64 bits"),
     "rows beyond": (lambda: ROWS(([[1, 2]], [7]), shape=(4, 2)), r"indices\[0\] is 7, outside the 4 rows"),
-    "rows repeat": (lambda: ROWS(([[1], [2]], [1, 1]), shape=(4, 1)), r"indices\[1\] = 1 does not exceed"),
+    "rows repeat": (lambda: ROWS(([[1], [2], [3]], [0, 1, 1]), shape=(4, 1)),
+                    r"indices\[2\] = 1 does not exceed indices\[1\] = 1\."),
     "rows of another width": (lambda: ROWS(([[1, 2]], [0]), shape=(4, 3)), "data has shape"),
     "parts missing": (lambda: CSR(([1], [0], [0, 1], [3]), shape=(1, 1)), "tuple of 4 parts"),
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import mmap
 from collections.abc import Callable
@@ -73,7 +74,8 @@ def _lazy_zeros(store: Sparse) -> Array:
         pages = mmap.mmap(-1, size)
     except (OSError, OverflowError) as error:
         raise MemoryError(f"{size:,} bytes for a dense array of shape {tuple(store.shape)}: {error}") from None
-    pages.madvise(mmap.MADV_NOHUGEPAGE)
+    with contextlib.suppress(OSError):  # a system that was built without huge pages refuses the advice
+        pages.madvise(mmap.MADV_NOHUGEPAGE)
     return np.frombuffer(pages, store.dtype).reshape(store.shape)
 
 

@@ -22,6 +22,24 @@ LEFT_OUT = {
 ONCE = {"BatchNorm", "CTCLoss", "GroupNorm", "InstanceNorm", "LayerNorm", "RNN", "_rnn", "_others"}
 
 
+#: Operators of arrays that have no gradient, besides those that draw or write to their inputs.
+NO_GRADIENT = {
+    "_contrib_allclose", "_contrib_getnnz", "_contrib_index_array", "_dot_left_gradient", "_dot_right_gradient", "_histogram",
+    "_make_loss_backward", "_normalize_backward", "_others_along", "_random_pdf_dirichlet_backward",
+    "_random_pdf_exponential_backward", "_random_pdf_gamma_backward", "_random_pdf_generalized_negative_binomial_backward",
+    "_random_pdf_negative_binomial_backward", "_random_pdf_normal_backward", "_random_pdf_poisson_backward",
+    "_random_pdf_uniform_backward", "_rnn_backward", "_sample_multinomial_backward", "_shuffle_backward",
+    "_softmax_output_backward", "_svm_output_backward", "all_finite", "multi_all_finite", "multi_lars", "multi_sum_sq",
+    "ravel_multi_index", "unravel_index",
+}
+
+
+def test_which_operators_have_no_gradient():
+    """The sweeps over gradients leave out what has none, so that a gradient that is lost would be missed nowhere else."""
+    assert {name for name, op in OPS.items() if op.gradient_function is None and not op.mutates and not op.random
+            and any(arrays for arrays, _ in op.sample())} == NO_GRADIENT
+
+
 def cases():
     for name, op in sorted(OPS.items()):
         random = name.startswith(("_random_", "_sample_")) and "_pdf_" not in name

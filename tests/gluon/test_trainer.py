@@ -131,6 +131,14 @@ def test_a_store_that_makes_the_step_makes_all_of_it():
         trainer.step(0)
 
 
+def test_a_trainer_of_no_parameters_makes_steps_that_change_nothing():
+    trainer = Trainer([], "sgd", {"learning_rate": 0.5})
+    trainer.step(1)
+    trainer.allreduce_grads()
+    trainer.update(1)
+    assert trainer.learning_rate == 0.5
+
+
 def test_values_and_contexts_may_change_between_steps():
     weight, = weights("w", ctx=TWO)
     trainer = Trainer([weight], "sgd", {"learning_rate": 1.0})

@@ -257,6 +257,20 @@ def test_a_profile_has_times_of_the_device():
     assert profile.memory["devices"]["gpu(0)"]["used"] == 1 << 20
 
 
+def test_times_of_the_device_before_and_after_a_pause_add_up():
+    x = nd.ones((4, 2), ctx=GPU)
+    profile = mx.Profiler().start()
+    sums = []
+    for _ in range(2):
+        for _ in range(3):
+            x + 1
+        sums.append(profile.pause().device_times()[0])
+        profile.resume()
+    profile.stop()
+    assert [row["calls"] for row in sums] == [3, 6]
+    assert 0 < sums[0]["milliseconds"] < sums[1]["milliseconds"]
+
+
 def test_a_profile_has_what_travels_to_and_from_the_device_single_numbers_too():
     sparse = csr()
     with mx.Profiler() as profile:

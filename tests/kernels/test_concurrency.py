@@ -31,6 +31,10 @@ def product(seed):
     return mx.nd.dot(matrix(seed), dense(seed, SIZES["columns"])).asnumpy()
 
 
+def vector_product(seed):
+    return mx.nd.dot(matrix(seed), dense(seed, SIZES["columns"], 1)).asnumpy()
+
+
 def dense(seed, rows, columns=32):
     return mx.nd.array(np.random.default_rng(seed).random((rows, columns), np.float32))
 
@@ -83,7 +87,7 @@ def learned(seed):
     return weight.grad.asnumpy()
 
 
-WORK = [product, transposed_product, square, taken, updated, converted, learned]
+WORK = [product, vector_product, transposed_product, square, taken, updated, converted, learned]
 
 
 def in_threads(jobs, limit=120):
@@ -119,6 +123,12 @@ def test_four_threads_compute_what_one_does(tmp_path):
     for places, results in zip(shifts, in_threads(four), strict=True):
         for place, result in zip(places, results, strict=True):
             np.testing.assert_array_equal(result, expected[place % len(jobs)])
+
+
+@pytest.mark.parametrize("columns", [1, 32])
+def test_a_product_that_threads_share_is_that_of_scipy(columns):
+    right = dense(1, SIZES["columns"], columns)
+    np.testing.assert_allclose(mx.nd.dot(matrix(1), right).asnumpy(), matrix(1).asscipy() @ right.asnumpy(), rtol=1e-5)
 
 
 def test_recording_is_the_threads_own():

@@ -100,6 +100,15 @@ def test_a_helper_takes_part_and_sleeps_afterwards(grain: int) -> None:
     assert not shared_state[thread_pool.AWAKE], "an idle helper must not keep a core"
 
 
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="threads have no affinity here")
+def test_a_thread_leaves_a_processor_and_may_come_back_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[set[int]] = []
+    monkeypatch.setattr(os, "sched_getaffinity", lambda thread: {0, 1, 2})
+    monkeypatch.setattr(os, "sched_setaffinity", lambda thread, processors: asked.append(processors))
+    thread_pool._leave(1)
+    assert asked == [{0, 2}, {0, 1, 2}]
+
+
 _FORK = """
 import os, sys, numpy as np
 import sparsekit as mx

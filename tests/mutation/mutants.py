@@ -56,12 +56,14 @@ class Mutant(NamedTuple):
     scope: tuple[tuple[int, str], ...]  # the functions around it, the innermost last: first line and qualified name
     statement: tuple[int, int]          # first and last line of the outermost statement at module level
     text: str                           # the line as it is
+    before_it: int = 0                  # how many of the same kind there are before it, on equal lines of the function
 
     @property
     def name(self) -> str:
         """An identity that survives a change of other lines."""
         qualified = self.scope[-1][1] if self.scope else ""
-        parts = "\0".join((self.path, qualified, self.text.strip(), self.kind, self.before, self.after))
+        parts = "\0".join((self.path, qualified, self.text.strip(), self.kind, self.before, self.after,
+                           *([str(self.before_it)] if self.before_it else [])))
         return hashlib.sha1(parts.encode()).hexdigest()[:12]
 
     def applied(self, source: str) -> str:
@@ -77,7 +79,12 @@ def mutants(path: str, source: str) -> list[Mutant]:
     """
     finder = _Finder(path, source)
     finder.visit(ast.parse(source))
-    return sorted(finder.found, key=lambda m: (m.line, m.start, m.kind, m.after))
+    seen: dict[str, int] = {}
+    found = []
+    for mutant in sorted(finder.found, key=lambda m: (m.line, m.start, m.kind, m.after)):
+        number = seen[mutant.name] = seen.get(mutant.name, -1) + 1
+        found.append(mutant._replace(before_it=number))
+    return found
 
 
 def is_equivalent(source: str, changed: str) -> bool:

@@ -55,12 +55,26 @@ PARTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "profiler": (("sparsekit/profiler/*.py",), ("tests/profiler",)),
 }
 
+#: Files of which Python runs little unless kernels are compiled, or that have tests of their own: these come first, compiled.
+AROUND_KERNELS = {f"sparsekit/kernels/cpu/{name}": [*tests.split()] for name, tests in {
+    "intrinsics.py": "tests/kernels/test_thread_pool.py tests/kernels/test_concurrency.py",
+    "jit.py": "tests/kernels/test_jit.py tests/kernels/test_concurrency.py tests/faults/test_environment.py",
+    "kept.py": "tests/kernels/test_jit.py tests/faults/test_environment.py",
+    "libsvm_read.py": "tests/io/test_libsvm.py",
+    "thread_pool.py": "tests/kernels/test_thread_pool.py tests/kernels/test_concurrency.py",
+    "warm.py": "tests/kernels/test_jit.py",
+}.items()}
+
 #: What the map is made from: the arguments of one run of pytest each.
 MAPPED = (
     "tests/optimizer", "tests/profiler", "tests/gluon", "tests/core", "tests/ndarray", "tests/storage", "tests/kernels",
     "tests/test_autograd.py tests/compat tests/test_bad_input.py tests/module/test_golden.py tests/io tests/metric",
     "tests/symbol", "tests/gpu",
 )
+
+#: What is run once more with kernels as plain Python, where one can see which kernel calls which.
+INTERPRETED = ("tests/optimizer tests/kernels/test_activation.py tests/core/test_dot_golden.py tests/core/test_storage_table.py "
+               "tests/ndarray/test_sparse_surface.py tests/ndarray/test_sparse_places.py tests/ndarray/test_rnn.py tests/io")
 
 #: Mutants, by name, that no test can tell from the program, with the reason.
 EQUIVALENT = HERE / "equivalent.json"
@@ -76,7 +90,7 @@ SHAKY = ("tests/profiler", "tests/kernels", "tests/faults", "tests/core/test_cos
 NEAR, WIDE, QUICK = 5.0, 120.0, 15.0
 
 #: Seconds that pytest may take for each.
-LIMITS = {"near": 60, "wide": 400, "part": 900}
+LIMITS = {"near": 60, "around": 150, "wide": 400, "part": 900}
 
 #: So many files are tried first, of at most so many tests: collecting thousands takes seconds.
 FILES, LARGE = 4, 2000
@@ -92,10 +106,10 @@ def write_map(path: Path) -> None:
     folders = os.pathsep.join(("sparsekit/ops", "sparsekit/compat", "sparsekit/kernels", "sparsekit/storage",
                                "sparsekit/optimizer", "sparsekit/gluon", "sparsekit/profiler"))
     with tempfile.TemporaryDirectory() as folder:
-        for number, arguments in enumerate(MAPPED):
+        for number, arguments in enumerate((*MAPPED, INTERPRETED)):
             part = Path(folder, f"{number}.json")
             environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{HERE}", "MUTATION_MAP": str(part),
-                           "MUTATION_FOLDERS": folders}
+                           "MUTATION_FOLDERS": folders, **({"NUMBA_DISABLE_JIT": "1"} if arguments == INTERPRETED else {})}
             subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "call_map", "-p", "no:cacheprovider", "--timeout=60",
                             *arguments.split()], cwd=ROOT, env=environment, check=False)
             if part.exists():
@@ -241,7 +255,8 @@ def examine(copy: Copy, calls: Map, mutant: Mutant, source: str, part: str, quic
     """
     words = set(re.findall(r'"(\w+)"', " ".join(source.splitlines()[mutant.statement[0] - 1:mutant.statement[1]])))
     numbers = calls.near(mutant, words)
-    kernels = part == "kernels" and "/gpu/" not in mutant.path
+    around = AROUND_KERNELS.get(mutant.path, [])
+    kernels = part == "kernels" and "/gpu/" not in mutant.path and not around
     copy.put(mutant.path, mutant.applied(source))
     tried: set[str] = set()
     try:
@@ -250,13 +265,16 @@ def examine(copy: Copy, calls: Map, mutant: Mutant, source: str, part: str, quic
                 tests = shlex.split(wanted) if stage == "wide" else []
             elif stage == "part":
                 tests = [*PARTS[part][1]]
+            elif around:
+                tests = around if stage == "near" else []
             else:
                 seconds = min(seconds, QUICK) if quick else seconds
                 tests = calls.chosen(numbers, seconds, most, copy.bad | tried, FILES if stage == "near" else None)
             if not tests or (quick and stage == "part"):
                 continue
             compiled = not kernels or stage == "part" or bool(wanted)
-            verdict, test = attempt(copy, mutant, source, tests, LIMITS[stage], compiled)
+            limit = LIMITS["around" if around and stage == "near" else stage]
+            verdict, test = attempt(copy, mutant, source, tests, limit, compiled)
             if verdict:
                 return {"verdict": verdict, "stage": stage, "by": test}
             tried |= set(tests)

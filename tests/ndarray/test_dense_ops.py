@@ -221,6 +221,19 @@ def test_bad_calls_raise_a_named_error_with_a_hint(call):
         call(mx.nd.array([[1, 2, 3], [4, 5, 6]]))
 
 
+@pytest.mark.parametrize(("call", "said"), [
+    (lambda F, x: F.slice(x, begin=(0.5,), end=(2,)), "begin, end and step must hold integers or None, got"),
+    (lambda F, x: F.slice(x, begin=(0,), end=(2,), step=("two",)), "begin, end and step must hold integers or None, got"),
+    (lambda F, x: F.slice(x, begin=(0,), end=(2,), step=(0,)), "step must not contain 0, got"),
+    (lambda F, x: F.ravel_multi_index(x, shape=(2, 3, 4)), "do not have 3 rows, one an axis"),
+], ids=["fraction", "text", "no step", "rows"])
+def test_arrays_and_symbols_refuse_arguments_in_the_same_words(call, said):
+    with pytest.raises(mx.ShapeError, match=said):
+        call(mx.nd, mx.nd.array([[1, 2, 3], [4, 5, 6]]))
+    with pytest.raises(mx.ShapeError, match=said):
+        call(mx.sym, mx.sym.Variable("x")).infer_shape(x=(2, 3))
+
+
 def test_float_places_that_would_be_rounded_are_refused():
     many = mx.nd.zeros((2**24 + 2,), dtype="int8")
     for call in (lambda: mx.nd.argsort(many), lambda: mx.nd.topk(many, k=1)):

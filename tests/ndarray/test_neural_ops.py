@@ -182,6 +182,19 @@ def test_rrelu_draws_slopes_while_training_and_takes_their_mean_otherwise():
     np.testing.assert_allclose(out[below], 0.3 * data[below], rtol=1e-5)
 
 
+@pytest.mark.parametrize("wanted", ["data", "weight", "bias"])
+def test_gradients_that_nobody_wants_are_not_computed(wanted):
+    arrays = {"data": mx.nd.ones((4, 3)), "weight": mx.nd.ones((2, 3)), "bias": mx.nd.ones((2,))}
+    arrays[wanted].attach_grad()
+    with mx.autograd.record():
+        made = mx.nd.FullyConnected(**arrays, num_hidden=2)
+    with mx.Profiler() as prof:
+        made.backward()
+    names = [record["name"] for record in prof.records if record["lane"] == "backward"]
+    assert ("sum" in names) == (wanted == "bias")
+    assert names.count("dot") == (wanted != "bias")
+
+
 @pytest.mark.parametrize("train", [True, False])
 def test_batch_norm_gradient_is_that_of_the_statistics_used(train):
     rng = np.random.default_rng(1)

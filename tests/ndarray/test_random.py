@@ -160,6 +160,16 @@ def test_shuffle_keeps_rows_together_and_carries_the_gradient():
     np.testing.assert_array_equal(data.grad.asnumpy(), data.asnumpy())
 
 
+def test_what_is_computed_from_the_gradient_of_shuffle_has_a_gradient():
+    data = mx.nd.array(np.arange(6).reshape(3, 2))
+    data.attach_grad()
+    with mx.autograd.record():
+        (share,) = mx.autograd.grad(mx.nd.random.shuffle(data).sum(), [data], create_graph=True)
+        scaled = (share * data).sum()
+    scaled.backward()
+    assert data.grad.asnumpy().tolist() == [[1, 1]] * 3
+
+
 def test_out_gives_shape_and_type():
     out = mx.nd.zeros((2, 3), dtype="float64")
     assert mx.nd.random.uniform(5, 6, out=out) is out

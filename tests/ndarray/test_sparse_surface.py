@@ -288,6 +288,14 @@ def test_layers_take_sparse_data_and_weights():
     for kinds in itertools.product(("default", *SPARSE), repeat=2):
         made = nd.FullyConnected(sparse(data, kinds[0]), sparse(weight, kinds[1]), nd.array(bias), num_hidden=3)
         check(made, data @ weight.T + bias, "default")
+    data = values(6, 4).reshape(2, 3, 4)
+    for stype in SPARSE:
+        made = nd.FullyConnected(nd.array(data), sparse(weight, stype), nd.array(bias), num_hidden=3, flatten=False)
+        check(made, data @ weight.T + bias, "default")
+        wide = values(5, 12, seed=6)
+        check(nd.FullyConnected(nd.array(data), sparse(wide, stype), no_bias=True, num_hidden=5), data.reshape(2, 12) @ wide.T,
+              "default")
+    data = values(5, 4)
     ids = nd.array([[0, 4], [1, 9]])
     for stype in SPARSE:
         with mx.config.set(indices="allow"):  # 9 is clipped to the last row
@@ -363,6 +371,14 @@ def test_dot(stypes, turned):
     check(made, left @ right, "csr" if set(stypes) == {"csr"} else None)
     plain = nd.dot(*operands, transpose_a=turned[0], transpose_b=turned[1], forward_stype="default")
     check(plain, left @ right, "default")
+
+
+def test_dot_of_row_sparse_arrays_that_are_no_matrices():
+    left, right = np.zeros((4, 2, 3), np.float32), values(3, 5).reshape(3, 5)
+    left[[0, 2]] = values(4, 3, seed=3).reshape(2, 2, 3)
+    many = values(3, 10, seed=4).reshape(3, 2, 5)
+    check(nd.dot(sparse(left, "row_sparse"), nd.array(right)), np.tensordot(left, right, 1), None)
+    check(nd.dot(sparse(left[:, 0], "row_sparse"), nd.array(many)), np.tensordot(left[:, 0], many, 1), None)
 
 
 def test_csr_times_csr_like_scipy():

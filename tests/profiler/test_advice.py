@@ -186,6 +186,16 @@ def test_an_array_that_became_dense_and_what_it_made_inside():
     assert rules(prof)["temporaries"].amount == 300 * 300 * 4
 
 
+def test_small_temporaries_and_those_far_below_the_peak_are_not_told():
+    for held, side in (1, 100), (4_000_000, 300):
+        with mx.config.set(densify="allow"), Profiler() as prof:
+            kept = mx.nd.zeros((held,))
+            mx.nd.dot(mx.nd.ones((side, 20)), mx.nd.ones((20, side)), forward_stype="csr")
+        assert prof.memory["temporaries"][0]["most"] == side * side * 4
+        assert "temporaries" not in rules(prof)
+        del kept
+
+
 def test_a_result_that_is_dense_by_nature():
     data = batch(features=50_000)
     with Profiler() as prof:

@@ -60,6 +60,7 @@ def test_more_calls_are_told_from_more_bytes(library):
     more = base.diff(run(library, work=500, calls=3))
     dot = next(row for row in more.rows if row["lane"] == "forward")
     assert dot["calls"] == (1, 3)
+    assert dot["flops"] == (2, 6)
     assert "more calls" in dot["verdict"]
     assert dot["by_calls"] > 0
     wider = base.diff(run(library, work=500, size=16))

@@ -7,6 +7,7 @@ import signal
 import threading
 import time
 import weakref
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -285,6 +286,31 @@ def test_arrays_that_threads_hand_to_each_other_are_known_while_events_are_diges
     assert prof.memory["samples"][-1][1] == 0
     # At most what waits in between, what both threads hold, and what is made from it.
     assert prof.memory["peak_bytes"] <= 8 * 7 * 3 * 4 * 2
+
+
+def test_backward_operators_of_a_long_run_have_their_lines_still():
+    x = mx.nd.ones((2,))
+    x.attach_grad()
+    with mx.Profiler(capacity=50) as prof:
+        prof._run.recorder.waiting = 10
+        for _ in range(300):
+            with mx.autograd.record():
+                y = x * x
+            y.backward()
+    lines = {record["line"].rpartition(":")[0] for record in prof.records if record["lane"] == "backward"}
+    assert lines == {Path(__file__).name}
+
+
+@pytest.mark.parametrize(("shape", "held"), [((6, 5), 120), ((3, 5), 0)], ids=["array", "view"])
+def test_an_array_whose_other_thread_has_not_noted_it_yet_counts_unless_it_is_a_view(library, shape, held):
+    array = library.dense(6, 5)
+    store = array if shape == array.shape else array[:3]
+    with mx.Profiler() as prof:
+        met = prof._run.recorder._meet(store)  # the other thread got so far
+        library.run("read", (store,))
+    assert prof.records[0]["inputs"][0]["shape"] == list(shape)
+    assert prof.memory["peak_bytes"] == held
+    del met
 
 
 def test_views_that_come_and_go_are_freed_with_what_they_lie_in():

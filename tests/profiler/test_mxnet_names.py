@@ -45,6 +45,12 @@ def test_every_setting_is_explained_and_taken(monkeypatch):
             profiler.set_config(**{name: default})
 
 
+def test_settings_have_mxnets_defaults():
+    mxnets = {"filename": "profile.json", "profile_all": False, "profile_symbolic": True, "profile_imperative": True,
+              "profile_memory": True, "dump_period": 1.0, "aggregate_stats": False, "profile_process": "worker"}
+    assert {name: profiler.SETTINGS[name][0] for name in mxnets} == mxnets
+
+
 @pytest.mark.parametrize(("settings", "error"), [
     ({"profile_everything": True}, UnknownNameError), ({"filename": "trace.txt"}, ProfilerError),
     ({"profile_process": "server"}, UnsupportedError), ({"profile_process": "scheduler"}, UnknownNameError)])

@@ -1,4 +1,5 @@
 import gc
+import time
 import weakref
 
 import pytest
@@ -68,8 +69,6 @@ def test_an_operator_that_fails_inside_another_leaves_no_trace_but_those_before_
 
 
 def test_pause_leaves_out_what_follows_and_stops_the_clock(library):
-    import time
-
     with Profiler() as prof:
         library.run("first", (), library.dense(1))
         prof.pause()
@@ -85,6 +84,18 @@ def test_pause_leaves_out_what_follows_and_stops_the_clock(library):
         prof.pause()
     with pytest.raises(ProfilerError, match="new cannot resume"):
         Profiler().resume()
+
+
+@pytest.mark.parametrize("end", ["stop", "pause"])
+def test_time_after_the_end_is_not_part_of_the_profile(library, end):
+    prof = Profiler().start()
+    library.run("dot", (), library.dense(1))
+    getattr(prof, end)()
+    wall = prof.wall
+    time.sleep(0.01)
+    assert prof.wall == wall
+    prof.stop()
+    assert prof.wall == wall
 
 
 def test_folding_is_exact(library, step):
@@ -139,8 +150,6 @@ def test_records_can_be_read_while_recording(library):
 
 
 def test_wall_time_is_accounted_for(library):
-    import time
-
     with Profiler() as prof:
         library.run("dot", (), library.dense(1), inside=lambda: time.sleep(0.02))
         time.sleep(0.02)

@@ -219,6 +219,17 @@ def test_a_hostile_event_is_refused_by_its_number(profile, tmp_path, field, valu
         load_trace(path)
 
 
+@pytest.mark.parametrize("event", [3, None, "X", [{"ph": "X"}]], ids=str)
+def test_an_event_that_is_no_object_is_refused_by_its_number(profile, tmp_path, event):
+    path = tmp_path / "run.json"
+    profile.save_trace(path)
+    document = read(path)
+    document["traceEvents"].insert(2, event)
+    path.write_text(json.dumps(document))
+    with pytest.raises(DataFileError, match=r"event 2 of 'run\.json' is damaged: it is not an object"):
+        load_trace(path)
+
+
 @pytest.mark.parametrize(("field", "value"), [
     ("memory", []), ("memory", {}), ("wall", -1), ("wall", None), ("folded_totals", [1]), ("environment", "linux")])
 def test_hostile_other_data_is_refused(profile, tmp_path, field, value):

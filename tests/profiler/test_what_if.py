@@ -241,6 +241,22 @@ def test_the_peak_moves_where_a_choice_makes_another_moment_the_highest():
     assert alive_if(alone, index_dtype="int32", value_dtype="float64").bytes < after.bytes
 
 
+def test_a_larger_batch_makes_the_moment_with_most_of_its_rows_the_highest():
+    reader = mx.io.NDArrayIter(np.ones((40, 30), "float32"), batch_size=20)
+    with mx.Profiler() as prof:
+        for batch in reader:
+            scaled = batch.data[0] * 2
+            shifted = scaled + 1
+            del scaled, shifted
+        longer = [mx.nd.ones((21, 30)) for _ in range(4)]  # each has a row more than a batch
+        del longer
+    shown = run_of(prof._memory_shown())
+    before, after = alive_if(shown), alive_if(shown, batch=3.0)
+    assert [21, 30] in [item.shape for item in before.alive]
+    assert [21, 30] not in [item.shape for item in after.alive]
+    assert after.bytes == prof.what_if(batch_size=60).after
+
+
 def test_the_moments_that_are_kept_have_the_peak_of_any_lives():
     draw = np.random.default_rng(0)
     for _ in range(30):

@@ -1,6 +1,9 @@
 """Conversions of arrays that are large enough for compiled code, and of small ones, hold what numpy and scipy say."""
 
 import itertools
+import mmap
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -31,3 +34,39 @@ def test_a_conversion_keeps_every_element(source, target, rows, dtype):
         assert (array.data.asnumpy() == wanted.data).all()
     if target == "row_sparse":
         assert array.indices.asnumpy().tolist() == np.flatnonzero(values.any(axis=1)).tolist()
+
+
+def mapping(address):
+    """What Linux says of the memory that an address lies in: the lines of /proc/self/smaps as a dict."""
+    said, found = Path("/proc/self/smaps").read_text(encoding="utf-8"), {}
+    for line in said.splitlines():
+        bounds = re.match(r"([0-9a-f]+)-([0-9a-f]+) ", line)
+        if bounds:
+            inside = int(bounds[1], 16) <= address < int(bounds[2], 16)
+        elif inside:
+            name, _, value = line.partition(":")
+            found[name] = value.split()
+    return found
+
+
+def scattered():
+    """A thousand values in what takes 400 MB as a dense array."""
+    return mx.nd.sparse.csr_matrix((np.ones(1000, np.float32), np.arange(1000) * 99, np.arange(1001)), shape=(1000, 100_000))
+
+
+@pytest.mark.skipif(not Path("/proc/self/smaps").exists(), reason="only Linux tells of pages")
+def test_a_large_dense_copy_takes_memory_only_where_values_are():
+    made = scattered().tostype("default")
+    pages = mapping(made._store.ctypes.data)
+    assert int(pages["Rss"][0]) * 1024 < 2 * 1000 * mmap.PAGESIZE  # a page for each value
+    assert "nh" in pages["VmFlags"], "huge pages would take all of it where they are always used"
+    assert made[999, 999 * 99].asscalar() == 1
+
+
+def test_a_large_dense_copy_is_made_where_the_system_has_no_huge_pages(monkeypatch):
+    class Mapping(mmap.mmap):
+        def madvise(self, *_):
+            raise OSError(22, "Invalid argument")
+
+    monkeypatch.setattr(mmap, "mmap", Mapping)
+    assert scattered().tostype("default")[999, 999 * 99].asscalar() == 1

@@ -177,6 +177,10 @@ class Kernel:
         def compile_and_tell(signature: tuple[Type, ...]) -> Callable[..., Any]:  # Any: what the function takes and gives
             if any(isinstance(kind, module.types.Array) and not kind.mutable for kind in signature):
                 raise _ReadOnly
+            known = made.overloads.get(signature)
+            if known is not None:  # numba asks twice for a kernel that another one calls
+                again: Callable[..., Any] = known.entry_point  # Any: the same
+                return again
             compiled: Callable[..., Any] = _whole(name, lambda: compile_signature(signature))  # Any: the same
             kept.warn_if_not_kept()
             return compiled

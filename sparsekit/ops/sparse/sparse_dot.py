@@ -48,7 +48,6 @@ def csr_times_csr(k: Kernels, left: CSR, right: CSR) -> CSR:
 def _transpose_operands(k: Kernels, left: CSR, right: CSR, attrs: Attrs) -> tuple[CSR, CSR]:
     """Both operands, transposed by the attributes; columns of a long inner axis that only one operand stores are dropped."""
     if attrs["transpose_b"]:
-        inner = right.indices
         if left.shape[0 if attrs["transpose_a"] else 1] > 8 * (left.nnz + right.nnz) + (1 << 16) and not attrs["transpose_a"]:
             left, inner = renumbered(k.xp, left, right.indices)
             right = CSR(right.data, inner, right.indptr, (right.shape[0], left.shape[1]), check=False)

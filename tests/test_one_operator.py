@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import subprocess
@@ -46,6 +47,10 @@ DEFECTS = {
 }
 
 
+#: Options that leave notebooks out, of which no operator selects one: their plugin takes seconds to import.
+NO_NOTEBOOKS = ("-p", "no:nbval", "-o", "addopts=--strict-markers --import-mode=importlib")
+
+
 def pytest_with(*arguments, plugins=""):
     """What ``python -m pytest`` does with these arguments, and with plugins of a folder."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
@@ -55,6 +60,7 @@ def pytest_with(*arguments, plugins=""):
                           capture_output=True, text=True, timeout=300, check=False)
 
 
+@functools.cache
 def collected(*arguments):
     """The tests that are collected, and how many were made before some were left out."""
     done = pytest_with("--collect-only", *arguments)
@@ -96,7 +102,7 @@ def test_it_selects_what_names_the_operator_of_every_kind():
 
 
 def test_files_named_after_an_operator_are_selected_whole():
-    whole, _ = collected("tests/ndarray/test_sparse_retain.py")
+    whole, _ = collected("tests/ndarray/test_sparse_retain.py", *NO_NOTEBOOKS)
     found, _ = collected("--op", "retain")  # which is an alias
     assert set(whole) <= set(found)
 
@@ -111,11 +117,11 @@ def test_a_name_that_is_none_is_an_error_with_names_alike():
 @pytest.mark.parametrize(("name", "defect"), [*(("cbrt", defect) for defect in DEFECTS), ("dot", "a wrong slope")])
 def test_what_it_selects_finds_a_defect(name, defect, tmp_path):
     (tmp_path / "planted.py").write_text(PLANT.format(name=name, defect=DEFECTS[defect]), encoding="utf-8")
-    done = pytest_with("--op", name, "-x", "-p", "planted", plugins=tmp_path)
+    done = pytest_with("--op", name, "-x", "-p", "planted", *NO_NOTEBOOKS, plugins=tmp_path)
     assert done.returncode == pytest.ExitCode.TESTS_FAILED, done.stdout[-2000:] + done.stderr
     assert re.search(r"^FAILED tests/", done.stdout, re.M)
 
 
 def test_without_a_defect_everything_selected_passes():
-    done = pytest_with("--op", "cbrt")
+    done = pytest_with("--op", "cbrt", *NO_NOTEBOOKS)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr

@@ -465,3 +465,11 @@ def test_results_of_many_steps_have_the_types_of_their_weights(name):
     made = getattr(mx.nd, name)(*arrays, **attrs)
     assert [one.dtype.name for one in made] == kinds["weight"]
     assert [one.asnumpy().tolist() for one in made] == [[0.5, 0.5]] * 2
+
+
+def test_a_profile_shows_the_numbers_of_a_step_with_mxnets_mark_for_no_clipping():
+    step = mx.optimizer.get_updater(mx.optimizer.SGD(learning_rate=0.1, momentum=0.9, wd=0.01))
+    with mx.Profiler() as prof:
+        step(0, mx.nd.ones((2,)), mx.nd.ones((2,)))
+    assert next(record["attrs"] for record in prof.records if record["name"] == "sgd_mom_update") == {
+        "lr": 0.1, "momentum": 0.9, "wd": 0.01, "rescale_grad": 1.0, "clip_gradient": -1.0, "lazy_update": True}

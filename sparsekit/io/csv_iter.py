@@ -16,7 +16,7 @@ from ..ndarray import wrap
 from ..ndarray.arguments import shape_of
 from .data import DataBatch, DataDesc
 from .source import TextSource, check_batch
-from .wrapping import BatchIter
+from .wrapping import FileIter
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,7 +49,7 @@ def _table(source: TextLike, shape: tuple[int, ...], dtype: DTypeLike) -> tuple[
     return found.reshape(-1, *shape), text.name
 
 
-class CSVIter(BatchIter):
+class CSVIter(FileIter):
     """Iterate over a file of comma-separated numbers in dense batches; the whole file is kept in memory.
 
     Parameters

@@ -17,14 +17,13 @@ from .data import DataBatch, DataDesc
 from .libsvm import label_width
 from .libsvm_reader import LibSVMReader, Rows
 from .source import check_batch
-from .wrapping import BatchIter
+from .wrapping import FileIter
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..base.context import Context
     from ..base.types import Array, DTypeLike
-    from ..ndarray.ndarray import NDArray
     from .types import TextLike
 
 
@@ -80,7 +79,7 @@ class _Feed:
         return Rows.join(parts) if parts else self.reader.blank_rows(0)
 
 
-class LibSVMIter(BatchIter):
+class LibSVMIter(FileIter):
     """Iterate over a LibSVM file in CSR batches.
 
     Differences from MXNet: all LibSVM text that ``load_libsvm`` reads is accepted; an index outside ``data_shape`` raises
@@ -254,14 +253,6 @@ class LibSVMIter(BatchIter):
         self._wrapped = rounds == 1
         joined = Rows.join(datas)
         return joined, joined if label is data else Rows.join(labels), np.concatenate(indices)
-
-    def getdata(self) -> NDArray:
-        """Data of the current batch, CSRNDArray (batch_size, features)."""
-        return self._current().data[0]
-
-    def getlabel(self) -> NDArray:
-        """Labels of the current batch: NDArray (batch_size,), or CSRNDArray (batch_size, k)."""
-        return self._current().label[0]
 
     def getindex(self) -> Any:
         """Row numbers of the current batch within the part, uint64 (batch_size,)."""

@@ -51,6 +51,18 @@ class BatchIter(DataIter):
         return self._current().pad
 
 
+class FileIter(BatchIter):
+    """Base of iterators over files, whose batches hold one array of data and one of labels."""
+
+    def getdata(self) -> NDArray:
+        """Data of the current batch: one array, not a list."""
+        return self._current().data[0]
+
+    def getlabel(self) -> NDArray:
+        """Labels of the current batch: one array, not a list."""
+        return self._current().label[0]
+
+
 class ResizeIter(BatchIter):
     """Iterate over another iterator in epochs of ``size`` batches.
 

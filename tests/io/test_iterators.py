@@ -236,6 +236,14 @@ def test_getters():
         assert wrapped.getindex().tolist() == [0]
 
 
+def test_getters_of_an_iterator_over_a_file_give_arrays_as_in_mxnet():
+    iterator = mx.io.CSVIter(["0,1", "2,3", "4,5"], data_shape=(2,), batch_size=2)
+    assert iterator.iter_next()
+    assert iterator.getdata().asnumpy().tolist() == [[0, 1], [2, 3]]
+    assert (iterator.getlabel().shape, iterator.getpad()) == ((2,), 0)
+    assert iterator.getindex().tolist() == [0, 1]
+
+
 def test_a_recorder_sees_the_batches(monkeypatch):
     seen = []
 

@@ -1,1 +1,1 @@
-"""Modules that wrap other modules or plain Python, and the model before modules."""
+"""Modules that contain other modules or Python functions, and ``FeedForward``."""

@@ -1,4 +1,4 @@
-"""``BucketingModule``: networks of several sizes that share their parameters, chosen batch by batch."""
+"""``BucketingModule``, which selects one of several networks with shared parameters for each batch."""
 
 from __future__ import annotations
 
@@ -41,19 +41,19 @@ __all__ = ["BucketingModule"]
 
 
 class BucketingModule(BaseModule):
-    """A module for each bucket, such as a length of sequences, with one set of parameters and one optimizer.
+    """A module for each bucket, such as a sequence length; all modules share their parameters and the optimizer.
 
-    A batch says by ``bucket_key`` which one it is for; a module is made when its key is first seen.
+    The ``bucket_key`` of a batch selects the module.  The first batch with a new key makes a module.
 
     Parameters
     ----------
     sym_gen : callable
-        ``sym_gen(bucket_key)`` gives a symbol, the names of its data, and those of its labels.
-    default_bucket_key
-        Of the bucket that is bound first, whose network has all the parameters; the largest, usually.
+        ``sym_gen(bucket_key)`` returns a symbol, its data names and its label names.
+    default_bucket_key : hashable
+        Key of the bucket that ``bind`` binds, usually the largest.  Its network must have all the parameters.
     logger, context, work_load_list, fixed_param_names, state_names
         As for ``Module``.
-    group2ctxs, compression_params
+    group2ctxs, compression_params : optional
         Not supported.
 
     Examples
@@ -72,7 +72,7 @@ class BucketingModule(BaseModule):
                  group2ctxs: object = None, compression_params: object = None) -> None:
         super().__init__(logger)
         if default_bucket_key is None:
-            raise ParameterError("A BucketingModule needs default_bucket_key.", hint="give that of the largest bucket.")
+            raise ParameterError("BucketingModule requires default_bucket_key.", hint="pass the key of the largest bucket.")
         refuse_groups(group2ctxs, compression_params)
         self._default_bucket_key, self._sym_gen = default_bucket_key, sym_gen
         self._arguments: dict[str, Any] = {"logger": logger, "context": context, "work_load_list": work_load_list,
@@ -89,7 +89,7 @@ class BucketingModule(BaseModule):
         self._grad_req: Any = None
 
     def _generated(self, bucket_key: object) -> tuple[Any, Any, Any]:
-        """Symbol, data names and label names of a bucket; names count from 0 in each."""
+        """Symbol, data names and label names of a bucket; automatic names are numbered from 0 in each bucket."""
         with NameManager():
             found = self._sym_gen(bucket_key)
         if not isinstance(found, tuple) or len(found) != 3:
@@ -99,10 +99,10 @@ class BucketingModule(BaseModule):
         return found
 
     def _module(self, bucket_key: object) -> Module:
-        """The module of a bucket, made on first use."""
+        """The module of a bucket, or a new module for a new bucket."""
         if bucket_key not in self._buckets:
             symbol, data_names, label_names = self._generated(bucket_key)
-            with _told():
+            with _quiet():
                 return Module(symbol, data_names, label_names, **self._arguments)
         return self._buckets[bucket_key]
 
@@ -127,17 +127,17 @@ class BucketingModule(BaseModule):
 
     @property
     def data_shapes(self) -> list[DataDesc]:
-        """Descriptions of the data that the current bucket is bound to."""
+        """Descriptions of the data to which the current bucket is bound."""
         return self._current().data_shapes
 
     @property
     def label_shapes(self) -> list[DataDesc] | None:
-        """Descriptions of the labels that the current bucket is bound to."""
+        """Descriptions of the labels to which the current bucket is bound; None if there are none."""
         return self._current().label_shapes
 
     @property
     def output_shapes(self) -> list[tuple[str, Shape]]:
-        """Names and shapes of the current bucket's outputs."""
+        """Pairs of the name and the shape of each output of the current bucket."""
         return self._current().output_shapes
 
     @property
@@ -151,12 +151,12 @@ class BucketingModule(BaseModule):
     def bind(self, data_shapes: Descriptions, label_shapes: Descriptions = None, for_training: bool = True,
              inputs_need_grad: bool = False, force_rebind: bool = False, shared_module: object = None,
              grad_req: Requests = "write") -> None:
-        """Bind the default bucket to these shapes; the others are bound when their first batch comes.
+        """Bind the default bucket to these shapes; the first batch of each other bucket binds that bucket.
 
         The arguments are those of ``Module.bind``; ``shared_module`` is not supported.
         """
         if shared_module is not None:
-            raise ParameterError("shared_module for BucketingModule is not supported.", hint="leave it out.")
+            raise ParameterError("shared_module for BucketingModule is not supported.", hint="leave shared_module out.")
         if self.binded and not force_rebind:
             self.logger.warning("Already bound, ignoring bind()")
             return
@@ -170,16 +170,16 @@ class BucketingModule(BaseModule):
         self.for_training, self.inputs_need_grad, self.binded = for_training, inputs_need_grad, True
         if params is not None:
             self.set_params(*params)
-        if self.optimizer_initialized:  # that of the modules let go
+        if self.optimizer_initialized:  # keep the optimizer of the previous modules
             module._steps, module.optimizer_initialized = self._steps, True
 
     def switch_bucket(self, bucket_key: int, data_shapes: Descriptions,
                       label_shapes: Descriptions = None) -> None:
-        """Make a bucket the current one, bound to these shapes if it is new.
+        """Make a bucket the current one; a new bucket is bound to these shapes.
 
         Parameters
         ----------
-        bucket_key
+        bucket_key : hashable
         data_shapes, label_shapes : list of DataDesc or of (str, tuple)
         """
         require(self, "binded")
@@ -187,9 +187,9 @@ class BucketingModule(BaseModule):
         if not module.binded:
             first = self._buckets[self._default_bucket_key]
             if not data_shapes:
-                raise ParameterError(f"A batch for the new bucket {bucket_key!r} does not say its shapes.",
-                                     hint="DataBatch(…, bucket_key=…, provide_data=…, provide_label=…)")
-            with _told():
+                raise ParameterError(f"The first batch of bucket {bucket_key!r} must have provide_data, got none.",
+                                     hint="pass DataBatch(…, bucket_key=…, provide_data=…, provide_label=…).")
+            with _quiet():
                 module.bind(data_shapes, label_shapes, first.for_training, first.inputs_need_grad, shared_module=first,
                             grad_req=self._grad_req)
             if self._monitor is not None:
@@ -200,7 +200,7 @@ class BucketingModule(BaseModule):
     # parameters
 
     def _first(self) -> Module:
-        """The module of the default bucket, which has all parameters, marked if another has changed them."""
+        """The module of the default bucket; marks its copy on the CPU as outdated if any bucket has changed the parameters."""
         found = self._buckets[self._default_bucket_key]
         if any(module._params_dirty for module in self._buckets.values()):
             for module in self._buckets.values():
@@ -217,7 +217,7 @@ class BucketingModule(BaseModule):
     def init_params(self, initializer: Callable[..., Any] | None = Uniform(0.01), arg_params: Mapping[str, NDArray] | None = None,  # noqa: B008
                     aux_params: Mapping[str, NDArray] | None = None, allow_missing: bool = False, force_init: bool = False,
                     allow_extra: bool = False) -> None:
-        """Give the parameters their first values, as ``Module.init_params`` does."""
+        """Initialize the parameters; the arguments are those of ``Module.init_params``."""
         if self.params_initialized and not force_init:
             return
         require(self, "binded")
@@ -226,7 +226,7 @@ class BucketingModule(BaseModule):
 
     def set_params(self, arg_params: Mapping[str, NDArray], aux_params: Mapping[str, NDArray],
                    allow_missing: bool = False, force_init: bool = True, allow_extra: bool = False) -> None:
-        """Give the parameters new values, as ``Module.set_params`` does."""
+        """Set the values of the parameters; the arguments are those of ``Module.set_params``."""
         if self.params_initialized and not force_init:
             warnings.warn("Parameters already initialized and force_init=False. set_params call ignored.", UserWarning,
                           stacklevel=2)
@@ -236,19 +236,19 @@ class BucketingModule(BaseModule):
         self.params_initialized = True
 
     def get_states(self, merge_multi_context: bool = True) -> list[Any]:
-        """Values of the current bucket's states."""
+        """Values of the states of the current bucket, as for ``Module.get_states``."""
         require(self, "binded", "params_initialized")
         found: list[Any] = self._curr_module.get_states(merge_multi_context)
         return found
 
     def set_states(self, states: object = None, value: object = None) -> None:
-        """Give the current bucket's states new values."""
+        """Set the values of the states of the current bucket, as for ``Module.set_states``."""
         require(self, "binded", "params_initialized")
         self._curr_module.set_states(states, value)
 
     def init_optimizer(self, kvstore: KVStoreBase | str | None = "local", optimizer: OptimizerLike = "sgd",
                        optimizer_params: OptimizerParams = (("learning_rate", 0.01),), force_init: bool = False) -> None:
-        """Make one optimizer for all buckets, as ``Module.init_optimizer`` does."""
+        """Set the optimizer, which all buckets share; the arguments are those of ``Module.init_optimizer``."""
         require(self, "binded", "params_initialized")
         if self.optimizer_initialized and not force_init:
             self.logger.warning("optimizer already initialized, ignoring.")
@@ -266,12 +266,12 @@ class BucketingModule(BaseModule):
         """Switch to the bucket of a batch."""
         key = getattr(data_batch, "bucket_key", None)
         if key is None:
-            raise ParameterError("A batch for a BucketingModule needs bucket_key.",
-                                 hint="DataBatch(…, bucket_key=…, provide_data=…, provide_label=…)")
+            raise ParameterError("A batch for BucketingModule must have bucket_key, got None.",
+                                 hint="pass DataBatch(…, bucket_key=…, provide_data=…, provide_label=…).")
         self.switch_bucket(key, data_batch.provide_data, data_batch.provide_label)
 
     def prepare(self, data_batch: DataBatch, sparse_row_id_fn: RowIds = None) -> None:
-        """Bind the bucket of a batch, and prepare it as ``Module.prepare`` does; the current bucket stays."""
+        """Bind the bucket of a batch, and prepare it as for ``Module.prepare``; the current bucket stays the same."""
         require(self, "binded", "params_initialized")
         before = self._curr_module, self._curr_bucket_key
         self._bucket_of(data_batch)
@@ -279,42 +279,42 @@ class BucketingModule(BaseModule):
         self._curr_module, self._curr_bucket_key = before
 
     def forward(self, data_batch: DataBatch, is_train: bool | None = None) -> None:
-        """Switch to the bucket of a batch, and compute its outputs."""
+        """Switch to the bucket of a batch, and compute the outputs; the arguments are those of ``Module.forward``."""
         require(self, "binded", "params_initialized")
         self._bucket_of(data_batch)
         self._curr_module.forward(data_batch, is_train)
 
     def backward(self, out_grads: Gradients = None) -> None:
-        """Compute the gradients of the current bucket."""
+        """Compute the gradients of the current bucket; ``out_grads`` is that of ``Module.backward``."""
         require(self, "binded", "params_initialized")
         self._curr_module.backward(out_grads)
 
     def update(self) -> None:
-        """A step of the optimizer with the gradients of the current bucket."""
+        """Make a step of the optimizer with the gradients of the current bucket."""
         require(self, "binded", "params_initialized", "optimizer_initialized")
         self._curr_module.update()
 
     # results
 
     def get_outputs(self, merge_multi_context: bool = True) -> list[Any]:
-        """Outputs of the last forward pass."""
+        """Outputs of the last forward pass, as for ``Module.get_outputs``."""
         require(self, "binded", "params_initialized")
         found: list[Any] = self._curr_module.get_outputs(merge_multi_context)
         return found
 
     def get_input_grads(self, merge_multi_context: bool = True) -> list[Any]:
-        """Gradients of the data by the last backward pass."""
+        """Gradients with respect to the data, of the last backward pass."""
         require(self, "binded", "params_initialized", "inputs_need_grad")
         found: list[Any] = self._curr_module.get_input_grads(merge_multi_context)
         return found
 
     def update_metric(self, eval_metric: EvalMetric, labels: Sequence[Any], pre_sliced: bool = False) -> None:
-        """Let a metric take in the outputs of the last forward pass."""
+        """Update a metric with the outputs of the last forward pass; the arguments are those of ``Module.update_metric``."""
         require(self, "binded", "params_initialized")
         self._curr_module.update_metric(eval_metric, labels, pre_sliced)
 
     def install_monitor(self, mon: Monitor) -> None:
-        """Let a monitor see what every bucket computes."""
+        """Install a monitor in every bucket, including buckets that are bound later."""
         require(self, "binded")
         self._monitor = mon
         for module in self._bound():
@@ -326,11 +326,21 @@ class BucketingModule(BaseModule):
     # files
 
     def save_checkpoint(self, prefix: str, epoch: int, remove_amp_cast: bool = False) -> None:
-        """Write the parameters, a symbol for each bucket seen, and the list of their keys, which are whole numbers."""
+        """Write the parameters, the symbol of each bound bucket, and the bucket keys, which must be integers.
+
+        Parameters
+        ----------
+        prefix : str
+            Prefix of the file names.
+        epoch : int
+            Number in the name of the file of parameters.
+        remove_amp_cast : bool
+            Leave out ``amp_cast`` operators.
+        """
         require(self, "params_initialized")
         if any(not isinstance(key, (int, np.integer)) for key in self._buckets):
             raise DTypeError(f"Bucket keys must be integers to be saved, got {list(self._buckets)}.",
-                             hint="use the lengths of the buckets.")
+                             hint="use sequence lengths as keys.")
         self.save_params(f"{prefix}-{epoch:04d}.params")
         for key, module in self._buckets.items():
             module.symbol.save(f"{prefix}-{key}-symbol.json", remove_amp_cast=remove_amp_cast)
@@ -339,7 +349,7 @@ class BucketingModule(BaseModule):
     @staticmethod
     def load(prefix: str, epoch: int, sym_gen: Any = None,
              default_bucket_key: object = None, **kwargs: Any) -> BucketingModule:
-        """A module of what ``save_checkpoint`` wrote; then ``bind`` it.
+        """Make a module from the files of ``save_checkpoint``; ``bind`` it before use.
 
         Parameters
         ----------
@@ -365,12 +375,12 @@ class BucketingModule(BaseModule):
     def load_dict(sym_dict: Any = None, sym_gen: Any = None,
                   default_bucket_key: object = None, arg_params: object = None, aux_params: object = None,
                   **kwargs: Any) -> BucketingModule:
-        """A module of symbols by bucket, and parameters; then ``bind`` it.
+        """Make a module from symbols and parameters; ``bind`` it before use.
 
         Parameters
         ----------
         sym_dict : dict
-            Bucket key to Symbol.
+            Symbols by bucket key.
         sym_gen, default_bucket_key
             As for the constructor.
         arg_params, aux_params : dict of NDArray
@@ -381,8 +391,8 @@ class BucketingModule(BaseModule):
                 aux_params=aux_params)
         made = BucketingModule(sym_gen, default_bucket_key, **kwargs)
         if default_bucket_key not in sym_dict:
-            raise ParameterError(f"There is no symbol for the default bucket {default_bucket_key!r}.",
-                                 hint=f"there are {', '.join(map(str, sym_dict))}.")
+            raise ParameterError(f"sym_dict must have the default bucket key {default_bucket_key!r}.",
+                                 hint=f"its keys are {', '.join(map(str, sym_dict))}.")
         for key, symbol in sym_dict.items():
             _, data_names, label_names = made._generated(key)
             made._buckets[key] = Module(symbol, data_names, label_names, **made._arguments)
@@ -393,8 +403,8 @@ class BucketingModule(BaseModule):
 
 
 @contextlib.contextmanager
-def _told() -> Iterator[None]:
-    """Without warnings about names, which those of the default bucket have given."""
+def _quiet() -> Iterator[None]:
+    """Suppress warnings about names, which the default bucket has already raised."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         yield
@@ -403,7 +413,7 @@ def _told() -> Iterator[None]:
 def _needed(method: str, **arguments: object) -> None:
     for name, value in arguments.items():
         if value is None:
-            raise ParameterError(f"{name} is required for BucketingModule.{method}.", hint="give it by name.")
+            raise ParameterError(f"{name} is required for BucketingModule.{method}.", hint=f"pass {name}=….")
 
 
 doors(BucketingModule)

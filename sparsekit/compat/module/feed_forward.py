@@ -1,4 +1,4 @@
-"""``FeedForward``, the model of MXNet before there were modules; it trains one."""
+"""``FeedForward``, the API of MXNet before ``Module``, implemented with a ``Module``."""
 
 from __future__ import annotations
 
@@ -31,27 +31,28 @@ __all__ = ["FeedForward"]
 
 
 class FeedForward:
-    """A network with ``fit``, ``predict`` and ``score`` that take arrays; deprecated, as in MXNet: use ``mx.mod.Module``.
+    """A network whose ``fit`` and ``predict`` take arrays or iterators.  Deprecated, as in MXNet: use ``mx.mod.Module``.
 
     Parameters
     ----------
     symbol : Symbol
-        Arguments that the iterator names are data and labels, the others parameters.
+        Arguments with the names of the iterator's arrays are data and labels; the others are parameters.
     ctx : Context or list of Context, optional
-    num_epoch : int
+        ``cpu()`` by default.
+    num_epoch : int, optional
         Number of the epoch after the last.
     epoch_size : int, optional
-        Batches of an epoch, if it is not one pass through the data.
+        Number of batches per epoch; by default, an epoch is one pass through the data.
     optimizer : str or Optimizer
     initializer : Initializer
     numpy_batch_size : int
-        Batch size for data given as arrays.
+        Batch size for data in arrays.  Default 128.
     arg_params, aux_params : dict of NDArray, optional
-        Values to start with.
+        Initial values.
     allow_extra_params : bool
-        Pass over values that the network has no parameters for.
+        Ignore values that the network has no parameters for.  Default False.
     begin_epoch : int
-        Number of the first epoch.
+        Number of the first epoch.  Default 0.
     **kwargs
         Arguments of the optimizer.
     """
@@ -64,8 +65,8 @@ class FeedForward:
         warnings.warn("mxnet.model.FeedForward has been deprecated. Please use mxnet.mod.Module instead.", DeprecationWarning,
                       stacklevel=2)
         if not isinstance(symbol, Symbol):
-            raise UnsupportedError("FeedForward is made of a Symbol here, not of a function of bucket keys.",
-                                   hint="mx.mod.BucketingModule takes one.")
+            raise UnsupportedError("FeedForward does not support a function of bucket keys as symbol.",
+                                   hint="use mx.mod.BucketingModule.")
         self.symbol = symbol
         self.ctx = [cpu()] if ctx is None else [ctx] if isinstance(ctx, Context) else list(ctx)
         self.num_epoch, self.epoch_size, self.begin_epoch = num_epoch, epoch_size, begin_epoch
@@ -83,33 +84,35 @@ class FeedForward:
     # data
 
     def _iterator(self, X: object, y: object, is_train: bool) -> DataIter:
-        """An iterator over arrays, or the one given."""
+        """``X`` if it is an iterator, else an iterator over the arrays."""
         if isinstance(X, DataIter):
             return X
         if not isinstance(X, (NDArray, np.ndarray)):
-            raise DTypeError(f"X must be DataIter, NDArray or numpy.ndarray, not {type(X).__name__}.", hint="mx.nd.array(X)")
+            raise DTypeError(f"X must be DataIter, NDArray or numpy.ndarray, not {type(X).__name__}.",
+                             hint="pass mx.nd.array(X).")
         if y is None:
             if is_train:
-                raise ParameterError("y must be specified when X is numpy.ndarray.", hint="fit(X, y)")
+                raise ParameterError("y must be specified when X is numpy.ndarray.", hint="call fit(X, y).")
             y = np.zeros(X.shape[0], np.float32)
         if not isinstance(y, (NDArray, np.ndarray)):
-            raise DTypeError("y must be ndarray when X is numpy.ndarray.", hint="np.array(y)")
+            raise DTypeError("y must be ndarray when X is numpy.ndarray.", hint="pass np.array(y).")
         labels: Any = y
         if labels.ndim == 2 and labels.shape[1] == 1:
             labels = labels.reshape(-1)
         if labels.ndim != 1 or labels.shape[0] != X.shape[0]:
-            raise ShapeError(f"X has shape {X.shape}, y {y.shape}.", hint="one label for each row.")
+            raise ShapeError(f"y must have shape ({X.shape[0]},) for X of shape {X.shape}, got {y.shape}.",
+                             hint="pass one label for each row of X.")
         size = min(X.shape[0], self.numpy_batch_size)
         return NDArrayIter(X, labels, size, shuffle=is_train, last_batch_handle="roll_over" if is_train else "pad")
 
     def _eval_iterator(self, eval_data: object) -> DataIter | None:
         if not isinstance(eval_data, (tuple, list)):
             if eval_data is not None and not isinstance(eval_data, DataIter):
-                raise DTypeError(f"Eval data must be DataIter, or a pair of arrays, not {type(eval_data).__name__}.",
-                                 hint="eval_data=(X, y)")
+                raise DTypeError(f"eval_data must be a DataIter or a pair of arrays, not {type(eval_data).__name__}.",
+                                 hint="pass eval_data=(X, y).")
             return eval_data
         if len(eval_data) != 2 or eval_data[0] is None:
-            raise ParameterError("Eval data is a pair of data and labels.", hint="eval_data=(X, y)")
+            raise ParameterError("eval_data must be a pair of data and labels.", hint="pass eval_data=(X, y).")
         X, y = (np.array(one) if isinstance(one, list) else one for one in eval_data)
         return self._iterator(X, y, y is not None)
 
@@ -125,16 +128,19 @@ class FeedForward:
             work_load_list: Sequence[float] | None = None, monitor: Monitor | None = None,
             eval_end_callback: Callbacks = LogValidationMetricsCallback(),  # noqa: B008
             eval_batch_end_callback: Callbacks = None) -> None:
-        """Train; the parameters are then in ``arg_params`` and ``aux_params``.
+        """Train the network, and set ``arg_params`` and ``aux_params``.
 
         Parameters
         ----------
-        X, y : DataIter, or arrays
+        X : DataIter or array
+        y : array, optional
+            Labels, which an array ``X`` requires.
         eval_data : DataIter or pair of arrays, optional
         eval_metric, epoch_end_callback, batch_end_callback, kvstore, monitor, eval_end_callback, eval_batch_end_callback
             As for ``Module.fit``.
         logger : module logging or Logger
         work_load_list : list of float, optional
+            As for ``Module``.
         """
         data = self._iterator(X, y, True)
         labels = [one[0] for one in data.provide_label or [] if one[0] in self.symbol.list_arguments()]
@@ -149,33 +155,33 @@ class FeedForward:
     # predicting
 
     def _trained(self, data: DataIter) -> Module:
-        """A module on the first context, with the parameters as they are."""
+        """A module for prediction on the first context, with the current parameters."""
         if self.arg_params is None:
-            raise ModuleStateError("The model has no parameters.", hint="fit() it, or load() one.")
+            raise ModuleStateError("The FeedForward has no parameters yet.", hint="call fit(), or FeedForward.load().")
         inputs = {one[0] for one in data.provide_data}
         labels = [name for name in self.symbol.list_arguments() if name not in self.arg_params and name not in inputs]
         module = self._module(data, labels, self.ctx[:1])
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # of labels, which predicting does not need
+            warnings.simplefilter("ignore", UserWarning)  # about missing labels, which predictions do not need
             module.bind(data.provide_data, [one for one in data.provide_label or [] if one[0] in labels] or None,
                         for_training=False)
         module.set_params(self.arg_params, self.aux_params or {})
         return module
 
     def predict(self, X: object, num_batch: int | None = None, return_data: bool = False, reset: bool = True) -> Any:
-        """Predictions as numpy arrays, computed on the first context.
+        """Compute predictions on the first context.
 
         Parameters
         ----------
         X : DataIter or array
-        num_batch : int, optional
         return_data : bool
-            Give the data and the labels, too.
-        reset : bool
+            Also return the data and the labels.  Default False.
+        num_batch, reset
+            As for ``Module.predict``.
 
         Returns
         -------
-        numpy.ndarray, or list of them for several outputs; with ``return_data`` a tuple of three
+        numpy.ndarray, or list of them for several outputs; with ``return_data``, a tuple of outputs, data and labels
         """
         data = self._iterator(X, None, False)
         rows: list[list[list[Any]]] = [[], [], []]
@@ -189,7 +195,7 @@ class FeedForward:
 
     def score(self, X: object, eval_metric: MetricLike = "acc", num_batch: int | None = None,
               batch_end_callback: Callbacks = None, reset: bool = True) -> float:
-        """The metric's value for some data.
+        """Evaluate a metric on the predictions for some data, and return its value.
 
         Parameters
         ----------
@@ -204,15 +210,24 @@ class FeedForward:
     # files
 
     def save(self, prefix: str, epoch: int | None = None, remove_amp_cast: bool = True) -> None:
-        """Write ``prefix-symbol.json`` and ``prefix-0001.params``; ``epoch`` is ``num_epoch`` by default."""
+        """Write the symbol to ``prefix-symbol.json`` and the parameters to ``prefix-0001.params``.
+
+        Parameters
+        ----------
+        prefix : str
+        epoch : int, optional
+            Number in the name of the file of parameters; ``num_epoch`` by default.
+        remove_amp_cast : bool
+            Leave out ``amp_cast`` operators.
+        """
         epoch = self.num_epoch if epoch is None else epoch
         if epoch is None or self.arg_params is None:
-            raise ModuleStateError("save() needs a trained model and a number of epochs.", hint="fit() first; save(…, 1)")
+            raise ModuleStateError("save() requires parameters and an epoch number.", hint="call fit() first, and pass epoch.")
         save_checkpoint(prefix, epoch, self.symbol, self.arg_params, self.aux_params or {}, remove_amp_cast)
 
     @staticmethod
     def load(prefix: str, epoch: int, ctx: Context | Sequence[Context] | None = None, **kwargs: Any) -> FeedForward:
-        """The model that ``save`` wrote, here or in MXNet 1.x.
+        """Load a model from the files of ``save``, of this library or of MXNet 1.x.
 
         Parameters
         ----------
@@ -220,7 +235,7 @@ class FeedForward:
         epoch : int
         ctx : Context or list of Context, optional
         **kwargs
-            Those of the constructor.
+            Arguments of the constructor.
         """
         symbol, arg_params, aux_params = load_checkpoint(prefix, epoch)
         return FeedForward(symbol, ctx=ctx, arg_params=arg_params, aux_params=aux_params, begin_epoch=epoch, **kwargs)
@@ -234,7 +249,7 @@ class FeedForward:
                logger: Logger | None = None, work_load_list: Sequence[float] | None = None,
                eval_end_callback: Callbacks = LogValidationMetricsCallback(),  # noqa: B008
                eval_batch_end_callback: Callbacks = None, **kwargs: Any) -> FeedForward:
-        """A model, trained: the constructor and ``fit`` in one."""
+        """Make a model and train it; the arguments are those of the constructor and of ``fit``."""
         model = FeedForward(symbol, ctx=ctx, num_epoch=num_epoch, epoch_size=epoch_size, optimizer=optimizer,
                             initializer=initializer, **kwargs)
         model.fit(X, y, eval_data=eval_data, eval_metric=eval_metric, epoch_end_callback=epoch_end_callback,

@@ -1,4 +1,4 @@
-"""``SequentialModule``: modules one after the other, each fed with the outputs of the one before."""
+"""``SequentialModule``, a chain of modules in which the outputs of each module are the data of the next one."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = ["SequentialModule"]
 
 
 class SequentialModule(BaseModule):
-    """A chain of modules.
+    """A chain of modules: the outputs of each module are the data of the next one.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class SequentialModule(BaseModule):
     ...     mx.mod.Module(loss), take_labels=True, auto_wiring=True)
     """
 
-    #: Names of what ``add`` may be told about a module.
+    #: Keywords of ``add``.
     META_TAKE_LABELS = "take_labels"
     META_AUTO_WIRING = "auto_wiring"
 
@@ -51,24 +51,25 @@ class SequentialModule(BaseModule):
         self._label_shapes: Any = None
 
     def add(self, module: BaseModule, **kwargs: object) -> SequentialModule:
-        """Put a module at the end; the chain is then to be bound anew.
+        """Append a module; the chain must be bound again before use.
 
         Parameters
         ----------
         module : BaseModule
         take_labels : bool
-            It gets the labels, and its outputs are measured.
+            Whether to pass the labels to the module, and its outputs to the metric.  Default False.
         auto_wiring : bool
-            The outputs of the module before are its data in their order, whatever their names.
+            Whether to match the outputs of the previous module with the data of this one by order, instead of by name.
+            Default False.
 
         Returns
         -------
         SequentialModule
-            The chain itself.
+            This chain.
         """
         for key in kwargs:
             if key not in (self.META_TAKE_LABELS, self.META_AUTO_WIRING):
-                raise ParameterNameError(f'Unknown meta "{key}", a typo?', hint="take_labels and auto_wiring are known.")
+                raise ParameterNameError(f'Unknown meta "{key}", a typo?', hint="pass take_labels or auto_wiring.")
         self._modules.append(module)
         self._metas.append(kwargs)
         self.binded = self.params_initialized = self.optimizer_initialized = False
@@ -81,31 +82,31 @@ class SequentialModule(BaseModule):
 
     @property
     def data_names(self) -> list[str]:
-        """Names of the data of the first module."""
+        """Names of the data of the first module; an empty list if there is none."""
         return self._modules[0].data_names if self._modules else []
 
     @property
     def output_names(self) -> list[str]:
-        """Names of the outputs of the last module."""
+        """Names of the outputs of the last module; an empty list if there is none."""
         return self._modules[-1].output_names if self._modules else []
 
     @property
     def data_shapes(self) -> list[DataDesc]:
-        """Descriptions of the data that the first module is bound to."""
+        """Descriptions of the data to which the first module is bound."""
         require(self, "binded")
         found: list[DataDesc] = self._modules[0].data_shapes
         return found
 
     @property
     def label_shapes(self) -> list[DataDesc] | None:
-        """Descriptions of the labels; None if no module takes them."""
+        """Descriptions of the labels; None if no module takes labels."""
         require(self, "binded")
         found: list[DataDesc] | None = self._label_shapes
         return found
 
     @property
     def output_shapes(self) -> list[tuple[str, Shape]]:
-        """Names and shapes of the last module's outputs."""
+        """Pairs of the name and the shape of each output of the last module."""
         require(self, "binded")
         found: list[tuple[str, Shape]] = self._modules[-1].output_shapes
         return found
@@ -115,7 +116,7 @@ class SequentialModule(BaseModule):
     def bind(self, data_shapes: Descriptions, label_shapes: Descriptions = None, for_training: bool = True,
              inputs_need_grad: bool = False, force_rebind: bool = False, shared_module: object = None,
              grad_req: Requests = "write") -> None:
-        """Bind every module, to the outputs of the one before.
+        """Bind the first module to ``data_shapes``, and each other module to the output shapes of the previous one.
 
         The arguments are those of ``Module.bind``; ``shared_module`` is not supported.
         """
@@ -123,11 +124,11 @@ class SequentialModule(BaseModule):
             self.logger.warning("Already bound, ignoring bind()")
             return
         if inputs_need_grad and not for_training:
-            raise ParameterError("inputs_need_grad=True needs gradients, and for_training is False.", hint="leave one out.")
+            raise ParameterError("inputs_need_grad=True requires for_training=True.", hint="leave out one of them.")
         if shared_module is not None:
-            raise ParameterError("Shared module is not supported.", hint="leave it out.")
+            raise ParameterError("Shared module is not supported.", hint="leave shared_module out.")
         if not self._modules:
-            raise ParameterError("Attempting to bind an empty SequentialModule.", hint="add() modules first.")
+            raise ParameterError("Attempting to bind an empty SequentialModule.", hint="call add() first.")
         shapes: Any = described(data_shapes, "data_shapes")
         for place, module in enumerate(self._modules):
             if self._metas[place].get(self.META_AUTO_WIRING):
@@ -150,12 +151,12 @@ class SequentialModule(BaseModule):
     def init_params(self, initializer: Callable[..., Any] | None = Uniform(0.01), arg_params: Mapping[str, NDArray] | None = None,  # noqa: B008
                     aux_params: Mapping[str, NDArray] | None = None, allow_missing: bool = False, force_init: bool = False,
                     allow_extra: bool = False) -> None:
-        """Give the parameters of every module their first values, as ``Module.init_params`` does.
+        """Initialize the parameters of every module; the arguments are those of ``Module.init_params``.
 
         Raises
         ------
         ParameterError
-            If two modules have parameters of one name.
+            If two modules have parameters of the same name.
         """
         if self.params_initialized and not force_init:
             return
@@ -174,12 +175,12 @@ class SequentialModule(BaseModule):
                     raise ParameterError(
                         f'Duplicated parameter names: name "{name}" in layer {place} ({type(module).__name__}) is already used '
                         f"in layer {seen[name]} ({type(self._modules[seen[name]]).__name__}).",
-                        hint="give the symbols of each module names of their own.")
+                        hint="rename the variables and layers of one module.")
                 seen[name] = place
 
     def init_optimizer(self, kvstore: KVStoreBase | str | None = "local", optimizer: OptimizerLike = "sgd",
                        optimizer_params: OptimizerParams = (("learning_rate", 0.01),), force_init: bool = False) -> None:
-        """Make an optimizer for every module, as ``Module.init_optimizer`` does."""
+        """Set an optimizer for every module; the arguments are those of ``Module.init_optimizer``."""
         require(self, "binded", "params_initialized")
         if self.optimizer_initialized and not force_init:
             self.logger.warning("optimizer already initialized, ignoring.")
@@ -191,9 +192,9 @@ class SequentialModule(BaseModule):
     # training
 
     def forward(self, data_batch: DataBatch, is_train: bool | None = None) -> None:
-        """Compute the outputs of every module, one after the other."""
+        """Compute the outputs of the modules in order; the arguments are those of ``Module.forward``."""
         require(self, "binded", "params_initialized")
-        batch = copy.copy(data_batch)  # whose data change from module to module
+        batch = copy.copy(data_batch)  # the loop replaces its data for each module
         for place, module in enumerate(self._modules):
             if place:
                 shapes = self._modules[place - 1].output_shapes
@@ -203,7 +204,7 @@ class SequentialModule(BaseModule):
             module.forward(batch, is_train=is_train)
 
     def backward(self, out_grads: Gradients = None) -> None:
-        """Send gradients back through every module."""
+        """Compute the gradients of the modules in reverse order; ``out_grads`` are those of the last module's outputs."""
         require(self, "binded", "params_initialized", "for_training")
         for place in reversed(range(len(self._modules))):
             self._modules[place].backward(out_grads=out_grads)
@@ -211,7 +212,7 @@ class SequentialModule(BaseModule):
                 out_grads = self._modules[place].get_input_grads()
 
     def update(self) -> None:
-        """A step of every module's optimizer."""
+        """Make a step of the optimizer of every module."""
         require(self, "binded", "params_initialized", "optimizer_initialized")
         for module in self._modules:
             module.update()
@@ -219,37 +220,37 @@ class SequentialModule(BaseModule):
     # results
 
     def get_outputs(self, merge_multi_context: bool = True) -> list[Any]:
-        """Outputs of the last module."""
+        """Outputs of the last module; ``merge_multi_context`` is that of ``Module.get_outputs``."""
         require(self, "binded", "params_initialized")
         found: list[Any] = self._modules[-1].get_outputs(merge_multi_context=merge_multi_context)
         return found
 
     def get_input_grads(self, merge_multi_context: bool = True) -> list[Any]:
-        """Gradients of the first module's data."""
+        """Gradients with respect to the data of the first module."""
         require(self, "binded", "params_initialized", "inputs_need_grad")
         found: list[Any] = self._modules[0].get_input_grads(merge_multi_context=merge_multi_context)
         return found
 
     def update_metric(self, eval_metric: EvalMetric, labels: Sequence[Any], pre_sliced: bool = False) -> None:
-        """Let a metric take in the outputs of the modules that take labels."""
+        """Update a metric with the labels and the outputs of the modules that take labels."""
         require(self, "binded", "params_initialized")
         for place, module in enumerate(self._modules):
             if self._takes_labels(place):
                 module.update_metric(eval_metric, labels, pre_sliced)
 
     def install_monitor(self, mon: Monitor) -> None:
-        """Let a monitor see what every module computes."""
+        """Install a monitor in every module."""
         require(self, "binded")
         for module in self._modules:
             module.install_monitor(mon)
 
 
 def _rewired(module: BaseModule, shapes: Sequence[tuple[str, Shape]]) -> list[tuple[str, Any]]:
-    """The outputs of one module under the names of the next one's data."""
+    """The output shapes of one module with the data names of the next one."""
     names = module.data_names
     if len(names) != len(shapes):
-        raise ParameterError(f"auto_wiring: a module with the data {names} cannot take {len(shapes)} outputs.",
-                             hint=f"they are {', '.join(one[0] for one in shapes)}.")
+        raise ParameterError(f"auto_wiring=True requires as many outputs as data names, got {len(shapes)} outputs for {names}.",
+                             hint=f"the outputs are {', '.join(one[0] for one in shapes)}.")
     return [(name, one[1]) for name, one in zip(names, shapes, strict=True)]
 
 

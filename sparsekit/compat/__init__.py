@@ -1,5 +1,5 @@
-"""What exists for programs written for MXNet alone.
+"""Code that only programs written for MXNet need.
 
-Every name is where MXNet's users expect it, such as ``mx.mod.BucketingModule`` or ``mx.nd.CTCLoss``; this package holds the
-code.  No module of it is imported before one of its names is used, and nothing outside it needs it.
+Users access the names where MXNet has them, such as ``mx.mod.BucketingModule`` or ``mx.nd.CTCLoss``.  The first use of a name
+imports its module.  No code outside this package depends on it.
 """

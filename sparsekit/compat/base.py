@@ -1,4 +1,4 @@
-"""Names of ``mxnet.base`` that programs import: types of numbers and texts, and the error of symbols."""
+"""Names of ``mxnet.base`` that programs import: tuples of types, and ``NotImplementedForSymbol``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..base.scoped import classproperty
 
 __all__ = ["NotImplementedForSymbol", "classproperty", "integer_types", "mx_real_t", "numeric_types", "py_str", "string_types"]
 
-#: The element type of arrays if nothing is said.
+#: Default element type of arrays.
 mx_real_t = np.float32
 integer_types = (int, np.int32, np.int64)
 numeric_types = (float, int, np.generic)
@@ -17,5 +17,5 @@ string_types = (str,)
 
 
 def py_str(x: bytes) -> str:
-    """The text of bytes in UTF-8."""
+    """Decode bytes as UTF-8."""
     return x.decode("utf-8")

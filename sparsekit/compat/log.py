@@ -1,4 +1,4 @@
-"""Loggers whose lines begin with the level's letter, in colour: ``mx.log``."""
+"""Loggers with coloured lines that start with the letter of the level: ``mx.log``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["CRITICAL", "DEBUG", "ERROR", "INFO", "NOTSET", "WARNING", "getLogger
 
 _LETTERS = {CRITICAL: "C", ERROR: "E", WARNING: "W", INFO: "I", DEBUG: "D"}
 
-#: Loggers that have a handler from here.
+#: Names of loggers to which ``get_logger`` has added a handler.
 _prepared: set[str] = set()
 
 
@@ -19,24 +19,25 @@ class _Formatter(logging.Formatter):
         super().__init__("%(asctime)s %(process)d %(pathname)s:%(funcName)s:%(lineno)d]\x1b[0m %(message)s", "%m%d %H:%M:%S")
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line of one record."""
+        """Format a record."""
         colour = "\x1b[31m" if record.levelno >= WARNING else "\x1b[32m" if record.levelno >= INFO else "\x1b[34m"
         return f"{colour}{_LETTERS.get(record.levelno, 'U')}{super().format(record)}"
 
 
 def get_logger(name: str | None = None, filename: str | None = None, filemode: str | None = None,
                level: int = WARNING) -> logging.Logger:
-    """A logger that writes to a file or to stderr; a second call for the same name changes nothing.
+    """Return a logger that writes to a file or to stderr; a second call with the same name returns it unchanged.
 
     Parameters
     ----------
     name : str, optional
-        Without a name, the root logger is returned as it is.
+        By default, return the root logger unchanged.
     filename : str, optional
-        The file that is written to; without it, lines go to stderr, in colour.
+        File to write to; by default, coloured lines are written to stderr.
     filemode : str, optional
-        ``"a"`` by default.
+        Mode of the file, ``"a"`` by default.
     level : int
+        Default ``WARNING``.
     """
     logger = logging.getLogger(name)
     if name is not None and name not in _prepared:
@@ -53,6 +54,6 @@ def get_logger(name: str | None = None, filename: str | None = None, filemode: s
 
 def getLogger(name: str | None = None, filename: str | None = None, filemode: str | None = None,
               level: int = WARNING) -> logging.Logger:
-    """``get_logger`` under its old name, with a ``DeprecationWarning``."""
+    """Old name of ``get_logger``; emits a ``DeprecationWarning``."""
     warnings.warn("getLogger is deprecated, Use get_logger instead.", DeprecationWarning, stacklevel=2)
     return get_logger(name, filename, filemode, level)

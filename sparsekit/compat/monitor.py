@@ -1,4 +1,4 @@
-"""``Monitor`` looks at what a network computes while it trains: ``mx.mon``, ``mx.monitor``."""
+"""``Monitor``, which records statistics of arrays during training: ``mx.mon``, ``mx.monitor``."""
 
 from __future__ import annotations
 
@@ -21,30 +21,30 @@ __all__ = ["Monitor"]
 
 
 def root_mean_square(x: NDArray) -> NDArray:
-    """The norm of an array over the root of its size."""
+    """The norm of an array divided by the square root of its size."""
     found: NDArray = norm(x) / math.sqrt(x.size)
     return found
 
 
 class Monitor:
-    """Statistics of outputs, gradients and parameters of a network, every so many batches.
+    """Record statistics of the outputs, gradients and parameters of a network at intervals of batches.
 
-    Outputs are named ``fc1_output``; gradients of parameters after the operator that reads them, ``fc1_backward_output1``,
-    as MXNet does; parameters and data as themselves.
+    Outputs have names such as ``fc1_output``.  Gradients of parameters are named after the operator that reads the parameter,
+    such as ``fc1_backward_output1``, as in MXNet.  Parameters and data keep their names.
 
     Parameters
     ----------
     interval : int
-        Batches from one look to the next.
+        Number of batches from one record to the next.
     stat_func : callable, optional
-        ``stat_func(array)`` gives an array, or a list of them; by default the root mean square, which of a sparse array
-        uses the stored values only.
+        ``stat_func(array)`` returns an array or a list of arrays.  The default is the norm divided by the square root of
+        the size.
     pattern : str
-        A regular expression that names begin with, such as ``".*weight"``.
+        Regular expression that must match the beginning of a name, such as ``".*weight"``.
     sort : bool
-        Sort by name.
+        Sort the statistics by name.  Default False.
     monitor_all : bool
-        Look at the inputs of operators, too.
+        Record the inputs of operators, too.  Default False.
 
     Examples
     --------
@@ -55,12 +55,12 @@ class Monitor:
     def __init__(self, interval: int, stat_func: Callable[[Any], Any] | None = None, pattern: str = ".*", sort: bool = False,
                  monitor_all: bool = False) -> None:
         if not isinstance(interval, int) or interval < 1:
-            raise ParameterError(expected("interval", "an integer of at least 1", interval), hint="1 looks at every batch.")
+            raise ParameterError(expected("interval", "an integer of at least 1", interval), hint="pass 1 to record every batch.")
         try:
             self.re_prog = re.compile(pattern)
         except re.error as error:
             raise ParameterError(f"pattern must be a regular expression, got {pattern!r}: {error}.",
-                                 hint="'.*' is any name.") from None
+                                 hint="pass '.*' for all names.") from None
         self.interval, self.stat_func = interval, stat_func or root_mean_square
         self.sort, self.monitor_all = sort, monitor_all
         self.activated, self.step = False, 0
@@ -71,28 +71,28 @@ class Monitor:
         return f"Monitor({self.interval}, pattern={self.re_prog.pattern!r})"
 
     def install(self, exe: Executor) -> None:
-        """Look at what an executor computes; there may be several."""
+        """Monitor an executor, in addition to those installed before."""
         exe.set_monitor_callback(self.stat_helper, self.monitor_all)
         self.exes.append(exe)
 
     def stat_helper(self, name: str, array: NDArray) -> None:
-        """Note an array, if it is time and its name is of those looked at."""
+        """Record the statistic of an array, if this batch is recorded and ``pattern`` matches the name."""
         if self.activated and self.re_prog.match(name):
             self.queue.append((self.step, name, self.stat_func(array)))
 
     def tic(self) -> None:
-        """Begin a batch, before its forward pass."""
+        """Start a batch; call before the forward pass."""
         if self.step % self.interval == 0:
             self.queue, self.activated = [], True
         self.step += 1
 
     def toc(self) -> list[tuple[int, str, str]]:
-        """End a batch.
+        """Finish a batch.
 
         Returns
         -------
         list of (int, str, str)
-            Number of the batch, name, and statistic; empty if it was not time to look.
+            Number of the batch, name and statistic; empty if this batch is not recorded.
         """
         if not self.activated:
             return []
@@ -105,13 +105,13 @@ class Monitor:
         return [(step, name, _text(name, values)) for step, name, values in found]
 
     def toc_print(self) -> None:
-        """End a batch, and log the statistics."""
+        """Finish a batch, and log the statistics."""
         for step, name, text in self.toc():
             logging.info("Batch: %7d %-30s %s", step, name, text)
 
 
 def _gradients(exe: Executor) -> Iterator[tuple[str, Any]]:
-    """Gradients of parameters, named after the operators that read them; the last operator first."""
+    """Yield name and gradient of each parameter, starting at the last operator."""
     held = exe.grad_dict
     for node in reversed(order(exe._heads)):
         for number, (source, _) in enumerate(node.inputs):
@@ -124,5 +124,5 @@ def _text(name: str, values: NDArray | Sequence[NDArray]) -> str:
     for value in listed:
         if not isinstance(value, NDArray):
             raise DTypeError(expected(f"The result of stat_func for {name}", "an NDArray or a list", type(value)),
-                             hint="return x.norm(), for example.")
+                             hint="return, for example, x.norm().")
     return "".join(f"{value.asnumpy()[0] if value.shape == (1,) else value.asnumpy()}\t" for value in listed)

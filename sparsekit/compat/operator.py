@@ -1,4 +1,4 @@
-"""Operators of one's own, by class and name: ``mx.operator``, called as ``mx.nd.Custom`` and ``mx.sym.Custom``."""
+"""Custom operators, which ``mx.nd.Custom`` and ``mx.sym.Custom`` call: ``mx.operator``."""
 
 from __future__ import annotations
 
@@ -34,36 +34,38 @@ _registered: dict[str, type[CustomOpProp]] = {}
 
 
 class CustomOp:
-    """What an operator computes: override ``forward`` and ``backward``, which write with ``assign``."""
+    """The computation of a custom operator: override ``forward`` and ``backward``, which write results with ``assign``."""
 
     def forward(self, is_train: bool, req: list[str], in_data: list[NDArray], out_data: list[NDArray],
                 aux: list[NDArray]) -> None:
-        """Compute ``out_data`` from ``in_data``; to be overridden."""
+        """Compute ``out_data`` from ``in_data``; a subclass must override this method."""
         raise SparsekitError(f"{type(self).__name__} has no forward().", hint="override it.")
 
     def backward(self, req: list[str], out_grad: list[NDArray], in_data: list[NDArray], out_data: list[NDArray],
                  in_grad: list[NDArray], aux: list[NDArray]) -> None:
-        """Compute ``in_grad``, the gradients of the inputs, from ``out_grad``; to be overridden."""
+        """Compute ``in_grad``, the gradients of the inputs, from ``out_grad``; a subclass must override this method."""
         raise SparsekitError(f"{type(self).__name__} has no backward().", hint="override it.")
 
     def assign(self, dst: NDArray, req: str, src: NDArray) -> None:
-        """Write ``src`` to ``dst``: over it, on top of it (``"add"``), or not at all (``"null"``)."""
+        """Write ``src`` to ``dst``; ``req`` is "write", "inplace", "add" (add to ``dst``) or "null" (do nothing)."""
         if req in ("write", "inplace"):
             dst[:] = src
         elif req == "add":
             dst += src
         elif req != "null":
             raise SparsekitError(expected("req", "'write', 'inplace', 'add' or 'null'", req),
-                                 hint="pass on the req that forward() got.")
+                                 hint="pass an entry of req of forward() or backward().")
 
 
 class CustomOpProp:
-    """What an operator takes and gives; override what differs from one input ``data`` and one output like it.
+    """The inputs, outputs and inference of a custom operator.
+
+    The default is one input ``data``, and an output of the same shape and type; a subclass overrides what differs.
 
     Parameters
     ----------
     need_top_grad : bool
-        Whether the gradient depends on that of the outputs; without, as in an output layer, it may be missing.
+        Whether the gradient depends on the gradients of the outputs; False for output layers such as a loss.
     """
 
     def __init__(self, need_top_grad: bool = True) -> None:
@@ -78,48 +80,48 @@ class CustomOpProp:
         return ["output"]
 
     def list_auxiliary_states(self) -> list[str]:
-        """Names of the arrays that the operator keeps, which have no gradient."""
+        """Names of the auxiliary states, which have no gradient."""
         return []
 
     def infer_shape(self, in_shape: list[Any]) -> tuple[list[Any], ...]:
-        """Shapes of the inputs, the outputs and the kept arrays."""
+        """Shapes of the inputs, the outputs and the auxiliary states."""
         return in_shape, [in_shape[0]] * len(self.list_outputs()), []
 
     def infer_type(self, in_type: list[Any]) -> tuple[list[Any], ...]:
-        """Element types of the inputs, the outputs and the kept arrays."""
+        """Element types of the inputs, the outputs and the auxiliary states."""
         kept = [in_type[0]] * len(self.list_auxiliary_states())
         return in_type, [in_type[0]] * len(self.list_outputs()), kept
 
     def infer_storage_type(self, in_stype: list[str]) -> tuple[list[Any], ...]:
-        """Storage types of the inputs as ``forward`` wants them, the outputs and the kept arrays."""
+        """Storage types in which ``forward`` receives the inputs, the outputs and the auxiliary states."""
         dense = "default"
         return ([dense] * len(in_stype), [dense] * len(self.list_outputs()),
                 [dense] * len(self.list_auxiliary_states()))
 
     def infer_storage_type_backward(self, ograd_stype: list[str], in_stype: list[str], out_stype: list[str],
                                     igrad_stype: list[str], aux_stype: list[str]) -> tuple[list[str], ...]:
-        """Storage types of the outputs' gradients, inputs, outputs, gradients of the inputs and kept arrays, in ``backward``.
+        """Storage types of output gradients, inputs, outputs, input gradients and auxiliary states in ``backward``.
 
-        The fourth list is looked at: in these types ``backward`` gets the arrays that it writes the gradients to.
+        Only the fourth list has an effect: the storage types of the arrays to which ``backward`` writes the gradients.
         """
         return ograd_stype, in_stype, out_stype, ["default"] * len(igrad_stype), aux_stype
 
     def declare_backward_dependency(self, out_grad: list[Any], in_data: list[Any], out_data: list[Any]) -> list[Any]:
-        """What ``backward`` looks at; here it gets all of it, whatever is declared."""
+        """Arrays that ``backward`` uses; this has no effect, as ``backward`` always receives all of them."""
         return [*(out_grad if self.need_top_grad_ else []), *in_data, *out_data]
 
     def create_operator(self, ctx: object, in_shapes: list[Any], in_dtypes: list[Any]) -> CustomOp:
-        """The operator for inputs of these shapes and types."""
+        """Make the ``CustomOp`` for inputs of these shapes and element types."""
         return CustomOp()
 
 
 def register(reg_name: str) -> Callable[[type[CustomOpProp]], type[CustomOpProp]]:
-    """``@register("name")`` of a ``CustomOpProp`` makes ``mx.nd.Custom(…, op_type="name")``."""
+    """Register a ``CustomOpProp`` by ``@register("name")``, for calls of ``mx.nd.Custom(…, op_type="name")``."""
 
     def keep(prop: type[CustomOpProp]) -> type[CustomOpProp]:
         if not (isinstance(prop, type) and issubclass(prop, CustomOpProp)):
             raise SparsekitError(expected("A custom operator", "a class derived from CustomOpProp", prop),
-                                 hint="class Scale(mx.operator.CustomOpProp): …")
+                                 hint="define, for example, class Scale(mx.operator.CustomOpProp).")
         _registered[reg_name] = prop
         return prop
 
@@ -127,12 +129,12 @@ def register(reg_name: str) -> Callable[[type[CustomOpProp]], type[CustomOpProp]
 
 
 def get_all_registered_operators() -> list[str]:
-    """Names of all operators: the library's own, under each of their names, and those that were registered."""
+    """Names of all operators, with aliases, including registered custom operators."""
     return sorted({*all_operators, *_registered})
 
 
 class OperatorArguments(NamedTuple):
-    """How many arguments an operator takes, their names, and what each is."""
+    """Number, names and type descriptions of the arguments of an operator."""
 
     narg: int
     names: list[str]
@@ -140,7 +142,7 @@ class OperatorArguments(NamedTuple):
 
 
 def get_operator_arguments(op_name: str) -> OperatorArguments:
-    """What an operator takes: its arrays first, then its attributes with their defaults.
+    """Describe the arguments of an operator: first its arrays, then its attributes with their defaults.
 
     Examples
     --------
@@ -156,7 +158,7 @@ def get_operator_arguments(op_name: str) -> OperatorArguments:
 
 
 def _described(default: object) -> str:
-    """The kind of an attribute, by its default, as MXNet writes it."""
+    """The type of an attribute, inferred from its default, as text of the form that MXNet uses."""
     if str(default) == "required":
         return "required"
     if isinstance(default, bool):
@@ -173,26 +175,26 @@ def _made(stype: str, shape: ShapeLike, dtype: DTypeLike, ctx: Context | None) -
 
 
 def _inputs(op_type: str, names: list[str], args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[NDArray]:
-    """The input arrays, given in order or by name, taken out of ``kwargs``."""
+    """The input arrays, from ``args`` in order and from ``kwargs`` by name; removes the latter from ``kwargs``."""
     given = dict(zip(names, args, strict=False))
     given.update({name: kwargs.pop(name) for name in names if name in kwargs})
     if len(given) != len(names) or len(args) > len(names):
-        raise SparsekitError(f"Custom {op_type!r} takes the arrays {', '.join(names)}; {len(args)} in order and "
-                             f"{len(given) - min(len(args), len(names))} by name were given.", hint="give each once.")
+        raise SparsekitError(f"Custom {op_type!r} requires the arrays {', '.join(names)}, got {len(args)} by position and "
+                             f"{len(given) - min(len(args), len(names))} by name.", hint="pass each array once.")
     return [value if isinstance(value, NDArray) else array(value) for value in (given[name] for name in names)]
 
 
 def Custom(*args: NDArray, op_type: str, **kwargs: object) -> NDArray | list[NDArray]:
-    """Call an operator that was registered.
+    """Call a registered custom operator.
 
     Parameters
     ----------
     *args : NDArray
-        Inputs and kept arrays in the order of ``list_arguments`` and ``list_auxiliary_states``, or by keyword.
+        Inputs and auxiliary states in the order of ``list_arguments`` and ``list_auxiliary_states``, or by keyword.
     op_type : str
-        The name it was registered by.
+        Name with which the operator is registered.
     **kwargs
-        Anything else goes to the ``CustomOpProp`` as strings, as MXNet does.
+        Other arguments are passed to the ``CustomOpProp`` as strings, as in MXNet.
 
     Returns
     -------
@@ -204,8 +206,8 @@ def Custom(*args: NDArray, op_type: str, **kwargs: object) -> NDArray | list[NDA
     return apply(op_type, prop, _inputs(op_type, [*prop.list_arguments(), *prop.list_auxiliary_states()], args, kwargs))
 
 
-def prop_of(op_type: str, settings: dict[str, str]) -> Any:  # Any: a CustomOpProp behind a guard
-    """The ``CustomOpProp`` that was registered by that name, made with these settings."""
+def prop_of(op_type: str, settings: dict[str, str]) -> Any:  # Any: a CustomOpProp inside a _Guarded
+    """Make the ``CustomOpProp`` that is registered with a name, with these arguments."""
     if op_type not in _registered:
         if not _registered:
             raise UnknownNameError(f"There is no custom operator named {op_type!r}.",
@@ -219,24 +221,24 @@ def prop_of(op_type: str, settings: dict[str, str]) -> Any:  # Any: a CustomOpPr
         if not isinstance(error.__cause__, TypeError):
             raise
         raise ParameterError(f"The CustomOpProp {op_type!r} does not take {', '.join(settings) or 'no settings'}: "
-                             f"{error.__cause__}.", hint="keywords that are not inputs go to its __init__, as text."
+                             f"{error.__cause__}.", hint="keywords that are not inputs are passed to its __init__, as strings."
                              ) from error.__cause__
 
 
 @contextlib.contextmanager
 def _code_of(op_type: str, method: str) -> Iterator[None]:
-    """What the user's code raises becomes an error of this library, as in MXNet."""
+    """Convert exceptions of user code to ``CustomOpError``, as in MXNet."""
     try:
         yield
     except SparsekitError:
         raise
     except Exception as error:
         raise CustomOpError(f"{method} of the custom operator {op_type!r} raised {type(error).__name__}: {error}.",
-                            hint="the error above it says where.") from error
+                            hint="see the exception above for the line.") from error
 
 
 class _Guarded:
-    """A ``CustomOpProp`` or ``CustomOp`` of the user's, whose errors are named, and whose passes a profile shows."""
+    """Wrapper of a user's ``CustomOpProp`` or ``CustomOp`` that converts exceptions, and profiles forward and backward."""
 
     def __init__(self, op_type: str, own: object) -> None:
         self._op_type, self._own = op_type, own
@@ -259,7 +261,7 @@ class _Guarded:
 
 
 def apply(op_type: str, prop: CustomOpProp, arrays: list[NDArray]) -> NDArray | list[NDArray]:
-    """Run an operator on its inputs and kept arrays; recorded if autograd records."""
+    """Run an operator on its inputs and auxiliary states; record it if autograd is recording."""
     count = len(prop.list_arguments())
     given, aux = arrays[:count], arrays[count:]
     ctx = given[0].context if given else None
@@ -273,20 +275,20 @@ def apply(op_type: str, prop: CustomOpProp, arrays: list[NDArray]) -> NDArray | 
 
 
 def _names_of(op_type: str, kwargs: dict[str, Any]) -> set[str]:
-    """Keywords that are arrays; all others are for the ``CustomOpProp``."""
+    """Keywords whose values are arrays; the others are arguments of the ``CustomOpProp``."""
     return {name for name, value in kwargs.items() if isinstance(value, (NDArray, np.ndarray))}
 
 
 def _three(found: tuple[Any, ...]) -> tuple[Any, Any, Any]:
-    """Inputs, outputs and kept arrays; the last may be left out."""
+    """Lists for inputs, outputs and auxiliary states, of which the last may be missing."""
     if len(found) not in (2, 3):
-        raise ShapeError(f"The lists inferred must be 2 or 3, got {len(found)}.",
-                         hint="return those of the inputs, the outputs and the kept arrays.")
+        raise ShapeError(f"Inference must return 2 or 3 lists, got {len(found)}.",
+                         hint="return lists for the inputs, the outputs and the auxiliary states.")
     return found[0], found[1], found[2] if len(found) == 3 else []
 
 
 def _as_declared(op_type: str, given: NDArray, stype: str) -> NDArray:
-    """An input in the storage type that the operator declares; noted in the ledger where a sparse one becomes dense."""
+    """Convert an input to the declared storage type; the profiler records a conversion to dense."""
     if stype != "default" or given.stype == "default":
         return given.tostype(stype).detach()
     k = for_device(given.context.device_type)

@@ -1,4 +1,4 @@
-"""The symbol of what was recorded: ``mx.autograd.get_symbol``."""
+"""``get_symbol``, which converts a recorded computation to a symbol: ``mx.autograd.get_symbol``."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 
 __all__ = ["get_symbol"]
 
-#: Operators of arrays that MXNet has under another name: a view in another shape.
+#: MXNet's names of internal operators.
 _PUBLIC = {"_view": "Reshape"}
 
 
 def get_symbol(x: NDArray) -> Symbol:
-    """The symbol that computes ``x`` as it was computed while recording.
+    """The symbol of the recorded computation of ``x``.
 
-    Arrays with ``attach_grad()`` are variables ``var0``, ``var1`` …; other arrays are variables ``null0``, ``null1`` …, a new
-    one each time they were used.  Operators are called ``node_0``, ``node_1`` ….
+    Arrays with ``attach_grad()`` become variables ``var0``, ``var1`` ….  Each use of another array becomes a new variable
+    ``null0``, ``null1`` ….  Operators are named ``node_0``, ``node_1`` ….
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ def get_symbol(x: NDArray) -> Symbol:
     GradientError
         If ``x`` was not computed while recording.
     UnsupportedError
-        If a hybridized block or a function of the user's own was recorded, which no symbol stands for.
+        If the computation contains a hybridized block or an ``autograd.Function``, which symbols do not support.
     """
     require_arrays([x], "x")
     if x._entry is None:
@@ -54,8 +54,8 @@ def get_symbol(x: NDArray) -> Symbol:
             made[node] = SymbolNode(name("var"))
             continue
         if call is None:
-            raise UnsupportedError("A hybridized block or a Function was recorded, and no symbol stands for it.",
-                                   hint="record the block before hybridize(), or export it.")
+            raise UnsupportedError("get_symbol() does not support a recorded hybridized block or Function.",
+                                   hint="record the block before hybridize(), or call export().")
         spelling = spelling_of(_PUBLIC.get(call.op.name, call.op.name))
         ours = {key: theirs for theirs, key in spelling.renamed.items()}
         given = {ours.get(key, key): value for key, value in call.attrs.items()
@@ -69,7 +69,7 @@ def get_symbol(x: NDArray) -> Symbol:
 
 
 def _inputs_first(head: SymbolNode) -> list[Any]:
-    """Every node that a node was computed from; a node's number is larger than those of its inputs."""
+    """A node and all nodes on which it depends, in topological order: the ids of inputs are smaller."""
     found, waiting = {head}, [head]
     while waiting:
         for source in waiting.pop().inputs or ():

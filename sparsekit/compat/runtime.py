@@ -1,4 +1,4 @@
-"""What this installation can do, under the names of MXNet's build options: ``mx.runtime``."""
+"""Features of this installation, with the names of MXNet's build options: ``mx.runtime``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..base.errors import UnknownNameError
 
 __all__ = ["Feature", "Features", "feature_list"]
 
-#: MXNet's build options, in its order.
+#: MXNet's build options, in the order of MXNet.
 _NAMES = (
     "CUDA", "CUDNN", "NCCL", "CUDA_RTC", "TENSORRT", "CPU_SSE", "CPU_SSE2", "CPU_SSE3", "CPU_SSE4_1", "CPU_SSE4_2",
     "CPU_SSE4A", "CPU_AVX", "CPU_AVX2", "OPENMP", "SSE", "F16C", "JEMALLOC", "BLAS_OPEN", "BLAS_ATLAS", "BLAS_MKL",
@@ -17,12 +17,12 @@ _NAMES = (
     "SIGNAL_HANDLER", "DEBUG", "TVM_OP",
 )
 
-#: Those that say something of this library: products and decompositions of numpy, the profiler, large arrays.
+#: Options that are always enabled: numpy's linear algebra, the profiler, and sizes of 64 bits.
 _HERE = frozenset({"LAPACK", "PROFILER", "INT64_TENSOR_SIZE"})
 
 
 class Feature(NamedTuple):
-    """One build option of MXNet, and whether what it stands for is here."""
+    """A build option of MXNet, and whether this library has the feature."""
 
     name: str
     enabled: bool
@@ -32,12 +32,12 @@ class Feature(NamedTuple):
 
 
 def feature_list() -> list[Feature]:
-    """All features; ``CUDA`` is enabled if a GPU can be used."""
+    """List all features; ``CUDA`` is enabled if a GPU is usable."""
     return [Feature(name, name in _HERE or (name == "CUDA" and num_gpus() > 0)) for name in _NAMES]
 
 
 class Features(dict[str, Feature]):
-    """The features by name.
+    """A dict of the features by name.
 
     Examples
     --------
@@ -50,7 +50,7 @@ class Features(dict[str, Feature]):
         super().__init__({feature.name: feature for feature in feature_list()})
 
     def is_enabled(self, feature_name: str) -> bool:
-        """Whether a feature is here; the case of the name does not matter."""
+        """Whether a feature is enabled; names are case-insensitive."""
         name = feature_name.upper()
         if name not in self:
             raise UnknownNameError.of("feature", feature_name, self)

@@ -1,4 +1,4 @@
-"""The words for compatibility names in annotations; imported ``if TYPE_CHECKING`` alone, as ``base.types``."""
+"""Type aliases of this package; imported under ``TYPE_CHECKING`` only, as ``base.types``."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from ..storage.types import Store
 
 __all__ = ["Arrays", "Given", "GivenStores", "Tolerance"]
 
-#: Arguments, states, gradients or outputs of a symbol, in their order or by name.
+#: Arguments, states, gradients or outputs of a symbol, in order or by name.
 Arrays: TypeAlias = Sequence[NDArray | Array] | Mapping[str, NDArray | Array]
 
-#: A tolerance, or tolerances by element type.  Any: whatever numpy takes for an element type.
+#: A tolerance, or tolerances by element type.  Any: anything that numpy accepts as an element type.
 Tolerance: TypeAlias = float | Mapping[Any, float] | None
 
-#: What a rule row of an operator with any number of dense inputs is given: the inputs, then the attributes.
-#: Any: each operator has attributes of its own.
+#: Arguments of a kernel of an operator with any number of dense inputs: the inputs, then the attributes.
+#: Any: attributes differ between operators.
 Given: TypeAlias = tuple[*tuple[Array, ...], dict[str, Any]]
 
-#: The same, of inputs in any storage.
+#: ``Given`` for inputs of any storage type.
 GivenStores: TypeAlias = tuple[*tuple[Store, ...], dict[str, Any]]

@@ -1,4 +1,4 @@
-"""What MXNet programs take from ``mx.util``: the meaning of shapes, the number of GPUs, the environment."""
+"""Functions of ``mx.util``: shape semantics, GPUs, and environment variables."""
 
 from __future__ import annotations
 
@@ -18,20 +18,21 @@ __all__ = ["get_gpu_count", "get_gpu_memory", "getenv", "is_np_array", "is_np_sh
 
 
 def is_np_shape() -> bool:
-    """Whether 0 is a size in the shapes of symbols, and -1 an unknown one; by default 0 is unknown."""
+    """Whether shapes of symbols have NumPy semantics, as inside ``np_shape()``.  By default, a size of 0 is unknown."""
     return meaning.zero_is_a_size
 
 
 def set_np_shape(active: bool) -> bool:
-    """Switch what ``np_shape`` switches for the calling thread, and return what was set before."""
+    """Enable or disable NumPy semantics of shapes for the calling thread, and return the previous setting."""
     before, meaning.zero_is_a_size = meaning.zero_is_a_size, bool(active)
     return before
 
 
 def np_shape(active: bool = True) -> Assigned:
-    """A scope in which shapes of symbols are numpy's: 0 is a size, -1 an unknown one, () a scalar, None an unknown shape.
+    """A scope that enables or disables NumPy semantics of the shapes of symbols.
 
-    Arrays have shapes with 0 and () in any case.
+    With them, 0 is a size, -1 an unknown size, () the shape of a scalar, and None an unknown shape.  Arrays may always have
+    shapes with 0, and ().
 
     Examples
     --------
@@ -44,7 +45,7 @@ def np_shape(active: bool = True) -> Assigned:
 
 
 def use_np_shape(func: Any) -> Any:
-    """Run a function, or the methods and properties of a class, inside ``np_shape()``."""
+    """Decorate a function, or the methods and getters of properties of a class, to run inside ``np_shape()``."""
     if inspect.isclass(func):
         for name, member in list(vars(func).items()):
             if inspect.isfunction(member):
@@ -56,7 +57,7 @@ def use_np_shape(func: Any) -> Any:
         return func
     if not callable(func):
         raise DTypeError(f"use_np_shape can only decorate classes and callable objects, while received a {type(func)}.",
-                         hint="put @mx.util.use_np_shape in front of a def or a class.")
+                         hint="write @mx.util.use_np_shape before a function or a class.")
 
     @functools.wraps(func)
     def within(*args: object, **kwargs: object) -> object:
@@ -67,12 +68,12 @@ def use_np_shape(func: Any) -> Any:
 
 
 def is_np_array() -> bool:
-    """Whether arrays are ``mx.np.ndarray``: never, as there is no ``mx.np``."""
+    """Whether arrays are ``mx.np.ndarray``; always False, as there is no ``mx.np``."""
     return False
 
 
 def set_module(module: str | None) -> Callable[[Any], Any]:
-    """A decorator that says which module a function or class belongs to."""
+    """A decorator that sets ``__module__`` of a function or class; None leaves it unchanged."""
 
     def decorated(func: Any) -> object:
         if module is not None:
@@ -88,12 +89,12 @@ def get_gpu_count() -> int:
 
 
 def get_gpu_memory(gpu_dev_id: int) -> tuple[int, int]:
-    """Bytes that are free on a GPU, and how many it has."""
+    """Free and total memory of a GPU in bytes."""
     return gpu_memory_info(gpu_dev_id)
 
 
 def getenv(name: str) -> str | None:
-    """The value of an environment variable, None if it is not set."""
+    """The value of an environment variable; None if it is not set."""
     return os.environ.get(name)
 
 

@@ -1,4 +1,4 @@
-"""Graphs of symbols as a table and as a picture: ``mx.viz``."""
+"""``print_summary`` and ``plot_network``, which show a symbol as a table or a graph: ``mx.viz``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["plot_network", "print_summary"]
 
 COLUMNS = ("Layer (type)", "Output Shape", "Param #", "Previous Layer")
 
-#: How the names of variables end that a picture of a network leaves out.
+#: Suffixes of the names of variables that ``plot_network`` omits.
 WEIGHTS = ("_weight", "_bias", "_beta", "_gamma", "_moving_var", "_moving_mean", "_running_var", "_running_mean")
 
 Shapes = Mapping[str, tuple[int, ...]]
@@ -26,30 +26,30 @@ Shapes = Mapping[str, tuple[int, ...]]
 def plot_network(symbol: Symbol, title: str = "plot", save_format: str = "pdf", shape: Mapping[str, Any] | None = None,
                  dtype: Mapping[str, Any] | None = None, node_attrs: object = None, hide_weights: bool = True,
                  stype: Mapping[str, str] | None = None) -> Any:
-    """The graph of a network as a picture, with the storage type, shape and bytes of every array; needs no Graphviz.
+    """Draw the graph of a network, with the storage type, shape and size of every array.  Graphviz is not required.
 
     Parameters
     ----------
     symbol : Symbol
     title : str
-    save_format, node_attrs
-        Graphviz's, and without effect: ``save("network.svg")`` of the result writes a file.
+    save_format, node_attrs : optional
+        Options of Graphviz, which have no effect.  Call ``save("network.svg")`` on the result to write a file.
     shape, dtype, stype : dict, optional
         Shapes, element types and storage types of variables by name.
     hide_weights : bool
-        Leave out variables whose names end like those of weights, unless they are sparse.
+        Omit dense variables whose names end like those of weights, for example in ``_weight``.  Default True.
 
     Returns
     -------
     GraphDisplay
-        As ``Symbol.graph`` gives it.
+        As returned by ``Symbol.graph``.
 
     Raises
     ------
     DTypeError
-        If ``symbol`` is none.
+        If ``symbol`` is not a Symbol.
     UnknownNameError
-        If a name is not that of a variable.
+        If a name is not the name of a variable.
     """
     _check(symbol)
     leaves = {node.name: node for node in order(symbol._entries) if node.call is None}
@@ -68,34 +68,36 @@ def plot_network(symbol: Symbol, title: str = "plot", save_format: str = "pdf", 
 
 def _check(symbol: Symbol) -> None:
     if not isinstance(symbol, Symbol):
-        raise DTypeError(f"symbol must be Symbol, not a {type(symbol).__name__}.", hint="mx.sym.Variable makes one.")
+        raise DTypeError(f"symbol must be Symbol, not a {type(symbol).__name__}.", hint="pass a network defined with mx.sym.")
 
 
 def print_summary(symbol: Symbol, shape: Mapping[str, Any] | None = None, line_length: int = 120,
                   positions: Sequence[float] = (.44, .64, .74, 1.)) -> None:
-    """Print a table of a network's layers, their outputs' shapes and how many parameters they have.
+    """Print a table of the layers of a network, with output shapes and numbers of parameters.
 
     Parameters
     ----------
     symbol : Symbol
     shape : dict of tuple, optional
-        Shapes of variables by name; without it neither shapes nor most numbers of parameters are known.
+        Shapes of variables by name.  Without them, the table has no shapes, and most numbers of parameters are wrong.
     line_length : int
-        Characters of a line.
+        Number of characters per line.
     positions : sequence of four numbers
-        Where the columns end, as shares of the line or as characters.
+        Ends of the columns, as fractions of the line or as numbers of characters.
 
     Raises
     ------
     DTypeError
-        If ``symbol`` is none.
+        If ``symbol`` is not a Symbol.
     ShapeError
-        If the shapes given do not decide all others.
+        If the other shapes cannot be inferred from ``shape``.
+    ParameterError
+        If the number of ``positions`` is not four.
     """
     _check(symbol)
     if len(positions) != len(COLUMNS):
         raise ParameterError(f"positions must have {len(COLUMNS)} numbers, got {len(positions)}.",
-                             hint="it has one number a column.")
+                             hint="pass one number for each column.")
     ends = [int(line_length * end) for end in positions] if positions[-1] <= 1 else [int(end) for end in positions]
     written = json.loads(symbol.tojson())
     nodes, heads = written["nodes"], set(written["heads"][0])
@@ -116,15 +118,15 @@ def print_summary(symbol: Symbol, shape: Mapping[str, Any] | None = None, line_l
 
 
 def _shapes(symbol: Symbol, given: Mapping[str, Any]) -> Shapes:
-    """The shape of every output in the graph, by its listed name."""
+    """Shapes of all outputs in the graph by name."""
     internals = symbol.get_internals()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # the error says it
+        warnings.simplefilter("ignore", UserWarning)  # the error below reports incomplete shapes
         shapes = internals.infer_shape(**given)[1]
     if shapes is None:
         unknown = [name for name, size in zip(symbol.list_inputs(), symbol.get_internals().infer_shape_partial(**given)[1],
                                               strict=False) if not size or 0 in size]
-        raise ShapeError("Input shape is incomplete.", hint=f"give more of {', '.join(unknown or symbol.list_inputs())}.")
+        raise ShapeError("Input shape is incomplete.", hint=f"pass the shapes of {', '.join(unknown or symbol.list_inputs())}.")
     return dict(zip(internals.list_outputs(), shapes, strict=True))
 
 
@@ -140,7 +142,7 @@ def _key(node: Mapping[str, Any]) -> str:
 
 
 def _before(node: Mapping[str, Any], nodes: Sequence[Any], heads: set[int], shapes: Shapes | None) -> tuple[list[str], int]:
-    """The layers that a layer's inputs come from, and how many features these have together."""
+    """Names of the layers whose outputs are the inputs of a layer, and the total number of their features."""
     names, features = [], 0
     for place, *_ in node.get("inputs", ()):
         source = nodes[place]
@@ -151,7 +153,7 @@ def _before(node: Mapping[str, Any], nodes: Sequence[Any], heads: set[int], shap
 
 
 def _parameters(node: Mapping[str, Any], features: int, shapes: Shapes | None) -> int:
-    """How many parameters a layer has, as far as MXNet counts them."""
+    """Number of parameters of a layer; 0 for types of layers that MXNet does not count."""
     attrs = node.get("attrs", {})
     if node["op"] == "FullyConnected":
         return (features + int(attrs.get("no_bias") != "True")) * int(attrs["num_hidden"])

@@ -1,1 +1,1 @@
-"""Functions of ``mx.nd`` that old programs call and no operator stands for."""
+"""Functions of ``mx.nd`` for old programs that are not operators."""

@@ -25,7 +25,7 @@ def _list(value: list[Any] | Sequence[NDArray] | NDArray | tuple[Any, ...]) -> l
 
 
 def joined(steps: list[list[Any]], length: int) -> list[Any]:
-    """What each step gave, put together along a new first axis, filled up with zeros to ``length``."""
+    """Stack the outputs of each step along a new first axis, and pad them with zeros to ``length``."""
     made = []
     for items in zip(*steps, strict=True):
         rows = [F.expand_dims(item, axis=0) for item in items]
@@ -42,28 +42,30 @@ def _single(made: list[Any], single: bool) -> list[NDArray] | NDArray:
 @strict
 def foreach(body: Callable[..., Any], data: list[Any] | NDArray | tuple[Any, ...],
             init_states: Sequence[NDArray] | NDArray) -> tuple[Any, Any]:
-    """Run ``body`` over the first axis, carrying states from step to step.
+    """Call ``body`` for each entry along the first axis, and pass the states from each step to the next.
 
     Parameters
     ----------
     body : callable
-        ``body(item, states)`` gives outputs and the next states.
+        ``body(item, states)`` returns outputs and the next states.
     data : NDArray or list of NDArray
-        Their first axis is run over.
+        Arrays of the same length along the first axis, at least 1.
     init_states : NDArray or list of NDArray
+        States of the first step.
 
     Returns
     -------
     outputs : NDArray or list
-        The outputs of all steps along a new first axis.
+        Outputs of all steps, stacked along a new first axis.
     states : NDArray or list
-        The last states.
+        States after the last step.
     """
     arrays, states, single = _list(data), init_states, True
     steps: list[list[Any]] = []
     lengths = {len(item) for item in arrays}
     if len(lengths) != 1 or lengths == {0}:
-        raise ShapeError(f"foreach was given arrays of lengths {sorted(lengths)}.", hint="they need one length above 0.")
+        raise ShapeError(f"foreach requires arrays of one length of at least 1, got lengths {sorted(lengths)}.",
+                         hint="slice the arrays to the same length.")
     for place in range(lengths.pop()):
         items = [item[place] for item in arrays]
         outputs, states = body(items if isinstance(data, (list, tuple)) else items[0], states)
@@ -76,22 +78,24 @@ def foreach(body: Callable[..., Any], data: list[Any] | NDArray | tuple[Any, ...
 def while_loop(cond: Callable[..., Any], func: Callable[..., Any],
                loop_vars: list[Any] | Sequence[NDArray] | NDArray | tuple[Any, ...],
                max_iterations: int | None = None) -> tuple[Any, ...]:
-    """Run ``func`` while ``cond`` holds, at most ``max_iterations`` times.
+    """Call ``func`` while ``cond`` is true, at most ``max_iterations`` times.
 
     Parameters
     ----------
     cond, func : callable
-        Take the loop variables; ``func`` gives outputs and the next loop variables.
+        ``cond(*loop_vars)`` returns a scalar.  ``func(*loop_vars)`` returns outputs and the next loop variables.
+    loop_vars : NDArray or list of NDArray
+        Variables of the first step.
     max_iterations : int
-        Outputs are filled up to this length with zeros.
+        Maximum number of steps; outputs are padded with zeros to this length.
 
     Returns
     -------
     outputs : NDArray or list
-    loop_vars : list
+    loop_vars : NDArray or list
     """
     if max_iterations is None:
-        raise ShapeError("while_loop needs max_iterations.", hint="it is the length of the outputs.")
+        raise ShapeError("while_loop requires max_iterations.", hint="pass the maximum number of steps.")
     single, variables, one = not isinstance(loop_vars, (list, tuple)), _list(loop_vars), True
     steps: list[list[Any]] = []
     while len(steps) < max_iterations and _holds(cond(*variables)):
@@ -104,14 +108,14 @@ def while_loop(cond: Callable[..., Any], func: Callable[..., Any],
 
 @strict
 def cond(pred: NDArray, then_func: Callable[[], Any], else_func: Callable[[], Any]) -> NDArray:
-    """``then_func()`` if the array ``pred`` is nonzero, else ``else_func()``."""
+    """Return ``then_func()`` if the array ``pred`` of one element is nonzero, else ``else_func()``."""
     return then_func() if _holds(pred) else else_func()
 
 
 def _holds(condition: NDArray) -> bool:
-    """Whether a condition holds; a traced one has no value, so its block runs unhybridized."""
+    """Whether a condition is true.  A traced condition has no value, so its block cannot be hybridized."""
     if isinstance(condition, NDArray) and hooks.state.tracing:
-        from ...core.trace import ControlFlow, refuse  # needs the array classes, and is not needed before a block is traced
+        from ...core.trace import ControlFlow, refuse  # imports the array classes; only tracing needs it
 
         raise refuse(kind=ControlFlow)
     return bool(condition)

@@ -1,1 +1,1 @@
-"""Operators of symbols that hold graphs or run Python: loops, branches and operators of the user's own."""
+"""Control flow and custom operators of symbols."""

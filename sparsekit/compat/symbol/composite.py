@@ -1,4 +1,4 @@
-"""Operators of symbols outside the registry: they hold graphs, or call Python, and define their own inference."""
+"""Base of unregistered operators of symbols, which contain graphs or call Python, and define their own inference."""
 
 from __future__ import annotations
 
@@ -30,25 +30,29 @@ __all__ = ["Composite", "Graph"]
 
 
 class Composite(Op, ABC):
-    """An operator of one symbol.
+    """An operator that belongs to one node of a symbol.
 
     Parameters
     ----------
     name : str
-        What files call it.
+        Name of the operator in files.
     inputs : sequence of str
         Names of the inputs.
     suffixes : sequence of str
-        What is appended to a node's name for each output.
+        Suffix of the name of each output, after the name of the node.
     states : sequence of int
-        Places of the inputs that it writes to.
+        Indices of the inputs that the operator updates in place.
+    graphs : sequence of Graph
+        Graphs that the operator contains.
+    label : str
+        Name of the operator in displays; ``name`` by default.
     """
 
     def __init__(self, name: str, inputs: Sequence[str], suffixes: Sequence[str], states: Sequence[int] = (),
                  graphs: Sequence[Graph] = (), label: str = "") -> None:
         super().__init__(name, "", shape=self._shapes, dtype=self._dtypes, sample=tuple, doc="", cost=cost.none,
                          listed=False, mutates=tuple(states), nondifferentiable=tuple(states), outputs=len(suffixes))
-        vars(self).update(inputs=tuple(inputs), needed=len(inputs),  # names that users give, of any characters
+        vars(self).update(inputs=tuple(inputs), needed=len(inputs),  # names from users, which may have any characters
                           label=label or self.label)
         self.suffixes = tuple(suffixes)
         self.graphs = list(graphs)
@@ -58,7 +62,7 @@ class Composite(Op, ABC):
 
     @abstractmethod
     def infer_shapes(self, shapes: list[Partial]) -> tuple[list[Partial], list[Partial]]:
-        """What is known of the inputs' shapes, and of the outputs'."""
+        """Infer the shapes of the inputs and of the outputs, as far as they are known."""
 
     @abstractmethod
     def infer_dtypes(self, dtypes: list[Any]) -> list[Any]:
@@ -70,16 +74,16 @@ class Composite(Op, ABC):
 
     @abstractmethod
     def gradient_stypes(self, specs: list[Spec], outputs: list[Spec]) -> list[str]:
-        """Storage types in which the gradients of the inputs arrive."""
+        """Storage types of the gradients of the inputs."""
 
     @abstractmethod
     def invoke(self, call: Call, arrays: tuple[Any, ...], out: object, ctx: Context) -> object:
-        """The outputs for arrays: one, or a list."""
+        """Compute the output, or the list of outputs, for arrays."""
 
     # the interface of an operator
 
     def guess(self, shapes: list[Partial]) -> list[Partial]:
-        """What is known of the inputs' shapes, given what is known of them."""
+        """Infer the shapes of the inputs from their partial shapes."""
         return self.infer_shapes(shapes)[0]
 
     def _shapes(self, shapes: list[Any], attrs: Attrs) -> list[Shape] | Shape:
@@ -91,11 +95,11 @@ class Composite(Op, ABC):
         return made if len(made) > 1 else made[0]
 
     def find_rule(self, stypes: tuple[str, ...], attrs: Attrs) -> Rule:
-        """A row that takes any storage types and passes them on."""
+        """A rule for any storage types of the inputs."""
         return Rule(f"{', '.join(stypes)} -> {', '.join(self.infer_stypes(stypes))}", {}, _nothing)
 
     def _gradients(self, F: ArrayFunctions, g: object, *rest: Any) -> list[ArrayObject]:
-        """Abstract gradients; real ones come from what the operator calls, which is recorded."""
+        """Abstract gradients; autograd computes real ones from the recorded operators that ``invoke`` calls."""
         arrays, results = rest[:len(rest) - 3], rest[-3]
         specs = [Spec.of(array) for array in arrays]
         outputs = [Spec.of(array) for array in (results if isinstance(results, tuple) else (results,))]
@@ -104,11 +108,11 @@ class Composite(Op, ABC):
 
 
 def _nothing(k: Kernels, *stores: object) -> None:
-    """Composites are called, not run as kernels."""
+    """The kernel of the rule, which is never called: ``invoke`` computes the outputs."""
 
 
 class Graph:
-    """A graph inside an operator, its variables in the order of its inputs."""
+    """A graph inside an operator; ``leaves`` are its variables, in the order of its inputs."""
 
     def __init__(self, heads: Sequence[Entry]) -> None:
         self.heads = list(heads)
@@ -119,7 +123,7 @@ class Graph:
         self._program: SymbolProgram | None = None
 
     def shapes(self, given: Sequence[Partial]) -> tuple[list[Partial], list[Partial]]:
-        """What is known of the variables' shapes, and of the heads'."""
+        """Infer the shapes of the variables and of the heads, as far as they are known."""
         known = shapes_of(self.heads, dict(zip(self.leaves, given, strict=True)))
         return [known.get((node, 0)) for node in self.leaves], [known.get(head) for head in self.heads]
 
@@ -134,7 +138,7 @@ class Graph:
         return [known[head] for head in self.heads]
 
     def gradient_stypes(self, given: Sequence[Spec]) -> list[str]:
-        """Storage types in which the gradients of the variables arrive."""
+        """Storage types of the gradients of the variables."""
         of = dict(zip(self.leaves, given, strict=True))
         facts = InferredGraph(self.heads, {node: spec.shape for node, spec in of.items()},
                       {node: spec.dtype for node, spec in of.items()}, {node: spec.stype for node, spec in of.items()})
@@ -142,7 +146,7 @@ class Graph:
         return [found.get(node, "default") for node in self.leaves]
 
     def run(self, arrays: Sequence[Any], ctx: Context) -> list[Any]:
-        """The heads, for an array for each variable; recorded if autograd records."""
+        """Compute the heads from an array for each variable; record the operators if autograd is recording."""
         if self._program is None:
             self._program = SymbolProgram(self.heads, part=True)
         return list(self._program.run(arrays, ctx))

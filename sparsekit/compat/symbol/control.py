@@ -1,7 +1,7 @@
 """Loops and branches of symbols: ``mx.sym.contrib.foreach``, ``while_loop`` and ``cond``, as in ``mx.nd.contrib``.
 
-What a loop's body makes becomes a graph inside one operator (``loops``).  Whatever it uses from outside, variables and
-results alike, is an input of that operator, so that gradients flow there.
+The body of a loop becomes a graph inside one operator of ``loops``.  All symbols from outside that the body uses are inputs of
+that operator, so that they receive gradients.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["cond", "foreach", "while_loop"]
 _SCOPE = "__subgraph_name__"
 
 
-# structures of symbols: one, or lists of them
+# nested lists of symbols
 
 
 def _flatten(value: object, what: str) -> tuple[list[Symbol], Any]:
@@ -36,22 +36,22 @@ def _flatten(value: object, what: str) -> tuple[list[Symbol], Any]:
         return found, flatten(value, Symbol, found, apart=True)
     except Opaque as error:
         raise DTypeError(f"{what} should be a symbol or a nested list of symbols, not a {error}.",
-                         hint="numbers go by operators; mx.sym.full makes a symbol of one.") from None
+                         hint="convert numbers to symbols with mx.sym.full.") from None
 
 
-# from Python to graphs
+# tracing
 
 
 class _Body(NamedTuple):
-    """The graph that a function makes of its variables.
+    """The graph of a traced function.
 
     Attributes
     ----------
     graph : Graph
     sources : list of int or entry
-        What each of the graph's variables stands for: the number of what was given, or an entry from outside.
+        For each variable of the graph, the index of an argument of the function, or an entry from outside.
     structures, counts : list
-        Of each result its structure and how many symbols it has.
+        Structure and number of symbols of each result.
     """
 
     graph: Graph
@@ -67,20 +67,20 @@ def _scope_name(name: str) -> str:
 
 
 def _stand_in(symbol: Symbol) -> Symbol:
-    """A variable that stands inside for a symbol from outside."""
+    """A variable that represents a symbol from outside."""
     node, place = symbol._entries[0]
     return Symbol([(SymbolNode(f"{node.name}-{place}", attrs=checked_attributes(None)), 0)])
 
 
 def _traced(name: str, given: Sequence[Symbol], function: Callable[[list[Symbol]], Sequence[Any]], what: str) -> _Body:
-    """The graph of what a function makes of variables that stand for ``given``; its results are several structures."""
+    """Trace a function with variables that represent ``given``; the function returns several structures."""
     scope = _scope_name(name)
     with AttrScope(**{_SCOPE: scope}):
         inside = [_stand_in(symbol) for symbol in given]
         results = [_flatten(made, what) for made in function(inside)]
         heads: list[Entry] = []
         for symbols, _ in results:
-            before = {node for node, _ in heads}  # as in MXNet, each output and each state is a node of its own
+            before = {node for node, _ in heads}  # as in MXNet, outputs and states have separate nodes
             heads += [entry if _belongs(entry[0], scope) and entry[0] not in before else F.identity(symbol)._entries[0]
                       for symbol in symbols for entry in symbol._entries]
     heads, outside = _cut(heads, scope)
@@ -95,7 +95,7 @@ def _belongs(node: SymbolNode, scope: str) -> bool:
 
 
 def _cut(heads: list[Entry], scope: str) -> tuple[list[Entry], dict[SymbolNode, Entry]]:
-    """The part of a graph that was made inside, with variables for results of operators outside."""
+    """Extract the part of a graph inside a scope, with variables for the outputs of operators outside."""
     outside: dict[SymbolNode, Entry] = {}
     variables: dict[Entry, SymbolNode] = {}
     made: dict[SymbolNode, SymbolNode] = {}
@@ -118,7 +118,7 @@ def _cut(heads: list[Entry], scope: str) -> tuple[list[Entry], dict[SymbolNode, 
 
 
 def _call(op: Composite, sources: Sequence[Entry], params: dict[str, Any]) -> list[Symbol]:
-    """A node of such an operator, as a symbol for each output."""
+    """Make a node of an operator; return a symbol for each output."""
     node = SymbolNode(current_names().get(None, op.name), op.bind({}), sources, op.name,
                       {key: attr_text.text(value) for key, value in params.items()}, checked_attributes(None))
     return [Symbol([(node, place)]) for place in range(node.visible)]
@@ -128,12 +128,14 @@ def _call(op: Composite, sources: Sequence[Entry], params: dict[str, Any]) -> li
 
 
 def _together(bodies: Sequence[_Body], given: Sequence[Symbol], every: Sequence[str]) -> tuple[list[Entry], list[list[int]]]:
-    """The inputs of an operator, what was given first, then what else its graphs use; and where each graph's are.
+    """The inputs of an operator, and the indices of the inputs of each graph among them.
+
+    The arguments come first, then the symbols from outside.
 
     Raises
     ------
     ParameterError
-        If the last graph does not use what was given, so that a file could not say which of its inputs that is.
+        If the last graph does not use an argument: the file format cannot represent this.
     """
     inputs = [symbol._entries[0] for symbol in given]
     rest = list(dict.fromkeys(source for body in bodies for source in body.sources if not isinstance(source, int)))
@@ -147,42 +149,43 @@ def _together(bodies: Sequence[_Body], given: Sequence[Symbol], every: Sequence[
 
 def foreach(body: Callable[[Any, Any], Any], data: Sequence[Symbol] | Symbol, init_states: Sequence[Symbol] | Symbol,
             name: str = "foreach") -> tuple[Any, Any]:
-    """Run ``body`` over the first axis, carrying states from step to step.
+    """Call ``body`` for each entry along the first axis, and pass the states from each step to the next.
 
     Parameters
     ----------
     body : callable
-        ``body(item, states)`` gives outputs and the next states; it is called once, with variables.
+        ``body(item, states)`` returns outputs and the next states.  It is called once, with variables.
     data : Symbol or list of Symbol
-        Their first axis is run over; dense.
+        Dense arrays of the same length along the first axis.
     init_states : Symbol or list of Symbol
+        States of the first step.
     name : str
 
     Returns
     -------
     outputs : Symbol or list
-        The outputs of all steps along a new first axis.
+        Outputs of all steps, stacked along a new first axis.
     states : Symbol or list
-        The last states.
+        States after the last step.
 
     Raises
     ------
     ParameterError
-        If the body does not use an item or a state, or gives states of another structure.
+        If the body does not use an item or a state, or returns states of another structure.
     """
     items, item_structure = _flatten(data, "foreach data")
     states, state_structure = _flatten(init_states, "foreach init_states")
     count, given = len(items), [*items, *states]
     if not items:
-        raise ParameterError("foreach was given no data.", hint="give a symbol to run over.")
+        raise ParameterError("foreach requires data, got an empty list.", hint="pass a symbol to iterate over.")
 
     def run(inside: list[Symbol]) -> Sequence[Any]:
         return _pair(body(restore(item_structure, inside[:count]), restore(state_structure, inside[count:])), "foreach")
 
-    made = _traced(name, given, run, "what a foreach body gives")
+    made = _traced(name, given, run, "the result of a foreach body")
     if made.structures[1] != state_structure:
-        raise ParameterError("The body of foreach gives states of another structure than init_states.",
-                             hint="it returns (outputs, states), states as many and nested as they were given.")
+        raise ParameterError("The states that the body of foreach returns must have the structure of init_states.",
+                             hint="return (outputs, states) with as many states as in init_states, nested in the same way.")
     inputs, (places,) = _together([made], given, [f"data {i}" for i in range(count)] + [f"state {i}" for i in range(len(states))])
     op = ForEach(made.graph, places, len(inputs), count, len(states), made.counts[0])
     outputs = _call(op, inputs, {
@@ -195,21 +198,24 @@ def foreach(body: Callable[[Any, Any], Any], data: Sequence[Symbol] | Symbol, in
 
 def _pair(made: list[Any] | tuple[Any, ...], what: str) -> tuple[Any, Any]:
     if not isinstance(made, (tuple, list)) or len(made) != 2:
-        raise ParameterError(f"The body of {what} gives a {type(made).__name__}.", hint="return (outputs, states).")
+        raise ParameterError(f"The body of {what} must return a pair, got {type(made).__name__}.",
+                             hint="return (outputs, states).")
     return made[0], made[1]
 
 
 def while_loop(cond: Callable[..., Any], func: Callable[..., Any], loop_vars: object, max_iterations: int | None = None,
                name: str = "while_loop") -> tuple[Any, Any]:
-    """Run ``func`` while ``cond`` holds, at most ``max_iterations`` times.
+    """Call ``func`` while ``cond`` is true, at most ``max_iterations`` times.
 
     Parameters
     ----------
     cond, func : callable
-        Take the loop variables; ``func`` gives outputs and the next loop variables.  Each is called once, with variables.
+        ``cond(*loop_vars)`` returns a scalar.  ``func(*loop_vars)`` returns outputs and the next loop variables.  Each is
+        called once, with variables.
     loop_vars : Symbol or list of Symbol
+        Variables of the first step.
     max_iterations : int
-        Outputs are filled up to this length with zeros.
+        Maximum number of steps; outputs are padded with zeros to this length.
     name : str
 
     Returns
@@ -217,10 +223,10 @@ def while_loop(cond: Callable[..., Any], func: Callable[..., Any], loop_vars: ob
     outputs, loop_vars : Symbol or list
     """
     if max_iterations is None or int(max_iterations) < 1:
-        raise ParameterError("while_loop needs max_iterations.", hint="it is the length of the outputs, at least 1.")
+        raise ParameterError("while_loop requires max_iterations of at least 1.", hint="pass the maximum number of steps.")
     given, structure = _flatten(loop_vars, "while_loop loop_vars")
     if not given:
-        raise ParameterError("while_loop was given no loop_vars.", hint="without them it would never end.")
+        raise ParameterError("while_loop requires loop_vars, got an empty list.", hint="pass the symbols that func changes.")
 
     def arguments(inside: list[Symbol]) -> list[Any]:
         found = restore(structure, inside)
@@ -230,11 +236,12 @@ def while_loop(cond: Callable[..., Any], func: Callable[..., Any], loop_vars: ob
         outputs, following = _pair(func(*arguments(inside)), "while_loop")
         return [] if outputs is None else outputs, [] if following is None else following
 
-    tested = _traced(f"{name}_cond", given, lambda inside: [cond(*arguments(inside))], "what a while_loop condition gives")
-    made = _traced(f"{name}_func", given, run, "what a while_loop body gives")
+    tested = _traced(f"{name}_cond", given, lambda inside: [cond(*arguments(inside))], "the result of a while_loop condition")
+    made = _traced(f"{name}_func", given, run, "the result of a while_loop body")
     if tested.counts != [1] or made.counts[1] != len(given):
-        raise ParameterError(f"{len(given)} loop_vars became {made.counts[1]}, and the condition {tested.counts[0]} symbols.",
-                             hint="func returns (outputs, loop_vars), as many as were given; cond returns one symbol.")
+        raise ParameterError(f"func must return {len(given)} loop_vars, got {made.counts[1]}; "
+                             f"cond must return 1 symbol, got {tested.counts[0]}.",
+                             hint="return (outputs, loop_vars) from func, and a scalar from cond.")
     inputs, places = _together([tested, made], given, [f"loop variable {number}" for number in range(len(given))])
     op = WhileLoop(tested.graph, made.graph, places, len(inputs), list(range(len(given))), int(max_iterations), made.counts[0])
     outputs = _call(op, inputs, {
@@ -245,14 +252,14 @@ def while_loop(cond: Callable[..., Any], func: Callable[..., Any], loop_vars: ob
 
 
 def cond(pred: Symbol, then_func: Callable[[], Any], else_func: Callable[[], Any], name: str = "cond") -> list[Symbol] | Symbol:
-    """``then_func()`` if ``pred`` is not 0 when the symbol runs, else ``else_func()``.
+    """A symbol that computes ``then_func()`` if ``pred`` is nonzero, else ``else_func()``.
 
     Parameters
     ----------
     pred : Symbol
-        Of one element.
+        Condition of one element.
     then_func, else_func : callable
-        Give a symbol or lists of symbols, the same number with the same shapes.  Both are called once.
+        Functions that return a symbol or nested lists of symbols, of the same number and shapes.  Each is called once.
     name : str
 
     Returns
@@ -265,10 +272,11 @@ def cond(pred: Symbol, then_func: Callable[[], Any], else_func: Callable[[], Any
         def run(inside: list[Symbol], function: Callable[[], Any] = function) -> list[Any]:
             return [function()]
 
-        bodies.append(_traced(f"{name}_{suffix}", [], run, f"what cond's {suffix} gives"))
+        bodies.append(_traced(f"{name}_{suffix}", [], run, f"the result of {suffix} of cond"))
     if bodies[0].counts != [1] or bodies[1].counts != bodies[2].counts:
-        raise ParameterError(f"The branches of cond give {bodies[1].counts[0]} and {bodies[2].counts[0]} symbols, its condition "
-                             f"{bodies[0].counts[0]}.", hint="the branches give the same number, and pred is one symbol.")
+        raise ParameterError(f"The branches of cond must return the same number of symbols, got {bodies[1].counts[0]} and "
+                             f"{bodies[2].counts[0]}; pred must be 1 symbol, got {bodies[0].counts[0]}.",
+                             hint="return the same number of symbols from then_func and else_func.")
     inputs, places = _together(bodies, [], [])
     op = Cond([body.graph for body in bodies], places, len(inputs), bodies[1].counts[0])
     outputs = _call(op, inputs, {

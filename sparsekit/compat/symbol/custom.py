@@ -1,4 +1,4 @@
-"""Operators of one's own in symbols: ``mx.sym.Custom``; ``mx.operator`` has their classes."""
+"""Custom operators in symbols: ``mx.sym.Custom``.  ``mx.operator`` has their base classes."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ __all__ = ["Custom", "CustomComposite", "read_custom"]
 
 
 class CustomComposite(Composite):
-    """What a ``CustomOpProp`` says, as an operator of a symbol.
+    """An operator of a symbol that is defined by a ``CustomOpProp``.
 
     Parameters
     ----------
     op_type : str
-        The name that it was registered by.
+        Name with which the operator is registered.
     settings : dict
-        What goes to the ``CustomOpProp``.
+        Arguments of the ``CustomOpProp``.
     """
 
     def __init__(self, op_type: str, settings: dict[str, str]) -> None:
@@ -44,35 +44,37 @@ class CustomComposite(Composite):
         self.prop, self.op_type = prop, op_type
 
     def infer_shapes(self, shapes: list[Partial]) -> tuple[list[Partial], list[Partial]]:
-        """As the ``CustomOpProp`` says."""
+        """By ``infer_shape`` of the ``CustomOpProp``."""
         count = len(self.taken)
         if count and not complete(shapes[0]):
-            return shapes, [None] * len(self.suffixes)  # what is written for known shapes of data would fail
+            return shapes, [None] * len(self.suffixes)  # user code requires the shape of the first input
         found = self.prop.infer_shape([list(to_user(shape)) for shape in shapes[:count]])
         inputs, outputs, kept = found if len(found) == 3 else (*found, [])
         if (len(inputs), len(outputs), len(kept)) != (count, len(self.suffixes), len(self.kept)):
-            raise SparsekitError(f"infer_shape of {self.op_type!r} gives {len(inputs)}, {len(outputs)} and {len(kept)} shapes.",
-                                 hint=f"it has {count} inputs, {len(self.suffixes)} outputs, {len(self.kept)} kept arrays.")
+            raise SparsekitError(f"infer_shape of {self.op_type!r} returned {len(inputs)}, {len(outputs)} and {len(kept)} "
+                                 f"shapes, but the operator has {count} inputs, {len(self.suffixes)} outputs and "
+                                 f"{len(self.kept)} auxiliary states.",
+                                 hint="return a shape for each.")
         return ([_shape(shape, name) for shape, name in zip((*inputs, *kept), self.inputs, strict=True)],
                 [_shape(shape, name) for shape, name in zip(outputs, self.suffixes, strict=True)])
 
     def infer_dtypes(self, dtypes: list[Any]) -> list[Any]:
-        """As the ``CustomOpProp`` says."""
+        """By ``infer_type`` of the ``CustomOpProp``."""
         return list(self.prop.infer_type([dtype.type for dtype in dtypes[:len(self.taken)]])[1])
 
     def infer_stypes(self, stypes: tuple[str, ...]) -> list[str]:
-        """As the ``CustomOpProp`` says."""
+        """By ``infer_storage_type`` of the ``CustomOpProp``."""
         return list(self.prop.infer_storage_type(list(stypes[:len(self.taken)]))[1])
 
     def gradient_stypes(self, specs: list[Spec], outputs: list[Spec]) -> list[str]:
-        """As the ``CustomOpProp`` says."""
+        """By ``infer_storage_type_backward`` of the ``CustomOpProp``."""
         count, given = len(self.taken), [spec.stype for spec in outputs]
         inputs = [spec.stype for spec in specs]
         found = self.prop.infer_storage_type_backward(given, inputs[:count], list(given), inputs[:count], inputs[count:])
         return [*found[3], *inputs[count:]]
 
     def invoke(self, call: Any, arrays: tuple[Any, ...], out: Any, ctx: Context) -> Any:
-        """Run it on arrays."""
+        """Compute the outputs."""
         return apply(self.op_type, self.prop, list(arrays))
 
 
@@ -81,31 +83,34 @@ def _shape(shape: Any, name: str) -> Partial:
 
 
 def read_custom(params: dict[str, str], graphs: list[list[Entry]], count: int) -> CustomComposite:
-    """The operator of a ``Custom`` in a file."""
+    """Make the operator of a ``Custom`` node from a file."""
     settings = dict(params)
     op_type = settings.pop("op_type", None)
     if op_type is None:
-        raise FileFormatError("Custom has no op_type.", hint="it names the operator.")
+        raise FileFormatError("A Custom node must have op_type.", hint="check that the file is complete.")
     made = CustomComposite(op_type, settings)
     if len(made.inputs) != count:
-        raise FileFormatError(f"Custom {op_type!r} has {count} inputs, and is registered with {len(made.inputs)}.",
-                              hint="the file was written for another operator of this name.")
+        raise FileFormatError(f"Custom {op_type!r} has {count} inputs in the file, but is registered with {len(made.inputs)}.",
+                              hint="register the operator for which the file was written.")
     return made
 
 
 def Custom(*args: Symbol, op_type: str, name: str | None = None, attr: dict[str, str] | None = None, **kwargs: Any) -> Symbol:
-    """Call an operator that was registered by ``mx.operator.register``.
+    """Apply an operator that is registered by ``mx.operator.register``.
 
     Parameters
     ----------
     *args : Symbol
-        Inputs and kept arrays in the order of ``list_arguments`` and ``list_auxiliary_states``, or by keyword.
-        Variables are made for those that are left out.
+        Inputs and auxiliary states in the order of ``list_arguments`` and ``list_auxiliary_states``, or by keyword.
+        Missing ones become new variables.
     op_type : str
-        The name it was registered by.
+        Name with which the operator is registered.
     name : str, optional
+        Name of the node.
+    attr : dict, optional
+        Attributes of the node.
     **kwargs
-        Anything else goes to the ``CustomOpProp`` as strings.
+        Other arguments are passed to the ``CustomOpProp`` as strings.
     """
     hidden = {key: kwargs.pop(key) for key in list(kwargs) if key in HIDDEN or (key[:2] == key[-2:] == "__")}
     given = {key: kwargs.pop(key) for key in list(kwargs) if isinstance(kwargs[key], Symbol)}
@@ -123,12 +128,12 @@ def Custom(*args: Symbol, op_type: str, name: str | None = None, attr: dict[str,
 
 def _inputs(op: CustomComposite, args: tuple[Any, ...], given: dict[str, Symbol]) -> list[Entry | None]:
     if len(args) > len(op.inputs):
-        raise SparsekitError(f"Custom {op.op_type!r} takes the arrays {', '.join(op.inputs)}; {len(args)} were given.",
-                             hint="give each once.")
+        raise SparsekitError(f"Custom {op.op_type!r} requires the arrays {', '.join(op.inputs)}, got {len(args)}.",
+                             hint="pass each array once.")
     named = dict(zip(op.inputs, args, strict=False))
     twice, unknown = named.keys() & given.keys(), given.keys() - set(op.inputs)
     if twice or unknown:
-        raise SparsekitError(f"Custom {op.op_type!r} takes the arrays {', '.join(op.inputs)}; {sorted(twice or unknown)[0]!r} is "
-                             f"{'given twice' if twice else 'none of them'}.", hint="give each once.")
+        raise SparsekitError(f"Custom {op.op_type!r} requires the arrays {', '.join(op.inputs)}, got "
+                             f"{sorted(twice or unknown)[0]!r}{' twice' if twice else ''}.", hint="pass each array once.")
     named.update(given)
     return [None if named.get(key) is None else entry_of(named[key], key) for key in op.inputs]

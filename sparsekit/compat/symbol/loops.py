@@ -1,6 +1,6 @@
-"""Operators that run graphs: over the entries of an axis, as long as a condition holds, or one of two.
+"""Operators for loops and branches, which contain graphs.
 
-Files hold the graphs as ``subgraphs`` of a node, and say by numbers where their inputs are among the node's, as MXNet does.
+Files have the graphs as ``subgraphs`` of a node, and the indices of their inputs among those of the node, as in MXNet.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = ["Cond", "ForEach", "WhileLoop", "read_cond", "read_foreach", "read_wh
 
 
 class _Control(Composite):
-    """Base of loops and branches: graphs, and for each graph the places of its inputs among the operator's."""
+    """Base of loops and branches; ``places`` has, for each graph, the indices of its inputs among those of the operator."""
 
     def __init__(self, name: str, graphs: list[Graph], places: list[list[int]], count: int, outputs: int) -> None:
         suffixes = [f"output{place}" for place in range(outputs)] if outputs > 1 else ["output"]
@@ -36,15 +36,11 @@ class _Control(Composite):
         self.places, self.count = places, count
 
     def given(self, number: int, items: Sequence[Any]) -> list[Any]:
-        """What the inputs of one graph are, given those of the operator."""
+        """The inputs of one graph, from those of the operator."""
         return [items[place] for place in self.places[number]]
 
-    def inner(self, items: list[Any], place: int) -> Graph:
-        """What is inside for what is given outside; a loop over an array sees its entries."""
-        return items[place]
-
     def learned(self, shapes: list[Partial], found: list[list[Partial]]) -> list[Partial]:
-        """The inputs' shapes with what the graphs say of their own."""
+        """The shapes of the inputs, merged with the shapes that the graphs infer."""
         made = list(shapes)
         for where, inside in zip(self.places, found, strict=True):
             for place, shape in zip(where, inside, strict=True):
@@ -52,15 +48,15 @@ class _Control(Composite):
         return made
 
     def infer_dtypes(self, dtypes: list[Any]) -> list[Any]:
-        """As the graphs say."""
+        """Infer element types from the graphs."""
         return self.graphs[-1].dtypes(self.given(-1, dtypes))
 
     def infer_stypes(self, stypes: tuple[str, ...]) -> list[str]:
-        """As the graphs say."""
+        """Infer storage types from the graphs."""
         return self.graphs[-1].stypes(self.given(-1, stypes))
 
     def gradient_stypes(self, specs: list[Spec], outputs: list[Spec]) -> list[str]:
-        """As the graphs say."""
+        """Infer storage types of gradients from the graphs."""
         found: list[str | None] = [None] * len(specs)
         for number, graph in enumerate(self.graphs):
             for place, stype in zip(self.places[number], graph.gradient_stypes(self.given(number, specs)), strict=True):
@@ -69,18 +65,18 @@ class _Control(Composite):
 
 
 class ForEach(_Control):
-    """A graph for each entry of the first axis of some inputs, with states carried from step to step."""
+    """A loop that runs a graph for each entry along the first axis of its data, and passes states from step to step."""
 
     def __init__(self, graph: Graph, places: list[int], count: int, data: int, states: int, outputs: int) -> None:
         super().__init__("_foreach", [graph], [places], count, outputs + states)
         self.data, self.carried, self.collected = data, states, outputs
 
     def infer_shapes(self, shapes: list[Partial]) -> tuple[list[Partial], list[Partial]]:
-        """As the graphs say."""
+        """Infer shapes from the graphs."""
         length = self._length(shapes)
         items = [*[None if shape is None else shape[1:] for shape in shapes[:self.data]], *shapes[self.data:]]
         inside, heads = self.graphs[0].shapes(self.given(0, items))
-        for place, shape in enumerate(heads[self.collected:], self.data):  # a state's shape stays
+        for place, shape in enumerate(heads[self.collected:], self.data):  # the shape of a state is constant
             items[place] = merged(items[place], shape)
         learned = self.learned(items, [inside])
         outer = [shape if shape is None else (length, *shape) for shape in learned[:self.data]]
@@ -90,28 +86,28 @@ class ForEach(_Control):
     def _length(self, shapes: list[Partial]) -> int | None:
         lengths = {shape[0] for shape in shapes[:self.data] if shape}
         if () in shapes[:self.data]:
-            raise ShapeError("foreach runs over the first axis, which a scalar does not have.", hint="reshape it.")
+            raise ShapeError("The data of foreach must have at least one axis, got shape ().", hint="reshape the scalar to (1,).")
         known = lengths - {None}
         if len(known) > 1:
-            raise ShapeError(f"foreach was given arrays of lengths {sorted(known)}.", hint="they need one length.")
+            raise ShapeError(f"foreach requires arrays of one length, got lengths {sorted(known)}.", hint="slice the arrays.")
         return known.pop() if known else None
 
     def infer_stypes(self, stypes: tuple[str, ...]) -> list[str]:
-        """As the graphs say."""
+        """Infer storage types from the graphs."""
         if any(stype != "default" for stype in stypes[:self.data]):
-            raise StorageTypeError(f"foreach runs over arrays of storage types {', '.join(stypes[:self.data])}.",
-                                   hint="what it runs over is dense; sparse arrays can be states, or be used from outside.")
+            raise StorageTypeError(f"The data of foreach must be dense, got storage types {', '.join(stypes[:self.data])}.",
+                                   hint="pass sparse arrays as states, or use them in the body from outside.")
         found = super().infer_stypes(stypes)
         return ["default" if place < self.collected else stype for place, stype in enumerate(found)]
 
     def gradient_stypes(self, specs: list[Spec], outputs: list[Spec]) -> list[str]:
-        """As the graphs say."""
+        """Infer storage types of gradients from the graphs."""
         items = [spec._replace(shape=spec.shape[1:]) if place < self.data else spec for place, spec in enumerate(specs)]
         found = super().gradient_stypes(items, outputs)
         return ["default" if place < self.data else stype for place, stype in enumerate(found)]
 
     def invoke(self, call: Call, arrays: tuple[Any, ...], out: object, ctx: Context) -> object:
-        """Run it on arrays."""
+        """Compute the outputs."""
         items: list[Any] = list(arrays)
         steps = []
         for step in range(arrays[0].shape[0]):
@@ -120,13 +116,13 @@ class ForEach(_Control):
             steps.append(made[:self.collected])
             items[self.data:self.data + self.carried] = made[self.collected:]
         if not steps:
-            raise ShapeError("foreach was given arrays of length 0.", hint="they need one length above 0.")
+            raise ShapeError("foreach requires arrays of one length of at least 1, got 0.", hint="pass at least one entry.")
         made = [*joined(steps, len(steps)), *items[self.data:self.data + self.carried]]
         return made if len(made) > 1 else made[0]
 
 
 class WhileLoop(_Control):
-    """A graph that runs while another gives a number that is not 0."""
+    """A loop that runs one graph while the result of another graph is nonzero."""
 
     def __init__(self, condition: Graph, body: Graph, places: list[list[int]], count: int, variables: list[int], most: int,
                  outputs: int) -> None:
@@ -134,21 +130,21 @@ class WhileLoop(_Control):
         self.variables, self.most, self.collected = variables, most, outputs
 
     def infer_shapes(self, shapes: list[Partial]) -> tuple[list[Partial], list[Partial]]:
-        """As the graphs say."""
+        """Infer shapes from the graphs."""
         tested, _ = self.graphs[0].shapes(self.given(0, shapes))
         inside, heads = self.graphs[1].shapes(self.given(1, shapes))
         found = [None if shape is None else (self.most, *shape) for shape in heads[:self.collected]]
         learned = self.learned(shapes, [tested, inside])
-        for place, shape in zip(self.variables, heads[self.collected:], strict=True):  # a variable's shape stays
+        for place, shape in zip(self.variables, heads[self.collected:], strict=True):  # the shape of a variable is constant
             learned[place] = merged(learned[place], shape)
         return learned, found + heads[self.collected:]
 
     def infer_stypes(self, stypes: tuple[str, ...]) -> list[str]:
-        """As the graphs say."""
+        """Infer storage types from the graphs."""
         return ["default" if place < self.collected else stype for place, stype in enumerate(super().infer_stypes(stypes))]
 
     def invoke(self, call: Call, arrays: tuple[Any, ...], out: object, ctx: Context) -> object:
-        """Run it on arrays."""
+        """Compute the outputs."""
         items: list[Any] = list(arrays)
         steps: list[list[Any]] = []
         while len(steps) < self.most and _holds(self.graphs[0].run(self.given(0, items), ctx)[0]):
@@ -161,39 +157,40 @@ class WhileLoop(_Control):
         return found if len(found) > 1 else found[0]
 
     def _nothing(self, arrays: tuple[Any, ...], ctx: Context) -> list[Any]:
-        """The result of a loop without steps: zeros."""
+        """The outputs of a loop without steps: zeros."""
         _, shapes = self.infer_shapes([array.shape for array in arrays])
         dtypes = self.infer_dtypes([array.dtype for array in arrays])
         return [zeros(to_user(shape), ctx, dtype) for shape, dtype in zip(shapes[:self.collected], dtypes, strict=False)]
 
 
 class Cond(_Control):
-    """One of two graphs, chosen by a third."""
+    """A branch that runs one of two graphs, depending on the result of a third graph."""
 
     def __init__(self, graphs: list[Graph], places: list[list[int]], count: int, outputs: int) -> None:
         super().__init__("_cond", graphs, places, count, outputs)
 
     def infer_shapes(self, shapes: list[Partial]) -> tuple[list[Partial], list[Partial]]:
-        """As the graphs say."""
+        """Infer shapes from the graphs."""
         found = [graph.shapes(self.given(number, shapes)) for number, graph in enumerate(self.graphs)]
         then, otherwise = found[1][1], found[2][1]
         for one, other in zip(then, otherwise, strict=True):
             if complete(one) and complete(other) and one != other:
-                raise ShapeError(f"the branches of cond give shapes {to_user(one)} and {to_user(other)}.",
-                                 hint="they need the same shapes.")
+                raise ShapeError(f"The branches of cond must have the same shapes, got {to_user(one)} and {to_user(other)}.",
+                                 hint="reshape the result of one branch.")
         inside = [leaves for leaves, _ in found]
         return self.learned(shapes, inside), [merged(*pair) for pair in zip(then, otherwise, strict=True)]
 
     def infer_stypes(self, stypes: tuple[str, ...]) -> list[str]:
-        """As the graphs say."""
+        """Infer storage types from the graphs."""
         then, otherwise = (self.graphs[number].stypes(self.given(number, stypes)) for number in (1, 2))
         if then != otherwise:
-            raise StorageTypeError(f"The branches of cond give storage types {', '.join(then)} and {', '.join(otherwise)}.",
-                                   hint="cast_storage makes them one.")
+            raise StorageTypeError(f"The branches of cond must have the same storage types, "
+                                   f"got {', '.join(then)} and {', '.join(otherwise)}.",
+                                   hint="convert one with cast_storage.")
         return then
 
     def invoke(self, call: Call, arrays: tuple[Any, ...], out: object, ctx: Context) -> object:
-        """Run it on arrays."""
+        """Compute the outputs."""
         chosen = 1 if _holds(self.graphs[0].run(self.given(0, arrays), ctx)[0]) else 2
         made = self.graphs[chosen].run(self.given(chosen, arrays), ctx)
         return made if len(made) > 1 else made[0]
@@ -202,7 +199,7 @@ class Cond(_Control):
 def _holds(array: NDArray) -> bool:
     if array.size != 1:
         raise ShapeError(expected("The shape of the condition", "(1,)", array.shape),
-                         hint="reduce it to one number, by sum() for instance.")
+                         hint="reduce the condition to one element, for example with sum().")
     return bool(array.asnumpy().reshape(-1)[0])
 
 
@@ -212,28 +209,30 @@ def _holds(array: NDArray) -> bool:
 def _whole(params: dict[str, str], name: str) -> int:
     found = attr_text.parse(params.get(name, ""), 0, name)
     if type(found) is not int or found < 0:
-        raise FileFormatError(f"{name} is {params.get(name)!r:.60}.", hint="it is a number.")
+        raise FileFormatError(f"{name} must be an integer of at least 0, got {params.get(name)!r:.60}.",
+                              hint="the file is damaged.")
     return found
 
 
 def _locations(params: dict[str, str], name: str, count: int, below: int) -> list[int]:
-    """Places of inputs in a file: whole numbers of what there is, as many as are needed."""
+    """Indices of inputs in a file, all less than ``below``; exactly ``count`` of them if ``count`` is not negative."""
     found = attr_text.parse(params.get(name, "()"), (), name)
     found = (found,) if type(found) is int else found
     if not isinstance(found, tuple) or not all(type(item) is int and 0 <= item < below for item in found) or (
             count >= 0 and len(found) != count):
-        raise FileFormatError(f"{name} is {params.get(name)!r:.60}.", hint=f"it is a tuple of numbers below {below}.")
+        raise FileFormatError(f"{name} must be a tuple of integers from 0 to {below - 1}, got {params.get(name)!r:.60}.",
+                              hint="the file is damaged.")
     return list(found)
 
 
 def _graphs(graphs: list[list[Entry]], count: int, name: str) -> list[Graph]:
     if len(graphs) != count:
-        raise FileFormatError(f"{name} has {len(graphs)} graphs.", hint=f"it needs {count}.")
+        raise FileFormatError(f"{name} must have {count} graphs, got {len(graphs)}.", hint="the file is damaged.")
     return [Graph(heads) for heads in graphs]
 
 
 def read_foreach(params: dict[str, str], graphs: list[list[Entry]], count: int) -> Composite:
-    """The operator of a ``foreach`` in a file."""
+    """Make the operator of a ``foreach`` node from a file."""
     graph, = _graphs(graphs, 1, "_foreach")
     inside = len(graph.leaves)
     found = [_locations(params, name, -1, inside) for name in ("in_data_locs", "in_state_locs", "remain_locs")]
@@ -241,28 +240,28 @@ def read_foreach(params: dict[str, str], graphs: list[list[Entry]], count: int) 
     outputs = _whole(params, "num_out_data")
     if sorted(flat) != list(range(inside)) or inside != count or not found[0] or (
             len(graph.heads) != outputs + len(found[1]) or _whole(params, "num_outputs") != len(graph.heads)):
-        raise FileFormatError("_foreach has inputs or outputs that do not fit its graph.", hint="the file was damaged.")
+        raise FileFormatError("The inputs or outputs of _foreach do not match its graph.", hint="the file is damaged.")
     return ForEach(graph, [flat.index(leaf) for leaf in range(inside)], count, len(found[0]), len(found[1]), outputs)
 
 
 def read_while_loop(params: dict[str, str], graphs: list[list[Entry]], count: int) -> Composite:
-    """The operator of a ``while_loop`` in a file."""
+    """Make the operator of a ``while_loop`` node from a file."""
     condition, body = _graphs(graphs, 2, "_while_loop")
     places = [_locations(params, name, len(graph.leaves), count) for name, graph in
               (("cond_input_locs", condition), ("func_input_locs", body))]
     inner = _locations(params, "func_var_locs", -1, len(body.leaves))
     outputs = _whole(params, "num_out_data")
     if len(condition.heads) != 1 or len(body.heads) != outputs + len(inner) or not inner:
-        raise FileFormatError("_while_loop has outputs that do not fit its graphs.", hint="the file was damaged.")
+        raise FileFormatError("The outputs of _while_loop do not match its graphs.", hint="the file is damaged.")
     return WhileLoop(condition, body, places, count, [places[1][leaf] for leaf in inner], _whole(params, "max_iterations"),
                       outputs)
 
 
 def read_cond(params: dict[str, str], graphs: list[list[Entry]], count: int) -> Composite:
-    """The operator of a ``cond`` in a file."""
+    """Make the operator of a ``cond`` node from a file."""
     found = _graphs(graphs, 3, "_cond")
     names = ("cond_input_locs", "then_input_locs", "else_input_locs")
     places = [_locations(params, name, len(graph.leaves), count) for name, graph in zip(names, found, strict=True)]
     if len(found[0].heads) != 1 or len(found[1].heads) != len(found[2].heads):
-        raise FileFormatError("_cond has outputs that do not fit its graphs.", hint="the file was damaged.")
+        raise FileFormatError("The outputs of _cond do not match its graphs.", hint="the file is damaged.")
     return Cond(found, places, count, len(found[1].heads))

@@ -194,7 +194,8 @@ WRONG = {
         lambda: mx.nd.multi_sgd_update(mx.nd.ones(2), mx.nd.ones(2), lrs=(1.0,), wds=(0.0,), num_weights=2), ShapeError,
         "4 arrays"),
     "rates of several weights": (
-        lambda: mx.nd.multi_sgd_update(mx.nd.ones(2), mx.nd.ones(2), lrs=(1.0, 2.0), wds=(0.0,)), ShapeError, "learning rates"),
+        lambda: mx.nd.multi_sgd_update(mx.nd.ones(2), mx.nd.ones(2), lrs=(1.0, 2.0), wds=(0.0,)), ShapeError,
+        r"lrs must have shape \(1,\), got \(2,\)"),
     "outs of several weights": (
         lambda: mx.nd.multi_sgd_update(mx.nd.ones(2), mx.nd.ones(2), lrs=(1.0,), wds=(0.0,), out=[]),
         mx.base.SparsekitError, "out="),

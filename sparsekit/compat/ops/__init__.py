@@ -1,1 +1,1 @@
-"""Operators that MXNet has and neither the course nor any layer or optimizer uses."""
+"""Operators of MXNet that the course, the layers and the optimizers do not use."""

@@ -1,4 +1,4 @@
-"""``boolean_mask``: the entries along an axis that a mask names."""
+"""``boolean_mask``, which selects the entries along an axis where a mask is nonzero."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ _MASK = np.array([0, 2, 0, 1], np.float32)
 
 
 def _masked(shape: Shape, mask: Shape, axis: int) -> int:
-    """The axis as a number from 0; an error unless there is an entry of the mask for each of its own."""
+    """The axis as a nonnegative number; raises ``ShapeError`` if the mask does not have one entry for each along the axis."""
     if not -len(shape) <= axis < len(shape) or tuple(mask) != (shape[axis],):
         raise ShapeError(f"a mask of shape {tuple(mask)} does not fit axis {axis} of shape {tuple(shape)}.",
-                         hint="give one entry for each along the axis.")
+                         hint="pass a mask with one entry for each along the axis.")
     return axis % len(shape)
 
 
 def _shape(shapes: Sequence[Shape], attrs: Attrs) -> None:
-    """Values decide how many entries there are."""
+    """Check the shapes; the output shape depends on the values of the mask, so it is None."""
     _masked(shapes[0], shapes[1], attrs["axis"])
 
 
@@ -47,7 +47,7 @@ unmask = Op("_boolean_mask_backward", "data index", attrs={"axis": 0, "shape": R
             shape=lambda shapes, attrs: attrs["shape"], dtype=lambda dtypes, attrs: dtypes[0], cost=cost.none,
             nondifferentiable=(1,), saves=("data", "index"),
             sample=lambda: [([samples.grid(2, 5), _MASK], {"shape": (4, 5)})],
-            doc="Entries put back into zeros where ``boolean_mask`` took them from: its gradient.")
+            doc="The gradient of ``boolean_mask``: ``data`` at the entries where ``index`` is not zero, and zeros elsewhere.")
 
 
 def _key(shape: Shape, index: Array, attrs: Attrs) -> tuple[slice | Array, ...]:
@@ -73,7 +73,7 @@ mask.gradient(lambda F, g, data, index, out, attrs, want: (
 @unmask.gradient
 def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, index: ArrayObject, out: ArrayObject, attrs: Attrs,
       want: Sequence[Want | None]) -> tuple[ArrayObject, None]:
-    """The entries that the mask names, of which ``data`` says how many there are, so that a program can have this step."""
+    """Select the entries where the mask is nonzero; their number is that of ``data``, so the step can be traced."""
     if 0 in data.shape:
         return F.zeros_like(data), None
     first = F.argsort(F._equal_scalar(index, scalar=0), dtype="int64")

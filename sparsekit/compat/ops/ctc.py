@@ -1,7 +1,7 @@
-"""Connectionist temporal classification: the loss of labels whose alignment with the data is unknown.
+"""Connectionist temporal classification: a loss for labels whose alignment with the data is unknown.
 
-After Graves et al. 2006, "Connectionist temporal classification", https://www.cs.toronto.edu/~graves/icml_2006.pdf:
-the forward and backward variables over the labels with a blank between any two, as logarithms.
+The algorithm is that of Graves et al. 2006, "Connectionist temporal classification",
+https://www.cs.toronto.edu/~graves/icml_2006.pdf, with logarithms of the forward and backward variables.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ BLANKS = ("first", "last")
 
 
 class CTCLoss(Op):
-    """An operator whose third array is the label lengths when only they are used, as in MXNet."""
+    """The operator; if only the label lengths are passed, they are its third array, as in MXNet."""
 
     def arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Split a call's arguments into input arrays and attributes."""
@@ -44,7 +44,7 @@ class CTCLoss(Op):
 
 
 class Paths(NamedTuple):
-    """The labels of a batch with blanks between: symbols (batch, 2 * labels + 1), and how much of it counts."""
+    """Labels of a batch with blanks between them, of shape (batch, 2 * labels + 1), and the lengths of data and labels."""
 
     symbols: Any
     data_lengths: Any
@@ -54,15 +54,16 @@ class Paths(NamedTuple):
 def _shape(shapes: Sequence[Shape], attrs: Attrs) -> list[Shape]:
     data, label = shapes[:2]
     if len(data) != 3 or len(label) != 2 or data[1] != label[0]:
-        raise ShapeError(f"data of shape {data} and label of shape {label} do not fit.",
-                         hint="data is (time, batch, classes) and label (batch, labels).")
+        raise ShapeError(f"data of shape {data} and label of shape {label} do not match.",
+                         hint="pass data of shape (time, batch, classes) and label of shape (batch, labels).")
     if label[1] > data[0] and not attrs["use_label_lengths"]:
-        raise ShapeError(f"{label[1]} labels do not fit into {data[0]} steps of time.", hint="cut the label's padding off.")
+        raise ShapeError(f"label has {label[1]} entries, but data has only {data[0]} time steps.",
+                         hint="remove padding from label.")
     wanted = attrs["use_data_lengths"] + attrs["use_label_lengths"]
     if len(shapes) - 2 != wanted or any(tuple(shape) != (data[1],) for shape in shapes[2:]):
-        raise SparsekitError(f"{wanted} arrays of {data[1]} lengths are used, and {len(shapes) - 2} were given: "
+        raise SparsekitError(f"expected {wanted} arrays of {data[1]} lengths, got "
                              f"{', '.join(map(str, shapes[2:])) or 'none'}.",
-                             hint="use_data_lengths and use_label_lengths each come with an array (batch,).")
+                             hint="pass an array of shape (batch,) for each of use_data_lengths and use_label_lengths.")
     if attrs["blank_label"] not in BLANKS:
         raise UnknownNameError.of("blank_label", attrs["blank_label"], BLANKS)
     return [(data[1],), data]
@@ -88,8 +89,8 @@ def _paths(xp: ArrayModule, data: Array, label: Array, lengths: Sequence[Array],
 def _check_range(what: str, values: Array, low: int, high: int) -> None:
     wrong = values[(values < low) | (values > high)]
     if wrong.size:
-        raise RowIndexError(f"The {what} {wrong[0]} is not from {low} to {high}.",
-                            hint="blank_label='first' keeps class 0 for the blank, 'last' the last one.")
+        raise RowIndexError(f"Each {what} must be from {low} to {high}, got {wrong[0]}.",
+                            hint="blank_label='first' reserves class 0 for the blank, and 'last' the last class.")
 
 
 def _log_add(xp: ArrayModule, *terms: Array) -> Array:
@@ -100,12 +101,12 @@ def _log_add(xp: ArrayModule, *terms: Array) -> Array:
 
 
 def _behind(xp: ArrayModule, state: Array, steps: int) -> Array:
-    """The state some places earlier on the path; nothing comes before its start."""
+    """The state ``steps`` places earlier on the path, with -inf before its start."""
     return xp.concatenate([xp.full_like(state[:, :steps], -np.inf), state[:, :-steps]], axis=1)
 
 
 def _sweep(xp: ArrayModule, scores: Array, symbols: Array, lasting: Array) -> Array:
-    """Logarithms of the sums over all beginnings of a path: (time, batch, places), held once ``lasting`` ends."""
+    """Logarithms of the forward variables, of shape (time, batch, places); constant from time ``lasting`` on."""
     places = xp.arange(symbols.shape[1])
     two_back = xp.concatenate([xp.full_like(symbols[:, :2], -1), symbols[:, :-2]], axis=1)
     skips = (places % 2 == 1) & (symbols != two_back)
@@ -119,14 +120,14 @@ def _sweep(xp: ArrayModule, scores: Array, symbols: Array, lasting: Array) -> Ar
 
 
 def _ends(paths: Paths, places: Array) -> Array:
-    """Where a path may end: on its last label or the blank behind it."""
+    """Mask of the places where a path may end: its last label, and the blank after it."""
     last = 2 * paths.label_lengths[:, None]
     found: Array = (places == last) | (places == last - 1)
     return found
 
 
 def _reversed(xp: ArrayModule, array: Array, lengths: Array, axis: int) -> Array:
-    """The first ``lengths`` entries along an axis in reverse order, batch by batch; what is behind stays."""
+    """Reverse the first ``lengths`` entries of each sample along an axis; the other entries are unchanged."""
     places = xp.arange(array.shape[axis])
     places = xp.where(places < lengths[:, None], lengths[:, None] - 1 - places, places)
     if axis == 1:
@@ -135,7 +136,7 @@ def _reversed(xp: ArrayModule, array: Array, lengths: Array, axis: int) -> Array
 
 
 def _occupancy(xp: ArrayModule, scores: Array, paths: Paths) -> tuple[Any, Any, Any]:
-    """The loss of each sample, the probability of each place of its path at each time, and the times that count."""
+    """Loss of each sample, probability of each place of its path at each time, and mask of the times with a gradient."""
     symbols, data_lengths, label_lengths = paths
     places = xp.arange(symbols.shape[1])
     whole = 2 * label_lengths + 1
@@ -173,7 +174,7 @@ def _sample() -> Samples:
 
 
 def _cost(attrs: Attrs, inputs: list[Meta], outputs: list[Meta]) -> tuple[int, int]:
-    """A softmax, and for each place of the paths two sweeps, each of two sums of logarithms (three operations) and a product."""
+    """A softmax, and two passes over the paths; each adds logarithms twice (three operations each), and multiplies once."""
     steps, batch, classes = inputs[0]["shape"]
     work = steps * batch * (5 * classes + 2 * 7 * (2 * inputs[1]["shape"][1] + 1))
     return work, work
@@ -184,11 +185,12 @@ ctc_loss = CTCLoss(
     attrs={"use_data_lengths": False, "use_label_lengths": False, "blank_label": "first"}, shape=_shape,
     dtype=lambda dtypes, attrs: dtypes[0], outputs=2, visible=1, sample=_sample, cost=_cost, nondifferentiable=(1,),
     saves=("data_lengths", "label_lengths", "out"), aliases=("ctc_loss", "_contrib_CTCLoss", "_contrib_ctc_loss"),
-    doc="""The negative log-likelihood of each label under all its alignments with the data (time, batch, classes).
+    doc="""Connectionist temporal classification: the negative log-likelihood of labels under all alignments.
 
-Labels (batch, labels) are classes; the data are taken through a softmax first.  ``blank_label='first'`` keeps class 0
-for the blank and pads labels with 0, ``'last'`` keeps the last class and pads with -1.  Lengths (batch,) say how many
-steps and labels count.  A label that no alignment reaches has an infinite loss and no gradient.""")
+The data has shape (time, batch, classes), and a softmax is applied to it.  Labels (batch, labels) are class numbers.
+``blank_label='first'`` reserves class 0 for the blank, and pads labels with 0; ``'last'`` reserves the last class, and pads
+with -1.  ``data_lengths`` and ``label_lengths`` (batch,) are the numbers of valid time steps and labels.  Labels without a
+possible alignment have an infinite loss and no gradient.""")
 
 
 @ctc_loss.forward("default, default, default?, default? -> default, default")

@@ -1,4 +1,4 @@
-"""Blocks of images: ``im2col``, its adjoint ``col2im``, and ``Crop``."""
+"""``im2col``, which extracts the patches of images, its adjoint ``col2im``, and ``Crop``."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__: list[str] = []
 
 
 class _Window(NamedTuple):
-    """How a kernel moves over the axes of an image; a number for each axis, and the places it stands at."""
+    """The positions of a kernel on an image, as numbers for each axis; ``places`` are the numbers of positions."""
 
     kernel: tuple[int, ...]
     stride: tuple[int, ...]
@@ -41,7 +41,8 @@ def _sizes(name: str, value: list[Any] | tuple[Any, ...], count: int, default: i
     given = given or (default,) * count
     if len(given) != count or any(isinstance(size, bool) or not isinstance(size, (int, np.integer)) or size < least
                                   for size in given):
-        raise ShapeError(f"{name}={value!r} does not fit {count} axes.", hint=f"give {count} whole numbers, at least {least}.")
+        raise ShapeError(f"{name} must be {count} integers of at least {least}, got {value!r}.",
+                         hint="pass one integer for each image axis.")
     return tuple(int(size) for size in given)
 
 
@@ -49,15 +50,15 @@ def _window(spatial: tuple[int, ...], attrs: Attrs) -> _Window:
     count = len(spatial)
     if not 1 <= count <= 3:
         raise ShapeError(f"images must have 1 to 3 axes, got {count}.",
-                         hint="data is (batch, channels, …), with the axes of the image at the end.")
+                         hint="pass data of shape (batch, channels, …), with the axes of the image at the end.")
     kernel = _sizes("kernel", attrs["kernel"], count, 1, 1)
     stride, dilate = (_sizes(name, attrs[name], count, 1, 1) for name in ("stride", "dilate"))
     pad = _sizes("pad", attrs["pad"], count, 0, 0)
     room = [size + 2 * more - ((extent - 1) * apart + 1)
             for size, more, extent, apart in zip(spatial, pad, kernel, dilate, strict=True)]
     if min(room) < 0:
-        raise ShapeError(f"a kernel of {kernel}, spread by {dilate}, exceeds an image of {spatial} with {pad} around it.",
-                         hint="take a smaller kernel, or more padding.")
+        raise ShapeError(f"kernel {kernel} with dilate {dilate} is larger than the image {spatial} with pad {pad}.",
+                         hint="pass a smaller kernel or a larger pad.")
     return _Window(kernel, stride, dilate, pad, tuple(free // step + 1 for free, step in zip(room, stride, strict=True)))
 
 
@@ -74,8 +75,8 @@ def _image_shape(shapes: Sequence[Shape], attrs: Attrs) -> tuple[int, ...]:
     window = _window(spatial, attrs)
     block = math.prod(window.kernel)
     if len(shape) != 3 or shape[1] % block or shape[2] != math.prod(window.places):
-        raise ShapeError(f"columns of shape {shape} are not those of an image of {spatial}, which has {math.prod(window.places)} "
-                         f"blocks of {block}.", hint="columns are (batch, channels * kernel size, blocks), as im2col makes them.")
+        raise ShapeError(f"data of shape {shape} does not match an image {spatial}, which has {math.prod(window.places)} patches "
+                         f"of {block} pixels.", hint="pass data of shape (batch, channels * kernel size, patches).")
     return (shape[0], shape[1] // block, *spatial)
 
 
@@ -86,11 +87,11 @@ _SPREAD = {"kernel": (2, 3), "stride": (2, 1), "dilate": (1, 2), "pad": (1, 0)}
 im2col = Op(
     "im2col", "data", attrs=_ATTRS, shape=_columns_shape, cost=cost.none,
     sample=lambda: [([_IMAGE], {"kernel": (2, 3)}), ([_IMAGE], _SPREAD), ([_IMAGE[0]], {"kernel": (2,)})], saves=("data",),
-    doc="""The blocks of an image that a kernel covers on its way, as columns.
+    doc="""Extract the patches of an image that a kernel covers, as columns.
 
-Data of shape (batch, channels, …), with 1 to 3 axes more, gives (batch, channels * kernel size, blocks).  ``stride`` is
-how far the kernel moves, ``dilate`` how far its points are apart, 1 by default, and ``pad`` how many zeros lie around the
-image, 0 by default.""")
+The data has shape (batch, channels, …), with 1 to 3 image axes, and the output (batch, channels * kernel size, patches).
+``stride`` is the step of the kernel, and ``dilate`` the distance of its points; both are 1 by default.  ``pad`` is the number
+of zeros on each side of the image, 0 by default.""")
 
 
 def _edges(window: _Window) -> list[tuple[int, int]]:
@@ -114,9 +115,10 @@ col2im = Op(
     "col2im", "data", attrs={"output_size": REQUIRED, **_ATTRS}, shape=_image_shape, cost=cost.reduction,
     sample=lambda: [([np.cos(np.arange(12 * count, dtype=np.float32)).reshape(1, 12, count)], {"output_size": (5, 6), **attrs})
                     for count, attrs in ((16, {"kernel": (2, 3)}), (6, _SPREAD))], saves=(),
-    doc="""An image of the sums of the columns that cover each of its points: the adjoint of ``im2col``.
+    doc="""Add up patches to an image: the adjoint of ``im2col``.  Overlapping values are summed.
 
-Columns of shape (batch, channels * kernel size, blocks) give (batch, channels, …), with the axes of ``output_size``.""")
+The data has shape (batch, channels * kernel size, patches), and the output (batch, channels, …) with the axes of
+``output_size``.""")
 
 
 @col2im.forward("default -> default")
@@ -145,18 +147,18 @@ col2im.gradient(lambda F, g, data, out, attrs, want: F.im2col(g, **_same(attrs))
 
 
 def _cut(shapes: Sequence[Shape], attrs: Attrs) -> tuple[int, int, int, int]:
-    """First row and column, height and width."""
+    """First row, first column, height and width of the part."""
     if len(shapes) not in (1, 2) or any(len(shape) != 4 for shape in shapes):
-        raise ShapeError(f"shapes {', '.join(map(str, shapes))} cannot be cropped.",
-                         hint="give one array (batch, channels, height, width), and one more if its size is wanted.")
+        raise ShapeError(f"expected one or two arrays of four axes, got shapes {', '.join(map(str, shapes))}.",
+                         hint="pass (batch, channels, height, width), and optionally an array of the output size.")
     height, width = tuple(shapes[1])[2:] if len(shapes) == 2 else _sizes("h_w", attrs["h_w"], 2, 1, 1)
     top, left = _sizes("offset", attrs["offset"], 2, 0, 0)
     free = shapes[0][2] - height, shapes[0][3] - width
     if attrs["center_crop"]:
         top, left = free[0] // 2, free[1] // 2
     if not (0 <= top <= free[0] and 0 <= left <= free[1]):
-        raise ShapeError(f"{height} x {width} from {(top, left)} on exceed an image of {tuple(shapes[0])[2:]}.",
-                         hint="take a smaller h_w or offset.")
+        raise ShapeError(f"a part of {height} x {width} at {(top, left)} exceeds the image {tuple(shapes[0])[2:]}.",
+                         hint="pass a smaller h_w or offset.")
     return top, left, height, width
 
 
@@ -169,9 +171,9 @@ crop = Op(
     dtype=lambda dtypes, attrs: dtypes[0], cost=cost.none,
     sample=lambda: [([_IMAGE], {"h_w": (3, 4), "offset": (1, 2)}),
                     ([_IMAGE, _IMAGE[:, :, :2, :3].copy()], {"center_crop": True})], saves=("data",),
-    doc="""A part of images (batch, channels, height, width): ``h_w`` from ``offset`` on, or from the middle with ``center_crop``.
+    doc="""Crop images (batch, channels, height, width) to size ``h_w``, starting at ``offset``, or centred with ``center_crop``.
 
-With a second array its height and width are taken.  Deprecated in MXNet, where ``slice`` does the same.""")
+A second array defines the size instead of ``h_w``.  Deprecated in MXNet: use ``slice``.""")
 
 
 @crop.forward("default... -> default")

@@ -1,6 +1,6 @@
-"""Decompositions of matrices and solutions on the last two axes; leading axes are batches.
+"""Decompositions, inverses and solutions of linear systems for matrices in the last two axes; the other axes are batches.
 
-Decompositions take float32 and float64.  The gradients follow M. Seeger, A. Hetzel, Z. Dai, N. Lawrence,
+Decompositions support float32 and float64.  The gradients are those of M. Seeger, A. Hetzel, Z. Dai, N. Lawrence,
 "Auto-Differentiating Linear Algebra", 2017, https://arxiv.org/abs/1710.08717.
 """
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 def _syrk_shape(shapes: Sequence[Shape], attrs: Attrs) -> tuple[int, ...]:
     if len(shapes[0]) < 2:
         raise ShapeError(f"arrays must have at least two axes, got shape {tuple(shapes[0])}.",
-                         hint="the last two axes are those of the matrices.")
+                         hint="pass an array with matrices in the last two axes.")
     size = shapes[0][-1 if attrs["transpose"] else -2]
     return (*shapes[0][:-2], size, size)
 
@@ -70,7 +70,7 @@ def decomposition(name: str, doc: str, shape: Callable[..., Any] = _square_shape
 
 
 def _solved(function: Callable[..., Any], what: str, hint: str) -> Any:
-    """The result of a LAPACK call, or the named error."""
+    """Call a function of LAPACK, and convert its errors to ``SparsekitError``."""
     try:
         return function()
     except np.linalg.LinAlgError as error:
@@ -78,14 +78,14 @@ def _solved(function: Callable[..., Any], what: str, hint: str) -> Any:
 
 
 potrf = decomposition("potrf", "Cholesky factor: the lower triangular L with ``A = L Lᵀ``, for symmetric positive definite A.  "
-                      "The gradient is symmetric, as A is: of an A that is not, the symmetric part is taken.",
+                      "The operator uses the symmetric part of A, so the gradient is symmetric.",
                       saves=("out",), cost=cost.matrices(lambda n, _: n**3 / 3 + n**2 / 2 + n / 6))
 
 
 @potrf.forward("default -> default")
 def _(k: Kernels, x: Array, attrs: Attrs) -> Array:
     even = (checked(x) + k.xp.swapaxes(x, -1, -2)) * x.dtype.type(0.5)
-    found: Array = _solved(lambda: k.xp.linalg.cholesky(even), "linalg_potrf", "the matrix must be positive definite.")
+    found: Array = _solved(lambda: k.xp.linalg.cholesky(even), "linalg_potrf", "pass positive definite matrices.")
     return found
 
 
@@ -102,7 +102,7 @@ potri = decomposition("potri", "``(A Aᵀ)⁻¹`` for a lower triangular A: the 
 
 @potri.forward("default -> default")
 def _(k: Kernels, x: Array, attrs: Attrs) -> Array:
-    inverse = _solved(lambda: k.xp.linalg.inv(k.xp.tril(checked(x))), "linalg_potri", "its diagonal must have no zeros.")
+    inverse = _solved(lambda: k.xp.linalg.inv(k.xp.tril(checked(x))), "linalg_potri", "the diagonal must have no zeros.")
     return product(k.xp, inverse, inverse, {"transpose_a": True, "transpose_b": False})
 
 
@@ -115,7 +115,8 @@ def _(F: ArrayFunctions, g: ArrayObject, A: ArrayObject, B: ArrayObject, attrs: 
 def _triangular_shape(shapes: Sequence[Shape], attrs: Attrs) -> tuple[int, ...]:
     size, shape = square(shapes[0]), tuple(shapes[1])
     if len(shape) != len(shapes[0]) or shape[:-2] != tuple(shapes[0][:-2]) or shape[-1 if attrs["rightside"] else -2] != size:
-        raise ShapeError(f"shapes {tuple(shapes[0])} and {shape} do not fit.", hint="see rightside.")
+        raise ShapeError(f"matrices of shapes {tuple(shapes[0])} and {shape} do not match.",
+                         hint="check the shapes and rightside.")
     return shape
 
 
@@ -149,9 +150,9 @@ def _(k: Kernels, x: Array, other: Array, attrs: Attrs) -> Array:
 
 
 def _by_triangle(F: ArrayFunctions, left: ArrayObject, right: ArrayObject, attrs: Attrs, alpha: float) -> ArrayObject:
-    """The gradient of a triangle: the product of what meets there, on the side it lies on.
+    """The gradient of a triangular matrix A: the product of ``left`` and ``right`` for the side of A, limited to the triangle.
 
-    ``left`` and ``right`` are transposed as matmul would have them for an A that is not transposed itself.
+    The function transposes the factors as the gradient of a matrix product requires.
     """
     if attrs["rightside"]:
         left, right = right, left
@@ -179,7 +180,7 @@ def _(k: Kernels, x: Array, other: Array, attrs: Attrs) -> Array:
     factor, right = _triangle_of(k.xp, checked(x), attrs), attrs["rightside"]
     if right:
         factor, other = factor.swapaxes(-1, -2), other.swapaxes(-1, -2)
-    made = _solved(lambda: k.xp.linalg.solve(factor, other), "linalg_trsm", "the triangle's diagonal must have no zeros.")
+    made = _solved(lambda: k.xp.linalg.solve(factor, other), "linalg_trsm", "the diagonal of A must have no zeros.")
     found: Array = k.xp.ascontiguousarray(made.swapaxes(-1, -2) if right else made) * other.dtype.type(attrs["alpha"])
     return found
 
@@ -192,17 +193,17 @@ def _(F: ArrayFunctions, g: ArrayObject, A: ArrayObject, B: ArrayObject, X: Arra
 
 
 def _factored(n: int) -> float:
-    """What it takes to factor a matrix as L U."""
+    """Number of operations of an LU factorization."""
     return 2 * n**3 / 3 - n**2 / 2 + 5 * n / 6
 
 
-inverse = decomposition("inverse", "Inverses of square matrices; a singular one raises.", saves=("out",),
+inverse = decomposition("inverse", "Inverses of square matrices.  Singular matrices raise an error.", saves=("out",),
                         cost=cost.matrices(lambda n, _: _factored(n) + 4 * n**3 / 3 - n**2 + 5 * n / 3))
 
 
 @inverse.forward("default -> default")
 def _(k: Kernels, x: Array, attrs: Attrs) -> Array:
-    found: Array = _solved(lambda: k.xp.linalg.inv(checked(x)), "linalg_inverse", "the matrix has no inverse.")
+    found: Array = _solved(lambda: k.xp.linalg.inv(checked(x)), "linalg_inverse", "pass matrices that are not singular.")
     return found
 
 
@@ -216,11 +217,11 @@ def _numbers(shapes: Sequence[Shape], attrs: Attrs) -> tuple[int, ...]:
 
 
 def _by_inverse(F: ArrayFunctions, g: ArrayObject, A: ArrayObject) -> ArrayObject:
-    """``g`` times the transposed inverse of each matrix."""
+    """The transposed inverse of each matrix, multiplied by ``g``."""
     return F.broadcast_mul(turn(F, F.linalg_inverse(A)), F._view(g, shape=(*tuple(A.shape[:-2]), 1, 1)))
 
 
-det = decomposition("det", "Determinants of square matrices.  The gradient needs the inverse.", _numbers,
+det = decomposition("det", "Determinants of square matrices.  The gradient requires the inverse to exist.", _numbers,
                     cost=cost.matrices(lambda n, _: _factored(n) + n - 1))
 
 
@@ -232,7 +233,7 @@ def _(k: Kernels, x: Array, attrs: Attrs) -> Array:
 det.gradient(lambda F, g, A, out, attrs, want: _by_inverse(F, g * out, A))
 
 slogdet = decomposition("slogdet", "Signs, and logarithms of the absolute values, of the determinants of square matrices.  The "
-                        "gradient needs the inverse.", lambda shapes, attrs: [_numbers(shapes, attrs)] * 2, outputs=2,
+                        "gradient requires the inverse to exist.", lambda shapes, attrs: [_numbers(shapes, attrs)] * 2, outputs=2,
                         saves=("A",), cost=cost.matrices(lambda n, _: _factored(n) + 2 * n - 1))
 
 
@@ -253,7 +254,7 @@ def _wide(shapes: Sequence[Shape], attrs: Attrs) -> list[Shape]:
 
 gelqf = decomposition("gelqf", "``A = L Q`` for matrices with at least as many columns as rows: the list of Q, whose rows are "
                       "orthonormal, and the lower triangular L.", _wide, outputs=2, saves=("out",),
-                      # Householder's reflections, and Q made of them; G. Golub, C. Van Loan, Matrix Computations, 5.2.
+                      # Householder reflections, and Q from them; G. Golub, C. Van Loan, Matrix Computations, 5.2.
                       cost=cost.matrices(lambda rows, columns: 4 * columns * rows**2 - 4 * rows**3 / 3),
                       sample=lambda: [([np.random.default_rng(4).standard_normal((2, 3, 4)).astype(np.float32)], {})])
 
@@ -275,8 +276,8 @@ def _(F: ArrayFunctions, g: ArrayObject, A: ArrayObject, out: ArrayObject, attrs
 
 
 syevd = decomposition("syevd", "``A = Uᵀ diag(L) U`` for symmetric A: the list of U, whose rows are the eigenvectors, and the "
-                      "eigenvalues L, ascending.  The largest entry of each eigenvector is positive.  The gradient holds where "
-                      "no two eigenvalues are equal; of an A that is not symmetric, the symmetric part is taken.",
+                      "eigenvalues L, ascending.  The largest entry of each eigenvector is positive.  The gradient requires "
+                      "different eigenvalues.  The operator uses the symmetric part of A.",
                       lambda shapes, attrs: [_square_shape(shapes, attrs), tuple(shapes[0][:-1])], outputs=2,
                       saves=("out",),
                       # The QR algorithm with vectors; G. Golub, C. Van Loan, Matrix Computations, 8.3.
@@ -286,7 +287,7 @@ syevd = decomposition("syevd", "``A = Uᵀ diag(L) U`` for symmetric A: the list
 @syevd.forward("default -> default...")
 def _(k: Kernels, x: Array, attrs: Attrs) -> tuple[Array, ...]:
     even = (checked(x) + k.xp.swapaxes(x, -1, -2)) * x.dtype.type(0.5)
-    values, columns = _solved(lambda: k.xp.linalg.eigh(even), "linalg_syevd", "the matrix must be finite.")
+    values, columns = _solved(lambda: k.xp.linalg.eigh(even), "linalg_syevd", "pass finite matrices.")
     rows = k.xp.ascontiguousarray(k.xp.swapaxes(columns, -1, -2))
     largest = k.xp.take_along_axis(rows, k.xp.abs(rows).argmax(axis=-1)[..., None], -1)
     return rows * k.xp.where(largest < 0, -1, 1).astype(x.dtype), values
@@ -306,7 +307,7 @@ def _(F: ArrayFunctions, g: ArrayObject, A: ArrayObject, out: ArrayObject, attrs
 
 apart = Op("_apart", "L", shape=lambda shapes, attrs: (*shapes[0], shapes[0][-1]), cost=cost.each(2),
            sample=lambda: [([np.array([[1, 2, 4], [0.5, 1, 3]], np.float32)], {})],
-           saves=("out",), doc="``1 / (L[i] - L[j])``, zero on the diagonal: how eigenvectors turn, from the eigenvalues.")
+           saves=("out",), doc="``1 / (L[i] - L[j])``, with zeros on the diagonal: a factor of the gradient of eigenvectors.")
 
 
 @apart.forward("default -> default")

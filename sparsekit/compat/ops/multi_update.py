@@ -1,4 +1,4 @@
-"""Steps of several weights in one call, and what scaling by layer and loss scaling need to know of many arrays."""
+"""Optimizer steps for several weights in one call, and sums and checks of several arrays for LARS and loss scaling."""
 
 from __future__ import annotations
 
@@ -33,22 +33,23 @@ _ANY = "default|row_sparse|csr"
 
 
 def _shape(name: str, group: int, counter: str, lists: tuple[str, ...], rest: tuple[str, ...]) -> Callable[..., Any]:
-    """The weights' shapes, after counting the arrays and the numbers; ``rest`` names the arrays behind the weights'."""
+    """Shape inference that checks the numbers of arrays and rates; ``rest`` names the arrays after those of the weights."""
 
     def shape(shapes: list[Shape], attrs: dict[str, Any]) -> Shape | list[Shape]:
         count = attrs[counter]
         if not isinstance(count, (int, np.integer)) or count < 1:
-            raise SparsekitError(f"{name}: {counter} must be a positive integer, got {count!r}.", hint="it counts the weights.")
+            raise SparsekitError(f"{name}: {counter} must be a positive integer, got {count!r}.",
+                                 hint="pass the number of weights.")
         wanted = count * group + len(rest)
         if len(shapes) != wanted:
-            raise ShapeError(f"{count} weights come with {wanted} arrays, not {len(shapes)}.",
-                             hint=f"give the arrays of the first weight, then those of the second; {counter} counts weights.")
+            raise ShapeError(f"{count} weights require {wanted} arrays, got {len(shapes)}.",
+                             hint=f"pass all arrays of the first weight, then those of the second; {counter} counts weights.")
         sizes: dict[str, Shape] = {key: (len(attrs[key]),) for key in lists}
         sizes |= {key: tuple(size) for key, size in zip(rest, shapes[count * group:], strict=True) if key != "rescale_grad"}
         for key, size in sizes.items():
             if size != (count,):
-                raise ShapeError(f"{key} has shape {size} for {count} weights.",
-                                 hint="learning rates, weight decays and the like come one for every weight.")
+                raise ShapeError(f"{key} must have shape ({count},), got {size}.",
+                                 hint="pass one number for each weight.")
         found = [infer.same_shape(shapes[place:place + group], attrs) for place in range(0, count * group, group)]
         return found[0] if count == 1 else found
 
@@ -65,14 +66,14 @@ def _types(group: int, counter: str) -> Callable[..., Any]:
 
 def _declare(name: str, group: int, counter: str, lists: tuple[str, ...], attrs: Attrs, step: Callable[..., None],
              doc: str, sample: Callable[[], Any], rest: tuple[str, ...] = (), sparse: bool = False) -> None:
-    """Declare the step of several weights: ``step(k, attrs, own, arrays, rest)`` of each weight, with its own numbers.
+    """Declare an operator that calls ``step(k, attrs, own, arrays, rest)`` for each weight.
 
     Parameters
     ----------
     lists : tuple of str
-        Attributes that hold a number for every weight.
+        Attributes with one number for each weight; ``own`` has the numbers of one weight.
     rest : tuple of str
-        Arrays behind those of the weights; what they hold for a weight is among its own numbers, but for ``rescale_grad``.
+        Arrays after those of the weights.  ``own`` includes their numbers, except for ``rescale_grad``.
     sparse : bool
         Whether all arrays may be row_sparse.
     """
@@ -100,7 +101,7 @@ def _declare(name: str, group: int, counter: str, lists: tuple[str, ...], attrs:
 
 
 def _one_weight(plain: Update, preloaded: bool) -> Callable[[], Any]:
-    """Samples with one weight, from those of the operator of one weight."""
+    """Samples with one weight, from the samples of the operator for one weight."""
 
     def make() -> samples.Samples:
         arrays, attrs = next(iter(plain.sample()))
@@ -126,9 +127,9 @@ def _declare_descent(plain: Update, precise: bool, preloaded: bool) -> None:
 
     _declare(f"{'preloaded_' * preloaded}multi_{plain.name}", len(plain.inputs), "num_weights", () if preloaded else rates,
              {**momentum, "rescale_grad": 1.0, "clip_gradient": -1.0}, step,
-             f"``{plain.name}`` of ``num_weights`` weights in one call: {', '.join(plain.inputs)} of the first, then of the "
-             f"second, …{', then an array of learning rates and one of weight decays' if preloaded else ''}.  Rows that "
-             f"row_sparse gradients do not store rest, where all arrays are row_sparse.\n\n" + plain.doc.partition("\n\n")[0],
+             f"``{plain.name}`` for ``num_weights`` weights in one call: {', '.join(plain.inputs)} of the first, then of the "
+             f"second, …{', then an array of learning rates and one of weight decays' if preloaded else ''}.  If all "
+             f"arrays are row_sparse, only the rows that the gradients store are updated.\n\n" + plain.doc.partition("\n\n")[0],
              _one_weight(plain, preloaded), rates if preloaded else (), not preloaded)
 
 
@@ -167,7 +168,7 @@ def _lamb(k: Kernels, attrs: Attrs, own: dict[str, Any], arrays: Sequence[Array]
 
 
 def _samples(plain: Op, lists: dict[str, str], precise: bool, extra: dict[str, Any]) -> Callable[[], Any]:
-    """A sample with one weight, from those of the operator of one weight."""
+    """A sample with one weight, from the samples of the operator for one weight."""
 
     def make() -> samples.Samples:
         arrays, attrs = next(iter(plain.sample()))
@@ -190,14 +191,14 @@ for _precise in (False, True):
     _mp, _group = "mp_" if _precise else "", 4 + _precise
     _declare(f"_multi_{_mp}adamw_update", _group, "num_weights", tuple(_ADAMW_LISTS.values()),
              {name: adamw_update.attrs[name] for name in ("beta1", "beta2", "epsilon", "clip_gradient")}, _adamw,
-             "``adamw_update`` of ``num_weights`` weights in one call: weight, gradient, mean and var of the first, then of the "
-             "second, …, and the gradients' factor, an array of one number." + _WIDE * _precise,
+             "``adamw_update`` for ``num_weights`` weights in one call: weight, gradient, mean and var of the first, then of the "
+             "second, …, and ``rescale_grad``, an array of one number." + _WIDE * _precise,
              _samples(adamw_update, _ADAMW_LISTS, _precise, {}), ("rescale_grad",))
     _declare(f"_multi_{_mp}lamb_update", _group, "num_tensors", tuple(_LAMB_LISTS.values()),
              {**{name: lamb_update_phase1.attrs[name] for name in ("beta1", "beta2", "epsilon", "rescale_grad")},
               "lower_bound": -1.0, "upper_bound": -1.0, "clip_gradient": -1.0, "bias_correction": True}, _lamb,
-             "Both phases of LAMB of ``num_tensors`` weights in one call: weight, gradient, mean and var of the first, then of "
-             "the second, …  ``lower_bound`` and ``upper_bound`` bound a weight's norm where they are not negative."
+             "Both phases of LAMB for ``num_tensors`` weights in one call: weight, gradient, mean and var of the first, then of "
+             "the second, …  ``lower_bound`` and ``upper_bound`` limit the norm of a weight if they are not negative."
              + _WIDE * _precise, _samples(lamb_update_phase1, _LAMB_LISTS, _precise, {"lr": 0.1}))
 
 
@@ -207,7 +208,7 @@ def _two(**attrs: int) -> Callable[[], Any]:
 
 def _counted(shapes: Sequence[Shape], attrs: Attrs) -> None:
     if len(shapes) != attrs["num_arrays"]:
-        raise ShapeError(f"num_arrays={attrs['num_arrays']} does not count the {len(shapes)} arrays.", hint="give their number.")
+        raise ShapeError(f"num_arrays must be {len(shapes)}, got {attrs['num_arrays']}.", hint="pass the number of arrays.")
 
 
 def _stored(store: Store) -> Array:
@@ -229,7 +230,7 @@ multi_sum_sq = Op(
     "multi_sum_sq", "*data", attrs={"num_arrays": REQUIRED}, shape=_sums_shape,
     dtype=lambda dtypes, attrs: np.dtype(np.float32), cost=_squares_cost, sample=_two(num_arrays=2),
     gradient_hint="square and sum",
-    doc="The sum of squares of each of several arrays, as one float32 array; of sparse ones over what is stored.")
+    doc="The sum of squares of each of several arrays, as one float32 array.")
 
 
 @multi_sum_sq.forward(f"{_ANY}... -> default", asked=REDUCED)
@@ -250,7 +251,7 @@ multi_lars = Op(
     shape=infer.same_shape, dtype=lambda dtypes, attrs: dtypes[0], cost=cost.elementwise, sample=_lars_sample,
     gradient_hint="elementwise operators",
     doc="Learning rates scaled by layer (LARS): ``lrs * eta * w / (g * rescale_grad + wds * w + eps)``, with w and g the roots "
-        "of the sums of squares; rates of layers where one of them is zero stay.")
+        "of the sums of squares.  The rates of layers with w = 0 or g = 0 are unchanged.")
 
 
 @multi_lars.forward("default, default, default, default -> default")
@@ -272,8 +273,8 @@ def _all_finite(k: Kernels, *arrays_and_attrs: *GivenStores, out: Array | None =
     return out
 
 
-_ALL_SAID = ("One number, 1 if every value of {} is finite and 0 otherwise.  With ``init_output=False`` an ``out`` that "
-             "holds 0 keeps it.")
+_ALL_SAID = ("An array of one number: 1 if every value of {} is finite, else 0.  With ``init_output=False``, an ``out`` of 0 "
+             "stays 0.")
 all_finite = Op(
     "all_finite", "data", attrs={"init_output": True}, shape=lambda shapes, attrs: (1,),
     dtype=lambda dtypes, attrs: np.dtype(np.float32), cost=cost.none, sample=lambda: [([samples.grid()], {})],
@@ -301,7 +302,7 @@ def _no_outputs(shapes: Sequence[Shape], attrs: Attrs) -> list[Shape]:
 reset_arrays = Op(
     "reset_arrays", "*data", attrs={"num_arrays": REQUIRED}, shape=_no_outputs, dtype=lambda dtypes, attrs: [], cost=cost.none,
     mutates=lambda attrs: range(attrs["num_arrays"]), outputs=0, sample=_two(num_arrays=2),
-    doc="Set several arrays to zero, in place; sparse ones then store nothing.")
+    doc="Set several arrays to zero in place; sparse arrays store no values afterwards.")
 
 
 @reset_arrays.forward(f"{_ANY}... -> default")

@@ -27,7 +27,7 @@ __all__ = ["DENSITIES"]
 
 
 class Density(NamedTuple):
-    """The logarithm of a density, and its slopes for the sample (None if that is flat or counts) and each parameter."""
+    """Logarithm of a density, and its derivatives by the sample (None if zero or undefined) and by each parameter."""
 
     parameters: tuple[str, ...]
     logarithm: Callable[..., Any]
@@ -35,7 +35,7 @@ class Density(NamedTuple):
     doc: str
 
 
-#: Distributions of whole numbers: no gradient flows to the sample.
+#: Discrete distributions, whose samples have no gradient.
 COUNTING = ("poisson", "negative_binomial", "generalized_negative_binomial")
 
 _digamma = from_scipy("digamma")
@@ -69,7 +69,7 @@ def _dirichlet_log(xp: ArrayModule, x: Array, alpha: Array) -> Array:
 DENSITIES = {
     "uniform": Density(("low", "high"), lambda xp, x, low, high: -xp.log(high - low) + 0 * x,
                        lambda xp, x, low, high: (None, 1 / (high - low) + 0 * x, -1 / (high - low) + 0 * x),
-                       "the uniform distribution from low to high; as in MXNet, not looking whether the sample lies there"),
+                       "the uniform distribution from low to high; as in MXNet, samples outside have the same density"),
     "normal": Density(("mu", "sigma"),
                       lambda xp, x, mu, sigma: -0.5 * ((x - mu) / sigma) ** 2 - xp.log(sigma) - 0.5 * math.log(2 * math.pi),
                       lambda xp, x, mu, sigma: ((mu - x) / sigma**2, (x - mu) / sigma**2,
@@ -96,7 +96,7 @@ DENSITIES = {
 
 
 def _shape(name: str) -> Callable[..., Any]:
-    """Parameters match the leftmost axes of the sample; a Dirichlet's keep the last axis as well."""
+    """Parameters have the leftmost axes of the sample; those of a Dirichlet distribution also have its last axis."""
     kept = 1 if name == "dirichlet" else 0
 
     def shape(shapes: Sequence[Shape], attrs: Attrs) -> Shape:
@@ -105,15 +105,15 @@ def _shape(name: str) -> Callable[..., Any]:
         fits = count >= 0 and sample[:count] == first[:count] and (not kept or (
             len(sample) >= len(first) and sample[-1:] == first[-1:]))
         if not fits or any(tuple(other) != first for other in shapes[2:]):
-            raise ShapeError(f"parameters of shapes {', '.join(map(str, shapes[1:]))} do not fit a sample of shape {sample}.",
-                             hint="they have one shape, that of the sample's leftmost axes.")
+            raise ShapeError(f"parameters of shapes {', '.join(map(str, shapes[1:]))} do not match a sample of shape {sample}.",
+                             hint="pass parameters with the shape of the leftmost axes of the sample.")
         return (sample[:-1] or (1,)) if kept else sample
 
     return shape
 
 
 def _spread(name: str, sample: Array, parameters: Sequence[Array]) -> list[Any]:
-    """The parameters, shaped to meet the sample."""
+    """Reshape the parameters to broadcast to the sample."""
     if name == "dirichlet":
         return [store.reshape(store.shape[:-1] + (1,) * (sample.ndim - store.ndim) + store.shape[-1:]) for store in parameters]
     return [store.reshape(store.shape + (1,) * (sample.ndim - store.ndim)) for store in parameters]
@@ -124,7 +124,7 @@ def _declare(name: str, density: Density) -> None:
     op = Op(f"_random_pdf_{name}", " ".join(inputs), attrs={"is_log": False}, shape=_shape(name),
             dtype=lambda dtypes, attrs: dtypes[0], nondifferentiable=(0,) if name in COUNTING else (),
             aliases=(f"random_pdf_{name}",), sample=lambda: _samples(name, len(inputs)),
-            doc=f"The density of {density.doc}.\n\nIts logarithm with ``is_log=True``.")
+            doc=f"The density of {density.doc}.\n\nWith ``is_log=True``, its logarithm.")
 
     @op.forward(f"{', '.join(['default'] * len(inputs))} -> default")
     def _(k: Kernels, sample: Array, *rest: *Given) -> Array:
@@ -158,7 +158,7 @@ def _declare(name: str, density: Density) -> None:
 
 
 def _folded(slope: Array, shape: tuple[int, ...], name: str) -> Array:
-    """The sum over the axes of the sample that a parameter does not have."""
+    """Sum over the axes of the sample that a parameter does not have."""
     first = len(shape) - (name == "dirichlet")
     found: Array = slope.sum(axis=tuple(range(first, first + slope.ndim - len(shape)))).reshape(shape)
     return found

@@ -1,4 +1,4 @@
-"""Diagonals and triangles of matrices, taken out and put in; products of columns."""
+"""Conversions between matrices and their diagonals or triangles, and the Khatri-Rao product."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = ["checked", "matrix_sample", "square", "turn"]
 
 
 def checked(x: Array) -> Array:
-    """The array, if decompositions take its element type."""
+    """Return the array; raise if decompositions do not support its element type."""
     real([x.dtype], {})
     return x
 
@@ -36,12 +36,12 @@ def checked(x: Array) -> Array:
 def square(shape: tuple[int, ...]) -> int:
     """The size of the square matrices on the last two axes."""
     if len(shape) < 2 or shape[-1] != shape[-2]:
-        raise ShapeError(f"matrices must be square, got shape {tuple(shape)}.", hint="the last two axes must be equal.")
+        raise ShapeError(f"matrices must be square, got shape {tuple(shape)}.", hint="the last two axes must have equal sizes.")
     return int(shape[-1])
 
 
 def turn(F: ArrayFunctions, x: ArrayObject) -> ArrayObject:
-    """The matrices of the last two axes transposed."""
+    """Transpose the last two axes."""
     return F.SwapAxis(x, dim1=len(x.shape) - 2, dim2=len(x.shape) - 1)
 
 
@@ -54,7 +54,8 @@ def matrix_sample(seed: int = 0, batch: bool = False) -> Array:
 def _diagonal_length(shapes: Sequence[Shape], attrs: Attrs) -> tuple[int, ...]:
     length = square(shapes[0]) - abs(attrs["offset"])
     if length <= 0:
-        raise ShapeError(f"shape {tuple(shapes[0])} has no diagonal {attrs['offset']}.", hint="0 is the main diagonal.")
+        raise ShapeError(f"matrices of shape {tuple(shapes[0])} have no diagonal {attrs['offset']}.",
+                         hint="pass a smaller offset.")
     return (*shapes[0][:-2], length)
 
 
@@ -77,7 +78,7 @@ extract.gradient(lambda F, g, data, out, attrs, want: F.linalg_makediag(g, offse
 
 def _with_diagonal(shapes: Sequence[Shape], attrs: Attrs) -> tuple[int, ...]:
     if not shapes[0]:
-        raise ShapeError("the array must have at least one axis.", hint="give a vector.")
+        raise ShapeError("the array must have at least one axis, got shape ().", hint="pass a vector.")
     size = shapes[0][-1] + abs(attrs["offset"])
     return (*shapes[0][:-1], size, size)
 
@@ -99,12 +100,12 @@ make.gradient(lambda F, g, data, out, attrs, want: F.linalg_extractdiag(g, offse
 
 
 def _side(attrs: Attrs) -> bool:
-    """Whether the lower triangle is meant; a nonzero offset decides by itself."""
+    """Whether the triangle is the lower one: the sign of a nonzero offset, else ``lower``."""
     return bool(attrs["lower"]) if attrs["offset"] == 0 else attrs["offset"] < 0
 
 
 def _corner(size: int, attrs: Attrs) -> tuple[Any, ...]:
-    """Rows and columns of a triangle: a lower one row by row, an upper one column by column, as MXNet and LAPACK pack them."""
+    """Rows and columns of a triangle: row by row for a lower one, column by column for an upper one, as in MXNet."""
     if _side(attrs):
         return np.tril_indices(size, attrs["offset"])
     columns, rows = np.tril_indices(size, -attrs["offset"])
@@ -114,7 +115,8 @@ def _corner(size: int, attrs: Attrs) -> tuple[Any, ...]:
 def _triangle_length(shapes: Sequence[Shape], attrs: Attrs) -> tuple[int, ...]:
     edge = square(shapes[0]) - abs(attrs["offset"])
     if edge <= 0:
-        raise ShapeError(f"shape {tuple(shapes[0])} has no triangle beyond {attrs['offset']}.", hint="take a smaller offset.")
+        raise ShapeError(f"matrices of shape {tuple(shapes[0])} have no triangle at offset {attrs['offset']}.",
+                         hint="pass a smaller offset.")
     return (*shapes[0][:-2], edge * (edge + 1) // 2)
 
 
@@ -125,9 +127,9 @@ def _triangles() -> samples.Samples:
 
 flatten = Op("_linalg_extracttrian", "A", attrs={"offset": 0, "lower": True}, shape=_triangle_length, cost=cost.none,
              sample=_triangles, aliases=("linalg_extracttrian",), saves=(),
-             doc="The lower (or upper) triangle of square matrices as a vector: a lower one row by row, an "
-                 "upper one column by column.  With ``offset`` above 0 it is "
-                 "the upper triangle from that diagonal on, below 0 the lower one.")
+             doc="The lower or upper triangle of square matrices as vectors: row by row for a lower triangle, column by column "
+                 "for an upper one.  A positive ``offset`` is the first diagonal of an upper triangle, a negative one the last "
+                 "diagonal of a lower triangle.")
 
 
 @flatten.forward("default -> default")
@@ -152,7 +154,7 @@ unflatten = Op("_linalg_maketrian", "A", attrs={"offset": 0, "lower": True}, sha
                aliases=("linalg_maketrian",),
                sample=lambda: [([samples.grid(2, 6)], {"offset": offset, "lower": lower})
                                for offset, lower in ((0, True), (0, False), (1, True), (-1, True))], saves=(),
-               doc="Square matrices with a vector as their triangle, the inverse of linalg_extracttrian.")
+               doc="Square matrices with the given triangles, and zeros elsewhere: the inverse of linalg_extracttrian.")
 
 
 @unflatten.forward("default -> default")
@@ -179,7 +181,7 @@ triangle.gradient(lambda F, g, data, out, attrs, want: F._triangle(g, lower=attr
 
 mirror = Op("_mirrored", "A", shape=lambda shapes, attrs: square(shapes[0]) and shapes[0], cost=cost.none,
             sample=lambda: [([matrix_sample(3, batch=True)], {})], saves=(),
-            doc="Symmetric matrices with the lower triangle of the given ones.")
+            doc="Symmetric matrices with the lower triangles of the given matrices.")
 
 
 @mirror.forward("default -> default")
@@ -211,18 +213,19 @@ def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, out: ArrayObject, at
 
 def _khatri_rao_shape(shapes: Sequence[Shape], attrs: Attrs) -> tuple[int, ...]:
     if any(len(shape) != 2 or shape[1] != shapes[0][1] for shape in shapes):
-        raise ShapeError(f"shapes {', '.join(map(str, shapes))} are not matrices with as many columns.", hint="transpose one.")
+        raise ShapeError(f"matrices must have equal numbers of columns, got shapes {', '.join(map(str, shapes))}.",
+                         hint="transpose one.")
     return math.prod(shape[0] for shape in shapes), int(shapes[0][1])
 
 
 khatri_rao = Op("khatri_rao", "*args", shape=_khatri_rao_shape, cost=cost.pairs,
                 sample=lambda: [([samples.grid(2, 3), samples.grid(4, 3, seed=1), samples.grid(3, 3, seed=2)], {})],
                 saves=("args",),
-                doc="The Khatri-Rao product: column by column, the Kronecker product of the matrices' columns.")
+                doc="The Khatri-Rao product: each column is the Kronecker product of the corresponding columns of the matrices.")
 
 
 def _apart(shapes: Sequence[Shape], place: int) -> tuple[int, ...]:
-    """A matrix' shape with its rows on an axis of their own among those of all the matrices."""
+    """Shape of a matrix with one axis for the rows of each matrix, of size 1 for the others, and one for columns."""
     return (*(int(shape[0]) if other == place else 1 for other, shape in enumerate(shapes)), int(shapes[0][1]))
 
 

@@ -1,4 +1,4 @@
-"""What test scripts take from ``mx.test_utils``: comparisons, random arrays, and checks of symbols by finite differences."""
+"""Functions of ``mx.test_utils``: comparisons, random arrays, and checks of symbols, also by finite differences."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _EXACT = dict.fromkeys(map(np.dtype, ("bool", "int8", "uint8", "int32", "uint32"
 
 
 def set_default_context(ctx: Context) -> None:
-    """Set the context that arrays of the calling thread are made on outside of ``with`` blocks."""
+    """Set the default context of the calling thread, which applies outside of ``with`` blocks."""
     set_default(ctx)
 
 
@@ -56,7 +56,7 @@ def set_default_context(ctx: Context) -> None:
 
 
 def default_dtype() -> type[np.float32]:
-    """The element type of arrays if nothing is said: float32."""
+    """The default element type of arrays: float32."""
     return np.float32
 
 
@@ -76,12 +76,12 @@ def default_numeric_eps() -> dict[Any, float]:
 
 
 def effective_dtype(dat: NDArray | Array) -> DType:
-    """The element type that decides the tolerance."""
+    """The element type that determines the tolerance."""
     return np.dtype(dat.dtype)
 
 
 def get_tolerance(dat: NDArray | Array, tol: Tolerance, default_tol: Mapping[Any, float]) -> float:
-    """A tolerance: the number given, or that of the array's element type."""
+    """``tol`` if it is a number; else the tolerance of the array's element type in ``tol`` or ``default_tol``."""
     if isinstance(tol, (int, float)):
         return tol
     dtype = effective_dtype(dat)
@@ -89,24 +89,24 @@ def get_tolerance(dat: NDArray | Array, tol: Tolerance, default_tol: Mapping[Any
 
 
 def get_tols(x: object, y: object, rtol: Tolerance, atol: Tolerance) -> tuple[float, float]:
-    """The relative and the absolute tolerance for two arrays: the larger of what each of them has."""
+    """The relative and the absolute tolerance for two arrays: for each, the larger one of both arrays."""
     pair: list[Any] = [one if hasattr(one, "dtype") else np.array(one) for one in (x, y)]
     return (max(get_tolerance(one, rtol, default_rtols()) for one in pair),
             max(get_tolerance(one, atol, default_atols()) for one in pair))
 
 
 def get_rtol(rtol: float | None = None, dtype: DTypeLike = np.float64) -> float:
-    """The relative tolerance given, or that of an element type."""
+    """``rtol``, by default the relative tolerance of ``dtype``."""
     return default_rtols()[np.dtype(dtype)] if rtol is None else rtol
 
 
 def get_atol(atol: float | None = None, dtype: DTypeLike = np.float64) -> float:
-    """The absolute tolerance given, or that of an element type."""
+    """``atol``, by default the absolute tolerance of ``dtype``."""
     return default_atols()[np.dtype(dtype)] if atol is None else atol
 
 
 def get_etol(etol: float | None = None) -> float:
-    """The share of elements that may differ: what is given, or 0."""
+    """``etol``, the fraction of elements that may differ; 0 by default."""
     return 0 if etol is None else etol
 
 
@@ -118,13 +118,13 @@ def _values(one: object) -> Array:
 
 
 def same(a: npt.ArrayLike, b: npt.ArrayLike) -> bool:
-    """Whether two arrays of numpy have the same shape and elements."""
+    """Whether two numpy arrays have the same shape and elements."""
     return np.array_equal(a, b)
 
 
 def almost_equal(a: npt.ArrayLike, b: npt.ArrayLike, rtol: float | None = None, atol: float | None = None,
                  equal_nan: bool = False, use_broadcast: bool = True) -> bool:
-    """Whether two arrays of numpy are equal within a tolerance: 1e-5 of ``b``, and 1e-20."""
+    """Whether two numpy arrays are equal within tolerances, by default ``rtol=1e-5`` and ``atol=1e-20``."""
     if not use_broadcast:
         _check_shapes(a, b)
     return bool(np.allclose(a, b, rtol=get_rtol(rtol), atol=get_atol(atol), equal_nan=equal_nan))
@@ -137,21 +137,21 @@ def _check_shapes(a: Any, b: Any) -> None:  # Any: arrays of either library
 
 def assert_almost_equal(a: object, b: object, rtol: Tolerance = None, atol: Tolerance = None, names: tuple[str, str] = ("a", "b"),
                         equal_nan: bool = False, use_broadcast: bool = True, mismatches: tuple[int, int] = (10, 10)) -> None:
-    """Raise AssertionError unless two arrays agree to tolerance.
+    """Raise AssertionError unless two arrays are equal within tolerances.
 
     Parameters
     ----------
     a, b : NDArray, numpy array or number
     rtol, atol : float or dict, optional
-        Tolerances, or tolerances by element type; by default those of the less precise type.
+        Tolerances, or dicts of them by element type; by default those of the less precise type.
     names : tuple of str
-        What the message calls the arrays.
+        Names of the arrays in the message.
     equal_nan : bool
-        Whether NaN equals NaN.
+        Whether NaN equals NaN.  Default False.
     use_broadcast : bool
-        Whether shapes may broadcast.
+        Whether shapes may broadcast.  Default True.
     mismatches : tuple of int
-        How many elements the message shows; the second number has no effect.
+        Maximum number of elements in the message; the second number has no effect.
     """
     if not use_broadcast:
         _check_shapes(a, b)
@@ -161,7 +161,7 @@ def assert_almost_equal(a: object, b: object, rtol: Tolerance = None, atol: Tole
 
 def _agree(left: Array, right: Array, rtol: float, atol: float, share: float, names: tuple[str, str], equal_nan: bool,
            most: int) -> None:
-    """Raise AssertionError if more than a share of the elements differ, with the largest differences."""
+    """Raise AssertionError with the largest differences if more than the fraction ``share`` of the elements differ."""
     equal = np.isclose(left, right, rtol=rtol, atol=atol, equal_nan=equal_nan)
     wrong = np.count_nonzero(~equal)
     if wrong <= share * equal.size:
@@ -177,21 +177,21 @@ def _agree(left: Array, right: Array, rtol: float, atol: float, share: float, na
 
 
 def assert_allclose(a: object, b: object, rtol: float = 1e-07, atol: float = 0, equal_nan: bool = True) -> None:
-    """Raise AssertionError unless two arrays agree to tolerance, as ``numpy.testing.assert_allclose`` does."""
+    """Raise AssertionError unless two arrays are equal within tolerances, as ``numpy.testing.assert_allclose``."""
     assert_almost_equal(a, b, rtol=rtol, atol=atol, equal_nan=equal_nan)
 
 
 def assert_almost_equal_with_err(a: object, b: object, rtol: Tolerance = None, atol: Tolerance = None, etol: float | None = None,
                                  names: tuple[str, str] = ("a", "b"), equal_nan: bool = False,
                                  mismatches: tuple[int, int] = (10, 10)) -> None:
-    """As ``assert_almost_equal``, but a share ``etol`` of the elements may differ."""
+    """As ``assert_almost_equal``, but the fraction ``etol`` of the elements may differ."""
     rtol, atol = get_tols(a, b, rtol, atol)
     _agree(_values(a), _values(b), rtol, atol, get_etol(etol), names, equal_nan, mismatches[0])
 
 
 def assert_almost_equal_ignore_nan(a: object, b: object, rtol: Tolerance = None, atol: Tolerance = None,
                                    names: tuple[str, str] = ("a", "b")) -> None:
-    """As ``assert_almost_equal``, without the elements that are NaN in either array."""
+    """As ``assert_almost_equal``, but ignore elements that are NaN in either array."""
     left, right = _values(a).copy(), _values(b).copy()
     unknown = np.isnan(left) | np.isnan(right)
     left[unknown] = right[unknown] = 0
@@ -208,7 +208,7 @@ def assert_exception(f: Callable[..., Any], exception_type: type[BaseException],
 
 
 def compare_ndarray_tuple(t1: object, t2: object, rtol: float | None = None, atol: float | None = None) -> None:
-    """Raise AssertionError unless two nests of arrays agree; None beside None is equal."""
+    """Raise AssertionError unless nested tuples of arrays are equal within tolerances; None equals anything."""
     if t1 is None or t2 is None:
         return
     if isinstance(t1, tuple) and isinstance(t2, tuple):
@@ -220,9 +220,9 @@ def compare_ndarray_tuple(t1: object, t2: object, rtol: float | None = None, ato
 
 def compare_optimizer(opt1: Optimizer, opt2: Optimizer, shape: tuple[int, ...], dtype: DTypeLike, w_stype: str = "default",
                       g_stype: str = "default", rtol: float = 1e-4, atol: float = 1e-5, compare_states: bool = True) -> None:
-    """Raise AssertionError unless one step of two optimizers gives the same weight and states.
+    """Raise AssertionError unless one step of two optimizers results in the same weight and states.
 
-    The first one works on dense arrays, the second on the storage types given.
+    ``opt1`` updates a dense weight, and ``opt2`` a weight and gradient of the storage types ``w_stype`` and ``g_stype``.
     """
     pairs = []
     for stype, density in ((w_stype, 1.0), (g_stype, None)):
@@ -243,7 +243,7 @@ def compare_optimizer(opt1: Optimizer, opt2: Optimizer, shape: tuple[int, ...], 
 
 
 def same_array(array1: NDArray, array2: NDArray) -> bool:
-    """Whether two arrays share their memory; the first one is changed for a moment."""
+    """Whether two arrays share memory; the function temporarily changes ``array1``."""
     array1 += 1
     shared = same(array1.asnumpy(), array2.asnumpy())
     array1 -= 1
@@ -251,7 +251,7 @@ def same_array(array1: NDArray, array2: NDArray) -> bool:
 
 
 def same_symbol_structure(sym1: Symbol, sym2: Symbol) -> bool:
-    """Whether two symbols are the same graph of operators, whatever the names."""
+    """Whether two symbols have the same graph of operators; names are ignored."""
 
     def written(symbol: Symbol) -> list[Any]:
         nodes = [entry._entries[0][0] for entry in symbol.get_internals()]
@@ -265,36 +265,36 @@ def same_symbol_structure(sym1: Symbol, sym2: Symbol) -> bool:
 
 
 def random_uniform_arrays(*shapes: ShapeLike, **kwargs: Any) -> list[Any]:
-    """Arrays of numpy with numbers drawn evenly from ``low`` to ``high``."""
+    """Numpy arrays of these shapes, uniform from ``low`` to ``high``; the keywords are ``low``, ``high`` and ``dtype``."""
     low, high, dtype = kwargs.pop("low", 0.0), kwargs.pop("high", 1.0), kwargs.pop("dtype", default_dtype())
     if kwargs:
-        raise ArgumentError(f"Got unexpected argument/s : {', '.join(kwargs)}", hint="low, high and dtype are taken.")
+        raise ArgumentError(f"Got unexpected argument/s : {', '.join(kwargs)}", hint="pass low, high or dtype.")
     return [generator().uniform(low, high, size=shape).astype(dtype) for shape in shapes]
 
 
 def random_sample(population: Iterable[Any], k: int) -> list[Any]:
-    """``k`` different elements, in a random order."""
+    """``k`` elements without repetition, in random order."""
     items = list(population)
     return [items[place] for place in generator().permutation(len(items))[:k]]
 
 
 def rand_shape_3d(dim0: int = 10, dim1: int = 10, dim2: int = 10, allow_zero_size: bool = False) -> tuple[int, ...]:
-    """A random shape of at most these sizes."""
+    """A random shape of three axes with at most these sizes; at least 0 or 1, by ``allow_zero_size``."""
     return tuple(int(generator().integers(not allow_zero_size, size + 1)) for size in (dim0, dim1, dim2))
 
 
 def rand_shape_nd(num_dim: int, dim: int = 10, allow_zero_size: bool = False) -> tuple[int, ...]:
-    """A random shape of so many axes."""
+    """A random shape of ``num_dim`` axes of at most ``dim``; at least 0 or 1, by ``allow_zero_size``."""
     return tuple(int(size) for size in generator().integers(not allow_zero_size, dim + 1, size=num_dim))
 
 
 def rand_coord_2d(x_low: int, x_high: int, y_low: int, y_high: int) -> tuple[int, int]:
-    """A random place."""
+    """Random integers in ``[x_low, x_high)`` and ``[y_low, y_high)``."""
     return int(generator().integers(x_low, x_high)), int(generator().integers(y_low, y_high))
 
 
 def create_2d_tensor(rows: int, columns: int, dtype: DTypeLike = np.int64) -> NDArray:
-    """A matrix whose rows are 0, 1, 2 …."""
+    """A matrix in which all values of row ``i`` are ``i``."""
     return nd.array(np.repeat(np.arange(rows), columns).reshape(rows, columns), dtype=dtype)
 
 
@@ -309,21 +309,21 @@ def get_identity_mat(size: int) -> NDArray:
 
 
 def get_identity_mat_batch(size: int) -> NDArray:
-    """Two identity matrices below one another."""
+    """A batch of two identity matrices, of shape (2, size, size)."""
     return nd.array(np.stack([np.identity(size)] * 2))
 
 
 def assign_each(the_input: npt.ArrayLike, function: Callable[[Any], Any] | None) -> Array:
-    """An array of ``function`` of each element; a copy without one."""
+    """Apply ``function`` to each element; None copies the array."""
     the_input = np.asarray(the_input)
     return the_input.copy() if function is None else np.vectorize(function, otypes=[the_input.dtype])(the_input)
 
 
 def assign_each2(input1: npt.ArrayLike, input2: npt.ArrayLike, function: Callable[[Any, Any], Any] | None) -> Array:
-    """An array of ``function`` of each pair of elements; a copy of the first array without one."""
+    """Apply ``function`` to each pair of elements; None copies the first array."""
     input1, input2 = np.asarray(input1), np.asarray(input2)
     if input1.shape != input2.shape:
-        raise ShapeError(f"The shapes {input1.shape} and {input2.shape} differ.", hint="give arrays of one shape.")
+        raise ShapeError(f"The arrays must have the same shape, got {input1.shape} and {input2.shape}.", hint="reshape one.")
     return input1.copy() if function is None else np.vectorize(function, otypes=[input1.dtype])(input1, input2)
 
 
@@ -331,33 +331,34 @@ def rand_sparse_ndarray(shape: Sequence[int], stype: str, density: float | None 
                         distribution: str | None = None, data_init: float | None = None,
                         rsp_indices: npt.ArrayLike | None = None, modifier_func: Callable[[Any], Any] | None = None,
                         shuffle_csr_indices: bool = False, ctx: Context | None = None) -> tuple[Any, tuple[Any, ...]]:
-    """A random sparse array with its parts: values and rows, or row starts, columns and values.
+    """Make a random sparse array; return it and its parts, (values, rows) or (row starts, columns, values).
 
     Parameters
     ----------
     shape : tuple of int
     stype : {"csr", "row_sparse"}
     density : float, optional
-        Share of the elements or rows that are stored; a random one by default.
+        Fraction of the elements or rows that are stored; random by default.
     dtype : dtype, optional
+        float32 by default.
     distribution : {"uniform"}, optional
-        MXNet's ``"powerlaw"`` is refused.
+        MXNet's ``"powerlaw"`` is not supported.
     data_init : float, optional
-        The value of every element that is stored.
+        Value of all stored elements; random by default.
     rsp_indices : sequence of int, optional
-        The rows that are stored.
+        Rows to store, instead of random ones.
     modifier_func : callable, optional
-        Changes each value.
+        Function to apply to each stored value.
     shuffle_csr_indices : bool
-        Has no effect: columns of a csr array are in order.
+        Has no effect: the columns of each row of a csr array are sorted.
     ctx : Context, optional
     """
     if distribution not in (None, "uniform"):
-        raise ArgumentError(f"distribution is {distribution!r}.", hint="'uniform' is what is drawn.")
+        raise ArgumentError(f"distribution must be 'uniform', got {distribution!r}.", hint="leave distribution out.")
     draw = generator()
     density = draw.random() if density is None else density
     if not 0 <= density <= 1:
-        raise ShapeError(f"density must be between 0 and 1, got {density}.", hint="it is the share of what is stored.")
+        raise ShapeError(f"density must be between 0 and 1, got {density}.", hint="pass the fraction to store.")
     dtype = np.dtype(default_dtype() if dtype is None else dtype)
 
     def drawn(wanted: tuple[int, ...]) -> Array:
@@ -369,7 +370,7 @@ def rand_sparse_ndarray(shape: Sequence[int], stype: str, density: float | None 
         values = drawn((len(rows), *shape[1:]))
         return nd.sparse.row_sparse_array((values, rows), shape=tuple(shape), dtype=dtype, ctx=ctx), (values, rows)
     if stype != "csr":
-        raise StorageTypeError(f"stype is {stype!r}.", hint="it is 'csr' or 'row_sparse'.")
+        raise StorageTypeError(f"stype must be 'csr' or 'row_sparse', got {stype!r}.", hint="use nd.array for dense arrays.")
     stored = draw.random(tuple(shape)) < density
     columns = np.nonzero(stored)[1]
     starts = np.concatenate([[0], np.cumsum(stored.sum(axis=1))])
@@ -381,7 +382,7 @@ def create_sparse_array(shape: Sequence[int], stype: str, data_init: float | Non
                         rsp_indices: npt.ArrayLike | None = None, dtype: DTypeLike = None,
                         modifier_func: Callable[[Any], Any] | None = None, density: float = 0.5,
                         shuffle_csr_indices: bool = False) -> NDArray:
-    """A random sparse array; see ``rand_sparse_ndarray``."""
+    """Make a random sparse array; the arguments are those of ``rand_sparse_ndarray``."""
     rows = None if rsp_indices is None else np.sort(np.asarray(rsp_indices))
     found: NDArray = rand_sparse_ndarray(shape, stype, density, dtype, None, data_init, rows, modifier_func)[0]
     return found
@@ -390,19 +391,19 @@ def create_sparse_array(shape: Sequence[int], stype: str, data_init: float | Non
 def create_sparse_array_zd(shape: Sequence[int], stype: str, density: float, data_init: float | None = None,
                            rsp_indices: npt.ArrayLike | None = None, dtype: DTypeLike = None,
                            modifier_func: Callable[[Any], Any] | None = None, shuffle_csr_indices: bool = False) -> NDArray:
-    """As ``create_sparse_array``; a row_sparse array stores the rows of ``rsp_indices`` alone."""
+    """As ``create_sparse_array``, but a row_sparse array stores only the rows of ``rsp_indices``."""
     density = 0.0 if stype == "row_sparse" else density
     return create_sparse_array(shape, stype, data_init, rsp_indices, dtype, modifier_func, density)
 
 
 def shuffle_csr_column_indices(csr: Any) -> None:
-    """Shuffle the columns within each row of a scipy matrix; arrays of this library keep them in order."""
+    """Shuffle the column numbers within each row of a scipy csr matrix, in place."""
     for start, end in zip(csr.indptr[:-1], csr.indptr[1:], strict=True):
         generator().shuffle(csr.indices[start:end])
 
 
 def np_reduce(dat: Array, axis: int | Sequence[int] | None, keepdims: bool, numpy_reduce_func: Callable[..., Any]) -> Array:
-    """A reduction of numpy along one axis, several, or all."""
+    """Reduce an array with a numpy function along one, several or all axes."""
     axes = range(dat.ndim) if axis is None else [axis] if isinstance(axis, int) else axis
     places = sorted(place % dat.ndim for place in axes)
     found = dat
@@ -412,7 +413,7 @@ def np_reduce(dat: Array, axis: int | Sequence[int] | None, keepdims: bool, nump
 
 
 def collapse_sum_like(a: Array, shape: tuple[int, ...]) -> Array:
-    """The sum of an array over the axes that make it larger than ``shape``, which broadcasts to it."""
+    """Sum an array over axes to ``shape``, which must broadcast to the shape of the array."""
     more = a.ndim - len(shape)
     axes = (*range(more), *(more + place for place, size in enumerate(shape) if size != a.shape[more + place]))
     found: Array = np.sum(a, axis=axes).reshape(shape)
@@ -423,11 +424,11 @@ def collapse_sum_like(a: Array, shape: tuple[int, ...]) -> Array:
 
 
 def _arrays(names: list[str], given: Arrays, dtype: DTypeLike, ctx: Context, what: str) -> dict[str, Any]:
-    """Arrays by name, of arrays in order or by name."""
+    """A dict of arrays by name, from arrays in order or by name."""
     if isinstance(given, Mapping):
         if set(given) != set(names):
             raise ParameterError(f"Symbol {what} and keys of the given location do not match: the symbol has {sorted(names)}, "
-                                 f"given were {sorted(given)}.", hint="give a value for each name.")
+                                 f"the location has {sorted(given)}.", hint="pass a value for each name.")
         found = {name: given[name] for name in names}
     else:
         found = dict(zip(names, given, strict=True))
@@ -442,7 +443,7 @@ def _by_name(names: list[str], given: Sequence[Any] | Mapping[str, Any]) -> dict
 def check_symbolic_forward(sym: Symbol, location: Arrays, expected: Arrays, rtol: Tolerance = None,
                            atol: Tolerance = None, aux_states: Arrays | None = None, ctx: Context | None = None,
                            equal_nan: bool = False, dtype: DTypeLike = np.float32) -> list[NDArray]:
-    """Raise AssertionError unless a symbol gives what is expected, and return its outputs.
+    """Raise AssertionError unless the outputs of a symbol are as expected; return the outputs.
 
     Parameters
     ----------
@@ -450,13 +451,13 @@ def check_symbolic_forward(sym: Symbol, location: Arrays, expected: Arrays, rtol
     location : list or dict of arrays
         The arguments.
     expected : list or dict of arrays
-        The outputs.
+        The expected outputs.
     rtol, atol : float, optional
     aux_states : list or dict of arrays, optional
     ctx : Context, optional
     equal_nan : bool
     dtype : dtype or "asnumpy"
-        Element type of the arguments; ``"asnumpy"`` is that of each array.
+        Element type of the arguments; ``"asnumpy"`` keeps the type of each array.
     """
     ctx = ctx or current_context()
     arguments = _arrays(sym.list_arguments(), location, dtype, ctx, "arguments")
@@ -474,7 +475,7 @@ def check_symbolic_backward(sym: Symbol, location: Arrays, out_grads: Arrays | N
                             grad_req: Requests = "write", ctx: Context | None = None,
                             grad_stypes: Mapping[str, str] | None = None, equal_nan: bool = False,
                             dtype: DTypeLike = np.float32) -> dict[str, NDArray]:
-    """Raise AssertionError unless the gradients of a symbol are what is expected, and return them.
+    """Raise AssertionError unless the gradients of a symbol are as expected; return the gradients.
 
     Parameters
     ----------
@@ -484,11 +485,11 @@ def check_symbolic_backward(sym: Symbol, location: Arrays, out_grads: Arrays | N
     out_grads : list or dict of arrays, optional
         Head gradients; ones by default.
     expected : list or dict of arrays
-        The gradients.
+        The expected gradients.
     rtol, atol : float, optional
     aux_states : list or dict of arrays, optional
     grad_req : str, list or dict
-        ``"write"``, ``"add"`` (to random numbers) or ``"null"``.
+        ``"write"``, ``"add"`` (to random initial gradients) or ``"null"``.
     ctx : Context, optional
     grad_stypes : dict, optional
         Storage types of gradients by name.
@@ -525,7 +526,7 @@ def check_symbolic_backward(sym: Symbol, location: Arrays, out_grads: Arrays | N
 
 def numeric_grad(executor: Executor, location: Mapping[str, Any], aux_states: Mapping[str, Any] | None = None, eps: float = 1e-4,
                  use_forward_train: bool = True, dtype: DTypeLike = np.float32) -> dict[str, Any]:
-    """Gradients of the sum of an executor's first output by central differences, as arrays of numpy by name."""
+    """Gradients of the sum of the first output of an executor by central differences; a dict of numpy arrays."""
 
     def total(name: str, value: Array) -> float:
         array = executor.arg_dict[name]
@@ -554,31 +555,31 @@ def check_numeric_gradient(sym: Symbol, location: Arrays, aux_states: Arrays | N
                            grad_nodes: Sequence[str] | Mapping[str, str] | None = None, use_forward_train: bool = True,
                            ctx: Context | None = None, grad_stype_dict: Mapping[str, str] | None = None,
                            dtype: DTypeLike = np.float32) -> None:
-    """Raise AssertionError unless the gradients of a symbol are those of central differences.
+    """Raise AssertionError unless the gradients of a symbol equal central differences.
 
-    The output is multiplied by random weights and summed, so that one number is differentiated.
+    The function differentiates the sum of the output multiplied by random weights.
 
     Parameters
     ----------
     sym : Symbol
-        With one output.
+        A symbol with one output.
     location : list or dict of arrays
         The arguments.
     aux_states : list or dict of arrays, optional
     numeric_eps : float, optional
-        The step; by default that of the element type.
+        Step of the differences; by default that of the element type.
     rtol, atol : float, optional
     grad_nodes : list of str or dict, optional
-        The arguments whose gradients are compared, with their ``grad_req``; all by default.
+        Arguments whose gradients are compared, or a dict of their ``grad_req``; all by default.
     use_forward_train : bool
-        Whether differences are taken in training mode.
+        Whether to compute the differences in training mode.  Default True.
     ctx : Context, optional
     grad_stype_dict : dict, optional
         Storage types of gradients by name.
     dtype : dtype
     """
     if np.dtype(dtype).kind != "f":
-        raise DTypeError(f"dtype is {dtype}.", hint="differences need a float type.")
+        raise DTypeError(f"dtype must be a float type, got {dtype}.", hint="pass, for example, float64.")
     ctx = ctx or current_context()
     arguments = _arrays(sym.list_arguments(), location, dtype, ctx, "arguments")
     states = _arrays(sym.list_auxiliary_states(), aux_states or [], dtype, ctx, "auxiliary states")
@@ -612,31 +613,33 @@ def check_consistency(sym: Symbol | Sequence[Symbol], ctx_list: list[dict[str, A
                       aux_params: Mapping[str, Any] | None = None, rtol: Tolerance = None, atol: Tolerance = None,
                       raise_on_err: bool = True, ground_truth: Mapping[str, Any] | None = None, equal_nan: bool = False,
                       use_uniform: bool = False, rand_type: DTypeLike = np.float64) -> dict[str, Any]:
-    """Raise AssertionError unless symbols give the same on every context and in every element type, within its tolerance.
+    """Raise AssertionError unless outputs and gradients are equal in all contexts and element types, within tolerances.
 
     Parameters
     ----------
     sym : Symbol or list of Symbol
     ctx_list : list of dict
-        What ``simple_bind`` is given for each: ``ctx``, shapes, ``type_dict``.
+        Arguments of ``simple_bind`` for each run: ``ctx``, shapes and ``type_dict``.
     scale : float
-        Standard deviation of the arguments.
+        Standard deviation of the random arguments; with ``use_uniform``, their range is ±0.92 of it.
     grad_req : str, list or dict
     arg_params, aux_params : dict, optional
-        Arguments and states, drawn and 0 where they are missing.
+        Arguments and auxiliary states.  Missing arguments are random, and missing states are 0.
     rtol, atol : float or dict, optional
     raise_on_err : bool
-        Whether a difference raises or is printed.
+        Raise if there is a difference, instead of printing it.  Default True.
     ground_truth : dict, optional
         Outputs and gradients by name; by default those of the most precise element type.
-    equal_nan, use_uniform : bool
+    equal_nan : bool
+    use_uniform : bool
+        Draw from a uniform instead of a normal distribution.  Default False.
     rand_type : dtype
-        What the arguments drawn are rounded to.
+        Element type to which random arguments are rounded.
 
     Returns
     -------
     dict
-        The outputs and gradients that all were compared with.
+        Outputs and gradients with which all others are compared.
     """
     symbols = [sym] * len(ctx_list) if isinstance(sym, Symbol) else list(sym)
     executors = [one.simple_bind(grad_req=grad_req, **dict(where)) for one, where in zip(symbols, ctx_list, strict=True)]
@@ -679,20 +682,20 @@ def check_consistency(sym: Symbol | Sequence[Symbol], ctx_list: list[dict[str, A
 
 
 def mean_check(generator: Callable[[int], Any], mu: float, sigma: float, nsamples: int = 1_000_000) -> bool:
-    """Whether the mean of samples lies within three of its standard deviations of ``mu``."""
+    """Whether the mean of samples differs from ``mu`` by less than three standard errors."""
     return bool(abs(np.mean(_values(generator(nsamples))) - mu) < 3 * sigma / np.sqrt(nsamples))
 
 
 def var_check(generator: Callable[[int], Any], sigma: float, nsamples: int = 1_000_000) -> bool:
-    """Whether the variance of normal samples lies within three of its standard deviations of ``sigma`` squared."""
+    """Whether the variance of normal samples differs from ``sigma`` squared by less than three standard errors."""
     spread = np.sqrt(2 * sigma ** 4 / (nsamples - 1))
     return bool(abs(np.var(_values(generator(nsamples)), ddof=1) - sigma ** 2) < 3 * spread)
 
 
 def retry(n: int) -> Callable[[Any], Any]:
-    """A decorator: up to ``n`` runs of a test by chance, until one raises no AssertionError."""
+    """A decorator that runs a random test up to ``n`` times, until it does not raise AssertionError."""
     if n < 1:
-        raise ArgumentError(f"n must be at least 1, got {n}.", hint="it counts the runs.")
+        raise ArgumentError(f"n must be at least 1, got {n}.", hint="pass the maximum number of runs.")
 
     def decorated(test: Callable[..., Any]) -> Callable[..., None]:
         @functools.wraps(test)
@@ -711,7 +714,7 @@ def retry(n: int) -> Callable[[Any], Any]:
 
 
 class environment(Scoped):
-    """``with environment(name, value):`` or ``with environment({name: value}):`` sets environment variables; None removes."""
+    """``with environment(name, value):`` or ``with environment({name: value}):`` sets environment variables; None removes one."""
 
     def __init__(self, *args: Any) -> None:  # Any: a name and a value, or a dict of them
         self._wanted: dict[str, str | None] = dict(args[0]) if len(args) == 1 else {args[0]: args[1]}
@@ -736,10 +739,10 @@ class environment(Scoped):
 
 @contextlib.contextmanager
 def discard_stderr() -> Iterator[None]:
-    """What is written to the process's stderr inside the block is lost."""
+    """A context manager that discards output to the stderr of the process."""
     try:
         number = sys.stderr.fileno()
-    except (AttributeError, OSError):  # stderr is no file, but an object of the test runner
+    except (AttributeError, OSError):  # stderr is not a file, for example in a test runner
         yield
         return
     kept = os.dup(number)

@@ -175,7 +175,7 @@ class Cond(_Control):
         then, otherwise = found[1][1], found[2][1]
         for one, other in zip(then, otherwise, strict=True):
             if complete(one) and complete(other) and one != other:
-                raise ShapeError(f"The branches of cond must have the same shapes, got {to_user(one)} and {to_user(other)}.",
+                raise ShapeError(f"the branches of cond must have the same shapes, got {to_user(one)} and {to_user(other)}.",
                                  hint="reshape the result of one branch.")
         inside = [leaves for leaves, _ in found]
         return self.learned(shapes, inside), [merged(*pair) for pair in zip(then, otherwise, strict=True)]

@@ -95,7 +95,7 @@ EXCUSED = {
     "_code_of": "names errors",
     "open": "a file that is read", "lines": "a file that is read", "open_member": "a file that is read",
     "values_of": "an array of its own", "phase": "adds to a sum", "_Timed": "notes a time of its own",
-    "_told": "the filters of Python's warnings, which Python's own catch_warnings puts back",
+    "_quiet": "the filters of Python's warnings, which Python's own catch_warnings puts back",
     "_folder": "a folder that the next command looks past", "stage": "a progress bar",
     "drawing_on": "matplotlib's settings and the filters of warnings, which their own context managers put back",
     "discard_stderr": "a file descriptor, as MXNet's helper for tests does",

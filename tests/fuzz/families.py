@@ -849,7 +849,7 @@ OBJECTS = [
     "np.matrix([[1, 2]])",
     "memoryview(b'abc')",
     "bytearray(b'ab')",
-    "lambda: 1",
+    "(lambda: 1)",
     "Ellipsis",
     "slice(1)",
     "type",

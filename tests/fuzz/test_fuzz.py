@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
 from pathlib import Path
@@ -33,6 +34,12 @@ def test_a_minute_of_cases_finds_nothing():
 def test_a_seed_gives_the_same_cases():
     first, second = ([graphs.make(np.random.default_rng([SEED, number])) for number in range(20)] for _ in range(2))
     assert [one.program() + one.lines() for one in first] == [one.program() + one.lines() for one in second]
+
+
+def test_every_call_with_an_odd_object_is_python():
+    for call in families.TAKERS:
+        for thing in families.OBJECTS:
+            ast.parse(call.format(thing, thing))
 
 
 def test_every_operator_is_drawn_or_left_out_by_name():

@@ -140,8 +140,8 @@ class MultiFactorScheduler(LRScheduler):
 class _DecayScheduler(LRScheduler):
     """Decay from ``base_lr`` at the end of the warm-up to ``final_lr`` at update ``max_update``, and stay there."""
 
-    def __init__(self, max_update: int, base_lr: float, final_lr: float, warmup_steps: int, warmup_begin_lr: float,
-                 warmup_mode: str) -> None:
+    def __init__(self, max_update: int, base_lr: float = 0.01, final_lr: float = 0, warmup_steps: int = 0,
+                 warmup_begin_lr: float = 0, warmup_mode: str = "linear") -> None:
         super().__init__(base_lr, warmup_steps, warmup_begin_lr, warmup_mode)
         self.max_update, self.base_lr_orig, self.final_lr = _positive("max_update", max_update), base_lr, final_lr
         self.max_steps = max_update - warmup_steps
@@ -201,10 +201,6 @@ class CosineScheduler(_DecayScheduler):
         Learning rate at ``max_update`` and after it.
     warmup_steps, warmup_begin_lr, warmup_mode : as in ``LRScheduler``
     """
-
-    def __init__(self, max_update: int, base_lr: float = 0.01, final_lr: float = 0, warmup_steps: int = 0,
-                 warmup_begin_lr: float = 0, warmup_mode: str = "linear") -> None:
-        super().__init__(max_update, base_lr, final_lr, warmup_steps, warmup_begin_lr, warmup_mode)
 
     def left(self, done: float) -> float:
         """``(1 + cos(pi * done)) / 2``."""

@@ -42,7 +42,7 @@ FILES = {
     "dense": ("dense_dot_csr", "dense_dot_csr_transposed"),
     "embedding": ("sum_rows_grouped",),
     "normalize": ("layer_norm_rows", "log_softmax_rows", "softmax_rows"),
-    "group": ("group_columns", "row_ranks", "unique_with_rank"),
+    "group": ("distinct", "group_columns", "row_ranks", "unique_with_rank"),
     "recurrent": (
         "elman_backward", "elman_forward", "gru_backward", "gru_forward", "lstm_backward", "lstm_forward", "single_sigmoid",
         "single_tanh", "double_sigmoid", "double_tanh",

@@ -104,6 +104,7 @@ def arguments(name, at):
         "layer_norm_rows": [square, at.dense(WIDTH), at.dense(WIDTH), 1e-5, at.dense(ROWS, WIDTH), at.room(ROWS), at.room(ROWS)],
         "log_softmax_rows": [square, square.max(axis=1), at.dense(ROWS, WIDTH)],
         "softmax_rows": [square, square.max(axis=1), at.dense(ROWS, WIDTH)],
+        "distinct": [indices],
         "group_columns": [indices],
         "unique_with_rank": [indices],
         "row_ranks": [at.places(5, 0, 4, 5), rows, ROWS],

@@ -60,6 +60,7 @@ def _arguments(name: str) -> tuple[Any, ...]:  # Any: arrays, numbers and kernel
         "csr_to_rows": (*triple, places, square.copy()),
         "dense_occupied_rows": (square,),
         "dense_to_csr": (square,),
+        "distinct": (places,),
         "group_columns": (places,),
         "layer_norm_rows": (square, data, data, 1e-5, square.copy(), data.copy(), data.copy()),
         "log_softmax_rows": (square, data, square.copy()),

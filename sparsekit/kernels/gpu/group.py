@@ -9,7 +9,7 @@ import numpy as np
 
 from .launch import xp
 
-__all__ = ["group_columns", "row_ranks", "unique_with_rank"]
+__all__ = ["distinct", "group_columns", "row_ranks", "unique_with_rank"]
 
 
 def _sorted(indices):
@@ -20,6 +20,11 @@ def _sorted(indices):
     first = k.ones(keys.shape[0], np.bool_)
     first[1:] = keys[1:] != keys[:-1]
     return order, keys, first
+
+
+def distinct(numbers):
+    """The distinct values of ``numbers`` (n,), ascending."""
+    return xp().unique(numbers)
 
 
 def group_columns(indices):

@@ -108,14 +108,15 @@ def _(k: Kernels, *given: *tuple[*tuple[RowSparse, ...], Attrs]) -> RowSparse:
                                   for store, start in zip(stores, starts, strict=True)])
         return RowSparse(xp.concatenate([store.data for store in stores]), indices,
                          (sum(store.shape[0] for store in stores), *stores[0].shape[1:]), check=False)
-    indices, spread = aligned_rows(xp, stores)
+    indices, spread = aligned_rows(k, stores)
     shape = _joined_shape([store.shape for store in stores], attrs)
     return RowSparse(xp.concatenate(spread, axis=axis), indices, shape, check=False)
 
 
-def aligned_rows(xp: ArrayModule, stores: Sequence[RowSparse]) -> tuple[Array, list[Array]]:
+def aligned_rows(k: Kernels, stores: Sequence[RowSparse]) -> tuple[Array, list[Array]]:
     """The rows that any of the stores has, and the values of each store there, zeros where it has none."""
-    indices = xp.unique(xp.concatenate([store.indices for store in stores]))
+    xp = k.xp
+    indices = k.distinct(xp.concatenate([store.indices for store in stores]))
     spread = []
     for store in stores:
         data = xp.zeros((indices.shape[0], *store.shape[1:]), store.dtype)
@@ -200,7 +201,7 @@ def _(k: Kernels, *given: *tuple[*tuple[RowSparse, ...], Attrs]) -> RowSparse:
     if axis == 0:
         made = k.xp.stack([dense_inside(k, store, "stack") for store in stores])
         return RowSparse(made, k.xp.arange(len(stores)), shape, check=False)
-    indices, spread = aligned_rows(k.xp, stores)
+    indices, spread = aligned_rows(k, stores)
     return RowSparse(k.xp.stack(spread, axis=axis), indices, shape, check=False)
 
 

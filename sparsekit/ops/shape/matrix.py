@@ -216,19 +216,9 @@ retain = Op("_sparse_retain", "data indices", shape=infer.unchanged, dtype=lambd
             doc="Only the given rows of a row_sparse array; all others become absent.")
 
 
-def _distinct(k: Kernels, rows: Array) -> Array:
-    """The distinct numbers, ascending; no sort where they ascend already."""
-    if len(rows) and (rows[1:] >= rows[:-1]).all():
-        new = k.xp.ones(len(rows), bool)
-        new[1:] = rows[1:] != rows[:-1]
-        return rows[new]
-    distinct: Array = k.xp.unique(rows)
-    return distinct
-
-
 @retain.forward("row_sparse, default -> row_sparse")
 def _(k: Kernels, x: RowSparse, wanted: Array, attrs: Attrs) -> RowSparse:
-    rows, stored = _distinct(k, whole(k.xp, wanted, "retain: the row")), x.indices
+    rows, stored = k.distinct(whole(k.xp, wanted, "retain: the row")), x.indices
     places = rows if len(stored) == x.shape[0] else k.xp.searchsorted(stored, rows)
     inside = (places >= 0) & (places < len(stored))
     rows, places = rows[inside], places[inside]

@@ -34,7 +34,8 @@ def csr_times_csr(k: Kernels, left: CSR, right: CSR) -> CSR:
     xp, width = k.xp, right.shape[1]
     occurring = None
     if width > 8 * (left.nnz + right.nnz) + (1 << 16):  # a buffer for every column would cost more than the product
-        occurring, ranks = xp.unique(right.indices, return_inverse=True)
+        occurring, ranks = k.unique_with_rank(right.indices)
+        occurring = occurring.astype(right.indices.dtype, copy=False)
         right = CSR(right.data, ranks, right.indptr, (right.shape[0], occurring.shape[0]), check=False)
     dtype = np.result_type(left.dtype, right.dtype)
     computed = np.dtype(np.float32) if dtype == np.float16 else dtype  # kernels do not take float16
@@ -49,7 +50,7 @@ def _transpose_operands(k: Kernels, left: CSR, right: CSR, attrs: Attrs) -> tupl
     """Both operands, transposed by the attributes; columns of a long inner axis that only one operand stores are dropped."""
     if attrs["transpose_b"]:
         if left.shape[0 if attrs["transpose_a"] else 1] > 8 * (left.nnz + right.nnz) + (1 << 16) and not attrs["transpose_a"]:
-            left, inner = renumbered(k.xp, left, right.indices)
+            left, inner = renumbered(k, left, right.indices)
             right = CSR(right.data, inner, right.indptr, (right.shape[0], left.shape[1]), check=False)
         right = transposed(k, right)
     return transposed(k, left) if attrs["transpose_a"] else left, right

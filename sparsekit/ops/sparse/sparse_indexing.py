@@ -125,7 +125,7 @@ def csr_columns(k: Kernels, store: CSR, columns: Array) -> CSR:
     xp, width = k.xp, store.shape[1]
     shape = (store.shape[0], columns.shape[0])
     if width > TABLE + 8 * (store.nnz + columns.shape[0]):
-        store, columns = renumbered(xp, store, columns)
+        store, columns = renumbered(k, store, columns)
         width = store.shape[1]
     targets = xp.argsort(columns, kind="stable")
     offsets = xp.zeros(width + 1, np.int64)
@@ -158,9 +158,9 @@ def transposed(k: Kernels, x: CSR) -> CSR:
     return CSR(data, indices, indptr, (columns, rows), check=False)
 
 
-def renumbered(xp: ArrayModule, store: CSR, columns: Array) -> tuple[CSR, Array]:
+def renumbered(k: Kernels, store: CSR, columns: Array) -> tuple[CSR, Array]:
     """The matrix with none but the wanted columns, numbered in their order, and their new numbers."""
-    wanted = xp.unique(columns)
+    xp, wanted = k.xp, k.distinct(columns)
     if not wanted.size:
         return CSR(store.data[:0], store.indices[:0], store.indptr * 0, (store.shape[0], 0), check=False), columns
     rank = xp.minimum(xp.searchsorted(wanted, store.indices), wanted.shape[0] - 1)

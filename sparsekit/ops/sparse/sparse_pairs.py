@@ -68,7 +68,7 @@ def union_rows(k: Kernels, left: RowSparse, right: RowSparse, function: Callable
         check_room(name, shape, left.dtype)
         made: RowSparse = convert(function(k, dense_inside(k, left, name), dense_inside(k, right, name)), "row_sparse", k.xp)
         return made
-    indices, (first, second) = aligned_rows(k.xp, [left, right])
+    indices, (first, second) = aligned_rows(k, [left, right])
     return RowSparse(function(k, first, second), indices, shape, check=False)
 
 
@@ -228,7 +228,7 @@ keep_places("_scatter_elemwise_div", left_only=True)
 
 @scatter_div.forward("row_sparse, row_sparse -> row_sparse")
 def _(k: Kernels, left: RowSparse, right: RowSparse, attrs: Attrs) -> RowSparse:
-    indices, (_, divisor) = aligned_rows(k.xp, [left, right])
+    indices, (_, divisor) = aligned_rows(k, [left, right])
     return on_data(left, dense_function("elemwise_div")(k, left.data, divisor[k.xp.searchsorted(indices, left.indices)]))
 
 

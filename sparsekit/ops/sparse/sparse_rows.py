@@ -53,7 +53,7 @@ def reshaped_rows(k: Kernels, x: RowSparse, shape: tuple[int, ...]) -> RowSparse
     rows = x.indices.astype(np.int64, copy=False)
     first, last = rows * before // after, ((rows + 1) * before - 1) // after
     counts = last - first + 1
-    indices = xp.unique(xp.repeat(first - xp.cumsum(counts) + counts, counts) + xp.arange(int(counts.sum())))
+    indices = k.distinct(xp.repeat(first - xp.cumsum(counts) + counts, counts) + xp.arange(int(counts.sum())))
     check_room("reshape", (indices.shape[0], *shape[1:]), x.dtype)
     data = xp.zeros((indices.shape[0], after), x.dtype)
     place = (rows[:, None] * before + xp.arange(before)).reshape(-1)
@@ -216,7 +216,7 @@ retain = find("_sparse_retain")
 
 def _wanted(k: Kernels, wanted: Array, size: int) -> Array:
     """The distinct rows to keep, ascending; numbers outside the array are left out."""
-    rows: Array = k.xp.unique(whole(k.xp, wanted, "retain: the row"))
+    rows = k.distinct(whole(k.xp, wanted, "retain: the row"))
     return rows[(rows >= 0) & (rows < size)]
 
 

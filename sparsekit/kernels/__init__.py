@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from .types import ArrayModule, Kernels
 
-__all__ = ["for_device", "loaded", "warm"]
+__all__ = ["for_device", "is_numpy", "loaded", "warm"]
 
 #: Which file holds which kernel; the same for every device.
 FILES = {
@@ -42,7 +42,7 @@ FILES = {
     "dense": ("dense_dot_csr", "dense_dot_csr_transposed"),
     "embedding": ("sum_rows_grouped",),
     "normalize": ("layer_norm_rows", "log_softmax_rows", "softmax_rows"),
-    "group": ("distinct", "group_columns", "row_ranks", "unique_with_rank"),
+    "group": ("distinct", "group_columns", "outside", "row_ranks", "shared_rows", "unique_with_rank"),
     "recurrent": (
         "elman_backward", "elman_forward", "gru_backward", "gru_forward", "lstm_backward", "lstm_forward", "single_sigmoid",
         "single_tanh", "double_sigmoid", "double_tanh",
@@ -79,6 +79,13 @@ class DeviceKernels:
 
 #: numpy as operators see it; a cast, since its stubs have overloads where ArrayModule has one line.
 NUMPY = cast("ArrayModule", np)
+
+
+
+def is_numpy(xp: ArrayModule) -> bool:
+    """Whether an array module is numpy, or notes what numpy would do."""
+    return xp is NUMPY or getattr(xp, "notes_numpy", False)
+
 
 _loaded: dict[str, Kernels] = {}
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, overload
 import numpy as np
 
 from ..base.errors import ShapeError, UnknownNameError
-from ..kernels import NUMPY, for_device
+from ..kernels import NUMPY, for_device, is_numpy
 from .check import allocation_error, check_conversion
 from .csr import CSR
 from .row_sparse import RowSparse
@@ -38,7 +38,7 @@ def densify(store: Store, xp: ArrayModule = NUMPY, out: Array | None = None) -> 
     if not isinstance(store, (CSR, RowSparse)):
         return store
     if out is None:
-        out = _lazy_zeros(store) if xp is NUMPY else xp.zeros(store.shape, store.dtype)
+        out = _lazy_zeros(store) if is_numpy(xp) else xp.zeros(store.shape, store.dtype)
     else:
         out.fill(0)
     if isinstance(store, RowSparse):
@@ -55,7 +55,7 @@ LARGE = 1 << 15
 
 
 def _compiled(elements: int, xp: ArrayModule) -> bool:
-    return xp is NUMPY and elements >= LARGE
+    return is_numpy(xp) and elements >= LARGE
 
 
 #: Bytes from which a dense copy of a sparse array uses small pages.
@@ -81,7 +81,7 @@ def _lazy_zeros(store: Sparse) -> Array:
 
 def row_ids(store: CSR, xp: ArrayModule = NUMPY) -> Array:
     """Row number of each stored value of a CSR matrix, shape (nnz,)."""
-    if xp is not NUMPY:  # repeat would wait for the device to sum the counts
+    if not is_numpy(xp):  # repeat would wait for the device to sum the counts
         places = xp.arange(store.nnz, dtype=store.indptr.dtype)
         return xp.searchsorted(store.indptr[1:], places, side="right").astype(store.indices.dtype, copy=False)
     return np.repeat(np.arange(store.shape[0], dtype=store.indices.dtype), np.diff(store.indptr))

@@ -49,6 +49,12 @@ class RowSparse:
         return self.data.dtype
 
     @property
+    def complete(self) -> bool:
+        """Whether all rows are stored; False if that is not known, as in a table of calls."""
+        stored = self.indices.shape[0]
+        return isinstance(stored, int) and stored == self.shape[0]
+
+    @property
     def nnz(self) -> int:
         """Number of stored values, including stored zeros."""
         return int(self.data.size)

@@ -106,6 +106,8 @@ def arguments(name, at):
         "softmax_rows": [square, square.max(axis=1), at.dense(ROWS, WIDTH)],
         "distinct": [indices],
         "group_columns": [indices],
+        "outside": [indices, COLUMNS - 1],
+        "shared_rows": [at.places(0, 2, 3, 6), at.places(1, 2, 6, 8)],
         "unique_with_rank": [indices],
         "row_ranks": [at.places(5, 0, 4, 5), rows, ROWS],
         "row_sparse_merge": [at.dense(3, WIDTH), rows, at.dense(2, WIDTH), at.places(3, 6), one, at.dense(5, WIDTH),

@@ -6,7 +6,7 @@ import numpy as np
 
 from .jit import kernel, scratch
 
-__all__ = ["distinct", "group_columns", "row_ranks", "unique_with_rank"]
+__all__ = ["distinct", "group_columns", "outside", "row_ranks", "shared_rows", "unique_with_rank"]
 
 #: Bits that one pass of the sort should take at most: it keeps 2**bits places in memory in motion.
 DIGIT = 10
@@ -158,3 +158,40 @@ def row_ranks(rows, ascending, limit):
                 high = middle
         ranks[place] = low if low < count and ascending[low] == row else -1
     return ranks
+
+
+@kernel
+def _outside(values, size):
+    for place in range(values.shape[0]):
+        if not (values[place] > -1 and values[place] < size):
+            return 1
+    return 0
+
+
+def outside(values, size):
+    """1 if a position is not in ``0 … size - 1``, fractions cut off, or is NaN; else 0."""
+    return _outside(values.reshape(-1), size)
+
+
+@kernel
+def _shared_rows(indices, others, shared, at, other):
+    left, right, count = 0, 0, 0
+    while left < indices.shape[0] and right < others.shape[0]:
+        if indices[left] < others[right]:
+            left += 1
+        elif others[right] < indices[left]:
+            right += 1
+        else:
+            shared[count], at[count], other[count] = indices[left], left, right
+            left += 1
+            right += 1
+            count += 1
+    return count
+
+
+def shared_rows(indices, others):
+    """The numbers that are in two ascending arrays without repetition, and their places in both, int64."""
+    room = min(indices.shape[0], others.shape[0])
+    shared, at, other = np.empty(room, indices.dtype), np.empty(room, np.int64), np.empty(room, np.int64)
+    count = _shared_rows(indices, others, shared, at, other)
+    return shared[:count], at[:count], other[:count]

@@ -62,6 +62,8 @@ def _arguments(name: str) -> tuple[Any, ...]:  # Any: arrays, numbers and kernel
         "dense_to_csr": (square,),
         "distinct": (places,),
         "group_columns": (places,),
+        "outside": (places, 2),
+        "shared_rows": (places, places),
         "layer_norm_rows": (square, data, data, 1e-5, square.copy(), data.copy(), data.copy()),
         "log_softmax_rows": (square, data, square.copy()),
         "sum_rows_grouped": (square, pointers.astype(np.uint64), places.astype(np.uint64), places, square.copy()),

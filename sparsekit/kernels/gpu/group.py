@@ -9,7 +9,7 @@ import numpy as np
 
 from .launch import xp
 
-__all__ = ["distinct", "group_columns", "row_ranks", "unique_with_rank"]
+__all__ = ["distinct", "group_columns", "outside", "row_ranks", "shared_rows", "unique_with_rank"]
 
 
 def _sorted(indices):
@@ -58,3 +58,15 @@ def row_ranks(rows, ascending, limit):
     places = k.searchsorted(ascending, rows)
     near = k.minimum(places, ascending.shape[0] - 1)
     return k.where(ascending[near] == rows, places, -1).astype(np.int64, copy=False)
+
+
+def outside(values, size):
+    """1 if a position is not in ``0 … size - 1``, fractions cut off, or is NaN; else 0."""
+    return int(not ((values > -1) & (values < size)).all())
+
+
+def shared_rows(indices, others):
+    """The numbers that are in two ascending arrays without repetition, and their places in both, int64."""
+    ranks = row_ranks(indices, others, None)
+    at = xp().flatnonzero(ranks >= 0)
+    return indices[at], at, ranks[at]

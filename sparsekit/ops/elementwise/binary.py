@@ -10,7 +10,7 @@ import numpy as np
 
 from ...core import cost, infer
 from ...core.op import Call, Op
-from ...kernels import NUMPY
+from ...kernels import is_numpy
 from ...storage import CSR, RowSparse, densify
 from .. import samples
 from ..sparse.sparse_indexing import broadcast_csr, index_type
@@ -136,9 +136,13 @@ def _(k: Kernels, left: Array, right: RowSparse, attrs: Attrs) -> RowSparse:
 
 @elemwise_mul.forward("row_sparse, row_sparse -> row_sparse")
 def _(k: Kernels, left: RowSparse, right: RowSparse, attrs: Attrs) -> RowSparse:
-    indices, at, other = np.intersect1d(left.indices, right.indices, assume_unique=True, return_indices=True)
-    data: Array = left.data[at]
-    return RowSparse(data * right.data[other], indices, left.shape, check=False)
+    indices, at, other = k.shared_rows(left.indices, right.indices)
+    return RowSparse(_rows(k, left, at) * _rows(k, right, other), indices, left.shape, check=False)
+
+
+def _rows(k: Kernels, store: RowSparse, places: Array) -> Array:
+    """The stored rows at these places."""
+    return k.xp.take(store.data, places, axis=0, mode="clip")
 
 
 def _values_at(k: Kernels, sparse: CSR, dense: Array) -> Array:
@@ -409,8 +413,8 @@ def backward_of(name: str, function: Callable[..., Array], second: Callable[...,
 
         @op.forward("row_sparse, row_sparse -> row_sparse")
         def _(k: Kernels, g: RowSparse, x: RowSparse, attrs: Attrs) -> RowSparse:
-            indices, at, other = np.intersect1d(g.indices, x.indices, assume_unique=True, return_indices=True)
-            return RowSparse(function(k.xp, g.data[at], x.data[other]), indices, x.shape, check=False)
+            indices, at, other = k.shared_rows(g.indices, x.indices)
+            return RowSparse(function(k.xp, _rows(k, g, at), _rows(k, x, other)), indices, x.shape, check=False)
 
     own = find_gradient(name)
     op.gradient(lambda F, g, lhs, rhs, out, attrs, want: (
@@ -435,7 +439,7 @@ def _relu_slope(xp: ArrayModule, g: Array, y: Array) -> Array:
     out = g * (y > 0)
     if y.dtype.kind != "f":
         return out
-    if xp is not NUMPY:
+    if not is_numpy(xp):
         return xp.where(xp.isnan(y), y, out)
     if y.size and np.isnan(y.item(y.argmax())):  # argmax finds a NaN first, in a tenth of the time of the product
         out[np.isnan(y)] = np.nan

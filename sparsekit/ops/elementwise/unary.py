@@ -12,7 +12,7 @@ import numpy as np
 from ...base.optional import scipy_part
 from ...core import cost, infer
 from ...core.op import SHAPE_ONLY, Op
-from ...kernels import NUMPY
+from ...kernels import is_numpy
 from ...storage import CSR, RowSparse
 from .. import samples
 from ..limits import filled
@@ -106,7 +106,7 @@ def from_scipy(name: str) -> Callable[..., Array]:
     """``function(xp, *arrays)`` of scipy.special, or cupy's twin of it; loaded by the first call, not by importing sparsekit."""
 
     def run(xp: ArrayModule, *arrays: Array | int) -> Array:
-        module = scipy_part("special") if xp is NUMPY else importlib.import_module("cupyx.scipy.special")
+        module = scipy_part("special") if is_numpy(xp) else importlib.import_module("cupyx.scipy.special")
         made: Array = getattr(module, name)(*arrays)
         return made
 

@@ -10,7 +10,7 @@ import numpy as np
 from ...base.errors import RowIndexError, ShapeError
 from ...core import cost, infer
 from ...core.op import REQUIRED, Op
-from ...kernels import NUMPY
+from ...kernels import is_numpy
 from ...storage.check import on_host
 from .. import samples
 from ..shape.shape import first_dtype, fresh
@@ -109,7 +109,7 @@ def _(k: Kernels, x: Array, indices: Array, attrs: Attrs) -> Array:
 
 def _put_last(k: Kernels, out: Array, places: tuple[Array, ...], values: Array) -> None:
     """``out[places] = values``, in which the last value for a place stays; cupy's assignment keeps any of them."""
-    if k.xp is not NUMPY and values.size:
+    if not is_numpy(k.xp) and values.size:
         flat = k.xp.zeros(places[0].size, np.int64)
         for axis, place in enumerate(places):
             flat = flat * out.shape[axis] + place.reshape(-1)

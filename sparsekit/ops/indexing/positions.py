@@ -14,7 +14,7 @@ import numpy as np
 from ...base.config import config
 from ...base.errors import RowIndexError
 from ...core import indices
-from ...kernels import NUMPY, for_device
+from ...kernels import for_device, is_numpy
 from ...storage.check import on_host
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def whole(xp: ArrayModule, values: Array, what: str) -> Array:
         return values.astype(np.int64, copy=False)
     with np.errstate(invalid="ignore"):
         made = values.astype(np.int64)
-    if xp is NUMPY and made.size and not np.abs(values).max() < 2.0**63:
+    if is_numpy(xp) and made.size and not np.abs(values).max() < 2.0**63:
         if np.isnan(values).any():
             raise _refused(what, "NaN")
         ends = np.iinfo(np.int64)
@@ -87,24 +87,10 @@ def inside(k: Kernels, values: Array, size: int, mode: str, what: str) -> Array:
         raise RowIndexError(f"{what}: the axis must have at least one entry.", hint="take from an array with entries.")
     if k.device == "gpu":
         return _inside_on_device(k.xp, values, size, mode, what)
-    found: Array = values if values.dtype == np.int64 else _or_low(values)
-    if not found.size:
-        return found
-    unsigned = found.reshape(-1).view(np.uint64)  # in an unsigned view, where negative numbers exceed any size
-    return found if unsigned[unsigned.argmax()] < size else _brought_inside(values, size, mode, what)
-
-
-def _or_low(values: Array) -> Array:
-    """The numbers as int64; NaN and numbers beyond int64 become negative."""
-    made = values.astype(np.int64)
-    if values.dtype.kind == "f" and not _BECOMES_LOW:
-        made[~(np.abs(values) < 2.0**63)] = -1
-    return made
-
-
-with np.errstate(invalid="ignore"):
-    #: Whether this processor converts out-of-range floats to the smallest integer; others give 0 or the nearest end.
-    _BECOMES_LOW = bool((np.array([np.nan, np.inf, 1e20]).astype(np.int64) < 0).all())
+    if k.outside(values, size):
+        return _brought_inside(values, size, mode, what)
+    found: Array = values.astype(np.int64, copy=False)
+    return found
 
 
 def _brought_inside(values: Array, size: int, mode: str, what: str) -> Array:

@@ -219,11 +219,11 @@ retain = Op("_sparse_retain", "data indices", shape=infer.unchanged, dtype=lambd
 @retain.forward("row_sparse, default -> row_sparse")
 def _(k: Kernels, x: RowSparse, wanted: Array, attrs: Attrs) -> RowSparse:
     rows, stored = k.distinct(whole(k.xp, wanted, "retain: the row")), x.indices
-    places = rows if len(stored) == x.shape[0] else k.xp.searchsorted(stored, rows)
-    inside = (places >= 0) & (places < len(stored))
-    rows, places = rows[inside], places[inside]
-    there = stored[places] == rows
-    return RowSparse(x.data.take(places[there], axis=0), rows[there].astype(stored.dtype, copy=False), x.shape, check=False)
+    places = rows
+    if not x.complete or k.outside(rows, x.shape[0]):
+        rows, _, places = k.shared_rows(rows, stored)
+    data = k.xp.take(x.data, places, axis=0, mode="clip")
+    return RowSparse(data, rows.astype(stored.dtype, copy=False), x.shape, check=False)
 
 
 retain.gradient(lambda F, g, data, indices, out, attrs, want: (

@@ -127,7 +127,7 @@ def _(k: Kernels, left: CSR, right: Array, attrs: Attrs, out: Array | None = Non
 def _(k: Kernels, left: CSR, right: RowSparse, attrs: Attrs, out: Array | None = None) -> Array:
     out = _empty(k, out, (left.shape[0], right.shape[1]), left, right)
     data, ranks, indptr = values_as(left, out), left.indices, left.indptr
-    if right.indices.shape[0] < right.shape[0]:
+    if not right.complete:
         ranks = k.row_ranks(left.indices, right.indices, right.shape[0])
         data, ranks, indptr = k.csr_drop_absent(data, ranks, indptr)
     k.csr_dot_dense(data, ranks, indptr, k.xp.ascontiguousarray(right.data), out)

@@ -133,7 +133,7 @@ def _(k: Kernels, left: RowSparse, right: RowSparse, attrs: Attrs) -> Array:
     if attrs["transpose_a"] == attrs["transpose_b"]:  # one operand's rows meet the other's columns
         first, second = (first.T, second[:, left.indices].T) if attrs["transpose_a"] else (first[:, right.indices], second)
     elif attrs["transpose_a"]:
-        _, mine, other = np.intersect1d(left.indices, right.indices, assume_unique=True, return_indices=True)
+        _, mine, other = k.shared_rows(left.indices, right.indices)
         first, second = first[mine].T, second[other]
     else:
         second = second.T

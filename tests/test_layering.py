@@ -257,9 +257,9 @@ def test_importing_sparsekit_is_quick(record_property, tmp_path):
     assert seconds < 0.25  # the goal is 60 ms; four times that is no slow machine but a heavy import
 
 
-#: Files of kernels/cpu and kernels/gpu that hold no kernels, and those that read files, which no GPU does.
+#: Files of kernels/cpu and kernels/gpu that hold no kernels, and those for what no GPU does: reading files, running tables.
 NOT_MIRRORED = {"__init__.py", "arrays.py", "intrinsic_names.py", "intrinsics.py", "jit.py", "kept.py", "launch.py",
-                "libsvm_read.py", "thread_pool.py", "warm.py"}
+                "libsvm_read.py", "table_rows.py", "table_twins.py", "thread_pool.py", "warm.py"}
 
 
 def kernels_in(device: str) -> dict[str, dict[str, list[str]]]:

@@ -32,6 +32,8 @@ class Config:
         Validate the components of sparse arrays on construction, O(nnz).  Default True.
     cuda_graphs : bool
         Let hybridized blocks on a GPU replay captured CUDA graphs.  Default True.
+    tables : bool
+        Let hybridized blocks on a CPU run as tables of compiled calls, without Python between their operators.  Default True.
     indices : {"warn", "error", "allow"}
         What to do about an embedding id or a class label that is outside its axis, which MXNet clips to the nearest
         end, and about integers that lose digits in a float array: warn once per line (default), raise
@@ -43,10 +45,11 @@ class Config:
 
     _choices: ClassVar[dict[str, tuple[bool | str | None, ...]]] = {
         "densify": ("warn", "error", "allow"), "check_format": (True, False), "cuda_graphs": (True, False),
+        "tables": (True, False),
         "indices": ("warn", "error", "allow"), "log_storage_types": (None, True, False)}
     _sizes: ClassVar[tuple[str, ...]] = ("densify_limit", "line_limit", "batch_limit")
     __slots__ = ("batch_limit", "check_format", "cuda_graphs", "densify", "densify_limit", "indices", "line_limit",
-                 "log_storage_types")
+                 "log_storage_types", "tables")
 
     def __init__(self) -> None:
         self.densify = "warn"
@@ -55,6 +58,7 @@ class Config:
         self.batch_limit = 1 << 32
         self.check_format = True
         self.cuda_graphs = True
+        self.tables = True
         self.indices = "warn"
         self.log_storage_types: bool | None = None
 
@@ -74,6 +78,11 @@ class Config:
             if name not in self.__slots__:
                 raise UnknownNameError.of("setting", name, self.__slots__)
         return Assigned(self, **settings)
+
+    @property
+    def decisive(self) -> tuple[str, int, str]:
+        """The settings that rules of operators read: what was lowered under others is lowered anew."""
+        return self.densify, self.densify_limit, self.indices
 
     def __repr__(self) -> str:
         return "Config(" + ", ".join(f"{name}={getattr(self, name)!r}" for name in self.__slots__) + ")"

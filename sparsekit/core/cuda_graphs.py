@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ..kernels.types import ArrayModule
     from ..storage.types import Store
     from .program import _Instruction, _Pass
+    from .table.table import Table
     from .trace import AbstractArray
     from .types import ArrayObject, Slots
 
@@ -46,14 +47,19 @@ class Workspace:
         By the slot of the result that it is for.
     replays : dict
         The ``Replay`` of each pass of the program that ran in this workspace; empty on a CPU.
+    tables : dict
+        The ``Table`` of each pass that runs as one in this workspace; empty on a GPU.
+    again : bool
+        Whether it has served a run before.
     """
 
-    __slots__ = ("ctx", "memory", "replays")
+    __slots__ = ("again", "ctx", "memory", "replays", "tables")
 
     def __init__(self, ctx: Context) -> None:
-        self.ctx = ctx
+        self.ctx, self.again = ctx, False
         self.memory: dict[int, Array] = {}
         self.replays: dict[_Pass, Replay] = {}
+        self.tables: dict[_Pass, Table] = {}
 
     def room(self, slot: int, spec: AbstractArray, xp: ArrayModule) -> Array:
         """The memory for a result."""
@@ -66,7 +72,8 @@ class Workspace:
     def keeps(self, array: Array) -> bool:
         """Whether an array lies in memory that the next run uses."""
         base = array.base
-        if base is not None and any(base is memory for memory in self.memory.values()):
+        if base is not None and (any(base is memory for memory in self.memory.values())
+                                 or any(table.holds(base) for table in self.tables.values())):
             return True
         return any(id(array) in replay.own or id(base) in replay.own for replay in self.replays.values())
 

@@ -14,8 +14,11 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
 
+import numpy as np
+
 from ..base.config import config
 from ..base.errors import GradientError
+from ..base.forking import load
 from . import device, graph, hooks
 from .arrays import wrap
 from .cuda_graphs import Replay, Workspace, copied, parts_of, reason_against
@@ -34,6 +37,7 @@ if TYPE_CHECKING:
     from .cuda_graphs import Buffers
     from .graph import Node
     from .op import Want
+    from .table.table import Lowered, Table
     from .types import ArrayFunctions, ArrayObject, Numbered, Ran, Slots
 
     #: Called after each operator with how many ran, and what gives the array of a slot.
@@ -52,11 +56,17 @@ T = TypeVar("T")
 
 _clock = time.perf_counter_ns
 
+#: Package of the tables, which is imported when a program has run often enough.
+_TABLE = "sparsekit.core.table"
+
 #: Bytes from which the memory of a result is kept for the next run; below, the allocator does as well.
 LARGE = 1 << 16
 
 #: Runs whose memory is kept.
 FRAMES = 4
+
+#: Runs in Python before a pass is lowered to a table: one that runs once or twice would not earn the time of that.
+BEFORE_LOWERING = 2
 
 
 class _Link:
@@ -125,15 +135,21 @@ class _Pass:
         Slot of the gradient of each input, None for one that no gradient flows to.
     last : tuple of (str, int)
         Layer and number of the operator that ran first, whose gradient is computed last.
+    runs : int
+        How often it ran in Python, on a CPU.
+    lowered : Lowered or None
+        Its rows, once it has run ``BEFORE_LOWERING`` times.
     """
 
-    __slots__ = ("code", "gradients", "heads", "instructions", "last", "name")
+    __slots__ = ("code", "gradients", "heads", "instructions", "last", "lowered", "name", "runs")
 
     def __init__(self, name: str, instructions: list[_Instruction], fixed: Callable[[Attrs | Kernels], int],
                  heads: Sequence[AbstractArray | None] = (), gradients: Sequence[int | None] = ()) -> None:
         self.name, self.instructions, self.heads, self.gradients = name, instructions, heads, gradients
         self.code = [instruction.code(fixed) for instruction in instructions]
         self.last = "", -1
+        self.runs = 0
+        self.lowered: Lowered | None = None
 
 
 class _Run:
@@ -210,6 +226,8 @@ class Program:
         instructions = [_Instruction(step, _planned(self._plan(step), step.training), number)
                         for number, step in enumerate(self.steps)]
         self._kept: set[int] = {*self.outputs, *self.inputs}
+        #: Stores that a gradient must not be, since others have them.
+        self._foreign = {*self.inputs, *tracer.constants}
         self.whole: _Pass | None = None
         self.error: Exception | None = None
         if any(self.entries):
@@ -370,7 +388,7 @@ class Program:
         self._execute(backward, values, kept.workspace, buffers, kept.first)
         with device.current(self.ctx):
             return [None if slot is None else buffer if buffer is not None and values[slot] is buffer._store
-                    else wrap(_own(values[slot], kept.workspace), self.ctx)
+                    else wrap(values[slot].copy() if slot in self._foreign else _own(values[slot], kept.workspace), self.ctx)
                     for slot, buffer in zip(backward.gradients, buffers, strict=True)]
 
     def _backward_from(self, arrived: _Arrived) -> _Pass | None:
@@ -432,14 +450,27 @@ class Program:
         except IndexError:
             return Workspace(self.ctx)
 
-    def replayed(self) -> list[dict[str, str]]:
-        """For each operator on a GPU: the pass, and why it runs by itself; ``""`` if a captured graph does it."""
-        if self.ctx.device_type != "gpu" or not self.workspaces:
+    def explained(self) -> list[dict[str, str]]:
+        """For each operator: the pass, and why it runs by itself; ``""`` if a table or a captured graph does it."""
+        if self.ctx.device_type != "gpu":
+            return self._explained_by_tables()
+        if not self.workspaces:
             return []
         workspace = self.workspaces[-1]
         back: list[_Pass | None] = [one for one in workspace.replays if one is not self.forward] or [self.whole]
         return [{"pass": one.name, "op": step.plan.call.op.label, "reason": reason} for one in (self.forward, *back) if one
                 for step, reason in zip(one.instructions, self._replay_of(one, workspace).how(), strict=True)]
+
+    def _explained_by_tables(self) -> list[dict[str, str]]:
+        against = "config.tables is False" if not config.tables else load(f"{_TABLE}.machine").reason_against_tables()
+        rows = []
+        for one in dict.fromkeys((self.forward, *self.passes.values())):
+            if one is not None:
+                waiting = against or f"a table is made when it has run {BEFORE_LOWERING} times"
+                reasons = [waiting] * len(one.instructions) if one.lowered is None or against else one.lowered.reasons
+                rows += [{"pass": one.name, "op": step.plan.call.op.label, "reason": reason}
+                         for step, reason in zip(one.instructions, reasons, strict=True)]
+        return rows
 
     def _release(self, kept: _Run) -> None:
         """Give up what one run keeps for its backward pass."""
@@ -449,6 +480,7 @@ class Program:
 
     def _give_back(self, workspace: Workspace) -> None:
         if len(self.workspaces) < FRAMES:
+            workspace.again = True
             self.workspaces.append(workspace)
 
     def _execute(self, one: _Pass, values: Slots, workspace: Workspace, buffers: Buffers, first: int) -> None:
@@ -456,8 +488,67 @@ class Program:
             hooks.ignore_fp_errors(self._loop_told, sink.op, one, values, workspace, buffers, first)
         elif self.ctx.device_type == "gpu" and config.cuda_graphs:
             hooks.ignore_fp_errors(self._replay, self._replay_of(one, workspace), values, workspace, buffers)
+        elif self.ctx.device_type == "gpu" or not config.tables:
+            hooks.ignore_fp_errors(self._loop, one.code, values, workspace, buffers)
+        elif (table := workspace.tables.get(one)) is not None:
+            hooks.ignore_fp_errors(self._run_table, table, one, values, workspace, buffers)
+        else:
+            self._execute_untabled(one, values, workspace, buffers)
+
+    def _execute_untabled(self, one: _Pass, values: Slots, workspace: Workspace, buffers: Buffers) -> None:
+        """Run a pass in Python, and have a table for it the next time if it has run often enough, here too.
+
+        Of many runs that are alive at once, most have a workspace that serves once; a table would not earn the time of making it.
+        """
+        if one.runs < BEFORE_LOWERING or not workspace.again or load(f"{_TABLE}.machine").reason_against_tables():
+            one.runs += 1
+            hooks.ignore_fp_errors(self._loop, one.code, values, workspace, buffers)
+            return
+        module = load(f"{_TABLE}.table")
+        if one.lowered is None:
+            examples = values[:]  # nothing is released, as the table's exits need an example of each result
+            hooks.ignore_fp_errors(self._loop_keeping, one, examples, workspace, buffers)
+            values[:] = examples
+            one.lowered = self._lowered(one, examples)
         else:
             hooks.ignore_fp_errors(self._loop, one.code, values, workspace, buffers)
+        workspace.tables[one] = module.Table(one.lowered)
+
+    def _lowered(self, one: _Pass, examples: Slots) -> Lowered:
+        """The rows of a pass."""
+        module = load(f"{_TABLE}.table")
+        steps = [module.Step(step.plan, step.places, step.outputs, step.specs, _reason_for_python(step))
+                 for step in one.instructions]
+        made = {slot for step in one.instructions for slot in step.outputs}
+        kept = made - self._gone if one is self.forward else {slot for slot in one.gradients if slot is not None}
+        found: Lowered = module.Lowered(steps, examples, set(self.tracer.constants), kept)
+        return found
+
+    def _loop_keeping(self, one: _Pass, values: Slots, workspace: Workspace, buffers: Buffers) -> None:
+        """Run a pass in Python, and release nothing."""
+        at = -1
+        try:
+            for instruction in one.instructions:
+                at = instruction.place
+                _run_special(instruction, values, workspace, buffers)
+        except KERNEL_ERRORS as error:
+            raise self._named(at, values, error) from error
+
+    def _run_table(self, table: Table, one: _Pass, values: Slots, workspace: Workspace, buffers: Buffers) -> None:
+        """Run a pass by its table."""
+        at = -1
+
+        def execute(number: int, values: Slots) -> None:
+            nonlocal at
+            at = one.instructions[number].place
+            _run_step(one.instructions[number], values, workspace, buffers)
+
+        try:
+            fits = table.run(values, execute)
+        except KERNEL_ERRORS as error:
+            raise self._named(at, values, error) from error
+        if not fits:
+            self._loop(one.code, values, workspace, buffers)
 
     def _replay_of(self, one: _Pass, workspace: Workspace) -> Replay:
         if one not in workspace.replays:
@@ -585,8 +676,21 @@ def _own(store: Store, workspace: Workspace) -> Store:
             with parts_of(store)[0].device:  # type: ignore[attr-defined]  # cupy's, on a GPU
                 return copied(store)
         return store
-    base = getattr(store, "base", None)
-    return store.copy() if base is not None and any(base is memory for memory in workspace.memory.values()) else store
+    if isinstance(store, np.ndarray):
+        return store.copy() if store.base is not None and workspace.keeps(store) else store
+    return copied(store) if any(map(workspace.keeps, parts_of(store))) else store
+
+
+def _reason_for_python(instruction: _Instruction) -> str:
+    """Why an instruction is not lowered, if that is known without trying; else an empty string."""
+    plan = instruction.plan
+    if plan.op.random:
+        return "it draws random numbers"
+    if plan.op.mutates:
+        return "it writes to its inputs"
+    if plan.fallback or plan.dense or plan.cast is not None:
+        return "it changes storage types, which the ledger counts at every run"
+    return ""
 
 
 def _give_targets(instructions: list[_Instruction], gradients: Sequence[int | None]) -> None:

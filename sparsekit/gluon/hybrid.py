@@ -23,7 +23,7 @@ from .watch import Watch
 if TYPE_CHECKING:
     from .block import HybridBlock
 
-__all__ = ["Programs", "cuda_graphs", "tracing"]
+__all__ = ["Programs", "explain", "tracing"]
 
 #: Programs that a block keeps; then it forgets them all.
 REMEMBERED = 64
@@ -181,24 +181,27 @@ class Programs:
                        f"does. {why} Compute with operators of F only, or leave out hybridize().")
         return block.forward(*args)
 
-    def replayed(self) -> list[dict[str, str]]:
-        """The rows of ``cuda_graphs`` of each program, one after the other."""
-        return [row for made in self._known.values() for one in made if one is not None for row in one.program.replayed()]
+    def explained(self) -> list[dict[str, str]]:
+        """The rows of ``explain`` of each program, one after the other."""
+        return [row for made in self._known.values() for one in made if one is not None for row in one.program.explained()]
 
 
-def cuda_graphs(block: object) -> list[dict[str, str]]:
-    """Which operators of a hybridized block a GPU replays from captured CUDA graphs, and why others run by themselves.
+def explain(block: object) -> list[dict[str, str]]:
+    """Which operators of a hybridized block run without Python between them, and why others run by themselves.
+
+    On a CPU a *table* of compiled calls runs them, on a GPU captured CUDA graphs do.
 
     Parameters
     ----------
-    block : HybridBlock
-        After some calls: the first compiles, the second captures.
+    block : HybridBlock or TrainStep
+        After some calls: a table is made at the third; on a GPU the first compiles and the second captures.
 
     Returns
     -------
     list of dict
-        A row an operator: ``pass`` ("forward" or "backward"), ``op``, and ``reason``, which is empty for what is replayed.
-        Nothing for a block that is not hybridized, or has run on CPUs only.
+        A row an operator: ``pass`` ("forward", "backward" or "update"), ``op``, and ``reason``, which is empty for what runs in
+        a table or a graph.  Nothing for a block that is not hybridized.
     """
+    own: list[dict[str, str]] | None = block.explain() if hasattr(block, "explain") else None
     programs = getattr(block, "_programs", None)
-    return [] if programs is None else programs.replayed()
+    return own if own is not None else [] if programs is None else programs.explained()

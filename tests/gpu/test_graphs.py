@@ -11,7 +11,7 @@ import sparsekit as mx
 from sparsekit import autograd, gluon, nd
 from sparsekit.base.rng import generator
 from sparsekit.core import device
-from sparsekit.gluon.hybrid import cuda_graphs
+from sparsekit.gluon.hybrid import explain
 
 GPU = mx.gpu(1)  # not the current device, so that work which was not placed on it shows
 pytestmark = pytest.mark.usefixtures("stand_in")
@@ -36,7 +36,7 @@ def batches(count, ctx=GPU, shape=(5, 3)):
 
 
 def reasons(net):
-    return {(row["pass"], row["op"]): row["reason"] for row in cuda_graphs(net)}
+    return {(row["pass"], row["op"]): row["reason"] for row in explain(net)}
 
 
 def test_a_dense_network_is_replayed_with_other_inputs():
@@ -44,7 +44,7 @@ def test_a_dense_network_is_replayed_with_other_inputs():
     for there, given in zip(batches(5), batches(5, mx.cpu()), strict=True):
         np.testing.assert_allclose(net(there).asnumpy(), here(given).asnumpy(), rtol=1e-6)
     assert Graph.launches == 4  # the first run is a rehearsal
-    assert [(row["pass"], row["reason"]) for row in cuda_graphs(net)] == [("forward", "")] * 3
+    assert [(row["pass"], row["reason"]) for row in explain(net)] == [("forward", "")] * 3
 
 
 def test_results_stay_when_the_graph_runs_again():
@@ -81,7 +81,7 @@ def test_training_by_graphs_gives_the_weights_of_a_cpu(optimizer):
     for left, right in zip(there, weights, strict=True):
         np.testing.assert_allclose(left, right, rtol=1e-4, atol=1e-6)
     assert Graph.launches >= 4 * 2
-    assert {("forward", ""), ("backward", "")} <= {(row["pass"], row["reason"]) for row in cuda_graphs(net)}
+    assert {("forward", ""), ("backward", "")} <= {(row["pass"], row["reason"]) for row in explain(net)}
 
 
 def test_moving_averages_are_written_by_each_launch():
@@ -207,7 +207,7 @@ def test_an_operator_that_must_look_at_values_still_raises_its_error():
     good = nd.array([[2.0, 0], [0, 2]], ctx=GPU)
     for _ in range(3):
         net(good)
-    assert "cuSOLVER" in cuda_graphs(net)[-1]["reason"]
+    assert "cuSOLVER" in explain(net)[-1]["reason"]
     assert Graph.launches == 2
     with pytest.raises(mx.SparsekitError, match="potrf"):
         net(nd.zeros((2, 2), ctx=GPU))
@@ -236,7 +236,7 @@ def test_large_products_run_by_themselves_as_cupy_refuses_their_library():
     for batch in batches(4, shape=(32, 512)):
         net(batch)
     assert "cuBLAS" in reasons(net)["forward", "FullyConnected"]
-    assert reasons(net)["forward", "Activation"] == "", cuda_graphs(net)
+    assert reasons(net)["forward", "Activation"] == "", explain(net)
 
 
 def test_the_profiler_sees_every_operator():
@@ -259,8 +259,8 @@ def test_a_setting_turns_graphs_off():
         for batch in batches(4):
             net(batch)
     assert Graph.launches == 0
-    assert {row["reason"] for row in cuda_graphs(net)} == {"it has not run yet"}
-    assert cuda_graphs(network(mx.cpu())) == cuda_graphs(gluon.nn.Dense(2)) == []
+    assert {row["reason"] for row in explain(net)} == {"it has not run yet"}
+    assert explain(gluon.nn.Dense(2)) == []
 
 
 @pytest.mark.parametrize(("work", "said"), [

@@ -15,7 +15,7 @@ from test_sweep import OPS, RANDOM, listed, stores
 import sparsekit as mx
 from sparsekit import nd
 from sparsekit.core.dispatch import invoke, wrap
-from sparsekit.gluon.hybrid import cuda_graphs
+from sparsekit.gluon.hybrid import explain
 
 REAL = mx.num_gpus() > 0
 NAMES = sorted(OPS) if REAL else sorted(OPS)[::25]
@@ -81,7 +81,7 @@ def test_captured_graphs_give_the_weights_of_a_cpu(gpu):
     np.testing.assert_allclose(found, losses, rtol=1e-4)
     for left, right in zip(there, weights, strict=True):
         np.testing.assert_allclose(left, right, rtol=1e-3, atol=1e-5)
-    assert any(row["reason"] == "" for row in cuda_graphs(net)), cuda_graphs(net)
+    assert any(row["reason"] == "" for row in explain(net)), explain(net)
 
 
 @pytest.mark.parametrize("sizes", [(3, 3, 3, 3), (3, 3, 5, 2, 4, 3)])
@@ -89,7 +89,7 @@ def test_captured_graphs_with_sparse_batches(gpu, sizes):
     net, found = run_sparse(gpu, sizes)
     for left, right in zip(found, run_sparse(mx.cpu(), sizes)[1], strict=True):
         np.testing.assert_allclose(left, right, rtol=1e-5)
-    assert any(row["reason"] == "" for row in cuda_graphs(net)), cuda_graphs(net)
+    assert any(row["reason"] == "" for row in explain(net)), explain(net)
 
 
 def test_the_profiler_has_times_and_memory_of_the_device(gpu):

@@ -5,9 +5,11 @@ Where kernels are interpreted these functions run as they are: in one thread, on
 
 from __future__ import annotations
 
+import ctypes
 from typing import Any
 
-__all__ = ["add", "eight_bytes", "leading", "pause", "prefetch", "put_up", "read", "run_piece", "write", "zero_bits"]
+__all__ = ["add", "call_loop", "eight_bytes", "get_word", "leading", "pause", "prefetch", "put_up", "put_word", "read",
+           "run_piece", "write", "zero_bits"]
 
 # Words of the shared_state that ``pool`` keeps, each on a cache line of its own; a helper's AWAKE follows those before it.
 NEXT, COUNT, GRAIN, FUNCTION, ARGUMENTS, ACTIVE, FAILED, AWAKE = (place * 8 for place in range(8))
@@ -76,3 +78,19 @@ def put_up(shared_state, body, arguments):
 def take_down(shared_state):
     """Forget what was put up on a shared_state; only interpreted kernels need that."""
     _up.pop(id(shared_state), None)
+
+
+def get_word(address):
+    """Read the int64 at an address."""
+    return ctypes.c_int64.from_address(int(address)).value
+
+
+def put_word(address, value):
+    """Write the int64 at an address."""
+    ctypes.c_int64.from_address(int(address)).value = int(value)
+
+
+def call_loop(function, context, data, dimensions, strides, extra):
+    """Call a function with the signature of numpy's strided inner loops, by addresses; not 0 if it failed."""
+    kind = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_int64] * 5)
+    return kind(int(function))(int(context), int(data), int(dimensions), int(strides), int(extra))

@@ -159,6 +159,33 @@ def run_piece(typing_context: BaseContext, function: types.Type, packed: types.T
     return types.int64(types.int64, types.int64, types.int64, types.int64), generate
 
 
+@_words.intrinsic
+def get_word(typing_context: BaseContext, address: types.Type) -> Intrinsic:
+    def generate(context: CPUContext, builder: ir.IRBuilder, signature: Signature, arguments: Sequence[ir.Value]) -> ir.Value:
+        return builder.load(builder.inttoptr(arguments[0], _word.as_pointer()))
+
+    return types.int64(types.int64), generate
+
+
+@_words.intrinsic
+def put_word(typing_context: BaseContext, address: types.Type, value: types.Type) -> Intrinsic:
+    def generate(context: CPUContext, builder: ir.IRBuilder, signature: Signature, arguments: Sequence[ir.Value]) -> ir.Value:
+        builder.store(arguments[1], builder.inttoptr(arguments[0], _word.as_pointer()))
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64), generate
+
+
+@_words.intrinsic
+def call_loop(typing_context: BaseContext, function: types.Type, context: types.Type, data: types.Type,
+              dimensions: types.Type, strides: types.Type, extra: types.Type) -> Intrinsic:
+    def generate(target: CPUContext, builder: ir.IRBuilder, signature: Signature, arguments: Sequence[ir.Value]) -> ir.Value:
+        kind = ir.FunctionType(_status, [_word] * 5)
+        return builder.call(builder.inttoptr(arguments[0], kind.as_pointer()), list(arguments[1:]))
+
+    return types.int32(*[types.int64] * 6), generate
+
+
 # numba compares signatures, so neither these nor the lambdas can be annotated.
 def _fetch(array, place):
     return lambda array, place: fetch(array, place)
@@ -200,6 +227,19 @@ def _put_up(shared_state, body, arguments):
     return lambda shared_state, body, arguments: put_up(shared_state, body, arguments)
 
 
+def _get_word(address):
+    return lambda address: get_word(address)
+
+
+def _put_word(address, value):
+    return lambda address, value: put_word(address, value)
+
+
+def _call_loop(function, context, data, dimensions, strides, extra):
+    return lambda function, context, data, dimensions, strides, extra: call_loop(
+        function, context, data, dimensions, strides, extra)
+
+
 def register() -> None:
     """Register the compiled forms of ``intrinsic_names`` with numba."""
     for word, compiled in {
@@ -212,6 +252,9 @@ def register() -> None:
             intrinsic_names.write: _write,
             intrinsic_names.pause: _pause,
             intrinsic_names.run_piece: _run_piece,
+            intrinsic_names.get_word: _get_word,
+            intrinsic_names.put_word: _put_word,
+            intrinsic_names.call_loop: _call_loop,
     }.items():
         _words.overload(word)(compiled)
     # In the calling kernel's frame: what it puts up must be there until the loop is done.

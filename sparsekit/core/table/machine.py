@@ -1,0 +1,251 @@
+"""The compiled functions that a table calls: numpy's inner loops, and kernels by way of *adapters*."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import platform
+import sys
+import sysconfig
+import threading
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ...base.forking import load
+from .refusal import Refused
+
+if TYPE_CHECKING:
+    from ...base.types import DType
+    from ...kernels.cpu.jit import Kernel
+
+__all__ = ["Compiled", "Loop", "compiled", "inner_loop", "reason_against_tables", "type_word"]
+
+#: Name of the capsule with what ``ufunc._get_strided_loop`` found; numpy changes it when the structure changes.
+CAPSULE = b"numpy_1.24_ufunc_call_info"
+
+
+class Loop(NamedTuple):
+    """An inner loop of numpy.
+
+    Attributes
+    ----------
+    dtypes : tuple of dtype
+        Element types of the inputs and results.
+    function, context, extra : int
+        Addresses.
+    owner : object
+        Keeps them valid.
+    """
+
+    dtypes: tuple[DType, ...]
+    function: int
+    context: int
+    extra: int
+    owner: object  # object: a capsule, which nothing reads
+
+
+def type_word(dtype: DType) -> int:
+    """What ``bind_arrays`` compares of an element type."""
+    rows: Any = load("sparsekit.kernels.cpu.table_rows")  # Any: a module of kernels
+    return int(ctypes.c_int64.from_address(id(dtype) + rows.KIND).value & rows.TELLING)
+
+
+class _Found(ctypes.Structure):
+    """What numpy's capsule holds."""
+
+    _fields_ = (("function", ctypes.c_void_p), ("context", ctypes.c_void_p), ("extra", ctypes.c_void_p),
+                ("needs_python", ctypes.c_byte), ("no_floating_errors", ctypes.c_byte))
+
+
+_loops: dict[tuple[np.ufunc, tuple[Any, ...]], Loop | None] = {}  # Any: element types, or types of Python's numbers
+
+
+# Any: element types, or types of Python's numbers
+def inner_loop(ufunc: np.ufunc, given: tuple[Any, ...]) -> Loop:
+    """The inner loop of a ufunc for these element types; a Python ``int`` or ``float`` adapts to the others.
+
+    Raises
+    ------
+    Refused
+        If numpy has none, or it needs the interpreter.
+    """
+    key = ufunc, given
+    if key not in _loops:
+        _loops[key] = _inner_loop(ufunc, given)
+    found = _loops[key]
+    if found is None:
+        raise Refused(f"numpy's {ufunc.__name__} needs the interpreter for these element types")
+    return found
+
+
+def _inner_loop(ufunc: np.ufunc, given: tuple[Any, ...]) -> Loop | None:  # Any: as above
+    hidden: Any = ufunc  # Any: numpy's stubs leave these methods out
+    try:
+        dtypes, capsule = hidden._resolve_dtypes_and_context((*given, *[None] * ufunc.nout))
+        hidden._get_strided_loop(capsule)
+    except TypeError as error:
+        raise Refused(f"numpy has no loop of {ufunc.__name__} for these element types") from error
+    pointer_of = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer_of.restype, pointer_of.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    found = _Found.from_address(pointer_of(capsule, CAPSULE))
+    if found.needs_python:
+        return None
+    return Loop(tuple(dtypes), found.function, found.context or 0, found.extra or 0, capsule)
+
+
+class Compiled(NamedTuple):
+    """A kernel for some types, as a row calls it.
+
+    Attributes
+    ----------
+    adapter, target : int
+        Addresses: the adapter loads the arguments from a block of words and calls the target.
+    returns : bool
+        Whether it returns an integer, which the adapter puts behind the arguments.
+    """
+
+    adapter: int
+    target: int
+    returns: bool
+
+
+_lock = threading.RLock()
+_adapters: dict[tuple[str, bool, bool], int] = {}
+_engine: list[Any] = []  # Any: llvmlite's, which has no types
+
+
+def compiled(kernel: Kernel, signature: tuple[Any, ...], status: bool = False) -> Compiled:  # Any: types of numba
+    """The kernel for these types of arguments.
+
+    Parameters
+    ----------
+    status : bool
+        Whether the integer that it returns stops the table unless it is 0.
+
+    Raises
+    ------
+    Refused
+        If it returns anything but None or an integer.
+    """
+    numba = load("numba")
+    dispatcher: Any = kernel.dispatcher  # Any: numba's, which has no types
+    if signature not in dispatcher.overloads:
+        dispatcher.compile(signature)
+    made = dispatcher.overloads[signature]
+    kind = made.signature.return_type
+    if not isinstance(kind, (numba.types.Integer, numba.types.NoneType)):
+        raise Refused(f"the kernel {kernel.py_func.__name__} returns {kind}")
+    returns = isinstance(kind, numba.types.Integer)
+    words = "".join(_words_of(one) for one in signature)
+    target = made.library.get_pointer_to_function(made.fndesc.llvm_func_name)
+    return Compiled(_adapter(words, returns, status), target, returns and not status)
+
+
+def _words_of(kind: Any) -> str:  # Any: a type of numba
+    """One letter for each word of an argument: i for an integer or a pointer, f, d and b."""
+    types: Any = load("numba").types  # Any: numba has none
+    if isinstance(kind, types.Array):
+        return "i" * int(5 + 2 * kind.ndim)
+    if isinstance(kind, types.Boolean):
+        return "b"
+    if isinstance(kind, types.Float):
+        return "d" if kind.bitwidth == 64 else "f"
+    return "i"
+
+
+def _adapter(words: str, returns: bool, status: bool) -> int:
+    """A function that calls another with arguments that it loads from a block of words, which is compiled once."""
+    key = words, returns, status
+    with _lock:
+        if key not in _adapters:
+            _adapters[key] = _compiled_adapter(words, returns, status)
+        return _adapters[key]
+
+
+def _compiled_adapter(words: str, returns: bool, status: bool) -> int:
+    from llvmlite import binding, ir  # a table needs it, and importing the library does not
+
+    word, short, byte = ir.IntType(64), ir.IntType(32), ir.IntType(8)
+    kinds = {"i": word, "d": ir.DoubleType(), "f": ir.FloatType(), "b": byte}
+    module, name = ir.Module(), f"sparsekit_adapter_{len(_adapters)}"
+    function = ir.Function(module, ir.FunctionType(short, [word] * 5), name)
+    builder = ir.IRBuilder(function.append_basic_block())
+    target, block = function.args[0], builder.inttoptr(function.args[1], word.as_pointer())
+    result, trouble = builder.alloca(word, size=4), builder.alloca(word)
+    arguments = [builder.ptrtoint(result, word), builder.ptrtoint(trouble, word)]
+    for place, letter in enumerate(words):
+        value = builder.load(builder.gep(block, [word(place)]))
+        if letter == "d":
+            value = builder.bitcast(value, kinds["d"])
+        elif letter == "f":
+            value = builder.bitcast(builder.trunc(value, short), kinds["f"])
+        elif letter == "b":
+            value = builder.trunc(value, byte)
+        arguments.append(value)
+    callee = ir.FunctionType(short, [word, word, *[kinds[letter] for letter in words]])
+    failed = builder.call(builder.inttoptr(target, callee.as_pointer()), arguments)
+    if returns:
+        value = builder.load(result)
+        if status:
+            failed = builder.or_(failed, builder.trunc(value, short))
+        else:
+            builder.store(value, builder.gep(block, [word(len(words))]))
+    builder.ret(failed)
+    if not _engine:
+        binding.initialize_native_target()
+        binding.initialize_native_asmprinter()
+        machine = binding.Target.from_default_triple().create_target_machine(opt=2, jit=True)
+        _engine.append(binding.create_mcjit_compiler(binding.parse_assembly(""), machine))
+    _engine[0].add_module(binding.parse_assembly(str(module)))
+    _engine[0].finalize_object()
+    address: int = _engine[0].get_function_address(name)
+    return address
+
+
+@functools.cache
+def reason_against_tables() -> str:
+    """Why no table can run in this process; empty if they can."""
+    if platform.python_implementation() != "CPython" or sysconfig.get_config_var("Py_GIL_DISABLED"):
+        return "tables read arrays as CPython with its interpreter lock lays them out"
+    if sys.maxsize < 1 << 62 or sys.byteorder != "little":
+        return "tables need a processor of 64 bits, lowest byte first"
+    if not hasattr(np.ufunc, "_get_strided_loop"):
+        return f"numpy {np.__version__} does not hand out its inner loops"
+    try:
+        module = load("sparsekit.kernels.cpu.table_rows")
+        if load("numba").config.DISABLE_JIT:
+            return "kernels are interpreted (NUMBA_DISABLE_JIT)"
+        problem: str = _layout_differs(module) or _loop_differs()
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    return problem
+
+
+def _layout_differs(module: Any) -> str:  # Any: a module of kernels
+    """Whether lists and arrays lie in memory as the table reads them; empty if they do."""
+    array, word = np.ones((3, 2), np.float32), ctypes.c_int64.from_address
+    held, turned = [array], array.T
+    kind = word(id(array.dtype) + module.KIND).value
+    expected = ((word(id(array) + module.MEMORY).value, array.ctypes.data),
+                (word(id(array) + module.DTYPE).value, id(array.dtype)),
+                (kind & 0xFF, ord(array.dtype.kind)), (kind >> 32, array.dtype.num), (kind >> 16 & 0xFF, ord("=")),
+                (word(word(id(held) + module.ITEMS).value).value, id(array)),
+                (word(id(array) + module.FLAGS).value & module.ORDERLY, module.ORDERLY),
+                (word(id(turned) + module.FLAGS).value & 1, 0),
+                (word(word(id(array) + module.SIZES).value).value, 3))
+    return "" if all(found == wanted for found, wanted in expected) else "arrays lie in memory in an unknown way"
+
+
+def _loop_differs() -> str:
+    """Whether an inner loop of numpy does what it should when it is called by address."""
+    kind = np.dtype(np.float64)
+    loop = inner_loop(np.add, (kind, kind))
+    left, right, out = np.arange(5.0), np.ones(5), np.zeros(5)
+    pointers = np.array([array.ctypes.data for array in (left, right, out)])
+    sizes, steps = np.array([5]), np.array([8, 8, 8])
+    function = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_int64] * 5)(loop.function)
+    failed = function(loop.context, pointers.ctypes.data, sizes.ctypes.data, steps.ctypes.data, loop.extra)
+    return "" if not failed and (out == left + 1).all() else "numpy's inner loops are called in an unknown way"
+
+

@@ -1,0 +1,503 @@
+"""Tables that can run: the rows of some instructions, with their words and memory."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ...base.config import config
+from ...base.forking import load
+from ...storage import CSR, RowSparse, stype_of
+from .. import hooks
+from .arrays import Outline, Size
+from .builder import PAUSE, Builder, Origin
+from .kernel_calls import TableKernels
+from .machine import compiled, type_word
+from .refusal import Refused, refusals
+
+if TYPE_CHECKING:
+    from ...base.types import Array, DType, Shape
+    from ...storage.types import Store
+    from ..dispatch import Plan
+    from ..types import Slots
+
+__all__ = ["Lowered", "Step", "Table", "parts_of"]
+
+#: Elements that rows may touch before Python looks for signals; some milliseconds of work.
+BETWEEN_PAUSES = 1 << 22
+
+#: The column of the last row that says how far a run came.
+_REACHED = 1
+
+#: Bytes of a cache line, at which buffers begin.
+LINE = 64
+
+
+class Step(NamedTuple):
+    """An instruction, as far as a table needs it.
+
+    Attributes
+    ----------
+    plan : Plan
+    places, outputs : tuple of int
+        Slots that it reads and writes.
+    specs : tuple of AbstractArray
+        What the results are like.
+    reason : str
+        Why Python must run it; empty if it may be lowered.
+    numbers : int
+        Slot of the numbers of an optimizer's step; -1 for other operators.
+    """
+
+    plan: Plan
+    places: tuple[int, ...]
+    outputs: tuple[int, ...]
+    specs: tuple[Any, ...]  # Any: stores, abstract arrays or specs
+    reason: str = ""
+    numbers: int = -1
+
+
+class _Bound(NamedTuple):
+    """Arrays that are bound together: those that the run brings, or the results of an operator that Python ran.
+
+    Attributes
+    ----------
+    slots : tuple of int
+    first : int
+        Place of their first array among all that are bound.
+    arrays : list of (int, int, int, int, dtype)
+        For each array: its word for the address, its word for the length of the first axis or 0, that length if it is fixed
+        or -1, the root whose size it is or -1, the element type.
+    """
+
+    slots: tuple[int, ...]
+    first: int
+    arrays: list[tuple[int, int, int, int, DType]]
+
+
+def parts_of(store: Store) -> tuple[Any, ...]:  # Any: arrays, or outlines of them
+    """The arrays that a store consists of."""
+    if isinstance(store, CSR):
+        return store.data, store.indices, store.indptr
+    return (store.data, store.indices) if isinstance(store, RowSparse) else (store,)
+
+
+def _rebuilt(like: Store, parts: Sequence[Any]) -> Any:  # Any: the same, and a store of them
+    if isinstance(like, CSR):
+        return CSR(parts[0], parts[1], parts[2], like.shape, check=False)
+    return RowSparse(parts[0], parts[1], like.shape, check=False) if isinstance(like, RowSparse) else parts[0]
+
+
+class Lowered:
+    """Rows for instructions, and stores of the kinds that ``values`` has.
+
+    Parameters
+    ----------
+    steps : sequence of Step
+    values : list of store
+        The stores after a run in Python, by slot.
+    fixed : set of int
+        Slots whose stores are the same at every run.
+    kept : set of int
+        Slots that are read after a run.
+    late : set of int, optional
+        Those of them that ``store`` is asked for, if they are read at all.
+
+    Attributes
+    ----------
+    reasons : list of str
+        For each step why Python runs it; empty for what was lowered.
+    stores : dict of int to store
+        By slot, made of outlines.
+    """
+
+    def __init__(self, steps: Sequence[Step], values: Slots, fixed: set[int], kept: set[int],
+                 late: set[int] | None = None) -> None:
+        self.steps, self.settings = steps, config.decisive
+        self.builder = builder = Builder()
+        self.stores: dict[int, Any] = {}  # Any: stores of outlines
+        self.exits: dict[int, _Bound] = {}
+        self.reasons: list[str] = []
+        self.roots = self.bound = 0
+        made = {slot for step in steps for slot in step.outputs}
+        self._needed = kept | {slot for step in steps for slot in step.places}
+        read = list(dict.fromkeys(slot for step in steps for slot in (*step.places, *[step.numbers] * (step.numbers >= 0))
+                                  if slot not in made))
+        for slot in read:
+            if slot in fixed:
+                self.stores[slot] = _rebuilt(values[slot], [builder.constant(part) for part in parts_of(values[slot])])
+        self.entry = self._bind([slot for slot in read if slot not in fixed], values)
+        kernels = TableKernels(builder)
+        self._needed = kept.union(*[step.places for step in steps])  # others are released as soon as they are computed
+        for number, step in enumerate(steps):
+            builder.operator = number
+            self.reasons.append(self._lower_or_leave(number, step, kernels, values))
+            if builder.work >= BETWEEN_PAUSES:
+                builder.work = 0
+                builder.stop(PAUSE)
+        for slot in kept & made:
+            for part in parts_of(self.stores[slot]):
+                part.origin.kept = True
+        origins = {slot: [part.origin for part in parts_of(self.stores[slot])] for slot in kept & made}
+        if any(0 <= origin.number < len(self.entry.arrays) for slot in late or () for origin in origins.get(slot, ())):
+            raise Refused("a gradient is one of the arrays that it is computed from")
+        in_table = {slot for slot in late or () if all(origin.kind == "buffer" for origin in origins.get(slot, ()))}
+        #: Slots that are read after a run, and were lowered.
+        self.results = sorted(slot for number, step in enumerate(steps) for slot in step.outputs
+                              if not self.reasons[number] and slot in kept and slot not in in_table)
+        self.image = _Image(self)
+
+    def _bind(self, slots: Sequence[int], values: Slots) -> _Bound:
+        """Outlines for the stores of slots that are bound while the table runs."""
+        found = _Bound(tuple(slots), self.bound, [])
+        for slot in slots:
+            store: Any = values[slot]  # Any: a store
+            if store is None:
+                raise Refused("a store that it reads was released")
+            stored = None if isinstance(store, np.ndarray) or _full(store) else self.builder.size((self._root(),))
+            parts = []
+            for place, part in enumerate(parts_of(store)):
+                shape, length = list(part.shape), 0
+                fixed = part.shape[0] if not isinstance(store, np.ndarray) and (stored is None or place == 2) else -1
+                if stored is not None and place < 2:
+                    shape[0] = stored
+                    length = self.builder.word() if place else stored.word
+                parts.append(self.builder.input(self.bound, part.dtype, shape))
+                self.bound += 1
+                word = self.builder.word()
+                parts[-1].origin.pointers.append((word, 0))
+                root = stored.roots[0] if stored is not None and length else -1
+                found.arrays.append((word, length, fixed, root, part.dtype))
+            self.stores[slot] = _rebuilt(store, parts)
+        return found
+
+    def _root(self) -> int:
+        self.roots += 1
+        return self.roots - 1
+
+    def _lower_or_leave(self, number: int, step: Step, kernels: TableKernels, values: Slots) -> str:
+        """Lower an instruction, or have Python run it; returns the reason for that."""
+        builder, reason = self.builder, step.reason
+        rows = len(builder.rows)
+        if not reason:
+            try:
+                self._lower(step, kernels)
+                return ""
+            except Exception as error:  # whatever a rule raises on outlines, Python runs the operator instead
+                reason = str(error) if isinstance(error, Refused) else f"{type(error).__name__}: {error}"
+        del builder.rows[rows:]
+        builder.stop(number)
+        for slot in step.places:
+            for part in parts_of(self.stores[slot]):
+                part.origin.used(number)
+        self.exits[number] = self._bind([slot for slot in step.outputs if slot in self._needed], values)
+        return reason
+
+    def _lower(self, step: Step, kernels: Any) -> None:  # Any: stands for Kernels
+        stores = [self.stores[slot] for slot in step.places]
+        kernels.numbers = self.stores.get(step.numbers)
+        for part in (part for store in stores for part in parts_of(store)):
+            part.origin.used(self.builder.operator)
+        before = refusals.count
+        made = hooks.ignore_fp_errors(step.plan.function, kernels, *stores, step.plan.attrs)
+        if refusals.count != before:
+            raise Refused("its rule catches what a table refuses")
+        results = made if isinstance(made, tuple) else (made,)
+        for spec, result in zip(step.specs, results, strict=True):
+            if any(not isinstance(part, Outline) for part in parts_of(result)):
+                raise Refused("its result was made while it was lowered")
+            if stype_of(result) != stype_of(spec) or result.dtype != spec.dtype or not _same(result.shape, spec.shape):
+                raise Refused(f"its result is {result.dtype} of shape {result.shape}, not {spec.dtype} of shape {spec.shape}")
+            for part in parts_of(result):
+                part.origin.used(self.builder.operator)
+        self.stores.update(zip(step.outputs, results, strict=True))
+
+
+def _full(store: Store) -> bool:
+    """Whether a sparse store is a row_sparse one of all rows, like weights."""
+    return isinstance(store, RowSparse) and bool(store.data.shape[0] == store.shape[0])
+
+
+def _same(shape: Sequence[Any], expected: Shape) -> bool:  # Any: lengths
+    return len(shape) == len(expected) and all(
+        isinstance(length, int) and length == wanted for length, wanted in zip(shape, expected, strict=True))
+
+
+class _Image:
+    """What is the same in every table of one lowered program: words, rows, and where addresses go.
+
+    Attributes
+    ----------
+    words, rows : ndarray
+    own, memory : ndarray
+        (n, 2): words that hold an address, and the offset from the words, or from the table's memory.
+    nbytes : int
+        Bytes of that memory.
+    grown : list of (root, bytes a unit, pointers)
+        Buffers whose size is known while the table runs only.
+    patches : dict of int to (int, int)
+        By the first array that is bound together: word of the block of patches, and how many.
+    after : dict of int to int
+        The row behind each operator.
+    """
+
+    def __init__(self, lowered: Lowered) -> None:
+        builder = lowered.builder
+        self._builder, self._own = builder, list(builder.own.pointers)
+        inputs = {origin.number: origin for origin in builder.origins if origin.kind == "input"}
+        self.patches: dict[int, tuple[int, int]] = {}
+        for bound in (lowered.entry, *lowered.exits.values()):
+            found: list[tuple[int, int, int, int]] = []
+            for place, (word, length, _, _, _) in enumerate(bound.arrays):
+                found += [(target, word, 1, offset) for target, offset in inputs[bound.first + place].pointers[1:]]
+                found += [(patch.word, length, patch.factor, 0) for patch in builder.patches.get(length, ())]
+            self.patches[bound.first] = self._block(found)
+        rows = []
+        kernels: Any = load("sparsekit.kernels.cpu.table_rows")  # Any: a module of kernels
+        word_type = load("numba").types.int64
+        patch = compiled(kernels.patch_words, (word_type, word_type))
+        for row in builder.rows:
+            rows.append(row[:8])
+            if row.size >= 0 and builder.patches[row.size]:
+                block, count = self._block([(one.word, row.size, one.factor, 0) for one in builder.patches[row.size]])
+                data = builder.block([0, count])
+                self._own.append((data, 8 * block))
+                rows.append((patch.adapter, patch.target, data, -1, -1, 0, row.operator, 0))
+        self.after = {row[6]: place + 1 for place, row in enumerate(rows)}
+        # The last row is the end, and says how far a run came.
+        self.rows = np.array([*rows, (0, 0, -1, -1, -1, 0, PAUSE, 0)], np.int64)
+        self.words = np.array(builder.words, np.int64)
+        buffers = [origin for origin in builder.origins if origin.kind == "buffer" and origin.last >= 0]
+        fixed = [origin for origin in buffers if not origin.roots]
+        offsets, self.nbytes = _placed(fixed, len(lowered.steps))
+        self.offset_of = dict(zip(map(id, fixed), offsets, strict=True))
+        self.memory = _pairs((word, base + offset) for origin, base in zip(fixed, offsets, strict=True)
+                             for word, offset in origin.pointers)
+        self.own = _pairs(self._own)
+        self.grown = [origin for origin in buffers if origin.roots]
+        for origin in builder.origins:
+            if origin.array is not None:
+                for word, offset in origin.pointers:
+                    self.words[word] = origin.array.ctypes.data + offset
+
+    def _block(self, patches: Sequence[tuple[int, int, int, int]]) -> tuple[int, int]:
+        """Words that say what ``patch_words`` does, and how many patches they are."""
+        block = self._builder.block([number for patch in patches for number in (0, 0, *patch[2:])])
+        for place, (target, source, _, _) in enumerate(patches):
+            self._own += [(block + 4 * place, 8 * target), (block + 4 * place + 1, 8 * source)]
+        return block, len(patches)
+
+
+def _pairs(pairs: Iterable[tuple[int, int]]) -> Array:
+    return np.array(list(pairs), np.int64).reshape(-1, 2)
+
+
+def _placed(buffers: Sequence[Origin], operators: int) -> tuple[list[int], int]:
+    """Offsets of buffers in one piece of memory, which those share that are not in use at once; and its bytes."""
+    found: list[int] = []
+    taken: list[tuple[int, int, int, int]] = []  # start, end, first, last
+    total = 0
+    for origin in buffers:
+        first, last = origin.first, operators if origin.kept else origin.last
+        size = -(-max(origin.nbytes, 1) // LINE) * LINE
+        start = 0
+        for low, high, begins, ends in sorted(taken):
+            if begins <= last and first <= ends:
+                if low - start >= size:
+                    break
+                start = max(start, high)
+        taken.append((start, start + size, first, last))
+        found.append(start)
+        total = max(total, start + size)
+    return found, total
+
+
+class Table:
+    """A lowered program with words and memory of its own, which one thread at a time runs.
+
+    Attributes
+    ----------
+    memory : ndarray
+        The buffers of known size.
+    stops : int
+        How often Python ran an operator that had been lowered, because it was large or failed.
+    """
+
+    def __init__(self, lowered: Lowered) -> None:
+        self.lowered, self.image = lowered, lowered.image
+        self._kernels: Any = load("sparsekit.kernels.cpu.table_rows")  # Any: a module of kernels
+        self._run, self._bind = self._kernels.run_rows.dispatcher, self._kernels.bind_arrays.dispatcher
+        self._words = self.image.words.copy()
+        self._base: int = self._words.ctypes.data
+        self.memory = np.empty(self.image.nbytes + LINE, np.uint8)
+        self._start = -self.memory.ctypes.data % LINE
+        self._words[self.image.own[:, 0]] = self.image.own[:, 1] + self._base
+        self._words[self.image.memory[:, 0]] = self.image.memory[:, 1] + (self.memory.ctypes.data + self._start)
+        self._rows = self.image.rows.copy()
+        self._rows[:, 2:5] = np.where(self._rows[:, 2:5] >= 0, self._rows[:, 2:5] * 8 + self._base, 0)
+        self._rows[self._rows[:, 0] == 0, 2:5] = 0
+        self._capacity = [-1] * lowered.roots
+        self._grown: dict[int, Array] = {}
+        self._views: dict[int, Any] = {}  # Any: stores
+        self._arrays: list[Any] = [None] * lowered.bound  # Any: arrays
+        self._plans = {bound.first: self._plan(bound) for bound in (lowered.entry, *lowered.exits.values())}
+        self.stops = 0
+
+    def _plan(self, bound: _Bound) -> Array:
+        return np.array([(self._base + 8 * word, length and self._base + 8 * length, fixed, type_word(dtype), -1)
+                         for word, length, fixed, _, dtype in bound.arrays], np.int64).reshape(-1, 5)
+
+    def run(self, values: Slots, execute: Callable[[int, Slots], None]) -> bool:
+        """Run it on the stores of ``values``, which gets the results that are read afterwards.
+
+        ``execute(number, values)`` runs one instruction in Python.  Returns False, and has done nothing, if the stores are of
+        another kind than those that it was made for, or settings have changed.
+        """
+        lowered = self.lowered
+        if lowered.settings != config.decisive or not self._bound(lowered.entry, values):
+            return False
+        place, end = 0, self._rows.shape[0] - 1
+        while (place := self._run(self._rows, place)) < end:
+            number = int(self._rows[place, 6])
+            if number == PAUSE:
+                place += 1
+                continue
+            self._read(number, values)
+            execute(number, values)
+            if number in lowered.exits:
+                if not self._bound(lowered.exits[number], values):
+                    self._finish(number + 1, values, execute)
+                    return True
+            else:
+                self.stops += 1
+                if not self._take_over(number, values):
+                    self._finish(number + 1, values, execute)
+                    return True
+            place = self.image.after[number]
+        for slot in lowered.results:
+            values[slot] = self.store(slot)
+        self._arrays = [None] * lowered.bound
+        return True
+
+    def take_reached(self) -> int:
+        """The row that the last run came to, once; then 0, as if the stores did not fit."""
+        reached, self._rows[-1, _REACHED] = int(self._rows[-1, _REACHED]), 0
+        return reached
+
+    def first_row(self, operator: int) -> int:
+        """The first row of this operator and those behind it."""
+        return next((place for place, number in enumerate(self._rows[:-1, 6].tolist()) if number >= operator),
+                    self._rows.shape[0] - 1)
+
+    def holds(self, memory: object) -> bool:  # object: the base of any array
+        """Whether this is memory of the table, which the next run uses."""
+        return memory is self.memory or any(memory is one for one in self._grown.values())
+
+    def _read(self, number: int, values: Slots) -> None:
+        """Have the stores at hand that an instruction reads."""
+        for slot in self.lowered.steps[number].places:
+            if values[slot] is None:
+                values[slot] = self.store(slot)
+
+    def _finish(self, number: int, values: Slots, execute: Callable[[int, Slots], None]) -> None:
+        """Run the remaining instructions in Python."""
+        done = {slot for step in self.lowered.steps[:number] for slot in step.outputs}
+        for slot in self.lowered.results:
+            if slot in done and values[slot] is None:
+                values[slot] = self.store(slot)
+        for later in range(number, len(self.lowered.steps)):
+            self._read(later, values)
+            execute(later, values)
+
+    def _bound(self, bound: _Bound, values: Slots) -> bool:
+        """Bind the stores of these slots; False if they do not fit."""
+        arrays = [part for slot in bound.slots for part in parts_of(values[slot])]
+        plan, (block, count) = self._plans[bound.first], self.image.patches[bound.first]
+        for _ in range(2 * len(arrays) + 1):
+            misfit = self._bind(id(arrays), plan, self._base + 8 * block, count)
+            if misfit < 0:
+                self._arrays[bound.first: bound.first + len(arrays)] = arrays
+                return True
+            _, _, fixed, root, dtype = bound.arrays[misfit]
+            array = arrays[misfit]
+            if array.dtype != dtype or not array.flags.aligned or (fixed >= 0 and array.shape[0] != fixed):
+                return False
+            if not array.flags.c_contiguous or type_word(array.dtype) != type_word(dtype):
+                arrays[misfit] = np.array(array, dtype, order="C")
+            elif root >= 0:
+                self._grow(root, array.shape[0])
+        return False
+
+    def _room(self, roots: tuple[int, ...], more: int) -> int:
+        """How large a size with these roots may be."""
+        return sum(max(0, self._capacity[root]) for root in roots) + more
+
+    def _grow(self, root: int, count: int) -> None:
+        """Have room for arrays whose size this root bounds."""
+        self._capacity[root] = max(2 * count, LINE)
+        for number, origin in enumerate(self.image.grown):
+            if root in origin.roots:
+                units = self._room(origin.roots, origin.more) + 1
+                memory = self._grown[number] = np.empty(units * origin.nbytes + LINE, np.uint8)
+                start = memory.ctypes.data + -memory.ctypes.data % LINE
+                for word, offset in origin.pointers:
+                    self._words[word] = start + offset
+        for bound in (self.lowered.entry, *self.lowered.exits.values()):
+            for place, (_, _, _, one, _) in enumerate(bound.arrays):
+                if one == root:
+                    self._plans[bound.first][place, 4] = self._capacity[root]
+
+    def _take_over(self, number: int, values: Slots) -> bool:
+        """Copy what Python computed for a lowered instruction to where the rows behind it read it; False if it has no room."""
+        for slot in self.lowered.steps[number].outputs:
+            if values[slot] is None:  # released, as nothing reads it
+                continue
+            outlines, parts = parts_of(self.lowered.stores[slot]), parts_of(values[slot])
+            for outline, part in zip(outlines, parts, strict=True):
+                size = outline.shape[0] if outline.dynamic else None
+                if size is not None:
+                    if part.shape[0] > self._room(size.roots, size.bound) * size.factor or part.shape[0] % size.factor:
+                        return False
+                    self._words[size.word] = part.shape[0] // size.factor
+                    for patch in self.lowered.builder.patches[size.word]:
+                        self._words[patch.word] = self._words[size.word] * patch.factor
+            for outline, part in zip(outlines, parts, strict=True):
+                target = self._array(outline)
+                if outline.origin.kind == "buffer":
+                    np.copyto(target, part)
+                elif not np.array_equal(target, part, equal_nan=True):
+                    return False
+        return True
+
+    def store(self, slot: int) -> Any:  # Any: a store
+        """The store of a slot, in the table's memory."""
+        found = self._views.get(slot)
+        if found is None:
+            like = self.lowered.stores[slot]
+            outlines = parts_of(like)
+            found = _rebuilt(like, [self._array(outline) for outline in outlines])
+            if all(outline.origin.kind == "buffer" and not outline.origin.roots and not outline.dynamic for outline in outlines):
+                self._views[slot] = found
+        return found
+
+    def _array(self, outline: Outline) -> Array:
+        origin = outline.origin
+        shape = tuple([int(self._words[length.word]) * length.factor if isinstance(length, Size) else length
+                       for length in outline.shape])
+        memory: Any  # Any: an array
+        if origin.kind == "buffer" and not origin.roots:
+            memory, start = self.memory, self._start + self.image.offset_of.get(id(origin), 0)
+        elif origin.kind == "buffer":
+            memory = self._grown[next(number for number, one in enumerate(self.image.grown) if one is origin)]
+            start = -memory.ctypes.data % LINE
+        else:
+            memory, start = (origin.array if origin.array is not None else self._arrays[origin.number]), 0
+        if math.prod(shape) == 0:
+            return np.empty(shape, outline.dtype)
+        found: Array = np.ndarray(shape, outline.dtype, memory, start + outline.offset, outline.strides)
+        return found
+
+

@@ -1,0 +1,132 @@
+"""The loop that runs a table of calls, and what its rows call beside numpy's inner loops and other kernels.
+
+A table is an int64 array of rows: function, context, data, dimensions, strides, extra, operator, copied.  The first six are what
+an inner loop of numpy takes, as addresses.  Such a loop may move the pointers to its operands, as those of scipy do, so it
+gets a copy of ``copied`` pointers.  No Python object is touched, so the loop holds no interpreter lock.  Arguments that
+change from run to run are words of memory, which ``patch_words`` computes from other words.
+"""
+
+from __future__ import annotations
+
+from .intrinsic_names import call_loop, get_word, put_word
+from .jit import kernel
+
+__all__ = ["bind_arrays", "cast_values", "choose_values", "fill_range", "nested_loop", "patch_words", "run_rows", "sum_of",
+           "take_rows"]
+
+#: Columns of a row.
+FUNCTION, CONTEXT, DATA, DIMENSIONS, STRIDES, EXTRA, OPERATOR, COPIED = range(8)
+
+#: What ``nested_loop`` finds in its block, in words.
+LOOP, COUNT, OUTER, INNER, POINTERS, LENGTHS, STEPS, OUTER_STEPS, INNER_STEPS, MOVED = 0, 1, 2, 3, 4, 8, 9, 10, 14, 18
+NESTED = 22
+
+#: Offsets in bytes within CPython's list, and numpy's arrays and element types.
+ITEMS, MEMORY, SIZES, DTYPE, FLAGS, KIND = 24, 16, 32, 56, 64, 24
+
+#: The bytes of an element type's word that tell it from others: kind, letter, byte order and number, without its flags.
+TELLING = -0xFF000001
+
+#: C-contiguous and aligned, in the flags of an array.
+ORDERLY = 0x101
+
+
+@kernel
+def run_rows(rows, place):
+    """Run rows from ``place`` on; returns where it stopped: a row without a function, as the last is, or a call that failed.
+
+    The last row also notes it, in the column of the context: an interrupt may come before Python has what is returned.
+    """
+    while True:
+        function, data, copied = rows[place, FUNCTION], rows[place, DATA], 8 * rows[place, COPIED]
+        for offset in range(0, copied, 8):
+            put_word(data + copied + offset, get_word(data + offset))
+        if function == 0 or call_loop(function, rows[place, CONTEXT], data + copied, rows[place, DIMENSIONS],
+                                      rows[place, STRIDES], rows[place, EXTRA]) != 0:
+            rows[-1, CONTEXT] = place
+            return place
+        place += 1
+
+
+@kernel
+def patch_words(block, count):
+    """Words that depend on others; block of (target, source, factor, offset): ``*target = *source * factor + offset``."""
+    for number in range(count):
+        at = block + 32 * number
+        put_word(get_word(at), get_word(get_word(at + 8)) * get_word(at + 16) + get_word(at + 24))
+
+
+@kernel
+def nested_loop(block, context, extra):
+    """An inner loop of numpy over two more axes; returns 1 if it failed."""
+    for outer in range(get_word(block + 8 * OUTER)):
+        for inner in range(get_word(block + 8 * INNER)):
+            for operand in range(get_word(block + 8 * COUNT)):
+                at = block + 8 * operand
+                put_word(at + 8 * MOVED, get_word(at + 8 * POINTERS) + outer * get_word(at + 8 * OUTER_STEPS)
+                         + inner * get_word(at + 8 * INNER_STEPS))
+            if call_loop(get_word(block + 8 * LOOP), context, block + 8 * MOVED, get_word(block + 8 * LENGTHS),
+                         get_word(block + 8 * STEPS), extra) != 0:
+                return 1
+    return 0
+
+
+@kernel
+def bind_arrays(arrays, plan, patches, patched):
+    """Read where the arrays of a list lie, and compute what depends on it; returns the first that does not fit, or -1.
+
+    ``arrays`` is the address of a list of numpy arrays.  A row of ``plan`` (arrays, 5): word for the address, word for the
+    length of the first axis or 0, that length if it is fixed or -1, the word of the element type, the largest length.
+    """
+    items = get_word(arrays + ITEMS)
+    for number in range(plan.shape[0]):
+        array = get_word(items + 8 * number)
+        if get_word(array + FLAGS) & ORDERLY != ORDERLY or get_word(get_word(array + DTYPE) + KIND) & TELLING != plan[number, 3]:
+            return number
+        put_word(plan[number, 0], get_word(array + MEMORY))
+        if plan[number, 1] != 0:
+            length = get_word(get_word(array + SIZES))
+            if length > plan[number, 4]:
+                return number
+            put_word(plan[number, 1], length)
+        elif plan[number, 2] >= 0 and get_word(get_word(array + SIZES)) != plan[number, 2]:
+            return number
+    patch_words(patches, patched)
+    return -1
+
+
+@kernel(error_model="numpy")
+def cast_values(values, out):
+    """``out[...] = values``, of another element type; both (n,)."""
+    for place in range(out.shape[0]):
+        out[place] = values[place]
+
+
+@kernel
+def choose_values(condition, left, right, out):
+    """``out = left where condition else right``; all (n,)."""
+    for place in range(out.shape[0]):
+        out[place] = left[place] if condition[place] else right[place]
+
+
+@kernel
+def fill_range(start, step, out):
+    """``out = start, start + step, …``; (n,)."""
+    for place in range(out.shape[0]):
+        out[place] = start + step * place
+
+
+@kernel
+def sum_of(first, second):
+    """The sum of two sizes."""
+    return first + second
+
+
+@kernel
+def take_rows(values, rows, out):
+    """``out[i] = values[rows[i]]``, rows cut to those that there are; values (n, width), out (rows, width)."""
+    last = values.shape[0] - 1
+    for place in range(rows.shape[0]):
+        row = min(max(rows[place], 0), last)
+        for column in range(values.shape[1]):
+            out[place, column] = values[row, column]

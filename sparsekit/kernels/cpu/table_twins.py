@@ -1,0 +1,144 @@
+"""Kernels of one thread that a table calls in place of functions that divide their work among threads.
+
+They return 1, and have done nothing, where the work is large enough for threads: Python then runs the operator.
+"""
+
+from __future__ import annotations
+
+from .csr import FETCH, GRAIN, _csr_dot_dense_rows, _csr_dot_vector_rows, _grouped_rows, _row_of_each, csr_drop_absent
+from .group import _groups, _sorted, row_ranks
+from .jit import kernel
+from .update import DENSE_GRAIN
+from .update import GRAIN as UPDATE_GRAIN
+
+__all__ = ["csr_dot_dense_here", "csr_dot_vector_here", "csr_transposed_dot_here", "drop_absent_here", "few_columns",
+           "few_elements", "few_rows", "group_columns_here", "other_rows", "ranks_here", "row_ranks_here", "sum_rows_here"]
+
+#: Multiplications from which Python divides a product among threads.
+LARGE = 2 * GRAIN
+
+#: Entries from which sorting is left to Python: it may be interrupted there.
+MANY = 1 << 18
+
+
+@kernel
+def csr_dot_dense_here(data, indices, indptr, right, out):
+    """``out[...] = csr · right``; returns 1 if that is large."""
+    if data.shape[0] * (out.shape[1] + FETCH) >= LARGE:
+        return 1
+    _csr_dot_dense_rows(data, indices, indptr, right, out, 0, out.shape[0])
+    return 0
+
+
+@kernel
+def csr_dot_vector_here(data, indices, indptr, right, out):
+    """The same for a right side of one column."""
+    if data.shape[0] * (out.shape[1] + FETCH) >= LARGE:
+        return 1
+    _csr_dot_vector_rows(data, indices, indptr, right, out, 0, out.shape[0])
+    return 0
+
+
+@kernel
+def few_columns(indices):
+    """Returns 1 for no entry, for many, and for values that do not fit with their places in a word, as ``_sorted`` needs it."""
+    if indices.shape[0] == 0 or indices.shape[0] >= MANY:
+        return 1
+    for place in range(indices.shape[0]):
+        if indices[place] < 0 or indices[place] >> 44 != 0:
+            return 1
+    return 0
+
+
+@kernel
+def group_columns_here(indices, room, columns, starts, places):
+    """Group entries by column; returns how many columns occur.
+
+    ``room`` (2 n,) is working memory; columns (n,), starts (2 n,) and places (n,) receive what ``group_columns`` returns.
+    """
+    count = indices.shape[0]
+    keys, order = _sorted(indices, room[:count], room[count:])
+    found = _groups(keys, starts)
+    for rank in range(found.shape[0]):
+        columns[rank] = found[rank]
+    for place in range(count):
+        places[place] = order[place]
+    return found.shape[0]
+
+
+@kernel
+def csr_transposed_dot_here(data, indptr, starts, places, right, rows, out):
+    """``out[...] = csrᵀ · right`` for the columns that occur; returns 1 if that is large."""
+    if data.shape[0] * (out.shape[1] + FETCH) >= LARGE:
+        return 1
+    _row_of_each(indptr, rows)
+    _grouped_rows(data, starts, places, rows, right, out, 0, out.shape[0])
+    return 0
+
+
+@kernel
+def few_elements(weight):
+    """Returns 1 if an optimizer's step on a weight (1, n) is shared among threads."""
+    return 1 if weight.shape[1] >= 2 * DENSE_GRAIN else 0
+
+
+@kernel
+def few_rows(indices, work, rows):
+    """Returns 1 if a step on these rows is shared among threads, or one of them is outside the weight."""
+    if indices.shape[0] * work >= 2 * UPDATE_GRAIN:
+        return 1
+    for place in range(indices.shape[0]):
+        if indices[place] < 0 or indices[place] >= rows:
+            return 1
+    return 0
+
+
+@kernel
+def sum_rows_here(data, starts, places, targets, out):
+    """What ``sum_rows_grouped`` does, where there may be more room for groups than there are groups: one for each target."""
+    for rank in range(targets.shape[0]):
+        target, source = targets[rank], places[starts[rank]]
+        for column in range(data.shape[1]):
+            out[target, column] = data[source, column]
+        for place in range(starts[rank] + 1, starts[rank + 1]):
+            source = places[place]
+            for column in range(data.shape[1]):
+                out[target, column] += data[source, column]
+
+
+@kernel
+def other_rows(indices, absent, rows):
+    """Write the numbers of the rows that are not among ``indices`` to ``rows`` (n,), ascending; returns how many they are."""
+    absent[:] = True
+    for place in range(indices.shape[0]):
+        absent[indices[place]] = False
+    count = 0
+    for row in range(absent.shape[0]):
+        if absent[row]:
+            rows[count] = row
+            count += 1
+    return count
+
+
+@kernel
+def row_ranks_here(rows, ascending, limit, ranks):
+    """``ranks[...] = row_ranks(rows, ascending, limit)``."""
+    ranks[:] = row_ranks(rows, ascending, limit)
+
+
+@kernel
+def ranks_here(columns, starts, places, ranks):
+    """The place of each entry among the distinct columns, of groups that have more room than there are columns."""
+    for rank in range(columns.shape[0]):
+        for place in range(starts[rank], starts[rank + 1]):
+            ranks[places[place]] = rank
+
+
+@kernel
+def drop_absent_here(data, ranks, indptr, out, kept, ends):
+    """What ``csr_drop_absent`` returns, in the last three arrays; returns how many values are left."""
+    values, places, starts = csr_drop_absent(data, ranks, indptr)
+    out[: values.shape[0]] = values
+    kept[: values.shape[0]] = places
+    ends[:] = starts
+    return values.shape[0]

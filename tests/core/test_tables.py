@@ -1,0 +1,253 @@
+"""Tables of calls: each operator that is lowered gives the bits of its ordinary run, and what is not lowered is known."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+import sparsekit as mx
+from sparsekit.core import hooks
+from sparsekit.core.dispatch import plan_for
+from sparsekit.core.op import registry
+from sparsekit.core.table import machine
+from sparsekit.core.table.table import Lowered, Step, Table, parts_of
+from sparsekit.storage import CSR, stype_of
+from tests.core.test_references import cases, stored, typed
+
+OPS = {op.name: op for op in registry.values()}
+CPU = mx.cpu()
+
+#: Element types that dense rows are tried in, and those with a sparse array.
+DENSE, SPARSE = ("float32", "float64", "int64", "uint8", "float16"), ("float32", "float64")
+
+pytestmark = pytest.mark.skipif(bool(machine.reason_against_tables()), reason=machine.reason_against_tables() or "-")
+
+
+@pytest.fixture(autouse=True)
+def quiet():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", mx.StorageFallbackWarning)
+        warnings.simplefilter("ignore", mx.base.errors.IndexWarning)
+        warnings.simplefilter("ignore", RuntimeWarning)
+        yield
+
+
+def same(one, other):
+    """Whether two stores agree to the bit; the bits of nan may differ."""
+    if type(one) is not type(other):
+        return False
+    for left, right in zip(parts_of(one), parts_of(other), strict=True):
+        left, right = np.asarray(left), np.asarray(right)
+        if (left.shape, left.dtype) != (right.shape, right.dtype):
+            return False
+        if not np.array_equal(left, right, equal_nan=left.dtype.kind == "f"):
+            return False
+        if left.dtype.kind == "f" and not (np.signbit(left) == np.signbit(right))[~np.isnan(left)].all():
+            return False
+    return True
+
+
+class Case:
+    """A call on stores: its plan, its results, and its step in a table; ``plan`` is None where it falls back or fails."""
+
+    def __init__(self, op, stores, attrs):
+        self.stores, self.plan = stores, None
+        call = op.bind(attrs)
+        try:
+            call.infer_shape([store.shape for store in stores])
+            plan = plan_for(call, tuple(map(stype_of, stores)), CPU, op.meeting([store.dtype for store in stores]))
+            if plan.fallback or plan.cast is not None:
+                return
+            self.results = self.run(plan, [store.copy() for store in stores])
+        except Exception:  # such types or shapes are refused, which other tests are about
+            return
+        self.plan, count = plan, len(stores)
+        reason = "it draws random numbers" if op.random else "it writes to its inputs" if op.mutates else ""
+        self.step = Step(plan, tuple(range(count)), tuple(range(count, count + len(self.results))), self.results, reason)
+
+    @staticmethod
+    def run(plan, stores):
+        made = hooks.ignore_fp_errors(plan.function, plan.k, *stores, plan.attrs)
+        return made if isinstance(made, tuple) else (made,)
+
+    def lowered(self):
+        return Lowered([self.step], [*[store.copy() for store in self.stores], *self.results], set(), set(self.step.outputs))
+
+    def check(self, table, stores):
+        """Run the table twice on stores, and compare with a run in Python."""
+        expected = self.run(self.plan, [store.copy() for store in stores])
+
+        def execute(number, values):
+            values[len(stores):] = self.run(self.plan, values[: len(stores)])
+
+        for _ in range(2):
+            values = [*[store.copy() for store in stores], *[None] * len(expected)]
+            assert table.run(values, execute)
+            assert all(map(same, expected, values[len(stores):])), (self.step.plan.call, expected, values[len(stores):])
+            assert all(map(same, stores, values)), f"{self.step.plan.call} writes to its inputs"
+
+
+def kinds_of(op, arrays, stypes):
+    if not arrays:
+        return ["float32"]
+    return DENSE if set(stypes) == {"default"} else SPARSE
+
+
+def ready(op, arrays, attrs, stypes, kind):
+    """The sample's stores in an element type; None where it is not taken."""
+    try:
+        given = typed(op, arrays, (kind,) * len(arrays)) if kind != "float32" else arrays
+        return stored(op, given, op.bind(attrs).attrs, stypes)
+    except Exception:  # the values of the sample do not fit the type
+        return None
+
+
+@pytest.mark.parametrize("name", sorted(OPS))
+def test_every_lowered_row_gives_the_same_bits(name):
+    op = OPS[name]
+    for arrays, attrs, stypes in cases(op):
+        for kind in kinds_of(op, arrays, stypes):
+            stores = ready(op, arrays, attrs, stypes, kind)
+            case = Case(op, stores, attrs) if stores is not None else None
+            if case is not None and case.plan is not None:
+                lowered = case.lowered()
+                if not lowered.reasons[0]:
+                    case.check(Table(lowered), stores)
+
+
+#: Shapes at which numpy adds in other orders, goes through buffers of 8,192 elements, or leaves rows to BLAS.
+LARGE = ((1,), (7,), (8,), (129,), (8193,), (3, 5000), (5000, 3), (64, 129), (2, 3, 1000), (40, 1, 300), (0, 4), (4, 0))
+
+
+def axes_of(shape):
+    return [None, *range(len(shape)), *([tuple(range(len(shape)))] if len(shape) > 1 else [])]
+
+
+@pytest.mark.parametrize("kind", ["float32", "float64"])
+@pytest.mark.parametrize("shape", LARGE, ids=str)
+@pytest.mark.parametrize("name", ["sum", "mean", "prod", "max", "min", "norm", "nansum"])
+def test_reductions_add_in_the_order_of_numpy(name, shape, kind):
+    values = np.random.default_rng(0).normal(size=shape).astype(kind)
+    for axis in axes_of(shape):
+        for keep in (False, True):
+            case = Case(OPS[name], [values], {"axis": axis, "keepdims": keep})
+            if case.plan is not None:
+                lowered = case.lowered()
+                if not lowered.reasons[0]:
+                    case.check(Table(lowered), [values])
+
+
+@pytest.mark.parametrize("shape", LARGE, ids=str)
+@pytest.mark.parametrize("name", ["exp", "tanh", "sigmoid", "log", "sqrt", "erf", "relu", "square", "softmax", "log_softmax",
+                                  "transpose", "reverse", "expand_dims", "abs", "broadcast_add", "broadcast_mul", "broadcast_div",
+                                  "broadcast_maximum", "_plus_scalar", "_mod_scalar", "concat", "stack"])
+def test_large_and_empty_arrays(name, shape):
+    random = np.random.default_rng(1)
+    op = OPS[name]
+    attrs = {"_plus_scalar": {"scalar": 0.5}, "_mod_scalar": {"scalar": 0.7}, "reverse": {"axis": 0}, "expand_dims": {"axis": 0},
+             "concat": {"num_args": 2, "dim": 0}, "stack": {"num_args": 2, "axis": 0}}.get(name, {})
+    count = 2 if name.startswith("broadcast_") or name in {"concat", "stack"} else 1
+    others = [shape[-1:], (*shape[:-1], 1), shape] if name.startswith("broadcast_") else [shape]
+    for other in others:
+        stores = [random.random(one).astype(np.float32) for one in (shape, other)[:count]]
+        case = Case(op, stores, attrs)
+        if case.plan is not None:
+            lowered = case.lowered()
+            if not lowered.reasons[0]:
+                case.check(Table(lowered), stores)
+
+
+@pytest.mark.parametrize("attrs", [{}, {"transpose_a": True}, {"transpose_b": True}])
+@pytest.mark.parametrize("shape", [(1, 1, 1), (10, 128, 8), (8, 1, 10), (1, 300, 1), (64, 300, 65), (0, 3, 2), (3, 0, 2)],
+                         ids=str)
+def test_products_of_matrices(shape, attrs):
+    rows, inner, columns = shape
+    random = np.random.default_rng(2)
+    left = random.normal(size=(inner, rows) if attrs.get("transpose_a") else (rows, inner)).astype(np.float32)
+    right = random.normal(size=(columns, inner) if attrs.get("transpose_b") else (inner, columns)).astype(np.float32)
+    case = Case(OPS["dot"], [left, right], attrs)
+    lowered = case.lowered()
+    assert lowered.reasons == [""]
+    case.check(Table(lowered), [left, right])
+
+
+def csr_of(rows, columns, stored, seed, index):
+    random = np.random.default_rng(seed)
+    chosen = [np.sort(random.choice(columns, min(columns, one), replace=False)) for one in random.integers(0, stored + 1, rows)]
+    indptr = np.concatenate([[0], np.cumsum([len(one) for one in chosen])])
+    indices = np.concatenate([*chosen, np.zeros(0)])
+    return CSR(random.normal(size=len(indices)).astype(np.float32), indices.astype(index), indptr.astype(index), (rows, columns))
+
+
+@pytest.mark.parametrize("index", ["int32", "int64"])
+@pytest.mark.parametrize("transpose", [False, True])
+def test_one_table_takes_matrices_that_store_more_and_less(transpose, index):
+    """Also none at all, and so much that threads share the product."""
+    rows, columns, width = 40, 3000, 16
+    dense = np.random.default_rng(3).normal(size=(rows if transpose else columns, width)).astype(np.float32)
+    first = csr_of(rows, columns, 5, 0, index)
+    case = Case(OPS["dot"], [first, dense], {"transpose_a": transpose})
+    lowered = case.lowered()
+    assert lowered.reasons == [""]
+    table = Table(lowered)
+    for seed, most in enumerate((5, 0, 60, 1, 2000, 7, 3)):
+        case.check(table, [csr_of(rows, columns, most, seed, index), dense])
+    assert table.stops  # the largest
+
+
+def test_a_table_refuses_stores_of_another_kind():
+    first, dense = csr_of(4, 30, 5, 0, "int64"), np.ones((30, 3), np.float32)
+    case = Case(OPS["dot"], [first, dense], {})
+    table = Table(case.lowered())
+    other = csr_of(4, 30, 5, 1, "int32")
+    assert not table.run([other, dense, None], lambda number, values: None)
+    assert table.run([first, np.asfortranarray(dense), None], lambda number, values: None)
+    with mx.config.set(indices="error"):
+        assert not table.run([first, dense, None], lambda number, values: None)
+
+
+def test_what_is_computed_while_lowering_is_refused_and_not_frozen():
+    """A rule that draws numbers, looks at values, or brings an array along has no rows."""
+    def drawn(k, x, attrs):
+        return x + np.random.default_rng(0).random(x.shape)
+
+    def looked(k, x, attrs):
+        return x if x.sum() > 0 else -x
+
+    def brought(k, x, attrs):
+        return x * np.arange(x.size, dtype=x.dtype)
+
+    def made(k, x, attrs):
+        return np.ones(x.shape, x.dtype)
+
+    def guarded(k, x, attrs):
+        try:
+            return x * float(x.max())
+        except Exception:
+            return x * 2
+
+    values = np.ones(3, np.float32)
+    plan = plan_for(OPS["exp"].bind({}), ("default",), CPU)
+    for rule in (drawn, looked, brought, made, guarded):
+        step = Step(plan.with_function(rule), (0,), (1,), (values,))
+        assert Lowered([step], [values, values], set(), {1}).reasons[0], rule.__name__
+
+
+def counted():
+    """How many rows of the operators are lowered with all their float32 samples, and how many there are: dense, and sparse."""
+    found = {}
+    for name, op in sorted(OPS.items()):
+        for arrays, attrs, stypes in cases(op):
+            case = Case(op, stored(op, arrays, op.bind(attrs).attrs, stypes), attrs)
+            if case.plan is not None:
+                key = name, repr(case.plan.rule)
+                sparse = set(stypes) != {"default"} or any(stype_of(store) != "default" for store in case.results)
+                found.setdefault((sparse, key), []).append(not case.lowered().reasons[0])
+    return tuple((sum(all(made) for (sparse, _), made in found.items() if sparse is wanted),
+                  sum(sparse is wanted for sparse, _ in found)) for wanted in (False, True))
+
+
+def test_the_rows_that_are_lowered_are_as_many_as_before():
+    assert counted() == ((201, 352), (141, 409))

@@ -1,0 +1,266 @@
+"""Hybridized blocks that run as tables of calls give the bits of the same programs run in Python."""
+
+import gc
+import threading
+import weakref
+
+import numpy as np
+import pytest
+
+import sparsekit as mx
+from sparsekit.gluon import nn
+
+
+class Block(mx.gluon.HybridBlock):
+    """A function of arrays."""
+
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+
+    def hybrid_forward(self, F, *arrays):
+        return self.function(F, *arrays)
+
+
+def dense(*shape, dtype="float32", salt=0):
+    return lambda seed: mx.nd.array(np.random.default_rng(seed + 100 * salt).standard_normal(shape), dtype=dtype)
+
+
+def ids(high, *shape, dtype="int64"):
+    """Positions, some of which are out of range from the fifth batch on."""
+    return lambda seed: mx.nd.array(np.random.default_rng(seed).integers(0, high if seed < 4 else 2 * high, shape), dtype=dtype)
+
+
+def csr(rows, columns, dtype="float32", salt=0):
+    def make(seed):
+        chance, count = np.random.default_rng(seed + salt), [3, 20, 0, 2, rows * columns, 1, 7][(seed + salt) % 7]
+        places = np.sort(chance.choice(rows * columns, count, replace=False))
+        starts = np.searchsorted(places, np.arange(rows + 1) * columns)
+        return mx.nd.sparse.csr_matrix((chance.standard_normal(count).astype(dtype), places % columns, starts), (rows, columns))
+
+    return make
+
+
+def row_sparse(rows, width, dtype="float32", salt=0):
+    def make(seed):
+        chance, count = np.random.default_rng(seed + salt), [2, 0, rows, 3, 1, rows - 1][(seed + salt) % 6]
+        indices = np.sort(chance.choice(rows, count, replace=False))
+        return mx.nd.sparse.row_sparse_array((chance.standard_normal((count, width)).astype(dtype), indices), (rows, width))
+
+    return make
+
+
+def bits(value):
+    if isinstance(value, (tuple, list)):
+        return [bits(one) for one in value]
+    store = value._store
+    parts = [getattr(store, name) for name in store.components] if value.stype != "default" else [store]
+    return value.stype, value.shape, [(part.dtype.str, part.tobytes()) for part in parts]
+
+
+def programs(block):
+    return [made.program for known in block._programs._known.values() for made in known if made is not None]
+
+
+def tables(block):
+    return [table for program in programs(block) for workspace in program.workspaces for table in workspace.tables.values()]
+
+
+def run(monkeypatch, on, function, arguments, rounds):
+    """The bits of results and gradients of some batches, and again at the end, when all have run."""
+    monkeypatch.setattr(mx.config, "tables", on)
+    block, held, found = Block(function), [], []
+    block.hybridize()
+    for seed in range(rounds):
+        arrays = [make(seed) for make in arguments]
+        for array in arrays:
+            if array.stype == "default" and array.dtype.kind == "f":
+                array.attach_grad()
+        mx.random.seed(seed)
+        with mx.autograd.record():
+            results = block(*arrays)
+        results = results if isinstance(results, (tuple, list)) else [results]
+        held += results
+        if any(result._entry is not None for result in results):
+            mx.autograd.backward([result for result in results if result._entry is not None])
+            held += [array.grad for array in arrays if array.grad is not None]
+        found.append(bits(held[-4:]))
+    assert bool(tables(block)) == on
+    return found, bits(held)
+
+
+FUNCTIONS = {
+    "arithmetic": (lambda F, a, b: F.tanh(a * b + 1) / (a * a + 2) - F.exp(b) * 0.5, [dense(4, 5), dense(4, 5, salt=1)]),
+    "broadcasting": (lambda F, a, b: F.broadcast_mul(F.broadcast_add(a, b), F.sum(a, axis=1, keepdims=True)),
+                     [dense(4, 5), dense(1, 5, salt=1)]),
+    "reductions": (lambda F, a: [F.sum(a, axis=0), F.mean(a), F.max(a, axis=1), F.norm(a), F.sum(F.transpose(a), axis=0)],
+                   [dense(40, 50)]),
+    "softmax": (lambda F, a: F.log_softmax(F.softmax(a) * 3), [dense(4, 5)]),
+    "no rows": (lambda F, a, b: F.concat(a * 2, b, dim=0) + 1, [dense(0, 5), dense(3, 5)]),
+    "nothing": (lambda F, a: [F.tanh(a) * 2, F.sum(a, axis=0)], [dense(0, 5)]),
+    "products": (lambda F, a, b: F.dot(F.transpose(a), b) + F.dot(a, b, transpose_a=True), [dense(4, 5), dense(4, 3, salt=1)]),
+    "views of inputs": (lambda F, a: [F.reshape(a, (-1,)), F.transpose(a), F.slice_axis(a, axis=0, begin=1, end=3), a],
+                        [dense(4, 5)]),
+    "views of results": (lambda F, a: [F.reshape(a * 2, (-1,)), F.transpose(a * 2), F.expand_dims(a * 2, 0)], [dense(4, 5)]),
+    "one result twice": (lambda F, a: (lambda made: [made, made, F.reshape(made, (5, 4))])(F.sin(a)), [dense(4, 5)]),
+    "choices": (lambda F, a, b: F.where(a > b, a, b * 3) + F.clip(a, -0.5, 0.5) + F.relu(b), [dense(4, 5), dense(4, 5, salt=2)]),
+    "casts": (lambda F, a: F.cast(F.cast(a * 100, dtype="int32"), dtype="float64") * 2, [dense(4, 5)]),
+    "rows by number": (lambda F, w, i: F.take(w, i) * 2, [dense(10, 4), ids(10, 6)]),
+    "rows by number, wrapped": (lambda F, w, i: F.take(w, i, mode="wrap") * 2, [dense(10, 4), ids(10, 6, dtype="int32")]),
+    "elements by number": (lambda F, w, i: F.pick(w, i), [dense(6, 10), ids(10, 6, dtype="float32")]),
+    "embedding": (lambda F, w, i: F.Embedding(i, w, input_dim=10, output_dim=4, sparse_grad=True) * 2,
+                  [dense(10, 4), ids(10, 6)]),
+    "csr product": (lambda F, x, w: F.dot(x, w) * 2, [csr(6, 50), dense(50, 3)]),
+    "csr results": (lambda F, x: [x * 2, F.sqrt(F.abs(x)), x + x, x, -x, F.sum(x * 2, axis=1)], [csr(6, 50)]),
+    "two csr": (lambda F, x, y: [x * y, x - y], [csr(6, 50), csr(6, 50, salt=3)]),
+    "two row_sparse": (lambda F, a, b: [a + b, a * 2, F.square(a), a - b, F.sum(a)],
+                       [row_sparse(9, 3), row_sparse(9, 3, salt=1)]),
+    "row_sparse and dense": (lambda F, a, b: [a + b, a * b], [row_sparse(9, 3), dense(9, 3)]),
+    "kept rows": (lambda F, a, rows: F.sparse_retain(a, rows) * 2,
+                  [row_sparse(9, 3), lambda _: mx.nd.array([1, 3, 5], dtype="int64")]),
+}
+
+
+@pytest.mark.filterwarnings("ignore::sparsekit.IndexWarning")
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions_give_the_same_bits(name, monkeypatch):
+    function, arguments = FUNCTIONS[name]
+    assert run(monkeypatch, True, function, arguments, 8) == run(monkeypatch, False, function, arguments, 8)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float16"])
+@pytest.mark.parametrize("name", ["arithmetic", "reductions", "softmax", "choices"])
+def test_other_element_types(name, dtype, monkeypatch):
+    function, arguments = FUNCTIONS[name]
+    cast = [lambda seed, make=make: make(seed).astype(dtype) for make in arguments]
+    assert run(monkeypatch, True, function, cast, 5) == run(monkeypatch, False, function, cast, 5)
+
+
+@pytest.mark.parametrize("shape", [(7, 20_000), (20_000, 7), (1, 50_000), (50_000, 1), (300, 400), (33, 65, 10)])
+def test_large_reductions_add_in_the_same_order(shape, monkeypatch):
+    def function(F, a):
+        return [F.sum(a * 1.5, axis=0), F.sum(a, axis=-1), F.mean(a), F.sum(F.transpose(a), axis=0), F.log_softmax(a)]
+
+    assert run(monkeypatch, True, function, [dense(*shape)], 4) == run(monkeypatch, False, function, [dense(*shape)], 4)
+
+
+def two_layers():
+    mx.random.seed(1)
+    net = nn.HybridSequential()
+    net.add(nn.Dense(5, in_units=6, activation="relu"), nn.Dense(1, in_units=5))
+    net.initialize()
+    net.hybridize()
+    return net
+
+
+def test_several_runs_are_alive_at_once_and_go_back_in_another_order(monkeypatch):
+    found = []
+    for on in (True, False):
+        monkeypatch.setattr(mx.config, "tables", on)
+        net, held = two_layers(), []
+        for _ in range(3):
+            losses = []
+            for seed in range(6):
+                with mx.autograd.record():
+                    losses.append(net(dense(8, 6)(seed)))
+            for place in (5, 2, 0, 4, 3, 1):
+                for again in range(1 + (place == 2)):
+                    losses[place].backward(retain_graph=place == 2 and not again)
+                    held += [one.grad().copy() for one in net.collect_params().values()]
+            held += losses
+        found.append(bits(held))
+        assert bool(tables(net)) == on
+    assert found[0] == found[1]
+
+
+def test_a_block_that_is_unrolled_makes_no_table_for_each_use(monkeypatch):
+    block = nn.Dense(6, in_units=6, activation="tanh")
+    block.initialize()
+    block.hybridize()
+    found = []
+    for on in (True, False):
+        monkeypatch.setattr(mx.config, "tables", on)
+        for _ in range(4):
+            with mx.autograd.record():
+                made = dense(4, 6)(0)
+                for _ in range(20):
+                    made = block(made)
+            made.backward()
+        found.append(bits([made, block.weight.grad()]))
+        lowered = [one.lowered for program in programs(block) for one in (program.forward, program.whole)]
+        words = [len(one.builder.words) for one in lowered]
+    assert found[0] == found[1]
+    assert len(tables(block)) <= 8
+    with mx.autograd.record():
+        runs = [block(made) for _ in range(20)]
+    assert [len(one.builder.words) for one in lowered] == words
+    assert len(runs) == 20
+
+
+def test_changing_an_input_or_a_result_changes_what_it_does_in_python(monkeypatch):
+    def function(F, a):
+        return (F.reshape(a, (-1,)), F.transpose(a), F.slice_axis(a, axis=0, begin=1, end=3), F.identity(a), F.expand_dims(a, 0),
+                F.BlockGrad(a), F.flatten(a), F.broadcast_to(F.expand_dims(a, 0), (2, 4, 5)))
+
+    found = []
+    for on in (True, False):
+        monkeypatch.setattr(mx.config, "tables", on)
+        block, seen = Block(function), []
+        block.hybridize()
+        for seed in range(5):
+            array = dense(4, 5)(seed)
+            results = block(array)
+            array[:] = 7
+            seen += bits(results)
+            for result in block(array):
+                result[:] = 3
+            seen.append(bits(array))
+        found.append(seen)
+    assert found[0] == found[1]
+
+
+def test_threads_share_a_block():
+    net = two_layers()
+    batches = [dense(8, 6)(seed) for seed in range(10)]
+    expected, wrong = [bits(net(batch)) for batch in batches], []
+
+    def work():
+        for _ in range(30):
+            wrong.extend(1 for batch, wanted in zip(batches, expected, strict=True) if bits(net(batch)) != wanted)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+    assert tables(net)
+
+
+def test_a_table_keeps_no_batch_alive():
+    net = two_layers()
+    for seed in range(5):
+        net(dense(8, 6)(seed))
+    batch = dense(8, 6)(9)
+    held = [weakref.ref(batch), weakref.ref(batch._store)]
+    net(batch)
+    del batch
+    gc.collect()
+    assert tables(net)
+    assert [one() for one in held] == [None, None]
+
+
+def test_ids_out_of_range_raise_when_the_setting_changes_later(monkeypatch):
+    block = Block(lambda F, w, i: F.take(w, i))
+    block.hybridize()
+    weight, inside, outside = dense(5, 2)(0), mx.nd.array([1, 2], dtype="int64"), mx.nd.array([1, 7], dtype="int64")
+    for _ in range(4):
+        block(weight, inside)
+    assert tables(block)
+    monkeypatch.setattr("sparsekit.core.indices._told", set())
+    with pytest.warns(mx.IndexWarning):
+        assert (block(weight, outside).asnumpy() == weight.asnumpy()[[1, 4]]).all()
+    monkeypatch.setattr(mx.config, "indices", "error")
+    with pytest.raises(mx.base.errors.RowIndexError):
+        block(weight, outside)
+    assert (block(weight, inside).asnumpy() == weight.asnumpy()[[1, 2]]).all()

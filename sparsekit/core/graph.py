@@ -87,14 +87,22 @@ class Node:
 class Variable(Node):
     """An array that gradients flow to: its buffer ``grad``, what to do with it, and whether it is new.
 
-    ``fresh`` is set by a backward pass that reaches the variable, and reset by the update that uses the gradient.
+    ``fresh`` is set by a backward pass that reaches the variable, and reset by the update that uses the gradient.  ``late``
+    writes a gradient to the buffer that a table has computed and nobody has read.
     """
 
-    __slots__ = ("fresh", "grad", "grad_req")
+    __slots__ = ("fresh", "grad", "grad_req", "late")
 
     def __init__(self, grad: Any, grad_req: str, ctx: Context) -> None:  # Any: an array, or a ``Buffer`` while tracing
         super().__init__(None, (), None, ctx)
         self.grad, self.grad_req, self.fresh = grad, grad_req, False
+        self.late: Callable[[], None] | None = None
+
+    def settle(self) -> None:
+        """Have the buffer hold the latest gradient, if that has not been written yet."""
+        if self.late is not None:
+            self.late()
+            self.late = None
 
 
 class CustomNode(Node):
@@ -231,8 +239,8 @@ def backward(
                 if isinstance(node, ProgramNode):
                     made = node.function(given, _wants(entries, uses), retain, _taken(waiting, entries) if node.part else ())
                 else:
-                    made = node.function(given)
-                shared.update((id(gradient._store), gradient._store) for gradient in made if gradient is not None)
+                    made = node.function(given)  # the user's own, who may keep what it gives
+                    shared.update((id(gradient._store), gradient._store) for gradient in made if gradient is not None)
             for entry, gradient in zip(entries, made, strict=False):
                 if entry is not None and gradient is not None:
                     source, place = entry
@@ -345,7 +353,7 @@ def _deliver(node: Node, gradient: ArrayObject | None, shared: dict[int, Store],
     """Put a variable's gradient into its buffer; a sparse buffer takes the components over."""
     if node.grad is None or node.grad_req == "null":
         return
-    node.fresh = True  # type: ignore[misc]  # a slot of variables, and no other node has a buffer
+    node.fresh, node.late = True, None  # type: ignore[misc, attr-defined]  # slots of variables; no other node has a buffer
     if gradient is node.grad:
         return
     if node.grad.stype != "default":

@@ -6,7 +6,8 @@ from . import contrib, data, loss, nn, parameter, rnn, utils
 from .block import Block, HybridBlock
 from .parameter import Constant, DeferredInitializationError, Parameter, ParameterDict
 from .symbol_block import SymbolBlock
+from .train_step import TrainStep
 from .trainer import Trainer
 
 __all__ = ["Block", "Constant", "DeferredInitializationError", "HybridBlock", "Parameter", "ParameterDict", "SymbolBlock",
-           "Trainer", "contrib", "data", "loss", "nn", "parameter", "rnn", "utils"]
+           "TrainStep", "Trainer", "contrib", "data", "loss", "nn", "parameter", "rnn", "utils"]

@@ -350,13 +350,25 @@ class Parameter:
     def grad(self, ctx: Context | None = None) -> Any:
         """The gradient on a context; the only one by default, or the current one if there are several."""
         self._check_gradient()
+        self._settle()
         return self._of(self._grads, ctx)
+
+    def _settle(self) -> None:
+        """Have the gradients written that a ``TrainStep`` has computed and nobody has read."""
+        for values in self._arrays.values():
+            if values._entry is not None and values._entry[0].late is not None:
+                values._entry[0].settle()
+
+    def __getstate__(self) -> object:  # object: as of every class
+        self._settle()  # a copy has the gradient
+        return super().__getstate__()
 
     def list_grad(self) -> list[Any]:
         """The gradients on every context, in the order of ``list_ctx()``."""
         self._check_gradient()
         if not self._arrays:
             self._explain_absence()
+        self._settle()
         return list(self._grads.values())
 
     def _check_gradient(self) -> None:
@@ -409,6 +421,9 @@ class Parameter:
 
     def zero_grad(self) -> None:
         """Set the gradients to zero; sparse ones then store nothing."""
+        for values in self._arrays.values():
+            if values._entry is not None:
+                values._entry[0].late = None
         for gradient in self._grads.values():
             with device.current(gradient.context):
                 if gradient.stype == "default":
@@ -434,6 +449,7 @@ class Parameter:
     def cast(self, dtype: DTypeLike) -> None:
         """Change the element type of values and gradients."""
         self._dtype = np.dtype(dtype)
+        self._settle()
         with pause():
             before = self._grads
             self._arrays = {ctx: values.detach().astype(dtype) for ctx, values in self._arrays.items()}

@@ -245,6 +245,8 @@ class Trainer:
             for variable, values in pairs:
                 if not variable.fresh and not ignore_stale_grad:
                     raise _stale(parameter, values)
+                if variable.late is not None and variable.fresh:
+                    variable.settle()
             if any(variable.fresh for variable, _ in pairs):
                 found.append((index, parameter, pairs))
         return found

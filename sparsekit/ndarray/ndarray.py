@@ -393,7 +393,12 @@ class NDArray(NumpyProtocol, Interchange, ArrayObject):
     def grad(self) -> Any:  # Any: None before attach_grad(), and sparse by its own storage type
         """The gradient buffer, if the array is a variable."""
         entry = self._entry
-        return None if entry is None else entry[0].grad
+        if entry is None:
+            return None
+        node = entry[0]
+        if isinstance(node, Variable) and node.late is not None:
+            node.settle()
+        return node.grad
 
     def attach_grad(self, grad_req: str = "write", stype: str | None = None) -> None:
         """Make a gradient buffer, so that ``backward`` fills it.

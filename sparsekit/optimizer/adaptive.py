@@ -21,6 +21,7 @@ __all__ = ["FTML", "AdaDelta", "AdaGrad", "Adam", "Adamax", "Ftrl", "Nadam", "RM
 class _Adaptive(Optimizer):
     """Base of optimizers whose step is one call of an operator on the weight, the gradient and the states."""
 
+    _one_call = True
     _op: Op
     #: Attributes of the optimizer that the operator takes under the same name.
     _op_settings: tuple[str, ...] = ()
@@ -99,6 +100,7 @@ class AdaGrad(_Adaptive):
     **arguments : as in ``Optimizer``
     """
 
+    _timeless = True
     _op, _states, _like_weight = find("_sparse_adagrad_update"), 1, True
 
     def __init__(self, eps: float = 1e-7, lazy_update: bool = True, **arguments: Unpack[Settings]) -> None:
@@ -136,7 +138,7 @@ class RMSProp(_Adaptive):
     **arguments : as in ``Optimizer``
     """
 
-    _like_weight = True
+    _like_weight = _timeless = True
 
     def __init__(self, learning_rate: float = 0.001, gamma1: float = 0.9, gamma2: float = 0.9, epsilon: float = 1e-8,
                  centered: bool = False, clip_weights: float | None = None, lazy_update: bool = False,
@@ -174,6 +176,7 @@ class AdaDelta(_Adaptive):
     **arguments : as in ``Optimizer``
     """
 
+    _timeless = True
     _op, _op_settings, _has_rate = find("adadelta_update"), ("rho", "epsilon"), False
 
     def __init__(self, rho: float = 0.90, epsilon: float = 1e-5, lazy_update: bool = False,
@@ -202,6 +205,7 @@ class Ftrl(_Adaptive):
     **arguments : as in ``Optimizer``
     """
 
+    _timeless = True
     _op, _op_settings, _like_weight = find("ftrl_update"), ("lamda1", "beta"), True
 
     def __init__(self, lamda1: float = 0.01, learning_rate: float = 0.1, beta: float = 1, lazy_update: bool = True,

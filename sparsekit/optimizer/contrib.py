@@ -31,6 +31,8 @@ class GroupAdaGrad(Optimizer):
     **arguments : as in ``Optimizer``
     """
 
+    _one_call = _timeless = True
+
     def __init__(self, eps: float = 1e-5, **arguments: Unpack[Settings]) -> None:
         super().__init__(**arguments)
         self.float_stable_eps = eps

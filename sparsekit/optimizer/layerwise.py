@@ -112,6 +112,8 @@ class LARS(SGD):
     **arguments : as in ``Optimizer``
     """
 
+    _one_call = _timeless = False
+
     def __init__(self, momentum: float = 0.0, lazy_update: bool = True, eta: float = 0.001, eps: float = 0,
                  momentum_correction: bool = True, **arguments: Unpack[Settings]) -> None:
         super().__init__(momentum, lazy_update, **arguments)
@@ -166,6 +168,8 @@ class LBSGD(SGD):
     **arguments
         Other arguments of ``SGD`` and ``Optimizer``.  ``lazy_update`` applies to the sum of row_sparse gradients.
     """
+
+    _one_call = _timeless = False
 
     def __init__(self, momentum: float = 0.0, multi_precision: bool = False, warmup_strategy: str = "linear",
                  warmup_epochs: int = 5, batch_scale: int = 1, updates_per_epoch: int = 32, begin_epoch: int = 0,

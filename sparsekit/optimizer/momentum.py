@@ -23,7 +23,7 @@ __all__ = ["DCASGD", "NAG", "SGD", "SGLD", "Signum", "Test", "ccSGD"]
 class _Descent(Optimizer):
     """Base of optimizers with an operator with momentum, one without, and both for float16 weights."""
 
-    _copy_last = True
+    _copy_last = _one_call = _timeless = True
     #: Operators: plain, with momentum; plain and with momentum on a float32 copy.
     _ops: tuple[Op, Op, Op, Op]
 
@@ -132,6 +132,8 @@ class Signum(Optimizer):
     **arguments : as in ``Optimizer``
     """
 
+    _one_call = _timeless = True
+
     def __init__(self, learning_rate: float = 0.01, momentum: float = 0.9, wd_lh: float = 0.0, lazy_update: bool = False,
                  **arguments: Unpack[Precise]) -> None:
         super().__init__(learning_rate=learning_rate, **arguments)
@@ -169,6 +171,8 @@ class DCASGD(Optimizer):
     **arguments : as in ``Optimizer``
     """
 
+    _one_call = _timeless = True
+
     def __init__(self, momentum: float = 0.0, lamda: float = 0.04, lazy_update: bool = False,
                  **arguments: Unpack[Settings]) -> None:
         super().__init__(**arguments)
@@ -202,6 +206,8 @@ class SGLD(Optimizer):
         With a row_sparse gradient, update only the rows it stores.  Default False: noise is added to every row.
     **arguments : as in ``Optimizer``
     """
+
+    _one_call = True
 
     def __init__(self, lazy_update: bool = False, **arguments: Unpack[Settings]) -> None:
         super().__init__(**arguments)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from ..kernels import for_device
 from ..ops.creation import empty_store
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from ..base.types import Shape
     from ..lr_scheduler import LRScheduler
@@ -25,14 +25,37 @@ if TYPE_CHECKING:
     from .types import Factors, Index, Indices, Names, Parameters, State, Weights
 
 
-__all__ = ["Optimizer", "create", "register", "registry"]
+__all__ = ["Collected", "Optimizer", "create", "register", "registry"]
 
 registry: dict[str, type[Optimizer]] = {}
 
 #: Arguments that are kept in an attribute of another name.
 _ATTRIBUTES = {"eps": "float_stable_eps"}
+#: Attributes that no update depends on, or that ``settings`` leaves to others.
+_COUNTERS = {"num_update", "_index_update_count", "_all_index_update_counts", "_calls", "_recorded_calls", "_collected",
+             "_executing", "param_dict", "sym_info", "idx2name"}
 #: Arguments that ``repr`` omits: the learning rate is shown separately, the others are not settings.
 _NOT_SHOWN = ("learning_rate", "lr_scheduler", "param_idx2name", "sym", "param_dict")
+
+
+class Collected(NamedTuple):
+    """The update of one weight, as ``Optimizer.collect`` gives it.
+
+    Attributes
+    ----------
+    key : int or str
+        Index of the weight.
+    op : Op
+    arrays : tuple of NDArray
+        Weight, gradient and states.
+    attrs : dict
+        Attributes of the operator.
+    """
+
+    key: Index
+    op: Op
+    arrays: tuple[NDArray, ...]
+    attrs: dict[str, float]
 
 
 def register(cls: type[Optimizer]) -> type[Optimizer]:
@@ -99,6 +122,10 @@ class Optimizer:
         If an argument is unknown.
     """
 
+    #: Whether each update of a weight is one call of an operator, whose attributes do not depend on values of arrays.
+    _one_call = False
+    #: Whether those attributes depend on nothing but settings, the learning rate and the factors of the weight.
+    _timeless = False
     #: Weights that one call of ``update`` may take, in lists; 0 if lists are not supported.
     aggregate_num = 0
     #: Whether the state of a float16 weight is ``(state, float32 copy)``, as mp_ operators take it; else the copy is first.
@@ -128,6 +155,8 @@ class Optimizer:
         self._all_index_update_counts: dict[int, dict[Index, int]] = {0: {}}
         self._index_update_count = self._all_index_update_counts[0]
         self._device = 0
+        self._collected: list[Collected] | None = None
+        self._executing = False
         self._calls: dict[tuple[Index, Op, float | None], Call] = {}
         self._recorded_calls: dict[tuple[Index, Op], tuple[dict[str, float], Call]] = {}
         self.lr_mult: dict[Index, float] = {}
@@ -266,6 +295,10 @@ class Optimizer:
                 recorded = self._recorded_calls[index, op] = attrs, op.bind(attrs)
             result: NDArray = invoke(recorded[1], arrays)
             return result
+        if self._collected is not None:
+            self._collected.append(Collected(index, op, arrays, attrs))
+            if not self._executing:
+                return arrays[0]
         key = (index, op, attrs.get("lazy_update"))  # lazy_update may select the rule
         call = self._calls.get(key)
         if call is None:
@@ -274,6 +307,29 @@ class Optimizer:
             call.attrs.update(attrs)
         result = invoke(call, arrays)
         return result
+
+    @property
+    def collects(self) -> bool:
+        """Whether ``collect`` works: each update is one call, whose attributes do not depend on values of arrays."""
+        return self._one_call and type(self) in registry.values() and type(self).__module__.startswith(__package__ or "")
+
+    def collect(self, update: Callable[[], None], execute: bool = False) -> list[Collected]:
+        """The updates that a function makes; unless ``execute``, it counts them and computes their attributes only."""
+        found: list[Collected] = []
+        self._collected, self._executing = found, execute
+        try:
+            update()
+        finally:
+            self._collected = None
+        return found
+
+    @property
+    def settings(self) -> tuple[object, ...] | None:  # object: values of attributes, which are compared
+        """What the attributes of all updates depend on; None if they depend on the number of updates."""
+        if not self._timeless or self.lr_scheduler is not None:
+            return None
+        return tuple([dict(value) if type(value) is dict else value for name, value in vars(self).items()
+                      if name not in _COUNTERS])
 
     def _set_current_context(self, device_id: int) -> None:
         """Select the update counts of a device."""

@@ -1,0 +1,243 @@
+"""A training step as one table: forward pass, backward pass and updates of the weights."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..storage import stype_of
+from . import hooks
+from .arrays import wrap
+from .dispatch import KERNEL_ERRORS, compute, named_error, plan_for
+from .op import Call
+from .program import _reason_for_python, _run_step
+from .table.refusal import Refused
+from .table.table import Lowered, Step, Table
+
+if TYPE_CHECKING:
+    from ..base.types import Attrs
+    from .cuda_graphs import Workspace
+    from .dispatch import Plan
+    from .op import Op
+    from .program import Program
+    from .types import ArrayObject, Slots
+
+__all__ = ["Update", "WholeStep"]
+
+
+class Update:
+    """The update of one weight.
+
+    Parameters
+    ----------
+    op : Op
+        An optimizer's step.
+    arrays : sequence of NDArray
+        Weight, gradient and states.  The gradient is the buffer's; the step reads what the backward pass computed.
+    attrs : dict
+        Attributes of the operator.
+    name : str
+        Of the parameter, for messages.
+    """
+
+    def __init__(self, op: Op, arrays: Sequence[ArrayObject], attrs: Attrs, name: str) -> None:
+        self.op, self.weight, self.gradient, self.states, self.name = op, arrays[0], arrays[1], tuple(arrays[2:]), name
+        self.call = Call(op, dict(op.bind(attrs).attrs))
+        self._branch = self._branch_of(self.call.attrs)
+
+    # object: values of attributes
+    def _branch_of(self, attrs: Attrs) -> tuple[object, ...]:
+        """What the rule of the step decides by, beside its numbers."""
+        step = getattr(self.op, "step", None)
+        return attrs.get("lazy_update"), None if step is None else step.idle(attrs)
+
+    def accepts(self, op: Op, arrays: Sequence[ArrayObject], attrs: Attrs) -> bool:
+        """Take over new attributes; False if the update has become another one."""
+        if op is not self.op or arrays[0] is not self.weight or len(arrays) != len(self.states) + 2 or any(
+                one is not other for one, other in zip(arrays[2:], self.states, strict=True)):
+            return False
+        self.call.attrs.update(attrs)
+        return self._branch_of(self.call.attrs) == self._branch
+
+    def numbers(self) -> Any:  # Any: an array, or None for an operator whose numbers are not known apart
+        """The numbers that the kernel takes."""
+        step = getattr(self.op, "step", None)
+        return None if step is None else step.numbers(self.weight.dtype, self.call.attrs)
+
+
+class WholeStep:
+    """A program with its backward pass and updates, lowered to one table.
+
+    Parameters
+    ----------
+    program : Program
+        Its only result is the loss.
+    arrays : sequence of NDArray
+        Inputs of the program: those that each step brings, then those that stay, such as weights.
+    given : int
+        How many of them each step brings.
+
+    Attributes
+    ----------
+    writers : list of (NDArray, callable)
+        The held arrays that have gradients, and what writes these to their buffers.
+    updating : bool
+        Whether the last run has updated weights, or had begun to when it failed.
+    """
+
+    def __init__(self, program: Program, arrays: Sequence[ArrayObject], given: int) -> None:
+        self.program, self.given = program, given
+        self.held = list(arrays[given:])
+        self._updates: list[Update] = []
+        self._table: Table | None = None
+        self._workspace: Workspace = program._workspace()
+        self._values: Slots = []
+        self._computed: dict[int, Any] = {}  # Any: stores, or None for one in the table, by slot
+        self.updating = False
+        #: Writes the gradient of each held array that has one, by its place.
+        self.writers: list[tuple[ArrayObject, Callable[[], None]]] = []
+
+    def rehearse(self, arrays: Sequence[ArrayObject]) -> ArrayObject:
+        """Run forward and backward pass in Python, and put the gradients into their buffers; returns the loss."""
+        program, whole = self.program, self.program.whole
+        assert whole is not None, "the caller has asked for it"
+        values = program.empty[:]
+        for slot, array in zip(program.inputs, arrays, strict=True):
+            values[slot] = array._store
+        head = whole.heads[0]
+        assert head is not None, "a loss that is recorded has a head"
+        hooks.ignore_fp_errors(program._loop_keeping, program.forward, values, self._workspace, ())
+        values[head.slot] = np.ones(head.shape, head.dtype)
+        hooks.ignore_fp_errors(program._loop_keeping, whole, values, self._workspace, ())
+        self._values = values
+        for slot, array in zip(whole.gradients, arrays, strict=True):
+            if slot is not None and array._entry is not None and array._entry[0].grad is not None:
+                variable: Any = array._entry[0]  # Any: a Variable
+                variable.late = None
+                variable.grad._receive(wrap(values[slot].copy(), program.ctx), False, "backward")
+                variable.fresh = True
+        made: ArrayObject = wrap(values[program.outputs[0]].copy(), program.ctx)
+        return made
+
+    def lower(self, updates: Sequence[Update]) -> None:
+        """Make the table, with the stores of the rehearsal as examples."""
+        program, whole, values = self.program, self.program.whole, self._values
+        assert whole is not None, "as above"
+        head = whole.heads[0]
+        assert head is not None, "as above"
+        steps = [Step(one.plan, one.places, one.outputs, one.specs, _reason_for_python(one))
+                 for one in (*program.forward.instructions, *whole.instructions)]
+        self._first = len(steps)
+        slot_of = {id(array): slot for slot, array in zip(program.inputs[self.given:], self.held, strict=True)}
+        gradient_of = dict(zip(program.inputs, whole.gradients, strict=True))
+        self._updates, self._numbers = list(updates), []
+        self._states: list[tuple[int, ArrayObject]] = []
+        for update in updates:
+            weight = slot_of[id(update.weight)]
+            gradient = gradient_of[weight]
+            assert gradient is not None, "the caller has checked it"
+            found, buffer = values[gradient], update.gradient._store
+            if type(found) is not type(buffer) or found.dtype != buffer.dtype:
+                raise Refused(f"the gradient of {update.name} is computed as {stype_of(found)} {found.dtype}")
+            states = []
+            for state in update.states:
+                states.append(len(values))
+                self._states.append((len(values), state))
+                values.append(state._store)
+            numbers, place = update.numbers(), -1
+            if numbers is not None:
+                place = len(values)
+                values.append(numbers)
+            self._numbers.append(place)
+            places = (weight, gradient, *states)
+            plan: Plan = plan_for(update.call, tuple([stype_of(values[slot]) for slot in places]), program.ctx)
+            reason = "it changes storage types" if plan.fallback or plan.cast is not None else (
+                "it draws random numbers" if plan.op.random else "" if numbers is not None else "its numbers are not known apart")
+            steps.append(Step(plan, places, (len(values),), (update.weight._store,), reason, place))
+            values.append(update.weight._store)
+        self._gradients = gradients = {slot for slot in whole.gradients if slot is not None}
+        fixed = {*program.tracer.constants, head.slot}
+        self.lowered = Lowered(steps, values, fixed, {program.outputs[0], *gradients}, gradients)
+        self._table = Table(self.lowered)
+        self._until = self._table.first_row(self._first)
+        self._workspace.tables[program.forward] = self._table
+        self._template: Slots = [None] * len(values)
+        for slot in (*fixed, *[place for place in self._numbers if place >= 0]):
+            self._template[slot] = values[slot]
+        for slot, value in program._fixed.values():
+            self._template[slot] = value
+        self._values = []
+        self.writers = [(array, functools.partial(self._write, slot, array))
+                        for slot, array in zip(whole.gradients[self.given:], self.held, strict=True)
+                        if slot is not None and array._entry is not None and array._entry[0].grad is not None]
+
+    def renew_numbers(self) -> None:
+        """Compute the numbers of all updates from their attributes."""
+        for update, place in zip(self._updates, self._numbers, strict=True):
+            if place >= 0:
+                self._template[place] = update.numbers()
+
+    def __call__(self, arrays: Sequence[ArrayObject]) -> ArrayObject | None:
+        """Run the step on the arrays that it brings; None, and nothing has been done, if they are of another kind."""
+        program, table = self.program, self._table
+        assert table is not None, "the step has been lowered"
+        values = self._template[:]
+        for slot, array in zip(program.inputs, (*arrays, *self.held), strict=True):
+            values[slot] = array._store
+        for slot, array in self._states:
+            values[slot] = array._store
+        try:
+            fits = hooks.ignore_fp_errors(self._run, table, values)
+        finally:
+            self.updating = table.take_reached() > self._until
+            if self.updating:
+                self._computed = {slot: values[slot] for slot in self._gradients}
+        made: ArrayObject | None = wrap(values[program.outputs[0]].copy(), program.ctx) if fits else None
+        return made
+
+    def _run(self, table: Table, values: Slots) -> bool:
+        number = -1
+
+        def execute(at: int, values: Slots) -> None:
+            nonlocal number
+            number = at
+            if at < self._first:
+                _run_step(self._instruction(at), values, self._workspace, ())
+            else:
+                step = self.lowered.steps[at]
+                values[step.outputs[0]] = compute(step.plan, [values[slot] for slot in step.places])
+
+        try:
+            return table.run(values, execute)
+        except Exception as error:
+            if number >= self._first:
+                done = ", ".join(update.name for update in self._updates[: number - self._first]) or "none"
+                error.add_note(f"Parameters updated before the error: {done}.")
+            if not isinstance(error, KERNEL_ERRORS):
+                raise
+            step = self.lowered.steps[number]
+            raise named_error(step.plan.call, [values[slot] for slot in step.places], error) from error
+
+    def _instruction(self, number: int) -> Any:  # Any: an instruction of the program
+        forward = self.program.forward.instructions
+        whole = self.program.whole
+        assert whole is not None, "as above"
+        return forward[number] if number < len(forward) else whole.instructions[number - len(forward)]
+
+    def _write(self, slot: int, array: ArrayObject) -> None:
+        """Put the gradient that the last run computed into its buffer."""
+        if self._table is not None and array._entry is not None:
+            store = self._computed[slot]
+            store = self._table.store(slot) if store is None else store
+            array._entry[0].grad._receive(wrap(store.copy(), self.program.ctx), False, "backward")
+
+    @property
+    def reasons(self) -> list[tuple[str, str, str]]:
+        """Pass, operator, and why Python runs it; empty for what is in the table."""
+        forward = len(self.program.forward.instructions)
+        passes = ["forward"] * forward + ["backward"] * (self._first - forward) + ["update"] * len(self._updates)
+        return [(name, step.plan.call.op.label, reason)
+                for name, step, reason in zip(passes, self.lowered.steps, self.lowered.reasons, strict=True)]

@@ -1,0 +1,387 @@
+"""A training step as one object: forward pass, loss, backward pass and update, in compiled code where that is possible."""
+
+from __future__ import annotations
+
+import operator
+import threading
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from .. import autograd
+from ..base.config import config
+from ..base.entry import doors
+from ..base.errors import DTypeError, GradientError, UnsupportedError, expected
+from ..base.forking import load
+from ..core import hooks
+from ..core.program import Program
+from ..core.table.refusal import Refused
+from ..core.trace import Tracer, TracingError
+from ..ndarray.functions import F
+from ..ndarray.ndarray import NDArray
+from .block import Block
+from .trainer import Trainer
+from .watch import Watch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable
+
+    from ..core.whole_step import Update, WholeStep
+    from ..optimizer.optimizer import Collected
+    from .parameter import Parameter
+
+__all__ = ["TrainStep"]
+
+#: Steps in Python, for each kind of batch, before one is lowered.
+BEFORE_LOWERING = 2
+
+#: Kinds of batches that a step keeps; then it forgets them all.
+REMEMBERED = 64
+
+
+class _Unfit(Exception):
+    """A step cannot be lowered; the message says why."""
+
+
+class TrainStep:
+    """One step of training: ``step(data, label)`` computes the loss and its gradients, updates the weights, returns the loss.
+
+    It does what these lines do, to the last bit::
+
+        with autograd.record():
+            output = loss(net(data), label)
+        output.backward()
+        trainer.step(data.shape[0])
+
+    The first two steps for each kind of batch (shapes, element types, storage types) run as these lines.  The third is
+    traced, and from then on the operators of forward pass, backward pass and update run as one table of compiled calls.
+    ``explain`` lists what stays in Python, and why.  ``grad()`` of a parameter returns the gradient of the last step, which is
+    written when it is asked for; an array that ``grad()`` returned earlier changes then, and not at each step.  A step that fails
+    loses a gradient that was not asked for.
+
+    Parameters
+    ----------
+    net, loss : Block
+        The loss is called with what ``net`` returns and the labels, and returns one array, whose sum is minimized.
+    trainer : Trainer
+    strict : bool
+        Raise if a step cannot be lowered as a whole, rather than run it as the lines above.  Default False.
+
+    Raises
+    ------
+    UnsupportedError
+        With ``strict``, at a step that cannot be lowered; the message names the reason.
+
+    Examples
+    --------
+    >>> net = mx.gluon.nn.Dense(1, in_units=2)
+    >>> net.initialize()
+    >>> trainer = mx.gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.1})
+    >>> step = mx.gluon.TrainStep(net, mx.gluon.loss.L2Loss(), trainer)
+    >>> step(mx.nd.ones((4, 2)), mx.nd.ones((4, 1))).shape
+    (4,)
+    """
+
+    def __init__(self, net: Block, loss: Block, trainer: Trainer, strict: bool = False) -> None:
+        for name, value, kind in (("net", net, Block), ("loss", loss, Block), ("trainer", trainer, Trainer)):
+            if not isinstance(value, kind):
+                raise DTypeError(expected(name, f"a {kind.__name__}", type(value)), hint="gluon.TrainStep(net, loss, trainer)")
+        self._net, self._loss, self._trainer, self._strict = net, loss, trainer, bool(strict)
+        self._runs: dict[Any, int] = {}  # Any: kinds of batches
+        self._made: dict[Any, _Made] = {}  # Any: the same
+        self._reasons: dict[Any, str] = {}  # Any: the same
+        self._lock = threading.RLock()
+
+    def __repr__(self) -> str:
+        return f"TrainStep({self._net.name}, {self._loss.name}, {self._trainer.optimizer!r})"
+
+    def __call__(self, data: NDArray, label: NDArray, batch_size: int | None = None) -> NDArray:
+        """Make one step.
+
+        Parameters
+        ----------
+        data, label : NDArray
+        batch_size : int, optional
+            What gradients are divided by; the length of the first axis of ``data`` if not given.
+
+        Returns
+        -------
+        NDArray
+            The loss, as ``loss`` returns it.
+        """
+        for name, value in (("data", data), ("label", label)):
+            if not isinstance(value, NDArray):
+                raise DTypeError(expected(name, "an NDArray", type(value)), hint="make one with mx.nd.array(…).")
+        size = data.shape[0] if batch_size is None else batch_size
+        with self._lock:
+            key = data._layout, data._store.dtype, label._layout, label._store.dtype
+            made = self._made.get(key)
+            if (made is not None and data._entry is None and label._entry is None and hooks.sink is None and config.tables
+                    and not hooks.state.recording):
+                loss = made.run((data, label), size)
+                if loss is not None:
+                    return loss
+                del self._made[key]
+                self._runs[key] = BEFORE_LOWERING  # traced anew at once: a weight, a setting or a block has changed
+            return self._step(key, data, label, size)
+
+    def _step(self, key: Hashable, data: NDArray, label: NDArray, size: int) -> NDArray:
+        """A step in Python, which is lowered if it is time for that."""
+        why = self._against() or ("" if data._entry is None and label._entry is None else "the batch itself has a gradient")
+        runs = self._runs.get(key, 0)
+        self._runs[key] = runs + 1
+        if why:
+            if self._strict:
+                raise UnsupportedError(f"This training step cannot be compiled: {why}.",
+                                       hint="leave out strict=True, and it runs operator by operator.")
+        elif runs >= BEFORE_LOWERING and key not in self._reasons:
+            if len(self._made) >= REMEMBERED:
+                self._made.clear()
+            try:
+                made, loss = self._lowered(data, label, size)
+            except _Unfit as error:
+                self._reasons[key] = str(error)
+            else:
+                if isinstance(made, str):
+                    self._reasons[key] = made
+                else:
+                    self._made[key] = made
+                return loss
+        if self._strict and key in self._reasons:
+            raise UnsupportedError(f"This training step cannot be compiled: {self._reasons[key]}.",
+                                   hint="leave out strict=True, and it runs operator by operator.")
+        return self._ordinary(data, label, size)
+
+    def _ordinary(self, data: NDArray, label: NDArray, size: int) -> NDArray:
+        with autograd.record():
+            output = self._loss(self._net(data), label)
+        output.backward()
+        self._trainer.step(size)
+        return output.detach()
+
+    def _against(self) -> str:
+        """Why no step can be compiled now; empty if one can."""
+        trainer, state = self._trainer, hooks.state
+        if not config.tables:
+            return "config.tables is False"
+        reason: str = load("sparsekit.core.table.machine").reason_against_tables()
+        if reason:
+            return reason
+        if hooks.sink is not None:
+            return "a profiler records each operator"
+        if state.recording or state.tracing:
+            return "it is part of what is recorded"
+        trainer._follow()
+        if len(trainer._contexts) > 1 or trainer._kvstore is not None:
+            return "the parameters are on several contexts or in a kvstore"
+        if not trainer._contexts or trainer._contexts[0].device_type == "gpu":
+            return "the parameters are not on a CPU"
+        if any(updater.optimizer is not trainer.optimizer for updater in trainer._updaters):
+            return "the updater of the trainer has another optimizer than the trainer"
+        if not trainer.optimizer.collects or trainer.optimizer.multi_precision:
+            return f"{type(trainer.optimizer).__name__} computes its updates with values of arrays"
+        for block in (self._net, self._loss):
+            hooked = _hooked(block)
+            if hooked:
+                return f"{hooked} has forward hooks or a monitor"
+        for parameter in trainer._params:
+            if parameter._grad_req == "add":
+                return f"the gradients of {parameter.name} are added up (grad_req='add')"
+        return ""
+
+    def _lowered(self, data: NDArray, label: NDArray, size: int) -> tuple[_Made | str, NDArray]:
+        """Make this step by a program, and lower it; gives why not, if that shows when the step has been made."""
+        trainer = self._trainer
+        tracer, results = Tracer(data._layout.ctx, True), []
+        state = hooks.state
+        before = state.recording, state.training
+        state.recording = state.training = True
+        try:
+            with tracer.at_work():
+                given = [tracer.lift(array, object()) for array in (data, label)]
+                results.append(self._loss(self._net(given[0]), given[1]))
+            if tracer.refused is not None:
+                raise tracer.refused
+            if not isinstance(results[0], NDArray):
+                raise _Unfit(f"the loss returns a {type(results[0]).__name__}, not an array")
+            program = Program(tracer, results, F)
+        except TracingError as error:
+            raise _Unfit(error.message) from error
+        finally:
+            state.recording, state.training = before
+        if program.whole is None:
+            if isinstance(program.error, GradientError):
+                raise program.error
+            raise _Unfit(str(program.error) if program.error is not None else "no gradient flows to the parameters")
+        if program.outputs[0] in program.inputs:
+            raise _Unfit("the loss is one of the arrays that it is computed from")
+        watch = Watch(self._net, [self._loss, *tracer.blocks])
+        owners = {id(array): one for one in (*watch.parameters, *trainer._params) for array in one._arrays.values()}
+        sources = [owners.get(id(source), source) for source in tracer.sources[2:]]
+        ctx = tracer.ctx
+        held = [source.data(ctx) if hasattr(source, "data") and hasattr(source, "_arrays") else source for source in sources]
+        gradients = dict(zip(map(id, held), program.whole.gradients[2:], strict=True))
+        for parameter in trainer._params:
+            if parameter._grad_req != "null" and gradients.get(id(parameter._arrays.get(ctx))) is None:
+                raise _Unfit(f"no gradient flows to {parameter.name}")
+        for array, slot in zip(held, program.whole.gradients[2:], strict=True):
+            if slot is not None and array._entry[0].grad_req != "write":
+                raise _Unfit("the gradient of an array is added up or dropped")
+        whole: WholeStep = load("sparsekit.core.whole_step").WholeStep(program, (data, label, *held), 2)
+        state.training = True
+        try:
+            loss: Any = whole.rehearse((data, label, *held))  # Any: an array
+        finally:
+            state.training = before[1]
+        collected = trainer.optimizer.collect(lambda: trainer.step(size), execute=True)
+        made = _Made(self, whole, watch, sources, held)
+        try:
+            made.lower(collected)
+        except Refused as error:
+            return str(error), loss
+        return made, loss
+
+    def explain(self) -> list[dict[str, str]]:
+        """What runs in Python, and why.
+
+        Returns
+        -------
+        list of dict
+            A row an operator of each kind of batch: ``pass`` ("forward", "backward" or "update"), ``op``, and ``reason``, which
+            is empty for what the table does.  A step that is not compiled at all is one row, whose ``op`` is empty.
+        """
+        rows = [{"pass": name, "op": op, "reason": reason} for made in self._made.values()
+                for name, op, reason in made.whole.reasons]
+        whole = [*self._reasons.values(), *[why for why in (self._against(),) if why]]
+        if not rows and not whole:
+            whole = [f"the step is compiled when it has run {BEFORE_LOWERING} times"]
+        return rows + [{"pass": "", "op": "", "reason": why} for why in whole]
+
+
+def _lost() -> None:
+    raise GradientError("The gradient of the last step was not read before a later step, which failed, and is lost.",
+                        hint="read grad() before that step, or call zero_grad().")
+
+
+def _hooked(block: Block) -> str:
+    """The name of the first block with hooks or a monitor, at or below this one."""
+    if block._forward_hooks or block._forward_pre_hooks or block._monitor is not None:
+        return block.name
+    return next((name for child in block._children.values() if (name := _hooked(child))), "")
+
+
+class _Made:
+    """A lowered step, and what it was lowered with."""
+
+    # Any: parameters and arrays
+    def __init__(self, step: TrainStep, whole: WholeStep, watch: Watch, sources: Sequence[Any], held: Sequence[NDArray]) -> None:
+        self.step, self.whole, self.watch = step, whole, watch
+        self.parameters: list[tuple[Any, NDArray]] = [  # Any: parameters
+            (source, array) for source, array in zip(sources, held, strict=True) if hasattr(source, "_arrays")]
+        self.entries = [array._entry for array in held]
+        self.held = list(held)
+        self.ctx = whole.program.ctx
+        trainer = step._trainer
+        self.trained: list[tuple[int, Parameter]] = [(index, one) for index, one in enumerate(trainer._params)
+                                                     if one._grad_req != "null"]
+        self.indices = [index for index, _ in self.trained]
+        self.optimizer, self.updater, self.states = trainer.optimizer, trainer._updaters[0], trainer._updaters[0].states
+        self.settings: Any = None  # Any: what the optimizer says, or None
+        self.updates: list[Update] = []
+
+    def lower(self, collected: Sequence[Collected]) -> None:
+        """Lower the step, whose updates were these."""
+        load_step = load("sparsekit.core.whole_step")
+        # Any: an optimizer's indices are numbers or names
+        names: dict[Any, str] = {index: one.name for index, one in self.trained}
+        self.updates = [load_step.Update(one.op, one.arrays, one.attrs, names[one.key]) for one in collected]
+        self.whole.lower(self.updates)
+        trained = {id(one.arrays[0]) for one in collected}
+        variables: list[tuple[Any, Callable[[], None], bool]] = [  # Any: an entry with a gradient, and its variable
+            (one._entry, write, id(one) not in trained) for one, write in self.whole.writers]
+        self.writers = [(entry[0], write, rests) for entry, write, rests in variables]
+        self.settings = self._settings()
+        self.kept = [*self.states.values()]
+
+    def _counts(self) -> tuple[dict[Any, int], int]:  # Any: indices
+        optimizer = self.step._trainer.optimizer
+        return dict(optimizer._index_update_count), optimizer.num_update
+
+    def _restore(self, counts: tuple[dict[Any, int], int]) -> None:  # Any: the same
+        """Undo the counts of updates that were not made."""
+        optimizer = self.step._trainer.optimizer
+        optimizer._index_update_count.clear()
+        optimizer._index_update_count.update(counts[0])
+        optimizer.num_update = counts[1]
+
+    def _collect(self) -> list[Collected]:
+        trainer = self.step._trainer
+        updater = trainer._updaters[0]
+
+        def update() -> None:
+            for index, parameter in self.trained:
+                values: Any = parameter._arrays[self.ctx]  # Any: an array
+                updater(index, values._entry[0].grad, values)
+
+        return trainer.optimizer.collect(update)
+
+    def _settings(self) -> tuple[object, ...] | None:  # object: what the optimizer says
+        found = self.step._trainer.optimizer.settings
+        return None if found is None else (found, [(one.lr_mult, one.wd_mult) for _, one in self.trained])
+
+    def run(self, arrays: tuple[NDArray, NDArray], size: int) -> NDArray | None:
+        """Make a step; None, and nothing has been done, if it must be lowered anew."""
+        trainer = self.step._trainer
+        if not self._holds(trainer):
+            return None
+        trainer._divide_by(size)
+        optimizer = trainer.optimizer
+        settings = self._settings()
+        if same := settings is not None and settings == self.settings:
+            counts = None
+        else:
+            counts = self._counts()
+            collected = self._collect()
+            if len(collected) != len(self.updates) or not all(
+                    update.accepts(one.op, one.arrays, one.attrs) for update, one in zip(self.updates, collected, strict=True)):
+                self._restore(counts)
+                return None
+            self.whole.renew_numbers()
+            self.settings = settings
+        state = hooks.state
+        loss: Any = None  # Any: an array, or None
+        before = state.training
+        state.training = True
+        try:
+            loss = self.whole(arrays)
+        finally:
+            state.training = before
+            if loss is not None or self.whole.updating:
+                if same:
+                    optimizer._update_count(self.indices)
+                for variable, write, fresh in self.writers:
+                    variable.late, variable.fresh = write, fresh
+            else:
+                if counts is not None:
+                    self._restore(counts)
+                for variable, write, _ in self.writers:
+                    if variable.late is write:
+                        variable.late = _lost
+            self.whole.updating = False  # also if the next step is interrupted before it begins
+        return loss
+
+    def _holds(self, trainer: Trainer) -> bool:
+        """Whether blocks, parameters and trainer are what the step was lowered with."""
+        if not self.watch.holds() or len(trainer._updaters) != 1 or trainer.optimizer is not self.optimizer:
+            return False
+        updater = trainer._updaters[0]
+        if updater is not self.updater or updater.states is not self.states or updater.optimizer is not self.optimizer:
+            return False
+        for parameter, array in self.parameters:
+            if parameter._arrays.get(self.ctx) is not array:
+                return False
+        if not all(map(operator.is_, self.states.values(), self.kept)):
+            return False
+        return all(array._entry is entry for array, entry in zip(self.held, self.entries, strict=True))
+
+
+doors(TrainStep)

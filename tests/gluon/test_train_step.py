@@ -1,0 +1,569 @@
+"""``TrainStep``: the losses, weights, gradients and states of the three plain lines, to the last bit."""
+
+import copy
+import gc
+import signal
+import threading
+import warnings
+import weakref
+
+import numpy as np
+import pytest
+
+import sparsekit as mx
+from sparsekit.gluon import nn
+from sparsekit.optimizer.optimizer import registry
+
+FEATURES = 300
+
+
+class Linear(mx.gluon.HybridBlock):
+    """``csr · weight + bias``."""
+
+    def __init__(self, features=FEATURES, units=1, grad_stype="row_sparse", stype="default"):
+        super().__init__()
+        with self.name_scope():
+            self.weight = self.params.get("weight", shape=(features, units), grad_stype=grad_stype, stype=stype,
+                                          init=mx.init.Normal(0.1))
+            self.bias = self.params.get("bias", shape=(units,), init="zeros")
+
+    def hybrid_forward(self, F, x, weight, bias):
+        return F.broadcast_add(F.dot(x, weight), bias)
+
+
+class Embedded(mx.gluon.HybridBlock):
+    """The sum of the embeddings of some ids, and a dense layer."""
+
+    def __init__(self, size=50, sparse_grad=True):
+        super().__init__()
+        with self.name_scope():
+            self.embedding = nn.Embedding(size, 4, sparse_grad=sparse_grad)
+            self.dense = nn.Dense(1, in_units=4)
+
+    def hybrid_forward(self, F, x):
+        return self.dense(F.sum(self.embedding(x), axis=1))
+
+
+def random(*shape, seed=0, dtype="float32"):
+    return mx.nd.array(np.random.default_rng(seed).standard_normal(shape), dtype=dtype)
+
+
+def ids(high, seed, dtype="int64", shape=(8, 3)):
+    return mx.nd.array(np.random.default_rng(seed).integers(0, high, shape), dtype=dtype)
+
+
+def csr(rows, stored, seed, features=FEATURES, dtype="float32"):
+    chance, count = np.random.default_rng(seed), rows * stored
+    places = np.sort(chance.choice(rows * features, count, replace=False))
+    starts = np.searchsorted(places, np.arange(rows + 1) * features)
+    return mx.nd.sparse.csr_matrix((chance.standard_normal(count).astype(dtype), places % features, starts), (rows, features))
+
+
+def sparse_batches(count=8, rows=8):
+    return [(csr(rows, 3 + seed % 5, seed), random(rows, 1, seed=seed + 50)) for seed in range(count)]
+
+
+def dense_batches(count=8, width=6, labels=1):
+    return [(random(8, width, seed=seed), random(8, labels, seed=seed + 50)) for seed in range(count)]
+
+
+def bits(value):
+    """Everything of an array that may differ, or of several."""
+    if isinstance(value, (tuple, list)):
+        return [bits(one) for one in value]
+    if value is None:
+        return None
+    store = value._store
+    parts = [getattr(store, name) for name in store.components] if value.stype != "default" else [store]
+    return value.stype, value.shape, [(part.dtype.str, part.tobytes()) for part in parts]
+
+
+class Twin:
+    """A net that is trained by a ``TrainStep``, or by the plain lines."""
+
+    def __init__(self, compiled, make, optimizer="sgd", arguments=None, loss=mx.gluon.loss.L2Loss, hybrid=False):
+        mx.random.seed(3)
+        self.net, self.loss = make(), loss()
+        self.net.initialize()
+        if hybrid:
+            self.net.hybridize()
+        self.trainer = mx.gluon.Trainer(self.net.collect_params(), optimizer, dict(arguments or {"learning_rate": 0.1}))
+        self.compiled = mx.gluon.TrainStep(self.net, self.loss, self.trainer) if compiled else None
+        self.parameters = [*self.net.collect_params().values()]
+
+    def plain(self, data, label):
+        with mx.autograd.record():
+            output = self.loss(self.net(data), label)
+        output.backward()
+        self.trainer.step(data.shape[0])
+        return output
+
+    def step(self, data, label):
+        return self.plain(data, label) if self.compiled is None else self.compiled(data, label)
+
+    def state(self, gradients=True):
+        found = [bits(one.data()) for one in self.parameters]
+        for one in self.parameters:
+            if gradients and one.grad_req != "null":
+                found += [bits(one.grad()), bits(one.list_grad()), bits(one.data().grad)]
+        for updater in self.trainer._updaters:
+            found += [(index, bits(updater.states[index])) for index in sorted(updater.states)]
+        optimizer = self.trainer.optimizer
+        return [*found, optimizer.num_update, dict(optimizer._index_update_count)]
+
+
+def twins(make, *arguments, **more):
+    return Twin(True, make, *arguments, **more), Twin(False, make, *arguments, **more)
+
+
+def outcome(twin, data, label, seed):
+    mx.random.seed(seed)
+    try:
+        return bits(twin.step(data, label))
+    except mx.SparsekitError as error:
+        return type(error), str(error)
+
+
+def check(make, batches, *arguments, events=None, made=1, **more):
+    """Train both, and compare everything after each step; ``made`` kinds of batches are compiled in the end."""
+    one, other = twins(make, *arguments, **more)
+    results = []
+    for number, (data, label) in enumerate(batches):
+        for twin in (one, other):
+            if number in (events or {}):
+                events[number](twin)
+        results.append(outcome(one, data, label, number))
+        assert results[-1] == outcome(other, data, label, number), number
+        if number % 3 != 1:  # else nobody reads the gradients of a step
+            assert one.state() == other.state(), number
+    assert one.state() == other.state()
+    refused = all(isinstance(result[0], type) for result in results)  # weight decay by an optimizer that has none
+    assert len(one.compiled._made) == (0 if refused else made), one.compiled.explain()
+    return one
+
+
+NETS = {"row_sparse gradient": (Linear, sparse_batches), "dense gradient": (lambda: Linear(grad_stype="default"), sparse_batches),
+        "row_sparse weight": (lambda: Linear(stype="row_sparse"), sparse_batches),
+        "dense": (lambda: nn.Dense(1, in_units=6), dense_batches)}
+
+IN_PYTHON = {"lars", "lbsgd", "lamb", "test"}
+
+
+@pytest.mark.parametrize("net", NETS)
+@pytest.mark.parametrize("name", sorted(registry))
+def test_every_optimizer_gives_the_same_bits(name, net):
+    for arguments in ({}, {"wd": 0.01, "clip_gradient": 0.05}, {"momentum": 0.9, "wd": 0.1}, {"lazy_update": False, "wd": 0.1},
+                      {"lazy_update": True}):
+        try:
+            registry[name](**arguments)
+        except (TypeError, mx.SparsekitError):
+            continue
+        make, batches = NETS[net]
+        made = 0 if name in IN_PYTHON else 1
+        check(make, batches(5), name, arguments or {"learning_rate": 0.01}, made=made)
+
+
+BATCHES = {
+    "empty matrices in between": (Linear, lambda: [(csr(8, 3 * (seed % 3 > 0), seed), random(8, 1)) for seed in range(8)]),
+    "empty matrices first": (Linear, lambda: [(csr(8, 3 * (seed > 4), seed), random(8, 1)) for seed in range(8)]),
+    "one row": (Linear, lambda: sparse_batches(6, 1)),
+    "many more stored values": (Linear, lambda: [(csr(8, 2 if seed < 4 else 290, seed), random(8, 1)) for seed in range(7)]),
+    "ids out of range": (Embedded, lambda: [(ids(50 if seed < 4 else 60, seed), random(8, 1, seed=seed)) for seed in range(7)]),
+    "ids, dense gradient": (lambda: Embedded(sparse_grad=False), lambda: [(ids(50, seed), random(8, 1)) for seed in range(6)]),
+    "data as labels": (lambda: nn.Dense(6, in_units=6), lambda: [(x, x if seed % 2 else y) for seed, (x, y)
+                                                                 in enumerate(dense_batches(7, 6, 6))]),
+    "one element": (lambda: nn.Dense(1, in_units=1), lambda: [(random(1, 1, seed=seed), random(1, 1)) for seed in range(5)]),
+    "float64 labels": (lambda: nn.Dense(1, in_units=6), lambda: [(x, y.astype("float64")) for x, y in dense_batches(6)]),
+}
+
+
+@pytest.mark.filterwarnings("ignore::sparsekit.IndexWarning")
+@pytest.mark.parametrize("case", BATCHES)
+@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+def test_batches_of_one_kind(case, optimizer):
+    make, batches = BATCHES[case]
+    check(make, batches(), optimizer, made=0 if case == "float64 labels" else 1)
+
+
+def test_several_kinds_of_batches_have_tables_of_their_own():
+    short = [(csr(8 if seed % 3 else 5, 3, seed), random(8 if seed % 3 else 5, 1)) for seed in range(14)]
+    check(Linear, short, made=2)
+    kinds = [(ids(50, seed, ("int64", "int32", "float32")[seed % 3]), random(8, 1)) for seed in range(12)]
+    check(Embedded, kinds, "adam", made=3)
+    labels = [(data, label.astype("float64") if seed % 2 else label) for seed, (data, label) in enumerate(dense_batches(10))]
+    check(lambda: nn.Dense(1, in_units=6), labels)
+
+
+def test_arrays_of_any_layout_as_data():
+    base = np.random.default_rng(0).standard_normal((40, 40)).astype("float32")
+    views = [base[:8, :6], base[:6, :8].T, base[0:16:2, 0:12:2], base[:8, :6].astype(">f4"), base[7::-1, :6]]
+    batches = [(mx.nd.array(views[seed % 5]), random(8, 1, seed=seed)) for seed in range(10)]
+    whole = mx.nd.array(base)
+    batches += [(whole.T[seed: seed + 8, :6], random(8, 1, seed=seed)) for seed in range(3)]
+    batches += [(whole[seed: seed + 8].slice_axis(axis=1, begin=0, end=6), random(8, 1, seed=seed)) for seed in range(3)]
+    check(lambda: nn.Dense(1, in_units=6), batches)
+
+
+def test_random_numbers_and_running_statistics():
+    def make():
+        net = nn.HybridSequential()
+        net.add(nn.Dense(5, in_units=6, activation="relu"), nn.Dropout(0.5), nn.BatchNorm(in_channels=5), nn.Dense(1, in_units=5))
+        return net
+
+    for hybrid in (False, True):
+        check(make, dense_batches(), "adam", hybrid=hybrid)
+
+
+@pytest.mark.parametrize("name", ["L1Loss", "L2Loss", "HuberLoss", "HingeLoss", "LogisticLoss", "SigmoidBinaryCrossEntropyLoss",
+                                  "KLDivLoss", "PoissonNLLLoss"])
+def test_losses(name):
+    check(lambda: nn.Dense(1, in_units=6), dense_batches(5), loss=getattr(mx.gluon.loss, name))
+
+
+@pytest.mark.filterwarnings("ignore::sparsekit.IndexWarning")
+def test_labels_out_of_range():
+    batches = [(random(8, 6, seed=seed), ids(5 if seed < 4 else 8, seed, "float32", (8,))) for seed in range(7)]
+    check(lambda: nn.Dense(5, in_units=6), batches, loss=mx.gluon.loss.SoftmaxCrossEntropyLoss)
+
+
+def schedule(twin):
+    twin.trainer.optimizer.lr_scheduler = mx.lr_scheduler.FactorScheduler(2, 0.5, base_lr=0.1)
+
+
+def save_and_load(twin, path):
+    twin.trainer.save_states(path / "states")
+    twin.trainer.load_states(path / "states")
+    twin.net.save_parameters(str(path / "parameters"))
+    twin.net.load_parameters(str(path / "parameters"))
+
+
+def set_states(twin):
+    states = twin.trainer._updaters[0].states
+    for index, state in states.items():
+        states[index] = tuple(one + 1 for one in state) if isinstance(state, tuple) else state + 1
+
+
+def set_optimizer(**attributes):
+    return lambda twin: [setattr(twin.trainer.optimizer, name, value) for name, value in attributes.items()]
+
+
+def set_weight(**attributes):
+    return lambda twin: [setattr(twin.parameters[0], name, value) for name, value in attributes.items()]
+
+
+def start_anew(twin):
+    mx.random.seed(8)
+    twin.net.initialize(force_reinit=True)
+
+
+def double(twin):
+    values = twin.parameters[0].data()
+    values[:] = values * 2
+
+
+EVENTS = {
+    "a schedule": schedule,
+    "a learning rate": lambda twin: twin.trainer.set_learning_rate(0.03),
+    "multipliers of a parameter": set_weight(lr_mult=0.5, wd_mult=3.0),
+    "multipliers of the optimizer": lambda twin: twin.trainer.optimizer.set_lr_mult({0: 0.1, 1: 0.2}),
+    "weight decay": set_optimizer(wd=0.5), "clipping": set_optimizer(clip_gradient=0.001),
+    "lazy": set_optimizer(lazy_update=False),
+    "momentum": set_optimizer(momentum=0.3, beta1=0.3), "the count of updates": set_optimizer(num_update=100),
+    "multi-precision": set_optimizer(multi_precision=True),
+    "values": lambda twin: twin.parameters[0].set_data(mx.nd.ones((FEATURES, 1))), "values in place": double,
+    "initialization": start_anew, "contexts": lambda twin: twin.net.collect_params().reset_ctx(mx.cpu()),
+    "a cast": lambda twin: twin.net.cast("float64"), "frozen": set_weight(grad_req="null"), "adding": set_weight(grad_req="add"),
+    "gradients": lambda twin: twin.net.collect_params().zero_grad(), "states": set_states,
+    "hybridization": lambda twin: twin.net.hybridize(),
+}
+
+
+@pytest.mark.parametrize("event", EVENTS)
+@pytest.mark.parametrize("optimizer", ["sgd", "adam", "adagrad"])
+def test_changes_in_between(event, optimizer):
+    arguments = {"wd": 0.1, **({"momentum": 0.9} if optimizer == "sgd" else {})}
+    one, other = twins(Linear, optimizer, arguments)
+    for number, (data, label) in enumerate(sparse_batches(10)):
+        if number == 5:
+            assert one.compiled._made
+            EVENTS[event](one)
+            EVENTS[event](other)
+        assert outcome(one, data, label, number) == outcome(other, data, label, number)
+        if number != 4:
+            assert one.state() == other.state()
+
+
+def test_frozen_and_thawed():
+    check(Linear, sparse_batches(12), events={4: set_weight(grad_req="null"), 8: set_weight(grad_req="write")})
+    check(Linear, sparse_batches(12), events={4: set_weight(grad_req="add"), 8: set_weight(grad_req="write")})
+
+
+def test_states_and_parameters_from_files(tmp_path):
+    check(Linear, sparse_batches(10), "adam", events={5: lambda twin: save_and_load(twin, tmp_path)})
+
+
+def test_tables_can_be_switched_off(monkeypatch):
+    events = {4: lambda twin: monkeypatch.setattr(mx.config, "tables", False),
+              6: lambda twin: monkeypatch.setattr(mx.config, "tables", True)}
+    check(Linear, sparse_batches(10), events=events)
+
+
+def test_a_hook_is_called_at_every_step():
+    calls = []
+    one, other = twins(Linear)
+    for number, (data, label) in enumerate(sparse_batches(8)):
+        if number == 5:
+            one.net.register_forward_hook(lambda *_: calls.append(1))
+        assert bits(one.step(data, label)) == bits(other.step(data, label))
+    assert len(calls) == 3
+    assert "has forward hooks" in one.compiled.explain()[-1]["reason"]
+
+
+def test_alternation_with_plain_steps_and_a_second_step():
+    one, other = twins(Linear, "adam")
+    second, loss = mx.gluon.TrainStep(one.net, mx.gluon.loss.L1Loss(), one.trainer), mx.gluon.loss.L1Loss()
+    for number, (data, label) in enumerate(sparse_batches(18)):
+        if number % 3 == 2:
+            with mx.autograd.record():
+                output = loss(other.net(data), label)
+            output.backward()
+            other.trainer.step(8)
+            assert bits(second(data, label)) == bits(output)
+        else:
+            assert bits((one.plain if number % 5 == 4 else one.step)(data, label)) == bits(other.step(data, label))
+        if number % 2:
+            assert one.state() == other.state()
+
+
+def test_two_trainers_share_the_gradients_of_a_step():
+    found = []
+    for compiled in (True, False):
+        twin = Twin(compiled, Linear)
+        first, second = (mx.gluon.Trainer([one], "sgd", {"learning_rate": 0.1}) for one in twin.parameters)
+        twin.trainer = first
+        if compiled:
+            twin.compiled = mx.gluon.TrainStep(twin.net, twin.loss, first)
+        for data, label in sparse_batches(7):
+            twin.step(data, label)
+            second.step(8)
+        found.append(twin.state())
+        assert not compiled or twin.compiled._made
+    assert found[0] == found[1]
+
+
+def test_a_batch_with_a_gradient_of_its_own_gets_it():
+    one, other = twins(lambda: nn.Dense(1, in_units=6))
+    for number in range(9):
+        batches = [(random(8, 6, seed=number), random(8, 1, seed=number)) for _ in range(2)]
+        for data, _ in batches:
+            if number in (1, 5, 6, 8):
+                data.attach_grad()
+        assert bits(one.step(*batches[0])) == bits(other.step(*batches[1]))
+        assert bits(batches[0][0].grad) == bits(batches[1][0].grad)
+        assert one.state() == other.state()
+    strict = mx.gluon.TrainStep(one.net, one.loss, one.trainer, strict=True)
+    with pytest.raises(mx.base.UnsupportedError, match="the batch itself has a gradient"):
+        strict(*batches[0])
+
+
+def test_other_modes_and_the_profiler():
+    one, other = twins(Linear)
+    for number, (data, label) in enumerate(sparse_batches(9)):
+        losses = []
+        for twin in (one, other):
+            if number == 5:
+                with mx.autograd.pause(), mx.autograd.predict_mode():
+                    losses.append(twin.step(data, label))
+            elif number == 6:
+                with mx.autograd.record():
+                    losses.append(twin.step(data, label))
+            elif number == 7:
+                with mx.Profiler() as profile:
+                    losses.append(twin.step(data, label))
+                assert profile.events == 16
+            else:
+                losses.append(twin.step(data, label))
+        assert bits(losses[0]) == bits(losses[1])
+        assert one.state() == other.state()
+
+
+def test_ids_out_of_range_are_told_and_refused(monkeypatch):
+    one, other = twins(Embedded, "adam")
+    for number in range(5):
+        assert outcome(one, ids(50, number), random(8, 1), 0) == outcome(other, ids(50, number), random(8, 1), 0)
+    for twin in (one, other):
+        monkeypatch.setattr("sparsekit.core.indices._told", set())
+        with pytest.warns(mx.IndexWarning):
+            twin.step(ids(70, 7), random(8, 1))
+    assert one.state() == other.state()
+    before = one.state(gradients=False)
+    monkeypatch.setattr(mx.config, "indices", "error")
+    found = [outcome(twin, ids(70, 8), random(8, 1), 0) for twin in (one, other)]
+    assert found[0] == found[1]
+    assert found[0][0] is mx.base.errors.RowIndexError
+    assert one.state(gradients=False) == before
+    assert one.state() == other.state(), "the gradients had been read before the step that failed"
+    for number in (9, 11):  # the first is lowered anew
+        assert outcome(one, ids(50, number), random(8, 1), 0) == outcome(other, ids(50, number), random(8, 1), 0)
+    assert outcome(one, ids(70, 8), random(8, 1), 0) == found[0]
+    with pytest.raises(mx.base.GradientError, match="is lost"):
+        one.parameters[0].grad()
+    assert outcome(other, ids(70, 8), random(8, 1), 0) == found[0]
+    assert outcome(one, ids(50, 10), random(8, 1), 0) == outcome(other, ids(50, 10), random(8, 1), 0)
+    assert one.state() == other.state()
+
+
+def test_results_are_never_overwritten():
+    one, other = twins(Linear)
+    losses = [[twin.step(data, label) for data, label in sparse_batches(12)] for twin in (one, other)]
+    assert bits(losses[0]) == bits(losses[1])
+    gradient = one.parameters[0].grad().copy()
+    before = bits(gradient)
+    for data, label in sparse_batches(3):
+        one.step(data, label)
+    assert bits(gradient) == before
+
+
+def test_copies_have_the_latest_gradient():
+    one, other = twins(Linear)
+    for data, label in sparse_batches(6):
+        one.step(data, label)
+        other.step(data, label)
+    copies = [copy.deepcopy(twin.net) for twin in (one, other)]
+    assert [[bits(one.grad()) for one in net.collect_params().values()] for net in copies[:1]] == [
+        [bits(one.grad()) for one in net.collect_params().values()] for net in copies[1:]]
+    assert b"_collected" not in one.trainer._updaters[0].get_states(dump_optimizer=True)
+
+
+def test_nothing_is_kept_alive():
+    twin = Twin(True, Linear)
+    for data, label in sparse_batches(5):
+        twin.step(data, label)
+    data, label = csr(8, 5, 99), random(8, 1)
+    held = [weakref.ref(one) for one in (data, label, data._store, label._store)]
+    twin.step(data, label)
+    del data, label
+    assert [one() for one in held] == [None] * 4
+    made = next(iter(twin.compiled._made.values()))
+    held = [weakref.ref(one) for one in (twin.compiled, made.whole, made.whole._table, twin.net)]
+    del made, twin
+    gc.collect()
+    assert [one() for one in held] == [None] * 4
+
+
+def test_threads():
+    pairs, errors = [twins(Linear), twins(Linear)], []
+    batches = sparse_batches(10)
+
+    def work(twin, rounds):
+        try:
+            for _ in range(rounds):
+                for data, label in batches:
+                    twin.step(data, label)
+        except Exception as error:
+            errors.append(error)
+
+    def run(jobs):
+        threads = [threading.Thread(target=work, args=job) for job in jobs]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert errors == []
+
+    run([(one, 5) for one, _ in pairs])
+    for one, other in pairs:
+        work(other, 5)
+        assert one.state() == other.state()
+    shared = pairs[0][0]
+    run([(shared, 5)] * 3)
+    assert shared.trainer.optimizer.num_update == 50 + 150
+
+
+class Interruption(Exception):
+    """Raised by a signal."""
+
+
+def test_an_interrupted_step_counts_the_updates_that_it_made():
+    def interrupt(*_):
+        raise Interruption
+
+    class Long(mx.gluon.HybridBlock):
+        def __init__(self):
+            super().__init__()
+            with self.name_scope():
+                self.w = self.params.get("w", shape=(400, 400), init="zeros")
+
+        def hybrid_forward(self, F, x, w):
+            made = F.sum(w) + x
+            for _ in range(30):
+                made = F.broadcast_add(made, F.sum(F.tanh(w)) * 0)
+            return made
+
+    class Plain(mx.gluon.loss.Loss):
+        def __init__(self):
+            super().__init__(None, 0)
+
+        def hybrid_forward(self, F, output, label):
+            return output * label
+
+    net = Long()
+    net.initialize()
+    trainer = mx.gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 1.0})
+    step, one, interrupted = mx.gluon.TrainStep(net, Plain(), trainer), mx.nd.ones((1,)), 0
+    for _ in range(4):
+        step(one, one)
+    assert step._made
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        for number in range(12):
+            try:
+                signal.setitimer(signal.ITIMER_REAL, 0.002 + 0.0007 * number)
+                for _ in range(1000):
+                    step(one, one)
+            except Interruption:
+                interrupted += 1
+            weight = net.w.data().asnumpy()
+            assert (weight == weight[0, 0]).all()
+            assert abs(-weight[0, 0] - trainer.optimizer._index_update_count[0]) <= 1  # Python itself may be interrupted
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert interrupted == 12
+
+
+@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+def test_large_batches_after_tiny_ones(optimizer):
+    for lazy in (True, False):
+        batches = [(csr(64, stored, seed, 20_000), random(64, 8, seed=seed))
+                   for seed, stored in enumerate([2, 4, 3, 2, 2000, 3])]
+        one = check(lambda: Linear(20_000, 8), batches, optimizer, {"lazy_update": lazy, "wd": 0.01})
+        assert next(iter(one.compiled._made.values())).whole._table.stops
+
+
+def test_a_step_that_cannot_be_compiled_says_why():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        twin = Twin(True, lambda: nn.Dense(1, in_units=6), "lamb")
+        for data, label in dense_batches(5):
+            twin.step(data, label)
+    assert "LAMB" in twin.compiled.explain()[0]["reason"]
+
+    class Itself(mx.gluon.loss.Loss):
+        def __init__(self):
+            super().__init__(None, 0)
+
+        def hybrid_forward(self, F, output, label):
+            return output
+
+    class Weight(mx.gluon.HybridBlock):
+        def __init__(self):
+            super().__init__()
+            with self.name_scope():
+                self.w = self.params.get("w", shape=(8, 6), init="ones")
+
+        def hybrid_forward(self, F, x, w):
+            return w
+
+    one = check(Weight, dense_batches(5), loss=Itself, made=0)
+    assert one.compiled.explain()[0]["reason"] == "the loss is one of the arrays that it is computed from"

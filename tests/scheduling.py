@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 from xdist.scheduler import LoadFileScheduling
 
-#: Seconds that tests of some kinds are expected to take, for the order in which they begin.
-SLOW, BROWSER, NOTEBOOK_CELL, USUAL = 10.0, 2.0, 0.3, 0.005
+#: Seconds that a test takes, about, in folders and files where it takes long, or with the marker ``slow``, or elsewhere.
+IN = {"notebooks": 0.4, "tests/bench": 1.5, "tests/browser": 2.0, "tests/demo": 2.0, "tests/faults": 1.0, "tests/programs": 1.5,
+      "tests/test_one_operator.py": 4.0, "tests/test_package.py": 2.0}
+SLOW, ELSEWHERE = 10.0, 0.005
 
 #: Folders whose files are run by one process: they share JupyterLab and a browser, and what the C++ compiler makes.
 TOGETHER = ("tests/browser", "tests/gpu")
@@ -70,7 +72,8 @@ def longest_first(items: list[pytest.Item]) -> None:
 
 
 def expected_seconds(item: pytest.Item) -> float:
-    """About how long a test takes, by its marks."""
+    """About how long a test takes, for the order alone."""
     if item.get_closest_marker("slow"):
         return SLOW
-    return BROWSER if item.get_closest_marker("browser") else NOTEBOOK_CELL if type(item).__name__ == "IPyNbCell" else USUAL
+    file = item.nodeid.partition("::")[0]
+    return IN.get(file) or IN.get(file.rpartition("/")[0]) or ELSEWHERE

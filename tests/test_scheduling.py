@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 pytest.importorskip("xdist", reason="no pytest-xdist: pip install 'sparsekit[test]'")
-from tests import scheduling  # noqa: E402
+from tests import scheduling
 
 FILES = {"tests/a.py": 5, "tests/browser/b.py": 3, "tests/browser/c.py": 1, "tests/d.py": 900, "notebooks/e.ipynb": 40}
 TESTS = [f"{file}::test[{number}::x/y]" for file, count in FILES.items() for number in range(count)]
@@ -73,8 +73,7 @@ def test_what_a_crashed_process_had_left_is_given_to_another(scheduler):
 
 
 def test_the_longest_come_first():
-    items = [SimpleNamespace(nodeid=nodeid, get_closest_marker=lambda name, slow=nodeid.startswith("tests/a.py"): slow)
-             for nodeid in TESTS]
+    items = [SimpleNamespace(nodeid=nodeid, get_closest_marker={"slow": nodeid.startswith("tests/a.py")}.get) for nodeid in TESTS]
     scheduling.longest_first(items)
     order = list(dict.fromkeys(scheduling.unit_of(item.nodeid) for item in items))
     assert order == ["tests/a.py", "notebooks/e.ipynb", "tests/browser", "tests/d.py"]

@@ -106,13 +106,13 @@ def group_columns(indices):
     return columns, starts[: columns.shape[0] + 1], places
 
 
-def distinct(numbers):
-    """The distinct values of ``numbers`` (n,), ascending; no sort where they ascend already."""
-    if (numbers[1:] >= numbers[:-1]).all():
-        first = np.ones(numbers.shape[0], bool)
-        np.not_equal(numbers[1:], numbers[:-1], out=first[1:])
-        return numbers[first]
-    return group_columns(numbers)[0].astype(numbers.dtype, copy=False)
+def distinct(indices):
+    """The distinct values of ``indices`` (n,), ascending; no sort where they ascend already."""
+    if (indices[1:] >= indices[:-1]).all():
+        first = np.ones(indices.shape[0], bool)
+        np.not_equal(indices[1:], indices[:-1], out=first[1:])
+        return indices[first]
+    return group_columns(indices)[0].astype(indices.dtype, copy=False)
 
 
 @kernel

@@ -22,9 +22,9 @@ def _sorted(indices):
     return order, keys, first
 
 
-def distinct(numbers):
-    """The distinct values of ``numbers`` (n,), ascending."""
-    return xp().unique(numbers)
+def distinct(indices):
+    """The distinct values of ``indices`` (n,), ascending."""
+    return xp().unique(indices)
 
 
 def group_columns(indices):

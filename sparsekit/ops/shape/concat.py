@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ...base.types import Array, Attrs, DType, DTypeLike, Shape
     from ...core.op import Want
     from ...core.types import ArrayFunctions, ArrayObject, Gradients
-    from ...kernels.types import ArrayModule, Kernels
+    from ...kernels.types import Kernels
     from ...storage.types import Sparse, Store
 
 

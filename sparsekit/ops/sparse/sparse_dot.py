@@ -31,7 +31,7 @@ ANY = (None, "default")
 
 def csr_times_csr(k: Kernels, left: CSR, right: CSR) -> CSR:
     """The product of two csr matrices as csr, in the time of its multiplications."""
-    xp, width = k.xp, right.shape[1]
+    width = right.shape[1]
     occurring = None
     if width > 8 * (left.nnz + right.nnz) + (1 << 16):  # a buffer for every column would cost more than the product
         occurring, ranks = k.unique_with_rank(right.indices)

@@ -72,13 +72,14 @@ def collected(*arguments):
 @pytest.fixture(scope="module")
 def sweep():
     """The whole sweep over the registry."""
-    return collected("tests/core/test_sweep.py")[0]
+    return collected("tests/core/test_sweep.py", *NO_NOTEBOOKS)[0]
 
 
-@pytest.mark.parametrize("name", ["cbrt", "SequenceMask", "_contrib_quadratic"])
-def test_of_the_sweep_it_selects_the_operators_cases_and_no_others(name, sweep):
+@pytest.mark.parametrize(("name", "options"), [
+    ("cbrt", ()), ("SequenceMask", NO_NOTEBOOKS), ("_contrib_quadratic", NO_NOTEBOOKS)])
+def test_of_the_sweep_it_selects_the_operators_cases_and_no_others(name, options, sweep):
     expected = {line for line in sweep if re.search(rf"\[{name}(-|\])", line)}
-    found, made = collected("--op", name)
+    found, made = collected("--op", name, *options)
     assert len(expected) >= 4
     assert {line for line in found if line.startswith("tests/core/test_sweep.py")} == expected
     assert made < 1000  # of some 30,000: collecting takes two seconds, as the other tests are never made
@@ -103,12 +104,12 @@ def test_it_selects_what_names_the_operator_of_every_kind():
 
 def test_files_named_after_an_operator_are_selected_whole():
     whole, _ = collected("tests/ndarray/test_sparse_retain.py", *NO_NOTEBOOKS)
-    found, _ = collected("--op", "retain")  # which is an alias
+    found, _ = collected("--op", "retain", *NO_NOTEBOOKS)  # which is an alias
     assert set(whole) <= set(found)
 
 
 def test_a_name_that_is_none_is_an_error_with_names_alike():
-    done = pytest_with("--op", "dott")
+    done = pytest_with("--op", "dott", *NO_NOTEBOOKS)
     assert done.returncode == pytest.ExitCode.USAGE_ERROR
     assert "There is no operator named 'dott'" in done.stderr
     assert "did you mean 'dot'?" in done.stderr

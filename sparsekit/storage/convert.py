@@ -105,8 +105,14 @@ def _dense_to_csr(store: Array, xp: ArrayModule) -> CSR:
     if _compiled(store.size, xp) and store.dtype != np.float16:
         data, indices, indptr = for_device("cpu").dense_to_csr(np.ascontiguousarray(store))
         return CSR(data, indices, indptr, tuple(store.shape), check=False)
-    row, column = xp.nonzero(store)
+    row, column = _places(store, xp)
     return CSR(store[row, column], column, counts_to_indptr(row, store.shape[0], xp), tuple(store.shape), check=False)
+
+
+def _places(matrix: Array, xp: ArrayModule) -> tuple[Array, Array]:
+    """Rows and columns of the nonzero values; contiguous, while numpy's are strided, for which kernels are compiled again."""
+    row, column = xp.nonzero(matrix)
+    return row, xp.ascontiguousarray(column)
 
 
 def counts_to_indptr(row: Array, rows: int, xp: ArrayModule = NUMPY) -> Array:
@@ -136,7 +142,7 @@ def _row_sparse_to_csr(store: RowSparse, xp: ArrayModule) -> CSR:
         counts = np.zeros(store.shape[0] + 1, np.int64)
         counts[store.indices + 1] = np.diff(ends)
         return _narrow(CSR(data, columns, np.cumsum(counts), store.shape, check=False), store.indices.dtype)
-    rank, column = xp.nonzero(store.data)
+    rank, column = _places(store.data, xp)
     indptr = counts_to_indptr(store.indices[rank], store.shape[0], xp)
     return _narrow(CSR(store.data[rank, column], column, indptr, store.shape, check=False), store.indices.dtype)
 

@@ -173,7 +173,7 @@ class Lab:
     """
 
     def __init__(self, page: Any, server: Server) -> None:
-        self.page, self.server = page, server
+        self.page, self.server, self.left = page, server, False
         self.errors: list[str] = []
         self.foreign: list[str] = []
         page.on("console", self._hear)
@@ -193,14 +193,32 @@ class Lab:
             route.abort()
 
     def open(self, notebook: str) -> Lab:
-        """Show a notebook and wait until its kernel is connected and idle."""
+        """Show a notebook and wait until its kernel is connected and idle; in the same JupyterLab if another was left."""
         assert (self.server.folder / notebook).is_file()
-        self.page.goto(f"{self.server.url}/lab/tree/{notebook}?reset&token={self.server.token}")
-        self.page.wait_for_function("() => window.jupyterapp?.shell?.currentWidget?.sessionContext")
+        if self.left:
+            self.page.evaluate("path => { window.jupyterapp.commands.execute('docmanager:open', {path}); }", notebook)
+        else:
+            self.page.goto(f"{self.server.url}/lab/tree/{notebook}?reset&token={self.server.token}")
+        self.left = False
+        shown = "path => window.jupyterapp?.shell?.currentWidget?.sessionContext?.path === path"
+        self.page.wait_for_function(shown, arg=notebook)
         # "Idle" is shown before the session is connected, so the session itself is asked.
         self.page.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.ready")
         self.wait_idle()
         return self
+
+    def leave(self) -> None:
+        """Close the notebook unsaved and end its kernel; whatever went wrong until then fails the test."""
+        self.page.evaluate(
+            """async () => {
+                const shown = window.jupyterapp.shell.currentWidget;
+                await shown.sessionContext.shutdown();
+                shown.context.model.dirty = false;
+                shown.close();
+            }"""
+        )
+        self.check()
+        self.left = True
 
     def wait_idle(self, seconds: float = 60) -> None:
         """Wait until the kernel has nothing to do."""
@@ -264,14 +282,27 @@ class Lab:
         assert self.errors == []
 
 
+def new_context(browser: Any) -> Any:
+    context = browser.new_context(viewport={"width": 1400, "height": 1000}, service_workers="block")
+    context.set_default_timeout(60_000)
+    return context
+
+
+@pytest.fixture(scope="module")
+def reader(browser: Any, jupyter_server: Server) -> Iterator[Lab]:
+    """One page in which a reader opens a notebook after the other, leaving each."""
+    context = new_context(browser)
+    yield Lab(context.new_page(), jupyter_server)
+    context.close()
+
+
 @pytest.fixture
 def lab(browser: Any, jupyter_server: Server) -> Iterator[Callable[[str], Lab]]:
     """Function that opens a notebook, by its name in the served folder, in a page of its own.
 
     Every page is checked when the test has passed its last line: no console error, no foreign request.
     """
-    context = browser.new_context(viewport={"width": 1400, "height": 1000}, service_workers="block")
-    context.set_default_timeout(60_000)
+    context = new_context(browser)
     opened: list[Lab] = []
 
     def open_notebook(notebook: str) -> Lab:

@@ -41,14 +41,15 @@ memory = {
 
 
 @pytest.fixture
-def live(lab, jupyter_server):
+def live(reader, jupyter_server):
     """A small notebook that shows both live views, run."""
     cells = [RECORDS, "import sparsekit.widgets as views\nviews.TimelineWidget(records)", "views.MemoryWidget(memory)"]
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell.strip()) for cell in cells])
     notebook.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
     path = jupyter_server.folder / "live.ipynb"
     nbformat.write(notebook, path)
-    yield lab(path.name).run_all()
+    yield reader.open(path.name).run_all()
+    reader.leave()
     path.unlink()
 
 
@@ -114,8 +115,8 @@ def test_live_views_carry_their_static_twins(live):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("notebook", NOTEBOOKS)
-def test_a_notebook_of_the_course_runs_and_its_timeline_answers(lab, notebook):
-    view = lab(notebook).run_all()
+def test_a_notebook_of_the_course_runs_and_its_timeline_answers(reader, notebook):
+    view = reader.open(notebook).run_all()
     assert view.unrun() == 0
     timelines = view.page.locator(".jp-OutputArea-output:has(.sk-stage)")
     if notebook == "03_train_gluon.ipynb":
@@ -124,6 +125,7 @@ def test_a_notebook_of_the_course_runs_and_its_timeline_answers(lab, notebook):
         said = click_an_operator(view, timelines.first).inner_text()
         assert any(stype in said for stype in ("csr", "row_sparse", "default")), said
     both_themes(view, Path(notebook).stem)
+    view.leave()
 
 
 def test_the_course_has_the_tutorial():

@@ -258,7 +258,8 @@ import signal, subprocess, sys
 signal.signal(signal.SIGINT, signal.SIG_IGN)
 tests = ["tests/test_cli.py::test_control_c_ends_a_command_without_a_traceback",
          "tests/profiler/test_library.py::test_an_interrupt_at_any_moment_leaves_a_sound_profile"]
-sys.exit(subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests]).returncode)
+options = ["-p", "no:cacheprovider", "-p", "no:nbval", "-o", "addopts=--strict-markers --import-mode=importlib"]
+sys.exit(subprocess.run([sys.executable, "-m", "pytest", "-q", *options, *tests]).returncode)
 """
 
 

@@ -20,21 +20,22 @@ COMPILER = shutil.which("g++") or shutil.which("clang++")
 #: Threads that a launch is spread over: an odd number, so that an item that two take, or none, shows.
 THREADS = 3
 
+#: What NVIDIA's compiler knows without a header.  The headers of C++ would take most of the time of the many compilations.
 WORDS = """
-#include <cmath>
-#include <cstring>
 #define DEVICE static inline
 #define METHOD inline
 #define __global__
-using std::exp; using std::log; using std::sqrt; using std::erfc; using std::tanh; using std::fabs;
+#define MATH(name) static inline float name(float x) { return __builtin_##name##f(x); } \\
+    static inline double name(double x) { return __builtin_##name(x); }
+MATH(exp) MATH(log) MATH(sqrt) MATH(erfc) MATH(tanh) MATH(fabs)
 static long long host_thread = 0, host_threads = 1;
 extern "C" void choose_thread(long long thread, long long threads) { host_thread = thread; host_threads = threads; }
 static inline long long first_thread() { return host_thread; }
 static inline long long all_threads() { return host_threads; }
-template <class Sum> static inline Sum team_sum(Sum value, long long lanes) { return lanes == 1 ? value : (Sum)NAN; }
-static inline float float_of(unsigned short bits) { _Float16 value; std::memcpy(&value, &bits, 2); return (float)value; }
+template <class Sum> static inline Sum team_sum(Sum value, long long lanes) { return lanes == 1 ? value : __builtin_nan(""); }
+static inline float float_of(unsigned short bits) { _Float16 value; __builtin_memcpy(&value, &bits, 2); return (float)value; }
 static inline unsigned short half_of(float value) {
-    _Float16 made = (_Float16)value; unsigned short bits; std::memcpy(&bits, &made, 2); return bits;
+    _Float16 made = (_Float16)value; unsigned short bits; __builtin_memcpy(&bits, &made, 2); return bits;
 }
 """
 

@@ -50,18 +50,14 @@ FETCH = 16
 #: Pieces for each thread at most: few, since each piece begins with memory that was not prefetched.
 PIECES = 8
 
-#: Elements of the dense sums of a transposed product for each stored value, at most: if the sums are no larger than the
-#: working memory that a thread keeps, in bytes, and if they are.
+#: Elements for each stored value, at most, for which a transposed product adds up sums for every column: if these take no
+#: more bytes than a thread keeps as working memory, and if they take more.
 SPREAD, CROWDED, MOST_KEPT = 64, 8, KEPT * 8
 
-#: Ranges of columns that threads share, at most, and four more columns of ``right`` are worth one more: each reads indices of
-#: all rows.
-PIECES_OF_ONE = 2
+#: Columns of the other operand up to which that is so: one thread adds up, and sorted entries are shared by all.
+NARROW = 16
 
 _WORD, _HALF = np.dtype(np.uint64), np.dtype(np.float16)
-
-#: Entries by which the ranges are made equally full.
-SAMPLED = 256
 
 
 def _is_small(stored, width):
@@ -260,6 +256,23 @@ def _sum_vector(data, indices, indptr, right, sums):
                 totals[np.uint64(indices[place])] += data[place] * factor
 
 
+@kernel(fastmath={"contract", "reassoc"})
+def _sum_matrix(data, indices, indptr, right, sums):
+    """``sums += csrᵀ · right``; rows that are added to next are prefetched, where they are not in the cache."""
+    width, elements, near = right.shape[1], sums.reshape(sums.size), np.uint64(ROWS_AHEAD)
+    last = np.uint64(max(0, indices.shape[0] - ROWS_AHEAD) if sums.size > SPREAD_OUT else 0)
+    for row in range(indptr.shape[0] - 1):
+        source = right[row]
+        for place in range(np.uint64(indptr[row]), np.uint64(indptr[row + 1])):
+            if place < last:
+                beginning = np.uint64(indices[place + near]) * np.uint64(width)
+                for column in range(0, width, LINE):
+                    prefetch(elements, beginning + np.uint64(column))
+            value, total = data[place], sums[np.uint64(indices[place])]
+            for column in range(width):
+                total[column] += value * source[column]
+
+
 @kernel
 def _mark(indices, seen):
     """Set the bits of the columns that occur."""
@@ -273,36 +286,12 @@ def _mark(indices, seen):
 def _sum_or_mark(data, indices, indptr, right, sums, seen, start, stop):
     """Two pieces of work for two threads: sums of products are added up in order, so that no two threads can do that."""
     for piece in range(start, stop):
-        if piece == 0:
+        if piece == 1:
+            _mark(indices, seen)
+        elif right.shape[1] == 1:
             _sum_vector(data, indices, indptr, right, sums)
         else:
-            _mark(indices, seen)
-
-
-@kernel(fastmath={"contract", "reassoc"})
-def _sum_ranges(data, indices, indptr, right, sums, seen, edges, entries, start, stop):
-    """``sums += csrᵀ · right`` for the columns from ``edges[piece]`` to the next edge, and their bits.
-
-    Rows are expected to ascend: a row is left at the first column beyond.  ``entries`` gets how many there were; if rows do
-    not ascend, those of all pieces are fewer than are stored.
-    """
-    one, six, bits, width = np.uint64(1), np.uint64(6), np.uint64(63), right.shape[1]
-    for piece in range(start, stop):
-        low, high, found = np.uint64(edges[piece]), np.uint64(edges[piece + 1]), np.uint64(0)
-        for row in range(indptr.shape[0] - 1):
-            place, end, source = np.uint64(indptr[row]), np.uint64(indptr[row + 1]), right[row]
-            while place < end and np.uint64(indices[place]) < low:
-                place += one
-            begin = place
-            while place < end and np.uint64(indices[place]) - low < high - low:
-                column, value = np.uint64(indices[place]), data[place]
-                seen[column >> six] |= one << (column & bits)
-                total = sums[column]
-                for element in range(width):
-                    total[element] += value * source[element]
-                place += one
-            found += place - begin
-        entries[piece] = found
+            _sum_matrix(data, indices, indptr, right, sums)
 
 
 @kernel
@@ -315,7 +304,9 @@ def _count_bits(seen, words, ends):
             word -= word >> np.uint64(1) & np.uint64(0x5555555555555555)
             word = (word & np.uint64(0x3333333333333333)) + (word >> np.uint64(2) & np.uint64(0x3333333333333333))
             word = word + (word >> np.uint64(4)) & np.uint64(0x0F0F0F0F0F0F0F0F)
-            count += np.int64(word * np.uint64(0x0101010101010101) >> np.uint64(56))
+            for half in (8, 16, 32):
+                word += word >> np.uint64(half)
+            count += np.int64(word & np.uint64(127))
             number += 1
         ends[piece] = count
 
@@ -344,14 +335,8 @@ def _list_columns(words, ends, sums, seen, columns, out, start, stop):
 
 
 @kernel
-def _vector_sums_together(board, count, grain, data, indices, indptr, right, sums, seen):
+def _sums_together(board, count, grain, data, indices, indptr, right, sums, seen):
     put_up(board, _sum_or_mark, (data, indices, indptr, right, sums, seen))
-    return lead(board, count, grain)
-
-
-@kernel
-def _ranges_together(board, count, grain, data, indices, indptr, right, sums, seen, edges, entries):
-    put_up(board, _sum_ranges, (data, indices, indptr, right, sums, seen, edges, entries))
     return lead(board, count, grain)
 
 
@@ -361,24 +346,8 @@ def _lists_together(board, count, grain, words, ends, sums, seen, columns, out):
     return lead(board, count, grain)
 
 
-def _add_up(data, indices, indptr, right, sums, seen, pieces):
-    """Add the product to ``sums``, and set the bits of the columns that occur; False if the rows do not ascend."""
-    if right.shape[1] == 1:
-        given = data, indices, indptr, right, sums, seen
-        _sum_or_mark(*given, 0, 2) if pieces == 1 else share(_vector_sums_together, 2, 1, *given)
-        return True
-    edges, entries = np.full(pieces + 1, sums.shape[0]), np.empty(pieces, np.int64)
-    edges[0] = 0
-    if pieces > 1:  # about equally many entries in each; at multiples of 64, as bits are set word by word
-        sample = np.sort(indices[:: data.shape[0] // SAMPLED + 1])
-        edges[1:-1] = np.minimum(sample[np.arange(1, pieces) * sample.shape[0] // pieces] + 63 & -64, sums.shape[0])
-    given = data, indices, indptr, right, sums, seen, edges, entries
-    _sum_ranges(*given, 0, 1) if pieces == 1 else share(_ranges_together, pieces, 1, *given)
-    return entries.sum() == data.shape[0]
-
-
 def _dot_summed(data, indices, indptr, right, columns):
-    """csrᵀ · right by adding into a row for every column; None if the rows of the matrix do not ascend.
+    """csrᵀ · right by adding into a row for every column.
 
     Working memory is a row of sums and a bit for each column.  Sums begin with -0.0, to which adding a product gives that
     product, of either sign if it is 0.
@@ -386,10 +355,9 @@ def _dot_summed(data, indices, indptr, right, columns):
     width, threads = right.shape[1], 1 if _is_small(data.shape[0], right.shape[1]) else worker_count()
     held, bits = take_clean("sums", columns * width, data.dtype, -0.0), take_clean("seen", (columns >> 6) + 1, _WORD, 0)
     sums, seen = held[: columns * width].reshape(columns, width), bits[: (columns >> 6) + 1]
-    if not _add_up(data, indices, indptr, right, sums, seen, min(threads, PIECES_OF_ONE + width // 4)):
-        return None
-    words = np.arange(threads + 1) * seen.shape[0] // threads
-    ends = np.empty(threads + 1, np.int64)
+    given = data, indices, indptr, right, sums, seen
+    _sum_or_mark(*given, 0, 2) if threads == 1 else share(_sums_together, 2, 1, *given)
+    words, ends = np.arange(threads + 1) * seen.shape[0] // threads, np.empty(threads + 1, np.int64)
     _count_bits(seen, words, ends)
     found, out = np.empty(ends[-1], np.int64), np.empty((ends[-1], width), data.dtype)
     made = words, ends, sums, seen, found, out
@@ -397,6 +365,12 @@ def _dot_summed(data, indices, indptr, right, columns):
     give_back("sums", held)
     give_back("seen", bits)
     return found, out
+
+
+def _is_crowded(stored, elements, width, dtype):
+    """Whether sums for every column, so many elements, are sooner added up than the stored values are sorted."""
+    most = SPREAD if elements * dtype.itemsize <= MOST_KEPT else CROWDED
+    return width <= NARROW and elements <= most * stored and dtype.kind in "fiu"
 
 
 def csr_transposed_dot_rows(data, indices, indptr, right, columns):
@@ -409,12 +383,9 @@ def csr_transposed_dot_rows(data, indices, indptr, right, columns):
         wide = np.result_type(data.dtype, np.float32)
         found, out = csr_transposed_dot_rows(data.astype(wide), indices, indptr, right.astype(np.float32), columns)
         return found, out.astype(data.dtype)
-    elements, stored = columns * right.shape[1], data.shape[0]
-    made = None
-    crowded = elements <= SPREAD * stored and (elements * data.itemsize <= MOST_KEPT or elements <= CROWDED * stored)
-    if crowded and data.dtype.kind in "fiu":
-        made = _dot_summed(data, indices, indptr, right, columns)
-    return made or _dot_grouped(data, indices, indptr, right)
+    if _is_crowded(data.shape[0], columns * right.shape[1], right.shape[1], data.dtype):
+        return _dot_summed(data, indices, indptr, right, columns)
+    return _dot_grouped(data, indices, indptr, right)
 
 
 @kernel

@@ -115,8 +115,6 @@ def warm() -> int:
     share(csr._vector_together, 2, 1, data, places, pointers, column, column.copy())
     csr._row_of_each(pointers, words)
     share(csr._grouped_together, 2, 1, data, pointers.astype(np.uint64), words, words, square, square.copy())
-    sums = data, places, pointers, square, square.copy(), words, np.array([0, 0, 2]), np.zeros(2, np.int64)
-    share(csr._ranges_together, 2, 1, *sums)
-    share(csr._vector_sums_together, 2, 1, *sums[:3], column, column.copy(), words)
+    share(csr._sums_together, 2, 1, data, places, pointers, square, square.copy(), words)
     share(csr._lists_together, 2, 1, np.array([0, 0, 1]), pointers, square.copy(), words, places.copy(), square.copy())
-    return count + 7
+    return count + 6

@@ -297,7 +297,7 @@ def _sum_or_mark(data, indices, indptr, right, sums, seen, start, stop):
 @kernel
 def _count_bits(seen, words, ends):
     """How many bits are set before each of the words."""
-    count, number = 0, 0
+    count, number = np.int64(0), 0
     for piece in range(words.shape[0]):
         while number < words[piece]:
             word = seen[number]

@@ -118,29 +118,31 @@ def chosen(monkeypatch, stored, columns, width, dtype=np.float32):
 
 
 @pytest.mark.parametrize(("stored", "columns", "width", "way"), [
-    (100, 6400, 1, "_dot_summed"), (100, 6401, 1, "_dot_grouped"),  # 64 sums for each stored value
-    (100, 400, 16, "_dot_summed"), (100, 401, 16, "_dot_grouped"), (100, 100, 17, "_dot_grouped"),  # narrow ones
+    (1024, 1 << 16, 1, "_dot_summed"), (1024, (1 << 16) + 1, 1, "_dot_grouped"),  # 64 sums for each stored value
+    (1024, 4096, 16, "_dot_summed"), (1024, 4097, 16, "_dot_grouped"), (1024, 100, 17, "_dot_grouped"),  # narrow ones
+    (1023, 100, 1, "_dot_grouped"), (0, 0, 1, "_dot_grouped"),  # and not for few
     (2 << 20, 1 << 24, 1, "_dot_summed"), ((2 << 20) - 1, (1 << 24), 1, "_dot_summed"),  # as much memory as is kept
     ((2 << 20) - 1, (1 << 24) + 1, 1, "_dot_grouped"), ((2 << 20) + 1, (1 << 24) + 8, 1, "_dot_summed")])  # and more
 def test_the_way_is_chosen_by_stored_count_columns_and_width(monkeypatch, stored, columns, width, way):
     assert chosen(monkeypatch, stored, columns, width) == [way]
 
 
-@pytest.mark.parametrize(("columns", "width"), [(320, 1), (321, 1), (20, 16), (21, 16), (20, 17)])
-def test_products_are_right_on_both_sides_of_a_threshold(columns, width):
-    data, indices, indptr = matrix(4, columns, 5)
-    right = dense(4, width)
-    left = mx.nd.sparse.csr_matrix((data, indices, indptr), shape=(4, columns))
+@pytest.mark.parametrize("stored", [1023, 1024])
+@pytest.mark.parametrize(("columns", "width"), [(1 << 16, 1), ((1 << 16) + 1, 1), (4096, 16), (4097, 16), (4096, 17)])
+def test_products_are_right_on_both_sides_of_a_threshold(columns, width, stored):
+    data, indices, indptr = matrix(40, columns, stored)
+    right = dense(40, width)
+    left = mx.nd.sparse.csr_matrix((data, indices, indptr), shape=(40, columns))
     made = mx.nd.sparse.dot(left, mx.nd.array(right), transpose_a=True)
     assert made.stype == "row_sparse"
     np.testing.assert_array_equal(made.indices.asnumpy(), np.unique(indices))
-    expected = sparse.csr_matrix((data, indices, indptr), shape=(4, columns)).T @ right
+    expected = sparse.csr_matrix((data, indices, indptr), shape=(40, columns)).T @ right
     np.testing.assert_allclose(made.asnumpy(), expected, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("columns", [300, 3_000_000])
 def test_half_precision_adds_up_in_single(columns):
-    data, indices, indptr = matrix(64, columns, 600, dtype=np.float16)
+    data, indices, indptr = matrix(64, columns, 2000, dtype=np.float16)
     right = dense(64, 2, np.float16)
     found, out = csr.csr_transposed_dot_rows(data, indices, indptr, right, columns)
     wide = csr.csr_transposed_dot_rows(data.astype(np.float32), indices, indptr, right.astype(np.float32), columns)
@@ -149,12 +151,12 @@ def test_half_precision_adds_up_in_single(columns):
 
 
 def test_operands_of_two_types_give_their_joint_type():
-    data, indices, indptr = matrix(20, 90, 200)
-    left = mx.nd.sparse.csr_matrix((data.astype(np.float64), indices, indptr), shape=(20, 90), dtype="float64")
-    right = dense(20, 3)
+    data, indices, indptr = matrix(40, 90, 2000)
+    left = mx.nd.sparse.csr_matrix((data.astype(np.float64), indices, indptr), shape=(40, 90), dtype="float64")
+    right = dense(40, 3)
     made = mx.nd.sparse.dot(left, mx.nd.array(right), transpose_a=True)
     assert made.dtype == np.float64
-    expected = sparse.csr_matrix((data.astype(np.float64), indices, indptr), shape=(20, 90)).T @ right.astype(np.float64)
+    expected = sparse.csr_matrix((data.astype(np.float64), indices, indptr), shape=(40, 90)).T @ right.astype(np.float64)
     np.testing.assert_allclose(made.asnumpy(), expected, rtol=1e-12)
 
 

@@ -54,8 +54,9 @@ PIECES = 8
 #: more bytes than a thread keeps as working memory, and if they take more.
 SPREAD, CROWDED, MOST_KEPT = 64, 8, KEPT * 8
 
-#: Columns of the other operand up to which that is so: one thread adds up, and sorted entries are shared by all.
-NARROW = 16
+#: Stored values from which on that is so, as fewer are sorted at once, and columns of the other operand up to which it is: one
+#: thread adds up, and sorted entries are shared by all.
+LEAST, NARROW = 1 << 10, 16
 
 _WORD, _HALF = np.dtype(np.uint64), np.dtype(np.float16)
 
@@ -370,7 +371,7 @@ def _dot_summed(data, indices, indptr, right, columns):
 def _is_crowded(stored, elements, width, dtype):
     """Whether sums for every column, so many elements, are sooner added up than the stored values are sorted."""
     most = SPREAD if elements * dtype.itemsize <= MOST_KEPT else CROWDED
-    return width <= NARROW and elements <= most * stored and dtype.kind in "fiu"
+    return stored >= LEAST and width <= NARROW and elements <= most * stored and dtype.kind in "fiu"
 
 
 def csr_transposed_dot_rows(data, indices, indptr, right, columns):

@@ -113,7 +113,7 @@ def warm() -> int:
     column, words = square[:, :1].copy(), np.zeros(4, np.uint64)
     share(csr._dense_together, 2, 1, *_arguments("csr_dot_dense"))
     share(csr._vector_together, 2, 1, data, places, pointers, column, column.copy())
-    csr._row_of_each(pointers, words)
+    csr._count_bits(words, pointers[:2], places.copy())
     share(csr._grouped_together, 2, 1, data, pointers.astype(np.uint64), words, words, square, square.copy())
     share(csr._sums_together, 2, 1, data, places, pointers, square, square.copy(), words)
     share(csr._lists_together, 2, 1, np.array([0, 0, 1]), pointers, square.copy(), words, places.copy(), square.copy())

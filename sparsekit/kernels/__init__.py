@@ -25,8 +25,8 @@ __all__ = ["for_device", "is_numpy", "loaded", "warm"]
 #: Which file holds which kernel; the same for every device.
 FILES = {
     "csr": (
-        "csr_dot_dense", "csr_drop_absent", "csr_dot_csr", "csr_transposed_dot_dense", "csr_transposed_dot_grouped",
-        "csr_transposed_dot_row_sparse", "csr_sum_rows", "csr_sum_columns", "csr_row_scale", "csr_column_scale",
+        "csr_dot_dense", "csr_drop_absent", "csr_dot_csr", "csr_transposed_dot_dense", "csr_transposed_dot_row_sparse",
+        "csr_transposed_dot_rows", "csr_sum_rows", "csr_sum_columns", "csr_row_scale", "csr_column_scale",
         "csr_add_csr", "csr_multiply_csr", "csr_add_dense",
     ),
     "activation": (

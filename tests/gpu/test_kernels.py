@@ -64,7 +64,7 @@ def arguments(name, at):
         "csr_drop_absent": [data, np.where(indices % 3 == 0, -1, indices).astype(at.index), indptr],
         "csr_dot_csr": [*csr, *at.csr(COLUMNS, 6), at.dense(ROWS, 6)],
         "csr_transposed_dot_dense": [*csr, square, np.zeros((COLUMNS, WIDTH), at.value)],
-        "csr_transposed_dot_grouped": [data, indptr, starts, places, square, at.dense(columns.shape[0], WIDTH)],
+        "csr_transposed_dot_rows": [*csr, square, COLUMNS],
         "csr_transposed_dot_row_sparse": [*csr, at.dense(3, WIDTH), rows, np.zeros((COLUMNS, WIDTH), at.value)],
         "csr_sum_rows": [data, indptr, at.dense(ROWS)],
         "csr_sum_columns": [data, indices, at.room(COLUMNS)],

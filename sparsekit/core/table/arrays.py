@@ -355,7 +355,7 @@ class Outline(np.lib.mixins.NDArrayOperatorsMixin):
 
     # object, Any: as numpy calls it
     def __array_function__(self, function: Callable[..., Any], types: object, args: tuple[Any, ...],
-                           kwargs: dict[str, Any]) -> Any:
+                           kwargs: dict[str, Any]) -> Any:  # Any: what the function gives
         noted = FUNCTIONS.get(function)
         if noted is None:
             raise Refused(f"it calls numpy's {function.__name__}")

@@ -564,6 +564,6 @@ def _identity(ufunc: np.ufunc, dtype: DType) -> Scalar | None:
 
 def _reduced_type(ufunc: np.ufunc, dtype: DType) -> DType:
     """The element type that numpy reduces in, if none is asked for."""
-    if ufunc in (np.add, np.multiply) and dtype.kind in "bu" + "i" and dtype.itemsize < np.dtype(np.intp).itemsize:
+    if ufunc in (np.add, np.multiply) and dtype.kind in "biu" and dtype.itemsize < np.dtype(np.intp).itemsize:
         return np.dtype(np.uintp if dtype.kind == "u" else np.intp)
     return dtype

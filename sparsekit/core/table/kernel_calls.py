@@ -74,13 +74,14 @@ class TableKernels:
         found = self._builder.count(self._twins.group_columns_here, indices, room, columns, starts, places, like=count)
         return columns.view_as((found,)), starts, places
 
-    def csr_transposed_dot_grouped(self, data: Outline, indptr: Outline, starts: Outline, places: Outline, right: Outline,
-                                   out: Outline) -> None:
+    def csr_transposed_dot_rows(self, data: Outline, indices: Outline, indptr: Outline, right: Outline,
+                                columns: int) -> tuple[Outline, Outline]:
         """Note ``csrᵀ · dense`` for the columns that occur."""
+        found, starts, places = self.group_columns(indices)
         rows = self._builder.empty((data.shape[0],), np.uint64)
+        out = self._builder.empty((found.shape[0], right.shape[1]), data.dtype)
         self._builder.call(self._twins.csr_transposed_dot_here, data, indptr, starts, places, right, rows, out, status=True)
-
-
+        return found, out
 
     def distinct(self, indices: Outline) -> Outline:
         """Note the distinct values of an array."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from .intrinsic_names import prefetch, put_up
-from .jit import kernel, scratch, single_precision, worker_count
+from .group import group_columns
+from .intrinsic_names import prefetch, put_up, zero_bits
+from .jit import KEPT, give_back, kernel, scratch, single_precision, take_clean, worker_count
 from .thread_pool import lead, share
 
 __all__ = [
@@ -20,15 +21,25 @@ __all__ = [
     "csr_sum_columns",
     "csr_sum_rows",
     "csr_transposed_dot_dense",
-    "csr_transposed_dot_grouped",
     "csr_transposed_dot_row_sparse",
+    "csr_transposed_dot_rows",
 ]
 
 #: Multiplications for each thread, at least.
 GRAIN = 1 << 16
 
-#: Distances of prefetches in stored values: for single values of a vector, and for whole rows.
-AHEAD, ROWS_AHEAD = 128, 16
+#: Distances of prefetches in stored values: for single values of a vector, for whole rows, and for entries of a column.
+AHEAD, ROWS_AHEAD, GROUPS_AHEAD = 128, 16, 16
+
+#: The same for stored values that are read one after another, which the processor's own prefetches reach too late where each
+#: is added elsewhere, and for the sums that they are added to.
+STREAM_AHEAD, SUMS_AHEAD = 256, 32
+
+#: From how many stored values on, and how many sums, that is worth it; fewer are in the cache.
+STREAMED, SPREAD_OUT = 1 << 19, 1 << 18
+
+#: Entries from which on those of a column are prefetched: fewer are in the cache anyway.
+MANY = 1 << 16
 
 #: Elements of a line of the cache, if they have four bytes.
 LINE = 16
@@ -38,6 +49,21 @@ FETCH = 16
 
 #: Pieces for each thread at most: few, since each piece begins with memory that was not prefetched.
 PIECES = 8
+
+#: Elements for each stored value, at most, for which a transposed product adds up sums for every column: if these take no
+#: more bytes than a thread keeps as working memory, and if they take more.
+SPREAD, CROWDED, MOST_KEPT = 64, 8, KEPT * 8
+
+#: Stored values from which on that is so, as fewer are sorted at once, and columns of the other operand up to which it is: one
+#: thread adds up, and sorted entries are shared by all.
+LEAST, NARROW = 1 << 10, 16
+
+_WORD, _HALF = np.dtype(np.uint64), np.dtype(np.float16)
+
+
+def _is_small(stored, width):
+    """Whether one thread does a product with so many stored values sooner than several."""
+    return stored * (width + FETCH) < 2 * GRAIN
 
 
 def _grain(rows, stored, width):
@@ -108,7 +134,7 @@ def csr_dot_dense(data, indices, indptr, right, out):
     """``out[...] = csr · right``; right (columns, width), out (rows, width)."""
     rows, width = out.shape
     inner = _csr_dot_vector_rows if width == 1 else _csr_dot_dense_rows
-    if data.shape[0] * (width + FETCH) < 2 * GRAIN:
+    if _is_small(data.shape[0], width):
         inner(data, indices, indptr, right, out, 0, rows)
     else:
         share(_vector_together if width == 1 else _dense_together, rows, _grain(rows, data.shape[0], width),
@@ -160,10 +186,20 @@ def csr_transposed_dot_dense(data, indices, indptr, right, out):
 
 @kernel(fastmath={"contract", "reassoc"})
 def _grouped_rows(data, starts, places, rows, right, out, start, stop):
-    width = right.shape[1]
+    """Entries of a column lie anywhere in memory, so that they and their rows of ``right`` are prefetched if there are many."""
+    width, elements = right.shape[1], right.reshape(right.size)
+    far, near = np.uint64(2 * GROUPS_AHEAD), np.uint64(GROUPS_AHEAD)
+    last = np.uint64(places.shape[0] - 2 * GROUPS_AHEAD if places.shape[0] > MANY else 0)
     for rank in range(start, stop):
         total = out[rank]
         for order in range(np.uint64(starts[rank]), np.uint64(starts[rank + 1])):
+            if order < last:
+                soon = np.uint64(places[order + far])
+                prefetch(data, soon)
+                prefetch(rows, soon)
+                beginning = np.uint64(rows[np.uint64(places[order + near])]) * np.uint64(width)
+                for column in range(0, width, LINE):
+                    prefetch(elements, beginning + np.uint64(column))
             place = np.uint64(places[order])
             value, source = data[place], right[np.uint64(rows[place])]
             if order == np.uint64(starts[rank]):
@@ -177,7 +213,7 @@ def _grouped_rows(data, starts, places, rows, right, out, start, stop):
 @kernel
 def _row_of_each(indptr, rows):
     for row in range(indptr.shape[0] - 1):
-        for place in range(indptr[row], indptr[row + 1]):
+        for place in range(np.uint64(indptr[row]), np.uint64(indptr[row + 1])):
             rows[place] = row
 
 
@@ -187,16 +223,170 @@ def _grouped_together(board, count, grain, data, starts, places, rows, right, ou
     return lead(board, count, grain)
 
 
-@single_precision
-def csr_transposed_dot_grouped(data, indptr, starts, places, right, out):
-    """``out[...] = csrᵀ · right`` for the columns that occur, as ``group_columns`` gives them; out (distinct, width)."""
-    rows = scratch("rows", data.shape[0])
+def _dot_grouped(data, indices, indptr, right):
+    """csrᵀ · right by sorting the entries: 32 bytes of working memory for each stored value."""
+    columns, starts, places = group_columns(indices)
+    rows, out = scratch("rows", data.shape[0]), np.empty((columns.shape[0], right.shape[1]), data.dtype)
     _row_of_each(indptr, rows)
     distinct, width = out.shape
-    if data.shape[0] * (width + FETCH) < 2 * GRAIN:
+    if _is_small(data.shape[0], width):
         _grouped_rows(data, starts, places, rows, right, out, 0, distinct)
     else:
         share(_grouped_together, distinct, _grain(distinct, data.shape[0], width), data, starts, places, rows, right, out)
+    return columns, out
+
+
+@kernel(fastmath={"contract", "reassoc"})
+def _sum_vector(data, indices, indptr, right, sums):
+    """``sums += csrᵀ · right`` for vectors; what is read next and what is added to next are prefetched."""
+    vector, totals = right.reshape(right.size), sums.reshape(sums.size)
+    far, near, line, many = np.uint64(STREAM_AHEAD), np.uint64(SUMS_AHEAD), np.uint64(LINE // 2), indices.shape[0] > STREAMED
+    last = np.uint64(max(0, indices.shape[0] - SUMS_AHEAD) if sums.shape[0] > SPREAD_OUT else 0)
+    for row in range(indptr.shape[0] - 1):
+        factor, begin, end = vector[row], np.uint64(indptr[row]), np.uint64(indptr[row + 1])
+        if many:
+            for soon in range(begin + far, end + far, line):
+                prefetch(indices, soon)
+                prefetch(data, soon)
+        if end <= last:
+            for place in range(begin, end):
+                prefetch(totals, np.uint64(indices[place + near]))
+                totals[np.uint64(indices[place])] += data[place] * factor
+        else:
+            for place in range(begin, end):
+                totals[np.uint64(indices[place])] += data[place] * factor
+
+
+@kernel(fastmath={"contract", "reassoc"})
+def _sum_matrix(data, indices, indptr, right, sums):
+    """``sums += csrᵀ · right``; rows that are added to next are prefetched, where they are not in the cache."""
+    width, elements, near = right.shape[1], sums.reshape(sums.size), np.uint64(ROWS_AHEAD)
+    last = np.uint64(max(0, indices.shape[0] - ROWS_AHEAD) if sums.size > SPREAD_OUT else 0)
+    for row in range(indptr.shape[0] - 1):
+        source = right[row]
+        for place in range(np.uint64(indptr[row]), np.uint64(indptr[row + 1])):
+            if place < last:
+                beginning = np.uint64(indices[place + near]) * np.uint64(width)
+                for column in range(0, width, LINE):
+                    prefetch(elements, beginning + np.uint64(column))
+            value, total = data[place], sums[np.uint64(indices[place])]
+            for column in range(width):
+                total[column] += value * source[column]
+
+
+@kernel
+def _mark(indices, seen):
+    """Set the bits of the columns that occur."""
+    one, six, low = np.uint64(1), np.uint64(6), np.uint64(63)
+    for place in range(indices.shape[0]):
+        column = np.uint64(indices[place])
+        seen[column >> six] |= one << (column & low)
+
+
+@kernel
+def _sum_or_mark(data, indices, indptr, right, sums, seen, start, stop):
+    """Two pieces of work for two threads: sums of products are added up in order, so that no two threads can do that."""
+    for piece in range(start, stop):
+        if piece == 1:
+            _mark(indices, seen)
+        elif right.shape[1] == 1:
+            _sum_vector(data, indices, indptr, right, sums)
+        else:
+            _sum_matrix(data, indices, indptr, right, sums)
+
+
+@kernel
+def _count_bits(seen, words, ends):
+    """How many bits are set before each of the words."""
+    count, number = np.int64(0), 0
+    for piece in range(words.shape[0]):
+        while number < words[piece]:
+            word = seen[number]
+            word -= word >> np.uint64(1) & np.uint64(0x5555555555555555)
+            word = (word & np.uint64(0x3333333333333333)) + (word >> np.uint64(2) & np.uint64(0x3333333333333333))
+            word = word + (word >> np.uint64(4)) & np.uint64(0x0F0F0F0F0F0F0F0F)
+            for half in (8, 16, 32):
+                word += word >> np.uint64(half)
+            count += np.int64(word & np.uint64(127))
+            number += 1
+        ends[piece] = count
+
+
+@kernel
+def _list_columns(words, ends, sums, seen, columns, out, start, stop):
+    """Write the columns that occur, and their sums; leave the sums and the bits clear again."""
+    one, six, width, clear = np.uint64(1), np.uint64(6), sums.shape[1], sums.dtype.type(-0.0)
+    for piece in range(start, stop):
+        rank = np.uint64(ends[piece])
+        for number in range(np.uint64(words[piece]), np.uint64(words[piece + 1])):
+            word = seen[number]
+            seen[number] = np.uint64(0)
+            while word:
+                column = (number << six) + np.uint64(zero_bits(word))
+                columns[rank] = np.int64(column)
+                if width == 1:
+                    out[rank, 0] = sums[column, 0]
+                    sums[column, 0] = clear
+                else:
+                    for element in range(width):
+                        out[rank, element] = sums[column, element]
+                        sums[column, element] = clear
+                word &= word - one
+                rank += one
+
+
+@kernel
+def _sums_together(board, count, grain, data, indices, indptr, right, sums, seen):
+    put_up(board, _sum_or_mark, (data, indices, indptr, right, sums, seen))
+    return lead(board, count, grain)
+
+
+@kernel
+def _lists_together(board, count, grain, words, ends, sums, seen, columns, out):
+    put_up(board, _list_columns, (words, ends, sums, seen, columns, out))
+    return lead(board, count, grain)
+
+
+def _dot_summed(data, indices, indptr, right, columns):
+    """csrᵀ · right by adding into a row for every column.
+
+    Working memory is a row of sums and a bit for each column.  Sums begin with -0.0, to which adding a product gives that
+    product, of either sign if it is 0.
+    """
+    width, threads = right.shape[1], 1 if _is_small(data.shape[0], right.shape[1]) else worker_count()
+    held, bits = take_clean("sums", columns * width, data.dtype, -0.0), take_clean("seen", (columns >> 6) + 1, _WORD, 0)
+    sums, seen = held[: columns * width].reshape(columns, width), bits[: (columns >> 6) + 1]
+    given = data, indices, indptr, right, sums, seen
+    _sum_or_mark(*given, 0, 2) if threads == 1 else share(_sums_together, 2, 1, *given)
+    words, ends = np.arange(threads + 1) * seen.shape[0] // threads, np.empty(threads + 1, np.int64)
+    _count_bits(seen, words, ends)
+    found, out = np.empty(ends[-1], np.int64), np.empty((ends[-1], width), data.dtype)
+    made = words, ends, sums, seen, found, out
+    _list_columns(*made, 0, 1) if threads == 1 else share(_lists_together, threads, 1, *made)
+    give_back("sums", held)
+    give_back("seen", bits)
+    return found, out
+
+
+def _is_crowded(stored, elements, width, dtype):
+    """Whether sums for every column, so many elements, are sooner added up than the stored values are sorted."""
+    most = SPREAD if elements * dtype.itemsize <= MOST_KEPT else CROWDED
+    return stored >= LEAST and width <= NARROW and elements <= most * stored and dtype.kind in "fiu"
+
+
+def csr_transposed_dot_rows(data, indices, indptr, right, columns):
+    """csrᵀ · right for the columns that occur: these, ascending, and the rows of the product, in the type of data.
+
+    A column's products are added in the order of the rows, by either way and by any number of threads, so that the
+    result is the same to the last bit.
+    """
+    if data.dtype is _HALF or right.dtype is _HALF:
+        wide = np.result_type(data.dtype, np.float32)
+        found, out = csr_transposed_dot_rows(data.astype(wide), indices, indptr, right.astype(np.float32), columns)
+        return found, out.astype(data.dtype)
+    if _is_crowded(data.shape[0], columns * right.shape[1], right.shape[1], data.dtype):
+        return _dot_summed(data, indices, indptr, right, columns)
+    return _dot_grouped(data, indices, indptr, right)
 
 
 @kernel

@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
     from numba.core.types.abstract import Type
 
-    from ...base.types import Array
+    from ...base.types import Array, DType
     from ...base.workers import Threads
 
 T = TypeVar("T")
 
-__all__ = ["Kernel", "in_threads", "kernel", "listeners", "scratch", "single_precision"]
+__all__ = ["Kernel", "give_back", "in_threads", "kernel", "listeners", "scratch", "single_precision", "take_clean"]
 
 _HALF = np.dtype(np.float16)
 
@@ -307,6 +307,9 @@ _scratch = _Scratch()
 #: Words of working memory that a thread keeps between calls under one name, at most: 64 MiB.
 KEPT = 1 << 23
 
+#: Elements of fresh memory for each thread that fills it, at least.
+FILLED = 1 << 20
+
 
 def scratch(name: str, words: int) -> Array:
     """Working memory of at least so many uint64 words, valid until the calling thread requests that name again.
@@ -319,6 +322,25 @@ def scratch(name: str, words: int) -> Array:
         if words <= KEPT:
             _scratch.held[name] = held
     return held
+
+
+def take_clean(name: str, count: int, dtype: DType, value: float) -> Array:
+    """Working memory of at least so many elements that all hold ``value``; the caller gives it back when they do again.
+
+    What an error or an interrupt keeps from being given back is let go.
+    """
+    held = _scratch.held.pop(name + dtype.char, None)
+    if held is not None and held.shape[0] >= count:
+        return held
+    made = np.empty(max(count, 1024), dtype)
+    in_threads(lambda start, stop: made[start:stop].fill(value), made.shape[0], FILLED)
+    return made
+
+
+def give_back(name: str, held: Array) -> None:
+    """Keep memory of ``take_clean`` for the next call, unless it is too large to keep."""
+    if held.nbytes <= 8 * KEPT:
+        _scratch.held[name + held.dtype.char] = held
 
 
 def in_threads(work: Callable[[int, int], object], count: int, grain: int) -> None:  # object: what it gives is not read

@@ -59,11 +59,11 @@ def group_columns_here(indices, room, columns, starts, places):
     count = indices.shape[0]
     keys, order = _sorted(indices, room[:count], room[count:])
     found = _groups(keys, starts)
-    for rank in range(found.shape[0]):
-        columns[rank] = found[rank]
+    for rank in range(found):
+        columns[rank] = keys[rank]
     for place in range(count):
         places[place] = order[place]
-    return found.shape[0]
+    return found
 
 
 @kernel

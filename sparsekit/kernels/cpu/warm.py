@@ -27,8 +27,8 @@ def _arguments(name: str) -> tuple[Any, ...]:  # Any: arrays, numbers and kernel
         "csr_drop_absent": triple,
         "csr_dot_csr": (*triple, *triple, square.copy()),
         "csr_transposed_dot_dense": (*triple, square, square.copy()),
-        "csr_transposed_dot_grouped": (data, pointers, pointers, places, square, square.copy()),
         "csr_transposed_dot_row_sparse": (*triple, *rows, square.copy()),
+        "csr_transposed_dot_rows": (*triple, square, 2),
         "csr_sum_rows": (data, pointers, data.copy()),
         "csr_sum_columns": (data, places, data.copy()),
         "csr_row_scale": (data, pointers, data, data.copy()),
@@ -111,9 +111,12 @@ def warm() -> int:
         for name in names:
             getattr(module, name)(*_arguments(name))
             count += 1
-    data, pointers, starts, places, square, out = _arguments("csr_transposed_dot_grouped")
-    share(csr._grouped_together, 2, 1, data, starts, places, np.zeros(2, np.uint64), square, out)
-    column = square[:, :1].copy()
+    data, places, pointers, square, _ = _arguments("csr_transposed_dot_rows")
+    column, words = square[:, :1].copy(), np.zeros(4, np.uint64)
     share(csr._dense_together, 2, 1, *_arguments("csr_dot_dense"))
     share(csr._vector_together, 2, 1, data, places, pointers, column, column.copy())
-    return count + 3
+    csr._count_bits(words, pointers[:2], places.copy())
+    share(csr._grouped_together, 2, 1, data, pointers.astype(np.uint64), words, words, square, square.copy())
+    share(csr._sums_together, 2, 1, data, places, pointers, square, square.copy(), words)
+    share(csr._lists_together, 2, 1, np.array([0, 0, 1]), pointers, square.copy(), words, places.copy(), square.copy())
+    return count + 6

@@ -19,8 +19,8 @@ __all__ = [
     "csr_sum_columns",
     "csr_sum_rows",
     "csr_transposed_dot_dense",
-    "csr_transposed_dot_grouped",
     "csr_transposed_dot_row_sparse",
+    "csr_transposed_dot_rows",
 ]
 
 _dot_dense = Kernel("dot_dense", "data index pointer data data* count count count")
@@ -103,17 +103,19 @@ def csr_transposed_dot_dense(data, indices, indptr, right, out):
     _by_column(data, indices, _rows_of(indptr, data.shape[0]), right, out)
 
 
-def csr_transposed_dot_grouped(data, indptr, starts, places, right, out):
-    """``out[...] = csrᵀ · right`` for the columns that occur, as ``group_columns`` gives them; out (distinct, width)."""
-    distinct, width = out.shape
-    rows = _rows_of(indptr, data.shape[0])
-    _dot_grouped(distinct * width, data, starts, places, rows, xp().arange(distinct), right, out, distinct, width, 0)
-
-
 def csr_transposed_dot_row_sparse(data, indices, indptr, right_data, right_indices, out):
     """``out += csrᵀ · row_sparse``; only rows of the csr matrix that the right side stores count."""
     ranks = row_ranks(_rows_of(indptr, data.shape[0]), right_indices, indptr.shape[0] - 1)
     _by_column(data, indices, ranks, right_data, out)
+
+
+def csr_transposed_dot_rows(data, indices, indptr, right, columns):
+    """csrᵀ · right for the columns that occur: these, ascending, and the rows of the product, in the type of data."""
+    found, starts, places = group_columns(indices)
+    distinct, width = found.shape[0], right.shape[1]
+    out, rows = xp().empty((distinct, width), data.dtype), _rows_of(indptr, data.shape[0])
+    _dot_grouped(distinct * width, data, starts, places, rows, xp().arange(distinct), right, out, distinct, width, 0)
+    return found, out
 
 
 def csr_sum_rows(data, indptr, out):

@@ -49,8 +49,11 @@ def reduction(name: str, function: Callable[..., Array], gradient: Callable[...,
 
     @op.forward("default -> default")
     def _(k: Kernels, x: Array, attrs: Attrs) -> Array:
-        made = k.xp.asarray(function(k.xp, x, axes_in(x, attrs), attrs["keepdims"]))
-        return made.reshape(1) if made.ndim == 0 else made
+        axes = tuple(range(x.ndim)) if attrs["axis"] is None else axes_in(x, attrs)
+        if len(axes) < x.ndim or attrs["keepdims"]:
+            return function(k.xp, x, axes, attrs["keepdims"])
+        # With its axes kept, numpy gives an array; to make one of a scalar takes longer.
+        return function(k.xp, x, axes, True).reshape(1)
 
     op.gradient(gradient)
     return op

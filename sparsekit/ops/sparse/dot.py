@@ -109,9 +109,9 @@ def _(k: Kernels, left: CSR, right: Array, attrs: Attrs, out: Array | None = Non
 @dot.forward("csr, default -> row_sparse", transpose_a=True, forward_stype=(None, "row_sparse"))
 def _(k: Kernels, left: CSR, right: Array, attrs: Attrs) -> RowSparse:
     right = _contiguous(right, attrs["transpose_b"])
-    columns, starts, places = k.group_columns(left.indices)
-    data = _empty(k, None, (columns.shape[0], right.shape[1]), left, right)
-    k.csr_transposed_dot_grouped(values_as(left, data), left.indptr, starts, places, right, data)
+    joint = _joint(left, right)
+    values = left.data if left.dtype == joint else left.data.astype(joint)
+    columns, data = k.csr_transposed_dot_rows(values, left.indices, left.indptr, right, left.shape[1])
     return RowSparse(data, columns, (left.shape[1], right.shape[1]), check=False)
 
 

@@ -69,6 +69,7 @@ def _contenders(workers: dict[str, Worker]) -> list[Contender]:
         if name == "sparsekit":
             found.append(Contender("sparsekit, batches parsed", partial(worker.ask, "epoch_parsed")))
             found.append(Contender("sparsekit, batches parsed, hybridized", partial(worker.ask, "epoch_hybrid")))
+            found.append(Contender("sparsekit, batches parsed, TrainStep", partial(worker.ask, "epoch_train_step")))
             found.append(Contender("sparsekit, reading alone", partial(worker.ask, "read")))
     return found
 
@@ -116,7 +117,8 @@ NOTES = (
     "sparsekit and mxnet run the tutorial's code (third variant); LibSVMIter reads the file, in every epoch.",
     "torch: EmbeddingBag(sparse=True, mode='sum') with per_sample_weights, and torch.optim.SGD on its sparse gradient.",
     "torch: batches are parsed and sliced before the measurement, as in 'sparsekit, batches parsed'.",
-    "sparsekit, hybridized: network and loss are hybridized; backward() and the trainer's step run operator by operator.",
+    "sparsekit, hybridized: network and loss run as tables of calls; the trainer's step runs operator by operator.",
+    "sparsekit, TrainStep: forward pass, loss, backward pass and update are one table of compiled calls.",
     "jax: the whole step (loss, gradients, update) is one jitted function with donated weights; batches parsed beforehand.",
     "torch, updates by hand: autograd.grad, then weight.add_(gradient, alpha=-rate), with no optimizer object.",
     "dense: weights and gradient dense; sparse_forward: sparse dot with a dense gradient; reading is not measured.",

@@ -1,8 +1,8 @@
 """The worker of this library for ``sparsekit bench epoch``, ``dispatch`` and ``variants``; rivals use the same protocol.
 
 It reads one command per line from standard input and answers with a line of JSON: ``info``, ``prepare FILE.npz [VARIANT]``,
-``epoch``, ``epoch_profiled``, ``epoch_digested``, ``epoch_parsed``, ``epoch_hybrid``, ``read`` and ``batch`` (milliseconds),
-``trace FILE BATCHES`` (saves a profile), ``add`` and ``chain`` (microseconds per call).
+``epoch``, ``epoch_profiled``, ``epoch_digested``, ``epoch_parsed``, ``epoch_hybrid``, ``epoch_train_step``, ``read`` and
+``batch`` (milliseconds), ``trace FILE BATCHES`` (saves a profile), ``add`` and ``chain`` (microseconds per call).
 """
 
 from __future__ import annotations
@@ -48,6 +48,7 @@ class Worker(OwnWorker):
         self.net: Any = None
         self.trainer: Any = None
         self.hybrid: Any = None
+        self.train_step: Any = None  # Any, in these: of the library that is measured
         self.parsed: list[Any] = []
         gc.collect()  # a dense variant holds a gigabyte
         self.reader = mx.io.LibSVMIter(
@@ -109,13 +110,28 @@ class Worker(OwnWorker):
         finally:
             self.net, self.trainer, self.loss = eager
 
-    def epoch_parsed(self) -> float:
-        """Train one epoch on batches read beforehand, as for PyTorch and JAX, and return the milliseconds."""
+    def epoch_train_step(self) -> float:
+        """Return the milliseconds of ``epoch_parsed`` by ``gluon.TrainStep``."""
+        if self.train_step is None:
+            net, trainer = self._network(self.variant, self.features)
+            self.train_step = mx.gluon.TrainStep(net, mx.gluon.loss.SigmoidBinaryCrossEntropyLoss(), trainer)
+        batches = self._parsed()
+        start = time.perf_counter()
+        for batch in batches:
+            self.train_step(batch.data[0], batch.label[0]).wait_to_read()
+        return (time.perf_counter() - start) * 1e3
+
+    def _parsed(self) -> list[Any]:  # Any: batches
         if not self.parsed:
             self.reader.reset()
             self.parsed = list(self.reader)
+        return self.parsed
+
+    def epoch_parsed(self) -> float:
+        """Train one epoch on batches read beforehand, as for PyTorch and JAX, and return the milliseconds."""
+        batches = self._parsed()
         start = time.perf_counter()
-        for batch in self.parsed:
+        for batch in batches:
             self._step(batch)
         return (time.perf_counter() - start) * 1e3
 

@@ -250,4 +250,4 @@ def counted():
 
 
 def test_the_rows_that_are_lowered_are_as_many_as_before():
-    assert counted() == ((201, 352), (141, 409))
+    assert counted() == ((202, 352), (142, 409))

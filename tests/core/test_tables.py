@@ -251,3 +251,27 @@ def counted():
 
 def test_the_rows_that_are_lowered_are_as_many_as_before():
     assert counted() == ((202, 352), (142, 409))
+
+
+def test_without_the_loops_of_numpy_everything_runs_as_before_and_says_why(monkeypatch):
+    why = "numpy 9.9 does not hand out its inner loops"
+    monkeypatch.setattr(machine, "reason_against_tables", lambda: why)
+    net = mx.gluon.nn.Dense(2, in_units=3)
+    net.initialize(mx.init.One())
+    net.hybridize()
+    step = mx.gluon.TrainStep(net, mx.gluon.loss.L2Loss(), mx.gluon.Trainer(net.collect_params(), "sgd"))
+    losses = [step(mx.nd.ones((4, 3)), mx.nd.zeros((4, 2))).asnumpy()[0] for _ in range(5)]
+    assert losses == sorted(set(losses), reverse=True)
+    assert step.explain() == [{"pass": "", "op": "", "reason": why}]
+    assert {row["reason"] for row in mx.gluon.hybrid.explain(net)} <= {why}
+    strict = mx.gluon.TrainStep(net, mx.gluon.loss.L2Loss(), mx.gluon.Trainer(net.collect_params(), "sgd"), strict=True)
+    with pytest.raises(mx.base.errors.UnsupportedError, match="does not hand out"):
+        strict(mx.nd.ones((4, 3)), mx.nd.zeros((4, 2)))
+
+
+def test_arrays_lie_in_memory_as_tables_read_them(monkeypatch):
+    module = machine.load("sparsekit.kernels.cpu.table_rows")
+    assert machine._layout_differs(module) == ""
+    assert machine._loop_differs() == ""
+    monkeypatch.setattr(module, "SIZES", module.SIZES + 8)
+    assert machine._layout_differs(module) == "arrays lie in memory in an unknown way"

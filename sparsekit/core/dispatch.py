@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import math
 import time
@@ -102,6 +103,12 @@ class Plan:
         """The plan, with another kernel."""
         self.function = function
         return self
+
+    def on(self, k: Kernels) -> Plan:
+        """The same on other kernels, as a new plan."""
+        made = copy.copy(self)
+        made.k = k
+        return made
 
     def joined(self, places: slice) -> Plan:
         """The plan, with a kernel that gets the inputs at these places in their joint element type."""

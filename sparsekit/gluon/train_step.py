@@ -177,7 +177,7 @@ class TrainStep:
             return "the parameters are not on a CPU"
         if any(updater.optimizer is not trainer.optimizer for updater in trainer._updaters):
             return "the updater of the trainer has another optimizer than the trainer"
-        if not trainer.optimizer.collects or trainer.optimizer.multi_precision:
+        if not trainer.optimizer._collects or trainer.optimizer.multi_precision:
             return f"{type(trainer.optimizer).__name__} computes its updates with values of arrays"
         for block in (self._net, self._loss):
             hooked = _hooked(block)
@@ -232,7 +232,7 @@ class TrainStep:
             loss: Any = whole.rehearse((data, label, *held))  # Any: an array
         finally:
             state.training = before[1]
-        collected = trainer.optimizer.collect(lambda: trainer.step(size), execute=True)
+        collected = trainer.optimizer._collect(lambda: trainer.step(size), execute=True)
         made = _Made(self, whole, watch, sources, held)
         try:
             made.lower(collected)
@@ -322,10 +322,10 @@ class _Made:
                 values: Any = parameter._arrays[self.ctx]  # Any: an array
                 updater(index, values._entry[0].grad, values)
 
-        return trainer.optimizer.collect(update)
+        return trainer.optimizer._collect(update)
 
     def _settings(self) -> tuple[object, ...] | None:  # object: what the optimizer says
-        found = self.step._trainer.optimizer.settings
+        found = self.step._trainer.optimizer._decisive
         return None if found is None else (found, [(one.lr_mult, one.wd_mult) for _, one in self.trained])
 
     def run(self, arrays: tuple[NDArray, NDArray], size: int) -> NDArray | None:

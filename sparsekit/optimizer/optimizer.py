@@ -31,7 +31,7 @@ registry: dict[str, type[Optimizer]] = {}
 
 #: Arguments that are kept in an attribute of another name.
 _ATTRIBUTES = {"eps": "float_stable_eps"}
-#: Attributes that no update depends on, or that ``settings`` leaves to others.
+#: Attributes that no update depends on, or that ``_decisive`` leaves to others.
 _COUNTERS = {"num_update", "_index_update_count", "_all_index_update_counts", "_calls", "_recorded_calls", "_collected",
              "_executing", "param_dict", "sym_info", "idx2name"}
 #: Arguments that ``repr`` omits: the learning rate is shown separately, the others are not settings.
@@ -39,7 +39,7 @@ _NOT_SHOWN = ("learning_rate", "lr_scheduler", "param_idx2name", "sym", "param_d
 
 
 class Collected(NamedTuple):
-    """The update of one weight, as ``Optimizer.collect`` gives it.
+    """The update of one weight, as ``Optimizer._collect`` gives it.
 
     Attributes
     ----------
@@ -309,11 +309,11 @@ class Optimizer:
         return result
 
     @property
-    def collects(self) -> bool:
-        """Whether ``collect`` works: each update is one call, whose attributes do not depend on values of arrays."""
+    def _collects(self) -> bool:
+        """Whether ``_collect`` works: each update is one call, whose attributes do not depend on values of arrays."""
         return self._one_call and type(self) in registry.values() and type(self).__module__.startswith(__package__ or "")
 
-    def collect(self, update: Callable[[], None], execute: bool = False) -> list[Collected]:
+    def _collect(self, update: Callable[[], None], execute: bool = False) -> list[Collected]:
         """The updates that a function makes; unless ``execute``, it counts them and computes their attributes only."""
         found: list[Collected] = []
         self._collected, self._executing = found, execute
@@ -324,7 +324,7 @@ class Optimizer:
         return found
 
     @property
-    def settings(self) -> tuple[object, ...] | None:  # object: values of attributes, which are compared
+    def _decisive(self) -> tuple[object, ...] | None:  # object: values of attributes, which are compared
         """What the attributes of all updates depend on; None if they depend on the number of updates."""
         if not self._timeless or self.lr_scheduler is not None:
             return None

@@ -158,18 +158,30 @@ def test_a_hybridized_embedding_tells_too():
         net(mx.nd.array([1, 7]))
 
 
-def test_positions_of_a_processor_that_converts_otherwise(monkeypatch):
-    """Some make 0, or the largest integer, of what an integer does not hold."""
-    monkeypatch.setattr(positions, "_BECOMES_LOW", False)
+class Converts:
+    """A processor that makes 0, or the largest integer, of what an integer does not hold."""
+
+    device, xp = "cpu", np
+
+    def __init__(self):
+        self.asked = []
+
+    def outside(self, values, size):
+        self.asked.append(values.dtype)
+        return for_device("cpu").outside(values, size)
+
+
+def test_positions_are_checked_before_they_are_converted():
+    """Processors convert what an integer does not hold in different ways."""
     for number in NUMBERS:
-        wanted = expected(number, "clip")
-        ids = np.array([1.0, number])
+        k, wanted, ids = Converts(), expected(number, "clip"), np.array([1.0, number])
         with np.errstate(invalid="ignore"):
             if wanted is RowIndexError:
                 with pytest.raises(RowIndexError):
-                    positions.inside(for_device("cpu"), ids, SIZE, "clip", "x")
+                    positions.inside(k, ids, SIZE, "clip", "x")
             else:
-                assert positions.inside(for_device("cpu"), ids, SIZE, "clip", "x").tolist() == [1, wanted]
+                assert positions.inside(k, ids, SIZE, "clip", "x").tolist() == [1, wanted]
+        assert k.asked == [np.dtype(np.float64)]
 
 
 def test_an_empty_axis_has_no_entries():

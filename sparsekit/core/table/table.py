@@ -12,6 +12,7 @@ from ...base.config import config
 from ...base.forking import load
 from ...storage import CSR, RowSparse, stype_of
 from .. import hooks
+from ..dispatch import compute
 from .arrays import Outline, Size
 from .builder import PAUSE, Builder, Origin
 from .kernel_calls import TableKernels
@@ -202,7 +203,7 @@ class Lowered:
         for part in (part for store in stores for part in parts_of(store)):
             part.origin.used(self.builder.operator)
         before = refusals.count
-        made = hooks.ignore_fp_errors(step.plan.function, kernels, *stores, step.plan.attrs)
+        made = hooks.ignore_fp_errors(compute, step.plan.on(kernels), stores)
         if refusals.count != before:
             raise Refused("its rule catches what a table refuses")
         results = made if isinstance(made, tuple) else (made,)

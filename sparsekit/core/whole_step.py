@@ -95,7 +95,7 @@ class WholeStep:
         self._table: Table | None = None
         self._workspace: Workspace = program._workspace()
         self._values: Slots = []
-        self._computed: dict[int, Any] = {}  # Any: stores, or None for one in the table, by slot
+        self._computed: dict[int, Any] = {}  # Any: stores of gradients that are not in the table, by slot
         self.updating = False
         #: Writes the gradient of each held array that has one, by its place.
         self.writers: list[tuple[ArrayObject, Callable[[], None]]] = []
@@ -163,6 +163,8 @@ class WholeStep:
         self.lowered = Lowered(steps, values, fixed, {program.outputs[0], *gradients}, gradients)
         self._table = Table(self.lowered)
         self._until = self._table.first_row(self._first)
+        self._outside = gradients - self.lowered.in_table
+        self._standing = [*zip(program.inputs[self.given:], self.held, strict=True), *self._states]
         self._workspace.tables[program.forward] = self._table
         self._template: Slots = [None] * len(values)
         for slot in (*fixed, *[place for place in self._numbers if place >= 0]):
@@ -185,16 +187,16 @@ class WholeStep:
         program, table = self.program, self._table
         assert table is not None, "the step has been lowered"
         values = self._template[:]
-        for slot, array in zip(program.inputs, (*arrays, *self.held), strict=True):
+        for slot, array in zip(program.inputs, arrays, strict=False):
             values[slot] = array._store
-        for slot, array in self._states:
+        for slot, array in self._standing:
             values[slot] = array._store
         try:
             fits = hooks.ignore_fp_errors(self._run, table, values)
         finally:
             self.updating = table.take_reached() > self._until
             if self.updating:
-                self._computed = {slot: values[slot] for slot in self._gradients}
+                self._computed = {slot: values[slot] for slot in self._outside}
         made: ArrayObject | None = wrap(values[program.outputs[0]].copy(), program.ctx) if fits else None
         return made
 
@@ -230,7 +232,7 @@ class WholeStep:
     def _write(self, slot: int, array: ArrayObject) -> None:
         """Put the gradient that the last run computed into its buffer."""
         if self._table is not None and array._entry is not None:
-            store = self._computed[slot]
+            store = self._computed.get(slot)
             store = self._table.store(slot) if store is None else store
             array._entry[0].grad._receive(wrap(store.copy(), self.program.ctx), False, "backward")
 

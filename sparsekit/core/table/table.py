@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -69,6 +70,8 @@ class _Bound(NamedTuple):
     slots : tuple of int
     first : int
         Place of their first array among all that are bound.
+    parts : list of (int, callable or None)
+        Slots, and what gives the arrays of a sparse store.
     arrays : list of (int, int, int, int, dtype)
         For each array: its word for the address, its word for the length of the first axis or 0, that length if it is fixed
         or -1, the root whose size it is or -1, the element type.
@@ -76,6 +79,8 @@ class _Bound(NamedTuple):
 
     slots: tuple[int, ...]
     first: int
+    # Any: a store, and its arrays
+    parts: list[tuple[int, Callable[[Any], tuple[Any, ...]] | None]]
     arrays: list[tuple[int, int, int, int, DType]]
 
 
@@ -84,6 +89,11 @@ def parts_of(store: Store) -> tuple[Any, ...]:  # Any: arrays, or outlines of th
     if isinstance(store, CSR):
         return store.data, store.indices, store.indptr
     return (store.data, store.indices) if isinstance(store, RowSparse) else (store,)
+
+
+#: What gives the arrays of a sparse store.
+_PARTS: dict[type, Callable[[Any], tuple[Any, ...]]] = {  # Any: as above
+    CSR: operator.attrgetter(*CSR.components), RowSparse: operator.attrgetter(*RowSparse.components)}
 
 
 def _rebuilt(like: Store, parts: Sequence[Any]) -> Any:  # Any: the same, and a store of them
@@ -145,15 +155,16 @@ class Lowered:
         origins = {slot: [part.origin for part in parts_of(self.stores[slot])] for slot in kept & made}
         if any(0 <= origin.number < len(self.entry.arrays) for slot in late or () for origin in origins.get(slot, ())):
             raise Refused("a gradient is one of the arrays that it is computed from")
-        in_table = {slot for slot in late or () if all(origin.kind == "buffer" for origin in origins.get(slot, ()))}
+        #: Those of the late slots whose stores are buffers of the table.
+        self.in_table = {slot for slot in late or () if all(origin.kind == "buffer" for origin in origins.get(slot, ()))}
         #: Slots that are read after a run, and were lowered.
         self.results = sorted(slot for number, step in enumerate(steps) for slot in step.outputs
-                              if not self.reasons[number] and slot in kept and slot not in in_table)
+                              if not self.reasons[number] and slot in kept and slot not in self.in_table)
         self.image = _Image(self)
 
     def _bind(self, slots: Sequence[int], values: Slots) -> _Bound:
         """Outlines for the stores of slots that are bound while the table runs."""
-        found = _Bound(tuple(slots), self.bound, [])
+        found = _Bound(tuple(slots), self.bound, [(slot, _PARTS.get(type(values[slot]))) for slot in slots], [])
         for slot in slots:
             store: Any = values[slot]  # Any: a store
             if store is None:
@@ -415,7 +426,12 @@ class Table:
 
     def _bound(self, bound: _Bound, values: Slots) -> bool:
         """Bind the stores of these slots; False if they do not fit."""
-        arrays = [part for slot in bound.slots for part in parts_of(values[slot])]
+        arrays: list[Any] = []  # Any: arrays
+        for slot, parts in bound.parts:
+            if parts is None:
+                arrays.append(values[slot])
+            else:
+                arrays += parts(values[slot])
         plan, (block, count) = self._plans[bound.first], self.image.patches[bound.first]
         for _ in range(2 * len(arrays) + 1):
             misfit = self._bind(id(arrays), plan, self._base + 8 * block, count)

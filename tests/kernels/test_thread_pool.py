@@ -90,8 +90,13 @@ def test_a_failure_in_a_piece_is_told_and_the_pool_goes_on() -> None:
 def test_a_helper_takes_part_and_sleeps_afterwards(grain: int) -> None:
     thread_pool.share(_count_together, 8, grain, np.zeros(8, np.int64))
     shared_state = thread_pool._pool().shared_state
-    thread_pool._pool().wake()
-    assert shared_state[thread_pool.AWAKE] == 1
+
+    def is_awake() -> bool:
+        thread_pool._pool().wake()
+        return bool(shared_state[thread_pool.AWAKE] == 1)
+
+    # On a busy machine this thread may wait for its turn longer than a helper looks for work.
+    assert any(is_awake() for _ in range(100))
     pause = threading.Event()
     for _ in range(500):
         if not shared_state[thread_pool.AWAKE]:

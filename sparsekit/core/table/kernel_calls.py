@@ -88,10 +88,6 @@ class TableKernels:
         columns, _, _ = self.group_columns(indices)
         return columns.astype(indices.dtype, copy=False)
 
-    def sum_rows_grouped(self, data: Outline, starts: Outline, places: Outline, targets: Outline, out: Outline) -> None:
-        """Note the sums of groups of rows."""
-        self._builder.call(self._twins.sum_rows_here, data, starts, places, targets, out)
-
     def _own_numbers(self, weight: Outline, numbers: Array) -> Outline:
         if self.numbers is None or numbers.dtype != weight.dtype or numbers.shape != self.numbers.shape:
             raise Refused("its numbers are not known before each run")

@@ -11,9 +11,10 @@ __all__ = ["sum_rows_grouped"]
 def sum_rows_grouped(data, starts, places, targets, out):
     """``out[targets[i]]`` = sum of the rows of data in group i: ``data[places[starts[i]:starts[i + 1]]]``.
 
-    Groups as ``group_columns`` gives them, none empty; the other rows of out (rows, width) stay as they are.
+    Groups as ``group_columns`` gives them, none empty, as many as targets; the other rows of out (rows, width) stay as they
+    are.
     """
-    for rank in range(starts.shape[0] - 1):
+    for rank in range(targets.shape[0]):
         target, source = targets[rank], places[starts[rank]]
         for column in range(data.shape[1]):
             out[target, column] = data[source, column]

@@ -12,7 +12,7 @@ from .update import DENSE_GRAIN
 from .update import GRAIN as UPDATE_GRAIN
 
 __all__ = ["csr_dot_dense_here", "csr_dot_vector_here", "csr_transposed_dot_here", "drop_absent_here", "few_columns",
-           "few_elements", "few_rows", "group_columns_here", "other_rows", "ranks_here", "row_ranks_here", "sum_rows_here"]
+           "few_elements", "few_rows", "group_columns_here", "other_rows", "ranks_here", "row_ranks_here"]
 
 #: Multiplications from which Python divides a product among threads.
 LARGE = 2 * GRAIN
@@ -91,19 +91,6 @@ def few_rows(indices, work, rows):
         if indices[place] < 0 or indices[place] >= rows:
             return 1
     return 0
-
-
-@kernel
-def sum_rows_here(data, starts, places, targets, out):
-    """What ``sum_rows_grouped`` does, where there may be more room for groups than there are groups: one for each target."""
-    for rank in range(targets.shape[0]):
-        target, source = targets[rank], places[starts[rank]]
-        for column in range(data.shape[1]):
-            out[target, column] = data[source, column]
-        for place in range(starts[rank] + 1, starts[rank + 1]):
-            source = places[place]
-            for column in range(data.shape[1]):
-                out[target, column] += data[source, column]
 
 
 @kernel

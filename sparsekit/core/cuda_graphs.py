@@ -8,7 +8,7 @@ and says why: sizes that are read back, random numbers, what cupy refuses.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..base.context import Context
 from ..storage import CSR, RowSparse
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     Execute: TypeAlias = Callable[[_Instruction, Slots, "Workspace", Buffers], None]
 
 
-__all__ = ["Replay", "Workspace", "copied", "parts_of", "reason_against"]
+__all__ = ["Replay", "Workspace", "copied", "parts_of", "reason_against", "rebuilt"]
 
 #: Captures of one piece of a program; then it runs operator by operator.
 TRIES = 4
@@ -324,7 +324,7 @@ def _target(buffers: Buffers, number: int) -> Store | None:
     return None if buffer is None else buffer._store
 
 
-def parts_of(store: Store) -> list[Array]:
+def parts_of(store: Store) -> list[Any]:  # Any: arrays, or outlines of them
     """The arrays that a store consists of."""
     if isinstance(store, CSR):
         return [store.data, store.indices, store.indptr]
@@ -337,7 +337,12 @@ def _sizes(store: Store) -> list[tuple[Shape, DType]]:
 
 def copied(store: Store) -> Store:
     """A copy of a store in memory of its own."""
-    parts = [part.copy() for part in parts_of(store)]
-    if isinstance(store, CSR):
-        return CSR(parts[0], parts[1], parts[2], store.shape, check=False)
-    return RowSparse(parts[0], parts[1], store.shape, check=False) if isinstance(store, RowSparse) else parts[0]
+    made: Store = rebuilt(store, [part.copy() for part in parts_of(store)])
+    return made
+
+
+def rebuilt(like: Store, parts: Sequence[Any]) -> Any:  # Any: arrays, or outlines of them in a table; and a store of these
+    """A store of the same kind and shape, made of other arrays."""
+    if isinstance(like, CSR):
+        return CSR(parts[0], parts[1], parts[2], like.shape, check=False)
+    return RowSparse(parts[0], parts[1], like.shape, check=False) if isinstance(like, RowSparse) else parts[0]

@@ -673,7 +673,7 @@ def _own(store: Store, workspace: Workspace) -> Store:
     """The store, copied if it lies in memory that the next run uses."""
     if workspace.replays:
         if any(map(workspace.keeps, parts_of(store))):
-            with parts_of(store)[0].device:  # type: ignore[attr-defined]  # cupy's, on a GPU
+            with parts_of(store)[0].device:  # cupy's, on a GPU
                 return copied(store)
         return store
     if isinstance(store, np.ndarray):

@@ -158,7 +158,7 @@ class WholeStep:
                 "it draws random numbers" if plan.op.random else "" if numbers is not None else "its numbers are not known apart")
             steps.append(Step(plan, places, (len(values),), (update.weight._store,), reason, place))
             values.append(update.weight._store)
-        self._gradients = gradients = {slot for slot in whole.gradients if slot is not None}
+        gradients = {slot for slot in whole.gradients if slot is not None}
         fixed = {*program.tracer.constants, head.slot}
         self.lowered = Lowered(steps, values, fixed, {program.outputs[0], *gradients}, gradients)
         self._table = Table(self.lowered)

@@ -9,10 +9,11 @@ import pytest
 
 import sparsekit as mx
 from sparsekit.core import hooks
+from sparsekit.core.cuda_graphs import parts_of
 from sparsekit.core.dispatch import plan_for
 from sparsekit.core.op import registry
 from sparsekit.core.table import machine
-from sparsekit.core.table.table import Lowered, Step, Table, parts_of
+from sparsekit.core.table.table import Lowered, Step, Table
 from sparsekit.storage import CSR, stype_of
 from tests.core.test_references import cases, stored, typed
 

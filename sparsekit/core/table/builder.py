@@ -30,8 +30,7 @@ class Origin:
     Attributes
     ----------
     kind : str
-        ``"buffer"``: the table's own; ``"input"``: an array that is bound while it runs; ``"constant"``: an array that is kept;
-        ``"words"``: the table's words.
+        ``"buffer"``: the table's own; ``"input"``: an array that is bound while it runs; ``"constant"``: an array that is kept.
     pointers : list of (int, int)
         Words that hold an address in it, and the offset of each in bytes.
     first, last : int
@@ -115,6 +114,8 @@ class Builder:
         Values of the table's words, as far as they are the same at every run.
     rows : list of Row
     origins : list of Origin
+    own : list of (int, int)
+        Words that hold the address of another word, and the offset of that one in bytes.
     operator : int
         Number of the operator that is lowered.
     patches : dict of int to list of Patch
@@ -127,6 +128,7 @@ class Builder:
         self.words: list[int] = [0]
         self.rows: list[Row] = []
         self.origins: list[Origin] = []
+        self.own: list[tuple[int, int]] = []
         self.operator = 0
         self.patches: dict[int, list[Patch]] = {}
         self.work = 0
@@ -391,14 +393,7 @@ class Builder:
 
     def own_address(self, word: int, target: int) -> None:
         """Have a word hold the address of another word."""
-        self.own.pointers.append((word, 8 * target))
-
-    @property
-    def own(self) -> Origin:
-        """The memory of the words themselves."""
-        if not self.origins or self.origins[0].kind != "words":
-            self.origins.insert(0, Origin("words"))
-        return self.origins[0]
+        self.own.append((word, 8 * target))
 
     def reduce(self, ufunc: np.ufunc, array: Outline, out: Outline | None, axis: Axes = 0, dtype: DTypeLike = None,
                keepdims: bool = False, initial: Scalar | None = None) -> Outline:

@@ -13,6 +13,7 @@ from ...base.config import config
 from ...base.forking import load
 from ...storage import CSR, RowSparse, stype_of
 from .. import hooks
+from ..cuda_graphs import parts_of, rebuilt
 from ..dispatch import compute
 from .arrays import Outline, Size
 from .builder import PAUSE, Builder, Origin
@@ -22,11 +23,10 @@ from .refusal import Refused, refusals
 
 if TYPE_CHECKING:
     from ...base.types import Array, DType, Shape
-    from ...storage.types import Store
     from ..dispatch import Plan
     from ..types import Slots
 
-__all__ = ["Lowered", "Step", "Table", "parts_of"]
+__all__ = ["Lowered", "Step", "Table"]
 
 #: Elements that rows may touch before Python looks for signals; some milliseconds of work.
 BETWEEN_PAUSES = 1 << 22
@@ -84,22 +84,9 @@ class _Bound(NamedTuple):
     arrays: list[tuple[int, int, int, int, DType]]
 
 
-def parts_of(store: Store) -> tuple[Any, ...]:  # Any: arrays, or outlines of them
-    """The arrays that a store consists of."""
-    if isinstance(store, CSR):
-        return store.data, store.indices, store.indptr
-    return (store.data, store.indices) if isinstance(store, RowSparse) else (store,)
-
-
 #: What gives the arrays of a sparse store.
-_PARTS: dict[type, Callable[[Any], tuple[Any, ...]]] = {  # Any: as above
+_PARTS: dict[type, Callable[[Any], tuple[Any, ...]]] = {  # Any: a store, and its arrays
     CSR: operator.attrgetter(*CSR.components), RowSparse: operator.attrgetter(*RowSparse.components)}
-
-
-def _rebuilt(like: Store, parts: Sequence[Any]) -> Any:  # Any: the same, and a store of them
-    if isinstance(like, CSR):
-        return CSR(parts[0], parts[1], parts[2], like.shape, check=False)
-    return RowSparse(parts[0], parts[1], like.shape, check=False) if isinstance(like, RowSparse) else parts[0]
 
 
 class Lowered:
@@ -134,12 +121,11 @@ class Lowered:
         self.reasons: list[str] = []
         self.roots = self.bound = 0
         made = {slot for step in steps for slot in step.outputs}
-        self._needed = kept | {slot for step in steps for slot in step.places}
         read = list(dict.fromkeys(slot for step in steps for slot in (*step.places, *[step.numbers] * (step.numbers >= 0))
                                   if slot not in made))
         for slot in read:
             if slot in fixed:
-                self.stores[slot] = _rebuilt(values[slot], [builder.constant(part) for part in parts_of(values[slot])])
+                self.stores[slot] = rebuilt(values[slot], [builder.constant(part) for part in parts_of(values[slot])])
         self.entry = self._bind([slot for slot in read if slot not in fixed], values)
         kernels = TableKernels(builder)
         self._needed = kept.union(*[step.places for step in steps])  # others are released as soon as they are computed
@@ -169,7 +155,8 @@ class Lowered:
             store: Any = values[slot]  # Any: a store
             if store is None:
                 raise Refused("a store that it reads was released")
-            stored = None if isinstance(store, np.ndarray) or _full(store) else self.builder.size((self._root(),))
+            known = isinstance(store, np.ndarray) or (isinstance(store, RowSparse) and store.complete)
+            stored = None if known else self.builder.size((self._root(),))
             parts = []
             for place, part in enumerate(parts_of(store)):
                 shape, length = list(part.shape), 0
@@ -183,7 +170,7 @@ class Lowered:
                 parts[-1].origin.pointers.append((word, 0))
                 root = stored.roots[0] if stored is not None and length else -1
                 found.arrays.append((word, length, fixed, root, part.dtype))
-            self.stores[slot] = _rebuilt(store, parts)
+            self.stores[slot] = rebuilt(store, parts)
         return found
 
     def _root(self) -> int:
@@ -228,11 +215,6 @@ class Lowered:
         self.stores.update(zip(step.outputs, results, strict=True))
 
 
-def _full(store: Store) -> bool:
-    """Whether a sparse store is a row_sparse one of all rows, like weights."""
-    return isinstance(store, RowSparse) and bool(store.data.shape[0] == store.shape[0])
-
-
 def _same(shape: Sequence[Any], expected: Shape) -> bool:  # Any: lengths
     return len(shape) == len(expected) and all(
         isinstance(length, int) and length == wanted for length, wanted in zip(shape, expected, strict=True))
@@ -248,7 +230,7 @@ class _Image:
         (n, 2): words that hold an address, and the offset from the words, or from the table's memory.
     nbytes : int
         Bytes of that memory.
-    grown : list of (root, bytes a unit, pointers)
+    grown : list of Origin
         Buffers whose size is known while the table runs only.
     patches : dict of int to (int, int)
         By the first array that is bound together: word of the block of patches, and how many.
@@ -258,7 +240,7 @@ class _Image:
 
     def __init__(self, lowered: Lowered) -> None:
         builder = lowered.builder
-        self._builder, self._own = builder, list(builder.own.pointers)
+        self._builder, self._own = builder, list(builder.own)
         inputs = {origin.number: origin for origin in builder.origins if origin.kind == "input"}
         self.patches: dict[int, tuple[int, int]] = {}
         for bound in (lowered.entry, *lowered.exits.values()):
@@ -495,7 +477,7 @@ class Table:
         if found is None:
             like = self.lowered.stores[slot]
             outlines = parts_of(like)
-            found = _rebuilt(like, [self._array(outline) for outline in outlines])
+            found = rebuilt(like, [self._array(outline) for outline in outlines])
             if all(outline.origin.kind == "buffer" and not outline.origin.roots and not outline.dynamic for outline in outlines):
                 self._views[slot] = found
         return found

@@ -46,6 +46,11 @@ def pytest_collection() -> Generator[None, Any, Any]:
         gc.enable()
 
 
+def pytest_make_parametrize_id(val: Any, argname: str) -> str | None:
+    """Name a parameter of bytes by its argument: what an archive holds differs with the second in which it was made."""
+    return argname if isinstance(val, bytes) else None
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """With ``-n``, a file is run by one process, the longest first."""

@@ -19,6 +19,11 @@
 ``assign(array, role, owner, mark=0)``
     The NDArray ``array`` serves as ``role`` for ``owner`` from now on; ``mark`` is ``_seen`` of the store that its
     components come from.
+``table(timed, ran, slots, arrays, left, results, stores, views, depth)``
+    Operators of a table ran, as ``core.table.timed`` says; ``ran`` is their events, from where to where, and the number of
+    the first recorded node, and ``depth`` that of the user's frame, if it is known.
+``freed(token)``
+    Nothing reads any more what the last run of a table kept in its memory.
 
 Times are ``time.perf_counter_ns()`` values.
 """

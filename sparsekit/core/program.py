@@ -7,11 +7,12 @@ operator in it is still an event of its own for the profiler.
 from __future__ import annotations
 
 import bisect
+import contextlib
 import functools
 import operator
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from .graph import Node
     from .op import Want
     from .table.table import Lowered, Table
+    from .table.timed import Account, TimedRows
     from .types import ArrayFunctions, ArrayObject, Numbered, Ran, Slots
 
     #: Called after each operator with how many ran, and what gives the array of a slot.
@@ -139,9 +141,11 @@ class _Pass:
         How often it ran in Python, on a CPU.
     lowered : Lowered or None
         Its rows, once it has run ``BEFORE_LOWERING`` times.
+    account : Account or None
+        What these are for a profiler, once one has recorded them.
     """
 
-    __slots__ = ("code", "gradients", "heads", "instructions", "last", "lowered", "name", "runs")
+    __slots__ = ("account", "code", "gradients", "heads", "instructions", "last", "lowered", "name", "runs")
 
     def __init__(self, name: str, instructions: list[_Instruction], fixed: Callable[[Attrs | Kernels], int],
                  heads: Sequence[AbstractArray | None] = (), gradients: Sequence[int | None] = ()) -> None:
@@ -150,6 +154,7 @@ class _Pass:
         self.last = "", -1
         self.runs = 0
         self.lowered: Lowered | None = None
+        self.account: Account | None = None
 
 
 class _Run:
@@ -324,11 +329,14 @@ class Program:
             values[slot] = array._store
         workspace = self._workspace()
         first = graph.reserve(len(self.steps)) if hooks.sink is not None else 0
+        told = None
         if watch is None:
-            self._execute(self.forward, values, workspace, (), first)
+            told = self._execute(self.forward, values, workspace, (), first)
         else:
             self._execute_watched(watch, values, workspace, first)
         stores = [_own(values[slot], workspace) for slot in self.outputs]
+        if told is not None:
+            _finish(told, values, self.inputs, arrays, zip(self.outputs, stores, strict=True))
         if not any(self.entries):
             self._give_back(workspace)
             return [wrap(store, self.ctx) for store in stores]
@@ -385,11 +393,15 @@ class Program:
         for head, gradient in zip(backward.heads, given, strict=True):
             if head is not None and gradient is not None:
                 values[head.slot] = gradient._store
-        self._execute(backward, values, kept.workspace, buffers, kept.first)
+        told = self._execute(backward, values, kept.workspace, buffers, kept.first)
         with device.current(self.ctx):
-            return [None if slot is None else buffer if buffer is not None and values[slot] is buffer._store
+            made = [None if slot is None else buffer if buffer is not None and values[slot] is buffer._store
                     else wrap(values[slot].copy() if slot in self._foreign else _own(values[slot], kept.workspace), self.ctx)
                     for slot, buffer in zip(backward.gradients, buffers, strict=True)]
+        if told is not None:
+            _finish(told, values, (), (), [(slot, gradient._store) for slot, gradient in zip(backward.gradients, made, strict=True)
+                                       if slot is not None and gradient is not None])
+        return made
 
     def _backward_from(self, arrived: _Arrived) -> _Pass | None:
         """The backward pass from these gradients; None if it reads values, or what the forward pass does not leave."""
@@ -479,40 +491,96 @@ class Program:
             self._give_back(kept.workspace)
 
     def _give_back(self, workspace: Workspace) -> None:
+        if hooks.sink is not None:
+            for table in workspace.tables.values():
+                table.released(hooks.sink)
         if len(self.workspaces) < FRAMES:
             workspace.again = True
             self.workspaces.append(workspace)
 
-    def _execute(self, one: _Pass, values: Slots, workspace: Workspace, buffers: Buffers, first: int) -> None:
+    def _execute(self, one: _Pass, values: Slots, workspace: Workspace, buffers: Buffers, first: int) -> TimedRows | None:
+        """Run a pass; gives what is left to tell a recorder, if it ran by a table."""
         if (sink := hooks.sink) is not None:
-            hooks.ignore_fp_errors(self._loop_told, sink.op, one, values, workspace, buffers, first)
-        elif self.ctx.device_type == "gpu" and config.cuda_graphs:
+            return self._execute_told(sink.op, one, values, workspace, buffers, first)
+        if self.ctx.device_type == "gpu" and config.cuda_graphs:
             hooks.ignore_fp_errors(self._replay, self._replay_of(one, workspace), values, workspace, buffers)
         elif self.ctx.device_type == "gpu" or not config.tables:
             hooks.ignore_fp_errors(self._loop, one.code, values, workspace, buffers)
         elif (table := workspace.tables.get(one)) is not None:
             hooks.ignore_fp_errors(self._run_table, table, one, values, workspace, buffers)
+        elif not self._lowers(one, workspace):
+            hooks.ignore_fp_errors(self._loop, one.code, values, workspace, buffers)
         else:
-            self._execute_untabled(one, values, workspace, buffers)
+            if one.lowered is None:
+                examples = values[:]  # nothing is released, as the table's exits need an example of each result
+                hooks.ignore_fp_errors(self._loop_keeping, one, examples, workspace, buffers)
+                values[:] = examples
+            else:
+                hooks.ignore_fp_errors(self._loop, one.code, values, workspace, buffers)
+            self._have_table(one, values, workspace)
+        return None
 
-    def _execute_untabled(self, one: _Pass, values: Slots, workspace: Workspace, buffers: Buffers) -> None:
-        """Run a pass in Python, and have a table for it the next time if it has run often enough, here too.
+    def _execute_told(self, op: Told, one: _Pass, values: Slots, workspace: Workspace, buffers: Buffers, first: int
+                      ) -> TimedRows | None:
+        """The same under a profiler."""
+        tables = self.ctx.device_type != "gpu" and config.tables
+        if tables and (table := workspace.tables.get(one)) is not None and load(f"{_TABLE}.timed").clock() is not None:
+            told = self._timed(table, one, first)
+            if hooks.ignore_fp_errors(self._run_table_told, table, told, op, one, values, workspace, buffers, first):
+                return told
+        lowers = tables and one not in workspace.tables and self._lowers(one, workspace)
+        hooks.ignore_fp_errors(self._loop_told, op, one, values, workspace, buffers, first, lowers and one.lowered is None)
+        if lowers:
+            start = _clock()
+            self._have_table(one, values, workspace)
+            if hooks.sink is not None:
+                hooks.sink.span("lower to a table", "compile", start, _clock(), {"pass": one.name})
+        return None
+
+    def _lowers(self, one: _Pass, workspace: Workspace) -> bool:
+        """Whether a pass has run often enough for a table, here too.
 
         Of many runs that are alive at once, most have a workspace that serves once; a table would not earn the time of making it.
         """
         if one.runs < BEFORE_LOWERING or not workspace.again or load(f"{_TABLE}.machine").reason_against_tables():
             one.runs += 1
-            hooks.ignore_fp_errors(self._loop, one.code, values, workspace, buffers)
-            return
-        module = load(f"{_TABLE}.table")
+            return False
+        return True
+
+    def _have_table(self, one: _Pass, values: Slots, workspace: Workspace) -> None:
+        """Make the table of a pass, which has run on these stores and, if it is the first, released none."""
         if one.lowered is None:
-            examples = values[:]  # nothing is released, as the table's exits need an example of each result
-            hooks.ignore_fp_errors(self._loop_keeping, one, examples, workspace, buffers)
-            values[:] = examples
-            one.lowered = self._lowered(one, examples)
-        else:
-            hooks.ignore_fp_errors(self._loop, one.code, values, workspace, buffers)
-        workspace.tables[one] = module.Table(one.lowered)
+            one.lowered = self._lowered(one, values)
+        workspace.tables[one] = load(f"{_TABLE}.table").Table(one.lowered)
+
+    def _timed(self, table: Table, one: _Pass, first: int) -> TimedRows:
+        """The rows of a pass that tell a recorder of a run."""
+        if one.account is None:
+            assert one.lowered is not None, "there is a table of it"
+            module = load(f"{_TABLE}.timed")
+            one.account = module.Account(one.lowered, [module.Place("", step.layer, step.link) for step in one.instructions])
+        timed = table.timed(one.account)
+        timed.start(one.account.events, first)
+        return timed
+
+    def _run_table_told(self, table: Table, told: TimedRows, op: Told, one: _Pass, values: Slots, workspace: Workspace,
+                        buffers: Buffers, first: int) -> bool:
+        """Run a pass by its table under the profiler; False if its arrays do not fit."""
+        at, link = -1, _Link()
+
+        def execute(number: int, values: Slots) -> None:
+            nonlocal at
+            instruction = one.instructions[number]
+            at, hooks.state.layer = instruction.place, instruction.layer
+            _run_told(instruction, op, values, workspace, buffers, first, link)
+            for slot in instruction.spent:
+                values[slot] = None
+
+        with self._told_place(one, first, link):
+            try:
+                return table.run(values, execute, told)
+            except KERNEL_ERRORS as error:
+                raise self._named(at, values, error) from error
 
     def _lowered(self, one: _Pass, examples: Slots) -> Lowered:
         """The rows of a pass."""
@@ -576,20 +644,28 @@ class Program:
             raise self._named(replay.at, values, error) from error
 
     def _loop_told(self, op: Told, one: _Pass, values: Slots, workspace: Workspace, buffers: Buffers,
-                   first: int) -> None:
+                   first: int, keeping: bool = False) -> None:
         """The same under the profiler: every operator is an event, on the line that called the program."""
         state, at, told = hooks.state, -1, _Link()
+        with self._told_place(one, first, told):
+            try:
+                for instruction in one.instructions:
+                    at, state.layer = instruction.place, instruction.layer
+                    _run_told(instruction, op, values, workspace, buffers, first, told)
+                    for slot in () if keeping else instruction.spent:
+                        values[slot] = None
+            except KERNEL_ERRORS as error:
+                raise self._named(at, values, error) from error
+
+    @contextlib.contextmanager
+    def _told_place(self, one: _Pass, first: int, told: _Link) -> Iterator[None]:
+        """Where the operators of a pass belong, and what is done with its results."""
+        state = hooks.state
         layer, caller = state.layer, state.caller
         if caller is None and one is self.forward:
-            state.caller = hooks.caller()
+            state.caller = hooks.caller(depth=4)
         try:
-            for instruction in one.instructions:
-                at, state.layer = instruction.place, instruction.layer
-                _run_told(instruction, op, values, workspace, buffers, first, told)
-                for slot in instruction.spent:
-                    values[slot] = None
-        except KERNEL_ERRORS as error:
-            raise self._named(at, values, error) from error
+            yield
         finally:
             state.caller = caller
             if one is self.forward:
@@ -660,6 +736,15 @@ def _run_told(instruction: _Instruction, op: Told, values: Slots, workspace: Wor
     else:
         _run_special(instruction, values, workspace, buffers)
     op(plan, start, _clock(), stores, (values[instruction.place],), link)
+
+
+def _finish(told: TimedRows, values: Slots, slots: Sequence[int], arrays: Sequence[ArrayObject],
+            results: Iterable[tuple[int, Store]]) -> None:
+    """Tell a recorder the rest of a table's run, whose ``results`` are those that left it."""
+    recipes = told.account.recipes
+    left = {slot: store for slot, store in results if slot in recipes and store is not values[slot]}
+    told.finish(values, slots, arrays, [(slot, values[slot]) for slot in told.account.results if slot not in left],
+                tuple(left), tuple(left.values()))
 
 
 def _run_step(instruction: _Instruction, values: Slots, workspace: Workspace, buffers: Buffers) -> None:

@@ -19,6 +19,7 @@ from .arrays import Layout
 from .graph import Node
 from .hooks import Densification
 from .op import Op, Want
+from .table.timed import Event, TimedRows
 
 __all__ = ["ArrayFunctions", "ArrayObject", "Arriving", "Entry", "Functions", "Gradient", "Gradients", "Member", "Numbered",
            "Operand", "Ran", "Sink", "Slots", "Tensor"]
@@ -234,6 +235,10 @@ class Sink(Protocol):
     def densify(self, record: Densification, store: Store) -> None: ...
     def flowed(self, source: Array, target: Array) -> None: ...
     def assign(self, array: ArrayObject, role: str, owner: str, mark: int = 0) -> None: ...
+    def table(self, timed: TimedRows, ran: tuple[tuple[Event, ...], int, int, int], slots: Sequence[int],
+              arrays: Sequence[ArrayObject], left: Sequence[int], results: Sequence[Store],
+              stores: Sequence[tuple[int, Store]] = (), views: Sequence[tuple[int, Store]] = (), depth: int = 2) -> None: ...
+    def freed(self, token: object) -> None: ...
 
 
 #: What a gradient rule gives for one input: its gradient, or something false where none is wanted.

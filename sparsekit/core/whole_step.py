@@ -2,30 +2,50 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..base.forking import load
 from ..storage import stype_of
-from . import hooks
+from . import graph, hooks
 from .arrays import wrap
-from .dispatch import KERNEL_ERRORS, compute, named_error, plan_for
-from .op import Call
-from .program import _reason_for_python, _run_step
+from .dispatch import KERNEL_ERRORS, compute, named_error, plan_for, run
+from .op import Call, find
+from .program import _Link, _reason_for_python, _run_step, _run_told
 from .table.refusal import Refused
 from .table.table import Lowered, Step, Table
 
 if TYPE_CHECKING:
     from ..base.types import Attrs
     from .cuda_graphs import Workspace
+    from ..storage.types import Store
     from .dispatch import Plan
     from .op import Op
-    from .program import Program
+    from .program import Program, _Instruction, _Pass
+    from .table.timed import Account, Event, TimedRows
     from .types import ArrayObject, Slots
 
 __all__ = ["Update", "WholeStep"]
+
+
+@contextlib.contextmanager
+def _lane(name: str, layer: str = "") -> Iterator[None]:
+    """Where the operators of a thread belong; no name leaves the lane."""
+    state = hooks.state
+    before = state.lane, state.layer, state.node
+    state.lane, state.layer = name or state.lane, layer or state.layer
+    try:
+        yield
+    finally:
+        state.lane, state.layer, state.node = before
+
+
+#: Frames between the line that calls a ``TrainStep`` and the recorder.
+DEPTH = 5
 
 
 class Update:
@@ -96,6 +116,12 @@ class WholeStep:
         self._workspace: Workspace = program._workspace()
         self._values: Slots = []
         self._computed: dict[int, Any] = {}  # Any: stores of gradients that are not in the table, by slot
+        self._instructions: list[_Instruction | None] = []
+        self._account: Account | None = None
+        self._brought: tuple[int, ...] = ()
+        self._kept: list[ArrayObject] = []
+        self._left: list[int] = []
+        self._events: tuple[Event, ...] | None = None
         self.updating = False
         #: Writes the gradient of each held array that has one, by its place.
         self.writers: list[tuple[ArrayObject, Callable[[], None]]] = []
@@ -109,9 +135,11 @@ class WholeStep:
             values[slot] = array._store
         head = whole.heads[0]
         assert head is not None, "a loss that is recorded has a head"
-        hooks.ignore_fp_errors(program._loop_keeping, program.forward, values, self._workspace, ())
-        values[head.slot] = np.ones(head.shape, head.dtype)
-        hooks.ignore_fp_errors(program._loop_keeping, whole, values, self._workspace, ())
+        first = graph.reserve(len(program.steps)) if hooks.sink is not None else 0
+        self._rehearse(program.forward, values, first)
+        values[head.slot] = run(self._begin(), [values[program.outputs[0]]])
+        with _lane("backward"):
+            self._rehearse(whole, values, first)
         self._values = values
         for slot, array in zip(whole.gradients, arrays, strict=True):
             if slot is not None and array._entry is not None and array._entry[0].grad is not None:
@@ -122,14 +150,27 @@ class WholeStep:
         made: ArrayObject = wrap(values[program.outputs[0]].copy(), program.ctx)
         return made
 
+    def _begin(self) -> Plan:
+        """How the gradient of the loss is made."""
+        return plan_for(find("ones_like").bind({}), ("default",), self.program.ctx)
+
+    def _rehearse(self, one: _Pass, values: Slots, first: int) -> None:
+        if hooks.sink is None:
+            hooks.ignore_fp_errors(self.program._loop_keeping, one, values, self._workspace, ())
+        else:
+            hooks.ignore_fp_errors(self.program._loop_told, hooks.sink.op, one, values, self._workspace, (), first, True)
+
     def lower(self, updates: Sequence[Update]) -> None:
         """Make the table, with the stores of the rehearsal as examples."""
         program, whole, values = self.program, self.program.whole, self._values
         assert whole is not None, "as above"
         head = whole.heads[0]
         assert head is not None, "as above"
-        steps = [Step(one.plan, one.places, one.outputs, one.specs, _reason_for_python(one))
-                 for one in (*program.forward.instructions, *whole.instructions)]
+        loss = program.outputs[0]
+        begin = Step(self._begin(), (loss,), (head.slot,), (head,))
+        self._instructions = [*program.forward.instructions, None, *whole.instructions]
+        steps = [begin if one is None else Step(one.plan, one.places, one.outputs, one.specs, _reason_for_python(one))
+                 for one in self._instructions]
         self._first = len(steps)
         slot_of = {id(array): slot for slot, array in zip(program.inputs[self.given:], self.held, strict=True)}
         gradient_of = dict(zip(program.inputs, whole.gradients, strict=True))
@@ -159,10 +200,9 @@ class WholeStep:
             steps.append(Step(plan, places, (len(values),), (update.weight._store,), reason, place))
             values.append(update.weight._store)
         gradients = {slot for slot in whole.gradients if slot is not None}
-        fixed = {*program.tracer.constants, head.slot}
-        self.lowered = Lowered(steps, values, fixed, {program.outputs[0], *gradients}, gradients)
+        fixed = set(program.tracer.constants)
+        self.lowered = Lowered(steps, values, fixed, {loss, *gradients}, gradients)
         self._table = Table(self.lowered)
-        self._until = self._table.first_row(self._first)
         self._outside = gradients - self.lowered.in_table
         self._standing = [*zip(program.inputs[self.given:], self.held, strict=True), *self._states]
         self._workspace.tables[program.forward] = self._table
@@ -178,6 +218,7 @@ class WholeStep:
 
     def renew_numbers(self) -> None:
         """Compute the numbers of all updates from their attributes."""
+        self._events = None
         for update, place in zip(self._updates, self._numbers, strict=True):
             if place >= 0:
                 self._template[place] = update.numbers()
@@ -191,29 +232,75 @@ class WholeStep:
             values[slot] = array._store
         for slot, array in self._standing:
             values[slot] = array._store
+        told = self._timed(table) if hooks.sink is not None else None
         try:
-            fits = hooks.ignore_fp_errors(self._run, table, values)
+            fits = hooks.ignore_fp_errors(self._run, table, values, told)
         finally:
-            self.updating = table.take_reached() > self._until
+            self.updating = table.take_reached(self._first)
             if self.updating:
                 self._computed = {slot: values[slot] for slot in self._outside}
-        made: ArrayObject | None = wrap(values[program.outputs[0]].copy(), program.ctx) if fits else None
+        if not fits:
+            return None
+        made: ArrayObject = wrap(values[program.outputs[0]].copy(), program.ctx)
+        if told is not None:
+            self._tell(told, values, arrays, made._store)
         return made
 
-    def _run(self, table: Table, values: Slots) -> bool:
+    def _timed(self, table: Table) -> TimedRows:
+        """The rows that tell a recorder of a run."""
+        events = self._events
+        if events is None:
+            events = self._events = self._events_now()
+        assert self._account is not None, "the events are of it"
+        timed = table.timed(self._account)
+        timed.standing = self._kept
+        timed.start(events, graph.reserve(len(self.program.steps)))
+        return timed
+
+    def _events_now(self) -> tuple[Event, ...]:
+        """What the operators are for a recorder, which reads attributes later: each change of them has plans of its own."""
+        if self._account is None:
+            module = load("sparsekit.core.table.timed")
+            begin = self._instructions.index(None)
+            places = [module.Place("backward" if number > begin else "", "" if step is None else step.layer,
+                                   -1 if step is None else step.link) for number, step in enumerate(self._instructions)]
+            places += [module.Place("update", update.name, -1) for update in self._updates]
+            gradients = {step.places[1]: update.name for step, update in zip(
+                self.lowered.steps[self._first:], self._updates, strict=True)}
+            self._account = module.Account(self.lowered, places, gradients)
+            standing = [(slot, array) for slot, array in self._standing if slot in self._account.given]
+            self._brought = (*self.program.inputs[:self.given], *[slot for slot, _ in standing])
+            self._kept = [array for _, array in standing]
+            self._left = self.program.outputs[:1]
+        plans = {}
+        for number, step in enumerate(self.lowered.steps[self._first:], self._first):
+            plans[number] = step.plan.on(step.plan.k)
+            plans[number].attrs = dict(step.plan.attrs)
+        return self._account.with_plans(plans)
+
+    def _tell(self, told: TimedRows, values: Slots, arrays: Sequence[ArrayObject], loss: Store) -> None:
+        """Tell a recorder of a run, or of what is left of it."""
+        sink = hooks.sink
+        if told.begin or len(self._brought) < len(told.account.given):
+            told.finish(values, self._brought, arrays, (), self._left, (loss,))
+        elif sink is not None:
+            sink.table(told, (told.events, 0, len(told.events), told.first), self._brought, arrays, self._left, (loss,),
+                       depth=DEPTH)
+
+    def _run(self, table: Table, values: Slots, told: TimedRows | None) -> bool:
         number = -1
 
         def execute(at: int, values: Slots) -> None:
             nonlocal number
             number = at
-            if at < self._first:
-                _run_step(self._instruction(at), values, self._workspace, ())
-            else:
-                step = self.lowered.steps[at]
-                values[step.outputs[0]] = compute(step.plan, [values[slot] for slot in step.places])
+            if told is None:
+                self._execute(at, values)
+                return
+            with _lane(*told.place(at)):
+                self._execute_told(at, values, told.first)
 
         try:
-            return table.run(values, execute)
+            return table.run(values, execute, told)
         except Exception as error:
             if number >= self._first:
                 done = ", ".join(update.name for update in self._updates[: number - self._first]) or "none"
@@ -223,11 +310,30 @@ class WholeStep:
             step = self.lowered.steps[number]
             raise named_error(step.plan.call, [values[slot] for slot in step.places], error) from error
 
-    def _instruction(self, number: int) -> Any:  # Any: an instruction of the program
-        forward = self.program.forward.instructions
-        whole = self.program.whole
-        assert whole is not None, "as above"
-        return forward[number] if number < len(forward) else whole.instructions[number - len(forward)]
+    def _execute(self, number: int, values: Slots) -> None:
+        """Run an operator in Python."""
+        instruction = self._instruction(number)
+        if instruction is not None:
+            _run_step(instruction, values, self._workspace, ())
+        else:
+            step = self.lowered.steps[number]
+            values[step.outputs[0]] = compute(step.plan, [values[slot] for slot in step.places])
+
+    def _execute_told(self, number: int, values: Slots, first: int) -> None:
+        """The same under a profiler."""
+        sink, step, instruction = hooks.sink, self.lowered.steps[number], self._instruction(number)
+        if sink is None:
+            self._execute(number, values)
+        elif instruction is not None:
+            _run_told(instruction, sink.op, values, self._workspace, (), first, _Link())
+            for slot in instruction.spent:
+                values[slot] = None
+        else:
+            values[step.outputs[0]] = run(step.plan, [values[slot] for slot in step.places])
+
+    def _instruction(self, number: int) -> _Instruction | None:
+        """The program's instruction; None for an operator that is not the program's."""
+        return self._instructions[number] if number < self._first else None
 
     def _write(self, slot: int, array: ArrayObject) -> None:
         """Put the gradient that the last run computed into its buffer."""
@@ -239,7 +345,7 @@ class WholeStep:
     @property
     def reasons(self) -> list[tuple[str, str, str]]:
         """Pass, operator, and why Python runs it; empty for what is in the table."""
-        forward = len(self.program.forward.instructions)
+        forward = self._instructions.index(None) + 1
         passes = ["forward"] * forward + ["backward"] * (self._first - forward) + ["update"] * len(self._updates)
         return [(name, step.plan.call.op.label, reason)
                 for name, step, reason in zip(passes, self.lowered.steps, self.lowered.reasons, strict=True)]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 import threading
+import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -115,8 +117,8 @@ class TrainStep:
         with self._lock:
             key = data._layout, data._store.dtype, label._layout, label._store.dtype
             made = self._made.get(key)
-            if (made is not None and data._entry is None and label._entry is None and hooks.sink is None and config.tables
-                    and not hooks.state.recording):
+            if (made is not None and data._entry is None and label._entry is None and config.tables and not hooks.state.recording
+                    and (hooks.sink is None or _timed())):
                 loss = made.run((data, label), size)
                 if loss is not None:
                     return loss
@@ -166,8 +168,8 @@ class TrainStep:
         reason: str = load("sparsekit.core.table.machine").reason_against_tables()
         if reason:
             return reason
-        if hooks.sink is not None:
-            return "a profiler records each operator"
+        if hooks.sink is not None and not _timed():
+            return "a profiler records each operator, and the clock cannot be read in a table"
         if state.recording or state.tracing:
             return "it is part of what is recorded"
         trainer._follow()
@@ -233,11 +235,14 @@ class TrainStep:
         finally:
             state.training = before[1]
         collected = trainer.optimizer._collect(lambda: trainer.step(size), execute=True)
-        made = _Made(self, whole, watch, sources, held)
+        made, start = _Made(self, whole, watch, sources, held), time.perf_counter_ns()
         try:
             made.lower(collected)
         except Refused as error:
             return str(error), loss
+        finally:
+            if hooks.sink is not None:
+                hooks.sink.span("lower to a table", "compile", start, time.perf_counter_ns(), {"pass": "whole step"})
         return made, loss
 
     def explain(self) -> list[dict[str, str]]:
@@ -255,6 +260,12 @@ class TrainStep:
         if not rows and not whole:
             whole = [f"the step is compiled when it has run {BEFORE_LOWERING} times"]
         return rows + [{"pass": "", "op": "", "reason": why} for why in whole]
+
+
+@functools.cache
+def _timed() -> bool:
+    """Whether a table can read the clock between its operators."""
+    return load("sparsekit.core.table.timed").clock() is not None
 
 
 def _lost() -> None:

@@ -289,16 +289,16 @@ class Optimizer:
         call and changes its attributes.  A recorder reads the attributes later: its calls are never changed, but
         replaced when an attribute changes.
         """
+        if self._collected is not None:
+            self._collected.append(Collected(index, op, arrays, attrs))
+            if not self._executing:
+                return arrays[0]
         if hooks.sink is not None:
             recorded = self._recorded_calls.get((index, op))
             if recorded is None or recorded[0] != attrs:
                 recorded = self._recorded_calls[index, op] = attrs, op.bind(attrs)
             result: NDArray = invoke(recorded[1], arrays)
             return result
-        if self._collected is not None:
-            self._collected.append(Collected(index, op, arrays, attrs))
-            if not self._executing:
-                return arrays[0]
         key = (index, op, attrs.get("lazy_update"))  # lazy_update may select the rule
         call = self._calls.get(key)
         if call is None:

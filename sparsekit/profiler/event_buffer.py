@@ -14,13 +14,16 @@ from .allocations import Allocation, Sparse, View
 if TYPE_CHECKING:
     from types import CodeType
 
+    from collections.abc import Iterable, Sequence
+
     from ..base.types import Array, Attrs, DType, Shape
     from ..core.hooks import Densification
+    from ..core.table.timed import Account, Event, Piece, Recipe
     from .allocations import Entry
 
-__all__ = ["ASSIGN", "COUNTER", "DENSIFY", "FLOWED", "MANY", "MARKER", "MET", "NOTHING", "READ", "SPAN", "SPARSE", "STRIDE",
-           "VIEW", "Assignment", "Densified", "Flow", "Mark", "Note", "Operation", "Operator", "Plan", "Reader", "Span",
-           "owner_of"]
+__all__ = ["ASSIGN", "COUNTER", "DENSIFY", "FLOWED", "FREED", "MANY", "MARKER", "MET", "NOTHING", "READ", "SPAN", "SPARSE",
+           "STRIDE", "TABLE", "VIEW", "Assignment", "Densified", "Flow", "Mark", "Note", "Operation", "Operator", "Plan",
+           "Reader", "Span", "owner_of"]
 
 #: Kinds of notes.
 SPAN, ASSIGN, DENSIFY, FLOWED, MARKER, COUNTER = "span", "assign", "densify", "flowed", "marker", "counter"
@@ -140,6 +143,28 @@ class Note(NamedTuple):
     place: tuple[CodeType, int] | None
 
 
+class _TableState:
+    """What stands for the arrays of a table.
+
+    Attributes
+    ----------
+    entries, buffers : dict
+        By slot and by number, in the run that is read.
+    kept : dict
+        By number, the buffers that the last run left to be read by others.
+    reached : int
+        How far the run has been read.
+    """
+
+    __slots__ = ("buffers", "entries", "kept", "reached")
+
+    def __init__(self) -> None:
+        self.entries: dict[int, Entry] = {}
+        self.buffers: dict[int, Allocation] = {}
+        self.kept: dict[int, Allocation] = {}
+        self.reached = 0
+
+
 #: Items that one event takes; a death takes one.
 STRIDE = 14
 
@@ -158,6 +183,9 @@ MET = "met"
 
 #: First of a note that a batch was read: a span, and roles of its arrays.
 READ = "read"
+
+#: First of a note that operators of a table ran, and of one that nothing reads what a table kept.
+TABLE, FREED = "table", "freed"
 
 #: Events digested in one go: few enough to stay in the processor's cache.
 SLICE = 4096
@@ -184,6 +212,8 @@ class Reader:
         self._deaths = 0
         self._entries: dict[int, Allocation | View] = {}
         self._marked: dict[int, Entry] = {}
+        #: By the object that stands for a table, which is kept alive.
+        self._tables: dict[object, _TableState] = {}
 
     # Any: notes are one flat list of items of all types
     def read(self, notes: list[Any], place: int, events: list[Operation | Note]) -> int:
@@ -203,6 +233,18 @@ class Reader:
                 if plan is MET:
                     number, part = first
                     self._stand_for(number, unfold(part), owner_of(part))
+                    continue
+                if plan is TABLE:
+                    account, standing = second
+                    brought = dict(zip(start, [unfold(part) for part in (*end, *standing)], strict=False))
+                    self._table((first, account, node, given), brought, dict(zip(
+                        layer, [unfold(part) for part in layout], strict=True)), dtype, (lane, thread, where), events)
+                    continue
+                if plan is FREED:
+                    state = self._tables.get(first)
+                    if state is not None:
+                        self._bury(state.kept.values())
+                        state.kept = {}
                     continue
                 content: Span | Assignment | Densified | Flow | Mark
                 if plan is READ:
@@ -248,6 +290,86 @@ class Reader:
             events.append(new(Operation, (plan, start, end, lane, layer, node, thread, inputs, outputs, self._deaths, where,
                                           instruction)))
         return place
+
+    def _table(self, noted: tuple[tuple[tuple[Event, ...], int, int, int], Account, object, Array],
+               brought: dict[int, Entry], results: dict[int, Entry], more: Any, where: tuple[str, int, Place],
+               events: list[Operation | Note]) -> None:
+        """Append the operations of a table, as ``Recorder.table`` noted them."""
+        (ran, start, stop, first), account, token, readings = noted
+        lane, thread, place = where
+        state = self._tables.get(token)
+        if state is None:
+            state = self._tables[token] = _TableState()
+        if not start:
+            state.entries, state.buffers, state.reached = {}, {}, 0
+        entries, recipes, constants, new = state.entries, account.recipes, account.constants, tuple.__new__
+        entries.update(brought)
+        stores, views = more or ((), ())
+        entries.update([(slot, self._entry_of(part)) for slot, part in stores])
+        count = 2 * account.readings
+        times = (readings[:count:2] * 10**9 + readings[1:count:2]).tolist()
+        sizes = readings[count:].tolist()
+        for event in ran[state.reached: start]:
+            self._release(event.freed, state)
+        for plan, own, layer, link, taken, given, begin, end, freed in ran[start: stop]:
+            for slot in given:
+                entries[slot] = results.pop(slot, None) or self._made(recipes[slot], state, account, sizes)
+            inputs = [entries[slot] if slot in entries else self._made(constants[slot], state, account, sizes) for slot in taken]
+            outputs = entries[given[0]] if len(given) == 1 else [entries[slot] for slot in given]
+            node, own = first + link if first and link >= 0 else None, own or lane
+            events.append(new(Operation, (plan, times[begin], times[end], own, layer, node, thread, inputs, outputs,
+                                          self._deaths, None if own == "backward" else place, 0)))
+            for slot in given:
+                if recipes[slot].parameter and recipes[slot].stype == "default":
+                    events.append(Note(ASSIGN, times[end], times[end], "", "", thread, Assignment(
+                        entries[slot], "gradient", recipes[slot].parameter, False), self._deaths, None))
+            if freed:
+                self._release(freed, state)
+        state.reached = stop
+        for slot, target in results.items():  # copied when the operator had been read
+            events.append(Note(FLOWED, times[-1], times[-1], "", "", thread, Flow(entries[slot], target), self._deaths, None))
+        for slot, references in views:
+            whole = entries[slot]
+            for part, reference in zip(whole.parts or (whole,), references, strict=True):
+                if self._entries.get(id(reference)).__class__ is not Allocation:
+                    self._entries[id(reference)] = View(_owner(part), part.shape, part.dtype, reference)
+
+    def _made(self, recipe: Recipe, state: _TableState, account: Account, sizes: Sequence[int]) -> Entry:
+        """What an operator of a table gave."""
+        if recipe.same >= 0:
+            return state.entries[recipe.same]
+        parts = [self._part(piece, state, account, sizes) for piece in recipe.pieces]
+        if recipe.stype == "default":
+            return parts[0]
+        return Sparse(recipe.stype, recipe.shape, tuple(parts), ("gradient", recipe.parameter) if recipe.parameter else None)
+
+    def _part(self, piece: Piece, state: _TableState, account: Account, sizes: Sequence[int]) -> Allocation | View:
+        shape = piece.shape
+        if shape is None:
+            shape = tuple([length if size < 0 else sizes[size] * length for size, length in piece.lengths])
+        if piece.buffer < 0:
+            slot, place = piece.owner
+            whole = state.entries.get(slot)
+            return View(None if whole is None else _owner(whole.parts[place] if whole.parts else whole), shape, piece.dtype)
+        owner = state.buffers.get(piece.buffer)
+        if owner is not None:
+            return View(owner, shape, piece.dtype)
+        made = state.buffers[piece.buffer] = Allocation(None, shape, piece.dtype, [])
+        if piece.buffer in account.kept:
+            if piece.buffer in state.kept:
+                self._bury([state.kept[piece.buffer]])
+            state.kept[piece.buffer] = made
+        return made
+
+    def _release(self, numbers: Iterable[int], state: _TableState) -> None:
+        """Note that nothing uses some buffers any more."""
+        self._bury([state.buffers.pop(number) for number in numbers if number in state.buffers])
+
+    def _bury(self, allocations: Iterable[Allocation]) -> None:
+        """Note that memory of tables is not in use any more."""
+        for one in allocations:
+            self.dead.append(one)
+            self._deaths += 1
 
     def entry(self, reference: weakref.ref[Array]) -> Allocation | View | None:
         """What stands for the array of a weak reference; None if nothing does."""
@@ -306,6 +428,11 @@ class Reader:
         owners = self._entry_of(base).owners()
         made = self._entries[id(reference)] = View(owners[0][0] if owners else None, shape, dtype, reference)
         return made
+
+
+def _owner(entry: Entry) -> Allocation | None:
+    """The allocation that a dense array lies in."""
+    return entry if isinstance(entry, Allocation) else getattr(entry, "owner", None)
 
 
 def owner_of(part: Any) -> weakref.ref[Array] | None:  # Any: an item of the flat list

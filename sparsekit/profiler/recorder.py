@@ -27,13 +27,31 @@ import numpy as np
 from ..base.forking import across_fork
 from ..base.signal_safe import undisturbed
 from ..core import hooks
-from .event_buffer import ASSIGN, DENSIFY, FLOWED, MANY, MET, NOTHING, READ, SPAN, SPARSE, STRIDE, VIEW, Reader, owner_of
+from ..core.cuda_graphs import parts_of
+from .event_buffer import (
+    ASSIGN,
+    DENSIFY,
+    FLOWED,
+    FREED,
+    MANY,
+    MET,
+    NOTHING,
+    READ,
+    SPAN,
+    SPARSE,
+    STRIDE,
+    TABLE,
+    VIEW,
+    Reader,
+    owner_of,
+)
 from .gc_threshold import Collector
 
 if TYPE_CHECKING:
     import collections
 
     from ..base.types import Array, Attrs
+    from ..core.table.timed import Event, TimedRows
     from .allocations import Allocation
     from .event_buffer import Note, Operation, Plan
     from .types import Marked, Node
@@ -50,6 +68,9 @@ ITEMS_AN_OBJECT = 10
 
 #: Nanoseconds between updates of the garbage collector's threshold and of the count of waiting events.
 PERIOD = 1_000_000
+
+#: Operators of tables between such updates.
+OFTEN = 1000
 
 #: Events that may wait before they are digested; about 300 bytes each.
 WAITING = 100_000
@@ -87,6 +108,8 @@ class Recorder:
         self.reader = Reader()
         self._lasting: dict[int, tuple[weakref.ref[Any], str, str]] = {}  # Any: sparse stores
         self._collector, self._told = Collector(), 0
+        # Operators of tables that wait, which take one note together, and how many there were at the last update.
+        self._tabled = self._looked = 0
         self._meet = self._make_meet()
         self._prepare()
 
@@ -125,7 +148,7 @@ class Recorder:
     def _more(self, now: int) -> int:
         """What is done now and then while noting: tell the collector, hand over; gives when to come again."""
         self._collector.made(max(0, len(self._notes) - self._told) // ITEMS_AN_OBJECT)
-        if len(self._notes) > self.waiting * STRIDE:
+        if len(self._notes) // STRIDE + self._tabled > self.waiting:
             self.hand_over()
         self._told = len(self._notes)
         return now + PERIOD
@@ -329,8 +352,42 @@ class Recorder:
         placed = self.lines and kind not in (DENSIFY, FLOWED) and lane != "profiler"
         place = (here["caller"] or hooks.caller()) if placed else None
         self._extend((kind, start, end, lane, here["layer"], None, here["thread"], content, parts, None, None, None, place, 0))
-        if len(self._notes) > self.waiting * STRIDE:
+        if len(self._notes) // STRIDE + self._tabled > self.waiting:
             self.hand_over()
+
+    # Any: stores, and ``meet`` asks what they are
+    def table(self, timed: TimedRows, ran: tuple[tuple[Event, ...], int, int, int], slots: Sequence[int],
+              arrays: Sequence[Marked], left: Sequence[int], results: Sequence[Any],
+              stores: Sequence[tuple[int, Any]] = (), views: Sequence[tuple[int, Any]] = (), depth: int = 2) -> None:
+        """Note that operators of a table ran: one note for all of them."""
+        here, began = hooks.state.__dict__, self._began
+        given = [one._seen if one._seen >= began else self._introduce(one) for one in arrays]
+        if timed.known != began:
+            timed.seen = [one._seen if one._seen >= began else self._introduce(one) for one in timed.standing]
+            timed.known = began
+        more = None
+        if stores or views:
+            more = ([(slot, self._meet(store)) for slot, store in stores],
+                    [(slot, [self._reference(part) for part in parts_of(store)]) for slot, store in views])
+        place = (here["caller"] or hooks.caller(depth=depth)) if self.lines else None
+        self._extend((TABLE, slots, given, here["lane"], left, timed.token, here["thread"], ran, (timed.account, timed.seen),
+                      timed.readings.copy(), [self._meet(store) for store in results], more, place, 0))
+        self._tabled += ran[2] - ran[1]
+        if self._tabled > self._looked + OFTEN:
+            self._looked = self._tabled
+            self._more(0)
+
+    def freed(self, token: object) -> None:  # object: stands for the memory of a table
+        """Note that nothing reads any more what the last run of a table kept in its memory."""
+        now = time.perf_counter_ns()
+        self._extend((FREED, now, now, "", "", None, 0, token, None, None, None, None, None, 0))
+
+    def _reference(self, array: Array) -> weakref.ref[Array]:
+        """The weak reference that stands for a view of a table's memory."""
+        for found in weakref.getweakrefs(array):
+            if found.__callback__ is self._died:
+                return found
+        return weakref.ref(array, self._died)
 
     def _base(self, base: object) -> Any:  # object: whatever owns the memory of a view; Any: an item of the flat list
         """What stands for the array that a view's memory belongs to; None if that cannot be followed.
@@ -406,6 +463,7 @@ class Recorder:
         collects = gc.isenabled()
         gc.disable()
         try:
+            self._tabled = self._looked = 0
             notes = self._notes[:]
             # Other threads only append, so what was copied is what stands in front.
             del self._notes[: len(notes)]

@@ -20,11 +20,13 @@ from .builder import PAUSE, Builder, Origin
 from .kernel_calls import TableKernels
 from .machine import compiled, type_word
 from .refusal import Refused, refusals
+from .timed import TimedRows
 
 if TYPE_CHECKING:
     from ...base.types import Array, DType, Shape
     from ..dispatch import Plan
-    from ..types import Slots
+    from ..types import Sink, Slots
+    from .timed import Account
 
 __all__ = ["Lowered", "Step", "Table"]
 
@@ -336,6 +338,8 @@ class Table:
         self._capacity = [-1] * lowered.roots
         self._grown: dict[int, Array] = {}
         self._views: dict[int, Any] = {}  # Any: stores
+        self._timed: TimedRows | None = None
+        self._first_rows: dict[tuple[bool, int], int] = {}
         self._arrays: list[Any] = [None] * lowered.bound  # Any: arrays
         self._plans = {bound.first: self._plan(bound) for bound in (lowered.entry, *lowered.exits.values())}
         self.stops = 0
@@ -344,47 +348,67 @@ class Table:
         return np.array([(self._base + 8 * word, length and self._base + 8 * length, fixed, type_word(dtype), -1)
                          for word, length, fixed, _, dtype in bound.arrays], np.int64).reshape(-1, 5)
 
-    def run(self, values: Slots, execute: Callable[[int, Slots], None]) -> bool:
+    def timed(self, account: Account) -> TimedRows:
+        """Its rows with readings of the clock."""
+        if self._timed is None:
+            self._timed = TimedRows(self, account)
+        return self._timed
+
+    def released(self, sink: Sink) -> None:
+        """Tell a recorder that nothing reads the memory any more until the next run."""
+        if self._timed is not None:
+            sink.freed(self._timed.token)
+
+    def run(self, values: Slots, execute: Callable[[int, Slots], None], told: TimedRows | None = None) -> bool:
         """Run it on the stores of ``values``, which gets the results that are read afterwards.
 
-        ``execute(number, values)`` runs one instruction in Python.  Returns False, and has done nothing, if the stores are of
-        another kind than those that it was made for, or settings have changed.
+        ``execute(number, values)`` runs one instruction in Python; ``told`` tells a recorder what runs before it.  Returns
+        False, and has done nothing, if the stores are of another kind than those that it was made for, or settings have changed.
         """
         lowered = self.lowered
         if lowered.settings != config.decisive or not self._bound(lowered.entry, values):
             return False
-        place, end = 0, self._rows.shape[0] - 1
-        while (place := self._run(self._rows, place)) < end:
-            number = int(self._rows[place, 6])
+        rows, after = (self._rows, self.image.after) if told is None else (told.rows, told.after)
+        place, end = 0, rows.shape[0] - 1
+        while (place := self._run(rows, place)) < end:
+            number = int(rows[place, 6])
             if number == PAUSE:
                 place += 1
                 continue
             self._read(number, values)
+            if told is not None:
+                told.before(number, values)
             execute(number, values)
             if number in lowered.exits:
-                if not self._bound(lowered.exits[number], values):
-                    self._finish(number + 1, values, execute)
-                    return True
+                fits = self._bound(lowered.exits[number], values)
             else:
                 self.stops += 1
-                if not self._take_over(number, values):
-                    self._finish(number + 1, values, execute)
-                    return True
-            place = self.image.after[number]
+                fits = self._take_over(number, values)
+            if not fits:
+                if told is not None:
+                    told.over()
+                self._finish(number + 1, values, execute)
+                return True
+            place = after[number]
         for slot in lowered.results:
             values[slot] = self.store(slot)
         self._arrays = [None] * lowered.bound
         return True
 
-    def take_reached(self) -> int:
-        """The row that the last run came to, once; then 0, as if the stores did not fit."""
-        reached, self._rows[-1, _REACHED] = int(self._rows[-1, _REACHED]), 0
-        return reached
+    def take_reached(self, operator: int) -> bool:
+        """Whether the last run has run a row of this operator or of one behind it; the next call tells of the next run."""
+        found = False
+        for rows in (self._rows,) if self._timed is None else (self._rows, self._timed.rows):
+            reached, rows[-1, _REACHED] = int(rows[-1, _REACHED]), 0
+            found = found or reached > self._first_row(rows, operator)
+        return found
 
-    def first_row(self, operator: int) -> int:
-        """The first row of this operator and those behind it."""
-        return next((place for place, number in enumerate(self._rows[:-1, 6].tolist()) if number >= operator),
-                    self._rows.shape[0] - 1)
+    def _first_row(self, rows: Array, operator: int) -> int:
+        key = rows is self._rows, operator
+        if key not in self._first_rows:
+            self._first_rows[key] = next((place for place, number in enumerate(rows[:-1, 6].tolist()) if number >= operator),
+                                         rows.shape[0] - 1)
+        return self._first_rows[key]
 
     def holds(self, memory: object) -> bool:  # object: the base of any array
         """Whether this is memory of the table, which the next run uses."""

@@ -1,0 +1,352 @@
+"""Tables under a profiler: their rows with readings of the clock in between, and what a recorder is told of a run.
+
+A reading is a row like any other, a call of the C library's ``clock_gettime``.  A run copies the readings and the sizes that
+it found; the recorder makes the usual events of them later, one for each operator.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import sys
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ...base.forking import load
+from ...storage import stype_of
+from .. import hooks
+from ..cuda_graphs import parts_of
+from .arrays import Size
+from .builder import PAUSE
+from .machine import compiled
+
+if TYPE_CHECKING:
+    from ...base.types import Array, DType, Shape
+    from ..dispatch import Plan
+    from ..types import ArrayObject, Slots
+    from .arrays import Outline
+    from .table import Lowered, Table
+
+__all__ = ["Account", "Event", "Piece", "Place", "Recipe", "TimedRows", "clock"]
+
+#: Number of the clock that ``time.perf_counter_ns`` reads, by platform.
+CLOCKS = {"linux": 1, "darwin": 8}
+
+#: Words of a reading: seconds and nanoseconds.
+READING = 2
+
+#: Columns of a row; see ``table_rows``.
+_OPERATOR = 6
+
+
+@functools.cache
+def clock() -> tuple[int, int] | None:
+    """Address of ``clock_gettime`` and the number of the clock to read; None where readings would not agree with Python's."""
+    number = CLOCKS.get(sys.platform)
+    if number is None:
+        return None
+    try:
+        found = ctypes.CDLL(None).clock_gettime
+    except (OSError, AttributeError):
+        return None
+    address = ctypes.cast(found, ctypes.c_void_p).value or 0
+    reading = np.zeros(READING, np.int64)
+    # As a row calls it: with the five words that an inner loop of numpy gets.
+    call = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_int64] * 5)(address)
+    for _ in range(3):
+        before = time.perf_counter_ns()
+        failed = call(number, reading.ctypes.data, 0, 0, 0)
+        if failed or not before <= int(reading[0]) * 10**9 + int(reading[1]) <= time.perf_counter_ns():
+            return None
+    return address, number
+
+
+class Place(NamedTuple):
+    """Where an operator belongs: ``lane`` is empty for that in which the table runs, ``link`` the operator that its gradient is
+    of, or -1."""
+
+    lane: str
+    layer: str
+    link: int
+
+
+class Piece(NamedTuple):
+    """A dense array of a table.
+
+    Attributes
+    ----------
+    buffer : int
+        The table's buffer that it lies in; -1 if it lies elsewhere.
+    owner : tuple of (int, int)
+        Slot and component whose memory it lies in then; a slot of -1 for a constant.
+    lengths : tuple of (int, int)
+        For each axis the number of the size that it is a multiple of, and that multiple; -1 and the length if it is fixed.
+    shape : tuple of int or None
+        If all lengths are fixed.
+    dtype : dtype
+    """
+
+    buffer: int
+    owner: tuple[int, int]
+    lengths: tuple[tuple[int, int], ...]
+    shape: Shape | None
+    dtype: DType
+
+
+class Recipe(NamedTuple):
+    """The store of a slot.
+
+    Attributes
+    ----------
+    stype : str
+    shape : tuple of int
+        Of a sparse store.
+    pieces : tuple of Piece
+        Its components, or itself.
+    same : int
+        Slot of the dense array that it is; -1 if it is another.
+    parameter : str
+        Name of the parameter whose gradient it is; empty for others.
+    """
+
+    stype: str
+    shape: Shape
+    pieces: tuple[Piece, ...]
+    same: int
+    parameter: str
+
+
+class Event(NamedTuple):
+    """An operator of a table.
+
+    Attributes
+    ----------
+    plan : Plan
+    lane, layer, link
+        As in ``Place``.
+    inputs, outputs : tuple of int
+        Slots.
+    begin, end : int
+        Numbers of the readings before and after it.
+    freed : tuple of int
+        Buffers that nothing uses afterwards.
+    """
+
+    plan: Plan
+    lane: str
+    layer: str
+    link: int
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    begin: int
+    end: int
+    freed: tuple[int, ...]
+
+
+class Account:
+    """What the operators of a lowered program are for a profiler.
+
+    Parameters
+    ----------
+    lowered : Lowered
+    places : sequence of Place
+        One for each operator.
+    parameters : dict of int to str, optional
+        By the slot of a gradient, the name of the parameter.
+
+    Attributes
+    ----------
+    events : tuple of Event
+    recipes, constants : dict of int to Recipe
+        By slot, for all that lowered operators make, and for what is the same at every run.
+    sizes : list of int
+        Words that hold the sizes.
+    kept : frozenset of int
+        Buffers that something reads after a run.
+    readings : int
+    given, results : tuple of int
+        Slots of arrays that a run brings and operators read, and of those that others read in the table's memory afterwards.
+    """
+
+    def __init__(self, lowered: Lowered, places: Sequence[Place], parameters: dict[int, str] | None = None) -> None:
+        self.sizes: list[int] = []
+        self.recipes: dict[int, Recipe] = {}
+        self._lowered, self._buffers = lowered, {}
+        self._owners: dict[int, tuple[int, int]] = {}
+        read = {slot for step in lowered.steps for slot in step.places}
+        self.given = tuple([slot for slot in lowered.entry.slots if slot in read])
+        for slot in (*self.given, *[slot for bound in lowered.exits.values() for slot in bound.slots]):
+            for place, part in enumerate(parts_of(lowered.stores[slot])):
+                self._owners[id(part.origin)] = slot, place
+        for step, reason in zip(lowered.steps, lowered.reasons, strict=True):
+            if not reason:
+                for slot in step.outputs:
+                    self.recipes[slot] = self._recipe(slot, step.places, (parameters or {}).get(slot, ""))
+        fixed = read.difference(lowered.entry.slots, *[step.outputs for step in lowered.steps])
+        self.constants = {slot: self._recipe(slot, (), "") for slot in fixed}
+        freed: dict[int, list[int]] = {}
+        for origin, number in self._buffers.values():
+            freed.setdefault(len(lowered.steps) if origin.kept else origin.last, []).append(number)
+        self.kept = frozenset(freed.pop(len(lowered.steps), ()))
+        timed = {row[_OPERATOR] for row in lowered.image.rows[:-1].tolist()}
+        events, reading = [], 0
+        for number, (step, place) in enumerate(zip(lowered.steps, places, strict=True)):
+            before, reading = reading, reading + (number in timed)
+            events.append(Event(step.plan, *place, step.places, step.outputs, before if number in timed else reading, reading,
+                                tuple(freed.get(number, ()))))
+        self.events, self.readings = tuple(events), reading + 1
+        self.results = tuple(lowered.results)
+
+    def _recipe(self, slot: int, places: Sequence[int], parameter: str) -> Recipe:
+        store = self._lowered.stores[slot]
+        outlines = parts_of(store)
+        same = -1
+        if stype_of(store) == "default":
+            for other in places:
+                held = self._lowered.stores[other]
+                if stype_of(held) == "default" and store.same_memory(held):
+                    same = other
+        shape = store.shape if stype_of(store) != "default" else ()
+        return Recipe(stype_of(store), shape, tuple([self._piece(outline) for outline in outlines]), same, parameter)
+
+    def _piece(self, outline: Outline) -> Piece:
+        origin = outline.origin
+        number = -1
+        if origin.kind == "buffer":
+            number = self._buffers.setdefault(id(origin), (origin, len(self._buffers)))[1]
+        lengths = tuple([(self._size(length), length.factor) if isinstance(length, Size) else (-1, length)
+                         for length in outline.shape])
+        fixed = all(size < 0 for size, _ in lengths)
+        return Piece(number, self._owners.get(id(origin), (-1, 0)), lengths,
+                     tuple([length for _, length in lengths]) if fixed else None, outline.dtype)
+
+    def _size(self, size: Size) -> int:
+        if size.word not in self.sizes:
+            self.sizes.append(size.word)
+        return self.sizes.index(size.word)
+
+    def with_plans(self, plans: dict[int, Plan]) -> tuple[Event, ...]:
+        """The events, with other plans for some operators."""
+        return tuple([event._replace(plan=plans[number]) if number in plans else event
+                      for number, event in enumerate(self.events)])
+
+
+class TimedRows:
+    """The rows of a table with readings of the clock, and what a recorder is told of each run.
+
+    Attributes
+    ----------
+    account : Account
+    rows : ndarray
+    after : dict of int to int
+        For each operator the row at which a run goes on when Python has run it.
+    token : object
+        Stands for the table's memory in what a recorder keeps.
+    events : tuple of Event
+        Those of this run.
+    begin : int
+        The first of them that the recorder has not been told of.
+    first : int
+        Number of the first recorded node; 0 if none is recorded.
+    readings : ndarray
+        Of the clock, and behind them the sizes.
+    standing : sequence of NDArray
+        Arrays that are the same at every run, for the slots behind those that a run names.
+    known, seen : int, list
+        For a recorder: when it began, and what it knows these by.
+    """
+
+    __slots__ = ("_copies", "_given", "_table", "account", "after", "begin", "events", "first", "known", "readings", "rows",
+                 "seen", "standing", "token")
+
+    def __init__(self, table: Table, account: Account) -> None:
+        found = clock()
+        assert found is not None, "the caller has asked for it"
+        plain = table._rows
+        last = {number: place for place, number in enumerate(plain[:-1, _OPERATOR].tolist()) if number != PAUSE}
+        self.token = object()
+        self.standing: Sequence[ArrayObject] = ()
+        self.known, self.seen = 0, list[int]()
+        self._table, self.account = table, account
+        self.readings = np.zeros(READING * account.readings + len(account.sizes), np.int64)
+        start, sizes = self.readings.ctypes.data, len(account.sizes)
+        reading = functools.partial(_call, *found)
+        rows, self.after = [reading(start, PAUSE)], {}
+        for place, row in enumerate(plain[:-1].tolist()):
+            rows.append(row)
+            operator = row[_OPERATOR]
+            if last.get(operator) == place:
+                self.after[operator] = len(rows)
+                rows.append(reading(start + 8 * READING * len(self.after), operator))
+        # The sizes, once they are all known.
+        word = load("numba").types.int64
+        patch = compiled(load("sparsekit.kernels.cpu.table_rows").patch_words, (word, word))
+        copies = [[start + 8 * (READING * account.readings + number), table._base + 8 * source, 1, 0]
+                  for number, source in enumerate(account.sizes)]
+        self._copies = np.array([*copies, [0, sizes, 0, 0]], np.int64)
+        self._copies[-1, 0] = self._copies.ctypes.data
+        rows.append(_call(patch.adapter, patch.target, self._copies[-1:].ctypes.data, PAUSE))
+        self.rows = np.array([*rows, plain[-1].tolist()], np.int64)
+        self.start(account.events, 0)
+
+    def start(self, events: tuple[Event, ...], first: int) -> None:
+        """Begin to tell of a run.
+
+        Parameters
+        ----------
+        events : tuple of Event
+            Those of the account, some with other plans.
+        first : int
+            Number of the first recorded node; 0 if none is recorded.
+        """
+        self.events, self.first, self.begin, self._given = events, first, 0, self.account.given
+
+    def before(self, number: int, values: Slots) -> None:
+        """Tell what ran before an operator that Python runs, whose stores are at hand."""
+        account = self.account
+        if account.sizes:  # the row that copies them comes at the end
+            self.readings[-len(account.sizes):] = self._table._words[account.sizes]
+        views = [(slot, values[slot]) for slot in dict.fromkeys(self.events[number].inputs) if slot in account.recipes]
+        self._tell(number, values, (), (), views, (), ())
+        self.begin, self._given = number + 1, self.events[number].outputs
+
+    def place(self, number: int) -> tuple[str, str]:
+        """Lane and layer of an operator."""
+        return self.events[number][1:3]
+
+    def over(self) -> None:
+        """Note that Python runs the rest."""
+        self.begin = len(self.events)
+
+    # Any: stores
+    def finish(self, values: Slots, slots: Sequence[int] = (), arrays: Sequence[ArrayObject] = (),
+               views: Sequence[tuple[int, Any]] = (), left: Sequence[int] = (), results: Sequence[Any] = ()) -> None:
+        """Tell the rest.
+
+        Parameters
+        ----------
+        values : list
+            The stores of what the run brought.
+        slots, arrays : sequence
+            The arrays of some of them.
+        views : sequence of (int, store)
+            What others read later in the memory of the table.
+        left, results : sequence
+            Slots of what was copied from there, and the copies.
+        """
+        self._tell(len(self.events), values, slots, arrays, views, left, results)
+
+    # Any: as above
+    def _tell(self, end: int, values: Slots, slots: Sequence[int], arrays: Sequence[ArrayObject],
+              views: Sequence[tuple[int, Any]], left: Sequence[int], results: Sequence[Any]) -> None:
+        sink = hooks.sink
+        if sink is not None:
+            stores = [(slot, values[slot]) for slot in self._given if slot not in slots and values[slot] is not None]
+            sink.table(self, (self.events, self.begin, end, self.first), slots, arrays, left, results, stores, views)
+
+
+def _call(function: int, context: int, data: int, operator: int) -> list[int]:
+    return [function, context, data, 0, 0, 0, operator, 0]

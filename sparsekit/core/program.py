@@ -517,7 +517,7 @@ class Program:
                 values[:] = examples
             else:
                 hooks.ignore_fp_errors(self._loop, one.code, values, workspace, buffers)
-            self._have_table(one, values, workspace)
+            self._have_table(one, values, workspace, buffers)
         return None
 
     def _execute_told(self, op: Told, one: _Pass, values: Slots, workspace: Workspace, buffers: Buffers, first: int
@@ -532,7 +532,7 @@ class Program:
         hooks.ignore_fp_errors(self._loop_told, op, one, values, workspace, buffers, first, lowers and one.lowered is None)
         if lowers:
             start = _clock()
-            self._have_table(one, values, workspace)
+            self._have_table(one, values, workspace, buffers)
             if hooks.sink is not None:
                 hooks.sink.span("lower to a table", "compile", start, _clock(), {"pass": one.name})
         return None
@@ -547,10 +547,10 @@ class Program:
             return False
         return True
 
-    def _have_table(self, one: _Pass, values: Slots, workspace: Workspace) -> None:
+    def _have_table(self, one: _Pass, values: Slots, workspace: Workspace, buffers: Buffers) -> None:
         """Make the table of a pass, which has run on these stores and, if it is the first, released none."""
         if one.lowered is None:
-            one.lowered = self._lowered(one, values)
+            one.lowered = self._lowered(one, values, buffers)
         workspace.tables[one] = load(f"{_TABLE}.table").Table(one.lowered)
 
     def _timed(self, table: Table, one: _Pass, first: int) -> TimedRows:
@@ -576,21 +576,34 @@ class Program:
             for slot in instruction.spent:
                 values[slot] = None
 
+        self._aim(one, values, buffers)
         with self._told_place(one, first, link):
             try:
                 return table.run(values, execute, told)
             except KERNEL_ERRORS as error:
                 raise self._named(at, values, error) from error
 
-    def _lowered(self, one: _Pass, examples: Slots) -> Lowered:
-        """The rows of a pass."""
+    def _lowered(self, one: _Pass, examples: Slots, buffers: Buffers) -> Lowered:
+        """The rows of a pass, which write gradients to the buffers that there are."""
         module = load(f"{_TABLE}.table")
         steps = [module.Step(step.plan, step.places, step.outputs, step.specs, _reason_for_python(step))
                  for step in one.instructions]
         made = {slot for step in one.instructions for slot in step.outputs}
         kept = made - self._gone if one is self.forward else {slot for slot in one.gradients if slot is not None}
-        found: Lowered = module.Lowered(steps, examples, set(self.tracer.constants), kept)
+        targets = [slot for slot, buffer in zip(one.gradients, buffers, strict=False)
+                   if slot in made and buffer is not None and isinstance(buffer._store, np.ndarray)
+                   and isinstance(examples[slot], np.ndarray) and one.gradients.count(slot) == 1]
+        found: Lowered = module.Lowered(steps, examples, set(self.tracer.constants), kept, targets=targets)
         return found
+
+    def _aim(self, one: _Pass, values: Slots, buffers: Buffers) -> None:
+        """Have the arrays at hand that the table of a pass writes gradients to: their buffers if they fit, else new ones."""
+        assert one.lowered is not None, "there is a table of it"
+        for slot, like in one.lowered.targets.items():
+            buffer = buffers[one.gradients.index(slot)] if buffers else None
+            store = None if buffer is None else buffer._store
+            fitting = isinstance(store, np.ndarray) and store.flags.carray and store.dtype == like.dtype
+            values[slot] = store if fitting else np.empty(like.shape, like.dtype)
 
     def _loop_keeping(self, one: _Pass, values: Slots, workspace: Workspace, buffers: Buffers) -> None:
         """Run a pass in Python, and release nothing."""
@@ -611,6 +624,7 @@ class Program:
             at = one.instructions[number].place
             _run_step(one.instructions[number], values, workspace, buffers)
 
+        self._aim(one, values, buffers)
         try:
             fits = table.run(values, execute)
         except KERNEL_ERRORS as error:

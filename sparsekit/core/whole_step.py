@@ -102,8 +102,8 @@ class WholeStep:
 
     Attributes
     ----------
-    writers : list of (NDArray, callable)
-        The held arrays that have gradients, and what writes these to their buffers.
+    writers : list of (NDArray, callable or None)
+        The held arrays that have gradients, and what writes these to their buffers; None where the step itself does.
     updating : bool
         Whether the last run has updated weights, or had begun to when it failed.
     """
@@ -123,8 +123,7 @@ class WholeStep:
         self._left: list[int] = []
         self._events: tuple[Event, ...] | None = None
         self.updating = False
-        #: Writes the gradient of each held array that has one, by its place.
-        self.writers: list[tuple[ArrayObject, Callable[[], None]]] = []
+        self.writers: list[tuple[ArrayObject, Callable[[], None] | None]] = []
 
     def rehearse(self, arrays: Sequence[ArrayObject]) -> ArrayObject:
         """Run forward and backward pass in Python, and put the gradients into their buffers; returns the loss."""
@@ -138,15 +137,15 @@ class WholeStep:
         first = graph.reserve(len(program.steps)) if hooks.sink is not None else 0
         self._rehearse(program.forward, values, first)
         values[head.slot] = run(self._begin(), [values[program.outputs[0]]])
+        self._values = values
         with _lane("backward"):
             self._rehearse(whole, values, first)
-        self._values = values
-        for slot, array in zip(whole.gradients, arrays, strict=True):
-            if slot is not None and array._entry is not None and array._entry[0].grad is not None:
-                variable: Any = array._entry[0]  # Any: a Variable
-                variable.late = None
-                variable.grad._receive(wrap(values[slot].copy(), program.ctx), False, "backward")
-                variable.fresh = True
+            for slot, array in zip(whole.gradients, arrays, strict=True):
+                if slot is not None and array._entry is not None and array._entry[0].grad is not None:
+                    variable: Any = array._entry[0]  # Any: a Variable
+                    variable.late = None
+                    variable.grad._receive(wrap(values[slot].copy(), program.ctx), False, "backward")
+                    variable.fresh = True
         made: ArrayObject = wrap(values[program.outputs[0]].copy(), program.ctx)
         return made
 
@@ -201,10 +200,17 @@ class WholeStep:
             values.append(update.weight._store)
         gradients = {slot for slot in whole.gradients if slot is not None}
         fixed = set(program.tracer.constants)
-        self.lowered = Lowered(steps, values, fixed, {loss, *gradients}, gradients)
+        buffer_of = {slot: array._entry[0].grad for slot, array in zip(whole.gradients[self.given:], self.held, strict=True)
+                     if slot is not None and array._entry is not None and array._entry[0].grad is not None}
+        targets = [slot for slot, buffer in buffer_of.items()
+                   if isinstance(buffer._store, np.ndarray) and isinstance(values[slot], np.ndarray)
+                   and buffer._store.flags.carray and buffer.dtype == values[slot].dtype and whole.gradients.count(slot) == 1]
+        self.lowered = Lowered(steps, values, fixed, {loss, *gradients}, gradients, targets)
         self._table = Table(self.lowered)
-        self._outside = gradients - self.lowered.in_table
-        self._standing = [*zip(program.inputs[self.given:], self.held, strict=True), *self._states]
+        written = {slot for slot in targets if self.lowered.written(slot)}
+        self._outside = gradients - self.lowered.in_table - written
+        self._standing = [*zip(program.inputs[self.given:], self.held, strict=True), *self._states,
+                          *[(slot, buffer_of[slot]) for slot in targets]]
         self._workspace.tables[program.forward] = self._table
         self._template: Slots = [None] * len(values)
         for slot in (*fixed, *[place for place in self._numbers if place >= 0]):
@@ -212,7 +218,7 @@ class WholeStep:
         for slot, value in program._fixed.values():
             self._template[slot] = value
         self._values = []
-        self.writers = [(array, functools.partial(self._write, slot, array))
+        self.writers = [(array, None if slot in written else functools.partial(self._write, slot, array))
                         for slot, array in zip(whole.gradients[self.given:], self.held, strict=True)
                         if slot is not None and array._entry is not None and array._entry[0].grad is not None]
 

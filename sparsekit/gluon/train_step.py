@@ -307,7 +307,7 @@ class _Made:
         self.updates = [load_step.Update(one.op, one.arrays, one.attrs, names[one.key]) for one in collected]
         self.whole.lower(self.updates)
         trained = {id(one.arrays[0]) for one in collected}
-        variables: list[tuple[Any, Callable[[], None], bool]] = [  # Any: an entry with a gradient, and its variable
+        variables: list[tuple[Any, Callable[[], None] | None, bool]] = [  # Any: an entry with a gradient, and its variable
             (one._entry, write, id(one) not in trained) for one, write in self.whole.writers]
         self.writers = [(entry[0], write, rests) for entry, write, rests in variables]
         self.settings = self._settings()
@@ -375,7 +375,7 @@ class _Made:
                 if counts is not None:
                     self._restore(counts)
                 for variable, write, _ in self.writers:
-                    if variable.late is write:
+                    if write is not None and variable.late is write:
                         variable.late = _lost
             self.whole.updating = False  # also if the next step is interrupted before it begins
         return loss

@@ -9,6 +9,8 @@ import collections
 import weakref
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
+import numpy as np
+
 from .allocations import Allocation, Sparse, View
 
 if TYPE_CHECKING:
@@ -307,21 +309,26 @@ class Reader:
         stores, views = more or ((), ())
         entries.update([(slot, self._entry_of(part)) for slot, part in stores])
         count = 2 * account.readings
-        times = (readings[:count:2] * 10**9 + readings[1:count:2]).tolist()
+        moments = readings[:count:2] * 10**9 + readings[1:count:2]
+        if stop - start > 1 and not (moments[start + 1: stop + 1] > moments[start: stop]).all():  # no two at once, to keep their order
+            steps = np.arange(len(moments))
+            moments = np.maximum.accumulate(moments - steps) + steps
+        times = moments.tolist()
         sizes = readings[count:].tolist()
         for event in ran[state.reached: start]:
             self._release(event.freed, state)
-        for plan, own, layer, link, taken, given, begin, end, freed in ran[start: stop]:
+        for number, (plan, own, layer, link, taken, given, freed) in enumerate(ran[start: stop], start):
+            begun, ended = times[number: number + 2]
             for slot in given:
                 entries[slot] = results.pop(slot, None) or self._made(recipes[slot], state, account, sizes)
             inputs = [entries[slot] if slot in entries else self._made(constants[slot], state, account, sizes) for slot in taken]
             outputs = entries[given[0]] if len(given) == 1 else [entries[slot] for slot in given]
             node, own = first + link if first and link >= 0 else None, own or lane
-            events.append(new(Operation, (plan, times[begin], times[end], own, layer, node, thread, inputs, outputs,
+            events.append(new(Operation, (plan, begun, ended, own, layer, node, thread, inputs, outputs,
                                           self._deaths, None if own == "backward" else place, 0)))
             for slot in given:
                 if recipes[slot].parameter and recipes[slot].stype == "default":
-                    events.append(Note(ASSIGN, times[end], times[end], "", "", thread, Assignment(
+                    events.append(Note(ASSIGN, ended, ended, "", "", thread, Assignment(
                         entries[slot], "gradient", recipes[slot].parameter, False), self._deaths, None))
             if freed:
                 self._release(freed, state)

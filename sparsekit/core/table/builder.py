@@ -30,7 +30,8 @@ class Origin:
     Attributes
     ----------
     kind : str
-        ``"buffer"``: the table's own; ``"input"``: an array that is bound while it runs; ``"constant"``: an array that is kept.
+        ``"buffer"``: the table's own; ``"input"``: an array that is bound while it runs; ``"target"``: one that is bound and
+        written to; ``"constant"``: an array that is kept.
     pointers : list of (int, int)
         Words that hold an address in it, and the offset of each in bytes.
     first, last : int

@@ -74,16 +74,16 @@ class _Bound(NamedTuple):
         Place of their first array among all that are bound.
     parts : list of (int, callable or None)
         Slots, and what gives the arrays of a sparse store.
-    arrays : list of (int, int, int, int, dtype)
+    arrays : list of (int, int, int, int, dtype, int)
         For each array: its word for the address, its word for the length of the first axis or 0, that length if it is fixed
-        or -1, the root whose size it is or -1, the element type.
+        or -1, the root whose size it is or -1, the element type, its bytes or those of each unit of such a length.
     """
 
     slots: tuple[int, ...]
     first: int
     # Any: a store, and its arrays
     parts: list[tuple[int, Callable[[Any], tuple[Any, ...]] | None]]
-    arrays: list[tuple[int, int, int, int, DType]]
+    arrays: list[tuple[int, int, int, int, DType, int]]
 
 
 #: What gives the arrays of a sparse store.
@@ -105,6 +105,8 @@ class Lowered:
         Slots that are read after a run.
     late : set of int, optional
         Those of them that ``store`` is asked for, if they are read at all.
+    targets : sequence of int, optional
+        Slots of dense results that a run has arrays for, to be written there.
 
     Attributes
     ----------
@@ -115,7 +117,7 @@ class Lowered:
     """
 
     def __init__(self, steps: Sequence[Step], values: Slots, fixed: set[int], kept: set[int],
-                 late: set[int] | None = None) -> None:
+                 late: set[int] | None = None, targets: Sequence[int] = ()) -> None:
         self.steps, self.settings = steps, config.decisive
         self.builder = builder = Builder()
         self.stores: dict[int, Any] = {}  # Any: stores of outlines
@@ -128,7 +130,9 @@ class Lowered:
         for slot in read:
             if slot in fixed:
                 self.stores[slot] = rebuilt(values[slot], [builder.constant(part) for part in parts_of(values[slot])])
-        self.entry = self._bind([slot for slot in read if slot not in fixed], values)
+        self.entry = self._bind([slot for slot in read if slot not in fixed] + list(targets), values)
+        #: By slot, what stands for the arrays that are written to.
+        self.targets: dict[int, Outline] = {slot: self.stores.pop(slot) for slot in targets}
         kernels = TableKernels(builder)
         self._needed = kept.union(*[step.places for step in steps])  # others are released as soon as they are computed
         for number, step in enumerate(steps):
@@ -143,12 +147,30 @@ class Lowered:
         origins = {slot: [part.origin for part in parts_of(self.stores[slot])] for slot in kept & made}
         if any(0 <= origin.number < len(self.entry.arrays) for slot in late or () for origin in origins.get(slot, ())):
             raise Refused("a gradient is one of the arrays that it is computed from")
+        for slot, target in self.targets.items():
+            self._redirect(slot, target)
         #: Those of the late slots whose stores are buffers of the table.
         self.in_table = {slot for slot in late or () if all(origin.kind == "buffer" for origin in origins.get(slot, ()))}
         #: Slots that are read after a run, and were lowered.
         self.results = sorted(slot for number, step in enumerate(steps) for slot in step.outputs
-                              if not self.reasons[number] and slot in kept and slot not in self.in_table)
+                              if not self.reasons[number] and slot in kept and slot not in self.in_table
+                              and not self.written(slot))
         self.image = _Image(self)
+
+    def _redirect(self, slot: int, target: Outline) -> None:
+        """Have the array that a run brings be the memory of a result, if the result is a buffer of its own."""
+        result = self.stores[slot]
+        origin = result.origin if isinstance(result, Outline) else None
+        if (origin is None or origin.kind != "buffer" or origin.roots or result.offset or result.dynamic or not result.contiguous
+                or result.nbytes != origin.nbytes):
+            return
+        origin.kind, origin.number = "target", target.origin.number
+        origin.pointers[:0] = target.origin.pointers
+        self.builder.origins.remove(target.origin)
+
+    def written(self, slot: int) -> bool:
+        """Whether the result is written to an array that the run brings."""
+        return slot in self.targets and self.stores[slot].origin.kind == "target"
 
     def _bind(self, slots: Sequence[int], values: Slots) -> _Bound:
         """Outlines for the stores of slots that are bound while the table runs."""
@@ -171,7 +193,9 @@ class Lowered:
                 word = self.builder.word()
                 parts[-1].origin.pointers.append((word, 0))
                 root = stored.roots[0] if stored is not None and length else -1
-                found.arrays.append((word, length, fixed, root, part.dtype))
+                units = shape[1:] if length else shape
+                nbytes = 0 if any(isinstance(one, Size) for one in units) else math.prod(units) * part.dtype.itemsize
+                found.arrays.append((word, length, fixed, root, part.dtype, nbytes))
             self.stores[slot] = rebuilt(store, parts)
         return found
 
@@ -243,11 +267,11 @@ class _Image:
     def __init__(self, lowered: Lowered) -> None:
         builder = lowered.builder
         self._builder, self._own = builder, list(builder.own)
-        inputs = {origin.number: origin for origin in builder.origins if origin.kind == "input"}
+        inputs = {origin.number: origin for origin in builder.origins if origin.kind in ("input", "target")}
         self.patches: dict[int, tuple[int, int]] = {}
         for bound in (lowered.entry, *lowered.exits.values()):
             found: list[tuple[int, int, int, int]] = []
-            for place, (word, length, _, _, _) in enumerate(bound.arrays):
+            for place, (word, length, _, _, _, _) in enumerate(bound.arrays):
                 found += [(target, word, 1, offset) for target, offset in inputs[bound.first + place].pointers[1:]]
                 found += [(patch.word, length, patch.factor, 0) for patch in builder.patches.get(length, ())]
             self.patches[bound.first] = self._block(found)
@@ -345,8 +369,8 @@ class Table:
         self.stops = 0
 
     def _plan(self, bound: _Bound) -> Array:
-        return np.array([(self._base + 8 * word, length and self._base + 8 * length, fixed, type_word(dtype), -1)
-                         for word, length, fixed, _, dtype in bound.arrays], np.int64).reshape(-1, 5)
+        return np.array([(self._base + 8 * word, length and self._base + 8 * length, fixed, type_word(dtype), -1, nbytes)
+                         for word, length, fixed, _, dtype, nbytes in bound.arrays], np.int64).reshape(-1, 6)
 
     def timed(self, account: Account) -> TimedRows:
         """Its rows with readings of the clock."""
@@ -439,12 +463,15 @@ class Table:
             else:
                 arrays += parts(values[slot])
         plan, (block, count) = self._plans[bound.first], self.image.patches[bound.first]
+        written = len(self.lowered.targets) if bound is self.lowered.entry else 0
         for _ in range(2 * len(arrays) + 1):
-            misfit = self._bind(id(arrays), plan, self._base + 8 * block, count)
+            misfit = self._bind(id(arrays), plan, self._base + 8 * block, count, written)
             if misfit < 0:
                 self._arrays[bound.first: bound.first + len(arrays)] = arrays
                 return True
-            _, _, fixed, root, dtype = bound.arrays[misfit]
+            if misfit >= len(arrays) - written:
+                return False
+            _, _, fixed, root, dtype, _ = bound.arrays[misfit]
             array = arrays[misfit]
             if array.dtype != dtype or not array.flags.aligned or (fixed >= 0 and array.shape[0] != fixed):
                 return False
@@ -469,7 +496,7 @@ class Table:
                 for word, offset in origin.pointers:
                     self._words[word] = start + offset
         for bound in (self.lowered.entry, *self.lowered.exits.values()):
-            for place, (_, _, _, one, _) in enumerate(bound.arrays):
+            for place, (_, _, _, one, _, _) in enumerate(bound.arrays):
                 if one == root:
                     self._plans[bound.first][place, 4] = self._capacity[root]
 
@@ -489,7 +516,7 @@ class Table:
                         self._words[patch.word] = self._words[size.word] * patch.factor
             for outline, part in zip(outlines, parts, strict=True):
                 target = self._array(outline)
-                if outline.origin.kind == "buffer":
+                if outline.origin.kind in ("buffer", "target"):
                     np.copyto(target, part)
                 elif not np.array_equal(target, part, equal_nan=True):
                     return False

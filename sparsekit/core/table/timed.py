@@ -107,7 +107,7 @@ class Recipe(NamedTuple):
     pieces : tuple of Piece
         Its components, or itself.
     same : int
-        Slot of the dense array that it is; -1 if it is another.
+        Slot of the dense array that it is, or its own if a run brings it; -1 if it is another.
     parameter : str
         Name of the parameter whose gradient it is; empty for others.
     """
@@ -129,8 +129,6 @@ class Event(NamedTuple):
         As in ``Place``.
     inputs, outputs : tuple of int
         Slots.
-    begin, end : int
-        Numbers of the readings before and after it.
     freed : tuple of int
         Buffers that nothing uses afterwards.
     """
@@ -141,8 +139,6 @@ class Event(NamedTuple):
     link: int
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
-    begin: int
-    end: int
     freed: tuple[int, ...]
 
 
@@ -176,7 +172,7 @@ class Account:
         self.recipes: dict[int, Recipe] = {}
         self._lowered, self._buffers = lowered, {}
         self._owners: dict[int, tuple[int, int]] = {}
-        read = {slot for step in lowered.steps for slot in step.places}
+        read = {slot for step in lowered.steps for slot in step.places}.union(lowered.targets)
         self.given = tuple([slot for slot in lowered.entry.slots if slot in read])
         for slot in (*self.given, *[slot for bound in lowered.exits.values() for slot in bound.slots]):
             for place, part in enumerate(parts_of(lowered.stores[slot])):
@@ -191,20 +187,16 @@ class Account:
         for origin, number in self._buffers.values():
             freed.setdefault(len(lowered.steps) if origin.kept else origin.last, []).append(number)
         self.kept = frozenset(freed.pop(len(lowered.steps), ()))
-        timed = {row[_OPERATOR] for row in lowered.image.rows[:-1].tolist()}
-        events, reading = [], 0
-        for number, (step, place) in enumerate(zip(lowered.steps, places, strict=True)):
-            before, reading = reading, reading + (number in timed)
-            events.append(Event(step.plan, *place, step.places, step.outputs, before if number in timed else reading, reading,
-                                tuple(freed.get(number, ()))))
-        self.events, self.readings = tuple(events), reading + 1
+        self.events = tuple([Event(step.plan, *place, step.places, step.outputs, tuple(freed.get(number, ())))
+                             for number, (step, place) in enumerate(zip(lowered.steps, places, strict=True))])
+        self.readings = len(self.events) + 1
         self.results = tuple(lowered.results)
 
     def _recipe(self, slot: int, places: Sequence[int], parameter: str) -> Recipe:
         store = self._lowered.stores[slot]
         outlines = parts_of(store)
-        same = -1
-        if stype_of(store) == "default":
+        same = slot if self._lowered.written(slot) else -1
+        if same < 0 and stype_of(store) == "default":
             for other in places:
                 held = self._lowered.stores[other]
                 if stype_of(held) == "default" and store.same_memory(held):
@@ -266,7 +258,6 @@ class TimedRows:
         found = clock()
         assert found is not None, "the caller has asked for it"
         plain = table._rows
-        last = {number: place for place, number in enumerate(plain[:-1, _OPERATOR].tolist()) if number != PAUSE}
         self.token = object()
         self.standing: Sequence[ArrayObject] = ()
         self.known, self.seen = 0, list[int]()
@@ -274,13 +265,15 @@ class TimedRows:
         self.readings = np.zeros(READING * account.readings + len(account.sizes), np.int64)
         start, sizes = self.readings.ctypes.data, len(account.sizes)
         reading = functools.partial(_call, *found)
-        rows, self.after = [reading(start, PAUSE)], {}
-        for place, row in enumerate(plain[:-1].tolist()):
-            rows.append(row)
-            operator = row[_OPERATOR]
-            if last.get(operator) == place:
-                self.after[operator] = len(rows)
-                rows.append(reading(start + 8 * READING * len(self.after), operator))
+        rows, self.after, plain_rows = [reading(start, PAUSE)], {}, plain[:-1].tolist()
+        place = 0
+        for number in range(len(account.events)):
+            last = max((at for at, row in enumerate(plain_rows) if row[_OPERATOR] == number), default=place - 1)
+            rows += plain_rows[place: last + 1]
+            place = last + 1
+            self.after[number] = len(rows)
+            rows.append(reading(start + 8 * READING * (number + 1), number))
+        rows += plain_rows[place:]
         # The sizes, once they are all known.
         word = load("numba").types.int64
         patch = compiled(load("sparsekit.kernels.cpu.table_rows").patch_words, (word, word))

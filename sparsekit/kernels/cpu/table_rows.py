@@ -72,11 +72,12 @@ def nested_loop(block, context, extra):
 
 
 @kernel
-def bind_arrays(arrays, plan, patches, patched):
+def bind_arrays(arrays, plan, patches, patched, written):
     """Read where the arrays of a list lie, and compute what depends on it; returns the first that does not fit, or -1.
 
-    ``arrays`` is the address of a list of numpy arrays.  A row of ``plan`` (arrays, 5): word for the address, word for the
-    length of the first axis or 0, that length if it is fixed or -1, the word of the element type, the largest length.
+    ``arrays`` is the address of a list of numpy arrays, of which the last ``written`` are written to: none of the others may
+    overlap them.  A row of ``plan`` (arrays, 6): word for the address, word for the length of the first axis or 0, that length
+    if it is fixed or -1, the word of the element type, the largest length, and the bytes, of each unit of such a length.
     """
     items = get_word(arrays + ITEMS)
     for number in range(plan.shape[0]):
@@ -91,6 +92,14 @@ def bind_arrays(arrays, plan, patches, patched):
             put_word(plan[number, 1], length)
         elif plan[number, 2] >= 0 and get_word(get_word(array + SIZES)) != plan[number, 2]:
             return number
+    for target in range(plan.shape[0] - written, plan.shape[0]):
+        start = get_word(plan[target, 0])
+        for number in range(target):
+            low, size = get_word(plan[number, 0]), plan[number, 5]
+            if plan[number, 1] != 0:
+                size *= get_word(plan[number, 1])
+            if low < start + plan[target, 5] and start < low + size:
+                return target
     patch_words(patches, patched)
     return -1
 

@@ -1,0 +1,292 @@
+"""Profiles of code that runs as tables: the same events as operator by operator, in everything but time."""
+
+from __future__ import annotations
+
+import gc
+import threading
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+import sparsekit as mx
+from sparsekit.core.table import timed
+from sparsekit.gluon import nn
+
+LOSS = mx.gluon.loss.L2Loss(prefix="loss_")
+
+
+def sequential(*layers):
+    net = nn.HybridSequential(prefix="net_")
+    with net.name_scope():
+        net.add(*[layer() for layer in layers])
+    return net
+
+
+class Product(mx.gluon.HybridBlock):
+    """A csr product with a row-sparse gradient."""
+
+    def __init__(self, grad_stype="row_sparse"):
+        super().__init__(prefix="net_")
+        with self.name_scope():
+            self.weight = self.params.get("weight", shape=(60, 2), grad_stype=grad_stype)
+            self.bias = self.params.get("bias", shape=(2,), init="zeros")
+
+    def hybrid_forward(self, F, x, weight, bias):
+        return F.broadcast_add(F.dot(x, weight), bias)
+
+
+class Falling(Product):
+    """With an operator that has no kernel for a csr array: a fallback, which Python runs and the ledger notes."""
+
+    def hybrid_forward(self, F, x, weight, bias):
+        return F.broadcast_add(F.dot(F.cos(x), weight), bias)
+
+
+def dense(rows, seed):
+    return mx.nd.array(np.random.default_rng(seed).random((rows, 6)).astype("float32"))
+
+
+def csr(rows, seed):
+    return mx.nd.sparse.csr_matrix(scipy.sparse.random(rows, 60, 0.02 * (seed + 1), format="csr", dtype="float32",
+                                                       random_state=seed))
+
+
+def ids(rows, seed):
+    return mx.nd.array(np.random.default_rng(seed).integers(0, 50, rows), dtype="int64")
+
+
+CASES = {
+    "dense": (lambda: sequential(lambda: nn.Dense(8, in_units=6, activation="relu"), lambda: nn.Dense(2, in_units=8)), dense),
+    "views": (lambda: sequential(lambda: nn.Dense(8, in_units=6), lambda: nn.HybridLambda(
+        lambda F, x: F.reshape(x, shape=(-1, 2, 4)) * 1), nn.Flatten, lambda: nn.Dense(2, in_units=8)), dense),
+    "large": (lambda: sequential(lambda: nn.Dense(20_000, in_units=6), lambda: nn.Dense(2, in_units=20_000)), dense),
+    "dropout": (lambda: sequential(lambda: nn.Dense(8, in_units=6), lambda: nn.Dropout(0.5), lambda: nn.Dense(2, in_units=8)),
+                dense),
+    "csr": (Product, csr),
+    "dense gradient": (lambda: Product("default"), csr),
+    "falling": (Falling, csr),
+    "embedding": (lambda: sequential(lambda: nn.Embedding(50, 4, sparse_grad=True), lambda: nn.Dense(2, in_units=4)), ids),
+}
+
+#: The first fallback of each kind warns, and a warning is an error.
+pytestmark = pytest.mark.filterwarnings("ignore::sparsekit.base.errors.StorageFallbackWarning")
+
+WAYS = ["hybridized", "step"]
+
+
+def trainer_of(net, optimizer):
+    return mx.gluon.Trainer(net.collect_params(), optimizer, {"learning_rate": 0.1})
+
+
+class Training:
+    """A model that is trained in one of two ways."""
+
+    def __init__(self, case, way, optimizer="sgd", tables=True):
+        make, self.draw = CASES[case]
+        mx.random.seed(1)
+        self.net = make()
+        self.net.initialize(mx.init.Xavier())
+        self.net.hybridize()
+        self.trainer = trainer_of(self.net, optimizer)
+        self.compiled = mx.gluon.TrainStep(self.net, LOSS, self.trainer) if way == "step" else None
+        self.tables = tables
+
+    def step(self, rows=5, seed=0):
+        mx.config.tables = self.tables
+        try:
+            data, label = self.draw(rows, seed), mx.nd.ones((rows, 2))
+            if self.compiled is not None:
+                return self.compiled(data, label)
+            with mx.autograd.record():
+                loss = LOSS(self.net(data), label)
+            loss.backward()
+            self.trainer.step(rows)
+            return loss
+        finally:
+            mx.config.tables = True
+
+    def profile(self, before=5, seeds=(0, 1, 2), rows=5):
+        for _ in range(before):
+            self.step()
+        with mx.Profiler() as prof:
+            for seed in seeds:
+                self.step(rows, seed)
+        return prof
+
+
+def events(prof):
+    """The records without their times; nodes are numbered as they come."""
+    kept = ("name", "kind", "lane", "layer", "attrs", "fallback", "became_dense", "inputs", "outputs", "bytes", "flops",
+            "dense_flops", "line", "thread", "depth")
+    numbers = {None: None}
+    return [{**{name: record[name] for name in kept}, "node": numbers.setdefault(record["node"], len(numbers))}
+            for record in prof.records if record["lane"] != "compile"]
+
+
+def same(compiled, plain):
+    """Say what differs first."""
+    for number, (one, other) in enumerate(zip(compiled, plain, strict=False)):
+        changed = {name: (one[name], other[name]) for name in one if one[name] != other[name]}
+        assert not changed, (number, other["name"], other["lane"], changed)
+    assert [one["name"] for one in compiled] == [one["name"] for one in plain]
+
+
+@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("case", CASES)
+def test_profiles_agree_with_those_of_operators_one_by_one(case, way, optimizer):
+    plain = Training(case, way, optimizer, tables=False).profile()
+    training = Training(case, way, optimizer)
+    compiled = training.profile()
+    same(events(compiled), events(plain))
+    assert [one._replace(line="") for one in compiled.ledger] == [one._replace(line="") for one in plain.ledger]
+    assert compiled.memory["peak_bytes"] <= plain.memory["peak_bytes"] + plain.memory["idle_bytes"]
+    explained = mx.gluon.hybrid.explain(training.net) if way == "hybridized" else training.compiled.explain()
+    assert any(not row["reason"] for row in explained) or (case, way) == ("falling", "step")
+
+
+def test_the_step_was_compiled_and_its_operators_have_times_of_their_own():
+    training = Training("dense", "step")
+    prof = training.profile()
+    records = [record for record in prof.records if record["kind"] == "op"]
+    assert all(record["duration"] >= 0 for record in records)
+    for before, after in zip(records, records[1:], strict=False):  # behind one another, and none inside another
+        assert after["start"] + 1e-3 >= before["start"] + before["duration"]
+    one = records[: len(records) // 3]
+    assert sum(record["duration"] for record in one) <= one[-1]["start"] + one[-1]["duration"] - one[0]["start"] + 1e-3
+    assert training.compiled._made
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("case", ["dense", "csr", "dropout", "falling"])
+def test_a_profile_from_the_first_step_on(case, way):
+    """Tracing and lowering happen under the profiler, and are told as compilations."""
+    plain, compiled = (Training(case, way, tables=tables).profile(0, range(6)) for tables in (False, True))
+    same(events(compiled), events(plain))
+    assert [record["name"] for record in compiled.records if record["name"] == "lower to a table"]
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("case", CASES)
+def test_memory_returns_to_what_it_was(case, way):
+    """What a table keeps is counted once, however often it runs."""
+    plain, compiled = Training(case, way, tables=False), Training(case, way)
+    plain.profile(5, [1] * 3)
+    few, many = compiled.profile(5, [1] * 3), compiled.profile(0, [1] * 30)
+    assert many.memory["peak_bytes"] == few.memory["peak_bytes"]
+    one_by_one = plain.profile(0, [1] * 30).memory["samples"][-1][2]
+    assert many.memory["samples"][-1][2] == {role: size for role, size in one_by_one.items() if role != "workspace"}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_new_shapes_and_counts_have_events_of_their_own(way):
+    def run(tables):
+        training = Training("csr", way, tables=tables)
+        training.profile()
+        with mx.Profiler() as prof:
+            for rows, seed in [(5, 0), (3, 1), (5, 4), (3, 2)] * 4:
+                training.step(rows, seed)
+        return prof
+
+    same(events(run(True)), events(run(False)))
+
+
+def test_learning_rates_are_those_of_each_step():
+    training = Training("dense", "step")
+    training.profile()
+    with mx.Profiler() as prof:
+        for rate in (0.5, 0.25, 0.25):
+            training.trainer.set_learning_rate(rate)
+            training.step()
+    rates = [record["attrs"]["lr"] for record in prof.records if record["lane"] == "update"]
+    assert rates == [0.5] * 4 + [0.25] * 8
+
+
+def test_gradients_have_their_role_and_rows():
+    plain, compiled = (Training("csr", "step", tables=tables).profile() for tables in (False, True))
+    roles = [{(row["owner"], row["role"], row["component"]) for row in prof.memory["at_peak"] if row["role"] == "gradient"}
+             for prof in (plain, compiled)]
+    assert roles[0] == roles[1]
+    assert roles[1] == {("net_weight", "gradient", "data"), ("net_weight", "gradient", "indices"),
+                        ("net_bias", "gradient", "data")}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_notes_are_digested_in_between(way):
+    """However few events may wait, none is lost."""
+    training = Training("csr", way)
+    training.profile()
+    expected = len(training.profile(0, range(8)).records)
+    prof = mx.Profiler()
+    with prof:
+        prof._run.recorder.waiting = 10
+        for seed in range(8):
+            training.step(seed=seed)
+            len(prof.records)
+    assert len([record for record in prof.records if record["lane"] != "profiler"]) == expected
+
+
+def test_two_profiles_one_after_the_other_and_a_pause():
+    training = Training("dense", "step")
+    first, second = training.profile(), training.profile(0)
+    same(events(first), events(second))
+    with mx.Profiler() as prof:
+        training.step()
+        prof.pause()
+        training.step()
+        prof.resume()
+        training.step()
+    same(events(prof), events(training.profile(0, (0, 0))))
+
+
+def test_without_a_clock_operators_run_one_by_one(monkeypatch):
+    expected = events(Training("dense", "hybridized").profile())
+    monkeypatch.setattr(timed, "clock", lambda: None)
+    training = Training("dense", "hybridized")
+    prof = training.profile()
+    assert events(prof) == expected
+    assert training.net(dense(5, 0)).shape == (5, 2)
+
+
+def test_the_clock_is_pythons():
+    if timed.clock() is None:
+        pytest.skip("this system has no clock_gettime that agrees with Python")
+    import sys
+
+    assert sys.platform in timed.CLOCKS
+
+
+def test_threads_have_tables_and_events_of_their_own():
+    trainings = [Training("csr", "step") for _ in range(3)]
+    for training in trainings:
+        training.profile()
+    with mx.Profiler() as prof:
+        threads = [threading.Thread(target=lambda one=one: [one.step(seed=seed) for seed in range(20)]) for one in trainings]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    each = sum(record["kind"] == "op" for record in Training("csr", "step").profile().records) // 3
+    counts = {}
+    for record in prof.records:
+        if record["kind"] == "op":
+            counts[record["thread"]] = counts.get(record["thread"], 0) + 1
+    assert sorted(counts.values()) == [20 * each] * 3
+
+
+def test_a_dense_gradient_is_foretold_exactly():
+    asked = Training("csr", "step").profile(seeds=[0] * 3).what_if(gradient="default")
+    assert asked.after == Training("dense gradient", "step").profile(seeds=[0] * 3).memory["peak_bytes"]
+
+
+def test_a_dropped_table_gives_its_memory_back():
+    training = Training("csr", "step")
+    training.profile()
+    with mx.Profiler() as prof:
+        training.step()
+        del training
+        gc.collect()
+        mx.nd.ones((2, 2)) + 1
+    alive = prof.memory["samples"][-1][1]
+    assert alive <= prof.memory["peak_bytes"]

@@ -13,7 +13,7 @@ from . import hooks
 from .arrays import wrap
 from .dispatch import KERNEL_ERRORS, compute, named_error, plan_for
 from .op import Call
-from .program import _reason_for_python, _run_step
+from .program import _reason_for_python, _run_step, copied_from_table
 from .table.refusal import Refused
 from .table.table import Lowered, Step, Table
 
@@ -154,8 +154,9 @@ class WholeStep:
             self._numbers.append(place)
             places = (weight, gradient, *states)
             plan: Plan = plan_for(update.call, tuple([stype_of(values[slot]) for slot in places]), program.ctx)
-            reason = "it changes storage types" if plan.fallback or plan.cast is not None else (
-                "it draws random numbers" if plan.op.random else "" if numbers is not None else "its numbers are not known apart")
+            reason = ("it changes storage types" if plan.fallback or plan.cast is not None
+                      else "it draws random numbers" if plan.op.draws(plan.attrs, True)
+                      else "" if numbers is not None else "its numbers are not known apart")
             steps.append(Step(plan, places, (len(values),), (update.weight._store,), reason, place))
             values.append(update.weight._store)
         gradients = {slot for slot in whole.gradients if slot is not None}
@@ -197,7 +198,7 @@ class WholeStep:
             self.updating = table.take_reached() > self._until
             if self.updating:
                 self._computed = {slot: values[slot] for slot in self._outside}
-        made: ArrayObject | None = wrap(values[program.outputs[0]].copy(), program.ctx) if fits else None
+        made: ArrayObject | None = wrap(copied_from_table(values[program.outputs[0]]), program.ctx) if fits else None
         return made
 
     def _run(self, table: Table, values: Slots) -> bool:
@@ -234,7 +235,7 @@ class WholeStep:
         if self._table is not None and array._entry is not None:
             store = self._computed.get(slot)
             store = self._table.store(slot) if store is None else store
-            array._entry[0].grad._receive(wrap(store.copy(), self.program.ctx), False, "backward")
+            array._entry[0].grad._receive(wrap(copied_from_table(store), self.program.ctx), False, "backward")
 
     @property
     def reasons(self) -> list[tuple[str, str, str]]:

@@ -311,8 +311,10 @@ class Numpy:
         """``numpy.asarray``."""
         return self._builder.outline(a, dtype)
 
-    def array(self, a: Operand, dtype: DTypeLike = None, copy: bool = True, order: str = "K") -> Outline:
+    def array(self, a: Operand | list[float], dtype: DTypeLike = None, copy: bool = True, order: str = "K") -> Outline:
         """``numpy.array``."""
+        if isinstance(a, list) and dtype is not None and all(type(one) in (int, float) for one in a):
+            return self._builder.constant(np.array(a, dtype))  # numbers of the call's attributes
         found = self._builder.outline(a)
         return found.astype(found.dtype if dtype is None else dtype)
 

@@ -14,7 +14,7 @@ from ...base.forking import load
 from ...storage import CSR, RowSparse, stype_of
 from .. import hooks
 from ..cuda_graphs import parts_of, rebuilt
-from ..dispatch import compute
+from ..dispatch import compute, note_results
 from .arrays import Outline, Size
 from .builder import PAUSE, Builder, Origin
 from .kernel_calls import TableKernels
@@ -146,6 +146,8 @@ class Lowered:
         #: Slots that are read after a run, and were lowered.
         self.results = sorted(slot for number, step in enumerate(steps) for slot in step.outputs
                               if not self.reasons[number] and slot in kept and slot not in self.in_table)
+        #: Instructions that make dense of a sparse array what the ledger is told after each run.
+        self.noted = [number for number, step in enumerate(steps) if step.plan.dense and not self.reasons[number]]
         self.image = _Image(self)
 
     def _bind(self, slots: Sequence[int], values: Slots) -> _Bound:
@@ -353,13 +355,14 @@ class Table:
         lowered = self.lowered
         if lowered.settings != config.decisive or not self._bound(lowered.entry, values):
             return False
-        place, end = 0, self._rows.shape[0] - 1
+        place, end, told = 0, self._rows.shape[0] - 1, 0
         while (place := self._run(self._rows, place)) < end:
             number = int(self._rows[place, 6])
             if number == PAUSE:
                 place += 1
                 continue
             self._read(number, values)
+            told = self._tell(told, number, values)
             execute(number, values)
             if number in lowered.exits:
                 if not self._bound(lowered.exits[number], values):
@@ -371,6 +374,7 @@ class Table:
                     self._finish(number + 1, values, execute)
                     return True
             place = self.image.after[number]
+        self._tell(told, len(lowered.steps), values)
         for slot in lowered.results:
             values[slot] = self.store(slot)
         self._arrays = [None] * lowered.bound
@@ -389,6 +393,15 @@ class Table:
     def holds(self, memory: object) -> bool:  # object: the base of any array
         """Whether this is memory of the table, which the next run uses."""
         return memory is self.memory or any(memory is one for one in self._grown.values())
+
+    def _tell(self, first: int, number: int, values: Slots) -> int:
+        """Tell the ledger of the instructions from ``first`` to ``number``, which Python runs; returns the one behind it."""
+        for one in self.lowered.noted:
+            if first <= one < number:
+                step = self.lowered.steps[one]
+                stores = [self.store(slot) if values[slot] is None else values[slot] for slot in step.places]
+                note_results(step.plan, stores, tuple([self.store(slot) for slot in step.outputs]))
+        return number + 1
 
     def _read(self, number: int, values: Slots) -> None:
         """Have the stores at hand that an instruction reads."""

@@ -687,7 +687,7 @@ def _own(store: Store, workspace: Workspace) -> Store:
 def copied_from_table(store: Store) -> Store:
     """A copy of a store that lies in memory of a table, for which ``why_dense()`` has the same answer."""
     made = store.copy()
-    if hooks.made and isinstance(made, np.ndarray):
+    if hooks.made and isinstance(store, np.ndarray) and isinstance(made, np.ndarray):
         hooks.flowed(store, made)
     return made
 

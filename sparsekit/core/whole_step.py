@@ -8,24 +8,34 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..kernels import for_device
 from ..storage import stype_of
-from . import hooks
+from . import hooks, infer
 from .arrays import wrap
-from .dispatch import KERNEL_ERRORS, compute, named_error, plan_for
-from .op import Call
+from .dispatch import KERNEL_ERRORS, Plan, compute, named_error, plan_for
+from .op import Call, Op
 from .program import _reason_for_python, _run_step, copied_from_table
 from .table.refusal import Refused
 from .table.table import Lowered, Step, Table
 
 if TYPE_CHECKING:
-    from ..base.types import Attrs
+    from ..base.types import Array, Attrs
+    from ..kernels.types import Kernels
     from .cuda_graphs import Workspace
-    from .dispatch import Plan
-    from .op import Op
     from .program import Program
     from .types import ArrayObject, Slots
 
 __all__ = ["Update", "WholeStep"]
+
+
+#: Stands in a table for what Python does with the gradients before the updates.
+_CHANGE = Op("clip_global_norm", "*gradients", shape=infer.unchanged, sample=list, listed=False,
+             doc="Gradients whose norm together is at most a number.")
+
+
+@_CHANGE.forward("default... -> default...")
+def _(k: Kernels, *gradients: *tuple[*tuple[Array, ...], Attrs]) -> Sequence[Array]:
+    raise AssertionError("Python runs it")
 
 
 class Update:
@@ -74,11 +84,13 @@ class WholeStep:
     Parameters
     ----------
     program : Program
-        Its only result is the loss.
+        Its first result is the loss.
     arrays : sequence of NDArray
         Inputs of the program: those that each step brings, then those that stay, such as weights.
     given : int
         How many of them each step brings.
+    change : callable, optional
+        ``change(gradients)`` gives what the updates use in place of the gradients, such as clipped ones.
 
     Attributes
     ----------
@@ -88,8 +100,9 @@ class WholeStep:
         Whether the last run has updated weights, or had begun to when it failed.
     """
 
-    def __init__(self, program: Program, arrays: Sequence[ArrayObject], given: int) -> None:
-        self.program, self.given = program, given
+    def __init__(self, program: Program, arrays: Sequence[ArrayObject], given: int,
+                 change: Callable[[Sequence[ArrayObject]], Sequence[ArrayObject]] | None = None) -> None:
+        self.program, self.given, self._change = program, given, change
         self.held = list(arrays[given:])
         self._updates: list[Update] = []
         self._table: Table | None = None
@@ -100,8 +113,8 @@ class WholeStep:
         #: Writes the gradient of each held array that has one, by its place.
         self.writers: list[tuple[ArrayObject, Callable[[], None]]] = []
 
-    def rehearse(self, arrays: Sequence[ArrayObject]) -> ArrayObject:
-        """Run forward and backward pass in Python, and put the gradients into their buffers; returns the loss."""
+    def rehearse(self, arrays: Sequence[ArrayObject]) -> list[ArrayObject]:
+        """Run forward and backward pass in Python, and put the gradients into their buffers; returns the program's results."""
         program, whole = self.program, self.program.whole
         assert whole is not None, "the caller has asked for it"
         values = program.empty[:]
@@ -119,8 +132,7 @@ class WholeStep:
                 variable.late = None
                 variable.grad._receive(wrap(values[slot].copy(), program.ctx), False, "backward")
                 variable.fresh = True
-        made: ArrayObject = wrap(values[program.outputs[0]].copy(), program.ctx)
-        return made
+        return [wrap(copied_from_table(values[slot]), program.ctx) for slot in program.outputs]
 
     def lower(self, updates: Sequence[Update]) -> None:
         """Make the table, with the stores of the rehearsal as examples."""
@@ -130,15 +142,19 @@ class WholeStep:
         assert head is not None, "as above"
         steps = [Step(one.plan, one.places, one.outputs, one.specs, _reason_for_python(one))
                  for one in (*program.forward.instructions, *whole.instructions)]
-        self._first = len(steps)
+        self._computed_until = len(steps)
         slot_of = {id(array): slot for slot, array in zip(program.inputs[self.given:], self.held, strict=True)}
         gradient_of = dict(zip(program.inputs, whole.gradients, strict=True))
+        changed: dict[int, int] = {} if self._change is None else self._add_change(
+            steps, values, [gradient_of[slot_of[id(update.weight)]] for update in updates])
+        self._first = len(steps)
         self._updates, self._numbers = list(updates), []
         self._states: list[tuple[int, ArrayObject]] = []
         for update in updates:
             weight = slot_of[id(update.weight)]
-            gradient = gradient_of[weight]
-            assert gradient is not None, "the caller has checked it"
+            computed = gradient_of[weight]
+            assert computed is not None, "the caller has checked it"
+            gradient = changed.get(computed, computed)
             found, buffer = values[gradient], update.gradient._store
             if type(found) is not type(buffer) or found.dtype != buffer.dtype:
                 raise Refused(f"the gradient of {update.name} is computed as {stype_of(found)} {found.dtype}")
@@ -159,9 +175,9 @@ class WholeStep:
                       else "" if numbers is not None else "its numbers are not known apart")
             steps.append(Step(plan, places, (len(values),), (update.weight._store,), reason, place))
             values.append(update.weight._store)
-        gradients = {slot for slot in whole.gradients if slot is not None}
+        gradients = {changed.get(slot, slot) for slot in whole.gradients if slot is not None}
         fixed = {*program.tracer.constants, head.slot}
-        self.lowered = Lowered(steps, values, fixed, {program.outputs[0], *gradients}, gradients)
+        self.lowered = Lowered(steps, values, fixed, {*program.outputs, *gradients}, gradients)
         self._table = Table(self.lowered)
         self._until = self._table.first_row(self._first)
         self._outside = gradients - self.lowered.in_table
@@ -173,9 +189,18 @@ class WholeStep:
         for slot, value in program._fixed.values():
             self._template[slot] = value
         self._values = []
-        self.writers = [(array, functools.partial(self._write, slot, array))
+        self.writers = [(array, functools.partial(self._write, changed.get(slot, slot), array))
                         for slot, array in zip(whole.gradients[self.given:], self.held, strict=True)
                         if slot is not None and array._entry is not None and array._entry[0].grad is not None]
+
+    def _add_change(self, steps: list[Step], values: Slots, gradients: Sequence[int | None]) -> dict[int, int]:
+        """Have Python change gradients behind the backward pass; gives the slots of what they become."""
+        places = tuple([slot for slot in gradients if slot is not None])
+        outputs = tuple(range(len(values), len(values) + len(places)))
+        values += [values[slot] for slot in places]
+        plan = Plan(Call(_CHANGE, {}), _CHANGE.rules[0], False, None, for_device("cpu"))
+        steps.append(Step(plan, places, outputs, (), "the step was asked to change the gradients"))
+        return dict(zip(places, outputs, strict=True))
 
     def renew_numbers(self) -> None:
         """Compute the numbers of all updates from their attributes."""
@@ -183,8 +208,11 @@ class WholeStep:
             if place >= 0:
                 self._template[place] = update.numbers()
 
-    def __call__(self, arrays: Sequence[ArrayObject]) -> ArrayObject | None:
-        """Run the step on the arrays that it brings; None, and nothing has been done, if they are of another kind."""
+    def __call__(self, arrays: Sequence[ArrayObject]) -> list[ArrayObject] | None:
+        """Run the step on the arrays that it brings; returns the program's results.
+
+        None, and nothing has been done, if the arrays are of another kind.
+        """
         program, table = self.program, self._table
         assert table is not None, "the step has been lowered"
         values = self._template[:]
@@ -198,8 +226,7 @@ class WholeStep:
             self.updating = table.take_reached() > self._until
             if self.updating:
                 self._computed = {slot: values[slot] for slot in self._outside}
-        made: ArrayObject | None = wrap(copied_from_table(values[program.outputs[0]]), program.ctx) if fits else None
-        return made
+        return [wrap(copied_from_table(values[slot]), program.ctx) for slot in program.outputs] if fits else None
 
     def _run(self, table: Table, values: Slots) -> bool:
         number = -1
@@ -207,10 +234,12 @@ class WholeStep:
         def execute(at: int, values: Slots) -> None:
             nonlocal number
             number = at
-            if at < self._first:
+            step = self.lowered.steps[at]
+            if at < self._computed_until:
                 _run_step(self._instruction(at), values, self._workspace, ())
+            elif at < self._first:
+                self._run_change(step, values)
             else:
-                step = self.lowered.steps[at]
                 values[step.outputs[0]] = compute(step.plan, [values[slot] for slot in step.places])
 
         try:
@@ -223,6 +252,12 @@ class WholeStep:
                 raise
             step = self.lowered.steps[number]
             raise named_error(step.plan.call, [values[slot] for slot in step.places], error) from error
+
+    def _run_change(self, step: Step, values: Slots) -> None:
+        assert self._change is not None, "there is a step for it"
+        made = self._change([wrap(values[slot], self.program.ctx) for slot in step.places])
+        for slot, array in zip(step.outputs, made, strict=True):
+            values[slot] = array._store
 
     def _instruction(self, number: int) -> Any:  # Any: an instruction of the program
         forward = self.program.forward.instructions

@@ -120,6 +120,9 @@ FUNCTIONS = {
     "rows by number": (lambda F, w, i: F.take(w, i) * 2, [dense(10, 4), ids(10, 6)]),
     "rows by number, wrapped": (lambda F, w, i: F.take(w, i, mode="wrap") * 2, [dense(10, 4), ids(10, 6, dtype="int32")]),
     "elements by number": (lambda F, w, i: F.pick(w, i), [dense(6, 10), ids(10, 6, dtype="float32")]),
+    "elements by number along other axes": (
+        lambda F, w, i, j: [F.pick(w, i, axis=0), F.pick(w, j, axis=1, keepdims=True), F.pick(F.transpose(w), i, axis=-1)],
+        [dense(10, 4, 5), ids(10, 4, 5), ids(4, 10, 5, dtype="float32")]),
     "embedding": (lambda F, w, i: F.Embedding(i, w, input_dim=10, output_dim=4, sparse_grad=True) * 2,
                   [dense(10, 4), ids(10, 6)]),
     "csr product": (lambda F, x, w: F.dot(x, w) * 2, [csr(6, 50), dense(50, 3)]),

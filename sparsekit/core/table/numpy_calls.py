@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from ...base.forking import load
 from .arrays import FUNCTIONS, Outline, Size, static
 from .machine import inner_loop
 from .refusal import Refused
@@ -234,6 +235,41 @@ def _(b: Builder, a: Outline, indices: Outline, axis: Axes = None, out: Outline 
     return made
 
 
+def _places_along(b: Builder, a: Outline, indices: Outline, axis: int) -> tuple[Outline, Outline]:
+    """The array with an axis as the last, in one piece, and where in it one entry for each of the other axes lies, (n,)."""
+    at = b.outline(indices)
+    axis %= a.ndim
+    shape = [static(length) for length in a.shape]
+    wanted = [1 if place == axis else length for place, length in enumerate(shape)]
+    if at.dtype != np.int64 or list(at.shape) != wanted or not math.prod(shape) or a.dtype == np.float16:
+        raise Refused("it takes elements along an axis in a way that has no row")
+    order = [*[place for place in range(a.ndim) if place != axis], axis]
+    moved, places = a.transpose(order), _flat(at)
+    b.call(load("sparsekit.kernels.cpu.group")._outside, places, shape[axis], status=True)  # which numpy refuses, or wraps
+    starts = b.constant(np.arange(math.prod(wanted)) * shape[axis])
+    return moved, starts + places
+
+
+@_of(np.take_along_axis)
+def _(b: Builder, arr: Outline, indices: Outline, axis: int = -1) -> Outline:
+    moved, places = _places_along(b, arr, indices, axis)
+    made = b.empty((static(places.size), 1), arr.dtype)
+    b.call(b._kernels.take_rows, _flat(moved).reshape(-1, 1), places, made)
+    return made.reshape(indices.shape)
+
+
+@_of(np.put_along_axis)
+def _(b: Builder, arr: Outline, indices: Outline, values: Outline, axis: int) -> None:
+    moved, places = _places_along(b, arr, indices, axis)
+    whole = moved if moved.contiguous else moved.copy()
+    given = b.outline(values, arr.dtype)
+    if given.shape != indices.shape:
+        raise Refused("it puts elements along an axis in a way that has no row")
+    b.call(load("sparsekit.kernels.cpu.row_sparse").copy_rows, _flat(given).reshape(-1, 1), places, whole.reshape(-1, 1))
+    if whole is not moved:
+        b.assign(moved, whole)
+
+
 @_of(np.clip)
 def _(b: Builder, a: Outline, a_min: Scalar | None = None, a_max: Scalar | None = None, out: Outline | None = None) -> Outline:
     if a_min is None or a_max is None:
@@ -315,6 +351,8 @@ class Numpy:
         """``numpy.array``."""
         if isinstance(a, list) and dtype is not None and all(type(one) in (int, float) for one in a):
             return self._builder.constant(np.array(a, dtype))  # numbers of the call's attributes
+        if isinstance(a, list):
+            raise Refused("it makes an array of a list")
         found = self._builder.outline(a)
         return found.astype(found.dtype if dtype is None else dtype)
 

@@ -10,32 +10,22 @@ import numpy as np
 
 from ..kernels import for_device
 from ..storage import stype_of
-from . import hooks, infer
+from . import hooks
 from .arrays import wrap
 from .dispatch import KERNEL_ERRORS, Plan, compute, named_error, plan_for
-from .op import Call, Op
+from .op import Call
 from .program import _reason_for_python, _run_step, copied_from_table
 from .table.refusal import Refused
 from .table.table import Lowered, Step, Table
 
 if TYPE_CHECKING:
-    from ..base.types import Array, Attrs
-    from ..kernels.types import Kernels
+    from ..base.types import Attrs
     from .cuda_graphs import Workspace
+    from .op import Op
     from .program import Program
     from .types import ArrayObject, Slots
 
 __all__ = ["Update", "WholeStep"]
-
-
-#: Stands in a table for what Python does with the gradients before the updates.
-_CHANGE = Op("clip_global_norm", "*gradients", shape=infer.unchanged, sample=list, listed=False,
-             doc="Gradients whose norm together is at most a number.")
-
-
-@_CHANGE.forward("default... -> default...")
-def _(k: Kernels, *gradients: *tuple[*tuple[Array, ...], Attrs]) -> Sequence[Array]:
-    raise AssertionError("Python runs it")
 
 
 class Update:
@@ -89,8 +79,8 @@ class WholeStep:
         Inputs of the program: those that each step brings, then those that stay, such as weights.
     given : int
         How many of them each step brings.
-    change : callable, optional
-        ``change(gradients)`` gives what the updates use in place of the gradients, such as clipped ones.
+    clip : Op, optional
+        What changes the gradients before the updates; it takes them and an array with a number, which ``limit`` sets.
 
     Attributes
     ----------
@@ -101,8 +91,8 @@ class WholeStep:
     """
 
     def __init__(self, program: Program, arrays: Sequence[ArrayObject], given: int,
-                 change: Callable[[Sequence[ArrayObject]], Sequence[ArrayObject]] | None = None) -> None:
-        self.program, self.given, self._change = program, given, change
+                 clip: Op | None = None) -> None:
+        self.program, self.given, self._clip = program, given, clip
         self.held = list(arrays[given:])
         self._updates: list[Update] = []
         self._table: Table | None = None
@@ -145,16 +135,15 @@ class WholeStep:
         self._computed_until = len(steps)
         slot_of = {id(array): slot for slot, array in zip(program.inputs[self.given:], self.held, strict=True)}
         gradient_of = dict(zip(program.inputs, whole.gradients, strict=True))
-        changed: dict[int, int] = {} if self._change is None else self._add_change(
-            steps, values, [gradient_of[slot_of[id(update.weight)]] for update in updates])
+        changed: dict[int, int] = {} if self._clip is None else self._add_clipping(
+            self._clip, steps, values, [gradient_of[slot_of[id(update.weight)]] for update in updates])
         self._first = len(steps)
         self._updates, self._numbers = list(updates), []
         self._states: list[tuple[int, ArrayObject]] = []
         for update in updates:
             weight = slot_of[id(update.weight)]
-            computed = gradient_of[weight]
-            assert computed is not None, "the caller has checked it"
-            gradient = changed.get(computed, computed)
+            gradient: Any = gradient_of[weight]  # Any: a slot, since the caller has checked it
+            gradient = changed.get(gradient, gradient)
             found, buffer = values[gradient], update.gradient._store
             if type(found) is not type(buffer) or found.dtype != buffer.dtype:
                 raise Refused(f"the gradient of {update.name} is computed as {stype_of(found)} {found.dtype}")
@@ -193,14 +182,20 @@ class WholeStep:
                         for slot, array in zip(whole.gradients[self.given:], self.held, strict=True)
                         if slot is not None and array._entry is not None and array._entry[0].grad is not None]
 
-    def _add_change(self, steps: list[Step], values: Slots, gradients: Sequence[int | None]) -> dict[int, int]:
-        """Have Python change gradients behind the backward pass; gives the slots of what they become."""
+    def _add_clipping(self, op: Op, steps: list[Step], values: Slots, gradients: Sequence[int | None]) -> dict[int, int]:
+        """Have an operator clip the gradients behind the backward pass; gives the slots of what they become."""
         places = tuple([slot for slot in gradients if slot is not None])
+        self._limit = len(values)
+        values.append(np.ones(1))
         outputs = tuple(range(len(values), len(values) + len(places)))
         values += [values[slot] for slot in places]
-        plan = Plan(Call(_CHANGE, {}), _CHANGE.rules[0], False, None, for_device("cpu"))
-        steps.append(Step(plan, places, outputs, (), "the step was asked to change the gradients"))
+        plan = Plan(Call(op, {}), op.rules[0], False, None, for_device("cpu"))
+        steps.append(Step(plan, (*places, self._limit), outputs, tuple([values[slot] for slot in places])))
         return dict(zip(places, outputs, strict=True))
+
+    def limit(self, norm: float) -> None:
+        """Set the largest norm that the gradients may have together."""
+        self._template[self._limit] = np.full(1, norm)
 
     def renew_numbers(self) -> None:
         """Compute the numbers of all updates from their attributes."""
@@ -237,10 +232,11 @@ class WholeStep:
             step = self.lowered.steps[at]
             if at < self._computed_until:
                 _run_step(self._instruction(at), values, self._workspace, ())
-            elif at < self._first:
-                self._run_change(step, values)
             else:
-                values[step.outputs[0]] = compute(step.plan, [values[slot] for slot in step.places])
+                made = compute(step.plan, [values[slot] for slot in step.places])
+                values_of = made if isinstance(made, tuple) else (made,)
+                for slot, store in zip(step.outputs, values_of, strict=True):
+                    values[slot] = store
 
         try:
             return table.run(values, execute)
@@ -252,12 +248,6 @@ class WholeStep:
                 raise
             step = self.lowered.steps[number]
             raise named_error(step.plan.call, [values[slot] for slot in step.places], error) from error
-
-    def _run_change(self, step: Step, values: Slots) -> None:
-        assert self._change is not None, "there is a step for it"
-        made = self._change([wrap(values[slot], self.program.ctx) for slot in step.places])
-        for slot, array in zip(step.outputs, made, strict=True):
-            values[slot] = array._store
 
     def _instruction(self, number: int) -> Any:  # Any: an instruction of the program
         forward = self.program.forward.instructions

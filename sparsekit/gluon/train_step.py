@@ -21,7 +21,7 @@ from ..ndarray.functions import F
 from ..ndarray.ndarray import NDArray
 from .block import Block
 from .trainer import Trainer
-from .utils import clip_global_norm, clipped
+from .utils import clip_global_norm
 from .watch import Watch
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class TrainStep:
         Raise if a step cannot be lowered as a whole, rather than run it as the lines above.  Default False.
     clip_norm : float, optional
         The largest norm of all gradients together, divided by the batch size: ``gluon.utils.clip_global_norm(gradients,
-        clip_norm * batch_size)`` is called before the update.  Python does that, between the operators of the table.
+        clip_norm * batch_size)`` is called before the update.
 
     Raises
     ------
@@ -343,9 +343,8 @@ class _Made:
     def __init__(self, step: TrainStep, program: Program, watch: Watch, sources: Sequence[Any], held: Sequence[NDArray],
                  arrays: Sequence[NDArray], structure: Any) -> None:
         self.step, self.watch, self.structure = step, watch, structure
-        self.size = 0
-        self.whole: WholeStep = load("sparsekit.core.whole_step").WholeStep(
-            program, (*arrays, *held), len(arrays), None if step._clip_norm is None else self._clipped)
+        clip = None if step._clip_norm is None else load("sparsekit.ops.update.clip").clip_global_norm
+        self.whole: WholeStep = load("sparsekit.core.whole_step").WholeStep(program, (*arrays, *held), len(arrays), clip)
         self.parameters: list[tuple[Any, NDArray]] = [  # Any: parameters
             (source, array) for source, array in zip(sources, held, strict=True) if hasattr(source, "_arrays")]
         self.entries = [array._entry for array in held]
@@ -372,11 +371,6 @@ class _Made:
         self.writers = [(entry[0], write, rests) for entry, write, rests in variables]
         self.settings = self._settings()
         self.kept = [*self.states.values()]
-
-    def _clipped(self, gradients: Sequence[Any]) -> list[Any]:  # Any: arrays
-        clip_norm = self.step._clip_norm
-        assert clip_norm is not None, "only then it is called"
-        return clipped(gradients, clip_norm * self.size)
 
     def _counts(self) -> tuple[dict[Any, int], int]:  # Any: indices
         optimizer = self.step._trainer.optimizer
@@ -410,7 +404,8 @@ class _Made:
         if not self._holds(trainer):
             return None
         trainer._divide_by(size)
-        self.size = size
+        if self.step._clip_norm is not None:
+            self.whole.limit(self.step._clip_norm * size)
         optimizer = trainer.optimizer
         settings = self._settings()
         if same := settings is not None and settings == self.settings:

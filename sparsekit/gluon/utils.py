@@ -18,7 +18,6 @@ from ..base.context import Context
 from ..base.errors import DataFileError, DTypeError, ShapeError, SparsekitError, expected
 from ..base.files import written
 from ..base.scoped import Scoped
-from ..core import hooks
 from ..ndarray.creation import array as make_array
 from ..ndarray.functions import F
 from ..ndarray.ndarray import NDArray
@@ -141,26 +140,14 @@ def clip_global_norm(arrays: Sequence[NDArray], max_norm: float, check_isfinite:
         raise SparsekitError("clip_global_norm got no arrays.", hint="give it the list of gradients.")
     if not max_norm >= 0:
         raise SparsekitError(expected("max_norm", "a number of at least 0", max_norm), hint="max_norm=1.0, for example.")
-    norm, scale = _norm_and_scale(arrays, max_norm, check_isfinite)
+    norm = math.sqrt(sum(_sum_of_squares(array) for array in arrays))
+    if check_isfinite and not math.isfinite(norm):
+        warnings.warn("nan or inf is detected. Clipping results will be undefined.", UserWarning, stacklevel=2)
+    scale = max_norm / (norm + 1e-8)
     if not scale >= 1:  # true for nan as well
         for array in arrays:
             array *= scale
     return norm if check_isfinite else make_array([norm], ctx=arrays[0].context)
-
-
-def clipped(arrays: Sequence[NDArray], max_norm: float) -> list[NDArray]:
-    """The arrays as ``clip_global_norm`` leaves them, as other arrays if they are scaled."""
-    _, scale = _norm_and_scale(arrays, max_norm, True)
-    return list(arrays) if scale >= 1 else [array * scale for array in arrays]
-
-
-def _norm_and_scale(arrays: Sequence[NDArray], max_norm: float, check_isfinite: bool) -> tuple[float, float]:
-    """The norm of all elements together, and the factor that brings it down to ``max_norm`` if that is below 1."""
-    norm = math.sqrt(sum(_sum_of_squares(array) for array in arrays))
-    if check_isfinite and not math.isfinite(norm):
-        warnings.warn("nan or inf is detected. Clipping results will be undefined.", UserWarning,
-                      stacklevel=hooks.user_depth() - 1)
-    return norm, max_norm / (norm + 1e-8)
 
 
 def _sum_of_squares(array: object) -> float:

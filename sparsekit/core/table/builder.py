@@ -491,6 +491,20 @@ class Builder:
             self.assign(out, made)
         return made if out is None else out
 
+    def inner(self, left: Outline, right: Outline) -> Outline:
+        """Note the inner product of two vectors, which numpy computes as it does a product of a row and a column."""
+        length = self.joint_shape([left.shape, right.shape])[0]
+        loop = inner_loop(np.matmul, (left.dtype, right.dtype))
+        made = self.empty((1,), left.dtype)
+        data, dimensions = self.block([0] * 6), self.block([1, 1, 0, 1])
+        self.put(dimensions + 2, length)
+        step = left.itemsize
+        strides = self.block([0, 0, 0, step, left.strides[0], right.strides[0], step, step, step])
+        for place, array in enumerate((left, right, made)):
+            self.point(data + place, array)
+        self._emit(loop.function, loop.context, data, dimensions, strides, loop.extra, 3)
+        return made.view_as(())
+
     def assign(self, target: Outline, value: Operand) -> None:
         """Note that values are written to an array, cast to its element type."""
         if not isinstance(value, Outline):

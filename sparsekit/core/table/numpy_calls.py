@@ -188,6 +188,14 @@ def _(b: Builder, a: Outline, other: Outline, axes: int | tuple[int, int] = 2) -
     return made.reshape((*left.shape[:-1], *right.shape[1:]))
 
 
+@_of(np.dot)
+def _(b: Builder, a: Outline, other: Outline) -> Outline:
+    left, right = b.outline(a), b.outline(other)
+    if left.ndim != 1 or right.ndim != 1 or left.dtype != right.dtype or left.dtype.kind != "f":
+        raise Refused("it multiplies other than two vectors")
+    return b.inner(left, right)
+
+
 @_of(np.result_type)
 def _(b: Builder, *arrays: Outline | DTypeLike) -> DType:
     return np.result_type(*[array.dtype if isinstance(array, Outline) else array for array in arrays])

@@ -72,7 +72,7 @@ class Config:
             raise UnknownNameError(expected(f"config.{name}", "a number of bytes", value), hint="1 << 30 is 1 GiB.")
         object.__setattr__(self, name, value)
 
-    def set(self, **settings: str) -> Assigned:
+    def set(self, **settings: str | int) -> Assigned:
         """Change settings inside a ``with`` block, whose target is the configuration."""
         for name in settings:
             if name not in self.__slots__:

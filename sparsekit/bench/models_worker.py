@@ -18,7 +18,6 @@ from sparsekit.examples.factorization_machine import FactorizationMachine, rows_
 from sparsekit.examples.language_model import LanguageModel
 from sparsekit.examples.linear_classification import LogisticRegression
 from sparsekit.examples.matrix_factorization import MatrixFactorization
-from sparsekit.examples.running import Objective
 from sparsekit.examples.sampled_softmax import accidental_hits
 from sparsekit.examples.wide_and_deep import WideAndDeep
 
@@ -117,11 +116,10 @@ class Worker(OwnWorker):
         self.states: Any = None
         if "length" in sizes:
             self.states = self.model.lstm.begin_state(sizes["batch"])
-            self.model.hybridize()
+            self.train = mx.gluon.TrainStep(self.model, None, self.trainer)
         else:
             loss = mx.gluon.loss.L2Loss() if name == "factorization" else mx.gluon.loss.SigmoidBinaryCrossEntropyLoss()
-            self.objective: Any = Objective(self.model, loss)
-            self.objective.hybridize()
+            self.train = mx.gluon.TrainStep(self.model, loss, self.trainer)
             self.batches = [[*batch, mx.nd.array(part["label"])] for batch, part in zip(self.batches, parts, strict=True)]
         return [float(self._step(batch).mean().asscalar()) for batch in self.batches]
 
@@ -130,22 +128,15 @@ class Worker(OwnWorker):
             return self._words(batch)
         if batch[1] is None:  # the rows of the row_sparse weights that the batch needs
             batch = [batch[0], rows_of(batch[0], batch[0].data.size), batch[2]]
-        with mx.autograd.record():
-            loss = self.objective(*batch)
-        loss.backward()
-        self.trainer.step(loss.size)
-        found: NDArray = loss
-        return found
+        *inputs, label = batch
+        loss: NDArray = self.train(inputs, label, label.shape[0])
+        return loss
 
     def _words(self, batch: Sequence[Any]) -> NDArray:
         data, *candidates = batch
-        with mx.autograd.record():
-            loss, states = self.model(data, self.states, *candidates)
-        loss.backward()
-        self.states = [state.detach() for state in states]
-        self.trainer.step(loss.size)
-        found: NDArray = loss
-        return found
+        loss: NDArray
+        loss, self.states = self.train((data, self.states, *candidates), batch_size=data.size)
+        return loss
 
     def time(self) -> float:
         """Take a step with each batch and return the milliseconds per step."""

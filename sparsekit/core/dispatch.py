@@ -44,8 +44,8 @@ if TYPE_CHECKING:
 
 
 __all__ = ["KERNEL_ERRORS", "Plan", "allowed", "array_types", "compute", "convert_store", "dense_kind", "densified", "fits",
-           "invoke", "made_dense", "named_error", "natural_remedy", "note", "plan_for", "recorded", "remedy_for", "resolve",
-           "run", "wrap", "written_dense"]
+           "invoke", "made_dense", "named_error", "natural_remedy", "note", "note_results", "plan_for", "recorded", "remedy_for",
+           "resolve", "run", "wrap", "written_dense"]
 
 #: Errors of numpy and Python inside kernels; users get a named error that is also an instance of one of these.
 KERNEL_ERRORS = (TypeError, ValueError, LookupError, ArithmeticError, AttributeError, MemoryError)
@@ -196,7 +196,7 @@ def run(plan: Plan, stores: Sequence[Store], out: Array | None = None, node: Num
         sink.op(plan, start, _clock(), stores, result if isinstance(result, tuple) else (result,),
                 node or hooks.state.node)
     if plan.dense:
-        _note_results(plan, stores, result)
+        note_results(plan, stores, result)
     return result
 
 
@@ -642,7 +642,7 @@ def _refuse(plan: Plan, stores: Sequence[Store]) -> None:
         allowed(reason, remedy)
 
 
-def _note_results(plan: Plan, stores: Sequence[Store], result: Any) -> None:  # Any: as ``compute``
+def note_results(plan: Plan, stores: Sequence[Store], result: Any) -> None:  # Any: as ``compute``
     """Note the dense results that hold a sparse input in full."""
     for made in result if isinstance(result, tuple) else (result,):
         if stype_of(made) == "default" and not any(made is store for store in stores):

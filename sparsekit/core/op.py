@@ -283,8 +283,9 @@ class Op:
     reference : callable, optional
         ``reference(*arrays, **attrs)``: the result, or a list of several, by numpy or scipy alone on dense arrays, which the
         tests hold the rows and the gradient to.  The library's own operators have theirs in ``tests/references``.
-    random : bool
-        Whether a kernel draws random numbers: the same inputs need not give the same twice.
+    random : bool or callable
+        Whether a kernel draws random numbers: the same inputs need not give the same twice.  May be a function of the
+        attributes and of whether layers behave as in training; ``draws`` gives the answer for a call.
     listed : bool
         Whether the registry has it; an operator of one symbol is not listed.
 
@@ -322,7 +323,7 @@ class Op:
     unlimited: bool
     joined: slice | None
     asked: str
-    random: bool
+    random: bool | Callable[[Attrs, bool], bool]
     reference: Callable[..., Any] | None  # Any: an array of numpy's, several, or a number
     rules: list[Rule]
     _calls: dict[Hashable, Call]
@@ -337,7 +338,7 @@ class Op:
         sparse_output: str | None = None, outputs: int | Callable[..., int] = 1,
         visible: int | Callable[..., int] | None = None, nondifferentiable: tuple[int, ...] = (),
         saves: tuple[str, ...] | None = None, gradient_hint: str = "", unlimited: bool = False, joined: slice | None = None,
-        asked: str | None = None, random: bool = False, listed: bool = True,
+        asked: str | None = None, random: bool | Callable[[Attrs, bool], bool] = False, listed: bool = True,
         settle: Callable[[Call, Sequence[Shape | None]], Call] | None = None,
         reference: Callable[..., Any] | None = None,  # Any: as the attribute above
     ) -> None:
@@ -408,6 +409,10 @@ class Op:
         vars(self)["gradient_function"] = function
         self._changed()
         return function
+
+    def draws(self, attrs: Attrs, training: bool) -> bool:
+        """Whether a call with these attributes draws random numbers, in training or in prediction."""
+        return self.random(attrs, training) if callable(self.random) else self.random
 
     def gradients(self, F: ArrayFunctions, given: ArrayObject | Sequence[ArrayObject | None],
                   inputs: Sequence[ArrayObject | None] | None, out: ArrayObject | Sequence[ArrayObject] | None, attrs: Attrs,

@@ -96,10 +96,12 @@ class _Instruction:
     spent : tuple of int
         Slots that nothing reads afterwards.
     unrepeatable : bool
-        Whether the same inputs need not give the same again: it draws random numbers, or writes to its inputs.
+        Whether the same inputs need not give the same again: it may draw random numbers, or writes to its inputs.
+    draws : bool
+        Whether it does draw random numbers, in the mode in which it was traced.
     """
 
-    __slots__ = ("buffer", "general", "layer", "link", "outputs", "place", "places", "plan", "specs", "spent", "target",
+    __slots__ = ("buffer", "draws", "general", "layer", "link", "outputs", "place", "places", "plan", "specs", "spent", "target",
                  "unrepeatable")
 
     def __init__(self, step: Step, plan: Plan, link: int) -> None:
@@ -108,7 +110,8 @@ class _Instruction:
         self.outputs = tuple(store.slot for store in step.outputs)
         self.place = self.outputs[0] if self.outputs else -1
         self.general = plan.fallback or bool(plan.dense) or plan.cast is not None or plan.call.outputs != 1
-        self.unrepeatable = bool(plan.op.random or plan.op.mutates)
+        self.unrepeatable = bool(plan.op.draws(plan.attrs, True) or plan.op.mutates)
+        self.draws = plan.op.draws(plan.attrs, step.training)
         self.buffer: int | None = None
         self.target: int | None = None
         self.spent: tuple[int, ...] = ()
@@ -776,20 +779,28 @@ def _own(store: Store, workspace: Workspace) -> Store:
                 return copied(store)
         return store
     if isinstance(store, np.ndarray):
-        return store.copy() if store.base is not None and workspace.keeps(store) else store
+        return copied_from_table(store) if store.base is not None and workspace.keeps(store) else store
     return copied(store) if any(map(workspace.keeps, parts_of(store))) else store
+
+
+def copied_from_table(store: Store) -> Store:
+    """A copy of a store that lies in memory of a table, for which ``why_dense()`` has the same answer."""
+    made = store.copy()
+    if hooks.made and isinstance(store, np.ndarray) and isinstance(made, np.ndarray):
+        hooks.flowed(store, made)
+    return made
 
 
 def _reason_for_python(instruction: _Instruction) -> str:
     """Why an instruction is not lowered, if that is known without trying; else an empty string."""
     plan = instruction.plan
-    if plan.op.random:
+    if instruction.draws:
         return "it draws random numbers"
     if plan.op.mutates:
         return "it writes to its inputs"
-    if plan.fallback or plan.dense or plan.cast is not None:
+    if plan.fallback or plan.cast is not None:
         return "it changes storage types, which the ledger counts at every run"
-    return ""
+    return "config.densify is 'error'" if plan.dense and config.densify == "error" else ""
 
 
 def _give_targets(instructions: list[_Instruction], gradients: Sequence[int | None]) -> None:

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..base.forking import load
+from ..kernels import for_device
 from ..storage import stype_of
 from . import graph, hooks
 from .arrays import wrap
-from .dispatch import KERNEL_ERRORS, compute, named_error, plan_for, run
+from .dispatch import KERNEL_ERRORS, Plan, compute, named_error, plan_for, run
 from .op import Call, find
-from .program import _Link, _reason_for_python, _run_step, _run_told
+from .program import _Link, _reason_for_python, _run_step, _run_told, copied_from_table
 from .table.refusal import Refused
 from .table.table import Lowered, Step, Table
 
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from ..base.types import Attrs
     from .cuda_graphs import Workspace
     from ..storage.types import Store
-    from .dispatch import Plan
     from .op import Op
     from .program import Program, _Instruction, _Pass
     from .table.timed import Account, Event, TimedRows
@@ -94,11 +94,13 @@ class WholeStep:
     Parameters
     ----------
     program : Program
-        Its only result is the loss.
+        Its first result is the loss.
     arrays : sequence of NDArray
         Inputs of the program: those that each step brings, then those that stay, such as weights.
     given : int
         How many of them each step brings.
+    clip : Op, optional
+        What changes the gradients before the updates; it takes them and an array with a number, which ``limit`` sets.
 
     Attributes
     ----------
@@ -108,8 +110,9 @@ class WholeStep:
         Whether the last run has updated weights, or had begun to when it failed.
     """
 
-    def __init__(self, program: Program, arrays: Sequence[ArrayObject], given: int) -> None:
-        self.program, self.given = program, given
+    def __init__(self, program: Program, arrays: Sequence[ArrayObject], given: int,
+                 clip: Op | None = None) -> None:
+        self.program, self.given, self._clip = program, given, clip
         self.held = list(arrays[given:])
         self._updates: list[Update] = []
         self._table: Table | None = None
@@ -120,13 +123,13 @@ class WholeStep:
         self._account: Account | None = None
         self._brought: tuple[int, ...] = ()
         self._kept: list[ArrayObject] = []
-        self._left: list[int] = []
+        self._left: list[tuple[int, int]] = []
         self._events: tuple[Event, ...] | None = None
         self.updating = False
         self.writers: list[tuple[ArrayObject, Callable[[], None] | None]] = []
 
-    def rehearse(self, arrays: Sequence[ArrayObject]) -> ArrayObject:
-        """Run forward and backward pass in Python, and put the gradients into their buffers; returns the loss."""
+    def rehearse(self, arrays: Sequence[ArrayObject]) -> list[ArrayObject]:
+        """Run forward and backward pass in Python, and put the gradients into their buffers; returns the program's results."""
         program, whole = self.program, self.program.whole
         assert whole is not None, "the caller has asked for it"
         values = program.empty[:]
@@ -146,8 +149,7 @@ class WholeStep:
                     variable.late = None
                     variable.grad._receive(wrap(values[slot].copy(), program.ctx), False, "backward")
                     variable.fresh = True
-        made: ArrayObject = wrap(values[program.outputs[0]].copy(), program.ctx)
-        return made
+        return [wrap(copied_from_table(values[slot]), program.ctx) for slot in program.outputs]
 
     def _begin(self) -> Plan:
         """How the gradient of the loss is made."""
@@ -170,15 +172,17 @@ class WholeStep:
         self._instructions = [*program.forward.instructions, None, *whole.instructions]
         steps = [begin if one is None else Step(one.plan, one.places, one.outputs, one.specs, _reason_for_python(one))
                  for one in self._instructions]
-        self._first = len(steps)
         slot_of = {id(array): slot for slot, array in zip(program.inputs[self.given:], self.held, strict=True)}
         gradient_of = dict(zip(program.inputs, whole.gradients, strict=True))
+        changed: dict[int, int] = {} if self._clip is None else self._add_clipping(
+            self._clip, steps, values, [gradient_of[slot_of[id(update.weight)]] for update in updates])
+        self._first = len(steps)
         self._updates, self._numbers = list(updates), []
         self._states: list[tuple[int, ArrayObject]] = []
         for update in updates:
             weight = slot_of[id(update.weight)]
-            gradient = gradient_of[weight]
-            assert gradient is not None, "the caller has checked it"
+            gradient: Any = gradient_of[weight]  # Any: a slot, since the caller has checked it
+            gradient = changed.get(gradient, gradient)
             found, buffer = values[gradient], update.gradient._store
             if type(found) is not type(buffer) or found.dtype != buffer.dtype:
                 raise Refused(f"the gradient of {update.name} is computed as {stype_of(found)} {found.dtype}")
@@ -194,18 +198,22 @@ class WholeStep:
             self._numbers.append(place)
             places = (weight, gradient, *states)
             plan: Plan = plan_for(update.call, tuple([stype_of(values[slot]) for slot in places]), program.ctx)
-            reason = "it changes storage types" if plan.fallback or plan.cast is not None else (
-                "it draws random numbers" if plan.op.random else "" if numbers is not None else "its numbers are not known apart")
+            reason = ("it changes storage types" if plan.fallback or plan.cast is not None
+                      else "it draws random numbers" if plan.op.draws(plan.attrs, True)
+                      else "" if numbers is not None else "its numbers are not known apart")
             steps.append(Step(plan, places, (len(values),), (update.weight._store,), reason, place))
             values.append(update.weight._store)
-        gradients = {slot for slot in whole.gradients if slot is not None}
+        made = [changed.get(slot, slot) for slot in whole.gradients if slot is not None]
+        gradients = set(made)
         fixed = set(program.tracer.constants)
-        buffer_of = {slot: array._entry[0].grad for slot, array in zip(whole.gradients[self.given:], self.held, strict=True)
-                     if slot is not None and array._entry is not None and array._entry[0].grad is not None}
+        having = [(changed.get(slot, slot), array)
+                  for slot, array in zip(whole.gradients[self.given:], self.held, strict=True)
+                  if slot is not None and array._entry is not None and array._entry[0].grad is not None]
+        buffer_of: dict[Any, Any] = {slot: array._entry[0].grad for slot, array in having}  # Any: slots, and arrays
         targets = [slot for slot, buffer in buffer_of.items()
                    if isinstance(buffer._store, np.ndarray) and isinstance(values[slot], np.ndarray)
-                   and buffer._store.flags.carray and buffer.dtype == values[slot].dtype and whole.gradients.count(slot) == 1]
-        self.lowered = Lowered(steps, values, fixed, {loss, *gradients}, gradients, targets)
+                   and buffer._store.flags.carray and buffer.dtype == values[slot].dtype and made.count(slot) == 1]
+        self.lowered = Lowered(steps, values, fixed, {*program.outputs, *gradients}, gradients, targets)
         self._table = Table(self.lowered)
         written = {slot for slot in targets if self.lowered.written(slot)}
         self._outside = gradients - self.lowered.in_table - written
@@ -219,8 +227,22 @@ class WholeStep:
             self._template[slot] = value
         self._values = []
         self.writers = [(array, None if slot in written else functools.partial(self._write, slot, array))
-                        for slot, array in zip(whole.gradients[self.given:], self.held, strict=True)
-                        if slot is not None and array._entry is not None and array._entry[0].grad is not None]
+                        for slot, array in having]
+
+    def _add_clipping(self, op: Op, steps: list[Step], values: Slots, gradients: Sequence[int | None]) -> dict[int, int]:
+        """Have an operator clip the gradients behind the backward pass; gives the slots of what they become."""
+        places = tuple([slot for slot in gradients if slot is not None])
+        self._limit = len(values)
+        values.append(np.ones(1))
+        outputs = tuple(range(len(values), len(values) + len(places)))
+        values += [values[slot] for slot in places]
+        plan = Plan(Call(op, {}), op.rules[0], False, None, for_device("cpu"))
+        steps.append(Step(plan, (*places, self._limit), outputs, tuple([values[slot] for slot in places])))
+        return dict(zip(places, outputs, strict=True))
+
+    def limit(self, norm: float) -> None:
+        """Set the largest norm that the gradients may have together."""
+        self._template[self._limit] = np.full(1, norm)
 
     def renew_numbers(self) -> None:
         """Compute the numbers of all updates from their attributes."""
@@ -229,8 +251,11 @@ class WholeStep:
             if place >= 0:
                 self._template[place] = update.numbers()
 
-    def __call__(self, arrays: Sequence[ArrayObject]) -> ArrayObject | None:
-        """Run the step on the arrays that it brings; None, and nothing has been done, if they are of another kind."""
+    def __call__(self, arrays: Sequence[ArrayObject]) -> list[ArrayObject] | None:
+        """Run the step on the arrays that it brings; returns the program's results.
+
+        None, and nothing has been done, if the arrays are of another kind.
+        """
         program, table = self.program, self._table
         assert table is not None, "the step has been lowered"
         values = self._template[:]
@@ -247,10 +272,10 @@ class WholeStep:
                 self._computed = {slot: values[slot] for slot in self._outside}
         if not fits:
             return None
-        made: ArrayObject = wrap(values[program.outputs[0]].copy(), program.ctx)
+        results = [wrap(copied_from_table(values[slot]), program.ctx) for slot in program.outputs]
         if told is not None:
-            self._tell(told, values, arrays, made._store)
-        return made
+            self._tell(told, values, arrays, results)
+        return results
 
     def _timed(self, table: Table) -> TimedRows:
         """The rows that tell a recorder of a run."""
@@ -270,6 +295,7 @@ class WholeStep:
             begin = self._instructions.index(None)
             places = [module.Place("backward" if number > begin else "", "" if step is None else step.layer,
                                    -1 if step is None else step.link) for number, step in enumerate(self._instructions)]
+            places += [module.Place("", "", -1)] * (self._first - len(places))  # what changes the gradients
             places += [module.Place("update", update.name, -1) for update in self._updates]
             gradients = {step.places[1]: update.name for step, update in zip(
                 self.lowered.steps[self._first:], self._updates, strict=True)}
@@ -277,21 +303,21 @@ class WholeStep:
             standing = [(slot, array) for slot, array in self._standing if slot in self._account.given]
             self._brought = (*self.program.inputs[:self.given], *[slot for slot, _ in standing])
             self._kept = [array for _, array in standing]
-            self._left = self.program.outputs[:1]
+            self._left = [(place, slot) for place, slot in enumerate(self.program.outputs) if slot in self._account.recipes]
         plans = {}
         for number, step in enumerate(self.lowered.steps[self._first:], self._first):
             plans[number] = step.plan.on(step.plan.k)
             plans[number].attrs = dict(step.plan.attrs)
         return self._account.with_plans(plans)
 
-    def _tell(self, told: TimedRows, values: Slots, arrays: Sequence[ArrayObject], loss: Store) -> None:
+    def _tell(self, told: TimedRows, values: Slots, arrays: Sequence[ArrayObject], results: Sequence[ArrayObject]) -> None:
         """Tell a recorder of a run, or of what is left of it."""
-        sink = hooks.sink
+        sink, left = hooks.sink, [slot for _, slot in self._left]
+        stores = [results[place]._store for place, _ in self._left]
         if told.begin or len(self._brought) < len(told.account.given):
-            told.finish(values, self._brought, arrays, (), self._left, (loss,))
+            told.finish(values, self._brought, arrays, (), left, stores)
         elif sink is not None:
-            sink.table(told, (told.events, 0, len(told.events), told.first), self._brought, arrays, self._left, (loss,),
-                       depth=DEPTH)
+            sink.table(told, (told.events, 0, len(told.events), told.first), self._brought, arrays, left, stores, depth=DEPTH)
 
     def _run(self, table: Table, values: Slots, told: TimedRows | None) -> bool:
         number = -1
@@ -322,12 +348,18 @@ class WholeStep:
         if instruction is not None:
             _run_step(instruction, values, self._workspace, ())
         else:
-            step = self.lowered.steps[number]
-            values[step.outputs[0]] = compute(step.plan, [values[slot] for slot in step.places])
+            self._put(number, compute(self.lowered.steps[number].plan, self._taken(number, values)), values)
+
+    def _taken(self, number: int, values: Slots) -> list[Any]:  # Any: stores
+        return [values[slot] for slot in self.lowered.steps[number].places]
+
+    def _put(self, number: int, made: Any, values: Slots) -> None:  # Any: a store, or a tuple of several
+        for slot, store in zip(self.lowered.steps[number].outputs, made if isinstance(made, tuple) else (made,), strict=True):
+            values[slot] = store
 
     def _execute_told(self, number: int, values: Slots, first: int) -> None:
         """The same under a profiler."""
-        sink, step, instruction = hooks.sink, self.lowered.steps[number], self._instruction(number)
+        sink, instruction = hooks.sink, self._instruction(number)
         if sink is None:
             self._execute(number, values)
         elif instruction is not None:
@@ -335,18 +367,18 @@ class WholeStep:
             for slot in instruction.spent:
                 values[slot] = None
         else:
-            values[step.outputs[0]] = run(step.plan, [values[slot] for slot in step.places])
+            self._put(number, run(self.lowered.steps[number].plan, self._taken(number, values)), values)
 
     def _instruction(self, number: int) -> _Instruction | None:
         """The program's instruction; None for an operator that is not the program's."""
-        return self._instructions[number] if number < self._first else None
+        return self._instructions[number] if number < len(self._instructions) else None
 
     def _write(self, slot: int, array: ArrayObject) -> None:
         """Put the gradient that the last run computed into its buffer."""
         if self._table is not None and array._entry is not None:
             store = self._computed.get(slot)
             store = self._table.store(slot) if store is None else store
-            array._entry[0].grad._receive(wrap(store.copy(), self.program.ctx), False, "backward")
+            array._entry[0].grad._receive(wrap(copied_from_table(store), self.program.ctx), False, "backward")
 
     @property
     def reasons(self) -> list[tuple[str, str, str]]:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from .. import autograd, gluon, init
+from ..base.config import config
 from ..datasets import BPTTBatches, load_pydoc
 from . import running
 from .sampled_softmax import SampledSoftmaxLoss, draw_candidates, full_loss
@@ -95,10 +96,9 @@ class Example(running.Example):
         self.states = model.lstm.begin_state(chosen.batch_size)
         return model
 
-    def build_objective(self) -> LanguageModel:
-        """Return the model itself, since it returns the loss."""
-        found: LanguageModel = self.model
-        return found
+    def build_step(self) -> gluon.TrainStep:
+        """Return a step of the model, which returns its loss, with clipping."""
+        return gluon.TrainStep(self.model, None, self.trainer, clip_norm=self.options.clip)
 
     def batches(self) -> Iterator[Any]:
         """Yield words of shape (length, columns) and candidates for the next words, from the beginning of the text."""
@@ -110,13 +110,8 @@ class Example(running.Example):
     def step(self, batch: Sequence[Any]) -> NDArray:
         """Run forward from the states of the last batch, backward, clipping and update; return the loss of each word."""
         data, candidates = batch
-        with autograd.record():
-            loss, states = self.objective(data, self.states, *candidates)
-        loss.backward()
-        self.states = [state.detach() for state in states]
-        gradients = [one.grad() for one in self.model.collect_params().values()]
-        gluon.utils.clip_global_norm(gradients, self.options.clip * loss.size)  # gradients are sums over words here
-        self.trainer.step(loss.size)
+        with config.set(tables=config.tables and self.options.hybridize):
+            loss, self.states = self.train((data, self.states, *candidates), batch_size=data.size)
         found: NDArray = loss
         return found
 

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from .. import autograd, gluon, random
+from .. import gluon, random
+from ..base.config import config
 from ..base.errors import ShapeError, SparsekitError, expected
 from ..cli import check_writable
 from ..profiler import Profiler
@@ -25,11 +26,10 @@ from ..profiler import Profiler
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ..core.types import Functions, Tensor
     from ..gluon.block import HybridBlock
     from ..ndarray.ndarray import NDArray
 
-__all__ = ["Choice", "Example", "Objective", "Outcome", "Result", "Split", "choose", "compare", "main", "run",
+__all__ = ["Choice", "Example", "Outcome", "Result", "Split", "choose", "compare", "main", "run",
            "split_validation", "table"]
 
 #: Number of steps at the start that are not measured, since they load kernels and touch pages for the first time.
@@ -62,26 +62,6 @@ def split_validation(columns: Sequence[Any], test: Sequence[Any], **facts: objec
     return Split(tuple(column[:cut] for column in columns), tuple(column[cut:] for column in columns), tuple(test), facts)
 
 
-class Objective(gluon.HybridBlock):
-    """A model and its loss in one block, so that ``hybridize()`` makes one program of both.
-
-    Its inputs are those of the model, followed by the labels.
-
-    Parameters
-    ----------
-    model, loss : Block
-    """
-
-    def __init__(self, model: Callable[..., Any], loss: Callable[..., Any]) -> None:
-        super().__init__()
-        self.model, self.loss = model, loss
-
-    def hybrid_forward(self, F: Functions, *batch: Tensor) -> Tensor:
-        """Return the loss of each example."""
-        found: Tensor = self.loss(self.model(*batch[:-1]), batch[-1])
-        return found
-
-
 class Example(ABC):
     """A model, its data and its training; each example is a subclass.
 
@@ -111,10 +91,10 @@ class Example(ABC):
         self.data, self.options, self.sparse = data, options, sparse
         random.seed(options.seed)
         self.model: Any = self.build()  # Any: the model class of the example, with its own attributes
-        self.objective = self.build_objective()
         if options.hybridize:
-            self.objective.hybridize()
+            self.model.hybridize()
         self.trainer = gluon.Trainer(self.model.collect_params(), self.optimizer, {"learning_rate": options.learning_rate})
+        self.train = self.build_step()
 
     @staticmethod
     @abstractmethod
@@ -129,9 +109,9 @@ class Example(ABC):
         """Return the loss of predictions and labels; by default for log-odds of two classes."""
         return gluon.loss.SigmoidBinaryCrossEntropyLoss()
 
-    def build_objective(self) -> HybridBlock:
-        """Return the block of model and loss that ``step`` runs, and that is hybridized."""
-        return Objective(self.model, self.loss())
+    def build_step(self) -> gluon.TrainStep:
+        """Return what ``step`` calls: forward pass, loss, backward pass and update."""
+        return gluon.TrainStep(self.model, self.loss(), self.trainer)
 
     @abstractmethod
     def batches(self) -> Iterator[Any]:
@@ -158,12 +138,10 @@ class Example(ABC):
 
     def step(self, batch: Sequence[Any]) -> NDArray:
         """Run forward, backward and update, and return the loss of each example."""
-        with autograd.record():
-            loss = self.objective(*batch)
-        loss.backward()
-        self.trainer.step(loss.size)
-        found: NDArray = loss
-        return found
+        *data, label = batch
+        with config.set(tables=config.tables and self.options.hybridize):
+            loss: NDArray = self.train(data, label, label.shape[0])
+        return loss
 
     def gradient_bytes(self) -> int:
         """Return the bytes of all gradients."""
@@ -281,7 +259,7 @@ def parser(kind: type[Example], name: str, text: str) -> argparse.ArgumentParser
     made.add_argument("--packages", nargs="+", metavar="NAME", help="installed packages whose documentation is the data")
     made.add_argument("--quick", action="store_true", help="train a small model for a few epochs, in some seconds")
     made.add_argument("--hybridize", action=argparse.BooleanOptionalAction, default=True,
-                      help="run the model as a compiled program (default: yes)")
+                      help="run training steps as compiled tables of calls (default: yes)")
     made.add_argument("--choose", action="store_true", help="choose settings by validation score, without testing")
     made.add_argument("--profile", type=Path, metavar="FILE", help="write a Chrome trace of the sparse steps")
     return made

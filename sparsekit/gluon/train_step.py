@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 from .. import autograd
 from ..base.config import config
 from ..base.entry import doors
-from ..base.errors import DTypeError, GradientError, UnsupportedError, expected
+from ..base.errors import DTypeError, GradientError, SparsekitError, UnsupportedError, expected
 from ..base.forking import load
+from ..base.nested import Opaque, flatten, restore
 from ..core import hooks
 from ..core.program import Program
 from ..core.table.refusal import Refused
@@ -22,6 +23,7 @@ from ..ndarray.functions import F
 from ..ndarray.ndarray import NDArray
 from .block import Block
 from .trainer import Trainer
+from .utils import clip_global_norm
 from .watch import Watch
 
 if TYPE_CHECKING:
@@ -54,6 +56,10 @@ class TrainStep:
         output.backward()
         trainer.step(data.shape[0])
 
+    ``data`` and ``label`` may be lists or tuples of arrays: the net is called with ``net(*data)``, and the loss with
+    ``loss(net(*data), *label)``.  If the loss returns several results, the first is the loss, and the others, such as the states
+    of a recurrent network, are given back with it.  All of them are detached.
+
     The first two steps for each kind of batch (shapes, element types, storage types) run as these lines.  The third is
     traced, and from then on the operators of forward pass, backward pass and update run as one table of compiled calls.
     ``explain`` lists what stays in Python, and why.  ``grad()`` of a parameter returns the gradient of the last step, which is
@@ -62,16 +68,23 @@ class TrainStep:
 
     Parameters
     ----------
-    net, loss : Block
-        The loss is called with what ``net`` returns and the labels, and returns one array, whose sum is minimized.
+    net : Block
+    loss : Block or None
+        It is called with what ``net`` returns and the labels, and returns the loss, whose sum is minimized, or a tuple or list
+        that begins with the loss.  None for a net that returns these itself.
     trainer : Trainer
     strict : bool
         Raise if a step cannot be lowered as a whole, rather than run it as the lines above.  Default False.
+    clip_norm : float, optional
+        The largest norm of all gradients together, divided by the batch size: ``gluon.utils.clip_global_norm(gradients,
+        clip_norm * batch_size)`` is called before the update.
 
     Raises
     ------
     UnsupportedError
         With ``strict``, at a step that cannot be lowered; the message names the reason.
+    DTypeError
+        If anything but arrays is among the data, the labels or what the loss returns.
 
     Examples
     --------
@@ -83,52 +96,66 @@ class TrainStep:
     (4,)
     """
 
-    def __init__(self, net: Block, loss: Block, trainer: Trainer, strict: bool = False) -> None:
+    def __init__(self, net: Block, loss: Block | None, trainer: Trainer, strict: bool = False,
+                 clip_norm: float | None = None) -> None:
         for name, value, kind in (("net", net, Block), ("loss", loss, Block), ("trainer", trainer, Trainer)):
-            if not isinstance(value, kind):
+            if not isinstance(value, kind) and not (value is None and name == "loss"):
                 raise DTypeError(expected(name, f"a {kind.__name__}", type(value)), hint="gluon.TrainStep(net, loss, trainer)")
+        if clip_norm is not None and not clip_norm >= 0:
+            raise SparsekitError(expected("clip_norm", "a number of at least 0, or None", clip_norm),
+                                 hint="clip_norm=1.0, for example.")
         self._net, self._loss, self._trainer, self._strict = net, loss, trainer, bool(strict)
+        self._clip_norm = None if clip_norm is None else float(clip_norm)
         self._runs: dict[Any, int] = {}  # Any: kinds of batches
         self._made: dict[Any, _Made] = {}  # Any: the same
         self._reasons: dict[Any, str] = {}  # Any: the same
         self._lock = threading.RLock()
 
     def __repr__(self) -> str:
-        return f"TrainStep({self._net.name}, {self._loss.name}, {self._trainer.optimizer!r})"
+        loss = "None" if self._loss is None else self._loss.name
+        return f"TrainStep({self._net.name}, {loss}, {self._trainer.optimizer!r})"
 
-    def __call__(self, data: NDArray, label: NDArray, batch_size: int | None = None) -> NDArray:
+    # Any: arrays, or lists and tuples of such, nested as the blocks take and return them
+    def __call__(self, data: Any, label: Any = (), batch_size: int | None = None) -> Any:
         """Make one step.
 
         Parameters
         ----------
-        data, label : NDArray
+        data : NDArray, or list or tuple of NDArray
+            What the net is called with.  An item may again be a list, where the net takes a list.
+        label : NDArray, or list or tuple of NDArray
+            What the loss is called with, behind the results of the net; nothing by default.
         batch_size : int, optional
-            What gradients are divided by; the length of the first axis of ``data`` if not given.
+            What gradients are divided by; the length of the first axis of the first array of ``data`` if not given.
 
         Returns
         -------
-        NDArray
-            The loss, as ``loss`` returns it.
+        NDArray, or list or tuple of NDArray
+            The loss, or all that the loss returns.
         """
-        for name, value in (("data", data), ("label", label)):
-            if not isinstance(value, NDArray):
-                raise DTypeError(expected(name, "an NDArray", type(value)), hint="make one with mx.nd.array(…).")
-        size = data.shape[0] if batch_size is None else batch_size
+        arrays: list[NDArray] = []
+        places = _flat("data", data, arrays)
+        if not arrays:
+            raise DTypeError(expected("data", "an NDArray, or a list or tuple of at least one", data),
+                             hint="make arrays with mx.nd.array(…).")
+        structure = places, _flat("label", label, arrays)
+        size = arrays[0].shape[0] if batch_size is None else batch_size
         with self._lock:
-            key = data._layout, data._store.dtype, label._layout, label._store.dtype
+            key = structure, tuple([(array._layout, array._store.dtype) for array in arrays])
             made = self._made.get(key)
-            if (made is not None and data._entry is None and label._entry is None and config.tables and not hooks.state.recording
-                    and (hooks.sink is None or _timed())):
-                loss = made.run((data, label), size)
-                if loss is not None:
-                    return loss
+            if made is not None and config.tables and not hooks.state.recording and (hooks.sink is None or _timed()) and not any(
+                    map(_has_gradient, arrays)):
+                results = made.run(arrays, size)
+                if results is not None:
+                    return results
                 del self._made[key]
                 self._runs[key] = BEFORE_LOWERING  # traced anew at once: a weight, a setting or a block has changed
-            return self._step(key, data, label, size)
+            return self._step(key, arrays, structure, size)
 
-    def _step(self, key: Hashable, data: NDArray, label: NDArray, size: int) -> NDArray:
+    # Any: structures as ``flatten`` gives them; what the loss returns
+    def _step(self, key: Hashable, arrays: Sequence[NDArray], structure: tuple[Any, Any], size: int) -> Any:
         """A step in Python, which is lowered if it is time for that."""
-        why = self._against() or ("" if data._entry is None and label._entry is None else "the batch itself has a gradient")
+        why = self._against() or ("the batch itself has a gradient" if any(map(_has_gradient, arrays)) else "")
         runs = self._runs.get(key, 0)
         self._runs[key] = runs + 1
         if why:
@@ -139,7 +166,7 @@ class TrainStep:
             if len(self._made) >= REMEMBERED:
                 self._made.clear()
             try:
-                made, loss = self._lowered(data, label, size)
+                made, results = self._lowered(arrays, structure, size)
             except _Unfit as error:
                 self._reasons[key] = str(error)
             else:
@@ -147,18 +174,44 @@ class TrainStep:
                     self._reasons[key] = made
                 else:
                     self._made[key] = made
-                return loss
+                return results
         if self._strict and key in self._reasons:
             raise UnsupportedError(f"This training step cannot be compiled: {self._reasons[key]}.",
                                    hint="leave out strict=True, and it runs operator by operator.")
-        return self._ordinary(data, label, size)
+        return self._ordinary(arrays, structure, size)
 
-    def _ordinary(self, data: NDArray, label: NDArray, size: int) -> NDArray:
+    # Any: as ``_step``
+    def _ordinary(self, arrays: Sequence[NDArray], structure: tuple[Any, Any], size: int) -> Any:
         with autograd.record():
-            output = self._loss(self._net(data), label)
-        output.backward()
+            made, found = self._computed(arrays, structure)
+        made[0].backward()
+        self._clip(size)
         self._trainer.step(size)
-        return output.detach()
+        return restore(found, [one.detach() for one in made])
+
+    # Any: as ``_step``
+    def _computed(self, arrays: Sequence[NDArray], structure: tuple[Any, Any]) -> tuple[list[NDArray], Any]:
+        """The arrays that net and loss give, the loss first, and their structure."""
+        data, label = restore((tuple, structure), arrays)
+        output = self._net(*data) if isinstance(data, list) else self._net(data)
+        if self._loss is not None:
+            output = self._loss(output, *label) if isinstance(label, list) else self._loss(output, label)
+        made: list[NDArray] = []
+        what = f"what {self._net.name if self._loss is None else self._loss.name} returns"
+        try:
+            found = flatten(output, NDArray, made, (type(None),))
+        except Opaque as error:
+            raise DTypeError(f"{what} must be the loss, or a tuple or list of arrays that begins with it, got {error}.",
+                             hint="return the loss as an NDArray.") from None
+        if not isinstance(output[0] if isinstance(output, (list, tuple)) and output else output, NDArray):
+            raise DTypeError(expected(what, "the loss, or a tuple or list of arrays that begins with it", output),
+                             hint="return the loss first.")
+        return made, found
+
+    def _clip(self, size: int) -> None:
+        if self._clip_norm is not None:
+            gradients = [one.grad() for one in self._trainer._params if one._grad_req != "null"]
+            clip_global_norm(gradients, self._clip_norm * size)
 
     def _against(self) -> str:
         """Why no step can be compiled now; empty if one can."""
@@ -182,7 +235,7 @@ class TrainStep:
         if not trainer.optimizer._collects or trainer.optimizer.multi_precision:
             return f"{type(trainer.optimizer).__name__} computes its updates with values of arrays"
         for block in (self._net, self._loss):
-            hooked = _hooked(block)
+            hooked = block is not None and _hooked(block)
             if hooked:
                 return f"{hooked} has forward hooks or a monitor"
         for parameter in trainer._params:
@@ -190,22 +243,21 @@ class TrainStep:
                 return f"the gradients of {parameter.name} are added up (grad_req='add')"
         return ""
 
-    def _lowered(self, data: NDArray, label: NDArray, size: int) -> tuple[_Made | str, NDArray]:
+    # Any: as ``_step``
+    def _lowered(self, arrays: Sequence[NDArray], structure: tuple[Any, Any], size: int) -> tuple[_Made | str, Any]:
         """Make this step by a program, and lower it; gives why not, if that shows when the step has been made."""
-        trainer = self._trainer
-        tracer, results = Tracer(data._layout.ctx, True), []
+        trainer, count = self._trainer, len(arrays)
+        tracer = Tracer(arrays[0]._layout.ctx, True)
         state = hooks.state
         before = state.recording, state.training
         state.recording = state.training = True
         try:
             with tracer.at_work():
-                given = [tracer.lift(array, object()) for array in (data, label)]
-                results.append(self._loss(self._net(given[0]), given[1]))
+                given: list[Any] = [tracer.lift(array, object()) for array in arrays]  # Any: traced arrays
+                traced, found = self._computed(given, structure)
             if tracer.refused is not None:
                 raise tracer.refused
-            if not isinstance(results[0], NDArray):
-                raise _Unfit(f"the loss returns a {type(results[0]).__name__}, not an array")
-            program = Program(tracer, results, F)
+            program = Program(tracer, [traced[0], *[one.detach() for one in traced[1:]]], F)
         except TracingError as error:
             raise _Unfit(error.message) from error
         finally:
@@ -216,34 +268,37 @@ class TrainStep:
             raise _Unfit(str(program.error) if program.error is not None else "no gradient flows to the parameters")
         if program.outputs[0] in program.inputs:
             raise _Unfit("the loss is one of the arrays that it is computed from")
-        watch = Watch(self._net, [self._loss, *tracer.blocks])
+        if set(program.outputs) & set(program.inputs[count:]):
+            raise _Unfit("a result is an array of the net, not computed from the batch")
+        watch = Watch(self._net, [*([] if self._loss is None else [self._loss]), *tracer.blocks])
         owners = {id(array): one for one in (*watch.parameters, *trainer._params) for array in one._arrays.values()}
-        sources = [owners.get(id(source), source) for source in tracer.sources[2:]]
+        sources = [owners.get(id(source), source) for source in tracer.sources[count:]]
         ctx = tracer.ctx
         held = [source.data(ctx) if hasattr(source, "data") and hasattr(source, "_arrays") else source for source in sources]
-        gradients = dict(zip(map(id, held), program.whole.gradients[2:], strict=True))
+        gradients = dict(zip(map(id, held), program.whole.gradients[count:], strict=True))
         for parameter in trainer._params:
             if parameter._grad_req != "null" and gradients.get(id(parameter._arrays.get(ctx))) is None:
                 raise _Unfit(f"no gradient flows to {parameter.name}")
-        for array, slot in zip(held, program.whole.gradients[2:], strict=True):
+        for array, slot in zip(held, program.whole.gradients[count:], strict=True):
             if slot is not None and array._entry[0].grad_req != "write":
                 raise _Unfit("the gradient of an array is added up or dropped")
-        whole: WholeStep = load("sparsekit.core.whole_step").WholeStep(program, (data, label, *held), 2)
+        made = _Made(self, program, watch, sources, held, arrays, found)
         state.training = True
         try:
-            loss: Any = whole.rehearse((data, label, *held))  # Any: an array
+            results = made.whole.rehearse((*arrays, *held))
         finally:
             state.training = before[1]
+        self._clip(size)
         collected = trainer.optimizer._collect(lambda: trainer.step(size), execute=True)
-        made, start = _Made(self, whole, watch, sources, held), time.perf_counter_ns()
+        start = time.perf_counter_ns()
         try:
             made.lower(collected)
         except Refused as error:
-            return str(error), loss
+            return str(error), restore(found, results)
         finally:
             if hooks.sink is not None:
                 hooks.sink.span("lower to a table", "compile", start, time.perf_counter_ns(), {"pass": "whole step"})
-        return made, loss
+        return made, restore(found, results)
 
     def explain(self) -> list[dict[str, str]]:
         """What runs in Python, and why.
@@ -268,6 +323,19 @@ def _timed() -> bool:
     return load("sparsekit.core.table.timed").clock() is not None
 
 
+#: What an array is recorded as, or None.
+_has_gradient = operator.attrgetter("_entry")
+
+
+def _flat(name: str, value: object, arrays: list[NDArray]) -> Hashable:
+    """Append the arrays of a value to a list, and give its structure."""
+    try:
+        return flatten(value, NDArray, arrays)
+    except Opaque as error:
+        raise DTypeError(f"{name} must be an NDArray, or a list or tuple of them, got {error}.",
+                         hint="make arrays with mx.nd.array(…).") from None
+
+
 def _lost() -> None:
     raise GradientError("The gradient of the last step was not read before a later step, which failed, and is lost.",
                         hint="read grad() before that step, or call zero_grad().")
@@ -283,14 +351,17 @@ def _hooked(block: Block) -> str:
 class _Made:
     """A lowered step, and what it was lowered with."""
 
-    # Any: parameters and arrays
-    def __init__(self, step: TrainStep, whole: WholeStep, watch: Watch, sources: Sequence[Any], held: Sequence[NDArray]) -> None:
-        self.step, self.whole, self.watch = step, whole, watch
+    # Any: parameters and arrays; a structure as ``flatten`` gives it
+    def __init__(self, step: TrainStep, program: Program, watch: Watch, sources: Sequence[Any], held: Sequence[NDArray],
+                 arrays: Sequence[NDArray], structure: Any) -> None:
+        self.step, self.watch, self.structure = step, watch, structure
+        clip = None if step._clip_norm is None else load("sparsekit.ops.update.clip").clip_global_norm
+        self.whole: WholeStep = load("sparsekit.core.whole_step").WholeStep(program, (*arrays, *held), len(arrays), clip)
         self.parameters: list[tuple[Any, NDArray]] = [  # Any: parameters
             (source, array) for source, array in zip(sources, held, strict=True) if hasattr(source, "_arrays")]
         self.entries = [array._entry for array in held]
         self.held = list(held)
-        self.ctx = whole.program.ctx
+        self.ctx = program.ctx
         trainer = step._trainer
         self.trained: list[tuple[int, Parameter]] = [(index, one) for index, one in enumerate(trainer._params)
                                                      if one._grad_req != "null"]
@@ -339,12 +410,14 @@ class _Made:
         found = self.step._trainer.optimizer._decisive
         return None if found is None else (found, [(one.lr_mult, one.wd_mult) for _, one in self.trained])
 
-    def run(self, arrays: tuple[NDArray, NDArray], size: int) -> NDArray | None:
+    def run(self, arrays: Sequence[NDArray], size: int) -> Any:  # Any: what the loss returns
         """Make a step; None, and nothing has been done, if it must be lowered anew."""
         trainer = self.step._trainer
         if not self._holds(trainer):
             return None
         trainer._divide_by(size)
+        if self.step._clip_norm is not None:
+            self.whole.limit(self.step._clip_norm * size)
         optimizer = trainer.optimizer
         settings = self._settings()
         if same := settings is not None and settings == self.settings:
@@ -359,14 +432,14 @@ class _Made:
             self.whole.renew_numbers()
             self.settings = settings
         state = hooks.state
-        loss: Any = None  # Any: an array, or None
+        results: Any = None  # Any: arrays, or None
         before = state.training
         state.training = True
         try:
-            loss = self.whole(arrays)
+            results = self.whole(arrays)
         finally:
             state.training = before
-            if loss is not None or self.whole.updating:
+            if results is not None or self.whole.updating:
                 if same:
                     optimizer._update_count(self.indices)
                 for variable, write, fresh in self.writers:
@@ -378,7 +451,7 @@ class _Made:
                     if write is not None and variable.late is write:
                         variable.late = _lost
             self.whole.updating = False  # also if the next step is interrupted before it begins
-        return loss
+        return None if results is None else restore(self.structure, results)
 
     def _holds(self, trainer: Trainer) -> bool:
         """Whether blocks, parameters and trainer are what the step was lowered with."""

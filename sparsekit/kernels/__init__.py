@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from .types import ArrayModule, Kernels
 
-__all__ = ["for_device", "is_numpy", "loaded", "warm"]
+__all__ = ["NUMPY", "for_device", "is_numpy", "loaded", "warm"]
 
 #: Which file holds which kernel; the same for every device.
 FILES = {

@@ -10,7 +10,7 @@ import numpy as np
 from ..base.errors import ShapeError, shown
 from ..core import cost
 from ..core.op import REQUIRED, Op
-from ..kernels import is_numpy
+from ..kernels import NUMPY
 from ..storage import CSR, RowSparse
 from ..storage.memory import zeros
 
@@ -54,7 +54,7 @@ full = Op("_full", "", attrs={"shape": REQUIRED, "value": 0.0, "dtype_": "float3
 def _(k: Kernels, attrs: Attrs) -> Array:
     shape = _shape([], attrs)
     if attrs["value"] == 0 and math.copysign(1, attrs["value"]) > 0:
-        return zeros(shape, attrs["dtype_"]) if is_numpy(k.xp) else k.xp.zeros(shape, attrs["dtype_"])
+        return zeros(shape, attrs["dtype_"]) if k.xp is NUMPY else k.xp.zeros(shape, attrs["dtype_"])
     return k.xp.full(shape, attrs["value"], attrs["dtype_"])
 
 

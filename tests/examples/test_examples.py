@@ -4,6 +4,7 @@ import hashlib
 import importlib
 import json
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,8 @@ import pytest
 
 import sparsekit as mx
 from sparsekit.base.errors import DataFileError, MissingPackageError
+from sparsekit.core import whole_step
+from sparsekit.core.table import machine, table
 from sparsekit.examples import NAMES, relation, running, sampled_softmax
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -155,6 +158,56 @@ def test_a_hybridized_example_is_the_same(name):
         mx.random.seed(1)
         outcomes.append(running.measure(example, [batch for batch, _ in zip(example.batches(), range(4), strict=False)]))
     assert outcomes[0].losses == outcomes[1].losses
+
+
+#: Operators of a step of each example, from forward pass to update, all of which the table runs, and how many Python runs.
+STEPS = {"linear_classification": (11, 0), "factorization_machine": (37, 0), "matrix_factorization": (30, 0),
+         "wide_and_deep": (36, 0), "language_model": (73, 0)}
+
+#: The share of operators, by calls and by time, that a table runs at least, and how often it may leave the rest to Python a step.
+LOWERED, EXITS = 0.95, 3
+
+
+@pytest.mark.skipif(bool(machine.reason_against_tables()), reason=machine.reason_against_tables() or "-")
+@pytest.mark.parametrize("name", NAMES)
+def test_a_step_runs_as_a_table(name, monkeypatch):
+    """Its operators, those that Python runs, and the time of these are held; also at the sizes of the command line."""
+    kind = kept_data.kind_of(name)
+    sizes = {key: value for key, value in kind.defaults.items() if key not in ("words", "movielens", "epochs", "steps")}
+    for options in (options_of(name), options_of(name, **sizes)):
+        example = kind(kind.load(options), options)
+        batches = [batch for batch, _ in zip(example.batches(), range(12), strict=False)]
+        for batch in batches[:4]:
+            example.step(batch)
+        rows = example.train.explain()
+        in_python = [row for row in rows if row["reason"]]
+        assert (len(rows), len(in_python)) == STEPS[name], in_python
+        assert len(in_python) <= (1 - LOWERED) * len(rows)
+        made, = example.train._made.values()
+        stops = made.whole._table.stops
+        with monkeypatch.context() as patch:
+            outside = [timed(patch, whole_step, name) for name in ("_run_step", "compute")]
+            inside = timed(patch, table.Table, "run")
+            for batch in batches[4:]:
+                example.step(batch)
+        assert len(inside) == len(batches[4:])
+        assert len(in_python) + (made.whole._table.stops - stops) / len(inside) <= EXITS
+        assert sum(map(sum, outside)) <= (1 - LOWERED) * sum(inside)
+
+
+def timed(monkeypatch, owner, name):
+    """The seconds of each call of a function from now on."""
+    function, found = getattr(owner, name), []
+
+    def run(*arguments):
+        start = time.perf_counter()
+        try:
+            return function(*arguments)
+        finally:
+            found.append(time.perf_counter() - start)
+
+    monkeypatch.setattr(owner, name, run)
+    return found
 
 
 def test_a_profile_is_written(tmp_path, capsys):

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import sparsekit as mx
+from sparsekit.core import hooks
+from sparsekit.core.op import registry
 from sparsekit.gluon import nn
 
 
@@ -46,6 +48,16 @@ def row_sparse(rows, width, dtype="float32", salt=0):
         chance, count = np.random.default_rng(seed + salt), [2, 0, rows, 3, 1, rows - 1][(seed + salt) % 6]
         indices = np.sort(chance.choice(rows, count, replace=False))
         return mx.nd.sparse.row_sparse_array((chance.standard_normal((count, width)).astype(dtype), indices), (rows, width))
+
+    return make
+
+
+def infinite(*shape):
+    """Some batches have a largest value that is not finite."""
+    def make(seed):
+        values = np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+        values[seed] = [1, np.inf, np.nan, -np.inf][seed % 4]
+        return mx.nd.array(values)
 
     return make
 
@@ -108,6 +120,9 @@ FUNCTIONS = {
     "rows by number": (lambda F, w, i: F.take(w, i) * 2, [dense(10, 4), ids(10, 6)]),
     "rows by number, wrapped": (lambda F, w, i: F.take(w, i, mode="wrap") * 2, [dense(10, 4), ids(10, 6, dtype="int32")]),
     "elements by number": (lambda F, w, i: F.pick(w, i), [dense(6, 10), ids(10, 6, dtype="float32")]),
+    "elements by number along other axes": (
+        lambda F, w, i, j: [F.pick(w, i, axis=0), F.pick(w, j, axis=1, keepdims=True), F.pick(F.transpose(w), i, axis=-1)],
+        [dense(10, 4, 5), ids(10, 4, 5), ids(4, 10, 5, dtype="float32")]),
     "embedding": (lambda F, w, i: F.Embedding(i, w, input_dim=10, output_dim=4, sparse_grad=True) * 2,
                   [dense(10, 4), ids(10, 6)]),
     "csr product": (lambda F, x, w: F.dot(x, w) * 2, [csr(6, 50), dense(50, 3)]),
@@ -116,6 +131,9 @@ FUNCTIONS = {
     "two row_sparse": (lambda F, a, b: [a + b, a * 2, F.square(a), a - b, F.sum(a)],
                        [row_sparse(9, 3), row_sparse(9, 3, salt=1)]),
     "row_sparse and dense": (lambda F, a, b: [a + b, a * b], [row_sparse(9, 3), dense(9, 3)]),
+    "log_softmax of many": (lambda F, a: F.log_softmax(a) * F.softmax(a), [dense(40, 500)]),
+    "log_softmax of infinities": (lambda F, a: F.log_softmax(a), [infinite(40, 500)]),
+    "csr and dense": (lambda F, x, a: [F.tanh(x + a), x + a], [csr(6, 50), dense(6, 50)]),
     "kept rows": (lambda F, a, rows: F.sparse_retain(a, rows) * 2,
                   [row_sparse(9, 3), lambda _: mx.nd.array([1, 3, 5], dtype="int64")]),
 }
@@ -264,3 +282,138 @@ def test_ids_out_of_range_raise_when_the_setting_changes_later(monkeypatch):
     with pytest.raises(mx.base.errors.RowIndexError):
         block(weight, outside)
     assert (block(weight, inside).asnumpy() == weight.asnumpy()[[1, 2]]).all()
+
+
+def recurrent(mode, layers, both, projection, dtype):
+    """``F.RNN`` with its arrays: all results, after an operator before and one behind."""
+    states, inputs, steps, batch = 6, 5, 4, 3
+    kind = {"lstm": mx.gluon.rnn.LSTM, "gru": mx.gluon.rnn.GRU, "rnn_tanh": mx.gluon.rnn.RNN, "rnn_relu": mx.gluon.rnn.RNN}[mode]
+    options = {"projection_size": projection} if projection else {"activation": mode[4:]} if "rnn" in mode else {}
+    layer = kind(states, layers, bidirectional=both, input_size=inputs, **options)
+    layer.initialize()
+    count = sum(one.data().size for one in layer.collect_params().values())
+    rows = layers * (1 + both)
+    arrays = [dense(steps, batch, inputs, dtype=dtype), lambda seed: dense(count, dtype=dtype, salt=1)(seed) * 0.5,
+              dense(rows, batch, projection or states, dtype=dtype, salt=2)]
+    arrays += [dense(rows, batch, states, dtype=dtype, salt=3)] * (mode == "lstm")
+
+    def function(F, x, *rest):
+        made = F.RNN(F.sin(x), *rest, state_size=states, num_layers=layers, mode=mode, bidirectional=both, state_outputs=True,
+                     projection_size=projection)
+        return [F.tanh(made[0]), *made]
+
+    return function, arrays
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(("mode", "layers", "both", "projection"), [
+    ("lstm", 1, False, None), ("lstm", 1, False, 4), ("lstm", 2, True, 4), ("lstm", 2, True, None), ("gru", 1, False, None),
+    ("gru", 2, True, None), ("rnn_tanh", 2, False, None), ("rnn_relu", 1, True, None)])
+def test_recurrent_networks_are_lowered_whole(mode, layers, both, projection, dtype, monkeypatch):
+    function, arguments = recurrent(mode, layers, both, projection, dtype)
+    assert run(monkeypatch, True, function, arguments, 6) == run(monkeypatch, False, function, arguments, 6)
+    monkeypatch.setattr(mx.config, "tables", True)
+    block = Block(function)
+    block.hybridize()
+    for seed in range(4):
+        arrays = [make(seed) for make in arguments]
+        for array in arrays:
+            array.attach_grad()
+        with mx.autograd.record():
+            results = block(*arrays)
+        mx.autograd.backward(results)
+    rows = mx.gluon.hybrid.explain(block)
+    assert {"RNN", registry["_rnn_backward"].label} <= {row["op"] for row in rows}
+    assert {row["reason"] for row in rows} == {""}
+
+
+def test_dropout_stays_in_python_where_it_draws_numbers():
+    layer = mx.gluon.rnn.LSTM(6, 2, dropout=0.5, input_size=5)
+    net = nn.HybridSequential()
+    net.add(nn.Dense(5, flatten=False, in_units=5), nn.Dropout(0.5), layer)
+    net.initialize()
+    net.hybridize()
+    x = dense(4, 3, 5)(0)
+    predicted = [bits(net(x)) for _ in range(5)]
+    assert predicted == predicted[:1] * 5
+    assert {row["reason"] for row in mx.gluon.hybrid.explain(net)} == {""}
+    trained = []
+    for _ in range(5):
+        with mx.autograd.record():
+            made = net(x)
+        made.backward()
+        trained.append(bits(made))
+    assert all(one not in trained[:place] for place, one in enumerate(trained))
+    assert {row["op"] for row in mx.gluon.hybrid.explain(net) if row["reason"] == "it draws random numbers"} == {
+        "RNN", "Dropout"}
+
+
+def test_cells_are_lowered_whole(monkeypatch):
+    found = []
+    for on in (True, False):
+        monkeypatch.setattr(mx.config, "tables", on)
+        found.append([])
+        for cell in (mx.gluon.rnn.LSTMCell(6, input_size=5), mx.gluon.rnn.GRUCell(6, input_size=5),
+                     mx.gluon.rnn.RNNCell(6, input_size=5)):
+            mx.random.seed(4)
+            cell.initialize()
+            cell.hybridize()
+            for seed in range(6):
+                states = cell.begin_state(3)
+                with mx.autograd.record():
+                    for step in range(3):
+                        out, states = cell(dense(3, 5, salt=step)(seed), states)
+                out.backward()
+                found[-1].append(bits([out, *states, *[one.grad() for one in cell.collect_params().values()]]))
+            if on:
+                assert tables(cell)
+                reasons = {row["reason"] for row in mx.gluon.hybrid.explain(cell)}
+                assert reasons <= {"", "a table is made when it has run 2 times"}, reasons  # a last step runs once in three
+    assert found[0] == found[1]
+
+
+def told(on, function, arguments, monkeypatch):
+    """Ledger, and what ``why_dense`` says of results and gradients, of six runs."""
+    monkeypatch.setattr(mx.config, "tables", on)
+    block = Block(function)
+    block.hybridize()
+    hooks.ledger.clear()
+    answers = []
+    for seed in range(6):
+        arrays = [make(seed) for make in arguments]
+        for array in arrays:
+            array.attach_grad(stype="default" if array.stype == "csr" else None)
+        with mx.autograd.record():
+            results = block(*arrays)
+        mx.autograd.backward(results)
+        answers += [(made.why_dense().kind, made.why_dense().op, made.why_dense().line)
+                    for made in (*results, *[array.grad for array in arrays])]
+    assert bool(tables(block)) == on
+    return [tuple(record) for record in hooks.ledger], answers
+
+
+@pytest.mark.filterwarnings("ignore::sparsekit.StorageFallbackWarning")
+@pytest.mark.parametrize("function", [
+    lambda F, x, a: [x + a], lambda F, x, a: [F.tanh(x + a), a + x, F.sum(x * 2 + a)],
+    lambda F, x, a: [F.tanh(x + a), F.Dropout(a, p=0.1), x - a, F.sum(F.sort(x) + a), F.cos(x)]])
+def test_the_ledger_says_the_same(function, monkeypatch):
+    """Also where operators in Python run between those of the table, of which some have entries of their own."""
+    arguments = [csr(6, 50), dense(6, 50)]
+    found = told(True, function, arguments, monkeypatch)
+    assert found == told(False, function, arguments, monkeypatch)
+    assert found[0]
+
+
+def test_densify_error_raises_in_a_table_too():
+    block = Block(lambda F, x, a: F.tanh(x + a))
+    block.hybridize()
+    arrays = [csr(6, 50)(0), dense(6, 50)(0)]
+    for _ in range(4):
+        block(*arrays)
+    assert tables(block)
+    hooks.ledger.clear()
+    with mx.config.set(densify="error"), pytest.raises(mx.DensificationError, match="gives a dense result"):
+        block(*arrays)
+    assert not hooks.ledger
+    block(*arrays)
+    assert len(hooks.ledger) == 1

@@ -1,6 +1,7 @@
 """``TrainStep``: the losses, weights, gradients and states of the three plain lines, to the last bit."""
 
 import copy
+import functools
 import gc
 import signal
 import threading
@@ -567,3 +568,203 @@ def test_a_step_that_cannot_be_compiled_says_why():
 
     one = check(Weight, dense_batches(5), loss=Itself, made=0)
     assert one.compiled.explain()[0]["reason"] == "the loss is one of the arrays that it is computed from"
+
+
+class Wide(mx.gluon.HybridBlock):
+    """A csr part and an embedded part; returns their sum and both."""
+
+    def __init__(self):
+        super().__init__()
+        with self.name_scope():
+            self.wide, self.deep = Linear(), Embedded()
+
+    def hybrid_forward(self, F, x, numbers):
+        first, second = self.wide(x), self.deep(numbers[0])
+        return first + second, [first, second * numbers[1]]
+
+
+class Several(mx.gluon.loss.Loss):
+    """The loss of the sum, less a margin, and the parts."""
+
+    def __init__(self, kind=tuple):
+        super().__init__(None, 0)
+        self.kind = kind
+
+    def hybrid_forward(self, F, output, label, margin):
+        total, parts = output
+        return self.kind([F.mean(F.square(total - label) * margin, axis=1), parts, F.tanh(total)])
+
+
+def wide_batch(seed):
+    return ((csr(8, 3 + seed % 4, seed), [ids(50, seed), random(8, 1, seed=seed)]),
+            (random(8, 1, seed=seed + 50), random(8, 1, seed=seed + 60)))
+
+
+def lines(net, loss, trainer, data, label, size, clip=None):
+    """One step by the plain lines."""
+    with mx.autograd.record():
+        output = net(*data)
+        made = loss(output, *label) if loss is not None else output
+    head = made[0] if isinstance(made, (list, tuple)) else made
+    head.backward()
+    if clip is not None:
+        mx.gluon.utils.clip_global_norm([one.grad() for one in trainer._params], clip * size)
+    trainer.step(size)
+    return made
+
+
+def twin_of(make, loss, optimizer="adagrad", **more):
+    twin = Twin(False, make, optimizer, loss=lambda: loss)
+    twin.compiled = mx.gluon.TrainStep(twin.net, loss, twin.trainer, **more)
+    return twin
+
+
+@pytest.mark.parametrize("kind", [tuple, list])
+@pytest.mark.parametrize("hybrid", [False, True])
+def test_several_inputs_labels_and_results(kind, hybrid):
+    one, other = twin_of(Wide, Several(kind)), twin_of(Wide, Several(kind))
+    if hybrid:
+        one.net.hybridize()
+        other.net.hybridize()
+    for seed in range(7):
+        data, label = wide_batch(seed)
+        found, expected = one.compiled(data, label), lines(other.net, other.loss, other.trainer, data, label, 8)
+        assert type(found) is type(expected) is kind
+        assert type(found[1]) is type(expected[1]) is list
+        assert bits([found[0], *found[1], found[2]]) == bits([expected[0], *expected[1], expected[2]])
+        assert all(array._entry is None for array in (found[0], *found[1], found[2]))
+        assert one.state() == other.state()
+    assert len(one.compiled._made) == 1
+    assert {row["reason"] for row in one.compiled.explain()} == {""}
+    one.compiled(list(data), list(label))  # lists and tuples are one kind of batch
+    assert len(one.compiled._made) == 1
+
+
+class Recurrent(mx.gluon.HybridBlock):
+    """Returns its own loss, and the states."""
+
+    def __init__(self, dropout=0):
+        super().__init__()
+        with self.name_scope():
+            self.embedding = nn.Embedding(50, 6, sparse_grad=True)
+            self.lstm = mx.gluon.rnn.LSTM(5, 2, dropout=dropout, input_size=6)
+            self.dense = nn.Dense(50, in_units=5, flatten=False)
+
+    def hybrid_forward(self, F, words, states, target):
+        out, states = self.lstm(self.embedding(words), states)
+        return -F.pick(F.log_softmax(self.dense(out)), target, axis=2), states
+
+
+@pytest.mark.parametrize("dropout", [0, 0.3])
+@pytest.mark.parametrize("clip", [None, 0.01, 1e9, 0.0])
+@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+def test_a_net_that_returns_its_loss_and_states_that_are_carried_on(optimizer, clip, dropout):
+    one, other = (twin_of(lambda: Recurrent(dropout), None, optimizer, clip_norm=clip) for _ in range(2))
+    states = [one.net.lstm.begin_state(3)] * 2
+    for seed in range(8):
+        words, target, size = ids(50, seed, shape=(4, 3)), ids(50, seed + 9, shape=(4, 3)), 12 if seed < 6 else 5
+        mx.random.seed(seed)
+        found, states[0] = one.compiled((words, states[0], target), batch_size=size)
+        mx.random.seed(seed)
+        expected, after = lines(other.net, None, other.trainer, (words, states[1], target), (), size, clip)
+        states[1] = [state.detach() for state in after]
+        assert bits([found, *states[0]]) == bits([expected, *states[1]])
+        if seed % 3:
+            assert one.state() == other.state()
+    assert one.state() == other.state()
+    reasons = [(row["op"], row["reason"]) for row in one.compiled.explain() if row["reason"]]
+    assert reasons == [("RNN", "it draws random numbers")] * (dropout > 0)
+
+
+def test_clipping_warns_of_what_is_not_finite():
+    def warned(step):
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            step()
+        return [(str(one.message), one.category, one.filename) for one in found]
+
+    one, other = (twin_of(Linear, mx.gluon.loss.L2Loss(), clip_norm=1.0) for _ in range(2))
+    for number, (data, label) in enumerate(sparse_batches(6)):
+        if number == 5:
+            label = label * np.inf
+        said = [warned(functools.partial(one.compiled, data, label)),
+                warned(functools.partial(lines, other.net, other.loss, other.trainer, (data,), (label,), 8, 1.0))]
+        assert said[0] == said[1]
+    assert "nan or inf" in said[0][0][0]
+    assert one.state() == other.state()
+
+
+def test_results_that_are_arrays_of_the_batch_or_the_net():
+    class Passed(mx.gluon.loss.Loss):
+        def __init__(self):
+            super().__init__(None, 0)
+
+        def hybrid_forward(self, F, output, label):
+            return F.square(output - label), label, None
+
+    one, other = twin_of(Linear, Passed()), twin_of(Linear, Passed())
+    for data, label in sparse_batches(6):
+        found, expected = one.compiled(data, label), lines(other.net, other.loss, other.trainer, (data,), (label,), 8)
+        assert found[2] is expected[2] is None
+        assert bits(found[:2]) == bits(expected[:2])
+    assert one.compiled._made
+    assert one.state() == other.state()
+
+    class Weighted(mx.gluon.HybridBlock):
+        def __init__(self):
+            super().__init__()
+            with self.name_scope():
+                self.w = self.params.get("w", shape=(1, 6), init="ones")
+
+        def hybrid_forward(self, F, x, w):
+            return F.broadcast_mul(x, w), w
+
+    one, other = twin_of(Weighted, None), twin_of(Weighted, None)
+    for data, _ in dense_batches(6):
+        assert bits(one.compiled(data)) == bits(lines(other.net, None, other.trainer, (data,), (), 8))
+    assert "is an array of the net" in one.compiled.explain()[0]["reason"]
+
+
+class Returns(mx.gluon.loss.Loss):
+    def __init__(self, function):
+        super().__init__(None, 0)
+        self.function = function
+
+    def forward(self, output, *label):
+        return self.function(output)
+
+
+@pytest.mark.parametrize(("function", "message"), [
+    (lambda out: {"loss": out}, "got {'loss':"), (lambda out: (out, 3), "got int"), (lambda out: 3.0, "got float"),
+    (lambda out: (None, out), "got (None"), (lambda out: (), "got ()"), (lambda out: ((out,), out), "begins with it"),
+    (lambda out: None, "got None")])
+def test_other_results_are_refused_by_name(function, message):
+    twin = twin_of(Linear, Returns(function))
+    before = twin.state(gradients=False)
+    for data, label in sparse_batches(4):
+        with pytest.raises(mx.base.errors.DTypeError, match="must be the loss, or a tuple or list") as caught:
+            twin.compiled(data, label)
+        assert message in str(caught.value)
+    assert twin.state(gradients=False) == before
+
+
+@pytest.mark.parametrize(("data", "label", "message"), [
+    (3, None, "data must be an NDArray, or a list or tuple of them, got int"),
+    ([], random(8, 1), "data must be an NDArray, or a list or tuple of at least one"),
+    (([],), random(8, 1), "data must be an NDArray, or a list or tuple of at least one"),
+    ((random(8, 6), None), random(8, 1), "data must be an NDArray, or a list or tuple of them, got NoneType"),
+    (np.ones((8, 6)), random(8, 1), "data must be an NDArray, or a list or tuple of them, got ndarray"),
+    (random(8, 6), "label", "label must be an NDArray, or a list or tuple of them, got str"),
+    (random(8, 6), [random(8, 1), {}], "label must be an NDArray, or a list or tuple of them, got dict")])
+def test_other_batches_are_refused_by_name(data, label, message):
+    twin = twin_of(lambda: nn.Dense(1, in_units=6), mx.gluon.loss.L2Loss())
+    with pytest.raises(mx.base.errors.DTypeError) as caught:
+        twin.compiled(data, label)
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("value", [-1, float("nan")])
+def test_a_norm_to_clip_to_is_not_negative(value):
+    twin = Twin(False, Linear)
+    with pytest.raises(mx.SparsekitError, match="clip_norm must be a number of at least 0, or None"):
+        mx.gluon.TrainStep(twin.net, twin.loss, twin.trainer, clip_norm=value)

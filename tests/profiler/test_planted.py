@@ -11,10 +11,10 @@ ALL = {**PROGRAMS, **MORE}
 
 
 def advice_on(program, waste):
-    """What advice finds in some steps, after others that compile kernels and trace programs."""
+    """What advice finds in some steps, after others that compile kernels, trace programs and lower them to tables."""
     with mx.config.set(densify="allow"):
         step = program(waste)
-        for _ in range(2):
+        for _ in range(4):
             step()
         with mx.Profiler() as prof:
             for _ in range(STEPS):

@@ -337,9 +337,9 @@ class Outline(np.lib.mixins.NDArrayOperatorsMixin):
         made: Outline = np.take(self, indices, axis=axis, mode=mode)  # type: ignore[call-overload]  # it is handed to numpy_calls
         return made
 
-    def sum(self, axis: Axes = None, dtype: DTypeLike = None, keepdims: bool = False) -> Outline:
+    def sum(self, axis: Axes = None, dtype: DTypeLike = None, out: Outline | None = None, keepdims: bool = False) -> Outline:
         """``numpy.sum``."""
-        return self.builder.reduce(np.add, self, None, axis, dtype, keepdims)
+        return self.builder.reduce(np.add, self, out, axis, dtype, keepdims)
 
     def max(self, axis: Axes = None, keepdims: bool = False) -> Outline:
         """``numpy.max``."""

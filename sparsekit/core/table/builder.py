@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .arrays import Axes, Length, Lengths, Operand
 
     #: What a kernel takes.
-    Argument: TypeAlias = Outline | Size | Scalar
+    Argument: TypeAlias = Outline | Size | Scalar | Kernel
 
 __all__ = ["PAUSE", "Builder", "Origin", "Patch", "Row"]
 
@@ -272,6 +272,8 @@ class Builder:
             return self._numba.from_dtype(argument.dtype)
         if isinstance(argument, float):
             return types.float64
+        if hasattr(argument, "dispatcher"):
+            return types.Dispatcher(argument.dispatcher)
         raise Refused(f"a kernel gets a {type(argument).__name__}")
 
     def _argument(self, argument: Argument) -> None:
@@ -289,6 +291,8 @@ class Builder:
         elif isinstance(argument, (float, np.floating)):
             kind = np.float32 if isinstance(argument, np.float32) else np.float64
             self.word(int(np.array(argument, kind).view(np.int32 if kind is np.float32 else np.int64)))
+        elif hasattr(argument, "dispatcher"):
+            self.word()  # numba knows the kernel from its type
         else:
             self.word(int(argument))
 
@@ -399,7 +403,7 @@ class Builder:
     def reduce(self, ufunc: np.ufunc, array: Outline, out: Outline | None, axis: Axes = 0, dtype: DTypeLike = None,
                keepdims: bool = False, initial: Scalar | None = None) -> Outline:
         """Note ``ufunc.reduce``, in the order in which numpy adds."""
-        if initial is not None or out is not None or array.dynamic:
+        if initial is not None or array.dynamic or (out is not None and keepdims):
             raise Refused(f"it calls {ufunc.__name__}.reduce in a way that has no row")
         given = range(array.ndim) if axis is None else (axis,) if isinstance(axis, int) else axis
         axes = sorted({one % array.ndim for one in given})
@@ -413,7 +417,12 @@ class Builder:
         made = self.empty(kept, array.dtype)
         self._reduce_into(ufunc, loop, array, shape, [one for one in axes if shape[one] != 1], made,
                           math.prod(shape[one] for one in axes))
-        return made if keepdims else made.view_as([length for one, length in enumerate(kept) if one not in axes])
+        if keepdims:
+            return made
+        made = made.view_as([length for one, length in enumerate(kept) if one not in axes])
+        if out is not None:
+            self.assign(out, made)
+        return made if out is None else out
 
     def _reduce_into(self, ufunc: np.ufunc, loop: Loop, array: Outline, shape: list[int], long: list[int], made: Outline,
                      count: int) -> None:
@@ -454,31 +463,48 @@ class Builder:
         self._nested(loop, operands, [axes[0], *_merged(axes[1:])] if not inside else [*_merged(axes[:-1]), axes[-1]])
 
     def matmul(self, left: Operand, right: Operand, out: Outline | None) -> Outline:
-        """Note a product of matrices."""
+        """Note a product of two matrices, or of several and one."""
         left, right = self.outline(left), self.outline(right)
-        if left.ndim != 2 or right.ndim != 2 or left.dynamic or right.dynamic:
-            raise Refused("it multiplies other than two matrices of known sizes")
+        if left.ndim not in (2, 3) or right.ndim != 2 or left.dynamic or right.dynamic:
+            raise Refused("it multiplies other than matrices of known sizes")
         loop = inner_loop(np.matmul, (left.dtype, right.dtype))
         left, right = left.astype(loop.dtypes[0], copy=False), right.astype(loop.dtypes[1], copy=False)
-        (rows, inner), columns = map(static, left.shape), static(right.shape[1])
+        rows, inner = map(static, left.shape[-2:])
+        columns, several = static(right.shape[1]), tuple(map(static, left.shape[:-2]))
         if inner != static(right.shape[0]):
             raise ValueError(f"matmul: shapes {left.shape} and {right.shape} do not fit")
-        made = out if out is not None and out.dtype == loop.dtypes[2] else self.empty((rows, columns), loop.dtypes[2])
-        if tuple(map(static, made.shape)) != (rows, columns):
-            raise ValueError(f"matmul: a result of shape {(rows, columns)} does not fit into {made.shape}")
+        made = out if out is not None and out.dtype == loop.dtypes[2] else self.empty((*several, rows, columns), loop.dtypes[2])
+        if tuple(map(static, made.shape)) != (*several, rows, columns):
+            raise ValueError(f"matmul: a result of shape {(*several, rows, columns)} does not fit into {made.shape}")
         left, right = self._apart(left, made), self._apart(right, made)
         if left.origin is made.origin or right.origin is made.origin:
             raise Refused("a product is written over its operand")
         if math.prod(map(static, made.shape)):
-            self.work += rows * inner * columns // 8
-            data, dimensions = self.block([0] * 6), self.block([1, rows, inner, columns])
-            strides = self.block([0, 0, 0, *left.strides, *right.strides, *made.strides])
+            count = math.prod(several)
+            self.work += count * rows * inner * columns // 8
+            data, dimensions = self.block([0] * 6), self.block([count, rows, inner, columns])
+            outer = [0, 0, 0] if not several else [left.strides[0], 0, made.strides[0]]
+            strides = self.block([*outer, *left.strides[-2:], *right.strides, *made.strides[-2:]])
             for place, array in enumerate((left, right, made)):
                 self.point(data + place, array)
             self._emit(loop.function, loop.context, data, dimensions, strides, loop.extra, 3)
         if out is not None and out is not made:
             self.assign(out, made)
         return made if out is None else out
+
+    def inner(self, left: Outline, right: Outline) -> Outline:
+        """Note the inner product of two vectors, which numpy computes as it does a product of a row and a column."""
+        length = self.joint_shape([left.shape, right.shape])[0]
+        loop = inner_loop(np.matmul, (left.dtype, right.dtype))
+        made = self.empty((1,), left.dtype)
+        data, dimensions = self.block([0] * 6), self.block([1, 1, 0, 1])
+        self.put(dimensions + 2, length)
+        step = left.itemsize
+        strides = self.block([0, 0, 0, step, left.strides[0], right.strides[0], step, step, step])
+        for place, array in enumerate((left, right, made)):
+            self.point(data + place, array)
+        self._emit(loop.function, loop.context, data, dimensions, strides, loop.extra, 3)
+        return made.view_as(())
 
     def assign(self, target: Outline, value: Operand) -> None:
         """Note that values are written to an array, cast to its element type."""

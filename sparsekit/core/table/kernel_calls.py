@@ -32,8 +32,8 @@ class _Noted:
     def __init__(self, builder: Builder, kernel: Kernel) -> None:
         self._builder, self.kernel = builder, kernel
 
-    def __call__(self, *arguments: Argument) -> None:
-        self._builder.call(self.kernel, *arguments)
+    def __call__(self, *arguments: Argument | _Noted) -> None:
+        self._builder.call(self.kernel, *[one.kernel if isinstance(one, _Noted) else one for one in arguments])
 
 
 class TableKernels:
@@ -51,6 +51,7 @@ class TableKernels:
     def __init__(self, builder: Builder) -> None:
         self._builder, self.xp = builder, Numpy(builder)
         self._twins: Any = load("sparsekit.kernels.cpu.table_twins")  # Any: a module of kernels
+        self._normalize: Any = load("sparsekit.kernels.cpu.normalize")  # Any: the same
         self.numbers: Outline | None = None
 
     def __getattr__(self, name: str) -> _Noted:
@@ -119,6 +120,29 @@ class TableKernels:
         work = max(1, static(weight.shape[1]) * (1 + len(states)))
         self._builder.call(self._twins.few_rows, indices, work, weight.shape[0], status=True)
         self._builder.call(step.kernel, weight, data, indices, 1, self._own_numbers(weight, numbers), *states, ignored=True)
+
+    def _rows(self, kernel: Kernel, *arrays: Outline) -> None:
+        """Note a kernel that computes rows of its last array, each by itself."""
+        rows, columns = map(static, arrays[-1].shape)
+        if rows * columns >= 2 * self._normalize.GRAIN:
+            raise Refused("so many rows are shared among threads")
+        self._builder.call(kernel, *arrays, 0, rows)
+
+    def softmax_rows(self, data: Outline, largest: Outline, out: Outline) -> None:
+        """Note the softmax of rows."""
+        self._rows(self._normalize._softmax, data, largest, out)
+
+    def log_softmax_rows(self, data: Outline, largest: Outline, out: Outline) -> None:
+        """Note the logarithm of the softmax of rows."""
+        self._rows(self._normalize._log_softmax, data, largest, out)
+
+    def softmax_backward_rows(self, above: Outline, made: Outline, out: Outline) -> None:
+        """Note the gradient of the softmax of rows."""
+        self._rows(load("sparsekit.kernels.cpu.activation")._softmax_backward, above, made, out)
+
+    def log_softmax_backward_rows(self, above: Outline, made: Outline, out: Outline) -> None:
+        """Note the gradient of the logarithm of the softmax of rows."""
+        self._rows(load("sparsekit.kernels.cpu.activation")._log_softmax_backward, above, made, out)
 
     def outside(self, values: Outline, size: int) -> int:
         """Note that positions are inside an axis: where one is not, Python runs the operator."""

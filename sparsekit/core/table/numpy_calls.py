@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from ...base.forking import load
 from .arrays import FUNCTIONS, Outline, Size, static
 from .machine import inner_loop
 from .refusal import Refused
@@ -187,6 +188,14 @@ def _(b: Builder, a: Outline, other: Outline, axes: int | tuple[int, int] = 2) -
     return made.reshape((*left.shape[:-1], *right.shape[1:]))
 
 
+@_of(np.dot)
+def _(b: Builder, a: Outline, other: Outline) -> Outline:
+    left, right = b.outline(a), b.outline(other)
+    if left.ndim != 1 or right.ndim != 1 or left.dtype != right.dtype or left.dtype.kind != "f":
+        raise Refused("it multiplies other than two vectors")
+    return b.inner(left, right)
+
+
 @_of(np.result_type)
 def _(b: Builder, *arrays: Outline | DTypeLike) -> DType:
     return np.result_type(*[array.dtype if isinstance(array, Outline) else array for array in arrays])
@@ -232,6 +241,41 @@ def _(b: Builder, a: Outline, indices: Outline, axis: Axes = None, out: Outline 
     source = a if a.contiguous else a.copy()
     b.call(b._kernels.take_rows, source.reshape((a.shape[0], width)), _flat(rows), made.reshape((rows.size, width)))
     return made
+
+
+def _places_along(b: Builder, a: Outline, indices: Outline, axis: int) -> tuple[Outline, Outline]:
+    """The array with an axis as the last, in one piece, and where in it one entry for each of the other axes lies, (n,)."""
+    at = b.outline(indices)
+    axis %= a.ndim
+    shape = [static(length) for length in a.shape]
+    wanted = [1 if place == axis else length for place, length in enumerate(shape)]
+    if at.dtype != np.int64 or list(at.shape) != wanted or not math.prod(shape) or a.dtype == np.float16:
+        raise Refused("it takes elements along an axis in a way that has no row")
+    order = [*[place for place in range(a.ndim) if place != axis], axis]
+    moved, places = a.transpose(order), _flat(at)
+    b.call(load("sparsekit.kernels.cpu.group")._outside, places, shape[axis], status=True)  # which numpy refuses, or wraps
+    starts = b.constant(np.arange(math.prod(wanted)) * shape[axis])
+    return moved, starts + places
+
+
+@_of(np.take_along_axis)
+def _(b: Builder, arr: Outline, indices: Outline, axis: int = -1) -> Outline:
+    moved, places = _places_along(b, arr, indices, axis)
+    made = b.empty((static(places.size), 1), arr.dtype)
+    b.call(b._kernels.take_rows, _flat(moved).reshape(-1, 1), places, made)
+    return made.reshape(indices.shape)
+
+
+@_of(np.put_along_axis)
+def _(b: Builder, arr: Outline, indices: Outline, values: Outline, axis: int) -> None:
+    moved, places = _places_along(b, arr, indices, axis)
+    whole = moved if moved.contiguous else moved.copy()
+    given = b.outline(values, arr.dtype)
+    if given.shape != indices.shape:
+        raise Refused("it puts elements along an axis in a way that has no row")
+    b.call(load("sparsekit.kernels.cpu.row_sparse").copy_rows, _flat(given).reshape(-1, 1), places, whole.reshape(-1, 1))
+    if whole is not moved:
+        b.assign(moved, whole)
 
 
 @_of(np.clip)
@@ -311,8 +355,12 @@ class Numpy:
         """``numpy.asarray``."""
         return self._builder.outline(a, dtype)
 
-    def array(self, a: Operand, dtype: DTypeLike = None, copy: bool = True, order: str = "K") -> Outline:
+    def array(self, a: Operand | list[float], dtype: DTypeLike = None, copy: bool = True, order: str = "K") -> Outline:
         """``numpy.array``."""
+        if isinstance(a, list) and dtype is not None and all(type(one) in (int, float) for one in a):
+            return self._builder.constant(np.array(a, dtype))  # numbers of the call's attributes
+        if isinstance(a, list):
+            raise Refused("it makes an array of a list")
         found = self._builder.outline(a)
         return found.astype(found.dtype if dtype is None else dtype)
 

@@ -14,7 +14,7 @@ from ...base.forking import load
 from ...storage import CSR, RowSparse, stype_of
 from .. import hooks
 from ..cuda_graphs import parts_of, rebuilt
-from ..dispatch import compute
+from ..dispatch import compute, note_results
 from .arrays import Outline, Size
 from .builder import PAUSE, Builder, Origin
 from .kernel_calls import TableKernels
@@ -155,6 +155,8 @@ class Lowered:
         self.results = sorted(slot for number, step in enumerate(steps) for slot in step.outputs
                               if not self.reasons[number] and slot in kept and slot not in self.in_table
                               and not self.written(slot))
+        #: Instructions that make dense of a sparse array what the ledger is told after each run.
+        self.noted = [number for number, step in enumerate(steps) if step.plan.dense and not self.reasons[number]]
         self.image = _Image(self)
 
     def _redirect(self, slot: int, target: Outline) -> None:
@@ -393,13 +395,14 @@ class Table:
         if lowered.settings != config.decisive or not self._bound(lowered.entry, values):
             return False
         rows, after = (self._rows, self.image.after) if told is None else (told.rows, told.after)
-        place, end = 0, rows.shape[0] - 1
+        place, end, noted = 0, rows.shape[0] - 1, 0
         while (place := self._run(rows, place)) < end:
             number = int(rows[place, 6])
             if number == PAUSE:
                 place += 1
                 continue
             self._read(number, values)
+            noted = self._note_made(noted, number, values, told)
             if told is not None:
                 told.before(number, values)
             execute(number, values)
@@ -414,6 +417,7 @@ class Table:
                 self._finish(number + 1, values, execute)
                 return True
             place = after[number]
+        self._note_made(noted, len(lowered.steps), values, told)
         for slot in lowered.results:
             values[slot] = self.store(slot)
         self._arrays = [None] * lowered.bound
@@ -437,6 +441,17 @@ class Table:
     def holds(self, memory: object) -> bool:  # object: the base of any array
         """Whether this is memory of the table, which the next run uses."""
         return memory is self.memory or any(memory is one for one in self._grown.values())
+
+    def _note_made(self, first: int, number: int, values: Slots, told: TimedRows | None) -> int:
+        """Tell the ledger of the instructions from ``first`` to ``number``, which Python runs; returns the one behind it."""
+        ones = [one for one in self.lowered.noted if first <= one < number]
+        if ones and told is not None:  # a recorder must know the arrays
+            told.upto(number, values, [(slot, self.store(slot)) for one in ones for slot in self.lowered.steps[one].outputs])
+        for one in ones:
+            step = self.lowered.steps[one]
+            stores = [self.store(slot) if values[slot] is None else values[slot] for slot in step.places]
+            note_results(step.plan, stores, tuple([self.store(slot) for slot in step.outputs]))
+        return number + 1
 
     def _read(self, number: int, values: Slots) -> None:
         """Have the stores at hand that an instruction reads."""

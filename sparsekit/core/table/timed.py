@@ -297,14 +297,20 @@ class TimedRows:
         """
         self.events, self.first, self.begin, self._given = events, first, 0, self.account.given
 
-    def before(self, number: int, values: Slots) -> None:
-        """Tell what ran before an operator that Python runs, whose stores are at hand."""
+    # Any: stores
+    def upto(self, number: int, values: Slots, views: Sequence[tuple[int, Any]]) -> None:
+        """Tell what has run before an operator, with the arrays in the table's memory that others get to see."""
         account = self.account
         if account.sizes:  # the row that copies them comes at the end
             self.readings[-len(account.sizes):] = self._table._words[account.sizes]
-        views = [(slot, values[slot]) for slot in dict.fromkeys(self.events[number].inputs) if slot in account.recipes]
         self._tell(number, values, (), (), views, (), ())
-        self.begin, self._given = number + 1, self.events[number].outputs
+        self.begin, self._given = number, ()
+
+    def before(self, number: int, values: Slots) -> None:
+        """Tell what ran before an operator that Python runs, whose stores are at hand."""
+        event = self.events[number]
+        self.upto(number, values, [(slot, values[slot]) for slot in dict.fromkeys(event.inputs) if slot in self.account.recipes])
+        self.begin, self._given = number + 1, event.outputs
 
     def place(self, number: int) -> tuple[str, str]:
         """Lane and layer of an operator."""

@@ -212,7 +212,7 @@ def _slope_shape(data: tuple[int, ...], gamma: tuple[int, ...]) -> tuple[int, ..
 leaky_relu = Op(
     "LeakyReLU", "data gamma?", attrs={"act_type": "leaky", "slope": 0.25, "lower_bound": 0.125, "upper_bound": 0.334},
     shape=_leaky_shape, outputs=lambda attrs: 2 if attrs["act_type"] == "rrelu" else 1, visible=1,
-    dtype=lambda dtypes, attrs: dtypes[0], random=True,
+    dtype=lambda dtypes, attrs: dtypes[0], random=lambda attrs, training: training and attrs["act_type"] == "rrelu",
     sample=lambda: [*(([samples.grid()], {"act_type": kind}) for kind in RECTIFIERS if kind not in ("prelu", "rrelu")),
                     ([samples.grid(), samples.grid(1, 5, seed=1)[0]], {"act_type": "prelu"}),
                     ([samples.grid(), np.full(1, 0.5, np.float32)], {"act_type": "prelu"})],
@@ -350,7 +350,8 @@ def _dropout_shape(shapes: list[Shape], attrs: Attrs) -> list[Shape]:
 
 
 dropout = Op("Dropout", "data", attrs={"p": 0.5, "mode": "training", "axes": (), "cudnn_off": False}, shape=_dropout_shape,
-             outputs=2, visible=1, random=True,
+             outputs=2, visible=1,
+             random=lambda attrs, training: attrs["p"] > 0 and (training or attrs["mode"] == "always"),
              sample=lambda: [([samples.grid()], {}), ([samples.grid()], {"p": 0.2, "mode": "always"})], saves=("out",),
              doc="""Zeros in the place of a share ``p`` of the values, the rest divided by ``1 - p``: while training, or always.
 

@@ -141,7 +141,8 @@ _ATTRS: Attrs = {
 rnn = Recurrent(
     "RNN", "data parameters state state_cell? sequence_length?", attrs=_ATTRS, shape=_shape, dtype=_dtypes,
     cost=_cost, sample=_sample, outputs=lambda attrs: 3 + _has_cell(attrs),
-    visible=lambda attrs: 2 + _has_cell(attrs) if attrs["state_outputs"] else 1, nondifferentiable=(4,), random=True,
+    visible=lambda attrs: 2 + _has_cell(attrs) if attrs["state_outputs"] else 1, nondifferentiable=(4,),
+    random=lambda attrs, training: training and attrs["p"] > 0 and attrs["num_layers"] > 1,
     doc="""A recurrent network of several layers over sequences (time, batch, inputs).
 
 ``mode`` is ``rnn_relu``, ``rnn_tanh``, ``lstm`` or ``gru``.  ``state`` and, for an lstm, ``state_cell`` are the states before

@@ -402,8 +402,9 @@ class Program:
                     else wrap(values[slot].copy() if slot in self._foreign else _own(values[slot], kept.workspace), self.ctx)
                     for slot, buffer in zip(backward.gradients, buffers, strict=True)]
         if told is not None:
-            _finish(told, values, (), (), [(slot, gradient._store) for slot, gradient in zip(backward.gradients, made, strict=True)
-                                       if slot is not None and gradient is not None])
+            found = zip(backward.gradients, made, strict=True)
+            _finish(told, values, (), (), [(slot, gradient._store) for slot, gradient in found
+                                           if slot is not None and gradient is not None])
         return made
 
     def _backward_from(self, arrived: _Arrived) -> _Pass | None:

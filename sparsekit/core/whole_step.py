@@ -23,7 +23,6 @@ from .table.table import Lowered, Step, Table
 if TYPE_CHECKING:
     from ..base.types import Attrs
     from .cuda_graphs import Workspace
-    from ..storage.types import Store
     from .op import Op
     from .program import Program, _Instruction, _Pass
     from .table.timed import Account, Event, TimedRows
@@ -206,10 +205,10 @@ class WholeStep:
         made = [changed.get(slot, slot) for slot in whole.gradients if slot is not None]
         gradients = set(made)
         fixed = set(program.tracer.constants)
-        having = [(changed.get(slot, slot), array)
-                  for slot, array in zip(whole.gradients[self.given:], self.held, strict=True)
-                  if slot is not None and array._entry is not None and array._entry[0].grad is not None]
-        buffer_of: dict[Any, Any] = {slot: array._entry[0].grad for slot, array in having}  # Any: slots, and arrays
+        having: list[tuple[Any, ArrayObject]] = [  # Any: a slot
+            (changed.get(slot, slot), array) for slot, array in zip(whole.gradients[self.given:], self.held, strict=True)
+            if slot is not None and array._entry is not None and array._entry[0].grad is not None]
+        buffer_of: dict[int, Any] = {slot: array._entry[0].grad for slot, array in having if array._entry}  # Any: an array
         targets = [slot for slot, buffer in buffer_of.items()
                    if isinstance(buffer._store, np.ndarray) and isinstance(values[slot], np.ndarray)
                    and buffer._store.flags.carray and buffer.dtype == values[slot].dtype and made.count(slot) == 1]

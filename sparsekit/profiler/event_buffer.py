@@ -14,9 +14,8 @@ import numpy as np
 from .allocations import Allocation, Sparse, View
 
 if TYPE_CHECKING:
-    from types import CodeType
-
     from collections.abc import Iterable, Sequence
+    from types import CodeType
 
     from ..base.types import Array, Attrs, DType, Shape
     from ..core.hooks import Densification
@@ -310,7 +309,7 @@ class Reader:
         entries.update([(slot, self._entry_of(part)) for slot, part in stores])
         count = 2 * account.readings
         moments = readings[:count:2] * 10**9 + readings[1:count:2]
-        if stop - start > 1 and not (moments[start + 1: stop + 1] > moments[start: stop]).all():  # no two at once, to keep their order
+        if not (moments[start + 1: stop + 1] > moments[start: stop]).all():  # no two at once, to keep their order
             steps = np.arange(len(moments))
             moments = np.maximum.accumulate(moments - steps) + steps
         times = moments.tolist()
@@ -320,7 +319,7 @@ class Reader:
         for number, (plan, own, layer, link, taken, given, freed) in enumerate(ran[start: stop], start):
             begun, ended = times[number: number + 2]
             for slot in given:
-                entries[slot] = results.pop(slot, None) or self._made(recipes[slot], state, account, sizes)
+                entries[slot] = results.pop(slot) if slot in results else self._made(recipes[slot], state, account, sizes)
             inputs = [entries[slot] if slot in entries else self._made(constants[slot], state, account, sizes) for slot in taken]
             outputs = entries[given[0]] if len(given) == 1 else [entries[slot] for slot in given]
             node, own = first + link if first and link >= 0 else None, own or lane
@@ -337,7 +336,8 @@ class Reader:
             events.append(Note(FLOWED, times[-1], times[-1], "", "", thread, Flow(entries[slot], target), self._deaths, None))
         for slot, references in views:
             whole = entries[slot]
-            for part, reference in zip(whole.parts or (whole,), references, strict=True):
+            parts: Sequence[Any] = whole.parts or (whole,)  # Any: dense entries
+            for part, reference in zip(parts, references, strict=True):
                 if self._entries.get(id(reference)).__class__ is not Allocation:
                     self._entries[id(reference)] = View(_owner(part), part.shape, part.dtype, reference)
 

@@ -384,10 +384,8 @@ class Recorder:
 
     def _reference(self, array: Array) -> weakref.ref[Array]:
         """The weak reference that stands for a view of a table's memory."""
-        for found in weakref.getweakrefs(array):
-            if found.__callback__ is self._died:
-                return found
-        return weakref.ref(array, self._died)
+        known: list[weakref.ref[Array]] = [found for found in weakref.getweakrefs(array) if found.__callback__ is self._died]
+        return known[0] if known else weakref.ref(array, self._died)
 
     def _base(self, base: object) -> Any:  # object: whatever owns the memory of a view; Any: an item of the flat list
         """What stands for the array that a view's memory belongs to; None if that cannot be followed.

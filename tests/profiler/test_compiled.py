@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import itertools
+import sys
 import threading
 
 import numpy as np
@@ -151,7 +153,7 @@ def test_the_step_was_compiled_and_its_operators_have_times_of_their_own():
     prof = training.profile()
     records = [record for record in prof.records if record["kind"] == "op"]
     assert all(record["duration"] >= 0 for record in records)
-    for before, after in zip(records, records[1:], strict=False):  # behind one another, and none inside another
+    for before, after in itertools.pairwise(records):  # behind one another, and none inside another
         assert after["start"] + 1e-3 >= before["start"] + before["duration"]
     one = records[: len(records) // 3]
     assert sum(record["duration"] for record in one) <= one[-1]["start"] + one[-1]["duration"] - one[0]["start"] + 1e-3
@@ -252,8 +254,6 @@ def test_without_a_clock_operators_run_one_by_one(monkeypatch):
 def test_the_clock_is_pythons():
     if timed.clock() is None:
         pytest.skip("this system has no clock_gettime that agrees with Python")
-    import sys
-
     assert sys.platform in timed.CLOCKS
 
 

@@ -24,10 +24,11 @@ from .builder import PAUSE
 from .machine import compiled
 
 if TYPE_CHECKING:
-    from ...base.types import Array, DType, Shape
+    from ...base.types import DType, Shape
     from ..dispatch import Plan
     from ..types import ArrayObject, Slots
     from .arrays import Outline
+    from .builder import Origin
     from .table import Lowered, Table
 
 __all__ = ["Account", "Event", "Piece", "Place", "Recipe", "TimedRows", "clock"]
@@ -170,7 +171,8 @@ class Account:
     def __init__(self, lowered: Lowered, places: Sequence[Place], parameters: dict[int, str] | None = None) -> None:
         self.sizes: list[int] = []
         self.recipes: dict[int, Recipe] = {}
-        self._lowered, self._buffers = lowered, {}
+        self._lowered = lowered
+        self._buffers: dict[int, tuple[Origin, int]] = {}  # by the address of its origin
         self._owners: dict[int, tuple[int, int]] = {}
         read = {slot for step in lowered.steps for slot in step.places}.union(lowered.targets)
         self.given = tuple([slot for slot in lowered.entry.slots if slot in read])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import operator
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from ..kernels import for_device
 from ..storage import stype_of
 from . import graph, hooks
 from .arrays import wrap
+from .cuda_graphs import parts_of
 from .dispatch import KERNEL_ERRORS, Plan, compute, named_error, plan_for, run
 from .op import Call, find
 from .program import _Link, _reason_for_python, _run_step, _run_told, copied_from_table
@@ -43,8 +45,11 @@ def _lane(name: str, layer: str = "") -> Iterator[None]:
         state.lane, state.layer, state.node = before
 
 
+#: The store of an array.
+_store_of = operator.attrgetter("_store")
+
 #: Frames between the line that calls a ``TrainStep`` and the recorder.
-DEPTH = 5
+DEPTH = 7
 
 
 class Update:
@@ -119,6 +124,8 @@ class WholeStep:
         self._values: Slots = []
         self._computed: dict[int, Any] = {}  # Any: stores of gradients that are not in the table, by slot
         self._instructions: list[_Instruction | None] = []
+        self._numbers_now: list[Any] = []  # Any: arrays
+        self._limit = -1
         self._account: Account | None = None
         self._brought: tuple[int, ...] = ()
         self._kept: list[ArrayObject] = []
@@ -224,9 +231,32 @@ class WholeStep:
             self._template[slot] = values[slot]
         for slot, value in program._fixed.values():
             self._template[slot] = value
+        self._line_up()
         self._values = []
         self.writers = [(array, None if slot in written else functools.partial(self._write, slot, array))
                         for slot, array in having]
+
+    def _line_up(self) -> None:
+        """Find the order in which a run binds its arrays, and whether it needs them by slot as well."""
+        lowered = self.lowered
+        self._quick = not (self._outside or lowered.noted or set(self.program.outputs).difference(lowered.results))
+        brought = self.program.inputs[:self.given]
+        sparse = {slot: parts for slot, parts in lowered.entry.parts if parts is not None}
+        standing = [(slot, array) for slot, array in self._standing if slot in lowered.entry.slots]
+        self._parts = [sparse.get(slot) for slot in brought]
+        self._dense = [array for slot, array in standing if slot not in sparse]
+        self._sparse = [(array, sparse[slot]) for slot, array in standing if slot in sparse]
+        places: dict[int, range] = {}
+        start = 0
+        for slot in (*brought, *[slot for slot, _ in standing if slot not in sparse],
+                     *[slot for slot in (*self._numbers, self._limit) if slot >= 0],
+                     *[slot for slot, _ in standing if slot in sparse]):
+            count = len(parts_of(lowered.stores[slot])) if slot in sparse else 1
+            places[slot] = range(start, start + count)
+            start += count
+        order = [place for slot in lowered.entry.slots for place in places[slot]]
+        self._order = operator.itemgetter(*order)
+        self._keep_numbers()
 
     def _add_clipping(self, op: Op, steps: list[Step], values: Slots, gradients: Sequence[int | None]) -> dict[int, int]:
         """Have an operator clip the gradients behind the backward pass; gives the slots of what they become."""
@@ -242,6 +272,10 @@ class WholeStep:
     def limit(self, norm: float) -> None:
         """Set the largest norm that the gradients may have together."""
         self._template[self._limit] = np.full(1, norm)
+        self._keep_numbers()
+
+    def _keep_numbers(self) -> None:
+        self._numbers_now = [self._template[slot] for slot in (*self._numbers, self._limit) if slot >= 0]
 
     def renew_numbers(self) -> None:
         """Compute the numbers of all updates from their attributes."""
@@ -249,6 +283,7 @@ class WholeStep:
         for update, place in zip(self._updates, self._numbers, strict=True):
             if place >= 0:
                 self._template[place] = update.numbers()
+        self._keep_numbers()
 
     def __call__(self, arrays: Sequence[ArrayObject]) -> list[ArrayObject] | None:
         """Run the step on the arrays that it brings; returns the program's results.
@@ -257,14 +292,53 @@ class WholeStep:
         """
         program, table = self.program, self._table
         assert table is not None, "the step has been lowered"
+        if hooks.sink is not None or not self._quick:
+            return self._run_on_slots(table, arrays)
+        bound: list[Any] = []  # Any: arrays
+        for array, parts in zip(arrays, self._parts, strict=True):
+            if parts is None:
+                bound.append(array._store)
+            else:
+                bound += parts(array._store)
+        bound += map(_store_of, self._dense)
+        bound += self._numbers_now
+        for array, parts in self._sparse:
+            bound += parts(array._store)
+        try:
+            stores = hooks.ignore_fp_errors(self._run_quickly, table, list(self._order(bound)), arrays)
+        finally:
+            self.updating = table.take_reached(self._first)
+        return stores and [wrap(copied_from_table(store), program.ctx) for store in stores]
+
+    # Any: arrays; stores
+    def _run_quickly(self, table: Table, bound: list[Any], arrays: Sequence[ArrayObject]) -> list[Any] | None:
+        """Run the table on arrays in its order; the stores by slot are made if Python must run a part of it."""
+        if not table.ready(bound):
+            return None
+        place, outputs = table.advance(table.rows, 0), self.program.outputs
+        if place == len(table.rows) - 1:
+            found = [table.store(slot) for slot in outputs]
+            table.release()
+            return found
+        values = self._stores(arrays)
+        self._run(functools.partial(table.go_on, place), values, None)
+        return [values[slot] for slot in outputs]
+
+    def _stores(self, arrays: Sequence[ArrayObject]) -> Slots:
+        """The stores that a run begins with, by slot."""
         values = self._template[:]
-        for slot, array in zip(program.inputs, arrays, strict=False):
+        for slot, array in zip(self.program.inputs, arrays, strict=False):
             values[slot] = array._store
         for slot, array in self._standing:
             values[slot] = array._store
+        return values
+
+    def _run_on_slots(self, table: Table, arrays: Sequence[ArrayObject]) -> list[ArrayObject] | None:
+        """The same with the stores of all slots at hand, for a recorder or the ledger."""
+        program, values = self.program, self._stores(arrays)
         told = self._timed(table) if hooks.sink is not None else None
         try:
-            fits = hooks.ignore_fp_errors(self._run, table, values, told)
+            fits = hooks.ignore_fp_errors(self._run, table.run, values, told)
         finally:
             self.updating = table.take_reached(self._first)
             if self.updating:
@@ -318,7 +392,8 @@ class WholeStep:
         elif sink is not None:
             sink.table(told, (told.events, 0, len(told.events), told.first), self._brought, arrays, left, stores, depth=DEPTH)
 
-    def _run(self, table: Table, values: Slots, told: TimedRows | None) -> bool:
+    def _run(self, run_table: Callable[[Slots, Callable[[int, Slots], None], TimedRows | None], bool], values: Slots,
+             told: TimedRows | None) -> bool:
         number = -1
 
         def execute(at: int, values: Slots) -> None:
@@ -331,7 +406,7 @@ class WholeStep:
                 self._execute_told(at, values, told.first)
 
         try:
-            return table.run(values, execute, told)
+            return run_table(values, execute, told)
         except Exception as error:
             if number >= self._first:
                 done = ", ".join(update.name for update in self._updates[: number - self._first]) or "none"

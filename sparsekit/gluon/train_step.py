@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
     from ..core.whole_step import Update, WholeStep
-    from ..optimizer.optimizer import Collected
+    from ..optimizer.optimizer import Collected, Decisive
     from .parameter import Parameter
 
 __all__ = ["TrainStep"]
@@ -40,6 +40,10 @@ BEFORE_LOWERING = 2
 
 #: Kinds of batches that a step keeps; then it forgets them all.
 REMEMBERED = 64
+
+
+#: The structure of data and label that are one array each.
+_TWO = (1, 2)
 
 
 class _Unfit(Exception):
@@ -109,6 +113,7 @@ class TrainStep:
         self._runs: dict[Any, int] = {}  # Any: kinds of batches
         self._made: dict[Any, _Made] = {}  # Any: the same
         self._reasons: dict[Any, str] = {}  # Any: the same
+        self._latest: _Made | None = None
         self._lock = threading.RLock()
 
     def __repr__(self) -> str:
@@ -133,6 +138,14 @@ class TrainStep:
         NDArray, or list or tuple of NDArray
             The loss, or all that the loss returns.
         """
+        latest = self._latest
+        if latest is not None and batch_size is None and (type(data), type(label)) == latest.types:
+            pair: list[Any] = [data, label]  # Any: arrays
+            if pair[0]._layout is latest.layouts[0] and pair[1]._layout is latest.layouts[1]:
+                with self._lock:
+                    results = self._run(latest, pair, pair[0].shape[0])
+                if results is not None:
+                    return results
         arrays: list[NDArray] = []
         places = _flat("data", data, arrays)
         if not arrays:
@@ -143,14 +156,23 @@ class TrainStep:
         with self._lock:
             key = structure, tuple([(array._layout, array._store.dtype) for array in arrays])
             made = self._made.get(key)
-            if made is not None and config.tables and not hooks.state.recording and (hooks.sink is None or _timed()) and not any(
-                    map(_has_gradient, arrays)):
-                results = made.run(arrays, size)
-                if results is not None:
-                    return results
+            if made is not None and (results := self._run(made, arrays, size)) is not None:
+                self._latest = made if made.types else None
+                return results
+            if made is not None and self._runs_tables(arrays):
                 del self._made[key]
+                self._latest = None
                 self._runs[key] = BEFORE_LOWERING  # traced anew at once: a weight, a setting or a block has changed
             return self._step(key, arrays, structure, size)
+
+    def _runs_tables(self, arrays: Sequence[NDArray]) -> bool:
+        """Whether a step that has been lowered may be made by its table."""
+        return config.tables and not hooks.state.recording and (hooks.sink is None or _timed()) and not any(
+            map(_has_gradient, arrays))
+
+    def _run(self, made: _Made, arrays: Sequence[NDArray], size: int) -> Any:  # Any: what the loss returns
+        """Make a step by its table; None, and nothing has been done, if that cannot be."""
+        return made.run(arrays, size) if self._runs_tables(arrays) else None
 
     # Any: structures as ``flatten`` gives them; what the loss returns
     def _step(self, key: Hashable, arrays: Sequence[NDArray], structure: tuple[Any, Any], size: int) -> Any:
@@ -165,6 +187,7 @@ class TrainStep:
         elif runs >= BEFORE_LOWERING and key not in self._reasons:
             if len(self._made) >= REMEMBERED:
                 self._made.clear()
+                self._latest = None
             try:
                 made, results = self._lowered(arrays, structure, size)
             except _Unfit as error:
@@ -174,6 +197,7 @@ class TrainStep:
                     self._reasons[key] = made
                 else:
                     self._made[key] = made
+                    made.types = tuple(map(type, arrays)) if structure == _TWO else ()
                 return results
         if self._strict and key in self._reasons:
             raise UnsupportedError(f"This training step cannot be compiled: {self._reasons[key]}.",
@@ -336,6 +360,10 @@ def _flat(name: str, value: object, arrays: list[NDArray]) -> Hashable:
                          hint="make arrays with mx.nd.array(…).") from None
 
 
+#: What a parameter multiplies the learning rate and the weight decay by.
+_factors = operator.attrgetter("lr_mult", "wd_mult")
+
+
 def _lost() -> None:
     raise GradientError("The gradient of the last step was not read before a later step, which failed, and is lost.",
                         hint="read grad() before that step, or call zero_grad().")
@@ -355,6 +383,9 @@ class _Made:
     def __init__(self, step: TrainStep, program: Program, watch: Watch, sources: Sequence[Any], held: Sequence[NDArray],
                  arrays: Sequence[NDArray], structure: Any) -> None:
         self.step, self.watch, self.structure = step, watch, structure
+        #: Of data and label, if they are one array each.
+        self.types: tuple[type, ...] = ()
+        self.layouts = [array._layout for array in arrays]
         clip = None if step._clip_norm is None else load("sparsekit.ops.update.clip").clip_global_norm
         self.whole: WholeStep = load("sparsekit.core.whole_step").WholeStep(program, (*arrays, *held), len(arrays), clip)
         self.parameters: list[tuple[Any, NDArray]] = [  # Any: parameters
@@ -367,7 +398,8 @@ class _Made:
                                                      if one._grad_req != "null"]
         self.indices = [index for index, _ in self.trained]
         self.optimizer, self.updater, self.states = trainer.optimizer, trainer._updaters[0], trainer._updaters[0].states
-        self.settings: Any = None  # Any: what the optimizer says, or None
+        self.learning = [one for _, one in self.trained]
+        self.settings: tuple[Decisive, list[tuple[float, float]]] | None = None
         self.updates: list[Update] = []
 
     def lower(self, collected: Sequence[Collected]) -> None:
@@ -406,9 +438,17 @@ class _Made:
 
         return trainer.optimizer._collect(update)
 
-    def _settings(self) -> tuple[object, ...] | None:  # object: what the optimizer says
+    def _settings(self) -> tuple[Decisive, list[tuple[float, float]]] | None:
+        """What the numbers of all updates depend on; None if that changes with each step."""
         found = self.step._trainer.optimizer._decisive
-        return None if found is None else (found, [(one.lr_mult, one.wd_mult) for _, one in self.trained])
+        return None if found is None else (found, list(map(_factors, self.learning)))
+
+    def _as_before(self) -> bool:
+        """Whether the numbers of all updates are the last ones."""
+        if self.settings is None:
+            return False
+        decisive, factors = self.settings
+        return self.optimizer._decided_by(decisive) and list(map(_factors, self.learning)) == factors
 
     def run(self, arrays: Sequence[NDArray], size: int) -> Any:  # Any: what the loss returns
         """Make a step; None, and nothing has been done, if it must be lowered anew."""
@@ -419,8 +459,7 @@ class _Made:
         if self.step._clip_norm is not None:
             self.whole.limit(self.step._clip_norm * size)
         optimizer = trainer.optimizer
-        settings = self._settings()
-        if same := settings is not None and settings == self.settings:
+        if same := self._as_before():
             counts = None
         else:
             counts = self._counts()
@@ -430,7 +469,7 @@ class _Made:
                 self._restore(counts)
                 return None
             self.whole.renew_numbers()
-            self.settings = settings
+            self.settings = self._settings()
         state = hooks.state
         results: Any = None  # Any: arrays, or None
         before = state.training
@@ -463,9 +502,8 @@ class _Made:
         for parameter, array in self.parameters:
             if parameter._arrays.get(self.ctx) is not array:
                 return False
-        if not all(map(operator.is_, self.states.values(), self.kept)):
-            return False
-        return all(array._entry is entry for array, entry in zip(self.held, self.entries, strict=True))
+        return (len(self.states) == len(self.kept) and all(map(operator.is_, self.states.values(), self.kept))
+                and all(map(operator.is_, map(_has_gradient, self.held), self.entries)))
 
 
 doors(TrainStep)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import warnings
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -36,6 +37,24 @@ _COUNTERS = {"num_update", "_index_update_count", "_all_index_update_counts", "_
              "_executing", "param_dict", "sym_info", "idx2name"}
 #: Arguments that ``repr`` omits: the learning rate is shown separately, the others are not settings.
 _NOT_SHOWN = ("learning_rate", "lr_scheduler", "param_idx2name", "sym", "param_dict")
+
+
+class Decisive(NamedTuple):
+    """What the attributes of all updates of an optimizer depend on.
+
+    Attributes
+    ----------
+    attributes : int
+        How many the optimizer has.
+    values_of : callable
+        Gives the values of those that decide.
+    values : tuple
+        Those values; dictionaries are copies.
+    """
+
+    attributes: int
+    values_of: Callable[[dict[str, Any]], Any]  # Any: attributes
+    values: tuple[object, ...]  # object: they are compared
 
 
 class Collected(NamedTuple):
@@ -324,12 +343,19 @@ class Optimizer:
         return found
 
     @property
-    def _decisive(self) -> tuple[object, ...] | None:  # object: values of attributes, which are compared
+    def _decisive(self) -> Decisive | None:
         """What the attributes of all updates depend on; None if they depend on the number of updates."""
         if not self._timeless or self.lr_scheduler is not None:
             return None
-        return tuple([dict(value) if type(value) is dict else value for name, value in vars(self).items()
-                      if name not in _COUNTERS])
+        names = [name for name in vars(self) if name not in _COUNTERS]
+        values_of = operator.itemgetter(*names)
+        return Decisive(len(vars(self)), values_of, tuple([dict(value) if type(value) is dict else value
+                                                           for value in values_of(vars(self))]))
+
+    def _decided_by(self, before: Decisive) -> bool:
+        """Whether the attributes of all updates still depend on the same."""
+        held = vars(self)
+        return len(held) == before.attributes and before.values_of(held) == before.values
 
     def _set_current_context(self, device_id: int) -> None:
         """Select the update counts of a device."""

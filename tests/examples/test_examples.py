@@ -187,11 +187,11 @@ def test_a_step_runs_as_a_table(name, monkeypatch):
         stops = made.whole._table.stops
         with monkeypatch.context() as patch:
             outside = [timed(patch, whole_step, name) for name in ("_run_step", "compute")]
-            inside = timed(patch, table.Table, "run")
+            inside = timed(patch, table.Table, "advance")
             for batch in batches[4:]:
                 example.step(batch)
-        assert len(inside) == len(batches[4:])
-        assert len(in_python) + (made.whole._table.stops - stops) / len(inside) <= EXITS
+        assert len(inside) >= len(batches[4:])
+        assert len(in_python) + (made.whole._table.stops - stops) / len(batches[4:]) <= EXITS
         assert sum(map(sum, outside)) <= (1 - LOWERED) * sum(inside)
 
 

@@ -167,6 +167,11 @@ class Outline(np.lib.mixins.NDArrayOperatorsMixin):
         return bool(self.shape) and isinstance(self.shape[0], Size)
 
     @property
+    def selects(self) -> bool:
+        """Whether its length is that of what an input of the table stores."""
+        return bool(self.shape) and isinstance(self.shape[0], Size) and bool(self.shape[0].roots)
+
+    @property
     def contiguous(self) -> bool:
         """Whether the elements lie in row-major order."""
         step = self.itemsize

@@ -102,6 +102,9 @@ class Patch(NamedTuple):
 #: In place of an operator's number: Python only handles signals there.
 PAUSE = -1
 
+#: Elements of a large array that the rows or stored values of a sparse one select, about.
+SELECTED = 1 << 16
+
 #: Words for the dimensions and steps of an inner loop with its operands.
 _OPERANDS = 4
 
@@ -238,10 +241,12 @@ class Builder:
         signature = tuple(self._type_of(argument) for argument in arguments)
         found = compiled(kernel, signature, status)
         start = len(self.words)
+        # What stored values select is little of a large array; how many there are, a kernel that takes them looks at itself.
+        most = SELECTED if any(isinstance(one, Outline) and one.selects for one in arguments) else 1 << 62
         for argument in arguments:
             self._argument(argument)
             if isinstance(argument, Outline) and not argument.dynamic:
-                self.work += static(argument.size)
+                self.work += min(static(argument.size), most)
         size = None
         if found.returns and ignored:
             self.word()

@@ -138,7 +138,7 @@ class Lowered:
         for number, step in enumerate(steps):
             builder.operator = number
             self.reasons.append(self._lower_or_leave(number, step, kernels, values))
-            if builder.work >= BETWEEN_PAUSES:
+            if builder.work >= BETWEEN_PAUSES and number + 1 < len(steps):
                 builder.work = 0
                 builder.stop(PAUSE)
         for slot in kept & made:
@@ -337,6 +337,17 @@ def _placed(buffers: Sequence[Origin], operators: int) -> tuple[list[int], int]:
     return found, total
 
 
+def _arrays_of(bound: _Bound, values: Slots) -> list[Any]:  # Any: arrays
+    """The arrays of the stores of some slots."""
+    arrays: list[Any] = []  # Any: as above
+    for slot, parts in bound.parts:
+        if parts is None:
+            arrays.append(values[slot])
+        else:
+            arrays += parts(values[slot])
+    return arrays
+
+
 class Table:
     """A lowered program with words and memory of its own, which one thread at a time runs.
 
@@ -344,6 +355,8 @@ class Table:
     ----------
     memory : ndarray
         The buffers of known size.
+    rows : ndarray
+        The calls; see ``table_rows``.
     stops : int
         How often Python ran an operator that had been lowered, because it was large or failed.
     """
@@ -358,9 +371,9 @@ class Table:
         self._start = -self.memory.ctypes.data % LINE
         self._words[self.image.own[:, 0]] = self.image.own[:, 1] + self._base
         self._words[self.image.memory[:, 0]] = self.image.memory[:, 1] + (self.memory.ctypes.data + self._start)
-        self._rows = self.image.rows.copy()
-        self._rows[:, 2:5] = np.where(self._rows[:, 2:5] >= 0, self._rows[:, 2:5] * 8 + self._base, 0)
-        self._rows[self._rows[:, 0] == 0, 2:5] = 0
+        self.rows = self.image.rows.copy()
+        self.rows[:, 2:5] = np.where(self.rows[:, 2:5] >= 0, self.rows[:, 2:5] * 8 + self._base, 0)
+        self.rows[self.rows[:, 0] == 0, 2:5] = 0
         self._capacity = [-1] * lowered.roots
         self._grown: dict[int, Array] = {}
         self._views: dict[int, Any] = {}  # Any: stores
@@ -391,23 +404,32 @@ class Table:
         ``execute(number, values)`` runs one instruction in Python; ``told`` tells a recorder what runs before it.  Returns
         False, and has done nothing, if the stores are of another kind than those that it was made for, or settings have changed.
         """
-        lowered = self.lowered
-        if lowered.settings != config.decisive or not self._bound(lowered.entry, values):
-            return False
-        rows, after = (self._rows, self.image.after) if told is None else (told.rows, told.after)
-        place, end, noted = 0, rows.shape[0] - 1, 0
-        while (place := self._run(rows, place)) < end:
+        bound = self.lowered.entry
+        return self.ready(_arrays_of(bound, values)) and self.go_on(0, values, execute, told)
+
+    def ready(self, arrays: list[Any]) -> bool:  # Any: arrays
+        """Bind the arrays of ``lowered.entry``; False if they do not fit, or settings have changed."""
+        return self.lowered.settings == config.decisive and self._bound(self.lowered.entry, arrays)
+
+    def advance(self, rows: Array, place: int) -> int:
+        """Run rows up to one that Python runs, or the end."""
+        while (place := self._run(rows, place)) < len(rows) - 1 and rows[place, 6] == PAUSE:
+            place += 1
+        return place
+
+    def go_on(self, place: int, values: Slots, execute: Callable[[int, Slots], None], told: TimedRows | None = None) -> bool:
+        """Run the rows from a place on, with the arrays that are bound."""
+        lowered, noted = self.lowered, 0
+        rows, after = (self.rows, self.image.after) if told is None else (told.rows, told.after)
+        while (place := self.advance(rows, place)) < len(rows) - 1:
             number = int(rows[place, 6])
-            if number == PAUSE:
-                place += 1
-                continue
             self._read(number, values)
             noted = self._note_made(noted, number, values, told)
             if told is not None:
                 told.before(number, values)
             execute(number, values)
             if number in lowered.exits:
-                fits = self._bound(lowered.exits[number], values)
+                fits = self._bound(lowered.exits[number], _arrays_of(lowered.exits[number], values))
             else:
                 self.stops += 1
                 fits = self._take_over(number, values)
@@ -420,19 +442,23 @@ class Table:
         self._note_made(noted, len(lowered.steps), values, told)
         for slot in lowered.results:
             values[slot] = self.store(slot)
-        self._arrays = [None] * lowered.bound
+        self.release()
         return True
+
+    def release(self) -> None:
+        """Let the arrays go that the last run was given."""
+        self._arrays = [None] * self.lowered.bound
 
     def take_reached(self, operator: int) -> bool:
         """Whether the last run has run a row of this operator or of one behind it; the next call tells of the next run."""
         found = False
-        for rows in (self._rows,) if self._timed is None else (self._rows, self._timed.rows):
+        for rows in (self.rows,) if self._timed is None else (self.rows, self._timed.rows):
             reached, rows[-1, _REACHED] = int(rows[-1, _REACHED]), 0
             found = found or reached > self._first_row(rows, operator)
         return found
 
     def _first_row(self, rows: Array, operator: int) -> int:
-        key = rows is self._rows, operator
+        key = rows is self.rows, operator
         if key not in self._first_rows:
             self._first_rows[key] = next((place for place, number in enumerate(rows[:-1, 6].tolist()) if number >= operator),
                                          rows.shape[0] - 1)
@@ -469,14 +495,8 @@ class Table:
             self._read(later, values)
             execute(later, values)
 
-    def _bound(self, bound: _Bound, values: Slots) -> bool:
-        """Bind the stores of these slots; False if they do not fit."""
-        arrays: list[Any] = []  # Any: arrays
-        for slot, parts in bound.parts:
-            if parts is None:
-                arrays.append(values[slot])
-            else:
-                arrays += parts(values[slot])
+    def _bound(self, bound: _Bound, arrays: list[Any]) -> bool:  # Any: arrays
+        """Bind these arrays; False if they do not fit."""
         plan, (block, count) = self._plans[bound.first], self.image.patches[bound.first]
         written = len(self.lowered.targets) if bound is self.lowered.entry else 0
         for _ in range(2 * len(arrays) + 1):

@@ -259,7 +259,7 @@ class TimedRows:
     def __init__(self, table: Table, account: Account) -> None:
         found = clock()
         assert found is not None, "the caller has asked for it"
-        plain = table._rows
+        plain = table.rows
         self.token = object()
         self.standing: Sequence[ArrayObject] = ()
         self.known, self.seen = 0, list[int]()

@@ -313,9 +313,9 @@ class WholeStep:
     # Any: arrays; stores
     def _run_quickly(self, table: Table, bound: list[Any], arrays: Sequence[ArrayObject]) -> list[Any] | None:
         """Run the table on arrays in its order; the stores by slot are made if Python must run a part of it."""
-        if not table.ready(bound):
+        place, outputs = table.begin(bound, table.rows), self.program.outputs
+        if place < 0:
             return None
-        place, outputs = table.advance(table.rows, 0), self.program.outputs
         if place == len(table.rows) - 1:
             found = [table.store(slot) for slot in outputs]
             table.release()

@@ -187,7 +187,7 @@ def test_a_step_runs_as_a_table(name, monkeypatch):
         stops = made.whole._table.stops
         with monkeypatch.context() as patch:
             outside = [timed(patch, whole_step, name) for name in ("_run_step", "compute")]
-            inside = timed(patch, table.Table, "advance")
+            inside = timed(patch, table.Table, "begin")
             for batch in batches[4:]:
                 example.step(batch)
         assert len(inside) >= len(batches[4:])

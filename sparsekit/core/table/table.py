@@ -381,6 +381,9 @@ class Table:
         self._first_rows: dict[tuple[bool, int], int] = {}
         self._arrays: list[Any] = [None] * lowered.bound  # Any: arrays
         self._plans = {bound.first: self._plan(bound) for bound in (lowered.entry, *lowered.exits.values())}
+        block, count = self.image.patches[lowered.entry.first]
+        self._entry = self._plans[lowered.entry.first], self._base + 8 * block, count, len(lowered.targets)
+        self._begin = self._kernels.begin_rows.dispatcher
         self.stops = 0
 
     def _plan(self, bound: _Bound) -> Array:
@@ -404,24 +407,37 @@ class Table:
         ``execute(number, values)`` runs one instruction in Python; ``told`` tells a recorder what runs before it.  Returns
         False, and has done nothing, if the stores are of another kind than those that it was made for, or settings have changed.
         """
-        bound = self.lowered.entry
-        return self.ready(_arrays_of(bound, values)) and self.go_on(0, values, execute, told)
+        place = self.begin(_arrays_of(self.lowered.entry, values), self.rows if told is None else told.rows)
+        return place >= 0 and self.go_on(place, values, execute, told)
 
-    def ready(self, arrays: list[Any]) -> bool:  # Any: arrays
-        """Bind the arrays of ``lowered.entry``; False if they do not fit, or settings have changed."""
-        return self.lowered.settings == config.decisive and self._bound(self.lowered.entry, arrays)
+    def begin(self, arrays: list[Any], rows: Array) -> int:  # Any: arrays
+        """Bind the arrays of ``lowered.entry``, and run rows up to one that Python runs, or the end; returns where that is.
 
-    def advance(self, rows: Array, place: int) -> int:
+        -1, and nothing has been done, if the arrays do not fit, or settings have changed.
+        """
+        lowered = self.lowered
+        if lowered.settings != config.decisive:
+            return -1
+        place = self._begin(id(arrays), *self._entry, rows)
+        if place >= 0:
+            self._arrays[:len(arrays)] = arrays
+        elif self._bound(lowered.entry, arrays):  # with more room, or copies
+            place = self._run(rows, 0)
+        else:
+            return -1
+        return place if rows[place, 6] != PAUSE or place == len(rows) - 1 else self._advance(rows, place + 1)
+
+    def _advance(self, rows: Array, place: int) -> int:
         """Run rows up to one that Python runs, or the end."""
         while (place := self._run(rows, place)) < len(rows) - 1 and rows[place, 6] == PAUSE:
             place += 1
         return place
 
     def go_on(self, place: int, values: Slots, execute: Callable[[int, Slots], None], told: TimedRows | None = None) -> bool:
-        """Run the rows from a place on, with the arrays that are bound."""
+        """Have Python run the row at which a run has come to a stop, and run those behind it."""
         lowered, noted = self.lowered, 0
         rows, after = (self.rows, self.image.after) if told is None else (told.rows, told.after)
-        while (place := self.advance(rows, place)) < len(rows) - 1:
+        while place < len(rows) - 1:
             number = int(rows[place, 6])
             self._read(number, values)
             noted = self._note_made(noted, number, values, told)
@@ -438,7 +454,7 @@ class Table:
                     told.over()
                 self._finish(number + 1, values, execute)
                 return True
-            place = after[number]
+            place = self._advance(rows, after[number])
         self._note_made(noted, len(lowered.steps), values, told)
         for slot in lowered.results:
             values[slot] = self.store(slot)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from .intrinsic_names import call_loop, get_word, put_word
 from .jit import kernel
 
-__all__ = ["bind_arrays", "cast_values", "choose_values", "fill_range", "nested_loop", "patch_words", "run_rows", "sum_of",
+__all__ = ["begin_rows", "bind_arrays", "cast_values", "choose_values", "fill_range", "nested_loop", "patch_words", "run_rows", "sum_of",
            "take_rows"]
 
 #: Columns of a row.
@@ -102,6 +102,14 @@ def bind_arrays(arrays, plan, patches, patched, written):
                 return target
     patch_words(patches, patched)
     return -1
+
+
+@kernel
+def begin_rows(arrays, plan, patches, patched, written, rows):
+    """Bind arrays and run rows from the first on; returns where these stopped, or -1 if an array does not fit."""
+    if bind_arrays(arrays, plan, patches, patched, written) >= 0:
+        return -1
+    return run_rows(rows, 0)
 
 
 @kernel(error_model="numpy")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import faulthandler
 import gc
 import importlib.util
 import os
+import time
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,9 @@ import pytest
 
 #: A progress bar redraws itself and a warning names its file's path, so neither is compared.
 NOT_COMPARED = ("stderr",)
+
+#: Seconds after which a test that has not ended says where it stands, at least and at most; ``timeout`` ends it later.
+SAYS_WHERE = 300, 360
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -25,10 +30,42 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ.setdefault("NO_COLOR", "1")
     os.environ.pop("SPARSEKIT_PROFILE", None)
     os.environ["SPARSEKIT_PROGRESS"] = "off"  # nobody's progress enters a test, and no test's enters somebody's
+    config.pluginmanager.register(Watchdog())
+    if hasattr(config, "workerinput"):
+        config.pluginmanager.register(plugin_of_tests("scheduling").Briefly())
     if operator := config.getoption("--op"):
         config.pluginmanager.register(plugin_of_tests("one_operator").plugin(operator))
     else:  # what each notebook takes is measured, printed at the end, and held to limits
         config.pluginmanager.register(plugin_of_tests("notebook_costs").Costs())
+
+
+class Watchdog:
+    """Says where a test stands that does not end.
+
+    pytest's own option ``faulthandler_timeout`` starts and ends a thread for each test, which takes as long as most tests do.
+    """
+
+    def __init__(self) -> None:
+        self.stream = os.fdopen(os.dup(2), "w")  # before it is captured
+        self.until = 0.0
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_protocol(self) -> Generator[None, Any, Any]:
+        """See that enough time is left for a test."""
+        least, most = SAYS_WHERE
+        if self.until < time.monotonic() + least:
+            self.until = time.monotonic() + most
+            faulthandler.dump_traceback_later(most, file=self.stream)
+        return (yield)
+
+    def pytest_exception_interact(self) -> None:
+        """After a failure pytest calls the watchdog off."""
+        self.until = 0.0
+
+    def pytest_unconfigure(self) -> None:
+        """Nothing is watched any more."""
+        faulthandler.cancel_dump_traceback_later()
+        self.stream.close()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -9,13 +9,12 @@ import pytest
 from sparsekit.core import dispatch, hooks
 
 
-@pytest.fixture(autouse=True)
-def _empty_ledger():
+def pytest_runtest_setup() -> None:
     """The ledger is bounded, and full after a few thousand tests: its length would say nothing."""
     hooks.ledger.clear()
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(scope="session", autouse=True)
 def _ctrl_c_as_usual():
     """A suite that was started with SIGINT ignored, as a shell starts what runs behind it, hands that on to its programs."""
     if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:

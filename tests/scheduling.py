@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from _pytest.runner import runtestprotocol
 from xdist.scheduler import LoadFileScheduling
 
 #: Seconds that a test takes, about, in folders and files where it takes long, or with the marker ``slow``, or elsewhere.
@@ -60,6 +61,24 @@ class LongestFirst(LoadFileScheduling):
         unit, tests = self.workqueue.popitem(last=False)
         self.assigned_work[node][unit] = tests
         node.send_runtest_some([self.numbers[nodeid] for nodeid in tests])
+
+
+class Briefly:
+    """A process of ``-n`` says of a test whether it passed, and nothing else unless it did not.
+
+    Six messages a test, with a test's names and marks in three of them, took longer than most tests.
+    """
+
+    @pytest.hookimpl
+    def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool:
+        """Run a test, and report what is worth it."""
+        durations = item.config.getoption("durations") is not None
+        for report in runtestprotocol(item, log=False, nextitem=nextitem):
+            if report.passed:
+                report.keywords = {}
+            if report.when == "call" or not report.passed or durations or report.user_properties:
+                item.ihook.pytest_runtest_logreport(report=report)
+        return True
 
 
 def longest_first(items: list[pytest.Item]) -> None:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import random
+import subprocess
+import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -85,3 +88,79 @@ def test_no_name_of_a_test_depends_on_what_bytes_hold(request, value):
     """All processes must collect the same names: archives hold the second in which they were made."""
     assert request.node.name.rpartition("[")[2] in {"value0]", "value1]"}
     assert len(value) in {8, 9}
+
+
+CONFTEST = """
+import pytest
+from conftest_of_all import SAYS_WHERE, Watchdog
+from tests.scheduling import Briefly
+
+Watchdog.pytest_runtest_protocol.__globals__["SAYS_WHERE"] = 0.5, 1
+
+def pytest_configure(config):
+    config.pluginmanager.register(Watchdog())
+    if hasattr(config, "workerinput"):
+        config.pluginmanager.register(Briefly())
+"""
+
+OUTCOMES = """
+import time
+import pytest
+
+@pytest.fixture
+def bad():
+    raise ValueError("bad setup")
+
+@pytest.fixture
+def bad_end():
+    yield
+    raise ValueError("bad teardown")
+
+def test_passes():
+    pass
+
+def test_fails():
+    print("what it printed")
+    assert 1 == 2
+
+def test_skips():
+    pytest.skip("no such thing")
+
+@pytest.mark.xfail(strict=True)
+def test_fails_as_expected():
+    assert 1 == 2
+
+@pytest.mark.xfail(strict=True)
+def test_passes_unexpectedly():
+    pass
+
+def test_never_begins(bad):
+    pass
+
+def test_ends_badly(bad_end):
+    pass
+
+def test_tells_more(record_property):
+    record_property("more", 7)
+
+def test_hangs():
+    time.sleep(1.5)
+"""
+
+
+@pytest.mark.parametrize("processes", [("-n1",), ()], ids=["-n", "alone"])
+def test_every_outcome_is_reported_and_a_test_that_hangs_says_where(tmp_path, processes):
+    (tmp_path / "conftest.py").write_text(CONFTEST, encoding="utf-8")
+    (tmp_path / "conftest_of_all.py").write_bytes((Path(__file__).parents[1] / "conftest.py").read_bytes())
+    (tmp_path / "test_outcomes.py").write_text(OUTCOMES, encoding="utf-8")
+    options = ["-ra", "-p", "no:cacheprovider", "-p", "no:nbval", "-ojunit_family=xunit1", "--junitxml=found.xml", *processes]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), str(Path(__file__).parents[1])])}
+    done = subprocess.run([sys.executable, "-m", "pytest", *options], cwd=tmp_path, capture_output=True, text=True, timeout=120,
+                          check=False, env=environment)
+    assert "2 failed, 4 passed, 1 skipped, 1 xfailed, 2 errors in" in done.stdout, done.stdout + done.stderr
+    for told in ("what it printed", "assert 1 == 2", "[XPASS(strict)]", "bad setup", "bad teardown", "no such thing",
+                 "ERROR test_outcomes.py::test_ends_badly", "FAILED test_outcomes.py::test_fails "):
+        assert told in done.stdout
+    assert "Timeout (0:00:01)!" in done.stderr
+    assert "in test_hangs" in done.stderr
+    assert 'name="more" value="7"' in (tmp_path / "found.xml").read_text(encoding="utf-8")

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import _frozen_importlib
+import _imp
 import _thread
+import sys
 import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-__all__ = ["acting", "undisturbed"]
+__all__ = ["acting", "free_import_locks", "undisturbed"]
 
 T = TypeVar("T")
+
+#: Python's locks of the modules that are being imported: weak references, by the modules' names.
+_module_locks: dict[str, Callable[[], Any]] = vars(_frozen_importlib).get("_module_locks", {})  # Any: importlib's own class
 
 
 class _Acting(threading.local):
@@ -27,6 +33,33 @@ def acting() -> int:
     A lock that a thread holds while ``undisturbed`` runs its work must admit that work, so this thread counts as its owner.
     """
     return threading.get_ident() if _acting.thread is None else _acting.thread
+
+
+def free_import_locks() -> None:
+    """Release the locks that interrupted imports of the calling thread have left, so that other threads can import.
+
+    Python takes and releases its import locks in Python code.  An interrupt between taking one and the ``try`` that
+    releases it leaves it taken.  The thread itself can take it again, but every other thread waits for it forever.
+    """
+    if not _module_locks and not _imp.lock_held():
+        return
+    importing = set()  # these locks belong to imports that have not ended
+    frame = sys._getframe().f_back
+    while frame is not None:
+        if frame.f_globals is vars(_frozen_importlib):
+            if frame.f_code.co_name in ("_get_module_lock", "cb"):  # called by a handler or a finalizer in there
+                return
+            importing.add(frame.f_locals.get("name"))
+        frame = frame.f_back
+    for name, reference in list(_module_locks.items()):
+        lock = reference()
+        while lock is not None and name not in importing and lock.owner == threading.get_ident():
+            lock.release()
+    while _imp.lock_held():
+        try:
+            _imp.release_lock()
+        except RuntimeError:  # another thread has it
+            return
 
 
 def undisturbed(work: Callable[[], T]) -> T:
@@ -61,6 +94,7 @@ def undisturbed(work: Callable[[], T]) -> T:
     done.acquire()
     while not outcome:
         try:
+            free_import_locks()  # the work may import something
             if not begun:
                 try:
                     _thread.start_new_thread(_and_release, (run, done))

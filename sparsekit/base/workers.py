@@ -11,6 +11,8 @@ from collections.abc import Callable
 from concurrent.futures import CancelledError, Future
 from typing import Any, TypeAlias, TypeVar, TypeVarTuple
 
+from .signal_safe import free_import_locks
+
 __all__ = ["Threads"]
 
 #: Seconds that the end of the program gives to work in progress.
@@ -94,6 +96,7 @@ class Threads:
         if not self._end.alive or self._process != os.getpid():
             self._start()
         if self._threads:
+            free_import_locks()
             self._tasks.put((future, function, arguments))
         else:
             _do(future, function, arguments)

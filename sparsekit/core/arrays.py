@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import threading
+import weakref
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..base.errors import DTypeError
+from ..base.forking import across_fork
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -30,8 +33,7 @@ REMEMBERED = 4096
 class Layout:
     """Context, kind of store, shape and element type of an array: they decide how an operator runs on it.
 
-    Arrays of one layout share one object, so that a call finds its plan by identity.  Two equal layouts may
-    still be different objects after the cache was cleared.
+    Arrays of one layout share one object, so that a call finds its plan, and a block its program, by identity.
 
     Attributes
     ----------
@@ -44,21 +46,21 @@ class Layout:
         The array class.
     """
 
-    __slots__ = ("cls", "ctx", "number", "shape", "store_type")
+    __slots__ = ("__weakref__", "cls", "ctx", "number", "shape", "store_type")
 
     def __init__(self, ctx: Context, store_type: type, shape: Shape, number: int) -> None:
         self.ctx, self.store_type, self.shape, self.number = ctx, store_type, tuple(shape), number
         # Any: as in wrap
         self.cls: type[Any] = array_types.get(store_type) or array_types[np.ndarray]  # a dense store may be cupy's
 
-    def same(self, other: Layout) -> bool:
-        """Whether both layouts are equal."""
-        return self is other or (
-            self.ctx is other.ctx and self.store_type is other.store_type and self.shape == other.shape
-            and self.number == other.number)
-
 
 _layouts: dict[tuple[Context, type, Shape, int], Layout] = {}
+
+#: Those that were in the cache when it was cleared, and that something still uses.
+_used: dict[tuple[Context, type, Shape, int], weakref.ref[Layout]] = {}
+
+_lock = threading.RLock()  # the garbage collector may run a finalizer that makes an array
+across_fork(lambda: _lock)
 _new = object.__new__
 
 
@@ -66,11 +68,19 @@ def layout_of(store: Store | AbstractArray, ctx: Context) -> Layout:
     """The layout of a store on a context."""
     key = (ctx, type(store), store.shape, store.dtype.num)
     found = _layouts.get(key)
-    if found is None:
+    return _enter(key) if found is None else found
+
+
+def _enter(key: tuple[Context, type, Shape, int]) -> Layout:
+    """Put a layout into the cache: the one in use, or else a new one."""
+    global _used
+    with _lock:
         if len(_layouts) >= REMEMBERED:
+            _used = {**_used, **{key: weakref.ref(layout) for key, layout in _layouts.copy().items()}}
             _layouts.clear()
-        found = _layouts[key] = Layout(*key)
-    return found
+            _used = {key: reference for key, reference in _used.items() if reference() is not None}
+        reference = _used.get(key)
+        return _layouts.setdefault(key, (reference and reference()) or Layout(*key))
 
 
 # Any: a store, or what stands for one while tracing; and an NDArray, or a sparse one, whose classes lie in layers above

@@ -328,9 +328,9 @@ def process_bytes() -> int | None:
 def process_peak_bytes() -> int | None:
     """Most memory that the whole process ever held, in bytes; None where the system does not say."""
     try:
-        with open("/proc/self/status", encoding="ascii", errors="replace") as stream:
+        with open("/proc/self/status", "rb") as stream:
             for line in stream:
-                if line.startswith("VmHWM:"):
+                if line.startswith(b"VmHWM:"):
                     return int(line.split()[1]) * 1024
     except (OSError, ValueError, IndexError):
         pass

@@ -267,12 +267,14 @@ def test_the_suite_may_be_started_with_interrupts_ignored():
     programs.run(IGNORED, cwd=Path(__file__).parents[2], timeout=300).check()
 
 
+#: A process that has not ended after a minute says where it is, and fails.
 IMPORTS = """
-import os, random, signal, sys, time
+import faulthandler, os, random, signal, sys, time
 
 draw = random.Random(3)
 
 def child(ready):
+    faulthandler.dump_traceback_later(60, exit=True)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         try:
@@ -280,7 +282,7 @@ def child(ready):
             import sparsekit as mx
             mx.gluon.nn.Dense(2), mx.profiler.Profiler
             os.write(ready, b"c")
-            time.sleep(60)
+            time.sleep(5)  # Python ignores an interrupt in the callback of a weak reference, and its imports have such
         except KeyboardInterrupt:
             os.write(ready, b"k")
         import sparsekit as mx
@@ -324,6 +326,66 @@ print(inside)
 
 def test_importing_the_library_may_be_interrupted_and_done_again():
     assert int(programs.run(IMPORTS, "8", timeout=300).check()) >= 2
+
+
+#: Interrupts an import wherever Python's code for imports can be interrupted, and imports and computes afterwards.
+IMPORT_LOCKS = """
+import _frozen_importlib, faulthandler, importlib, os, sys, threading, time
+import sparsekit as mx
+from sparsekit.base.signal_safe import undisturbed
+from sparsekit.base.workers import Threads
+
+def interrupted(last):
+    "Import colorsys until the event of that number; the number of events, and the error if it was raised."
+    seen = 0
+
+    def count(frame, event, argument):
+        nonlocal seen
+        if frame.f_globals is vars(_frozen_importlib) and event in ("call", "c_return"):
+            seen += 1
+            if seen == last:
+                sys.setprofile(None)
+                raise KeyboardInterrupt
+
+    raised = None
+    try:
+        sys.setprofile(count)
+        import colorsys
+    except KeyboardInterrupt as error:
+        raised = error  # its frames keep the locks, as sys.last_value does in a notebook
+    sys.setprofile(None)
+    return seen, raised
+
+def child(last):
+    faulthandler.dump_traceback_later(30, exit=True)
+    seen, raised = interrupted(last)
+    waits = threading.Thread(target=importlib.import_module, args=("colorsys",), daemon=True)
+    waits.start()
+    time.sleep(0.01)
+    if last % 2:
+        undisturbed(lambda: importlib.import_module("colorsys"))
+    else:
+        Threads(1, "test").submit(importlib.import_module, "colorsys").result()
+    undisturbed(lambda: importlib.import_module("json.tool"))
+    waits.join()
+    assert mx.nd.ones((2, 2)).sum().asscalar() == 4
+    os._exit(9 if last > seen else 0)
+
+sys.unraisablehook = lambda what: None
+for last in range(1, 1000):
+    pid = os.fork()
+    if not pid:
+        child(last)
+    status = os.waitpid(pid, 0)[1]
+    if os.waitstatus_to_exitcode(status) == 9:
+        break
+    assert status == 0, last
+print(last)
+"""
+
+
+def test_an_interrupted_import_leaves_no_lock_for_which_other_threads_wait():
+    assert 40 < int(programs.run(IMPORT_LOCKS, timeout=300).check()) < 1000
 
 
 DECLARATIONS = """

@@ -21,6 +21,7 @@ from .table.table import Lowered, Step, Table
 if TYPE_CHECKING:
     from ..base.types import Attrs
     from .cuda_graphs import Workspace
+    from .graph import Variable
     from .op import Op
     from .program import Program
     from .types import ArrayObject, Slots
@@ -79,6 +80,8 @@ class WholeStep:
         Inputs of the program: those that each step brings, then those that stay, such as weights.
     given : int
         How many of them each step brings.
+    variables : sequence of Variable or None, optional
+        For each array where its gradient goes; by default the array itself says it.
     clip : Op, optional
         What changes the gradients before the updates; it takes them and an array with a number, which ``limit`` sets.
 
@@ -91,8 +94,11 @@ class WholeStep:
     """
 
     def __init__(self, program: Program, arrays: Sequence[ArrayObject], given: int,
-                 clip: Op | None = None) -> None:
+                 clip: Op | None = None, variables: Sequence[Variable | None] | None = None) -> None:
         self.program, self.given, self._clip = program, given, clip
+        entries = [None if array._entry is None else array._entry[0] for array in arrays] if variables is None else variables
+        #: Any: variables, or None for an array without a gradient.
+        self._variables: list[Any] = [None if one is None or one.grad is None else one for one in entries]
         self.held = list(arrays[given:])
         self._updates: list[Update] = []
         self._table: Table | None = None
@@ -110,15 +116,14 @@ class WholeStep:
         values = program.empty[:]
         for slot, array in zip(program.inputs, arrays, strict=True):
             values[slot] = array._store
-        head = whole.heads[0]
-        assert head is not None, "a loss that is recorded has a head"
         hooks.ignore_fp_errors(program._loop_keeping, program.forward, values, self._workspace, ())
-        values[head.slot] = np.ones(head.shape, head.dtype)
+        for head in whole.heads:
+            if head is not None:
+                values[head.slot] = np.ones(head.shape, head.dtype)
         hooks.ignore_fp_errors(program._loop_keeping, whole, values, self._workspace, ())
         self._values = values
-        for slot, array in zip(whole.gradients, arrays, strict=True):
-            if slot is not None and array._entry is not None and array._entry[0].grad is not None:
-                variable: Any = array._entry[0]  # Any: a Variable
+        for slot, variable in zip(whole.gradients, self._variables, strict=True):
+            if slot is not None and variable is not None:
                 variable.late = None
                 variable.grad._receive(wrap(values[slot].copy(), program.ctx), False, "backward")
                 variable.fresh = True
@@ -128,8 +133,6 @@ class WholeStep:
         """Make the table, with the stores of the rehearsal as examples."""
         program, whole, values = self.program, self.program.whole, self._values
         assert whole is not None, "as above"
-        head = whole.heads[0]
-        assert head is not None, "as above"
         steps = [Step(one.plan, one.places, one.outputs, one.specs, _reason_for_python(one))
                  for one in (*program.forward.instructions, *whole.instructions)]
         self._computed_until = len(steps)
@@ -165,7 +168,7 @@ class WholeStep:
             steps.append(Step(plan, places, (len(values),), (update.weight._store,), reason, place))
             values.append(update.weight._store)
         gradients = {changed.get(slot, slot) for slot in whole.gradients if slot is not None}
-        fixed = {*program.tracer.constants, head.slot}
+        fixed = {*program.tracer.constants, *[head.slot for head in whole.heads if head is not None]}
         self.lowered = Lowered(steps, values, fixed, {*program.outputs, *gradients}, gradients)
         self._table = Table(self.lowered)
         self._until = self._table.first_row(self._first)
@@ -178,9 +181,10 @@ class WholeStep:
         for slot, value in program._fixed.values():
             self._template[slot] = value
         self._values = []
-        self.writers = [(array, functools.partial(self._write, changed.get(slot, slot), array))
-                        for slot, array in zip(whole.gradients[self.given:], self.held, strict=True)
-                        if slot is not None and array._entry is not None and array._entry[0].grad is not None]
+        self.writers = [(array, functools.partial(self._write, changed.get(slot, slot), variable))
+                        for slot, array, variable in zip(whole.gradients[self.given:], self.held, self._variables[self.given:],
+                                                         strict=True)
+                        if slot is not None and variable is not None]
 
     def _add_clipping(self, op: Op, steps: list[Step], values: Slots, gradients: Sequence[int | None]) -> dict[int, int]:
         """Have an operator clip the gradients behind the backward pass; gives the slots of what they become."""
@@ -255,12 +259,14 @@ class WholeStep:
         assert whole is not None, "as above"
         return forward[number] if number < len(forward) else whole.instructions[number - len(forward)]
 
-    def _write(self, slot: int, array: ArrayObject) -> None:
+    def _write(self, slot: int, variable: Any) -> None:  # Any: a Variable with a buffer
         """Put the gradient that the last run computed into its buffer."""
-        if self._table is not None and array._entry is not None:
+        if self._table is not None:
             store = self._computed.get(slot)
             store = self._table.store(slot) if store is None else store
-            array._entry[0].grad._receive(wrap(copied_from_table(store), self.program.ctx), False, "backward")
+            dense = isinstance(store, np.ndarray) and variable.grad.stype == "default"
+            copied = store if dense else store.copy()  # a sparse buffer takes arrays themselves
+            variable.grad._receive(wrap(copied, self.program.ctx), False, "backward")
 
     @property
     def reasons(self) -> list[tuple[str, str, str]]:

@@ -25,9 +25,11 @@ from .table.table import Lowered, Step, Table
 if TYPE_CHECKING:
     from ..base.types import Attrs
     from .cuda_graphs import Workspace
+    from .graph import Variable
     from .op import Op
     from .program import Program, _Instruction, _Pass
     from .table.timed import Account, Event, TimedRows
+    from .trace import AbstractArray
     from .types import ArrayObject, Slots
 
 __all__ = ["Update", "WholeStep"]
@@ -103,6 +105,8 @@ class WholeStep:
         Inputs of the program: those that each step brings, then those that stay, such as weights.
     given : int
         How many of them each step brings.
+    variables : sequence of Variable or None, optional
+        For each array where its gradient goes; by default the array itself says it.
     clip : Op, optional
         What changes the gradients before the updates; it takes them and an array with a number, which ``limit`` sets.
 
@@ -115,8 +119,11 @@ class WholeStep:
     """
 
     def __init__(self, program: Program, arrays: Sequence[ArrayObject], given: int,
-                 clip: Op | None = None) -> None:
+                 clip: Op | None = None, variables: Sequence[Variable | None] | None = None) -> None:
         self.program, self.given, self._clip = program, given, clip
+        entries = [None if array._entry is None else array._entry[0] for array in arrays] if variables is None else variables
+        #: Any: variables, or None for an array without a gradient.
+        self._variables: list[Any] = [None if one is None or one.grad is None else one for one in entries]
         self.held = list(arrays[given:])
         self._updates: list[Update] = []
         self._table: Table | None = None
@@ -141,24 +148,28 @@ class WholeStep:
         values = program.empty[:]
         for slot, array in zip(program.inputs, arrays, strict=True):
             values[slot] = array._store
-        head = whole.heads[0]
-        assert head is not None, "a loss that is recorded has a head"
         first = graph.reserve(len(program.steps)) if hooks.sink is not None else 0
         self._rehearse(program.forward, values, first)
-        values[head.slot] = run(self._begin(), [values[program.outputs[0]]])
+        for slot, head in self._heads():
+            values[head.slot] = run(self._begin(), [values[slot]])
         self._values = values
         with _lane("backward"):
             self._rehearse(whole, values, first)
-            for slot, array in zip(whole.gradients, arrays, strict=True):
-                if slot is not None and array._entry is not None and array._entry[0].grad is not None:
-                    variable: Any = array._entry[0]  # Any: a Variable
+            for slot, variable in zip(whole.gradients, self._variables, strict=True):
+                if slot is not None and variable is not None:
                     variable.late = None
                     variable.grad._receive(wrap(values[slot].copy(), program.ctx), False, "backward")
                     variable.fresh = True
         return [wrap(copied_from_table(values[slot]), program.ctx) for slot in program.outputs]
 
+    def _heads(self) -> list[tuple[int, AbstractArray]]:
+        """Results that gradients begin at, by slot, with what stands for these."""
+        whole = self.program.whole
+        assert whole is not None, "as above"
+        return [(slot, head) for slot, head in zip(self.program.outputs, whole.heads, strict=True) if head is not None]
+
     def _begin(self) -> Plan:
-        """How the gradient of the loss is made."""
+        """How a gradient begins."""
         return plan_for(find("ones_like").bind({}), ("default",), self.program.ctx)
 
     def _rehearse(self, one: _Pass, values: Slots, first: int) -> None:
@@ -171,12 +182,9 @@ class WholeStep:
         """Make the table, with the stores of the rehearsal as examples."""
         program, whole, values = self.program, self.program.whole, self._values
         assert whole is not None, "as above"
-        head = whole.heads[0]
-        assert head is not None, "as above"
-        loss = program.outputs[0]
-        begin = Step(self._begin(), (loss,), (head.slot,), (head,))
-        self._instructions = [*program.forward.instructions, None, *whole.instructions]
-        steps = [begin if one is None else Step(one.plan, one.places, one.outputs, one.specs, _reason_for_python(one))
+        begins = [Step(self._begin(), (slot,), (head.slot,), (head,)) for slot, head in self._heads()]
+        self._instructions = [*program.forward.instructions, *[None] * len(begins), *whole.instructions]
+        steps = [begins.pop(0) if one is None else Step(one.plan, one.places, one.outputs, one.specs, _reason_for_python(one))
                  for one in self._instructions]
         slot_of = {id(array): slot for slot, array in zip(program.inputs[self.given:], self.held, strict=True)}
         gradient_of = dict(zip(program.inputs, whole.gradients, strict=True))
@@ -212,10 +220,11 @@ class WholeStep:
         made = [changed.get(slot, slot) for slot in whole.gradients if slot is not None]
         gradients = set(made)
         fixed = set(program.tracer.constants)
-        having: list[tuple[Any, ArrayObject]] = [  # Any: a slot
-            (changed.get(slot, slot), array) for slot, array in zip(whole.gradients[self.given:], self.held, strict=True)
-            if slot is not None and array._entry is not None and array._entry[0].grad is not None]
-        buffer_of: dict[int, Any] = {slot: array._entry[0].grad for slot, array in having if array._entry}  # Any: an array
+        having: list[tuple[Any, ArrayObject, Any]] = [  # Any: a slot; a variable with a buffer
+            (changed.get(slot, slot), array, variable)
+            for slot, array, variable in zip(whole.gradients[self.given:], self.held, self._variables[self.given:], strict=True)
+            if slot is not None and variable is not None]
+        buffer_of = {slot: variable.grad for slot, _, variable in having}
         targets = [slot for slot, buffer in buffer_of.items()
                    if isinstance(buffer._store, np.ndarray) and isinstance(values[slot], np.ndarray)
                    and buffer._store.flags.carray and buffer.dtype == values[slot].dtype and made.count(slot) == 1]
@@ -233,8 +242,8 @@ class WholeStep:
             self._template[slot] = value
         self._line_up()
         self._values = []
-        self.writers = [(array, None if slot in written else functools.partial(self._write, slot, array))
-                        for slot, array in having]
+        self.writers = [(array, None if slot in written else functools.partial(self._write, slot, variable))
+                        for slot, array, variable in having]
 
     def _line_up(self) -> None:
         """Find the order in which a run binds its arrays, and whether it needs them by slot as well."""
@@ -365,7 +374,7 @@ class WholeStep:
         """What the operators are for a recorder, which reads attributes later: each change of them has plans of its own."""
         if self._account is None:
             module = load("sparsekit.core.table.timed")
-            begin = self._instructions.index(None)
+            begin = len(self.program.forward.instructions) + len(self._heads()) - 1
             places = [module.Place("backward" if number > begin else "", "" if step is None else step.layer,
                                    -1 if step is None else step.link) for number, step in enumerate(self._instructions)]
             places += [module.Place("", "", -1)] * (self._first - len(places))  # what changes the gradients
@@ -447,17 +456,19 @@ class WholeStep:
         """The program's instruction; None for an operator that is not the program's."""
         return self._instructions[number] if number < len(self._instructions) else None
 
-    def _write(self, slot: int, array: ArrayObject) -> None:
+    def _write(self, slot: int, variable: Any) -> None:  # Any: a Variable with a buffer
         """Put the gradient that the last run computed into its buffer."""
-        if self._table is not None and array._entry is not None:
+        if self._table is not None:
             store = self._computed.get(slot)
             store = self._table.store(slot) if store is None else store
-            array._entry[0].grad._receive(wrap(copied_from_table(store), self.program.ctx), False, "backward")
+            dense = isinstance(store, np.ndarray) and variable.grad.stype == "default"
+            copied = store if dense else store.copy()  # a sparse buffer takes arrays themselves
+            variable.grad._receive(wrap(copied, self.program.ctx), False, "backward")
 
     @property
     def reasons(self) -> list[tuple[str, str, str]]:
         """Pass, operator, and why Python runs it; empty for what is in the table."""
-        forward = self._instructions.index(None) + 1
+        forward = len(self.program.forward.instructions) + len(self._heads())
         passes = ["forward"] * forward + ["backward"] * (self._first - forward) + ["update"] * len(self._updates)
         return [(name, step.plan.call.op.label, reason)
                 for name, step, reason in zip(passes, self.lowered.steps, self.lowered.reasons, strict=True)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import operator
 import threading
 import time
@@ -21,6 +20,7 @@ from ..core.table.refusal import Refused
 from ..core.trace import Tracer, TracingError
 from ..ndarray.functions import F
 from ..ndarray.ndarray import NDArray
+from ..optimizer.compiled import BEFORE_LOWERING, CompiledStep, can_be_timed, reason_against
 from .block import Block
 from .trainer import Trainer
 from .utils import clip_global_norm
@@ -29,14 +29,10 @@ from .watch import Watch
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
-    from ..core.whole_step import Update, WholeStep
-    from ..optimizer.optimizer import Collected, Decisive
-    from .parameter import Parameter
+    from ..core.whole_step import WholeStep
+    from ..optimizer.optimizer import Collected
 
 __all__ = ["TrainStep"]
-
-#: Steps in Python, for each kind of batch, before one is lowered.
-BEFORE_LOWERING = 2
 
 #: Kinds of batches that a step keeps; then it forgets them all.
 REMEMBERED = 64
@@ -167,7 +163,7 @@ class TrainStep:
 
     def _runs_tables(self, arrays: Sequence[NDArray]) -> bool:
         """Whether a step that has been lowered may be made by its table."""
-        return config.tables and not hooks.state.recording and (hooks.sink is None or _timed()) and not any(
+        return config.tables and not hooks.state.recording and (hooks.sink is None or can_be_timed()) and not any(
             map(_has_gradient, arrays))
 
     def _run(self, made: _Made, arrays: Sequence[NDArray], size: int) -> Any:  # Any: what the loss returns
@@ -239,16 +235,10 @@ class TrainStep:
 
     def _against(self) -> str:
         """Why no step can be compiled now; empty if one can."""
-        trainer, state = self._trainer, hooks.state
-        if not config.tables:
-            return "config.tables is False"
-        reason: str = load("sparsekit.core.table.machine").reason_against_tables()
+        trainer = self._trainer
+        reason = reason_against(trainer.optimizer)
         if reason:
             return reason
-        if hooks.sink is not None and not _timed():
-            return "a profiler records each operator, and the clock cannot be read in a table"
-        if state.recording or state.tracing:
-            return "it is part of what is recorded"
         trainer._follow()
         if len(trainer._contexts) > 1 or trainer._kvstore is not None:
             return "the parameters are on several contexts or in a kvstore"
@@ -256,8 +246,6 @@ class TrainStep:
             return "the parameters are not on a CPU"
         if any(updater.optimizer is not trainer.optimizer for updater in trainer._updaters):
             return "the updater of the trainer has another optimizer than the trainer"
-        if not trainer.optimizer._collects or trainer.optimizer.multi_precision:
-            return f"{type(trainer.optimizer).__name__} computes its updates with values of arrays"
         for block in (self._net, self._loss):
             hooked = block is not None and _hooked(block)
             if hooked:
@@ -341,12 +329,6 @@ class TrainStep:
         return rows + [{"pass": "", "op": "", "reason": why} for why in whole]
 
 
-@functools.cache
-def _timed() -> bool:
-    """Whether a table can read the clock between its operators."""
-    return load("sparsekit.core.table.timed").clock() is not None
-
-
 #: What an array is recorded as, or None.
 _has_gradient = operator.attrgetter("_entry")
 
@@ -394,61 +376,23 @@ class _Made:
         self.held = list(held)
         self.ctx = program.ctx
         trainer = step._trainer
-        self.trained: list[tuple[int, Parameter]] = [(index, one) for index, one in enumerate(trainer._params)
-                                                     if one._grad_req != "null"]
-        self.indices = [index for index, _ in self.trained]
-        self.optimizer, self.updater, self.states = trainer.optimizer, trainer._updaters[0], trainer._updaters[0].states
-        self.learning = [one for _, one in self.trained]
-        self.settings: tuple[Decisive, list[tuple[float, float]]] | None = None
-        self.updates: list[Update] = []
+        trained = self.trained = [(index, one) for index, one in enumerate(trainer._params) if one._grad_req != "null"]
+        learning = [one for _, one in trained]
+        self.compiled = CompiledStep(self.whole, trainer._updaters[0], self._update, {index: one.name for index, one in trained},
+                                     lambda: list(map(_factors, learning)))
 
     def lower(self, collected: Sequence[Collected]) -> None:
         """Lower the step, whose updates were these."""
-        load_step = load("sparsekit.core.whole_step")
-        # Any: an optimizer's indices are numbers or names
-        names: dict[Any, str] = {index: one.name for index, one in self.trained}
-        self.updates = [load_step.Update(one.op, one.arrays, one.attrs, names[one.key]) for one in collected]
-        self.whole.lower(self.updates)
+        self.compiled.lower(collected)
         trained = {id(one.arrays[0]) for one in collected}
         variables: list[tuple[Any, Callable[[], None] | None, bool]] = [  # Any: an entry with a gradient, and its variable
             (one._entry, write, id(one) not in trained) for one, write in self.whole.writers]
         self.writers = [(entry[0], write, rests) for entry, write, rests in variables]
-        self.settings = self._settings()
-        self.kept = [*self.states.values()]
 
-    def _counts(self) -> tuple[dict[Any, int], int]:  # Any: indices
-        optimizer = self.step._trainer.optimizer
-        return dict(optimizer._index_update_count), optimizer.num_update
-
-    def _restore(self, counts: tuple[dict[Any, int], int]) -> None:  # Any: the same
-        """Undo the counts of updates that were not made."""
-        optimizer = self.step._trainer.optimizer
-        optimizer._index_update_count.clear()
-        optimizer._index_update_count.update(counts[0])
-        optimizer.num_update = counts[1]
-
-    def _collect(self) -> list[Collected]:
-        trainer = self.step._trainer
-        updater = trainer._updaters[0]
-
-        def update() -> None:
-            for index, parameter in self.trained:
-                values: Any = parameter._arrays[self.ctx]  # Any: an array
-                updater(index, values._entry[0].grad, values)
-
-        return trainer.optimizer._collect(update)
-
-    def _settings(self) -> tuple[Decisive, list[tuple[float, float]]] | None:
-        """What the numbers of all updates depend on; None if that changes with each step."""
-        found = self.step._trainer.optimizer._decisive
-        return None if found is None else (found, list(map(_factors, self.learning)))
-
-    def _as_before(self) -> bool:
-        """Whether the numbers of all updates are the last ones."""
-        if self.settings is None:
-            return False
-        decisive, factors = self.settings
-        return self.optimizer._decided_by(decisive) and list(map(_factors, self.learning)) == factors
+    def _update(self) -> None:
+        for index, parameter in self.trained:
+            values: Any = parameter._arrays[self.ctx]  # Any: an array
+            self.compiled.updater(index, values._entry[0].grad, values)
 
     def run(self, arrays: Sequence[NDArray], size: int) -> Any:  # Any: what the loss returns
         """Make a step; None, and nothing has been done, if it must be lowered anew."""
@@ -458,52 +402,29 @@ class _Made:
         trainer._divide_by(size)
         if self.step._clip_norm is not None:
             self.whole.limit(self.step._clip_norm * size)
-        optimizer = trainer.optimizer
-        if same := self._as_before():
-            counts = None
-        else:
-            counts = self._counts()
-            collected = self._collect()
-            if len(collected) != len(self.updates) or not all(
-                    update.accepts(one.op, one.arrays, one.attrs) for update, one in zip(self.updates, collected, strict=True)):
-                self._restore(counts)
-                return None
-            self.whole.renew_numbers()
-            self.settings = self._settings()
-        state = hooks.state
-        results: Any = None  # Any: arrays, or None
-        before = state.training
-        state.training = True
+        results = None
         try:
-            results = self.whole(arrays)
+            results = self.compiled(arrays)
         finally:
-            state.training = before
-            if results is not None or self.whole.updating:
-                if same:
-                    optimizer._update_count(self.indices)
+            if self.compiled.made:
                 for variable, write, fresh in self.writers:
                     variable.late, variable.fresh = write, fresh
-            else:
-                if counts is not None:
-                    self._restore(counts)
+            elif self.compiled.made is False:
                 for variable, write, _ in self.writers:
                     if write is not None and variable.late is write:
                         variable.late = _lost
-            self.whole.updating = False  # also if the next step is interrupted before it begins
         return None if results is None else restore(self.structure, results)
 
     def _holds(self, trainer: Trainer) -> bool:
         """Whether blocks, parameters and trainer are what the step was lowered with."""
-        if not self.watch.holds() or len(trainer._updaters) != 1 or trainer.optimizer is not self.optimizer:
+        if not self.watch.holds() or len(trainer._updaters) != 1 or trainer.optimizer is not self.compiled.optimizer:
             return False
-        updater = trainer._updaters[0]
-        if updater is not self.updater or updater.states is not self.states or updater.optimizer is not self.optimizer:
+        if trainer._updaters[0] is not self.compiled.updater or not self.compiled.holds():
             return False
         for parameter, array in self.parameters:
             if parameter._arrays.get(self.ctx) is not array:
                 return False
-        return (len(self.states) == len(self.kept) and all(map(operator.is_, self.states.values(), self.kept))
-                and all(map(operator.is_, map(_has_gradient, self.held), self.entries)))
+        return all(map(operator.is_, map(_has_gradient, self.held), self.entries))
 
 
 doors(TrainStep)

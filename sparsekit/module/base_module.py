@@ -158,8 +158,7 @@ class BaseModule:
         while data_batch is not None:
             if monitor is not None:
                 monitor.tic()
-            self.forward_backward(data_batch)
-            self.update()
+            self._train_on(data_batch)
             self._measure(eval_metric, data_batch)
             next_data_batch = next(batches, None)
             if next_data_batch is not None:
@@ -173,6 +172,11 @@ class BaseModule:
             data_batch = next_data_batch
             nbatch += 1
         return found
+
+    def _train_on(self, data_batch: DataBatch) -> None:
+        """Make one step."""
+        self.forward_backward(data_batch)
+        self.update()
 
     def _end_epoch(self, epoch: int, callbacks: list[Any]) -> None:
         """Set the parameters of every context to the mean over all contexts, and call the callbacks with the parameters."""

@@ -235,15 +235,24 @@ class DataParallelExecutorGroup:
 
     def forward(self, data_batch: Batch, is_train: bool | None = None) -> None:
         """Split a batch over the contexts, and compute the outputs."""
+        self.feed(data_batch)
+        is_train = self.for_training if is_train is None else is_train
+        for one in self.execs:
+            one.forward(is_train=is_train)
+
+    def feed(self, data_batch: Batch) -> None:
+        """Split a batch over the contexts."""
         self._feed(data_batch, "data", self.data_shapes, self.data_arrays, self.data_layouts)
         # For prediction, a batch may be any object with the attribute ``data``.
         labels = getattr(data_batch[0] if isinstance(data_batch, list) else data_batch, "label", None)
         self._labelled = bool(self.label_arrays) and bool(labels)
         if self._labelled:
             self._feed(data_batch, "label", self.label_shapes or [], self.label_arrays, self.label_layouts)
-        is_train = self.for_training if is_train is None else is_train
-        for one in self.execs:
-            one.forward(is_train=is_train)
+
+    @property
+    def complete(self) -> bool:
+        """Whether the last batch had the labels that a backward pass needs."""
+        return self._labelled or not self.label_arrays
 
     def _feed(self, batch: object, kind: str, descriptions: list[DataDesc], targets: list[list[Any]], layouts: list[int]) -> None:
         parts = [getattr(one, kind) for one in batch] if isinstance(batch, list) else None
@@ -275,7 +284,7 @@ class DataParallelExecutorGroup:
             If the network has labels and the last batch had none.
         """
         require(self, "for_training")
-        if self.label_arrays and not self._labelled:
+        if not self.complete:
             raise ParameterError(f"The last batch had no labels, but the backward pass needs "
                                  f"{', '.join(one.name for one in self.label_shapes or [])}.",
                                  hint="pass mx.io.DataBatch(data=[…], label=[…]).")

@@ -10,6 +10,7 @@ from ..base.context import Context, cpu
 from ..base.errors import DTypeError, ParameterError, ShapeError, expected
 from ..io import DataDesc
 from ..ndarray import zeros
+from ..optimizer.compiled import reason_against
 from ..symbol import Symbol
 from .checkpoints import load_checkpoint
 from .checks import (
@@ -22,6 +23,7 @@ from .checks import (
     require,
     warn_of_labels,
 )
+from .compiled import Training
 from .executor_group import DataParallelExecutorGroup
 from .parameters import ParameterModule
 from .steps import check_row_ids
@@ -35,6 +37,9 @@ if TYPE_CHECKING:
 
 
 __all__ = ["Module"]
+
+#: The methods that a compiled step stands for.
+_PASSES = ("forward", "backward", "update", "forward_backward")
 
 
 class Module(ParameterModule):
@@ -298,15 +303,50 @@ class Module(ParameterModule):
         ShapeError
             If the network does not take arrays of these shapes.
         """
+        self._make_ready(data_batch, self.for_training if is_train is None else is_train)
+        self._exec_group.forward(data_batch, is_train)
+
+    def _make_ready(self, data_batch: Batch, is_train: bool) -> None:
+        """Bind the shapes of a batch, and have all parameters."""
         require(self, "binded", "params_initialized")
         shapes = self._shapes_of(data_batch)
         if shapes != [one.shape for one in self._data_shapes]:
             self._reshape_to(data_batch, shapes)
         if self._steps is not None and self._steps.on_kvstore:
             self._steps.complete(self._param_names, self._exec_group.param_arrays)
-        if self._aux_names and (self.for_training if is_train is None else is_train):
+        if self._aux_names and is_train:
             self._params_dirty = True  # the forward pass updates moving averages
-        self._exec_group.forward(data_batch, is_train)
+
+    def _train_on(self, data_batch: Batch) -> None:
+        """Make one step, as one table of compiled calls where that can be done."""
+        if isinstance(data_batch, list) or not self._may_compile():
+            super()._train_on(data_batch)  # type: ignore[arg-type]  # a batch for each context is a list
+            return
+        self._make_ready(data_batch, True)
+        group = self._exec_group
+        group.feed(data_batch)
+        executor = group.execs[0]
+        training = executor.training = executor.training or Training()
+        arrays = group.param_arrays, group.grad_arrays
+        if group.complete and training.run(executor, self._steps, self._param_names, *arrays):
+            self._params_dirty = True
+        else:
+            executor.forward(is_train=True)
+            self.backward()
+            self.update()
+
+    def _may_compile(self) -> bool:
+        """Whether forward pass, backward pass and update are this class's, on one CPU, and nobody looks in between."""
+        kind, steps = type(self), self._steps
+        if any(getattr(kind, name) is not getattr(Module, name) or name in vars(self) for name in _PASSES):
+            return False
+        if not self.optimizer_initialized or not self.binded or len(self._context) > 1:
+            return False
+        if self._context[0].device_type == "gpu" or steps.kvstore is not None or steps.updater is None:
+            return False
+        if steps.updater.optimizer is not steps.optimizer or reason_against(steps.optimizer):
+            return False
+        return all(one._monitor is None for one in self._exec_group.execs)
 
     def _shapes_of(self, batch: Batch) -> list[tuple[int, ...]]:
         """Shapes of the data of a whole batch."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..base.context import Context
 from ..base.errors import DTypeError, GradientError, ParameterError, ShapeError, StorageTypeError, UnknownNameError, expected
+from ..base.forking import load
 from ..core import hooks
 from ..core.dispatch import wrap
 from ..core.graph import Variable, backward, release
@@ -25,6 +26,7 @@ from .shapes import complete, from_user, to_user
 
 if TYPE_CHECKING:
     from ..base.types import Array
+    from ..core.whole_step import WholeStep
     from .symbol import Symbol
 
 __all__ = ["Executor"]
@@ -56,7 +58,11 @@ class Executor:
         self._aux_dict = {node.name: array for node, array in zip(self._states, aux, strict=True)}
         self._monitor: tuple[Callable[[str, NDArray], None], bool] | None = None
         self._results: list[NDArray] | None = None
-        self._recorded = self._warned = False
+        #: Whether the last pass may be sent back; None if that was done by a table, which keeps nothing for it.
+        self._recorded: bool | None = False
+        self._warned = False
+        self.training: Any = None  # what a module keeps of its steps
+        self._order: list[int] = []  # of the outputs, among the results of the program
         self._symbol: Any = None  # set by the symbol that was bound
         self._leaves: list[tuple[NDArray, Variable | None]] = self._mark()
 
@@ -131,12 +137,46 @@ class Executor:
         """
         for name, value in kwargs.items():
             self._feed(name, value)
-        if self._results is not None:  # what the last pass held is free before this one starts
-            release([array._entry[0] for array in self._results if array._entry is not None])
-        self._results, self._recorded = None, False
+        self._forget()  # what the last pass held is free before this one starts
         self._results = self._run(bool(is_train))
         self._recorded = bool(is_train)
         return self.outputs
+
+    def _forget(self) -> None:
+        if self._results is not None:
+            release([array._entry[0] for array in self._results if array._entry is not None])
+        self._results, self._recorded = None, False
+
+    def whole_step(self) -> WholeStep | str:
+        """Forward and backward pass in training, for a table; or why there is none."""
+        whole = load("sparsekit.core.whole_step").WholeStep
+        if any(variable is not None and variable.grad_req != "write" for _, variable in self._leaves):
+            return "gradients are added up (grad_req='add')"
+        state = hooks.state
+        before = state.recording, state.training
+        state.recording = state.training = True
+        try:
+            found = self._program.whole([wrap(array._store, self._ctx, None if variable is None else (variable, 0))
+                                         for array, variable in self._leaves], self._ctx)
+        finally:
+            state.recording, state.training = before
+        if found is None:
+            return "its graph is more than one program"
+        program, places, self._order = found
+        if program.whole is None or any(spec.stype != "default" for spec in program.specs):
+            return "it has no backward pass from dense gradients"
+        leaves = [self._leaves[place] for place in places]
+        gradients = program.whole.gradients
+        if len(gradients) != len(leaves) or any(variable is not None and slot is None for (_, variable), slot in
+                                                zip(leaves, gradients, strict=True)):
+            return "no gradient flows to one of the arrays that have one"
+        made: WholeStep = whole(program, [array for array, _ in leaves], 0, variables=[variable for _, variable in leaves])
+        return made
+
+    def take(self, results: Sequence[Any]) -> None:  # Any: arrays
+        """Have the results of ``whole_step`` as outputs."""
+        self._forget()
+        self._results, self._recorded = [results[place] for place in self._order], None
 
     def _feed(self, name: str, value: object) -> None:
         """Give an argument new values, which must be of its shape."""
@@ -197,6 +237,8 @@ class Executor:
         """
         if self._results is None:
             raise GradientError("backward() needs what forward() keeps.", hint="call forward(is_train=True) first.")
+        if self._recorded is None:
+            self._results, self._recorded = self._run(True), True
         if not self._recorded:
             if not self._warned:
                 self._warned = True

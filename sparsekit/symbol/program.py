@@ -155,6 +155,29 @@ class SymbolProgram:
             at += 1
         return [held[head] for head in self.heads]
 
+    # Any: arrays
+    def whole(self, given: Sequence[Any], ctx: Context) -> tuple[program.Program, list[int], list[int]] | None:
+        """The one program that computes all heads; None if there are several, or a head is a variable.
+
+        Returns
+        -------
+        program : Program
+        inputs : list of int
+            Which of ``variables`` each of its inputs is.
+        outputs : list of int
+            Which of its results each head is.
+        """
+        if len(self._segments) != 1 or self._segments[0].alone:
+            return None
+        segment = self._segments[0]
+        if any(head not in segment.outputs for head in self.heads):
+            return None
+        held = {(node, 0): place for place, node in enumerate(self.variables)}
+        shapes = tuple([tuple(array.shape) for array in given]) if self._open else ()
+        lowered = self._lowered(segment, [given[held[entry]] for entry in segment.inputs], ctx, shapes)
+        lifted = [held[entry] for entry in segment.inputs]
+        return lowered.program, lifted, [segment.outputs.index(head) for head in self.heads]
+
     def _call(self, node: SymbolNode, shapes: tuple[Shape, ...]) -> Call:
         """The call of a node, with the sizes that it leaves open."""
         call: Any = node.call

@@ -11,8 +11,8 @@ from __future__ import annotations
 from .intrinsic_names import call_loop, get_word, put_word
 from .jit import kernel
 
-__all__ = ["begin_rows", "bind_arrays", "cast_values", "choose_values", "fill_range", "nested_loop", "patch_words", "run_rows", "sum_of",
-           "take_rows"]
+__all__ = ["begin_rows", "bind_arrays", "cast_values", "choose_values", "fill_range", "nested_loop", "patch_words", "run_rows",
+           "sum_of", "take_rows"]
 
 #: Columns of a row.
 FUNCTION, CONTEXT, DATA, DIMENSIONS, STRIDES, EXTRA, OPERATOR, COPIED = range(8)

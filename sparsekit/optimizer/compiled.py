@@ -1,0 +1,147 @@
+"""A training step that is lowered to one table, together with the optimizer's own code for what its updates depend on."""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..base.config import config
+from ..base.forking import load
+from ..core import hooks
+
+if TYPE_CHECKING:
+    from ..core.whole_step import Update, WholeStep
+    from .optimizer import Collected, Decisive, Optimizer
+    from .updater import Updater
+
+__all__ = ["BEFORE_LOWERING", "CompiledStep", "can_be_timed", "reason_against"]
+
+#: Steps in Python, for each kind of batch, before one is lowered.
+BEFORE_LOWERING = 2
+
+
+@functools.cache
+def can_be_timed() -> bool:
+    """Whether a table can read the clock between its operators."""
+    return load("sparsekit.core.table.timed").clock() is not None
+
+
+def reason_against(optimizer: Optimizer) -> str:
+    """Why no step with this optimizer can be compiled now; empty if one can."""
+    if not config.tables:
+        return "config.tables is False"
+    reason: str = load("sparsekit.core.table.machine").reason_against_tables()
+    if reason:
+        return reason
+    if hooks.sink is not None and not can_be_timed():
+        return "a profiler records each operator, and the clock cannot be read in a table"
+    if hooks.state.recording or hooks.state.tracing:
+        return "it is part of what is recorded"
+    if not optimizer._collects or optimizer.multi_precision:
+        return f"{type(optimizer).__name__} computes its updates with values of arrays"
+    return ""
+
+
+class CompiledStep:
+    """A step that has been rehearsed, and runs as a table once it is lowered.
+
+    Parameters
+    ----------
+    whole : WholeStep
+    updater : Updater
+    update : callable
+        Calls the updater for every weight.
+    names : dict
+        Names of the weights by their index in the optimizer.
+    multipliers : callable
+        Gives what updates depend on beside the optimizer.
+
+    Attributes
+    ----------
+    made : bool or None
+        Whether the last call updated weights, or had begun to when it failed; None if it did not run.
+    """
+
+    # Any: indices are numbers or names
+    def __init__(self, whole: WholeStep, updater: Updater, update: Callable[[], None], names: dict[Any, str],
+                 multipliers: Callable[[], object] = lambda: None) -> None:  # object: what is compared
+        self.whole, self.updater, self.optimizer, self.states = whole, updater, updater.optimizer, updater.states
+        self._update, self._names, self._multipliers = update, names, multipliers
+        self._settings: tuple[Decisive, object] | None = None  # object: as ``multipliers`` gives it
+        self._indices = [*names]
+        self._updates: list[Update] = []
+        self._kept: list[Any] = []  # Any: states
+        self.made: bool | None = None
+
+    def lower(self, collected: Sequence[Collected]) -> None:
+        """Lower the step, whose updates in the rehearsal were these.
+
+        Raises
+        ------
+        Refused
+            If that cannot be done.
+        """
+        kind = load("sparsekit.core.whole_step").Update
+        self._updates = [kind(one.op, one.arrays, one.attrs, self._names[one.key]) for one in collected]
+        self.whole.lower(self._updates)
+        self._settings = self._now()
+        self._kept = [*self.states.values()]
+
+    def holds(self) -> bool:
+        """Whether optimizer and states are those that the step was lowered with."""
+        return (self.updater.optimizer is self.optimizer and self.updater.states is self.states
+                and len(self.states) == len(self._kept) and all(map(operator.is_, self.states.values(), self._kept)))
+
+    def _now(self) -> tuple[Decisive, object] | None:  # object: what is compared
+        """What the numbers of all updates depend on; None if that changes with each step."""
+        found = self.optimizer._decisive
+        return None if found is None else (found, self._multipliers())
+
+    def _as_before(self) -> bool:
+        """Whether the numbers of all updates are the last ones."""
+        if self._settings is None:
+            return False
+        decisive, multipliers = self._settings
+        return self.optimizer._decided_by(decisive) and self._multipliers() == multipliers
+
+    def _counts(self) -> tuple[dict[Any, int], int]:  # Any: indices
+        return dict(self.optimizer._index_update_count), self.optimizer.num_update
+
+    def _restore(self, counts: tuple[dict[Any, int], int]) -> None:  # Any: the same
+        """Undo the counts of updates that were not made."""
+        self.optimizer._index_update_count.clear()
+        self.optimizer._index_update_count.update(counts[0])
+        self.optimizer.num_update = counts[1]
+
+    def __call__(self, arrays: Sequence[Any]) -> list[Any] | None:  # Any: arrays
+        """Make a step; None, and nothing has been done, if it must be lowered anew."""
+        self.made = None
+        if same := self._as_before():
+            counts = None
+        else:
+            counts = self._counts()
+            collected = self.optimizer._collect(self._update)
+            if len(collected) != len(self._updates) or not all(
+                    update.accepts(one.op, one.arrays, one.attrs) for update, one in zip(self._updates, collected, strict=True)):
+                self._restore(counts)
+                return None
+            self.whole.renew_numbers()
+            self._settings = self._now()
+        state = hooks.state
+        results: Any = None  # Any: arrays, or None
+        before = state.training
+        state.training = True
+        try:
+            results = self.whole(arrays)
+        finally:
+            state.training = before
+            self.made = results is not None or self.whole.updating
+            if self.made and same:
+                self.optimizer._update_count(self._indices)
+            elif not self.made and counts is not None:
+                self._restore(counts)
+            self.whole.updating = False  # also if the next step is interrupted before it begins
+        found: list[Any] | None = results
+        return found

@@ -23,6 +23,7 @@ from ..ndarray.ndarray import NDArray
 from ..optimizer.compiled import BEFORE_LOWERING, CompiledStep, can_be_timed, reason_against
 from .block import Block
 from .trainer import Trainer
+from .update_tables import FACTORS
 from .utils import clip_global_norm
 from .watch import Watch
 
@@ -342,10 +343,6 @@ def _flat(name: str, value: object, arrays: list[NDArray]) -> Hashable:
                          hint="make arrays with mx.nd.array(…).") from None
 
 
-#: What a parameter multiplies the learning rate and the weight decay by.
-_factors = operator.attrgetter("lr_mult", "wd_mult")
-
-
 def _lost() -> None:
     raise GradientError("The gradient of the last step was not read before a later step, which failed, and is lost.",
                         hint="read grad() before that step, or call zero_grad().")
@@ -379,7 +376,7 @@ class _Made:
         trained = self.trained = [(index, one) for index, one in enumerate(trainer._params) if one._grad_req != "null"]
         learning = [one for _, one in trained]
         self.compiled = CompiledStep(self.whole, trainer._updaters[0], self._update, {index: one.name for index, one in trained},
-                                     lambda: list(map(_factors, learning)))
+                                     lambda: list(map(FACTORS, learning)))
 
     def lower(self, collected: Sequence[Collected]) -> None:
         """Lower the step, whose updates were these."""

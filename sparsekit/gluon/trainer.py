@@ -21,10 +21,13 @@ from ..ndarray.ndarray import NDArray
 from ..optimizer import Optimizer, Updater, create
 from ..optimizer.updater import UpdateLane
 from .parameter import Parameter, ParameterDict
+from .update_tables import UpdateTables
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
+
+    from .update_tables import Pending
 
 
 __all__ = ["Trainer"]
@@ -77,6 +80,7 @@ class Trainer:
         self._optimizer.param_dict = dict(enumerate(self._params))
         self._scale = self._optimizer.rescale_grad
         self._updaters: list[Updater] = []
+        self._tables = UpdateTables()
         if compression_params:
             raise UnsupportedError("Gradient compression is not supported: contexts of one machine share its memory.",
                                    hint="leave compression_params out.")
@@ -227,7 +231,7 @@ class Trainer:
             raise SparsekitError(expected("batch_size", "above 0", batch_size), hint="pass the number of samples of the batch.")
         self._optimizer.rescale_grad = self._scale / batch_size
 
-    def _pending(self, ignore_stale_grad: bool) -> list[tuple[int, Parameter, list[tuple[Any, Any]]]]:
+    def _pending(self, ignore_stale_grad: bool) -> list[Pending]:
         """The parameters to update with their numbers, and on each context the variable and its values.
 
         Raises
@@ -256,6 +260,11 @@ class Trainer:
         pending = self._pending(ignore_stale_grad)
         while len(self._updaters) < len(self._contexts):
             self._updaters.append(Updater(self._optimizer))
+        if len(self._contexts) == 1 and self._optimizer._collected is None and self._tables.run(self, pending):
+            return
+        self._update_one_by_one(pending)
+
+    def _update_one_by_one(self, pending: Sequence[Pending]) -> None:
         with UpdateLane() as state:
             for index, parameter, pairs in pending:
                 state.layer = parameter.name

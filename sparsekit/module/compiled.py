@@ -10,6 +10,8 @@ from ..core.table.refusal import Refused
 from ..optimizer.compiled import BEFORE_LOWERING, CompiledStep
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ..symbol.executor import Executor
     from .steps import Steps
 
@@ -30,6 +32,7 @@ class Training:
         self.step: CompiledStep | None = None
         self.reason = ""
         self._runs = 0
+        self._writers: list[Callable[[], None] | None] = []
 
     # Any: arrays
     def run(self, executor: Executor, steps: Steps, names: list[str], weights: list[list[Any]], gradients: list[list[Any]]
@@ -38,7 +41,7 @@ class Training:
         if self.step is not None:
             results = self.step(()) if self.step.updater is steps.updater and self.step.holds() else None
             if results is not None:
-                for _, write in self.step.whole.writers:
+                for write in self._writers:
                     if write is not None:
                         write()
                 executor.take(results)
@@ -66,5 +69,5 @@ class Training:
         except Refused as error:
             self.reason = str(error)
         else:
-            self.step = made
+            self.step, self._writers = made, [write for _, write in whole.writers]
         return True

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import operator
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -12,7 +11,7 @@ from ..base.forking import load
 from ..core import hooks
 
 if TYPE_CHECKING:
-    from ..core.whole_step import Update, WholeStep
+    from ..core.step_table import StepTable, Update
     from .optimizer import Collected, Decisive, Optimizer
     from .updater import Updater
 
@@ -22,7 +21,6 @@ __all__ = ["BEFORE_LOWERING", "CompiledStep", "can_be_timed", "reason_against"]
 BEFORE_LOWERING = 2
 
 
-@functools.cache
 def can_be_timed() -> bool:
     """Whether a table can read the clock between its operators."""
     return load("sparsekit.core.table.timed").clock() is not None
@@ -49,7 +47,7 @@ class CompiledStep:
 
     Parameters
     ----------
-    whole : WholeStep
+    whole : StepTable
     updater : Updater
     update : callable
         Calls the updater for every weight.
@@ -65,7 +63,7 @@ class CompiledStep:
     """
 
     # Any: indices are numbers or names
-    def __init__(self, whole: WholeStep, updater: Updater, update: Callable[[], None], names: dict[Any, str],
+    def __init__(self, whole: StepTable, updater: Updater, update: Callable[[], None], names: dict[Any, str],
                  multipliers: Callable[[], object] = lambda: None) -> None:  # object: what is compared
         self.whole, self.updater, self.optimizer, self.states = whole, updater, updater.optimizer, updater.states
         self._update, self._names, self._multipliers = update, names, multipliers
@@ -83,7 +81,7 @@ class CompiledStep:
         Refused
             If that cannot be done.
         """
-        kind = load("sparsekit.core.whole_step").Update
+        kind = load("sparsekit.core.step_table").Update
         self._updates = [kind(one.op, one.arrays, one.attrs, self._names[one.key]) for one in collected]
         self.whole.lower(self._updates)
         self._settings = self._now()

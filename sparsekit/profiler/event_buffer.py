@@ -236,9 +236,8 @@ class Reader:
                     self._stand_for(number, unfold(part), owner_of(part))
                     continue
                 if plan is TABLE:
-                    account, standing = second
-                    brought = dict(zip(start, [unfold(part) for part in (*end, *standing)], strict=False))
-                    self._table((first, account, node, given), brought, dict(zip(
+                    brought = dict(zip(start, [unfold(part) for part in end], strict=False))
+                    self._table((first, second, node, given), brought, dict(zip(
                         layer, [unfold(part) for part in layout], strict=True)), dtype, (lane, thread, where), events)
                     continue
                 if plan is FREED:

@@ -316,8 +316,9 @@ class Log:
         for column in (self.start, self.duration, self.own, self.net, self.kind, self.node):
             del column[:count]
         self.folded_events += count
-        if len(self._forward_lines) > self.capacity:
-            self._forward_lines.clear()
+        # Of the latest operators the gradients may still come.
+        for node in list(self._forward_lines)[:max(0, len(self._forward_lines) - self.capacity)]:
+            del self._forward_lines[node]
 
     def totals(self) -> dict[Key, Total]:
         """Totals of all events, folded or not."""

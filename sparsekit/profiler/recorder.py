@@ -362,15 +362,12 @@ class Recorder:
         """Note that operators of a table ran: one note for all of them."""
         here, began = hooks.state.__dict__, self._began
         given = [one._seen if one._seen >= began else self._introduce(one) for one in arrays]
-        if timed.known != began:
-            timed.seen = [one._seen if one._seen >= began else self._introduce(one) for one in timed.standing]
-            timed.known = began
         more = None
         if stores or views:
             more = ([(slot, self._meet(store)) for slot, store in stores],
                     [(slot, [self._reference(part) for part in parts_of(store)]) for slot, store in views])
         place = (here["caller"] or hooks.caller(depth=depth)) if self.lines else None
-        self._extend((TABLE, slots, given, here["lane"], left, timed.token, here["thread"], ran, (timed.account, timed.seen),
+        self._extend((TABLE, slots, given, here["lane"], left, timed.token, here["thread"], ran, timed.account,
                       timed.readings.copy(), [self._meet(store) for store in results], more, place, 0))
         self._tabled += ran[2] - ran[1]
         if self._tabled > self._looked + OFTEN:

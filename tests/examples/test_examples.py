@@ -12,7 +12,7 @@ import pytest
 
 import sparsekit as mx
 from sparsekit.base.errors import DataFileError, MissingPackageError
-from sparsekit.core import whole_step
+from sparsekit.core import step_table, whole_step
 from sparsekit.core.table import machine, table
 from sparsekit.examples import NAMES, relation, running, sampled_softmax
 
@@ -186,7 +186,7 @@ def test_a_step_runs_as_a_table(name, monkeypatch):
         made, = example.train._made.values()
         stops = made.whole._table.stops
         with monkeypatch.context() as patch:
-            outside = [timed(patch, whole_step, name) for name in ("_run_step", "compute")]
+            outside = [timed(patch, owner, name) for owner, name in ((whole_step, "_run_step"), (step_table, "compute"))]
             inside = timed(patch, table.Table, "begin")
             for batch in batches[4:]:
                 example.step(batch)

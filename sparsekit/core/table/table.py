@@ -378,6 +378,7 @@ class Table:
         self._grown: dict[int, Array] = {}
         self._views: dict[int, Any] = {}  # Any: stores
         self._timed: TimedRows | None = None
+        self._last = self.rows
         self._first_rows: dict[tuple[bool, int], int] = {}
         self._arrays: list[Any] = [None] * lowered.bound  # Any: arrays
         self._plans = {bound.first: self._plan(bound) for bound in (lowered.entry, *lowered.exits.values())}
@@ -465,20 +466,27 @@ class Table:
         """Let the arrays go that the last run was given."""
         self._arrays = [None] * self.lowered.bound
 
-    def take_reached(self, operator: int) -> bool:
-        """Whether the last run has run a row of this operator or of one behind it; the next call tells of the next run."""
-        found = False
-        for rows in (self.rows,) if self._timed is None else (self.rows, self._timed.rows):
-            reached, rows[-1, _REACHED] = int(rows[-1, _REACHED]), 0
-            found = found or reached > self._first_row(rows, operator)
-        return found
+    def take_reached(self) -> int:
+        """The row that the last run came to, once; then 0, as if the stores did not fit."""
+        rows = self.rows if self._timed is None or self.rows[-1, _REACHED] else self._timed.rows
+        reached, rows[-1, _REACHED] = int(rows[-1, _REACHED]), 0
+        self._last = rows
+        return reached
 
-    def _first_row(self, rows: Array, operator: int) -> int:
+    def first_row(self, operator: int) -> int:
+        """The first row of this operator and those behind it, among the rows of the last run."""
+        rows = self._last
         key = rows is self.rows, operator
         if key not in self._first_rows:
             self._first_rows[key] = next((place for place, number in enumerate(rows[:-1, 6].tolist()) if number >= operator),
                                          rows.shape[0] - 1)
         return self._first_rows[key]
+
+    def operator_at(self, place: int) -> int:
+        """The operator of a row of the last run, or the next one; their number at the end."""
+        if place == len(self._last) - 1:
+            return len(self.lowered.steps)
+        return next((number for number in self._last[place:-1, 6].tolist() if number >= 0), len(self.lowered.steps))
 
     def holds(self, memory: object) -> bool:  # object: the base of any array
         """Whether this is memory of the table, which the next run uses."""

@@ -247,22 +247,15 @@ class TimedRows:
         Number of the first recorded node; 0 if none is recorded.
     readings : ndarray
         Of the clock, and behind them the sizes.
-    standing : sequence of NDArray
-        Arrays that are the same at every run, for the slots behind those that a run names.
-    known, seen : int, list
-        For a recorder: when it began, and what it knows these by.
     """
 
-    __slots__ = ("_copies", "_given", "_table", "account", "after", "begin", "events", "first", "known", "readings", "rows",
-                 "seen", "standing", "token")
+    __slots__ = ("_copies", "_given", "_table", "account", "after", "begin", "events", "first", "readings", "rows", "token")
 
     def __init__(self, table: Table, account: Account) -> None:
         found = clock()
         assert found is not None, "the caller has asked for it"
         plain = table.rows
         self.token = object()
-        self.standing: Sequence[ArrayObject] = ()
-        self.known, self.seen = 0, list[int]()
         self._table, self.account = table, account
         self.readings = np.zeros(READING * account.readings + len(account.sizes), np.int64)
         start, sizes = self.readings.ctypes.data, len(account.sizes)

@@ -1,0 +1,361 @@
+"""Updates of weights as a table, alone or behind what computes the gradients."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import operator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..base.forking import load
+from ..storage import stype_of
+from . import graph, hooks
+from .arrays import wrap
+from .cuda_graphs import parts_of
+from .dispatch import KERNEL_ERRORS, compute, named_error, plan_for, run
+from .op import Call
+from .program import copied_from_table
+from .table.table import Lowered, Step, Table
+
+if TYPE_CHECKING:
+    from ..base.context import Context
+    from ..base.types import Attrs
+    from .dispatch import Plan
+    from .op import Op
+    from .table.timed import Account, Event, Place, TimedRows
+    from .types import ArrayObject, Slots
+
+__all__ = ["StepTable", "Update", "lane"]
+
+
+@contextlib.contextmanager
+def lane(name: str, layer: str = "") -> Iterator[None]:
+    """Where the operators of a thread belong; no name leaves the lane."""
+    state = hooks.state
+    before = state.lane, state.layer, state.node
+    state.lane, state.layer = name or state.lane, layer or state.layer
+    try:
+        yield
+    finally:
+        state.lane, state.layer, state.node = before
+
+
+#: The store of an array.
+_store_of = operator.attrgetter("_store")
+
+#: Frames between the line that calls a ``TrainStep`` and the recorder.
+DEPTH = 7
+
+
+class Update:
+    """The update of one weight.
+
+    Parameters
+    ----------
+    op : Op
+        An optimizer's step.
+    arrays : sequence of NDArray
+        Weight, gradient and states.  The gradient is the buffer's; the step reads what the backward pass computed.
+    attrs : dict
+        Attributes of the operator.
+    name : str
+        Of the parameter, for messages.
+    """
+
+    def __init__(self, op: Op, arrays: Sequence[ArrayObject], attrs: Attrs, name: str) -> None:
+        self.op, self.weight, self.gradient, self.states, self.name = op, arrays[0], arrays[1], tuple(arrays[2:]), name
+        self.call = Call(op, dict(op.bind(attrs).attrs))
+        self._branch = self._branch_of(self.call.attrs)
+
+    # object: values of attributes
+    def _branch_of(self, attrs: Attrs) -> tuple[object, ...]:
+        """What the rule of the step decides by, beside its numbers."""
+        step = getattr(self.op, "step", None)
+        return attrs.get("lazy_update"), None if step is None else step.idle(attrs)
+
+    def accepts(self, op: Op, arrays: Sequence[ArrayObject], attrs: Attrs) -> bool:
+        """Take over new attributes; False if the update has become another one."""
+        if op is not self.op or arrays[0] is not self.weight or len(arrays) != len(self.states) + 2 or any(
+                one is not other for one, other in zip(arrays[2:], self.states, strict=True)):
+            return False
+        self.call.attrs.update(attrs)
+        return self._branch_of(self.call.attrs) == self._branch
+
+    def numbers(self) -> Any:  # Any: an array, or None for an operator whose numbers are not known apart
+        """The numbers that the kernel takes."""
+        step = getattr(self.op, "step", None)
+        return None if step is None else step.numbers(self.weight.dtype, self.call.attrs)
+
+
+class StepTable:
+    """The updates of an optimizer's step, lowered to a table; a derived class puts what computes the gradients before them.
+
+    Attributes
+    ----------
+    ctx : Context
+    updating : bool
+        Whether the last run has updated weights, or had begun to when it failed.
+    updated : int
+        How many weights it had updated when it failed.
+    """
+
+    def __init__(self, ctx: Context) -> None:
+        self.ctx = ctx
+        self._updates: list[Update] = []
+        self._numbers: list[int] = []
+        self._states: list[tuple[int, ArrayObject]] = []
+        #: Arrays that are the same at every run, by slot.
+        self._standing: list[tuple[int, ArrayObject]] = []
+        self._table: Table | None = None
+        self._numbers_now: list[Any] = []  # Any: arrays
+        self._account: Account | None = None
+        self._events: tuple[Event, ...] | None = None
+        self._named: tuple[int, ...] = ()
+        self._kept: list[ArrayObject] = []
+        self._left: list[tuple[int, int]] = []
+        # What a derived class has beside the updates: how many operators stand before them, slots of the arrays that a run
+        # brings, of its results and of numbers, and how many recorded nodes it makes.
+        self._first, self._nodes = 0, 0
+        self._inputs: list[int] = []
+        self._outputs: list[int] = []
+        self._more_numbers: list[int] = []
+        self._outside: set[int] = set()
+        self._computed: dict[int, Any] = {}  # Any: stores of gradients that are not in the table, by slot
+        self.updating, self.updated = False, 0
+
+    def lower(self, updates: Sequence[Update]) -> None:
+        """Make the table.
+
+        Raises
+        ------
+        Refused
+            If that cannot be done.
+        """
+        values: Slots = []
+        for update in updates:
+            for array in (update.weight, update.gradient):
+                self._standing.append((len(values), array))
+                values.append(array._store)
+        steps: list[Step] = []
+        self._add_updates(steps, values, updates, [(2 * number, 2 * number + 1) for number in range(len(updates))])
+        self._make(Lowered(steps, values, set(), set()), values, ())
+
+    def _add_updates(self, steps: list[Step], values: Slots, updates: Sequence[Update], slots: Sequence[tuple[int, int]]) -> None:
+        """Add the instructions of updates, whose weights and gradients are in these slots."""
+        self._updates, self._first = list(updates), len(steps)
+        for update, (weight, gradient) in zip(updates, slots, strict=True):
+            states = []
+            for state in update.states:
+                states.append(len(values))
+                self._states.append((len(values), state))
+                values.append(state._store)
+            numbers, place = update.numbers(), -1
+            if numbers is not None:
+                place = len(values)
+                values.append(numbers)
+            self._numbers.append(place)
+            places = (weight, gradient, *states)
+            plan: Plan = plan_for(update.call, tuple([stype_of(values[slot]) for slot in places]), self.ctx)
+            reason = ("it changes storage types" if plan.fallback or plan.cast is not None
+                      else "it draws random numbers" if plan.op.draws(plan.attrs, True)
+                      else "" if numbers is not None else "its numbers are not known apart")
+            steps.append(Step(plan, places, (len(values),), (update.weight._store,), reason, place))
+            values.append(update.weight._store)
+
+    def _make(self, lowered: Lowered, values: Slots, fixed: Iterable[int]) -> None:
+        """Make the table of what was lowered, of which the slots ``fixed`` are the same at every run."""
+        self.lowered, self._table = lowered, Table(lowered)
+        self._standing += self._states
+        self._template: Slots = [None] * len(values)
+        for slot in (*fixed, *[place for place in (*self._numbers, *self._more_numbers) if place >= 0]):
+            self._template[slot] = values[slot]
+        self._line_up()
+
+    def _line_up(self) -> None:
+        """Find the order in which a run binds its arrays, and whether it needs them by slot as well."""
+        lowered = self.lowered
+        self._quick = not (self._outside or lowered.noted or set(self._outputs).difference(lowered.results))
+        brought = self._inputs
+        sparse = {slot: parts for slot, parts in lowered.entry.parts if parts is not None}
+        standing = [(slot, array) for slot, array in self._standing if slot in lowered.entry.slots]
+        self._parts = [sparse.get(slot) for slot in brought]
+        self._dense = [array for slot, array in standing if slot not in sparse]
+        self._sparse = [(array, sparse[slot]) for slot, array in standing if slot in sparse]
+        places: dict[int, range] = {}
+        start = 0
+        for slot in (*brought, *[slot for slot, _ in standing if slot not in sparse],
+                     *[slot for slot in (*self._numbers, *self._more_numbers) if slot >= 0],
+                     *[slot for slot, _ in standing if slot in sparse]):
+            count = len(parts_of(lowered.stores[slot])) if slot in sparse else 1
+            places[slot] = range(start, start + count)
+            start += count
+        order = [place for slot in lowered.entry.slots for place in places[slot]]
+        self._order = operator.itemgetter(*order)
+        self._keep_numbers()
+
+    def _keep_numbers(self) -> None:
+        self._numbers_now = [self._template[slot] for slot in (*self._numbers, *self._more_numbers) if slot >= 0]
+
+    def renew_numbers(self) -> None:
+        """Compute the numbers of all updates from their attributes."""
+        self._events = None
+        for update, place in zip(self._updates, self._numbers, strict=True):
+            if place >= 0:
+                self._template[place] = update.numbers()
+        self._keep_numbers()
+
+    def __call__(self, arrays: Sequence[ArrayObject]) -> list[ArrayObject] | None:
+        """Run the step on the arrays that it brings; returns its results.
+
+        None, and nothing has been done, if the arrays are of another kind.
+        """
+        table = self._table
+        assert table is not None, "the step has been lowered"
+        if hooks.sink is not None or not self._quick:
+            return self._run_on_slots(table, arrays)
+        bound: list[Any] = []  # Any: arrays
+        for array, parts in zip(arrays, self._parts, strict=True):
+            if parts is None:
+                bound.append(array._store)
+            else:
+                bound += parts(array._store)
+        bound += map(_store_of, self._dense)
+        bound += self._numbers_now
+        for array, parts in self._sparse:
+            bound += parts(array._store)
+        try:
+            stores = hooks.ignore_fp_errors(self._run_quickly, table, list(self._order(bound)), arrays)
+        finally:
+            self._find_updated(table)
+        return stores and [wrap(copied_from_table(store), self.ctx) for store in stores]
+
+    # Any: arrays; stores
+    def _run_quickly(self, table: Table, bound: list[Any], arrays: Sequence[ArrayObject]) -> list[Any] | None:
+        """Run the table on arrays in its order; the stores by slot are made if Python must run a part of it."""
+        place, outputs = table.begin(bound, table.rows), self._outputs
+        if place < 0:
+            return None
+        if place == len(table.rows) - 1:
+            found = [table.store(slot) for slot in outputs]
+            table.release()
+            return found
+        values = self._stores(arrays)
+        self._run(functools.partial(table.go_on, place), values, None)
+        return [values[slot] for slot in outputs]
+
+    def _find_updated(self, table: Table) -> None:
+        """Note what the run has come to, whether it has failed or not."""
+        reached = table.take_reached()
+        self.updating, self.updated = reached > table.first_row(self._first), 0
+        if self.updating:
+            self.updated = table.operator_at(reached) - self._first
+
+    def _stores(self, arrays: Sequence[ArrayObject]) -> Slots:
+        """The stores that a run begins with, by slot."""
+        values = self._template[:]
+        for slot, array in zip(self._inputs, arrays, strict=False):
+            values[slot] = array._store
+        for slot, array in self._standing:
+            values[slot] = array._store
+        return values
+
+    def _run_on_slots(self, table: Table, arrays: Sequence[ArrayObject]) -> list[ArrayObject] | None:
+        """The same with the stores of all slots at hand, for a recorder or the ledger."""
+        values = self._stores(arrays)
+        told = self._timed(table) if hooks.sink is not None else None
+        try:
+            fits = hooks.ignore_fp_errors(self._run, table.run, values, told)
+        finally:
+            self._find_updated(table)
+            if self.updating:
+                self._computed = {slot: values[slot] for slot in self._outside}
+        if not fits:
+            return None
+        results = [wrap(copied_from_table(values[slot]), self.ctx) for slot in self._outputs]
+        if told is not None:
+            self._tell(told, values, arrays, results)
+        return results
+
+    def _timed(self, table: Table) -> TimedRows:
+        """The rows that tell a recorder of a run."""
+        events = self._events
+        if events is None:
+            events = self._events = self._events_now()
+        assert self._account is not None, "the events are of it"
+        timed = table.timed(self._account)
+        timed.start(events, graph.reserve(self._nodes) if self._nodes else 0)
+        return timed
+
+    def _events_now(self) -> tuple[Event, ...]:
+        """What the operators are for a recorder, which reads attributes later: each change of them has plans of its own."""
+        if self._account is None:
+            module = load("sparsekit.core.table.timed")
+            places = [*self._places(), *[module.Place("update", update.name, -1) for update in self._updates]]
+            gradients = {step.places[1]: update.name for step, update in zip(
+                self.lowered.steps[self._first:], self._updates, strict=True)}
+            self._account = module.Account(self.lowered, places, gradients)
+            standing = [(slot, array) for slot, array in self._standing if slot in self._account.given]
+            self._named = (*self._inputs, *[slot for slot, _ in standing])
+            self._kept = [array for _, array in standing]
+            self._left = [(place, slot) for place, slot in enumerate(self._outputs) if slot in self._account.recipes]
+        plans = {}
+        for number, step in enumerate(self.lowered.steps[self._first:], self._first):
+            plans[number] = step.plan.on(step.plan.k)
+            plans[number].attrs = dict(step.plan.attrs)
+        return self._account.with_plans(plans)
+
+    def _places(self) -> list[Place]:
+        """Where the operators before the updates belong."""
+        return []
+
+    def _tell(self, told: TimedRows, values: Slots, arrays: Sequence[ArrayObject], results: Sequence[ArrayObject]) -> None:
+        """Tell a recorder of a run, or of what is left of it."""
+        sink, left = hooks.sink, [slot for _, slot in self._left]
+        stores = [results[place]._store for place, _ in self._left]
+        if told.begin or len(self._named) < len(told.account.given):
+            told.finish(values, self._named, [*arrays, *self._kept], (), left, stores)
+        elif sink is not None:
+            sink.table(told, (told.events, 0, len(told.events), told.first), self._named, [*arrays, *self._kept], left, stores,
+                       depth=DEPTH)
+
+    def _run(self, run_table: Callable[[Slots, Callable[[int, Slots], None], TimedRows | None], bool], values: Slots,
+             told: TimedRows | None) -> bool:
+        number = -1
+
+        def execute(at: int, values: Slots) -> None:
+            nonlocal number
+            number = at
+            if told is None:
+                self._execute(at, values)
+                return
+            with lane(*told.place(at)):
+                self._execute_told(at, values, told.first)
+
+        try:
+            return run_table(values, execute, told)
+        except Exception as error:
+            if number >= self._first:
+                done = ", ".join(update.name for update in self._updates[: number - self._first]) or "none"
+                error.add_note(f"Parameters updated before the error: {done}.")
+            if not isinstance(error, KERNEL_ERRORS):
+                raise
+            step = self.lowered.steps[number]
+            raise named_error(step.plan.call, [values[slot] for slot in step.places], error) from error
+
+    def _execute(self, number: int, values: Slots) -> None:
+        """Run an operator in Python."""
+        self._put(number, compute(self.lowered.steps[number].plan, self._taken(number, values)), values)
+
+    def _taken(self, number: int, values: Slots) -> list[Any]:  # Any: stores
+        return [values[slot] for slot in self.lowered.steps[number].places]
+
+    def _put(self, number: int, made: Any, values: Slots) -> None:  # Any: a store, or a tuple of several
+        for slot, store in zip(self.lowered.steps[number].outputs, made if isinstance(made, tuple) else (made,), strict=True):
+            values[slot] = store
+
+    def _execute_told(self, number: int, values: Slots, first: int) -> None:
+        """The same under a profiler; ``first`` is the number of the first recorded node."""
+        events = self._events  # whose attributes stay
+        plan = self.lowered.steps[number].plan if events is None else events[number].plan
+        self._put(number, run(plan, self._taken(number, values)), values)

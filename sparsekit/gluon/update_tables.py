@@ -1,0 +1,121 @@
+"""The updates of a trainer's step as tables of compiled calls."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from ..base.forking import load
+from ..core import hooks
+from ..core.table.refusal import Refused
+from ..optimizer.compiled import BEFORE_LOWERING, CompiledStep, reason_against
+from ..optimizer.updater import UpdateLane
+
+if TYPE_CHECKING:
+    from .parameter import Parameter
+    from .trainer import Trainer
+
+__all__ = ["FACTORS", "Pending", "UpdateTables"]
+
+#: A parameter to update with its number, and for each context the variable and its values.  Any: these two
+Pending: TypeAlias = "tuple[int, Parameter, list[tuple[Any, Any]]]"
+
+#: What a parameter multiplies the learning rate and the weight decay by.
+FACTORS = operator.attrgetter("lr_mult", "wd_mult")
+
+#: Sets of parameters that are kept; a trainer that updates others at each step runs in Python.
+REMEMBERED = 4
+
+#: How often the updates of a set are lowered, since a weight, a gradient's buffer or a state has been replaced.
+MOST = 8
+
+
+class _Updates:
+    """The updates of some parameters.
+
+    Attributes
+    ----------
+    runs, lowered : int
+        How often they were made in Python, and lowered.
+    step : CompiledStep or None
+    """
+
+    def __init__(self) -> None:
+        self.runs = self.lowered = 0
+        self.step: CompiledStep | None = None
+        # Any: variables, values and gradients, which must be the same at every step
+        self._known: list[Any] = []
+
+    def make(self, trainer: Trainer, pending: Sequence[Pending]) -> bool:
+        """Make the updates by a table; False, and nothing has been done, if Python must."""
+        step, known = self.step, _objects(pending)
+        if step is not None:
+            if (step.updater is trainer._updaters[0] and step.holds() and all(map(operator.is_, known, self._known))
+                    and self._made(step, pending)):
+                return True
+            self.step, self.runs = None, BEFORE_LOWERING  # lowered anew at once
+        self.runs += 1
+        if self.runs <= BEFORE_LOWERING or self.lowered >= MOST:
+            return False
+        self.lowered += 1
+        self._lower(trainer, pending)
+        return True
+
+    def _made(self, step: CompiledStep, pending: Sequence[Pending]) -> bool:
+        try:
+            done = step(()) is not None
+        except BaseException:
+            for _, _, pairs in pending[:step.whole.updated]:
+                pairs[0][0].fresh = False
+            raise
+        if done:
+            for _, _, pairs in pending:
+                pairs[0][0].fresh = False
+        return done
+
+    def _lower(self, trainer: Trainer, pending: Sequence[Pending]) -> None:
+        """Make the updates in Python, and a table of them."""
+        updater, parameters = trainer._updaters[0], [parameter for _, parameter, _ in pending]
+        collected = trainer.optimizer._collect(lambda: trainer._update_one_by_one(pending), execute=True)
+
+        def update() -> None:
+            for index, _, pairs in pending:
+                variable, values = pairs[0]
+                updater(index, variable.grad, values)
+
+        whole = load("sparsekit.core.step_table").StepTable(trainer._contexts[0])
+        step = CompiledStep(whole, updater, update, {index: parameter.name for index, parameter, _ in pending},
+                            lambda: list(map(FACTORS, parameters)))
+        try:
+            step.lower(collected)
+        except Refused:
+            self.lowered = MOST
+        else:
+            self.step, self._known = step, _objects(pending)
+
+
+def _objects(pending: Sequence[Pending]) -> list[Any]:  # Any: as in ``_Updates``
+    return [one for _, _, pairs in pending for one in (*pairs[0], pairs[0][0].grad)]
+
+
+class UpdateTables:
+    """Tables for the updates of a trainer, by the parameters that are updated."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[int, ...], _Updates] = {}
+
+    def run(self, trainer: Trainer, pending: Sequence[Pending]) -> bool:
+        """Make the updates; False, and nothing has been done, if they must be made one by one."""
+        indices = tuple([index for index, _, _ in pending])
+        if not indices or trainer._contexts[0].device_type == "gpu" or reason_against(trainer.optimizer):
+            return False
+        found = self._known.get(indices)
+        if found is None:
+            if len(self._known) >= REMEMBERED:
+                return False
+            found = self._known[indices] = _Updates()
+        if hooks.sink is None:
+            return found.make(trainer, pending)
+        with UpdateLane():
+            return found.make(trainer, pending)

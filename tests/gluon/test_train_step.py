@@ -100,7 +100,10 @@ class Twin:
         return output
 
     def step(self, data, label):
-        return self.plain(data, label) if self.compiled is None else self.compiled(data, label)
+        if self.compiled is not None:
+            return self.compiled(data, label)
+        with mx.config.set(tables=False):
+            return self.plain(data, label)
 
     def state(self, gradients=True):
         found = [bits(one.data()) for one in self.parameters]

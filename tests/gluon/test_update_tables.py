@@ -1,0 +1,159 @@
+"""``trainer.step`` as a table: the weights and states of operators one by one, to the last bit."""
+
+import pytest
+
+import sparsekit as mx
+from sparsekit.core.table import machine
+from sparsekit.gluon import nn
+from sparsekit.optimizer.optimizer import registry
+
+from .test_train_step import EVENTS, IN_PYTHON, NETS, Linear, Twin, bits, csr, dense_batches, random, sparse_batches
+
+pytestmark = pytest.mark.skipif(bool(machine.reason_against_tables()), reason=machine.reason_against_tables() or "-")
+
+
+class Updated(Twin):
+    """A net whose trainer makes its steps by tables; its twin makes them one operator at a time."""
+
+    def step(self, data, label):
+        return self.plain(data, label) if self.compiled is not None else super().step(data, label)
+
+    def made(self):
+        return [one.step for one in self.trainer._tables._known.values() if one.step is not None]
+
+
+def twins(make, *arguments, **more):
+    return Updated(True, make, *arguments, **more), Updated(False, make, *arguments, **more)
+
+
+def outcome(twin, data, label, seed):
+    mx.random.seed(seed)
+    try:
+        return bits(twin.step(data, label))
+    except mx.SparsekitError as error:
+        return type(error), str(error)
+
+
+def check(make, batches, *arguments, made=1, events=None, **more):
+    one, other = twins(make, *arguments, **more)
+    results = []
+    for number, (data, label) in enumerate(batches):
+        for twin in (one, other):
+            if number in (events or {}):
+                events[number](twin)
+        results.append(outcome(one, data, label, number))
+        assert results[-1] == outcome(other, data, label, number), number
+        assert one.state() == other.state(), number
+    refused = all(isinstance(result[0], type) for result in results)
+    assert not other.made()
+    assert len(one.made()) == (0 if refused else made)
+    return one
+
+
+@pytest.mark.parametrize("net", NETS)
+@pytest.mark.parametrize("name", sorted(registry))
+def test_every_optimizer_gives_the_same_bits(name, net):
+    for arguments in ({}, {"wd": 0.01, "clip_gradient": 0.05}, {"momentum": 0.9, "wd": 0.1}, {"lazy_update": False, "wd": 0.1}):
+        try:
+            registry[name](**arguments)
+        except (TypeError, mx.SparsekitError):
+            continue
+        make, batches = NETS[net]
+        check(make, batches(5), name, arguments or {"learning_rate": 0.01}, made=0 if name in IN_PYTHON else 1)
+
+
+@pytest.mark.parametrize("event", EVENTS)
+@pytest.mark.parametrize("optimizer", ["sgd", "adam", "adagrad"])
+def test_changes_in_between(event, optimizer):
+    arguments = {"wd": 0.1, **({"momentum": 0.9} if optimizer == "sgd" else {})}
+    one, other = twins(Linear, optimizer, arguments)
+    for number, (data, label) in enumerate(sparse_batches(10)):
+        if number == 5:
+            assert one.made()
+            EVENTS[event](one)
+            EVENTS[event](other)
+        assert outcome(one, data, label, number) == outcome(other, data, label, number)
+        assert one.state() == other.state()
+
+
+@pytest.mark.parametrize("hybrid", [False, True])
+def test_counts_of_stored_rows_and_shapes_of_batches_may_change(hybrid):
+    batches = [(csr(rows, stored, seed), random(rows, 1, seed=seed))
+               for seed, (rows, stored) in enumerate([(8, 3), (8, 3), (8, 3), (8, 0), (5, 9), (8, 290), (1, 1), (8, 3)])]
+    check(Linear, batches, "adam", hybrid=hybrid)
+
+
+def test_gradients_that_are_not_new_are_left_out():
+    """Sets of parameters have tables of their own."""
+    def run(compiled):
+        twin = Updated(compiled, lambda: nn.Dense(1, in_units=6))
+        with mx.config.set(tables=compiled):
+            for number, (data, label) in enumerate(dense_batches(12)):
+                with mx.autograd.record():
+                    weight, bias = (parameter.data() for parameter in twin.parameters)
+                    whole = mx.nd.dot(data, weight.T) if number % 2 else mx.nd.dot(data, weight.T) + bias
+                    loss = mx.nd.square(whole - label)
+                loss.backward()
+                twin.trainer.step(8, ignore_stale_grad=True)
+        return twin
+
+    one, other = run(True), run(False)
+    assert one.state() == other.state()
+    assert len(one.made()) == 2
+
+
+def test_a_trainer_that_updates_other_parameters_at_each_step_keeps_few_tables():
+    parameters = [mx.gluon.Parameter(f"p{number}", shape=(3,), init="ones") for number in range(8)]
+    for parameter in parameters:
+        parameter.initialize()
+    trainer = mx.gluon.Trainer(parameters, "sgd", {"learning_rate": 0.5})
+    for number in range(64):
+        with mx.autograd.record():
+            loss = (parameters[number % 8].data() * 2).sum()
+        loss.backward()
+        trainer.step(1, ignore_stale_grad=True)
+    assert [parameter.data().asnumpy().tolist() for parameter in parameters] == [[1.0 - 8] * 3] * 8
+    assert len(trainer._tables._known) <= 4
+
+
+def test_weights_that_are_replaced_at_each_step_are_not_lowered_again_and_again():
+    one, other = twins(lambda: nn.Dense(1, in_units=6))
+    for number, (data, label) in enumerate(dense_batches(30)):
+        for twin in (one, other):
+            mx.random.seed(number)
+            twin.net.initialize(force_reinit=True)
+            twin.step(data, label)
+        assert one.state() == other.state()
+    assert sum(found.lowered for found in one.trainer._tables._known.values()) <= 8
+
+
+def test_a_failure_leaves_what_operators_one_by_one_leave():
+    """Rows of a gradient that a weight does not have, as only broken code makes them."""
+    found = []
+    for twin in twins(lambda: Linear(units=2)):
+        for data, label in [(csr(8, 3, seed), random(8, 2, seed=seed)) for seed in range(4)]:
+            twin.step(data, label)
+        with mx.autograd.record():
+            loss = twin.loss(twin.net(csr(8, 3, 1)), random(8, 2))
+        loss.backward()
+        weight = next(parameter for parameter in twin.parameters if parameter.name.endswith("weight"))
+        weight.grad()._store.indices[-1] = 10**6
+        with pytest.raises(mx.SparsekitError) as caught, mx.config.set(tables=bool(twin.made())):
+            twin.trainer.step(8)
+        fresh = [parameter.data()._entry[0].fresh for parameter in twin.parameters]
+        found.append((type(caught.value), str(caught.value), fresh, [bits(one.data()) for one in twin.parameters]))
+        assert any(fresh)
+    assert found[0] == found[1]
+
+
+def test_step_of_a_hybridized_net_takes_no_operator_in_python(monkeypatch):
+    one, _ = twins(Linear, "sgd", hybrid=True)
+    batches = sparse_batches(8)
+    for data, label in batches[:5]:
+        one.step(data, label)
+    calls = []
+    monkeypatch.setattr(type(one.trainer.optimizer), "update", lambda *arguments: calls.append(1))
+    before = bits(one.parameters[0].data())
+    one.step(*batches[5])
+    assert not calls
+    assert bits(one.parameters[0].data()) != before

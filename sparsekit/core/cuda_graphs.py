@@ -72,10 +72,14 @@ class Workspace:
     def keeps(self, array: Array) -> bool:
         """Whether an array lies in memory that the next run uses."""
         base = array.base
-        if base is not None and (any(base is memory for memory in self.memory.values())
-                                 or any(table.holds(base) for table in self.tables.values())):
-            return True
-        return any(id(array) in replay.own or id(base) in replay.own for replay in self.replays.values())
+        if base is not None:
+            for table in self.tables.values():
+                if id(base) in table.held:
+                    return True
+            for memory in self.memory.values():
+                if base is memory:
+                    return True
+        return bool(self.replays) and any(id(array) in replay.own or id(base) in replay.own for replay in self.replays.values())
 
 
 def reason_against(instruction: _Instruction) -> str | None:

@@ -281,18 +281,18 @@ _ANY = Want()
 LARGE = 1 << 16
 
 
-def _want(node: Node, uses: dict[Node, int]) -> Want:
+def _want(node: Node, uses: dict[Node, int], least: int = LARGE) -> Want:
     """The wanted form of the gradient of a node: a variable's buffer decides it, other nodes take any form."""
     grad = node.grad
     if not uses:
         return _ANY
-    if grad.stype == "default" and grad._store.nbytes >= LARGE and node.grad_req == "write" and uses.get(node) == 1:
+    if grad.stype == "default" and grad._store.nbytes >= least and node.grad_req == "write" and uses.get(node) == 1:
         return Want("default", grad)
     return Want(grad.stype)
 
 
 def _wants(entries: Sequence[Entry | None], uses: dict[Node, int]) -> list[Want | None]:
-    return [None if entry is None else _ANY if entry[0].grad is None else _want(entry[0], uses) for entry in entries]
+    return [None if entry is None else _ANY if entry[0].grad is None else _want(entry[0], uses, 0) for entry in entries]
 
 
 def _taken(waiting: Waiting, entries: Sequence[Entry | None]) -> list[ArrayObject | None]:

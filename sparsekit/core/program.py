@@ -731,7 +731,7 @@ def _run_special(instruction: _Instruction, values: Slots, workspace: Workspace,
     if instruction.buffer is not None:
         out = workspace.room(instruction.buffer, instruction.specs[0], plan.k.xp)
     elif instruction.target is not None and instruction.target < len(buffers) and (
-            buffer := buffers[instruction.target]) is not None:
+            buffer := buffers[instruction.target]) is not None and buffer._store.nbytes >= graph.LARGE:
         out = buffer._store
         if not fits(out, plan, stores):
             out = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -26,11 +27,17 @@ def can_be_timed() -> bool:
     return load("sparsekit.core.table.timed").clock() is not None
 
 
+@functools.cache
+def _against_tables() -> str:
+    reason: str = load("sparsekit.core.table.machine").reason_against_tables()
+    return reason
+
+
 def reason_against(optimizer: Optimizer) -> str:
     """Why no step with this optimizer can be compiled now; empty if one can."""
     if not config.tables:
         return "config.tables is False"
-    reason: str = load("sparsekit.core.table.machine").reason_against_tables()
+    reason = _against_tables()
     if reason:
         return reason
     if hooks.sink is not None and not can_be_timed():

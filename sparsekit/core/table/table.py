@@ -368,6 +368,8 @@ class Table:
         self._words = self.image.words.copy()
         self._base: int = self._words.ctypes.data
         self.memory = np.empty(self.image.nbytes + LINE, np.uint8)
+        #: Addresses of the arrays whose memory the next run uses.
+        self.held = {id(self.memory)}
         self._start = -self.memory.ctypes.data % LINE
         self._words[self.image.own[:, 0]] = self.image.own[:, 1] + self._base
         self._words[self.image.memory[:, 0]] = self.image.memory[:, 1] + (self.memory.ctypes.data + self._start)
@@ -488,10 +490,6 @@ class Table:
             return len(self.lowered.steps)
         return next((number for number in self._last[place:-1, 6].tolist() if number >= 0), len(self.lowered.steps))
 
-    def holds(self, memory: object) -> bool:  # object: the base of any array
-        """Whether this is memory of the table, which the next run uses."""
-        return memory is self.memory or any(memory is one for one in self._grown.values())
-
     def _note_made(self, first: int, number: int, values: Slots, told: TimedRows | None) -> int:
         """Tell the ledger of the instructions from ``first`` to ``number``, which Python runs; returns the one behind it."""
         ones = [one for one in self.lowered.noted if first <= one < number]
@@ -551,6 +549,7 @@ class Table:
             if root in origin.roots:
                 units = self._room(origin.roots, origin.more) + 1
                 memory = self._grown[number] = np.empty(units * origin.nbytes + LINE, np.uint8)
+                self.held = {id(self.memory), *map(id, self._grown.values())}
                 start = memory.ctypes.data + -memory.ctypes.data % LINE
                 for word, offset in origin.pointers:
                     self._words[word] = start + offset

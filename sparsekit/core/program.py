@@ -555,6 +555,9 @@ class Program:
         """Make the table of a pass, which has run on these stores and, if it is the first, released none."""
         if one.lowered is None:
             one.lowered = self._lowered(one, values, buffers)
+        for instruction in one.instructions:  # memory that only Python used
+            if instruction.buffer is not None:
+                workspace.memory.pop(instruction.buffer, None)
         workspace.tables[one] = load(f"{_TABLE}.table").Table(one.lowered)
 
     def _timed(self, table: Table, one: _Pass, first: int) -> TimedRows:

@@ -151,6 +151,7 @@ class WholeStep(StepTable):
         assert self._table is not None, "it has been made"
         self._workspace.tables[program.forward] = self._table
         self._values = []
+        self._workspace.memory.clear()  # of the rehearsal
         self.writers = [(array, None if slot in written else functools.partial(self._write, slot, variable))
                         for slot, array, variable in having]
 

@@ -294,7 +294,7 @@ class _Image:
         self.words = np.array(builder.words, np.int64)
         buffers = [origin for origin in builder.origins if origin.kind == "buffer" and origin.last >= 0]
         fixed = [origin for origin in buffers if not origin.roots]
-        offsets, self.nbytes = _placed(fixed, len(lowered.steps))
+        offsets, self.nbytes = _placed(fixed, [origin.nbytes for origin in fixed], len(lowered.steps))
         self.offset_of = dict(zip(map(id, fixed), offsets, strict=True))
         self.memory = _pairs((word, base + offset) for origin, base in zip(fixed, offsets, strict=True)
                              for word, offset in origin.pointers)
@@ -317,14 +317,15 @@ def _pairs(pairs: Iterable[tuple[int, int]]) -> Array:
     return np.array(list(pairs), np.int64).reshape(-1, 2)
 
 
-def _placed(buffers: Sequence[Origin], operators: int) -> tuple[list[int], int]:
+def _placed(buffers: Sequence[Origin], sizes: Sequence[int], operators: int) -> tuple[list[int], int]:
     """Offsets of buffers in one piece of memory, which those share that are not in use at once; and its bytes."""
-    found: list[int] = []
+    found = [0] * len(buffers)
     taken: list[tuple[int, int, int, int]] = []  # start, end, first, last
     total = 0
-    for origin in buffers:
+    for place in sorted(range(len(buffers)), key=lambda one: -sizes[one]):  # the largest first, which leaves the fewest gaps
+        origin = buffers[place]
         first, last = origin.first, operators if origin.kept else origin.last
-        size = -(-max(origin.nbytes, 1) // LINE) * LINE
+        size = -(-max(sizes[place], 1) // LINE) * LINE
         start = 0
         for low, high, begins, ends in sorted(taken):
             if begins <= last and first <= ends:
@@ -332,7 +333,7 @@ def _placed(buffers: Sequence[Origin], operators: int) -> tuple[list[int], int]:
                     break
                 start = max(start, high)
         taken.append((start, start + size, first, last))
-        found.append(start)
+        found[place] = start
         total = max(total, start + size)
     return found, total
 
@@ -377,7 +378,8 @@ class Table:
         self.rows[:, 2:5] = np.where(self.rows[:, 2:5] >= 0, self.rows[:, 2:5] * 8 + self._base, 0)
         self.rows[self.rows[:, 0] == 0, 2:5] = 0
         self._capacity = [-1] * lowered.roots
-        self._grown: dict[int, Array] = {}
+        #: By the number of a buffer whose size was not known: the memory that it lies in, and where.
+        self._grown: dict[int, tuple[Array, int]] = {}
         self._views: dict[int, Any] = {}  # Any: stores
         self._timed: TimedRows | None = None
         self._last = self.rows
@@ -535,28 +537,40 @@ class Table:
             if not array.flags.c_contiguous or type_word(array.dtype) != type_word(dtype):
                 arrays[misfit] = np.array(array, dtype, order="C")
             elif root >= 0:
-                self._grow(root, array.shape[0])
+                self._grow(root, array.shape[0], bound)
         return False
 
     def _room(self, roots: tuple[int, ...], more: int) -> int:
         """How large a size with these roots may be."""
         return sum(max(0, self._capacity[root]) for root in roots) + more
 
-    def _grow(self, root: int, count: int) -> None:
-        """Have room for arrays whose size this root bounds."""
-        self._capacity[root] = max(2 * count, LINE)
-        for number, origin in enumerate(self.image.grown):
-            if root in origin.roots:
-                units = self._room(origin.roots, origin.more) + 1
-                memory = self._grown[number] = np.empty(units * origin.nbytes + LINE, np.uint8)
-                self.held = {id(self.memory), *map(id, self._grown.values())}
-                start = memory.ctypes.data + -memory.ctypes.data % LINE
-                for word, offset in origin.pointers:
-                    self._words[word] = start + offset
-        for bound in (self.lowered.entry, *self.lowered.exits.values()):
-            for place, (_, _, _, one, _, _) in enumerate(bound.arrays):
-                if one == root:
-                    self._plans[bound.first][place, 4] = self._capacity[root]
+    def _grow(self, root: int, count: int, bound: _Bound) -> None:
+        """Have room for arrays whose size this root bounds; it is one of those of ``bound``."""
+        self._capacity[root] = count + count // 4 + LINE
+        grown = self.image.grown
+        if bound is self.lowered.entry:  # nothing has run yet, so that all may share memory that are not in use at once
+            places = [place for place, origin in enumerate(grown) if all(self._capacity[one] >= 0 for one in origin.roots)]
+            sizes = [(self._room(grown[place].roots, grown[place].more) + 1) * grown[place].nbytes for place in places]
+            offsets, total = _placed([grown[place] for place in places], sizes, len(self.lowered.steps))
+            memory = np.empty(total + LINE, np.uint8)
+            for place, offset in zip(places, offsets, strict=True):
+                self._put(place, memory, offset)
+        else:
+            for place, origin in enumerate(grown):
+                if root in origin.roots:
+                    self._put(place, np.empty((self._room(origin.roots, origin.more) + 1) * origin.nbytes + LINE, np.uint8), 0)
+        self.held = {id(self.memory), *[id(memory) for memory, _ in self._grown.values()]}
+        for one in (self.lowered.entry, *self.lowered.exits.values()):
+            for place, (_, _, _, other, _, _) in enumerate(one.arrays):
+                if other == root:
+                    self._plans[one.first][place, 4] = self._capacity[root]
+
+    def _put(self, place: int, memory: Array, offset: int) -> None:
+        """Have a buffer whose size was not known lie in this memory."""
+        start = -memory.ctypes.data % LINE + offset
+        self._grown[place] = memory, start
+        for word, more in self.image.grown[place].pointers:
+            self._words[word] = memory.ctypes.data + start + more
 
     def _take_over(self, number: int, values: Slots) -> bool:
         """Copy what Python computed for a lowered instruction to where the rows behind it read it; False if it has no room."""
@@ -599,8 +613,7 @@ class Table:
         if origin.kind == "buffer" and not origin.roots:
             memory, start = self.memory, self._start + self.image.offset_of.get(id(origin), 0)
         elif origin.kind == "buffer":
-            memory = self._grown[next(number for number, one in enumerate(self.image.grown) if one is origin)]
-            start = -memory.ctypes.data % LINE
+            memory, start = self._grown[next(number for number, one in enumerate(self.image.grown) if one is origin)]
         else:
             memory, start = (origin.array if origin.array is not None else self._arrays[origin.number]), 0
         if math.prod(shape) == 0:

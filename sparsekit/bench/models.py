@@ -145,7 +145,8 @@ def _speeds(sizes: dict[str, int], contenders: list[Contender]) -> str:
 
 NOTES = (
     "all: float32, AdaGrad, the same initial values and batches, the same losses; batches take turns.",
-    "sparsekit: the models of sparsekit.examples, hybridized; weights of the factorization machine are row_sparse.",
+    ("sparsekit: the models of sparsekit.examples, each step a gluon.TrainStep; weights of the factorization machine are "
+     "row_sparse."),
     ("torch: EmbeddingBag and Embedding with sparse=True, nn.LSTM with proj_size, Adagrad on sparse gradients, 2 threads; the "
      "factorization machine looks up its vectors once."),
     "language model: the samples are drawn beforehand and are the same for all; states are carried from batch to batch.",

@@ -1,7 +1,8 @@
 """The worker of this library for ``sparsekit bench models``; rivals use the same protocol.
 
 ``prepare MODEL FILE`` builds the model, trains once on every batch and returns the losses, ``time`` trains once more
-(milliseconds per step), and ``peak`` returns the peak memory of the process (bytes).
+(milliseconds per step), and ``peak`` returns the peak memory of the process (bytes).  Of this library ``gradients`` returns the
+bytes of all gradients.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ def wide_and_deep(sizes: dict[str, int], batch: object) -> tuple[HybridBlock, Ca
 
 def language(sizes: dict[str, int], batch: object) -> tuple[HybridBlock, Callable[..., list[Any]]]:
     """Return a language model, with a projection if ``sizes`` has one, and its inputs."""
-    model = LanguageModel(sizes["words"], sizes["width"], sizes["hidden"], sizes["projection"])
+    model = LanguageModel(sizes["words"], sizes["width"], sizes["hidden"], sizes["projection"], bool(sizes.get("sparse", 1)))
 
     def inputs(one: dict[str, Array]) -> list[Any]:
         target, drawn = np.split(one["classes"], [one["data"].size])
@@ -144,6 +145,10 @@ class Worker(OwnWorker):
         for batch in self.batches:
             self._step(batch)
         return (time.perf_counter() - start) / len(self.batches) * 1e3
+
+    def gradients(self) -> int:
+        """Return the bytes of all gradients."""
+        return sum(int(one.grad()._store.nbytes) for one in self.model.collect_params().values())
 
     def peak(self) -> int:
         """Return the peak memory of the process in bytes."""

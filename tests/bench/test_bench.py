@@ -92,7 +92,8 @@ def test_the_data_set_is_the_same_in_both_files(tmp_path):
      ("update", ["SGD,", "momentum", "Adam", "AdaGrad"]), ("libsvm", ["500 x 1,000", "peak memory"]),
      ("variants", ["one batch", "peak memory", "gradient of the first weight"]),
      ("models", ["linear", "linear", "machine", "machine", "matrix", "matrix", "wide", "wide", "LSTM 8", "LSTM 8", "projected",
-                 "projected"])],
+                 "projected"]),
+     ("lstm", ["a step: LSTM 16", "bytes of all gradients", "peak memory"])],
 )
 def test_a_quick_bench_runs_and_writes_its_figures(tmp_path, capsys, name, headings):
     file = tmp_path / "figures.json"

@@ -38,7 +38,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, Protocol, TypeVar
 
 import numpy as np
 
@@ -46,8 +46,9 @@ if TYPE_CHECKING:
     from types import CodeType, FrameType
 
     from ..base.context import Context
-    from ..base.types import Array, Shape
+    from ..base.types import Array, DType, Shape
     from ..storage.types import Store
+    from .dispatch import Plan
     from .types import ArrayObject, Numbered, Sink
 
 
@@ -143,6 +144,97 @@ def ignore_fp_errors(function: Callable[P, T], *arguments: P.args, **more: P.kwa
 def interrupts(error: RuntimeError) -> bool:
     """Whether the thread's quiet context could not be entered, because a kernel that runs in it was interrupted."""
     return str(error).startswith("cannot enter context")
+
+
+class Piece(NamedTuple):
+    """A dense array of a table.
+
+    Attributes
+    ----------
+    buffer : int
+        The table's buffer that it lies in; -1 if it lies elsewhere.
+    owner : tuple of (int, int)
+        Slot and component whose memory it lies in then; a slot of -1 for a constant.
+    lengths : tuple of (int, int)
+        For each axis the number of the size that it is a multiple of, and that multiple; -1 and the length if it is fixed.
+    shape : tuple of int or None
+        If all lengths are fixed.
+    dtype : dtype
+    """
+
+    buffer: int
+    owner: tuple[int, int]
+    lengths: tuple[tuple[int, int], ...]
+    shape: Shape | None
+    dtype: DType
+
+
+class Recipe(NamedTuple):
+    """The store of a slot.
+
+    Attributes
+    ----------
+    stype : str
+    shape : tuple of int
+        Of a sparse store.
+    pieces : tuple of Piece
+        Its components, or itself.
+    same : int
+        Slot of the dense array that it is, or its own if a run brings it; -1 if it is another.
+    parameter : str
+        Name of the parameter whose gradient it is; empty for others.
+    """
+
+    stype: str
+    shape: Shape
+    pieces: tuple[Piece, ...]
+    same: int
+    parameter: str
+
+
+class Event(NamedTuple):
+    """An operator of a table.
+
+    Attributes
+    ----------
+    plan : Plan
+    lane, layer, link
+        As in ``table.timed.Place``.
+    inputs, outputs : tuple of int
+        Slots.
+    freed : tuple of int
+        Buffers that nothing uses afterwards.
+    """
+
+    plan: Plan
+    lane: str
+    layer: str
+    link: int
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    freed: tuple[int, ...]
+
+
+class Account(Protocol):
+    """What the operators of a table are; ``table.timed`` makes it."""
+
+    recipes: dict[int, Recipe]
+    constants: dict[int, Recipe]
+    kept: frozenset[int]
+    readings: int
+
+
+class Timed(Protocol):
+    """A table that tells of its runs; see ``table.timed.TimedRows``."""
+
+    token: object  # object: stands for the table's memory
+
+    @property
+    def account(self) -> Account:
+        """What its operators are."""
+    @property
+    def readings(self) -> Array:
+        """Of the clock, and behind them the sizes."""
 
 
 class Densification(NamedTuple):

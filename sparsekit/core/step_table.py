@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     from ..base.context import Context
     from ..base.types import Attrs
     from .dispatch import Plan
+    from .hooks import Event
     from .op import Op
-    from .table.timed import Account, Event, Place, TimedRows
+    from .table.timed import Account, Place, TimedRows
     from .types import ArrayObject, Slots
 
 __all__ = ["StepTable", "Update", "lane"]
@@ -350,7 +351,7 @@ class StepTable:
     def _taken(self, number: int, values: Slots) -> list[Any]:  # Any: stores
         return [values[slot] for slot in self.lowered.steps[number].places]
 
-    def _put(self, number: int, made: Any, values: Slots) -> None:  # Any: a store, or a tuple of several
+    def _put(self, number: int, made: object, values: Slots) -> None:  # object: a store, or a tuple of several
         for slot, store in zip(self.lowered.steps[number].outputs, made if isinstance(made, tuple) else (made,), strict=True):
             values[slot] = store
 

@@ -17,9 +17,9 @@ from ..base.types import Array, Attrs, DType, Scalar, Shape
 from ..storage.types import Store
 from .arrays import Layout
 from .graph import Node
-from .hooks import Densification
+from .hooks import Densification, Event
 from .op import Op, Want
-from .table.timed import Event, TimedRows
+from .table.timed import TimedRows
 
 __all__ = ["ArrayFunctions", "ArrayObject", "Arriving", "Entry", "Functions", "Gradient", "Gradients", "Member", "Numbered",
            "Operand", "Ran", "Sink", "Slots", "Tensor"]
@@ -238,7 +238,7 @@ class Sink(Protocol):
     def table(self, timed: TimedRows, ran: tuple[tuple[Event, ...], int, int, int], slots: Sequence[int],
               arrays: Sequence[ArrayObject], left: Sequence[int], results: Sequence[Store],
               stores: Sequence[tuple[int, Store]] = (), views: Sequence[tuple[int, Store]] = (), depth: int = 2) -> None: ...
-    def freed(self, token: object) -> None: ...
+    def freed(self, token: object) -> None: ...  # object: stands for the memory of a table
 
 
 #: What a gradient rule gives for one input: its gradient, or something false where none is wanted.

@@ -29,9 +29,13 @@ from .watch import Watch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
+    from typing import TypeAlias
 
     from ..core.whole_step import WholeStep
     from ..optimizer.optimizer import Collected
+
+    #: An array, or lists and tuples of such.
+    Nested: TypeAlias = "NDArray | Sequence[Nested]"
 
 __all__ = ["TrainStep"]
 
@@ -117,8 +121,8 @@ class TrainStep:
         loss = "None" if self._loss is None else self._loss.name
         return f"TrainStep({self._net.name}, {loss}, {self._trainer.optimizer!r})"
 
-    # Any: arrays, or lists and tuples of such, nested as the blocks take and return them
-    def __call__(self, data: Any, label: Any = (), batch_size: int | None = None) -> Any:
+    # Any: what the loss returns; arrays are nested as the blocks take them
+    def __call__(self, data: Nested, label: Nested = (), batch_size: int | None = None) -> Any:
         """Make one step.
 
         Parameters
@@ -167,12 +171,12 @@ class TrainStep:
         return config.tables and not hooks.state.recording and (hooks.sink is None or can_be_timed()) and not any(
             map(_has_gradient, arrays))
 
-    def _run(self, made: _Made, arrays: Sequence[NDArray], size: int) -> Any:  # Any: what the loss returns
+    def _run(self, made: _Made, arrays: Sequence[NDArray], size: int) -> object:  # object: what the loss returns
         """Make a step by its table; None, and nothing has been done, if that cannot be."""
         return made.run(arrays, size) if self._runs_tables(arrays) else None
 
-    # Any: structures as ``flatten`` gives them; what the loss returns
-    def _step(self, key: Hashable, arrays: Sequence[NDArray], structure: tuple[Any, Any], size: int) -> Any:
+    # Any: structures as ``flatten`` gives them; object: what the loss returns
+    def _step(self, key: Hashable, arrays: Sequence[NDArray], structure: tuple[Any, Any], size: int) -> object:
         """A step in Python, which is lowered if it is time for that."""
         why = self._against() or ("the batch itself has a gradient" if any(map(_has_gradient, arrays)) else "")
         runs = self._runs.get(key, 0)
@@ -202,7 +206,7 @@ class TrainStep:
         return self._ordinary(arrays, structure, size)
 
     # Any: as ``_step``
-    def _ordinary(self, arrays: Sequence[NDArray], structure: tuple[Any, Any], size: int) -> Any:
+    def _ordinary(self, arrays: Sequence[NDArray], structure: tuple[Any, Any], size: int) -> object:  # object: as above
         with autograd.record():
             made, found = self._computed(arrays, structure)
         made[0].backward()
@@ -360,7 +364,7 @@ class _Made:
 
     # Any: parameters and arrays; a structure as ``flatten`` gives it
     def __init__(self, step: TrainStep, program: Program, watch: Watch, sources: Sequence[Any], held: Sequence[NDArray],
-                 arrays: Sequence[NDArray], structure: Any) -> None:
+                 arrays: Sequence[NDArray], structure: Hashable) -> None:
         self.step, self.watch, self.structure = step, watch, structure
         #: Of data and label, if they are one array each.
         self.types: tuple[type, ...] = ()
@@ -391,7 +395,7 @@ class _Made:
             values: Any = parameter._arrays[self.ctx]  # Any: an array
             self.compiled.updater(index, values._entry[0].grad, values)
 
-    def run(self, arrays: Sequence[NDArray], size: int) -> Any:  # Any: what the loss returns
+    def run(self, arrays: Sequence[NDArray], size: int) -> object:  # object: what the loss returns
         """Make a step; None, and nothing has been done, if it must be lowered anew."""
         trainer = self.step._trainer
         if not self._holds(trainer):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 import operator
+import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -27,9 +27,9 @@ def can_be_timed() -> bool:
     return load("sparsekit.core.table.timed").clock() is not None
 
 
-@functools.cache
 def _against_tables() -> str:
-    reason: str = load("sparsekit.core.table.machine").reason_against_tables()
+    name = "sparsekit.core.table.machine"
+    reason: str = (sys.modules.get(name) or load(name)).reason_against_tables()  # which takes less time than importing each time
     return reason
 
 

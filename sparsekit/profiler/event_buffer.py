@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from types import CodeType
 
     from ..base.types import Array, Attrs, DType, Shape
-    from ..core.hooks import Densification
-    from ..core.table.timed import Account, Event, Piece, Recipe
+    from ..core.hooks import Account, Densification, Event, Piece, Recipe
     from .allocations import Entry
 
 __all__ = ["ASSIGN", "COUNTER", "DENSIFY", "FLOWED", "FREED", "MANY", "MARKER", "MET", "NOTHING", "READ", "SPAN", "SPARSE",
@@ -291,8 +290,10 @@ class Reader:
                                           instruction)))
         return place
 
+    # object: stands for the table
     def _table(self, noted: tuple[tuple[tuple[Event, ...], int, int, int], Account, object, Array],
-               brought: dict[int, Entry], results: dict[int, Entry], more: Any, where: tuple[str, int, Place],
+               brought: dict[int, Entry], results: dict[int, Entry], more: tuple[Any, Any] | None,  # Any: items of the flat list
+               where: tuple[str, int, Place],
                events: list[Operation | Note]) -> None:
         """Append the operations of a table, as ``Recorder.table`` noted them."""
         (ran, start, stop, first), account, token, readings = noted

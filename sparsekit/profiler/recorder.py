@@ -27,7 +27,6 @@ import numpy as np
 from ..base.forking import across_fork
 from ..base.signal_safe import undisturbed
 from ..core import hooks
-from ..core.cuda_graphs import parts_of
 from .event_buffer import (
     ASSIGN,
     DENSIFY,
@@ -51,7 +50,7 @@ if TYPE_CHECKING:
     import collections
 
     from ..base.types import Array, Attrs
-    from ..core.table.timed import Event, TimedRows
+    from ..core.hooks import Event, Timed
     from .allocations import Allocation
     from .event_buffer import Note, Operation, Plan
     from .types import Marked, Node
@@ -356,8 +355,8 @@ class Recorder:
             self.hand_over()
 
     # Any: stores, and ``meet`` asks what they are
-    def table(self, timed: TimedRows, ran: tuple[tuple[Event, ...], int, int, int], slots: Sequence[int],
-              arrays: Sequence[Marked], left: Sequence[int], results: Sequence[Any],
+    def table(self, timed: Timed, ran: tuple[tuple[Event, ...], int, int, int], slots: Sequence[int],
+              arrays: Sequence[Marked], left: Sequence[int], results: Sequence[Any],  # Any: as above
               stores: Sequence[tuple[int, Any]] = (), views: Sequence[tuple[int, Any]] = (), depth: int = 2) -> None:
         """Note that operators of a table ran: one note for all of them."""
         here, began = hooks.state.__dict__, self._began
@@ -365,7 +364,8 @@ class Recorder:
         more = None
         if stores or views:
             more = ([(slot, self._meet(store)) for slot, store in stores],
-                    [(slot, [self._reference(part) for part in parts_of(store)]) for slot, store in views])
+                    [(slot, [self._reference(getattr(store, name)) for name in store.components] if hasattr(store, "components")
+                      else [self._reference(store)]) for slot, store in views])
         place = (here["caller"] or hooks.caller(depth=depth)) if self.lines else None
         self._extend((TABLE, slots, given, here["lane"], left, timed.token, here["thread"], ran, timed.account,
                       timed.readings.copy(), [self._meet(store) for store in results], more, place, 0))

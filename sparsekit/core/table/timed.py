@@ -19,19 +19,19 @@ from ...base.forking import load
 from ...storage import stype_of
 from .. import hooks
 from ..cuda_graphs import parts_of
+from ..hooks import Event, Piece, Recipe
 from .arrays import Size
 from .builder import PAUSE
 from .machine import compiled
 
 if TYPE_CHECKING:
-    from ...base.types import DType, Shape
     from ..dispatch import Plan
     from ..types import ArrayObject, Slots
     from .arrays import Outline
     from .builder import Origin
     from .table import Lowered, Table
 
-__all__ = ["Account", "Event", "Piece", "Place", "Recipe", "TimedRows", "clock"]
+__all__ = ["Account", "Place", "TimedRows", "clock"]
 
 #: Number of the clock that ``time.perf_counter_ns`` reads, by platform.
 CLOCKS = {"linux": 1, "darwin": 8}
@@ -72,75 +72,6 @@ class Place(NamedTuple):
     lane: str
     layer: str
     link: int
-
-
-class Piece(NamedTuple):
-    """A dense array of a table.
-
-    Attributes
-    ----------
-    buffer : int
-        The table's buffer that it lies in; -1 if it lies elsewhere.
-    owner : tuple of (int, int)
-        Slot and component whose memory it lies in then; a slot of -1 for a constant.
-    lengths : tuple of (int, int)
-        For each axis the number of the size that it is a multiple of, and that multiple; -1 and the length if it is fixed.
-    shape : tuple of int or None
-        If all lengths are fixed.
-    dtype : dtype
-    """
-
-    buffer: int
-    owner: tuple[int, int]
-    lengths: tuple[tuple[int, int], ...]
-    shape: Shape | None
-    dtype: DType
-
-
-class Recipe(NamedTuple):
-    """The store of a slot.
-
-    Attributes
-    ----------
-    stype : str
-    shape : tuple of int
-        Of a sparse store.
-    pieces : tuple of Piece
-        Its components, or itself.
-    same : int
-        Slot of the dense array that it is, or its own if a run brings it; -1 if it is another.
-    parameter : str
-        Name of the parameter whose gradient it is; empty for others.
-    """
-
-    stype: str
-    shape: Shape
-    pieces: tuple[Piece, ...]
-    same: int
-    parameter: str
-
-
-class Event(NamedTuple):
-    """An operator of a table.
-
-    Attributes
-    ----------
-    plan : Plan
-    lane, layer, link
-        As in ``Place``.
-    inputs, outputs : tuple of int
-        Slots.
-    freed : tuple of int
-        Buffers that nothing uses afterwards.
-    """
-
-    plan: Plan
-    lane: str
-    layer: str
-    link: int
-    inputs: tuple[int, ...]
-    outputs: tuple[int, ...]
-    freed: tuple[int, ...]
 
 
 class Account:
@@ -317,7 +248,8 @@ class TimedRows:
 
     # Any: stores
     def finish(self, values: Slots, slots: Sequence[int] = (), arrays: Sequence[ArrayObject] = (),
-               views: Sequence[tuple[int, Any]] = (), left: Sequence[int] = (), results: Sequence[Any] = ()) -> None:
+               views: Sequence[tuple[int, Any]] = (), left: Sequence[int] = (),
+               results: Sequence[Any] = ()) -> None:  # Any: as above
         """Tell the rest.
 
         Parameters
@@ -335,7 +267,7 @@ class TimedRows:
 
     # Any: as above
     def _tell(self, end: int, values: Slots, slots: Sequence[int], arrays: Sequence[ArrayObject],
-              views: Sequence[tuple[int, Any]], left: Sequence[int], results: Sequence[Any]) -> None:
+              views: Sequence[tuple[int, Any]], left: Sequence[int], results: Sequence[Any]) -> None:  # Any: as above
         sink = hooks.sink
         if sink is not None:
             stores = [(slot, values[slot]) for slot in self._given if slot not in slots and values[slot] is not None]

@@ -27,10 +27,10 @@ clip_global_norm = Op(
     doc="Gradients, then the largest norm that they may have together, float64 of shape (1,): what ``clip_global_norm`` leaves.")
 
 
-# Any: attributes, of which there are none
 @clip_global_norm.forward("default... -> default...")
-def _(k: Kernels, *given: Any) -> Sequence[Store]:
-    gradients, limit = given[:-2], given[-2]
+def _(k: Kernels, *given: object) -> Sequence[Store]:  # object: stores, and the attributes, of which there are none
+    gradients: Any = given[:-2]  # Any: stores
+    limit: Any = given[-2]  # Any: an array
     total = sum(_square(k.xp, store.data if isinstance(store, RowSparse) else store) for store in gradients)
     norm = k.xp.sqrt(total)
     if k.outside(norm - norm, 1):  # not 0 where the norm is infinite or nan

@@ -248,7 +248,7 @@ class TimedRows:
 
     # Any: stores
     def finish(self, values: Slots, slots: Sequence[int] = (), arrays: Sequence[ArrayObject] = (),
-               views: Sequence[tuple[int, Any]] = (), left: Sequence[int] = (),
+               views: Sequence[tuple[int, Any]] = (), left: Sequence[int] = (),  # Any: as above
                results: Sequence[Any] = ()) -> None:  # Any: as above
         """Tell the rest.
 

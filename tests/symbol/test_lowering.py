@@ -73,7 +73,7 @@ def test_training_passes_work_in_the_same_memory():
         executor.forward(is_train=False)
         kept.append(list(training.workspaces))
     assert len(kept[0]) == 1
-    assert kept[0][0].memory
+    assert kept[0][0].memory or kept[0][0].tables  # whose memory is their own
     assert kept == [kept[0]] * 3
 
 

@@ -94,7 +94,6 @@ class Example(ABC):
         if options.hybridize:
             self.model.hybridize()
         self.trainer = gluon.Trainer(self.model.collect_params(), self.optimizer, {"learning_rate": options.learning_rate})
-        self.train = self.build_step()
 
     @staticmethod
     @abstractmethod
@@ -108,6 +107,16 @@ class Example(ABC):
     def loss(self) -> HybridBlock:
         """Return the loss of predictions and labels; by default for log-odds of two classes."""
         return gluon.loss.SigmoidBinaryCrossEntropyLoss()
+
+    @property
+    def trainer(self) -> gluon.Trainer:
+        """The trainer; another one is what the next steps use."""
+        return self._trainer
+
+    @trainer.setter
+    def trainer(self, trainer: gluon.Trainer) -> None:
+        self._trainer = trainer
+        self.train = self.build_step()
 
     def build_step(self) -> gluon.TrainStep:
         """Return what ``step`` calls: forward pass, loss, backward pass and update."""

@@ -210,6 +210,19 @@ def timed(monkeypatch, owner, name):
     return found
 
 
+def test_another_trainer_is_what_the_next_steps_use():
+    kind, options = kept_data.kind_of("linear_classification"), options_of("linear_classification")
+    example = kind(kind.load(options), options)
+    before = example.trainer
+    example.trainer = mx.gluon.Trainer(example.model.collect_params(), "sgd", {"learning_rate": 0.0})
+    weights = [parameter.data().asnumpy() for parameter in example.model.collect_params().values()]
+    for batch, _ in zip(example.batches(), range(4), strict=False):
+        example.step(batch)
+    after = [parameter.data().asnumpy() for parameter in example.model.collect_params().values()]
+    assert all((one == other).all() for one, other in zip(weights, after, strict=True))
+    assert before is not example.trainer
+
+
 def test_a_profile_is_written(tmp_path, capsys):
     trace = tmp_path / "trace.json"
     module = importlib.import_module("sparsekit.examples.matrix_factorization")

@@ -180,14 +180,14 @@ class TimedRows:
         Of the clock, and behind them the sizes.
     """
 
-    __slots__ = ("_copies", "_given", "_table", "account", "after", "begin", "events", "first", "readings", "rows", "token")
+    __slots__ = ("_copies", "_given", "_words", "account", "after", "begin", "events", "first", "readings", "rows", "token")
 
     def __init__(self, table: Table, account: Account) -> None:
         found = clock()
         assert found is not None, "the caller has asked for it"
         plain = table.rows
         self.token = object()
-        self._table, self.account = table, account
+        self._words, self.account = table._words, account  # not the table, which has this
         self.readings = np.zeros(READING * account.readings + len(account.sizes), np.int64)
         start, sizes = self.readings.ctypes.data, len(account.sizes)
         reading = functools.partial(_call, *found)
@@ -228,7 +228,7 @@ class TimedRows:
         """Tell what has run before an operator, with the arrays in the table's memory that others get to see."""
         account = self.account
         if account.sizes:  # the row that copies them comes at the end
-            self.readings[-len(account.sizes):] = self._table._words[account.sizes]
+            self.readings[-len(account.sizes):] = self._words[account.sizes]
         self._tell(number, values, (), (), views, (), ())
         self.begin, self._given = number, ()
 

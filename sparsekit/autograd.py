@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from .base.errors import GradientError
 from .base.lazy import lazy
-from .base.scoped import Assigned, Scoped
+from .base.scoped import Scoped
 from .core import hooks
 from .core.arrays import require_arrays
 from .core.dispatch import wrap
@@ -270,10 +270,5 @@ def check_gradients(name: str, made: list[Any], shapes: list[tuple[int, ...]]) -
             raise GradientError(f"backward() of {name} returned {found} as the gradient of input {place} of shape {shape}.",
                                 hint="a gradient is an NDArray with the shape of its input.")
     return made
-
-
-def _lane(name: str, layer: str = "") -> Assigned:
-    """Return a scope whose operators belong to this profiler lane and layer."""
-    return Assigned(hooks.state, lane=name, layer=layer or hooks.state.layer)
 
 

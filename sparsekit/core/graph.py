@@ -88,7 +88,7 @@ class Variable(Node):
     """An array that gradients flow to: its buffer ``grad``, what to do with it, and whether it is new.
 
     ``fresh`` is set by a backward pass that reaches the variable, and reset by the update that uses the gradient.  ``late``
-    writes a gradient to the buffer that a table has computed and nobody has read.
+    writes a gradient to the buffer of the variable that a table has computed and nobody has read.
     """
 
     __slots__ = ("fresh", "grad", "grad_req", "late")
@@ -96,12 +96,12 @@ class Variable(Node):
     def __init__(self, grad: Any, grad_req: str, ctx: Context) -> None:  # Any: an array, or a ``Buffer`` while tracing
         super().__init__(None, (), None, ctx)
         self.grad, self.grad_req, self.fresh = grad, grad_req, False
-        self.late: Callable[[], None] | None = None
+        self.late: Callable[[Variable], None] | None = None
 
     def settle(self) -> None:
         """Have the buffer hold the latest gradient, if that has not been written yet."""
         if self.late is not None:
-            self.late()
+            self.late(self)
             self.late = None
 
 

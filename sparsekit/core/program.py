@@ -7,12 +7,11 @@ operator in it is still an event of its own for the profiler.
 from __future__ import annotations
 
 import bisect
-import contextlib
 import functools
 import operator
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
@@ -20,6 +19,7 @@ import numpy as np
 from ..base.config import config
 from ..base.errors import GradientError
 from ..base.forking import load
+from ..base.scoped import Scoped
 from . import device, graph, hooks
 from .arrays import wrap
 from .cuda_graphs import Replay, Workspace, copied, parts_of, reason_against
@@ -30,6 +30,7 @@ from .trace import TRACE, AbstractArray, Step, Tracer, TracingError
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
+    from types import CodeType
     from typing import TypeAlias
 
     from ..base.types import Attrs, DType
@@ -127,6 +128,38 @@ class _Instruction:
         special = self.general or self.buffer is not None or self.target is not None or self.spent
         arguments = places if direct else (fixed(plan.k), *places, fixed(plan.attrs))
         return direct or plan.function, operator.itemgetter(*arguments), self.place, self if special else None
+
+
+class _ToldPlace(Scoped):
+    """Where the operators of a pass are noted.
+
+    Parameters
+    ----------
+    last : tuple of (str, int) or None
+        Layer and number of the node that a backward pass ends with, to which what is done with the gradients belongs too; no
+        number if that is not known.  None for a forward pass.
+    link : _Link
+        Stands for that node.
+    """
+
+    def __init__(self, last: tuple[str, int] | None, link: _Link) -> None:
+        self._last, self._link = last, link
+
+    def _before(self) -> tuple[str, tuple[CodeType, int] | None]:
+        return hooks.state.layer, hooks.state.caller
+
+    def _enter(self, before: tuple[str, tuple[CodeType, int] | None]) -> None:
+        if self._last is None and before[1] is None:
+            hooks.state.caller = hooks.caller(depth=4)
+
+    def _leave(self, before: tuple[str, tuple[CodeType, int] | None], kind: type[BaseException] | None) -> None:
+        state = hooks.state
+        layer, state.caller = before
+        if self._last is None:
+            state.layer = layer
+        elif self._last[1]:
+            state.layer, self._link.id = self._last
+            state.node = self._link
 
 
 class _Pass:
@@ -678,22 +711,11 @@ class Program:
             except KERNEL_ERRORS as error:
                 raise self._named(at, values, error) from error
 
-    @contextlib.contextmanager
-    def _told_place(self, one: _Pass, first: int, told: _Link) -> Iterator[None]:
+    def _told_place(self, one: _Pass, first: int, told: _Link) -> _ToldPlace:
         """Where the operators of a pass belong, and what is done with its results."""
-        state = hooks.state
-        layer, caller = state.layer, state.caller
-        if caller is None and one is self.forward:
-            state.caller = hooks.caller(depth=4)
-        try:
-            yield
-        finally:
-            state.caller = caller
-            if one is self.forward:
-                state.layer = layer
-            elif first and one.last[1] >= 0:  # what is done with the gradients belongs to that operator too
-                state.layer, told.id = one.last[0], first + one.last[1]
-                state.node = told
+        if one is self.forward:
+            return _ToldPlace(None, told)
+        return _ToldPlace((one.last[0], first + one.last[1]) if first and one.last[1] >= 0 else ("", 0), told)
 
     def _named(self, place: int, values: Slots, error: Exception) -> Exception:
         passes = (self.forward, *self.passes.values())

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import operator
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ..base.forking import load
+from ..base.scoped import Assigned
 from ..storage import stype_of
 from . import graph, hooks
 from .arrays import wrap
@@ -16,12 +18,14 @@ from .cuda_graphs import parts_of
 from .dispatch import KERNEL_ERRORS, compute, named_error, plan_for, run
 from .op import Call
 from .program import copied_from_table
+from .spec import Spec
 from .table.table import Lowered, Step, Table
 
 if TYPE_CHECKING:
     from ..base.context import Context
     from ..base.types import Attrs
     from .dispatch import Plan
+    from .graph import Variable
     from .hooks import Event
     from .op import Op
     from .table.timed import Account, Place, TimedRows
@@ -30,16 +34,10 @@ if TYPE_CHECKING:
 __all__ = ["StepTable", "Update", "lane"]
 
 
-@contextlib.contextmanager
-def lane(name: str, layer: str = "") -> Iterator[None]:
-    """Where the operators of a thread belong; no name leaves the lane."""
+def lane(name: str, layer: str = "") -> Assigned:
+    """Where the operators of a thread belong inside a block; no name leaves the lane."""
     state = hooks.state
-    before = state.lane, state.layer, state.node
-    state.lane, state.layer = name or state.lane, layer or state.layer
-    try:
-        yield
-    finally:
-        state.lane, state.layer, state.node = before
+    return Assigned(state, lane=name or state.lane, layer=layer or state.layer, node=state.node)
 
 
 #: The store of an array.
@@ -89,6 +87,27 @@ class Update:
         return None if step is None else step.numbers(self.weight.dtype, self.call.attrs)
 
 
+class Gradients:
+    """What writes the gradients of a table's last run to their buffers.
+
+    Variables refer to it: it refers to none of the arrays that they belong to.
+    """
+
+    def __init__(self, ctx: Context) -> None:
+        self._ctx = ctx
+        self.table: Table | None = None
+        self.computed: dict[int, Any] = {}  # Any: stores of gradients that are not in the table, by slot
+
+    def write(self, slot: int, variable: Variable) -> None:
+        """Put the gradient of a slot into the buffer of a variable."""
+        if self.table is not None:
+            store = self.computed.get(slot)
+            store = self.table.store(slot) if store is None else store
+            dense = isinstance(store, np.ndarray) and variable.grad.stype == "default"
+            copied = store if dense else store.copy()  # a sparse buffer takes arrays themselves
+            variable.grad._receive(wrap(copied, self._ctx), False, "backward")
+
+
 class StepTable:
     """The updates of an optimizer's step, lowered to a table; a derived class puts what computes the gradients before them.
 
@@ -122,7 +141,7 @@ class StepTable:
         self._outputs: list[int] = []
         self._more_numbers: list[int] = []
         self._outside: set[int] = set()
-        self._computed: dict[int, Any] = {}  # Any: stores of gradients that are not in the table, by slot
+        self._gradients = Gradients(ctx)
         self.updating, self.updated = False, 0
 
     def lower(self, updates: Sequence[Update]) -> None:
@@ -161,12 +180,13 @@ class StepTable:
             reason = ("it changes storage types" if plan.fallback or plan.cast is not None
                       else "it draws random numbers" if plan.op.draws(plan.attrs, True)
                       else "" if numbers is not None else "its numbers are not known apart")
-            steps.append(Step(plan, places, (len(values),), (update.weight._store,), reason, place))
+            steps.append(Step(plan, places, (len(values),), (Spec.of(update.weight),), reason, place))
             values.append(update.weight._store)
 
     def _make(self, lowered: Lowered, values: Slots, fixed: Iterable[int]) -> None:
         """Make the table of what was lowered, of which the slots ``fixed`` are the same at every run."""
         self.lowered, self._table = lowered, Table(lowered)
+        self._gradients.table = self._table
         self._standing += self._states
         self._template: Slots = [None] * len(values)
         for slot in (*fixed, *[place for place in (*self._numbers, *self._more_numbers) if place >= 0]):
@@ -270,7 +290,7 @@ class StepTable:
         finally:
             self._find_updated(table)
             if self.updating:
-                self._computed = {slot: values[slot] for slot in self._outside}
+                self._gradients.computed = {slot: values[slot] for slot in self._outside}
         if not fits:
             return None
         results = [wrap(copied_from_table(values[slot]), self.ctx) for slot in self._outputs]

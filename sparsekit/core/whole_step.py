@@ -16,6 +16,7 @@ from .arrays import wrap
 from .dispatch import Plan, plan_for, run
 from .op import Call, find
 from .program import _Link, _reason_for_python, _run_step, _run_told, copied_from_table
+from .spec import Spec
 from .step_table import StepTable, lane
 from .table.refusal import Refused
 from .table.table import Lowered, Step
@@ -51,8 +52,9 @@ class WholeStep(StepTable):
 
     Attributes
     ----------
-    writers : list of (NDArray, callable or None)
-        The held arrays that have gradients, and what writes these to their buffers; None where the step itself does.
+    writers : list of (NDArray, Variable, callable or None)
+        The held arrays that have gradients, where these go, and what writes the gradient of such a variable to its buffer; None
+        where the step itself does.
     updating : bool
         Whether the last run has updated weights, or had begun to when it failed.
     """
@@ -69,7 +71,7 @@ class WholeStep(StepTable):
         self._workspace: Workspace = program._workspace()
         self._values: Slots = []
         self._instructions: list[_Instruction | None] = []
-        self.writers: list[tuple[ArrayObject, Callable[[], None] | None]] = []
+        self.writers: list[tuple[ArrayObject, Variable, Callable[[Variable], None] | None]] = []
 
     def rehearse(self, arrays: Sequence[ArrayObject]) -> list[ArrayObject]:
         """Run forward and backward pass in Python, and put the gradients into their buffers; returns the program's results."""
@@ -152,7 +154,7 @@ class WholeStep(StepTable):
         self._workspace.tables[program.forward] = self._table
         self._values = []
         self._workspace.memory.clear()  # of the rehearsal
-        self.writers = [(array, None if slot in written else functools.partial(self._write, slot, variable))
+        self.writers = [(array, variable, None if slot in written else functools.partial(self._gradients.write, slot))
                         for slot, array, variable in having]
 
     def _add_clipping(self, op: Op, steps: list[Step], values: Slots, gradients: Sequence[int | None]) -> dict[int, int]:
@@ -163,7 +165,7 @@ class WholeStep(StepTable):
         outputs = tuple(range(len(values), len(values) + len(places)))
         values += [values[slot] for slot in places]
         plan = Plan(Call(op, {}), op.rules[0], False, None, for_device("cpu"))
-        steps.append(Step(plan, (*places, *self._more_numbers), outputs, tuple([values[slot] for slot in places])))
+        steps.append(Step(plan, (*places, *self._more_numbers), outputs, tuple([Spec.of(values[slot]) for slot in places])))
         return dict(zip(places, outputs, strict=True))
 
     def limit(self, norm: float) -> None:
@@ -197,15 +199,6 @@ class WholeStep(StepTable):
     def _instruction(self, number: int) -> _Instruction | None:
         """The program's instruction; None for an operator that is not the program's."""
         return self._instructions[number] if number < len(self._instructions) else None
-
-    def _write(self, slot: int, variable: Any) -> None:  # Any: a Variable with a buffer
-        """Put the gradient that the last run computed into its buffer."""
-        if self._table is not None:
-            store = self._computed.get(slot)
-            store = self._table.store(slot) if store is None else store
-            dense = isinstance(store, np.ndarray) and variable.grad.stype == "default"
-            copied = store if dense else store.copy()  # a sparse buffer takes arrays themselves
-            variable.grad._receive(wrap(copied, self.program.ctx), False, "backward")
 
     @property
     def reasons(self) -> list[tuple[str, str, str]]:

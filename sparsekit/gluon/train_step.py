@@ -28,9 +28,10 @@ from .utils import clip_global_norm
 from .watch import Watch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable
+    from collections.abc import Hashable
     from typing import TypeAlias
 
+    from ..core.graph import Variable
     from ..core.whole_step import WholeStep
     from ..optimizer.optimizer import Collected
 
@@ -173,7 +174,7 @@ class TrainStep:
 
     def _run(self, made: _Made, arrays: Sequence[NDArray], size: int) -> object:  # object: what the loss returns
         """Make a step by its table; None, and nothing has been done, if that cannot be."""
-        return made.run(arrays, size) if self._runs_tables(arrays) else None
+        return made.run(self._trainer, arrays, size) if self._runs_tables(arrays) else None
 
     # Any: structures as ``flatten`` gives them; object: what the loss returns
     def _step(self, key: Hashable, arrays: Sequence[NDArray], structure: tuple[Any, Any], size: int) -> object:
@@ -299,7 +300,7 @@ class TrainStep:
         for array, slot in zip(held, program.whole.gradients[count:], strict=True):
             if slot is not None and array._entry[0].grad_req != "write":
                 raise _Unfit("the gradient of an array is added up or dropped")
-        made = _Made(self, program, watch, sources, held, arrays, found)
+        made = _Made(trainer, self._clip_norm, program, watch, sources, held, arrays, found)
         state.training = True
         try:
             results = made.whole.rehearse((*arrays, *held))
@@ -347,7 +348,7 @@ def _flat(name: str, value: object, arrays: list[NDArray]) -> Hashable:
                          hint="make arrays with mx.nd.array(…).") from None
 
 
-def _lost() -> None:
+def _lost(variable: Variable) -> None:
     raise GradientError("The gradient of the last step was not read before a later step, which failed, and is lost.",
                         hint="read grad() before that step, or call zero_grad().")
 
@@ -363,49 +364,46 @@ class _Made:
     """A lowered step, and what it was lowered with."""
 
     # Any: parameters and arrays; a structure as ``flatten`` gives it
-    def __init__(self, step: TrainStep, program: Program, watch: Watch, sources: Sequence[Any], held: Sequence[NDArray],
-                 arrays: Sequence[NDArray], structure: Hashable) -> None:
-        self.step, self.watch, self.structure = step, watch, structure
+    def __init__(self, trainer: Trainer, clip_norm: float | None, program: Program, watch: Watch, sources: Sequence[Any],
+                 held: Sequence[NDArray], arrays: Sequence[NDArray], structure: Hashable) -> None:
+        self.clip_norm, self.watch, self.structure = clip_norm, watch, structure
         #: Of data and label, if they are one array each.
         self.types: tuple[type, ...] = ()
         self.layouts = [array._layout for array in arrays]
-        clip = None if step._clip_norm is None else load("sparsekit.ops.update.clip").clip_global_norm
+        clip = None if clip_norm is None else load("sparsekit.ops.update.clip").clip_global_norm
         self.whole: WholeStep = load("sparsekit.core.whole_step").WholeStep(program, (*arrays, *held), len(arrays), clip)
         self.parameters: list[tuple[Any, NDArray]] = [  # Any: parameters
             (source, array) for source, array in zip(sources, held, strict=True) if hasattr(source, "_arrays")]
         self.entries = [array._entry for array in held]
         self.held = list(held)
         self.ctx = program.ctx
-        trainer = step._trainer
-        trained = self.trained = [(index, one) for index, one in enumerate(trainer._params) if one._grad_req != "null"]
-        learning = [one for _, one in trained]
-        self.compiled = CompiledStep(self.whole, trainer._updaters[0], self._update, {index: one.name for index, one in trained},
-                                     lambda: list(map(FACTORS, learning)))
+        self.trained = [(index, one) for index, one in enumerate(trainer._params) if one._grad_req != "null"]
+        self.compiled = CompiledStep(self.whole, trainer._updaters[0], {index: one.name for index, one in self.trained})
 
     def lower(self, collected: Sequence[Collected]) -> None:
         """Lower the step, whose updates were these."""
-        self.compiled.lower(collected)
+        self.compiled.lower(collected, self._factors())
         trained = {id(one.arrays[0]) for one in collected}
-        variables: list[tuple[Any, Callable[[], None] | None, bool]] = [  # Any: an entry with a gradient, and its variable
-            (one._entry, write, id(one) not in trained) for one, write in self.whole.writers]
-        self.writers = [(entry[0], write, rests) for entry, write, rests in variables]
+        self.writers = [(variable, write, id(one) not in trained) for one, variable, write in self.whole.writers]
+
+    def _factors(self) -> list[tuple[float, float]]:
+        return [FACTORS(parameter) for _, parameter in self.trained]
 
     def _update(self) -> None:
         for index, parameter in self.trained:
             values: Any = parameter._arrays[self.ctx]  # Any: an array
             self.compiled.updater(index, values._entry[0].grad, values)
 
-    def run(self, arrays: Sequence[NDArray], size: int) -> object:  # object: what the loss returns
+    def run(self, trainer: Trainer, arrays: Sequence[NDArray], size: int) -> object:  # object: what the loss returns
         """Make a step; None, and nothing has been done, if it must be lowered anew."""
-        trainer = self.step._trainer
         if not self._holds(trainer):
             return None
         trainer._divide_by(size)
-        if self.step._clip_norm is not None:
-            self.whole.limit(self.step._clip_norm * size)
+        if self.clip_norm is not None:
+            self.whole.limit(self.clip_norm * size)
         results = None
         try:
-            results = self.compiled(arrays)
+            results = self.compiled(arrays, self._update, self._factors())
         finally:
             if self.compiled.made:
                 for variable, write, fresh in self.writers:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -13,6 +14,7 @@ from ..optimizer.compiled import BEFORE_LOWERING, CompiledStep, reason_against
 from ..optimizer.updater import UpdateLane
 
 if TYPE_CHECKING:
+    from ..optimizer.updater import Updater
     from .parameter import Parameter
     from .trainer import Trainer
 
@@ -64,7 +66,7 @@ class _Updates:
 
     def _made(self, step: CompiledStep, pending: Sequence[Pending]) -> bool:
         try:
-            done = step(()) is not None
+            done = step((), functools.partial(_update, step.updater, pending), _factors(pending)) is not None
         except BaseException:
             for _, _, pairs in pending[:step.whole.updated]:
                 pairs[0][0].fresh = False
@@ -76,19 +78,11 @@ class _Updates:
 
     def _lower(self, trainer: Trainer, pending: Sequence[Pending]) -> None:
         """Make the updates in Python, and a table of them."""
-        updater, parameters = trainer._updaters[0], [parameter for _, parameter, _ in pending]
         collected = trainer.optimizer._collect(lambda: trainer._update_one_by_one(pending), execute=True)
-
-        def update() -> None:
-            for index, _, pairs in pending:
-                variable, values = pairs[0]
-                updater(index, variable.grad, values)
-
         whole = load("sparsekit.core.step_table").StepTable(trainer._contexts[0])
-        step = CompiledStep(whole, updater, update, {index: parameter.name for index, parameter, _ in pending},
-                            lambda: list(map(FACTORS, parameters)))
+        step = CompiledStep(whole, trainer._updaters[0], {index: parameter.name for index, parameter, _ in pending})
         try:
-            step.lower(collected)
+            step.lower(collected, _factors(pending))
         except Refused:
             self.lowered = MOST
         else:
@@ -97,6 +91,16 @@ class _Updates:
 
 def _objects(pending: Sequence[Pending]) -> list[Any]:  # Any: as in ``_Updates``
     return [one for _, _, pairs in pending for one in (*pairs[0], pairs[0][0].grad)]
+
+
+def _update(updater: Updater, pending: Sequence[Pending]) -> None:
+    for index, _, pairs in pending:
+        variable, values = pairs[0]
+        updater(index, variable.grad, values)
+
+
+def _factors(pending: Sequence[Pending]) -> list[tuple[float, float]]:
+    return [FACTORS(parameter) for _, parameter, _ in pending]
 
 
 class UpdateTables:

@@ -12,6 +12,7 @@ from ..optimizer.compiled import BEFORE_LOWERING, CompiledStep
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from ..core.graph import Variable
     from ..symbol.executor import Executor
     from .steps import Steps
 
@@ -32,18 +33,19 @@ class Training:
         self.step: CompiledStep | None = None
         self.reason = ""
         self._runs = 0
-        self._writers: list[Callable[[], None] | None] = []
+        self._writers: list[tuple[Variable, Callable[[Variable], None]]] = []
 
     # Any: arrays
     def run(self, executor: Executor, steps: Steps, names: list[str], weights: list[list[Any]], gradients: list[list[Any]]
             ) -> bool:
         """Make a step as a table; False, and nothing has been done, if it must be made in Python."""
         if self.step is not None:
-            results = self.step(()) if self.step.updater is steps.updater and self.step.holds() else None
+            results = None
+            if self.step.updater is steps.updater and self.step.holds():
+                results = self.step((), functools.partial(steps.update, names, weights, gradients))
             if results is not None:
-                for write in self._writers:
-                    if write is not None:
-                        write()
+                for variable, write in self._writers:
+                    write(variable)
                 executor.take(results)
                 return True
             self.step, self._runs = None, BEFORE_LOWERING  # lowered anew at once: a setting or a state has changed
@@ -57,7 +59,7 @@ class Training:
         updater: Any = steps.updater  # Any: an updater, since the caller has asked for it
         update = functools.partial(steps.update, names, weights, gradients)
         numbers = {steps.numbers[name]: name for name, given in zip(names, gradients, strict=True) if given[0] is not None}
-        made = CompiledStep(whole, updater, update, numbers)
+        made = CompiledStep(whole, updater, numbers)
         before, hooks.state.training = hooks.state.training, True
         try:
             executor.take(whole.rehearse(whole.held))
@@ -69,5 +71,5 @@ class Training:
         except Refused as error:
             self.reason = str(error)
         else:
-            self.step, self._writers = made, [write for _, write in whole.writers]
+            self.step, self._writers = made, [(variable, write) for _, variable, write in whole.writers if write is not None]
         return True

@@ -56,12 +56,8 @@ class CompiledStep:
     ----------
     whole : StepTable
     updater : Updater
-    update : callable
-        Calls the updater for every weight.
     names : dict
         Names of the weights by their index in the optimizer.
-    multipliers : callable
-        Gives what updates depend on beside the optimizer.
 
     Attributes
     ----------
@@ -69,18 +65,17 @@ class CompiledStep:
         Whether the last call updated weights, or had begun to when it failed; None if it did not run.
     """
 
-    # Any: indices are numbers or names
-    def __init__(self, whole: StepTable, updater: Updater, update: Callable[[], None], names: dict[Any, str],
-                 multipliers: Callable[[], object] = lambda: None) -> None:  # object: what is compared
+    def __init__(self, whole: StepTable, updater: Updater, names: dict[Any, str]) -> None:  # Any: indices are numbers or names
         self.whole, self.updater, self.optimizer, self.states = whole, updater, updater.optimizer, updater.states
-        self._update, self._names, self._multipliers = update, names, multipliers
-        self._settings: tuple[Decisive, object] | None = None  # object: as ``multipliers`` gives it
+        self._names = names
+        self._settings: tuple[Decisive, object] | None = None  # object: multipliers
         self._indices = [*names]
         self._updates: list[Update] = []
         self._kept: list[Any] = []  # Any: states
         self.made: bool | None = None
 
-    def lower(self, collected: Sequence[Collected]) -> None:
+    # object: multipliers
+    def lower(self, collected: Sequence[Collected], multipliers: object = None) -> None:
         """Lower the step, whose updates in the rehearsal were these.
 
         Raises
@@ -91,7 +86,7 @@ class CompiledStep:
         kind = load("sparsekit.core.step_table").Update
         self._updates = [kind(one.op, one.arrays, one.attrs, self._names[one.key]) for one in collected]
         self.whole.lower(self._updates)
-        self._settings = self._now()
+        self._settings = self._now(multipliers)
         self._kept = [*self.states.values()]
 
     def holds(self) -> bool:
@@ -99,17 +94,17 @@ class CompiledStep:
         return (self.updater.optimizer is self.optimizer and self.updater.states is self.states
                 and len(self.states) == len(self._kept) and all(map(operator.is_, self.states.values(), self._kept)))
 
-    def _now(self) -> tuple[Decisive, object] | None:  # object: what is compared
+    def _now(self, multipliers: object) -> tuple[Decisive, object] | None:  # object: what is compared
         """What the numbers of all updates depend on; None if that changes with each step."""
         found = self.optimizer._decisive
-        return None if found is None else (found, self._multipliers())
+        return None if found is None else (found, multipliers)
 
-    def _as_before(self) -> bool:
+    def _as_before(self, multipliers: object) -> bool:  # object: what is compared
         """Whether the numbers of all updates are the last ones."""
         if self._settings is None:
             return False
-        decisive, multipliers = self._settings
-        return self.optimizer._decided_by(decisive) and self._multipliers() == multipliers
+        decisive, before = self._settings
+        return self.optimizer._decided_by(decisive) and multipliers == before
 
     def _counts(self) -> tuple[dict[Any, int], int]:  # Any: indices
         return dict(self.optimizer._index_update_count), self.optimizer.num_update
@@ -120,20 +115,31 @@ class CompiledStep:
         self.optimizer._index_update_count.update(counts[0])
         self.optimizer.num_update = counts[1]
 
-    def __call__(self, arrays: Sequence[Any]) -> list[Any] | None:  # Any: arrays
-        """Make a step; None, and nothing has been done, if it must be lowered anew."""
+    # Any: arrays; object: what is compared
+    def __call__(self, arrays: Sequence[Any], update: Callable[[], None], multipliers: object = None) -> list[Any] | None:
+        """Make a step; None, and nothing has been done, if it must be lowered anew.
+
+        Parameters
+        ----------
+        arrays : sequence of NDArray
+            What the step brings.
+        update : callable
+            Calls the updater for every weight.
+        multipliers : object
+            What updates depend on beside the optimizer.
+        """
         self.made = None
-        if same := self._as_before():
+        if same := self._as_before(multipliers):
             counts = None
         else:
             counts = self._counts()
-            collected = self.optimizer._collect(self._update)
+            collected = self.optimizer._collect(update)
             if len(collected) != len(self._updates) or not all(
                     update.accepts(one.op, one.arrays, one.attrs) for update, one in zip(self._updates, collected, strict=True)):
                 self._restore(counts)
                 return None
             self.whole.renew_numbers()
-            self._settings = self._now()
+            self._settings = self._now(multipliers)
         state = hooks.state
         results: Any = None  # Any: arrays, or None
         before = state.training

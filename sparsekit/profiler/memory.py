@@ -7,6 +7,7 @@ import itertools
 import os
 import sys
 from array import array
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..base.memory_model import LASTING, Kind
@@ -64,6 +65,8 @@ class MemoryTracker:
         self._roles: dict[str, int] = {}
         # What was there before, kept apart: it adds the same to every moment.  Allocations that no event mentioned yet:
         self._before: dict[Allocation, int] = {}
+        #: For row_sparse gradients among these: the parameter, and the rows.
+        self._rows_before: dict[Allocation, tuple[str, int]] = {}
         self._base_roles: dict[str, int] = {}
         self._alive: dict[Allocation, None] = {}
         self._gone_since_peak: list[Allocation] = []
@@ -97,21 +100,26 @@ class MemoryTracker:
                     self._infer(event)
             elif isinstance(event.content, Assignment):
                 entry, role, owner, before = event.content
-                self._give(entry, role, owner)
-                if before:
-                    self._before.update({allocation: size_of(allocation) for allocation, _ in entry.owners()
-                                         if not allocation.known})
+                idle = [allocation for allocation, _ in entry.owners() if not allocation.known] if before else []
+                self._before.update({allocation: size_of(allocation) for allocation in idle})
+                self._give(entry, role, owner, idle)
 
-    def _give(self, entry: Entry, role: str, owner: str) -> None:
+    def _give(self, entry: Entry, role: str, owner: str, idle: Sequence[Allocation] = ()) -> None:
         if role == "gradient" and entry.stype == "row_sparse":
             rows = int(entry.parts[1].shape[0])
-            self.gradient_rows[owner] = max(rows, self.gradient_rows.get(owner, 0))
+            if idle:  # of another model, perhaps
+                self._rows_before.update(dict.fromkeys(idle, (owner, rows)))
+            else:
+                self._note_rows(owner, rows)
         given = role, owner
         for allocation, _ in entry.owners():
             if allocation.given != given:
                 allocation.given = given
                 if allocation.known and not allocation.freed:
                     self._change_role(allocation, role, owner)
+
+    def _note_rows(self, owner: str, rows: int) -> None:
+        self.gradient_rows[owner] = max(rows, self.gradient_rows.get(owner, 0))
 
     def _infer(self, event: Operation) -> None:
         """An update of a parameter takes its gradient second and its optimizer state after that."""
@@ -180,6 +188,8 @@ class MemoryTracker:
         self._count += 1
         self._alive[allocation] = None
         if self._before and self._before.pop(allocation, None) is not None:
+            if allocation in self._rows_before:
+                self._note_rows(*self._rows_before.pop(allocation))
             self._base_roles[kind.role] = self._base_roles.get(kind.role, 0) + kind.bytes
             self._base[kind.number] = self._base.get(kind.number, 0) + 1
             return
@@ -254,6 +264,7 @@ class MemoryTracker:
             allocation.freed = True
             if self._before:
                 self._before.pop(allocation, None)
+                self._rows_before.pop(allocation, None)
             kind = allocation.kind
             if kind is UNCOUNTED:
                 continue

@@ -21,7 +21,7 @@ from sparsekit.base import attributes, capture, context, naming, rng
 from sparsekit.base.config import config
 from sparsekit.base.files import written
 from sparsekit.base.scoped import Scoped
-from sparsekit.core import device, hooks, trace
+from sparsekit.core import device, hooks, program, step_table, trace
 from sparsekit.datasets.download import _file_lock
 from sparsekit.gluon.rnn import composed
 from sparsekit.gluon.scope import Scope
@@ -67,7 +67,8 @@ CASES = {
     "np_shape": mx.util.np_shape,
     "environment": lambda: mx.test_utils.environment({"SPARSEKIT_SWEPT": "1", "HOME": None}),
     "_Switch": autograd.record,
-    "_lane": lambda: autograd._lane("backward", "part"),
+    "lane": lambda: step_table.lane("backward", "part"),
+    "_ToldPlace": lambda: program._ToldPlace(None, program._Link()),
     "UpdateLane": UpdateLane,
     "set": lambda: config.set(densify="error", densify_limit=3, check_format=False),
     "using": lambda: rng.using(3),

@@ -1,5 +1,10 @@
 """``trainer.step`` as a table: the weights and states of operators one by one, to the last bit."""
 
+import contextlib
+import gc
+import tracemalloc
+import weakref
+
 import pytest
 
 import sparsekit as mx
@@ -157,3 +162,51 @@ def test_step_of_a_hybridized_net_takes_no_operator_in_python(monkeypatch):
     one.step(*batches[5])
     assert not calls
     assert bits(one.parameters[0].data()) != before
+
+
+def test_a_step_too_large_for_a_table_takes_no_memory():
+    net = nn.Dense(512, in_units=1024, use_bias=False)
+    net.initialize()
+    weight, trainer = net.weight, mx.gluon.Trainer(net.collect_params(), "sgd")
+    data, peaks = random(4, 1024), []
+    for _ in range(6):
+        with mx.autograd.record():
+            loss = net(data).sum()
+        loss.backward()
+        tracemalloc.start()
+        trainer.step(4)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert next(iter(trainer._tables._known.values())).step is not None
+    assert max(peaks[4:]) < weight.data().asnumpy().nbytes / 20
+
+
+@pytest.mark.parametrize("how", ["trainer", "hybrid", "TrainStep", "Module"])
+@pytest.mark.parametrize("profiled", [False, True])
+def test_weights_and_gradients_go_with_the_last_reference(how, profiled):
+    """Without the garbage collector, so that large weights are never there twice."""
+    gc.collect()
+    gc.disable()
+    try:
+        held = held_after(how, profiled)
+        assert len(held) >= 4
+        assert [one for one in held if one() is not None] == []
+    finally:
+        gc.enable()
+
+
+def held_after(how, profiled):
+    """Weak references to the arrays of a model that was trained and dropped."""
+    with mx.Profiler() if profiled else contextlib.nullcontext():
+        if how == "Module":
+            data = mx.sym.var("data")
+            module = mx.mod.Module(mx.sym.LinearRegressionOutput(mx.sym.FullyConnected(data, num_hidden=2), mx.sym.var("label")),
+                                   label_names=["label"])
+            module.fit(mx.io.NDArrayIter({"data": random(40, 3)}, {"label": random(40, 2)}, batch_size=8), num_epoch=3)
+            arrays = [one for arrays in (module._exec_group.param_arrays, module._exec_group.grad_arrays) for one, in arrays]
+        else:
+            twin = Twin(True, Linear, "sgd", {"momentum": 0.9}, hybrid=how == "hybrid")
+            for data, label in sparse_batches(8)[:6]:
+                (twin.step if how == "TrainStep" else twin.plain)(data, label)
+            arrays = [one for parameter in twin.parameters for one in (parameter.data(), parameter.grad())]
+        return [weakref.ref(one._store) for one in arrays]

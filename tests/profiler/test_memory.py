@@ -142,3 +142,12 @@ def test_samples_are_bounded_and_the_peak_survives(library):
     assert max(total for _, total, _ in prof.memory["samples"]) == 1000
     times = [time for time, _, _ in prof.memory["samples"]]
     assert times == sorted(times)
+
+
+def test_gradients_of_a_model_that_does_not_run_are_no_gradients_of_the_run(library, step):
+    other = library.Array(library.row_sparse(9, (100, 8)))
+    hooks.assign(other, "gradient", "other_weight")
+    with Profiler() as prof:
+        step(rows=4)
+    assert prof.gradient_rows == {"dense0_weight": 4}
+    assert prof.memory["idle_bytes"] == 9 * 8 * 4 + 9 * 8

@@ -100,3 +100,7 @@ def test_warming_leaves_compiled_kernels_in_the_given_folder(tmp_path):
         assert done.returncode == 0, done.stderr
         assert int(done.stdout) > 5
     assert len(list(tmp_path.rglob("*.nbc"))) > 5
+    refuse = "import numba.core.compiler as c\ndef refuse(*_, **__): raise SystemExit('compiled')\nc.compile_extra = refuse\n"
+    done = subprocess.run([sys.executable, "-c", refuse + program], cwd=ROOT, env=environment, text=True, capture_output=True,
+                          timeout=300)
+    assert (done.returncode, done.stderr) == (0, "")  # all kernels are kept

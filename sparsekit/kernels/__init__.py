@@ -44,8 +44,7 @@ FILES = {
     "normalize": ("layer_norm_rows", "log_softmax_rows", "softmax_rows"),
     "group": ("distinct", "group_columns", "outside", "row_ranks", "shared_rows", "unique_with_rank"),
     "recurrent": (
-        "elman_backward", "elman_forward", "gru_backward", "gru_forward", "lstm_backward", "lstm_forward", "single_sigmoid",
-        "single_tanh", "double_sigmoid", "double_tanh",
+        "elman_backward", "elman_forward", "gru_backward", "gru_forward", "lstm_backward", "lstm_forward",
     ),
     "row_sparse": (
         "row_sparse_merge", "add_rows", "copy_rows",

@@ -11,19 +11,13 @@ from typing import Any, Protocol, TypeAlias
 
 from ..base.types import Array, DTypeLike, Indices, Scalar, Shape, Values
 
-__all__ = ["ArrayModule", "Function", "Kernels", "Solvers", "Ufunc", "UpdateStep"]
+__all__ = ["ArrayModule", "Kernels", "Solvers", "Ufunc", "UpdateStep"]
 
 #: What an array module takes for an array: one, a number, or a list of either.
 Given: TypeAlias = Array | Scalar | Sequence[Any]  # Any: lists nest as deep as the array has axes
 
 #: The axes that something is done along.
 Axes: TypeAlias = int | tuple[int, ...] | None
-
-
-class Function(Protocol):
-    """A function of one number that other kernels call; on a GPU, of an array."""
-
-    def __call__(self, value: Values) -> Values: ...
 
 
 class UpdateStep(Protocol):
@@ -319,20 +313,16 @@ class Kernels(Protocol):
     def unique_with_rank(self, indices: Indices) -> tuple[Indices, Indices]: ...
 
     def elman_backward(self, given: Values, hidden: Values, rectified: bool, change: Values) -> None: ...
-    def elman_forward(self, tanh: Function, gates: Values, recurrent: Values, bias: Values, rectified: bool,
+    def elman_forward(self, gates: Values, recurrent: Values, bias: Values, rectified: bool,
                       hidden: Values) -> None: ...
     def gru_backward(self, given: Values, gates: Values, before: Values, extra: Values, change: Values,
                      change_recurrent: Values) -> None: ...
-    def gru_forward(self, sigmoid: Function, tanh: Function, gates: Values, recurrent: Values, bias: Values,
+    def gru_forward(self, gates: Values, recurrent: Values, bias: Values,
                     bias_recurrent: Values, before: Values, extra: Values, hidden: Values) -> None: ...
-    def lstm_backward(self, tanh: Function, given: Values, given_cell: Values, gates: Values, before: Values, cell: Values,
+    def lstm_backward(self, given: Values, given_cell: Values, gates: Values, before: Values, cell: Values,
                       bounds: Values, change: Values) -> None: ...
-    def lstm_forward(self, sigmoid: Function, tanh: Function, gates: Values, recurrent: Values, bias: Values, before: Values,
+    def lstm_forward(self, gates: Values, recurrent: Values, bias: Values, before: Values,
                      bounds: Values, stop: bool, cell: Values, hidden: Values) -> None: ...
-    def single_sigmoid(self, value: Values) -> Values: ...
-    def single_tanh(self, value: Values) -> Values: ...
-    def double_sigmoid(self, value: Values) -> Values: ...
-    def double_tanh(self, value: Values) -> Values: ...
 
     def row_sparse_merge(self, data: Values, indices: Indices, right_data: Values, right_indices: Indices, factor: Scalar,
                          out: Values, out_indices: Indices) -> int: ...

@@ -183,6 +183,36 @@ def test_processes_that_keep_kernels_at_once_do_not_mix_them_up(bare, tmp_path):
         assert run(NOTHING_COMPILED + COMPUTE, kind, env=env).check() == "computed\n"
 
 
+#: A kernel that calls the one that it is told; both are made by functions of one file.
+FACTORY = """
+import sys
+from sparsekit.kernels.cpu.jit import kernel
+
+@kernel
+def more(value):
+    return value + 1
+
+@kernel
+def twice(value):
+    return value * 2
+
+def of(function):
+    @kernel
+    def inner(value):
+        return function(value)
+    return inner
+
+print(of(globals()[sys.argv[1]])(5))
+"""
+
+
+def test_kernels_of_one_function_that_call_different_ones_are_not_mixed_up(bare, tmp_path):
+    (tmp_path / "factory.py").write_text(FACTORY, encoding="utf-8")
+    env = {**bare, "NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": f"{bare['PYTHONPATH']}{os.pathsep}{tmp_path}"}
+    program = "import factory\n"
+    assert [run(program, name, env=env).check() for name in ("more", "twice", "twice", "more")] == ["6\n", "10\n", "10\n", "6\n"]
+
+
 #: Lets numba compile nothing.
 NOTHING_COMPILED = """
 import numba.core.compiler

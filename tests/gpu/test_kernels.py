@@ -131,13 +131,13 @@ def more_arguments(name, at):
     bounds = np.array([-0.3, 0.3], at.value)
     three = [at.dense(batch, 3 * width), at.dense(batch, 3 * width)]
     return {
-        "elman_forward": ["tanh", state, at.dense(batch, width), at.dense(width), False, at.dense(batch, width)],
+        "elman_forward": [state, at.dense(batch, width), at.dense(width), False, at.dense(batch, width)],
         "elman_backward": [state, at.dense(batch, width), True, at.dense(batch, width)],
-        "lstm_forward": ["sigmoid", "tanh", gates, at.dense(batch, 4 * width), bias, state, bounds, False, at.dense(batch, width),
+        "lstm_forward": [gates, at.dense(batch, 4 * width), bias, state, bounds, False, at.dense(batch, width),
                          at.dense(batch, width)],
-        "lstm_backward": ["tanh", state, at.dense(batch, width), abs(gates), at.dense(batch, width), at.dense(batch, width),
+        "lstm_backward": [state, at.dense(batch, width), abs(gates), at.dense(batch, width), at.dense(batch, width),
                           bounds, at.dense(batch, 4 * width)],
-        "gru_forward": ["sigmoid", "tanh", *three, at.dense(3 * width), at.dense(3 * width), state, at.dense(batch, width),
+        "gru_forward": [*three, at.dense(3 * width), at.dense(3 * width), state, at.dense(batch, width),
                         at.dense(batch, width)],
         "gru_backward": [state, abs(three[0]), at.dense(batch, width), at.dense(batch, width), three[1],
                          at.dense(batch, 3 * width)],
@@ -151,19 +151,14 @@ def more_arguments(name, at):
                                        "lamb_step": 3, "centered_rmsprop_step": 3, "ftml_step": 3}.get(name, 2))
 
 
-#: Functions of one number, which device functions have of their own.
-FUNCTIONS = {"single_sigmoid", "single_tanh", "double_sigmoid", "double_tanh"}
-NAMES = sorted({name for names in FILES.values() for name in names} - FUNCTIONS)
+NAMES = sorted({name for names in FILES.values() for name in names})
 ON_HOST = {"numbers", "bounds"}
 
 
 def compare(name, value, index, tolerance):
     cpu, gpu = for_device("cpu"), for_device("gpu")
     given = arguments(name, Inputs(value, index))
-    single = np.dtype(value) != np.float64
-    functions = {"sigmoid": cpu.single_sigmoid if single else cpu.double_sigmoid,
-                 "tanh": cpu.single_tanh if single else cpu.double_tanh}
-    host = [functions.get(item) or getattr(cpu, item) if isinstance(item, str) else
+    host = [getattr(cpu, item) if isinstance(item, str) else
             [part.copy() for part in item] if isinstance(item, list) else np.copy(item) if isinstance(item, np.ndarray) else item
             for item in given]
     names = inspect.signature(getattr(cpu, name)).parameters

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ctypes
 from typing import Any
 
-__all__ = ["add", "call_loop", "eight_bytes", "get_word", "leading", "pause", "prefetch", "put_up", "put_word", "read",
+__all__ = ["add", "by_type", "call_loop", "eight_bytes", "get_word", "leading", "pause", "prefetch", "put_up", "put_word", "read",
            "run_piece", "write", "zero_bits"]
 
 # Words of the shared_state that ``pool`` keeps, each on a cache line of its own; a helper's AWAKE follows those before it.
@@ -36,6 +36,11 @@ def zero_bits(word):
     """How many zero bits a uint64 has below its lowest one; 64 if it is 0."""
     value = int(word)
     return (value & -value).bit_length() - 1 if value else 64
+
+
+def by_type(value, single, double):
+    """``single(value)`` of a float32, ``double(value)`` of a float64."""
+    return (single if value.dtype == "float32" else double)(value)
 
 
 def add(shared_state, place, amount):

@@ -203,6 +203,12 @@ def _zero_bits(word):
     return lambda word: zero_bits(word)
 
 
+def _by_type(value, single, double):
+    if value == types.float32:
+        return lambda value, single, double: single(value)
+    return lambda value, single, double: double(value)
+
+
 def _add(shared_state, place, amount):
     return lambda shared_state, place, amount: add(shared_state, place, amount)
 
@@ -247,6 +253,7 @@ def register() -> None:
             intrinsic_names.eight_bytes: _eight_bytes,
             intrinsic_names.leading: _leading,
             intrinsic_names.zero_bits: _zero_bits,
+            intrinsic_names.by_type: _by_type,
             intrinsic_names.add: _add,
             intrinsic_names.read: _read,
             intrinsic_names.write: _write,

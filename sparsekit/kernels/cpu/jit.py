@@ -54,12 +54,14 @@ class _Within(threading.local):
 _within = _Within()
 
 
-def _whole(name: str, work: Callable[[], T]) -> T:
+def _whole(name: str, work: Callable[[], T], module: str = "") -> T:
     """Import or compile something without interruption, and report the time to the listeners.
 
     An import that Ctrl-C cuts in half leaves a package that can never be imported again in this process, and a
     compilation leaves numba's tables half filled.  So neither is done where signals are handled; what a handler raised
-    is raised afterwards.  Times are reported by the outermost call, since kernels compile kernels.
+    is raised afterwards.  Times are reported by the outermost call, since kernels compile kernels.  A kernel that its own
+    ``module`` calls while it is imported is compiled in the calling thread: numba imports the module, and another thread
+    would wait for ever.
     """
     outer = _within.times
     times: list[tuple[str, int, int]] = [] if outer is None else outer
@@ -75,7 +77,8 @@ def _whole(name: str, work: Callable[[], T]) -> T:
                 _within.times = outer
 
     try:
-        made: T = undisturbed(timed)
+        imported = getattr(getattr(sys.modules.get(module), "__spec__", None), "_initializing", False)
+        made: T = timed() if imported or outer is not None else undisturbed(timed)
         return made
     finally:
         if outer is None:
@@ -161,7 +164,7 @@ class Kernel:
                     self.dispatcher = self._prepared()
                 return self.dispatcher
 
-        found: Callable[..., Any] = undisturbed(prepare)  # Any: the same
+        found: Callable[..., Any] = prepare() if _within.times is not None else undisturbed(prepare)  # Any: the same
         return found
 
     def _prepared(self) -> Callable[..., Any]:  # Any: the same
@@ -181,7 +184,8 @@ class Kernel:
             if known is not None:  # numba asks twice for a kernel that another one calls
                 again: Callable[..., Any] = known.entry_point  # Any: the same
                 return again
-            compiled: Callable[..., Any] = _whole(name, lambda: compile_signature(signature))  # Any: the same
+            compiled: Callable[..., Any] = _whole(  # Any: the same
+                name, lambda: compile_signature(signature), self.py_func.__module__)
             kept.warn_if_not_kept()
             return compiled
 

@@ -69,7 +69,8 @@ def _sources(file: str) -> bytes:
 
 def _made_of(function: Callable[..., Any]) -> bytes | None:  # Any: the code alone counts
     """What a kernel's code is made of: sources, and the kernels and numbers that it holds; None if it holds anything else."""
-    found = _sources(function.__code__.co_filename)
+    code = function.__code__
+    found = _sources(code.co_filename) + f"{function.__qualname__} {code.co_firstlineno} ".encode()
     for cell in function.__closure__ or ():
         held = cell.cell_contents
         inner = _made_of(held.py_func) if isinstance(held, Kernel) else repr(held).encode() if type(held) is int else None

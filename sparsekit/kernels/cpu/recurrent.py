@@ -1,7 +1,6 @@
 """One step of a recurrent layer over a batch, and the gradient of one: what is left between the matrix products.
 
-``sigmoid`` and ``tanh`` are the kernels below of the arrays' element type.  Arrays are (batch, features), in the order
-of gates that MXNet and cuDNN keep: input, forget, cell, output; reset, update, new.
+Arrays are (batch, features), in the order of gates that MXNet and cuDNN keep: input, forget, cell, output; reset, update, new.
 
 A row is gone over several times, each time with one array written and few read: LLVM turns a loop into vectors only
 where it can check cheaply that no two of its arrays overlap, and a row stays in the first cache.  ``error_model="numpy"``
@@ -14,15 +13,15 @@ import math
 
 import numpy as np
 
+from .intrinsic_names import by_type
 from .jit import kernel
 from .normalize import _exp
 
-__all__ = ["double_sigmoid", "double_tanh", "elman_backward", "elman_forward", "gru_backward", "gru_forward", "lstm_backward",
-           "lstm_forward", "single_sigmoid", "single_tanh"]
+__all__ = ["elman_backward", "elman_forward", "gru_backward", "gru_forward", "lstm_backward", "lstm_forward"]
 
 
 @kernel(fastmath={"contract"}, error_model="numpy")
-def single_sigmoid(value):
+def _single_sigmoid(value):
     """``1 / (1 + exp(-value))`` of a float32, which overflows nowhere."""
     power = _exp(-abs(value))
     share = np.float32(1) / (np.float32(1) + power)
@@ -31,7 +30,7 @@ def single_sigmoid(value):
 
 
 @kernel(fastmath={"contract"}, error_model="numpy")
-def single_tanh(value):
+def _single_tanh(value):
     """``tanh`` of a float32 as straight-line code: a polynomial near zero, after S. L. Moshier, Cephes, ``tanhf``."""
     size, square = abs(value), value * value
     near = np.float32(-5.70498872745e-3)
@@ -48,7 +47,7 @@ def single_tanh(value):
 
 
 @kernel(error_model="numpy")
-def double_sigmoid(value):
+def _double_sigmoid(value):
     """``1 / (1 + exp(-value))`` of a float64."""
     power = math.exp(-abs(value))
     share = 1 / (1 + power)
@@ -56,20 +55,37 @@ def double_sigmoid(value):
 
 
 @kernel(error_model="numpy")
-def double_tanh(value):
+def _double_tanh(value):
     """``tanh`` of a float64."""
     return math.tanh(value)
 
 
 @kernel(fastmath={"contract"}, error_model="numpy")
-def _activate(function, sums, recurrent, bias):
-    """``f(sums + recurrent + bias)`` in the place of ``sums``."""
-    for place in range(sums.shape[0]):
-        sums[place] = function(sums[place] + recurrent[place] + bias[place])
+def _sigmoid(value):
+    return by_type(value, _single_sigmoid, _double_sigmoid)
 
 
 @kernel(fastmath={"contract"}, error_model="numpy")
-def elman_forward(tanh, gates, recurrent, bias, rectified, hidden):
+def _tanh(value):
+    return by_type(value, _single_tanh, _double_tanh)
+
+
+@kernel(fastmath={"contract"}, error_model="numpy")
+def _sigmoid_of(sums, recurrent, bias):
+    """``sigmoid(sums + recurrent + bias)`` in the place of ``sums``."""
+    for place in range(sums.shape[0]):
+        sums[place] = _sigmoid(sums[place] + recurrent[place] + bias[place])
+
+
+@kernel(fastmath={"contract"}, error_model="numpy")
+def _tanh_of(sums, recurrent, bias):
+    """``tanh(sums + recurrent + bias)`` in the place of ``sums``."""
+    for place in range(sums.shape[0]):
+        sums[place] = _tanh(sums[place] + recurrent[place] + bias[place])
+
+
+@kernel(fastmath={"contract"}, error_model="numpy")
+def elman_forward(gates, recurrent, bias, rectified, hidden):
     """``hidden = f(gates + recurrent + bias)``, with ``f`` the rectifier or tanh."""
     zero = gates.dtype.type(0)
     for row in range(gates.shape[0]):
@@ -80,7 +96,7 @@ def elman_forward(tanh, gates, recurrent, bias, rectified, hidden):
                 made[place] = zero if value < zero else value
         else:
             for place in range(made.shape[0]):
-                made[place] = tanh(given[place] + back[place] + bias[place])
+                made[place] = _tanh(given[place] + back[place] + bias[place])
 
 
 @kernel(fastmath={"contract"}, error_model="numpy")
@@ -95,7 +111,7 @@ def elman_backward(given, hidden, rectified, change):
 
 
 @kernel(fastmath={"contract"}, error_model="numpy")
-def lstm_forward(sigmoid, tanh, gates, recurrent, bias, before, bounds, stop, cell, hidden):
+def lstm_forward(gates, recurrent, bias, before, bounds, stop, cell, hidden):
     """Gates from their sums, which they replace; the cell, kept within two bounds; and the hidden state.
 
     Where ``stop`` is set, a nan in the cell becomes the lower bound.
@@ -104,20 +120,20 @@ def lstm_forward(sigmoid, tanh, gates, recurrent, bias, before, bounds, stop, ce
     two, three = 2 * width, 3 * width
     for row in range(cell.shape[0]):
         sums, back, old, now, made = gates[row], recurrent[row], before[row], cell[row], hidden[row]
-        _activate(sigmoid, sums[:two], back[:two], bias[:two])
-        _activate(tanh, sums[two:three], back[two:three], bias[two:three])
-        _activate(sigmoid, sums[three:], back[three:], bias[three:])
+        _sigmoid_of(sums[:two], back[:two], bias[:two])
+        _tanh_of(sums[two:three], back[two:three], bias[two:three])
+        _sigmoid_of(sums[three:], back[three:], bias[three:])
         entry, forget, new, leave = sums[:width], sums[width:two], sums[two:three], sums[three:]
         for place in range(width):
             value = forget[place] * old[place] + entry[place] * new[place]
             value = low if value < low or (stop and value != value) else value
             now[place] = high if value > high else value
         for place in range(width):
-            made[place] = leave[place] * tanh(now[place])
+            made[place] = leave[place] * _tanh(now[place])
 
 
 @kernel(fastmath={"contract"}, error_model="numpy")
-def lstm_backward(tanh, given, given_cell, gates, before, cell, bounds, change):
+def lstm_backward(given, given_cell, gates, before, cell, bounds, change):
     """The gradients of the gates' sums; that of the cell, which is given, becomes that of the cell before."""
     width, low, high = cell.shape[1], bounds[0], bounds[1]
     one, zero = cell.dtype.type(1), cell.dtype.type(0)
@@ -126,7 +142,7 @@ def lstm_backward(tanh, given, given_cell, gates, before, cell, bounds, change):
         entry, forget, new, leave = gate[:width], gate[width:2 * width], gate[2 * width:3 * width], gate[3 * width:]
         first, second, third, fourth = made[:width], made[width:2 * width], made[2 * width:3 * width], made[3 * width:]
         for place in range(width):
-            fourth[place] = tanh(now[place])
+            fourth[place] = _tanh(now[place])
         for place in range(width):
             bent = fourth[place]
             total = flow[place] + above[place] * leave[place] * (one - bent * bent)
@@ -144,7 +160,7 @@ def lstm_backward(tanh, given, given_cell, gates, before, cell, bounds, change):
 
 
 @kernel(fastmath={"contract"}, error_model="numpy")
-def gru_forward(sigmoid, tanh, gates, recurrent, bias, bias_recurrent, before, extra, hidden):
+def gru_forward(gates, recurrent, bias, bias_recurrent, before, extra, hidden):
     """Gates from their sums, which they replace, and the hidden state; ``extra`` is what the reset gate multiplies."""
     width, one = hidden.shape[1], hidden.dtype.type(1)
     two = 2 * width
@@ -154,11 +170,11 @@ def gru_forward(sigmoid, tanh, gates, recurrent, bias, bias_recurrent, before, e
         reset, update, new, fresh = sums[:width], sums[width:two], sums[two:], back[two:]
         for place in range(two):
             back[place] += bias_recurrent[place]
-        _activate(sigmoid, sums[:two], back[:two], bias[:two])
+        _sigmoid_of(sums[:two], back[:two], bias[:two])
         for place in range(width):
             own[place] = fresh[place] + inner[place]
         for place in range(width):
-            new[place] = tanh(new[place] + outer[place] + reset[place] * own[place])
+            new[place] = _tanh(new[place] + outer[place] + reset[place] * own[place])
         for place in range(width):
             made[place] = (one - update[place]) * new[place] + update[place] * old[place]
 

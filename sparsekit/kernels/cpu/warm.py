@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .. import FILES
-from . import csr, recurrent, update, update_adaptive
+from . import csr, update, update_adaptive
 from .thread_pool import share
 
 __all__ = ["warm"]
@@ -78,17 +78,15 @@ def _arguments(name: str) -> tuple[Any, ...]:  # Any: arrays, numbers and kernel
 
 
 def _recurrent_arguments() -> dict[str, tuple[Any, ...]]:  # Any: the same
-    """Arguments of the steps of recurrent layers, for one sample and one unit, and of their functions."""
-    sigmoid, tanh, one, two = recurrent.single_sigmoid, recurrent.single_tanh, np.float32(1), np.ones(2, np.float32)
-    state, sums, vector = np.ones((1, 1), np.float32), np.ones((1, 4), np.float32), np.ones(4, np.float32)
+    """Arguments of the steps of recurrent layers, for one sample and one unit."""
+    state, sums, vector, two = [np.ones(shape, np.float32) for shape in ((1, 1), (1, 4), 4, 2)]
     return {
-        "elman_forward": (tanh, sums, sums, vector, False, state),
+        "elman_forward": (sums, sums, vector, False, state),
         "elman_backward": (state, state, False, state.copy()),
-        "lstm_forward": (sigmoid, tanh, sums, sums, vector, state, two, False, state, state),
-        "lstm_backward": (tanh, state, state, sums, state, state, two, sums),
-        "gru_forward": (sigmoid, tanh, sums, sums, vector, vector, state, state, state),
+        "lstm_forward": (sums, sums, vector, state, two, False, state, state),
+        "lstm_backward": (state, state, sums, state, state, two, sums),
+        "gru_forward": (sums, sums, vector, vector, state, state, state),
         "gru_backward": (state, sums, state, state, sums, sums),
-        "single_sigmoid": (one,), "single_tanh": (one,), "double_sigmoid": (1.0,), "double_tanh": (1.0,),
     }
 
 

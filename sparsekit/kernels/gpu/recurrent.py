@@ -1,14 +1,10 @@
-"""One step of a recurrent layer over a batch, and the gradient of one; the device functions are in ``recurrent.cu``.
-
-They have sigmoid and tanh built in, so the function arguments, which CPUs need, are ignored here.
-"""
+"""One step of a recurrent layer over a batch, and the gradient of one; the device functions are in ``recurrent.cu``."""
 
 from __future__ import annotations
 
-from .launch import Kernel, xp
+from .launch import Kernel
 
-__all__ = ["double_sigmoid", "double_tanh", "elman_backward", "elman_forward", "gru_backward", "gru_forward", "lstm_backward",
-           "lstm_forward", "single_sigmoid", "single_tanh"]
+__all__ = ["elman_backward", "elman_forward", "gru_backward", "gru_forward", "lstm_backward", "lstm_forward"]
 
 _elman_forward = Kernel("elman_forward", "data data data data* count count count")
 _elman_backward = Kernel("elman_backward", "data data data* count count")
@@ -18,27 +14,7 @@ _gru_forward = Kernel("gru_forward", "data* data* data data data data* data* cou
 _gru_backward = Kernel("gru_backward", "data* data data data data* data* count count")
 
 
-def single_sigmoid(value):
-    """``1 / (1 + exp(-value))`` of an array of float32."""
-    return 1 / (1 + xp().exp(-value))
-
-
-def single_tanh(value):
-    """``tanh`` of an array of float32."""
-    return xp().tanh(value)
-
-
-def double_sigmoid(value):
-    """``1 / (1 + exp(-value))`` of an array of float64."""
-    return single_sigmoid(value)
-
-
-def double_tanh(value):
-    """``tanh`` of an array of float64."""
-    return xp().tanh(value)
-
-
-def elman_forward(tanh, gates, recurrent, bias, rectified, hidden):
+def elman_forward(gates, recurrent, bias, rectified, hidden):
     """``hidden = f(gates + recurrent + bias)``, with ``f`` the rectifier or tanh."""
     _elman_forward(hidden.size, gates, recurrent, bias, hidden, *hidden.shape, bool(rectified))
 
@@ -48,7 +24,7 @@ def elman_backward(given, hidden, rectified, change):
     _elman_backward(hidden.size, given, hidden, change, hidden.size, bool(rectified))
 
 
-def lstm_forward(sigmoid, tanh, gates, recurrent, bias, before, bounds, stop, cell, hidden):
+def lstm_forward(gates, recurrent, bias, before, bounds, stop, cell, hidden):
     """Gates from their sums, which they replace; the cell, kept within two bounds; and the hidden state.
 
     Where ``stop`` is set, a nan in the cell becomes the lower bound.  The bounds lie in ordinary memory.
@@ -56,12 +32,12 @@ def lstm_forward(sigmoid, tanh, gates, recurrent, bias, before, bounds, stop, ce
     _lstm_forward(cell.size, gates, recurrent, bias, before, cell, hidden, *cell.shape, bool(stop), *bounds.tolist())
 
 
-def lstm_backward(tanh, given, given_cell, gates, before, cell, bounds, change):
+def lstm_backward(given, given_cell, gates, before, cell, bounds, change):
     """The gradients of the gates' sums; that of the cell, which is given, becomes that of the cell before."""
     _lstm_backward(cell.size, given, given_cell, gates, before, cell, change, *cell.shape, *bounds.tolist())
 
 
-def gru_forward(sigmoid, tanh, gates, recurrent, bias, bias_recurrent, before, extra, hidden):
+def gru_forward(gates, recurrent, bias, bias_recurrent, before, extra, hidden):
     """Gates from their sums, which they replace, and the hidden state; ``extra`` is what the reset gate multiplies."""
     _gru_forward(hidden.size, gates, recurrent, bias, bias_recurrent, before, extra, hidden, *hidden.shape)
 

@@ -10,13 +10,11 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ...base.types import Array, DType, Shape
-    from ...kernels.types import Function, Kernels
+    from ...base.types import Array, Shape
+    from ...kernels.types import Kernels
 
 
 __all__ = ["MODES", "Held", "Pass", "Sizes", "Start", "Weights", "backward", "forward", "held_in", "held_size",
@@ -83,11 +81,6 @@ class Pass(NamedTuple):
     bounds: Array
     stop: bool
     active: Array | None
-
-    def functions(self, dtype: DType) -> tuple[Function, Function]:
-        """Sigmoid and tanh of an element type."""
-        single = dtype == np.float32
-        return ((self.k.single_sigmoid, self.k.single_tanh) if single else (self.k.double_sigmoid, self.k.double_tanh))
 
 
 def _cut(flat: Array, shapes: Iterator[Shape | None]) -> Iterator[Any]:  # Any: None in the place of an array for None
@@ -218,19 +211,18 @@ def _stepper(run: Pass, weights: Weights, held: Held, recurrent: Array
              ) -> Callable[[int, Array, Any], None]:  # Any: the cell, as in Start
     """A function of the time and the states before it that computes the states of that time."""
     k, mode = run.k, run.sizes.mode
-    sigmoid, tanh = run.functions(recurrent.dtype)
     bias = weights.bias_inputs + weights.bias_recurrent
     if mode == "gru":
         return lambda time, state, cell: k.gru_forward(
-            sigmoid, tanh, held.gates[time], recurrent, weights.bias_inputs, weights.bias_recurrent, state, held.extra[time],
+            held.gates[time], recurrent, weights.bias_inputs, weights.bias_recurrent, state, held.extra[time],
             held.states[time])
     if mode != "lstm":
         return lambda time, state, cell: k.elman_forward(
-            tanh, held.gates[time], recurrent, bias, mode == "rnn_relu", held.states[time])
+            held.gates[time], recurrent, bias, mode == "rnn_relu", held.states[time])
     hidden = held.states if weights.projection is None else held.hidden
 
     def step(time: int, state: Array, cell: Array) -> None:
-        k.lstm_forward(sigmoid, tanh, held.gates[time], recurrent, bias, cell, run.bounds, run.stop, held.cells[time],
+        k.lstm_forward(held.gates[time], recurrent, bias, cell, run.bounds, run.stop, held.cells[time],
                        hidden[time])
         if weights.projection is not None:
             k.xp.matmul(hidden[time], weights.projection.T, out=held.states[time])
@@ -319,11 +311,10 @@ def _unstepper(run: Pass, weights: Weights, held: Held, change: Array, recurrent
     What it gives back is the part of the state's gradient that goes to the state before past all weights, or None.
     """
     k, mode = run.k, run.sizes.mode
-    tanh = run.functions(change.dtype)[1]
 
     def lstm(time: int, state: Array, cell: Array, before: Start) -> None:
         hidden = state if weights.projection is None else k.xp.matmul(state, weights.projection)
-        k.lstm_backward(tanh, hidden, cell, held.gates[time], before.cell, held.cells[time], run.bounds, change[time])
+        k.lstm_backward(hidden, cell, held.gates[time], before.cell, held.cells[time], run.bounds, change[time])
 
     def gru(time: int, state: Array, cell: None, before: Start) -> Array:
         k.gru_backward(state, held.gates[time], before.state, held.extra[time], change[time], recurrent[time])

@@ -89,7 +89,8 @@ def load_docstrings(features: int = 2**20, target: Sequence[str] | None = ("nump
                     progress: Callable[[str], None] | None = None) -> DocstringData:
     """Build a sparse data set from the docstrings of installed packages.
 
-    The docstrings of modules, classes and functions are read from source files, which are parsed but not executed.  Words,
+    The docstrings of modules, classes and functions are read from source files, which are parsed but not executed.  They are
+    kept in the folder ``docstrings`` of ``data_home()``, so that the next call need not parse unchanged files.  Words,
     and pairs of adjacent words, are counted in hashed columns.  The order of the rows, and the split into two parts, depend
     only on their text and on ``seed``.
 

@@ -7,13 +7,18 @@ import contextlib
 import importlib.metadata
 import importlib.util
 import inspect
+import json
 import os
 import sys
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
-__all__ = ["docstrings_in", "docstrings_of", "source_files", "version_of"]
+from ..base.errors import DataFileError, DownloadError
+from ..base.files import write_whole
+from .download import data_home
+
+__all__ = ["docstrings_by_file", "docstrings_in", "docstrings_of", "source_files", "version_of"]
 
 #: Names of folders that are skipped: tests, and copies of other packages.
 SKIPPED = frozenset({"_vendor", "extern", "externals", "test", "tests", "third_party", "thirdparty", "vendor",
@@ -66,12 +71,61 @@ def _candidates(package: str) -> Iterator[Path]:
 
 def docstrings_of(package: str, limit: int) -> Iterator[str]:
     """Yield all docstrings of an installed package, in files sorted by name."""
-    for path in source_files(package, limit):
-        try:
-            source = path.read_bytes()
-        except OSError:
-            continue
-        yield from docstrings_in(source)
+    for _, texts in docstrings_by_file(package, limit):
+        yield from texts
+
+
+def docstrings_by_file(package: str, limit: int) -> list[tuple[Path, list[str]]]:
+    """The docstrings of each file of an installed package, in files sorted by name.
+
+    Parsing takes seconds, so that they are kept in the folder ``docstrings`` of ``data_home()`` until a file changes.
+    """
+    files = source_files(package, limit)
+    # As JSON gives it back: versions of Python differ in what they parse, and 1 is the form of what is kept.
+    stamp = [1, sys.version, *map(_state, files)]
+    place = _place(package)
+    found = _kept(place, stamp, len(files))
+    if found is None:
+        found = [list(docstrings_in(_source(path))) for path in files]
+        if place is not None:
+            with contextlib.suppress(OSError, DataFileError):
+                place.parent.mkdir(parents=True, exist_ok=True)
+                write_whole(place, json.dumps({"stamp": stamp, "texts": found}).encode())
+    return list(zip(files, found, strict=True))
+
+
+def _place(package: str) -> Path | None:
+    """The file that keeps the docstrings of a package; None if there is no folder for it."""
+    try:
+        return data_home() / "docstrings" / f"{package}.json"
+    except DownloadError:
+        return None
+
+
+def _kept(place: Path | None, stamp: list[object], count: int) -> list[list[str]] | None:  # object: as JSON has it
+    """The texts that were kept for these files, so many; None if there are none."""
+    try:
+        held = json.loads(place.read_bytes()) if place is not None else {}
+        texts = held["texts"] if held["stamp"] == stamp else []
+        fits = len(texts) == count and all(isinstance(text, str) for one in texts for text in one)
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):  # none yet, or a damaged file
+        return None
+    return texts if fits and count else None
+
+
+def _state(path: Path) -> list[str | int]:
+    try:
+        state = path.stat()
+    except OSError:  # it has just been removed
+        return [str(path)]
+    return [str(path), state.st_size, state.st_mtime_ns]
+
+
+def _source(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
 
 
 def docstrings_in(source: bytes | str) -> Iterator[str]:

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..base.errors import DataFileError, MissingPackageError
 from ..datasets.docstrings import SOURCE_LIMIT
-from ..datasets.sources import docstrings_in, source_files
+from ..datasets.sources import docstrings_by_file
 from ..datasets.words import split_words
 from ..ndarray import sparse
 
@@ -89,11 +89,11 @@ def count_relation(packages: Sequence[str]) -> Relation:
 def _counted(packages: tuple[str, ...]) -> Relation:
     counts = {}
     for package in packages:
-        files = source_files(package, SOURCE_LIMIT)
+        files = docstrings_by_file(package, SOURCE_LIMIT)
         if not files:
             raise MissingPackageError(f"Package {package!r} has no source files here.", hint="install it, or name others.")
-        for path in files:
-            words = collections.Counter(word for text in docstrings_in(path.read_bytes()) for word in split_words(text))
+        for path, texts in files:
+            words = collections.Counter(word for text in texts for word in split_words(text))
             # Names start at the package, so that they do not depend on where it is installed.
             place = len(path.parts) - 1 - path.parts[::-1].index(package) if package in path.parts else -1
             counts["/".join(path.parts[place:])] = words

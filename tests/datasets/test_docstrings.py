@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import sparsekit as mx
-from sparsekit.base.errors import DataFileError, MissingPackageError, ShapeError, UnknownNameError
-from sparsekit.datasets import load_docstrings
+from sparsekit.base.errors import DataFileError, DownloadError, MissingPackageError, ShapeError, UnknownNameError
+from sparsekit.datasets import load_docstrings, sources
 from sparsekit.datasets.sources import docstrings_in, source_files, version_of
 from sparsekit.datasets.words import count_words, number_words, split_words
 from sparsekit.storage import CSR
@@ -34,6 +34,7 @@ def package(folder, name, texts, extra=""):
 def two(tmp_path, monkeypatch):
     """Two packages of many different docstrings each."""
     monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("SPARSEKIT_DATA", str(tmp_path / "data"))
     for name, flavour in (("alphapack", "tensor"), ("betapack", "widget")):
         package(tmp_path, name, [f"{text[:-1]} for the {flavour} number word{i}." for i in range(40) for text in TEXTS])
     return tmp_path
@@ -177,3 +178,43 @@ def test_the_packages_of_this_installation_make_a_data_set():
     assert data.train.data.shape[0] > 500
     assert data.train.data.shape[1] == 2**20
     assert 10 < data.train.data._store.nnz / data.train.data.shape[0] < 1000
+
+
+def test_what_is_parsed_is_kept_until_a_file_changes(two, tmp_path, monkeypatch):
+    parsed, parse = [], sources.docstrings_in
+    monkeypatch.setattr(sources, "docstrings_in", lambda source: parsed.append(1) or parse(source))
+
+    def texts():
+        parsed.clear()
+        return list(sources.docstrings_of("alphapack", 10**9)), len(parsed)
+
+    first, count = texts()
+    assert count >= 1
+    assert texts() == (first, 0)
+    file = next(path for path in source_files("alphapack", 10**9) if path.stat().st_size)
+    file.write_text(file.read_text(encoding="utf-8") + '\nclass More:\n    """Words that came later."""\n', encoding="utf-8")
+    changed, count = texts()
+    assert count >= 1
+    assert set(changed) == {*first, "Words that came later."}
+    assert texts() == (changed, 0)
+    kept = tmp_path / "data" / "docstrings" / "alphapack.json"
+    for damage in (b"", b"{", b"[]", b"{}", b"[" * 10**5, kept.read_bytes()[:-2], kept.read_bytes().replace(b'[["', b'[[7, "'),
+                   b"\xff\xfe", b"null"):
+        kept.write_bytes(damage)
+        assert texts() == (changed, count)
+        assert texts() == (changed, 0)
+
+
+@pytest.mark.parametrize("place", ["a file", "no home"])
+def test_texts_are_read_where_nothing_can_be_kept(two, tmp_path, monkeypatch, place):
+    expected = list(sources.docstrings_of("alphapack", 10**9))
+    if place == "a file":
+        (tmp_path / "taken").write_bytes(b"")
+        monkeypatch.setenv("SPARSEKIT_DATA", str(tmp_path / "taken"))
+    else:
+        monkeypatch.setattr(sources, "data_home", refuse)
+    assert list(sources.docstrings_of("alphapack", 10**9)) == expected
+
+
+def refuse():
+    raise DownloadError("no folder", hint="none")

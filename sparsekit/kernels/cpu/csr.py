@@ -44,6 +44,9 @@ MANY = 1 << 16
 #: Elements of a line of the cache, if they have four bytes.
 LINE = 16
 
+#: Elements from which on a loop is compiled to vectors that are filled.
+VECTOR = 8
+
 #: Multiplications that fetching one row of the other operand from memory is worth.
 FETCH = 16
 
@@ -259,12 +262,23 @@ def _sum_vector(data, indices, indptr, right, sums):
 
 @kernel(fastmath={"contract", "reassoc"})
 def _sum_matrix(data, indices, indptr, right, sums):
-    """``sums += csrᵀ · right``; rows that are added to next are prefetched, where they are not in the cache."""
+    """``sums += csrᵀ · right``; rows that are added to next are prefetched, where they are not in the cache.
+
+    Of few columns, each is gone through by itself: a loop of less than a vector costs more than reading the places again.
+    """
     width, elements, near = right.shape[1], sums.reshape(sums.size), np.uint64(ROWS_AHEAD)
-    last = np.uint64(max(0, indices.shape[0] - ROWS_AHEAD) if sums.size > SPREAD_OUT else 0)
+    last, units = np.uint64(max(0, indices.shape[0] - ROWS_AHEAD) if sums.size > SPREAD_OUT else 0), np.uint64(width)
     for row in range(indptr.shape[0] - 1):
-        source = right[row]
-        for place in range(np.uint64(indptr[row]), np.uint64(indptr[row + 1])):
+        source, begin, end = right[row], np.uint64(indptr[row]), np.uint64(indptr[row + 1])
+        if width < VECTOR:
+            for column in range(width):
+                factor = source[column]
+                for place in range(begin, end):
+                    if place < last and column == 0:
+                        prefetch(elements, np.uint64(indices[place + near]) * units)
+                    elements[np.uint64(indices[place]) * units + np.uint64(column)] += data[place] * factor
+            continue
+        for place in range(begin, end):
             if place < last:
                 beginning = np.uint64(indices[place + near]) * np.uint64(width)
                 for column in range(0, width, LINE):

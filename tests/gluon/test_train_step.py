@@ -5,6 +5,7 @@ import functools
 import gc
 import signal
 import threading
+import time
 import warnings
 import weakref
 
@@ -771,3 +772,33 @@ def test_a_norm_to_clip_to_is_not_negative(value):
     twin = Twin(False, Linear)
     with pytest.raises(mx.SparsekitError, match="clip_norm must be a number of at least 0, or None"):
         mx.gluon.TrainStep(twin.net, twin.loss, twin.trainer, clip_norm=value)
+
+
+def test_an_interrupt_stops_a_table_within_a_tenth_of_a_second():
+    class Deep(mx.gluon.HybridBlock):
+        def hybrid_forward(self, F, x):
+            for _ in range(400):
+                x = F.dot(F.sigmoid(x), x)
+            return x
+
+    def interrupt(*_):
+        raise Interruption
+
+    net, data, waits = Deep(), mx.nd.ones((300, 300)), []
+    net.hybridize()
+    for _ in range(4):
+        net(data)
+    assert {row["reason"] for row in mx.gluon.hybrid.explain(net)} == {""}
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        for _ in range(9):
+            start = time.perf_counter()
+            signal.setitimer(signal.ITIMER_REAL, 0.02)  # of which a run takes many times as much
+            with pytest.raises(Interruption):
+                net(data)
+            waits.append(time.perf_counter() - start - 0.02)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert sorted(waits)[4] < 0.1
+    assert net(data).shape == (300, 300)

@@ -225,9 +225,10 @@ class Account(Protocol):
 
 
 class Timed(Protocol):
-    """A table that tells of its runs; see ``table.timed.TimedRows``."""
+    """A table that tells of its runs, and keeps ``reserved`` bytes; see ``table.timed.TimedRows``."""
 
     token: object  # object: stands for the table's memory
+    reserved: int
 
     @property
     def account(self) -> Account:

@@ -153,7 +153,8 @@ class Profile:
 
         Counted are the arrays of the library that took part in the run; ``idle_bytes`` sums up
         parameters and the like that were there and that nothing touched.  ``process_peak_bytes`` is
-        what the whole process held at most since it began, None where the system does not say.
+        what the whole process held at most since it began, None where the system does not say.  ``table_bytes``, where
+        compiled steps ran, sums up what their tables keep between runs; arrays in it count while they are in use.
         """
         return self._data().memory
 

@@ -273,6 +273,8 @@ class _Reader:
             "process_samples": [self.sample([*pair, {}])[:2] if isinstance(pair, list) else self.sample(pair)
                                 for pair in self.listed({"process_samples": [], **found}, "process_samples")],
         }
+        if "table_bytes" in found:
+            made["table_bytes"] = int(self.number(found, "table_bytes"))
         return {"devices": devices, **made} if devices else made
 
     def temporary(self, item: Object) -> Temporary:

@@ -109,6 +109,8 @@ class Recorder:
         self._collector, self._told = Collector(), 0
         # Operators of tables that wait, which take one note together, and how many there were at the last update.
         self._tabled = self._looked = 0
+        #: Bytes that each table keeps between runs, by what stands for its memory.
+        self.reserved: dict[object, int] = {}  # object: as in ``Timed``
         self._meet = self._make_meet()
         self._prepare()
 
@@ -369,6 +371,7 @@ class Recorder:
         place = (here["caller"] or hooks.caller(depth=depth)) if self.lines else None
         self._extend((TABLE, slots, given, here["lane"], left, timed.token, here["thread"], ran, timed.account,
                       timed.readings.copy(), [self._meet(store) for store in results], more, place, 0))
+        self.reserved[timed.token] = timed.reserved
         self._tabled += ran[2] - ran[1]
         if self._tabled > self._looked + OFTEN:
             self._looked = self._tabled

@@ -164,10 +164,12 @@ class RecordedRun:
         totals = log.totals()
         idle = now - sum(covered for stack in log.nesting.covered().values() for _, _, covered in stack)
         overhead = max(0.0, min(self.per_event * log.events, idle)) / 1000
+        memory: Memory = {**log.memory.profile(), "process_samples": [[t / 1000, held] for t, held in self.process]}
+        if reserved := sum(self.recorder.reserved.values()):
+            memory["table_bytes"] = reserved
         return Stored(
             records=Brief(log),
-            memory={**log.memory.profile(), "process_samples": [[t / 1000, held] for t, held in self.process]},
-            totals=totals, wall=now / 1000,
+            memory=memory, totals=totals, wall=now / 1000,
             densifications=[(time / 1000, thread, record) for time, thread, record in log.densifications],
             gradient_rows=dict(log.memory.gradient_rows), densified=log.densified, marks=list(log.marks),
             more_marks=log.more_marks, more_densifications=dict(log.more_densifications),

@@ -111,6 +111,7 @@ class Memory(TypedDict):
     at_peak: list[Alive]
     process_peak_bytes: int | None
     temporaries: list[Temporary]
+    table_bytes: NotRequired[int]
     process_samples: NotRequired[list[list[float]]]
 
 

@@ -88,8 +88,9 @@ def memory_payload(memory: Mapping[str, Any] | None) -> dict[str, Any]:
     memory = memory if isinstance(memory, Mapping) else {}
     samples, alive = samples_of(memory), _alive(memory)
     peak, time = _peak(memory, samples)
-    process = number(memory.get("process_peak_bytes"))
+    tables, process = number(memory.get("table_bytes")), number(memory.get("process_peak_bytes"))
     return {
+        **({"table_bytes": tables} if tables > 0 else {}),
         "peak_bytes": peak,
         "peak_time": time,
         "samples": [plain([sample.time, sample.total, sample.roles]) for sample in samples],
@@ -135,7 +136,9 @@ def _finding(memory: Mapping[str, Any], samples: Sequence[Sample], alive: Sequen
         first = alive[0]
         words += f"; the largest array is the {first.role} of {first.owner}, {format_bytes(first.bytes)}"
     words += "."
-    process = number(memory.get("process_peak_bytes"))
+    tables, process = number(memory.get("table_bytes")), number(memory.get("process_peak_bytes"))
+    if tables > 0:
+        words += f" Compiled steps keep {format_bytes(tables)} between runs."
     return f"{words} The whole process peaked at {format_bytes(process)}." if process > 0 else words
 
 

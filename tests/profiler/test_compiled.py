@@ -12,6 +12,7 @@ import pytest
 import scipy.sparse
 
 import sparsekit as mx
+from sparsekit.base.formatting import format_bytes
 from sparsekit.core.table import timed
 from sparsekit.gluon import nn
 
@@ -290,3 +291,17 @@ def test_a_dropped_table_gives_its_memory_back():
         mx.nd.ones((2, 2)) + 1
     alive = prof.memory["samples"][-1][1]
     assert alive <= prof.memory["peak_bytes"]
+
+
+@pytest.mark.parametrize("case", ["dense", "csr"])
+def test_what_tables_keep_between_runs_is_shown(case, tmp_path):
+    training = Training(case, "step")
+    prof = training.profile()
+    table, = [made.whole._table for made in training.compiled._made.values()][-1:]
+    kept = {id(memory): memory.nbytes for memory in (table.memory, *[memory for memory, _ in table._grown.values()])}
+    assert prof.memory["table_bytes"] == sum(kept.values()) >= 64
+    said = f"Compiled steps keep {format_bytes(sum(kept.values()))} between runs."
+    assert said in prof.memory_view()._repr_mimebundle_()[0]["text/html"]
+    prof.save_trace(tmp_path / "run.json")
+    assert mx.profiler.load_trace(tmp_path / "run.json").memory["table_bytes"] == sum(kept.values())
+    assert "table_bytes" not in Training(case, "step", tables=False).profile().memory

@@ -382,6 +382,8 @@ class Table:
         self.rows = self.image.rows.copy()
         self.rows[:, 2:5] = np.where(self.rows[:, 2:5] >= 0, self.rows[:, 2:5] * 8 + self._base, 0)
         self.rows[self.rows[:, 0] == 0, 2:5] = 0
+        #: Bytes that it keeps between runs.
+        self.reserved = self.memory.nbytes
         self._capacity = [-1] * lowered.roots
         #: By the number of a buffer whose size was not known: the memory that it lies in, and where.
         self._grown: dict[int, tuple[Array, int]] = {}
@@ -404,6 +406,7 @@ class Table:
         """Its rows with readings of the clock."""
         if self._timed is None:
             self._timed = TimedRows(self, account)
+        self._timed.reserved = self.reserved
         return self._timed
 
     def released(self, sink: Sink) -> None:
@@ -564,7 +567,8 @@ class Table:
             for place, origin in enumerate(grown):
                 if root in origin.roots:
                     self._put(place, np.empty((self._room(origin.roots, origin.more) + 1) * origin.nbytes + LINE, np.uint8), 0)
-        self.held = {id(self.memory), *[id(memory) for memory, _ in self._grown.values()]}
+        held = {id(memory): memory.nbytes for memory in (self.memory, *[memory for memory, _ in self._grown.values()])}
+        self.held, self.reserved = set(held), sum(held.values())
         for one in (self.lowered.entry, *self.lowered.exits.values()):
             for place, (_, _, _, other, _, _) in enumerate(one.arrays):
                 if other == root:

@@ -178,15 +178,18 @@ class TimedRows:
         Number of the first recorded node; 0 if none is recorded.
     readings : ndarray
         Of the clock, and behind them the sizes.
+    reserved : int
+        Bytes that the table keeps between runs.
     """
 
-    __slots__ = ("_copies", "_given", "_words", "account", "after", "begin", "events", "first", "readings", "rows", "token")
+    __slots__ = ("_copies", "_given", "_words", "account", "after", "begin", "events", "first", "readings", "reserved", "rows",
+                 "token")
 
     def __init__(self, table: Table, account: Account) -> None:
         found = clock()
         assert found is not None, "the caller has asked for it"
         plain = table.rows
-        self.token = object()
+        self.token, self.reserved = object(), table.reserved
         self._words, self.account = table._words, account  # not the table, which has this
         self.readings = np.zeros(READING * account.readings + len(account.sizes), np.int64)
         start, sizes = self.readings.ctypes.data, len(account.sizes)

@@ -262,8 +262,16 @@ def test_threads_have_tables_and_events_of_their_own():
     trainings = [Training("csr", "step") for _ in range(3)]
     for training in trainings:
         training.profile()
+    together = threading.Barrier(3)  # the number of a thread that has ended may be given to another one
+
+    def work(one):
+        together.wait()
+        for seed in range(20):
+            one.step(seed=seed)
+        together.wait()
+
     with mx.Profiler() as prof:
-        threads = [threading.Thread(target=lambda one=one: [one.step(seed=seed) for seed in range(20)]) for one in trainings]
+        threads = [threading.Thread(target=work, args=(one,)) for one in trainings]
         for thread in threads:
             thread.start()
         for thread in threads:

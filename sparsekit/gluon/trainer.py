@@ -245,13 +245,17 @@ class Trainer:
                 continue
             if not parameter._arrays:
                 parameter._explain_absence()
-            pairs = [(values._entry[0], values) for values in parameter._arrays.values()]
-            for variable, values in pairs:
-                if not variable.fresh and not ignore_stale_grad:
+            pairs, fresh = [], False
+            for values in parameter._arrays.values():
+                variable = values._entry[0]
+                if variable.fresh:
+                    fresh = True
+                    if variable.late is not None:
+                        variable.settle()
+                elif not ignore_stale_grad:
                     raise _stale(parameter, values)
-                if variable.late is not None and variable.fresh:
-                    variable.settle()
-            if any(variable.fresh for variable, _ in pairs):
+                pairs.append((variable, values))
+            if fresh:
                 found.append((index, parameter, pairs))
         return found
 

@@ -44,7 +44,7 @@ def reason_against(optimizer: Optimizer) -> str:
         return "a profiler records each operator, and the clock cannot be read in a table"
     if hooks.state.recording or hooks.state.tracing:
         return "it is part of what is recorded"
-    if not optimizer._collects or optimizer.multi_precision:
+    if not optimizer._calls_once:
         return f"{type(optimizer).__name__} computes its updates with values of arrays"
     return ""
 

@@ -43,8 +43,6 @@ def lane(name: str, layer: str = "") -> Assigned:
 #: The store of an array.
 _store_of = operator.attrgetter("_store")
 
-_SINGLE = np.dtype(np.float32)
-
 #: Frames between the line that calls a ``TrainStep`` and the recorder.
 DEPTH = 7
 
@@ -85,9 +83,8 @@ class Update:
 
     def numbers(self) -> Any:  # Any: an array, or None for an operator whose numbers are not known apart
         """The numbers that the kernel takes."""
-        step, dtype = getattr(self.op, "step", None), self.weight.dtype
-        # The step of a float16 weight is computed on float32 copies.
-        return None if step is None else step.numbers(_SINGLE if dtype.itemsize < 4 else dtype, self.call.attrs)
+        step = getattr(self.op, "step", None)
+        return None if step is None else step.numbers(self.weight.dtype, self.call.attrs)
 
 
 class Gradients:

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..base.errors import DTypeError, LearningRateError, SparsekitError, UnknownNameError
-from ..base.forking import load
 from ..base.naming import changed_settings, settings
 from ..core import device, hooks
 from ..core.dispatch import invoke, wrap
 from ..core.op import Call, Op
 from ..kernels import for_device
 from ..ops.creation import empty_store
+from ..ops.update.update_precision import precise
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -318,7 +318,7 @@ class Optimizer:
         replaced when an attribute changes.
         """
         if self._half is not None:
-            op, arrays = load("sparsekit.ops.update.update_precision").precise(op), (self._half, *arrays[1:], arrays[0])
+            op, arrays = precise(op), (self._half, *arrays[1:], arrays[0])
         if self._collected is not None:
             self._collected.append(Collected(index, op, arrays, attrs))
             if not self._executing:

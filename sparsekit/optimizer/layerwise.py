@@ -94,7 +94,8 @@ class LARS(SGD):
     **arguments : as in ``Optimizer``
     """
 
-    _one_call = _timeless = False
+    _needs_gradients, _timeless = True, False
+    _counted = ("num_update", "last_lr", "cur_lr")
 
     def __init__(self, momentum: float = 0.0, lazy_update: bool = True, eta: float = 0.001, eps: float = 0,
                  momentum_correction: bool = True, **arguments: Unpack[Settings]) -> None:
@@ -152,6 +153,7 @@ class LBSGD(SGD):
     """
 
     _one_call = _timeless = False
+    _why_not = "keeps the sum of several gradients between its steps"
 
     def __init__(self, momentum: float = 0.0, multi_precision: bool = False, warmup_strategy: str = "linear",
                  warmup_epochs: int = 5, batch_scale: int = 1, updates_per_epoch: int = 32, begin_epoch: int = 0,

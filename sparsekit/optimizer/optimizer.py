@@ -142,10 +142,16 @@ class Optimizer:
         If an argument is unknown.
     """
 
-    #: Whether each update of a weight is one call of an operator, whose attributes do not depend on values of arrays.
+    #: Whether each update of a weight is one call of an operator, whose attributes do not depend on what it computes.
     _one_call = False
     #: Whether those attributes depend on nothing but settings, the learning rate and the factors of the weight.
     _timeless = False
+    #: Why an update is several calls, of an optimizer of the library.
+    _why_not = ""
+    #: Whether the attributes depend on values of gradients all the same, which must have been computed before.
+    _needs_gradients = False
+    #: Attributes that each update changes, beside the counts of updates by weight.
+    _counted: tuple[str, ...] = ("num_update",)
     #: Weights that one call of ``update`` may take, in lists; 0 if lists are not supported.
     aggregate_num = 0
     #: Whether the state of a float16 weight is ``(state, float32 copy)``, as mp_ operators take it; else the copy is first.

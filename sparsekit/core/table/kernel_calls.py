@@ -119,7 +119,7 @@ class TableKernels:
     def update_rows(self, step: _Noted, weight: Outline, data: Outline, indices: Outline, numbers: Array | Outline,
                     states: Sequence[Outline]) -> None:
         """Note an optimizer's step on the rows that a gradient stores."""
-        if isinstance(indices, Outline) and isinstance(indices.shape[0], int):
+        if isinstance(indices.shape[0], int) and indices.origin.kind != "constant":  # the next gradient may store fewer
             raise Refused("all rows have a gradient")
         work = max(1, static(weight.shape[1]) * (1 + len(states)))
         self._builder.call(self._twins.few_rows, indices, work, weight.shape[0], status=True)

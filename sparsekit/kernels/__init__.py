@@ -51,8 +51,8 @@ FILES = {
         "row_sparse_merge", "add_rows", "copy_rows",
     ),
     "update": (
-        "own_numbers", "update_rows", "update_dense", "update_other_rows", "sgd_step", "momentum_step", "nesterov_step", "sign_step",
-        "sign_momentum_step", "compensated_step", "compensated_momentum_step",
+        "own_numbers", "update_rows", "update_dense", "update_other_rows", "sgd_step", "momentum_step", "nesterov_step",
+        "sign_step", "sign_momentum_step", "compensated_step", "compensated_momentum_step",
     ),
     "update_adaptive": (
         "adam_step", "adamw_step", "adamax_step", "nadam_step", "lamb_step", "adagrad_step", "group_adagrad_step",

@@ -224,10 +224,9 @@ def test_float16_and_float32_weights_of_one_net(optimizer):
 @pytest.mark.parametrize("value", [1e5, np.inf, np.nan, 6e-8, 65519.0])
 def test_float16_weights_beyond_their_range(value):
     """The float32 copy becomes the nearest float16 number, or infinite."""
-    batches = [(data, label * value) for data, label in dense_batches(5)]
+    batches = [(data.astype("float16"), label * value) for data, label in dense_batches(5)]
     for scale in (1.0, value):
-        check(lambda: Scaled(scale), [(data.astype("float16"), label) for data, label in batches], "sgd",
-              {"multi_precision": True, "learning_rate": 0.7})
+        check(functools.partial(Scaled, scale), batches, "sgd", {"multi_precision": True, "learning_rate": 0.7})
 
 
 class Scaled(mx.gluon.HybridBlock):

@@ -137,6 +137,7 @@ def numbers_of(function: Callable[..., tuple[float, ...]], bound: str = "clip_gr
 
     @functools.lru_cache(maxsize=256)
     def pack(kind: str, values: tuple[float, ...]) -> Array:
+        kind = "f" if kind == "e" else kind  # a step of float16 arrays is computed on float32 copies
         try:
             # rounded first: 1 - beta of the rounded beta, so that the two add up to 1, as MXNet has them
             rescale, limit, *others = np.array(values, kind).tolist()
@@ -146,7 +147,7 @@ def numbers_of(function: Callable[..., tuple[float, ...]], bound: str = "clip_gr
             raise DTypeError(f"An optimizer step takes numbers for {', '.join(names)}, not {values!r}.")
         return np.array([rescale, limit if limit >= 0 else math.inf, *function(*others)], kind)
 
-    return lambda dtype, attrs: pack(dtype.char if dtype.itemsize >= 4 else "f", values_of(attrs))
+    return lambda dtype, attrs: pack(dtype.char, values_of(attrs))
 
 
 def rows_of(store: Weight, what: str = "weight") -> Array:

@@ -101,8 +101,8 @@ def precise(plain: Update) -> Update:
         doc=f"``{plain.name}``{_SAID}", step=plain.step)
 
     def declare(rule: Rule) -> None:
-        def run(k: Kernels, weight: Weight, grad: Weight, *arrays_and_attrs: *tuple[*tuple[Weight, ...], Weight, Attrs]) -> Weight:
-            *arrays, copy, attrs = arrays_and_attrs
+        def run(k: Kernels, weight: Weight, grad: Weight, *rest: *tuple[*tuple[Weight, ...], Weight, Attrs]) -> Weight:
+            *arrays, copy, attrs = rest
             rule.function(k, copy, _widened(grad, copy.dtype), *arrays, attrs)
             _copied(weight, copy, slice(None))
             return weight

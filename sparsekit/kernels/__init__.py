@@ -51,8 +51,8 @@ FILES = {
         "row_sparse_merge", "add_rows", "copy_rows",
     ),
     "update": (
-        "own_numbers", "update_rows", "update_dense", "update_other_rows", "sgd_step", "momentum_step", "nesterov_step",
-        "sign_step", "sign_momentum_step", "compensated_step", "compensated_momentum_step",
+        "update_rows", "update_dense", "update_other_rows", "sgd_step", "momentum_step", "nesterov_step", "sign_step",
+        "sign_momentum_step", "compensated_step", "compensated_momentum_step",
     ),
     "update_adaptive": (
         "adam_step", "adamw_step", "adamax_step", "nadam_step", "lamb_step", "adagrad_step", "group_adagrad_step",
@@ -64,6 +64,8 @@ _FILE_OF = {name: file for file, names in FILES.items() for name in names}
 
 class DeviceKernels:
     """The kernels of one device, loaded one by one on first use; ``types.Kernels`` declares them one by one."""
+
+    numbers = None
 
     def __init__(self, device: str, xp: ArrayModule) -> None:
         self.device, self.xp = device, xp

@@ -238,10 +238,13 @@ class Kernels(Protocol):
     ----------
     device : str
     xp : ArrayModule
+    numbers : array or None
+        While a table is made, what stands for the numbers of an optimizer's step, which each run brings.
     """
 
     device: str
     xp: ArrayModule
+    numbers: Array | None
 
     def csr_dot_dense(self, data: Values, indices: Indices, indptr: Indices, right: Values, out: Values) -> None: ...
     def csr_drop_absent(self, data: Values, ranks: Indices, indptr: Indices) -> tuple[Values, Indices, Indices]: ...
@@ -339,7 +342,6 @@ class Kernels(Protocol):
     def add_rows(self, data: Values, indices: Indices, factor: Scalar, out: Values) -> None: ...
     def copy_rows(self, data: Values, indices: Indices, out: Values) -> None: ...
 
-    def own_numbers(self, numbers: Values) -> Values: ...
     def update_rows(self, step: UpdateStep, weight: Values, data: Values, indices: Indices, numbers: Values,
                     states: Sequence[Values]) -> None: ...
     def update_dense(self, step: UpdateStep, weight: Values, gradient: Values, numbers: Values,

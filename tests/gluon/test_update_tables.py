@@ -95,7 +95,7 @@ def test_momentum_of_lars_is_corrected_once_when_its_updates_are_lowered_anew():
 @pytest.mark.parametrize("event", EVENTS)
 @pytest.mark.parametrize("optimizer", ["sgd", "adam", "adagrad", "lamb", "lars"])
 def test_changes_in_between(event, optimizer):
-    arguments = {"wd": 0.1, **({"momentum": 0.9} if optimizer == "sgd" else {})}
+    arguments = {"wd": 0.1, **({"momentum": 0.9} if optimizer in {"sgd", "lars"} else {})}
     one, other = twins(Linear, optimizer, arguments)
     for number, (data, label) in enumerate(sparse_batches(10)):
         if number == 5:

@@ -101,7 +101,7 @@ class Training:
         try:
             data, label = self.draw(rows, seed), mx.nd.ones((rows, 2), dtype=self.dtype)
             if self.draw is not ids:
-                data = data.astype(self.dtype)
+                data = data.astype(self.dtype, copy=False)
             if self.compiled is not None:
                 return self.compiled(data, label)
             with mx.autograd.record():

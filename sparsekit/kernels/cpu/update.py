@@ -28,7 +28,6 @@ __all__ = [
     "momentum_step",
     "nesterov_step",
     "over_rows",
-    "own_numbers",
     "sgd_step",
     "sign_momentum_step",
     "sign_of",
@@ -43,11 +42,6 @@ GRAIN = 100_000
 DENSE_GRAIN = 1 << 17
 
 FIRST = np.zeros(1, np.int64)
-
-
-def own_numbers(numbers):
-    """The numbers that a step takes; of a table, those that each run brings."""
-    return numbers
 
 
 def update_rows(step, weight, data, indices, numbers, states):

@@ -23,7 +23,6 @@ def _arguments(name: str) -> tuple[Any, ...]:  # Any: arrays, numbers and kernel
     triple = (data, places, pointers)
     room, rows = np.zeros(4, np.float32), (square, places)
     return {
-        "own_numbers": (data,),
         "csr_dot_dense": (*triple, square, square.copy()),
         "csr_drop_absent": triple,
         "csr_dot_csr": (*triple, *triple, square.copy()),

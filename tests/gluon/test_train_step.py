@@ -229,6 +229,28 @@ def test_float16_weights_beyond_their_range(value):
         check(functools.partial(Scaled, scale), batches, "sgd", {"multi_precision": True, "learning_rate": 0.7})
 
 
+class Own(mx.optimizer.Adam):
+    """Doubles each gradient, which it gets in the type of the float32 copy."""
+
+    def update(self, index, weight, grad, state):
+        assert weight.dtype == grad.dtype == np.float32
+        super().update(index, weight, grad * 2, state)
+
+
+def test_an_optimizer_of_ones_own_is_left_alone():
+    states = []
+    for optimizer in (Own(multi_precision=True), mx.optimizer.Adam(multi_precision=True, rescale_grad=2.0)):
+        twin = Twin(False, Mixed)
+        twin.trainer = mx.gluon.Trainer(twin.net.collect_params(), optimizer)
+        step = mx.gluon.TrainStep(twin.net, twin.loss, twin.trainer)
+        for data, label in mixed_batches(5):
+            step(data, label)
+        states.append(twin.state())
+        assert {row["reason"] for row in step.explain() if row["pass"] in ("", "update")} == (
+            {"the update of Own is not the library's own"} if type(optimizer) is Own else {""})
+    assert states[0] == states[1]
+
+
 class Scaled(mx.gluon.HybridBlock):
     """A float16 weight whose gradients have any size."""
 

@@ -235,7 +235,8 @@ def lamb_phase1(k: Kernels, weight: Weight, grad: Weight, mean: Weight, var: Wei
         return out
     rows, states = grad.indices, [state_of(k, state) for state in (mean, var)]
     parts = [k.xp.ascontiguousarray(array[rows]) for array in (values, values, *states)]
-    apply_step(k, _LAMB_STEP, attrs, parts[0], grad.data, parts[1:], numbers=numbers)
+    every = RowSparse(grad.data, k.xp.arange(rows.shape[0]), parts[0].shape, check=False)  # a table does not know how many
+    apply_step(k, _LAMB_STEP, attrs, parts[0], every, parts[1:], True, numbers)
     for state, part in zip(states, parts[2:], strict=True):
         state[rows] = part
     return RowSparse(parts[1], rows.copy(), weight.shape, check=False)

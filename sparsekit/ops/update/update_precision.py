@@ -9,7 +9,7 @@ import numpy as np
 
 from ...base.errors import DTypeError
 from ...core import cost, infer
-from ...core.op import Op, Rule
+from ...core.op import Op
 from ...storage import RowSparse
 from .update import STORES, Update, UpdateRule, apply_step, first_type, rows_for, rows_of
 from .update_adaptive import (
@@ -99,19 +99,21 @@ def precise(plain: Update) -> Update:
         shape=lambda shapes, attrs: plain.shape([shapes[-1], *shapes[1:-1]], attrs), dtype=first_type, lane="update",
         cost=cost.update, mutates=(0, *range(2, 3 + count)), random=plain.random, listed=False, sample=_halved(plain, count),
         doc=f"``{plain.name}``{_SAID}", step=plain.step)
-
-    def declare(rule: Rule) -> None:
-        def run(k: Kernels, weight: Weight, grad: Weight, *rest: *tuple[*tuple[Weight, ...], Weight, Attrs]) -> Weight:
-            *arrays, copy, attrs = rest
-            rule.function(k, copy, _widened(grad, copy.dtype), *arrays, attrs)
-            _copied(weight, copy, slice(None))
-            return weight
-
-        made.forward(f"{', '.join([*rule.inputs, rule.inputs[0]])} -> {rule.outputs[0]}")(run)
-
     for rule in plain.rules:
-        declare(rule)
+        made.forward(f"{', '.join([*rule.inputs, rule.inputs[0]])} -> {rule.outputs[0]}")(_on_copy(rule.function))
     return made
+
+
+def _on_copy(step: Callable[..., Weight]) -> Callable[..., Weight]:
+    """The kernel of a step on the copy of a weight."""
+
+    def run(k: Kernels, weight: Weight, grad: Weight, *arrays_and_attrs: *tuple[*tuple[Weight, ...], Weight, Attrs]) -> Weight:
+        *arrays, copy, attrs = arrays_and_attrs
+        step(k, copy, _widened(grad, copy.dtype), *arrays, attrs)
+        _copied(weight, copy, slice(None))
+        return weight
+
+    return run
 
 
 mp_sgd_update = _declare(sgd_update, "")

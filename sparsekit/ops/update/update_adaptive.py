@@ -322,9 +322,9 @@ lamb_update = Update(
 
 
 def _lamb(k: Kernels, weight: Weight, grad: Weight, mean: Weight, var: Weight, attrs: Attrs) -> Weight:
-    numbers = _lamb_numbers(weight.dtype, attrs) if k.numbers is None else k.numbers
-    step = lamb_phase1(k, weight, grad, mean, var, attrs, numbers[:-3])
-    return lamb_phase2(k, weight, step, _norm(k, weight), _norm(k, step), attrs, numbers[-3:])
+    first, second = (None, None) if k.numbers is None else (k.numbers[:-3], k.numbers[-3:])
+    step = lamb_phase1(k, weight, grad, mean, var, attrs, first)
+    return lamb_phase2(k, weight, step, _norm(k, weight), _norm(k, step), attrs, second)
 
 
 def _norm(k: Kernels, store: Weight) -> Array:

@@ -67,9 +67,10 @@ class TrainStep:
     of a recurrent network, are given back with it.  All of them are detached.
 
     The first two steps for each kind of batch (shapes, element types, storage types) run as these lines.  The third is
-    traced, and from then on the operators of forward pass, backward pass and update run as one table of compiled calls.
-    ``explain`` lists what stays in Python, and why.  ``grad()`` of a parameter returns the gradient of the last step, which is
-    written when it is asked for; an array that ``grad()`` returned earlier changes then, and not at each step.  A step that fails
+    traced, and from then on the operators of forward pass, backward pass and update run as one table of compiled calls, with
+    ``multi_precision`` too.  With LARS, LBSGD, Test and optimizers of your own, all steps run as these lines.  ``explain`` lists
+    what stays in Python, and why.  ``grad()`` of a parameter returns the gradient of the last step, which is written when it is
+    asked for; an array that ``grad()`` returned earlier changes then, and not at each step.  A step that fails
     loses a gradient that was not asked for.
 
     Parameters

@@ -112,7 +112,7 @@ class UpdateTables:
     def run(self, trainer: Trainer, pending: Sequence[Pending]) -> bool:
         """Make the updates; False, and nothing has been done, if they must be made one by one."""
         indices = tuple([index for index, _, _ in pending])
-        if not indices or trainer._contexts[0].device_type == "gpu" or reason_against(trainer.optimizer):
+        if not indices or trainer._contexts[0].device_type == "gpu" or reason_against(trainer.optimizer, gradients=True):
             return False
         found = self._known.get(indices)
         if found is None:

@@ -64,6 +64,8 @@ _FILE_OF = {name: file for file, names in FILES.items() for name in names}
 class DeviceKernels:
     """The kernels of one device, loaded one by one on first use; ``types.Kernels`` declares them one by one."""
 
+    numbers = None
+
     def __init__(self, device: str, xp: ArrayModule) -> None:
         self.device, self.xp = device, xp
 

@@ -232,10 +232,13 @@ class Kernels(Protocol):
     ----------
     device : str
     xp : ArrayModule
+    numbers : array or None
+        While a table is made, what stands for the numbers of an optimizer's step, which each run brings.
     """
 
     device: str
     xp: ArrayModule
+    numbers: Array | None
 
     def csr_dot_dense(self, data: Values, indices: Indices, indptr: Indices, right: Values, out: Values) -> None: ...
     def csr_drop_absent(self, data: Values, ranks: Indices, indptr: Indices) -> tuple[Values, Indices, Indices]: ...

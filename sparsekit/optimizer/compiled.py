@@ -33,8 +33,11 @@ def _against_tables() -> str:
     return reason
 
 
-def reason_against(optimizer: Optimizer) -> str:
-    """Why no step with this optimizer can be compiled now; empty if one can."""
+def reason_against(optimizer: Optimizer, gradients: bool = False) -> str:
+    """Why no step with this optimizer can be compiled now; empty if one can.
+
+    ``gradients`` says whether these have been computed when the step begins.
+    """
     if not config.tables:
         return "config.tables is False"
     reason = _against_tables()
@@ -44,8 +47,11 @@ def reason_against(optimizer: Optimizer) -> str:
         return "a profiler records each operator, and the clock cannot be read in a table"
     if hooks.state.recording or hooks.state.tracing:
         return "it is part of what is recorded"
-    if not optimizer._collects or optimizer.multi_precision:
-        return f"{type(optimizer).__name__} computes its updates with values of arrays"
+    if not optimizer._calls_once:
+        name, why = type(optimizer).__name__, optimizer._why_not
+        return f"{name} {why}" if why else f"the update of {name} is not the library's own"
+    if optimizer._needs_gradients and (not gradients or hooks.sink is not None):
+        return f"{type(optimizer).__name__} reads the values of gradients before it updates"
     return ""
 
 
@@ -106,14 +112,15 @@ class CompiledStep:
         decisive, before = self._settings
         return self.optimizer._decided_by(decisive) and multipliers == before
 
-    def _counts(self) -> tuple[dict[Any, int], int]:  # Any: indices
-        return dict(self.optimizer._index_update_count), self.optimizer.num_update
+    def _counts(self) -> tuple[dict[Any, int], list[Any]]:  # Any: indices; values of attributes
+        optimizer = self.optimizer
+        return dict(optimizer._index_update_count), [getattr(optimizer, name) for name in optimizer._counted]
 
-    def _restore(self, counts: tuple[dict[Any, int], int]) -> None:  # Any: the same
+    def _restore(self, counts: tuple[dict[Any, int], list[Any]]) -> None:  # Any: the same
         """Undo the counts of updates that were not made."""
         self.optimizer._index_update_count.clear()
         self.optimizer._index_update_count.update(counts[0])
-        self.optimizer.num_update = counts[1]
+        vars(self.optimizer).update(zip(self.optimizer._counted, counts[1], strict=True))
 
     # Any: arrays; object: what is compared
     def __call__(self, arrays: Sequence[Any], update: Callable[[], None], multipliers: object = None) -> list[Any] | None:

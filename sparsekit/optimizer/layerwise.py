@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from ..base.errors import UnknownNameError
-from ..core import device
-from ..core.dispatch import invoke, wrap
+from ..core.dispatch import invoke
 from ..core.op import Op, find
 from ..ndarray.arithmetic import add
+from ..ops.update.update_adaptive import lamb_update
 from .momentum import SGD
 from .optimizer import Optimizer, register
 
@@ -19,7 +17,7 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from ..ndarray.ndarray import NDArray
-    from .types import Factors, Index, Indices, Precise, Rated, Settings, State
+    from .types import Factors, Index, Precise, Rated, Settings, State
 
 
 __all__ = ["LAMB", "LARS", "LBSGD"]
@@ -56,7 +54,7 @@ class LAMB(Optimizer):
     """
 
     aggregate_num = 45
-    _precise = False
+    _one_call = True
 
     def __init__(self, learning_rate: float = 0.001, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-6,
                  lower_bound: float | None = None, upper_bound: float | None = None, bias_correction: bool = True,
@@ -71,27 +69,11 @@ class LAMB(Optimizer):
 
     def _update(self, index: Index, weight: NDArray, grad: NDArray, state: tuple[NDArray, ...]) -> None:
         """Make one step, which writes to ``weight`` and ``state``."""
-        self._step(index, (weight, grad, *state), weight, ())
-
-    # Any: as in ``Optimizer.update_multi_precision``
-    def update_multi_precision(self, index: Indices, weight: Any, grad: Any, state: Any) -> None:
-        """Make one step; under ``multi_precision``, the step of a float16 weight is computed on its float32 copy."""
-        if isinstance(index, (list, tuple)) or not self.multi_precision or weight.dtype != np.float16:
-            super().update_multi_precision(index, weight, grad, state)
-            return
-        copy, means = state
-        self._step(index, (weight, grad, *means, copy), copy, (copy,))
-
-    def _step(self, index: Index, arrays: tuple[NDArray, ...], exact: NDArray, copies: tuple[NDArray, ...]) -> None:
         self._update_count(index)
-        prefix = "mp_" if copies else ""
-        step = self._run(find(prefix + "lamb_update_phase1"), index, arrays, beta1=self.beta1, beta2=self.beta2,
-                         epsilon=self.epsilon, t=self._index_update_count[index], bias_correction=self.bias_correction,
-                         wd=self._get_wd(index), lazy_update=self.lazy_update)
-        norms = [wrap(device.onto(np.sqrt(np.array([square], np.float32)), exact.context), exact.context)
-                 for square in _squares(exact, step)]
-        self._call(find(prefix + "lamb_update_phase2"), index, (arrays[0], step, *norms, *copies), {
-            "lr": self._get_lr(index), "lower_bound": self.lower_bound or -1.0, "upper_bound": self.upper_bound or -1.0})
+        self._run(lamb_update, index, (weight, grad, *state), beta1=self.beta1, beta2=self.beta2, epsilon=self.epsilon,
+                  t=self._index_update_count[index], bias_correction=self.bias_correction, wd=self._get_wd(index),
+                  lazy_update=self.lazy_update, lr=self._get_lr(index), lower_bound=self.lower_bound or -1.0,
+                  upper_bound=self.upper_bound or -1.0)
 
 
 @register
@@ -112,7 +94,8 @@ class LARS(SGD):
     **arguments : as in ``Optimizer``
     """
 
-    _one_call = _timeless = False
+    _needs_gradients, _timeless = True, False
+    _counted = ("num_update", "last_lr", "cur_lr")
 
     def __init__(self, momentum: float = 0.0, lazy_update: bool = True, eta: float = 0.001, eps: float = 0,
                  momentum_correction: bool = True, **arguments: Unpack[Settings]) -> None:
@@ -170,6 +153,7 @@ class LBSGD(SGD):
     """
 
     _one_call = _timeless = False
+    _why_not = "keeps the sum of several gradients between its steps"
 
     def __init__(self, momentum: float = 0.0, multi_precision: bool = False, warmup_strategy: str = "linear",
                  warmup_epochs: int = 5, batch_scale: int = 1, updates_per_epoch: int = 32, begin_epoch: int = 0,

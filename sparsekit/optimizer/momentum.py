@@ -225,6 +225,7 @@ class Test(Optimizer):
     """An optimizer for tests: ``weight += rescale_grad * grad``, and the state is a copy of the weight."""
 
     __test__ = False  # not a test class
+    _why_not = "copies each weight after its update"
 
     def create_state(self, index: Index, weight: NDArray) -> State:
         """Zeros, dense."""

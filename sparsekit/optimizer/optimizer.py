@@ -15,6 +15,7 @@ from ..core.dispatch import invoke, wrap
 from ..core.op import Call, Op
 from ..kernels import for_device
 from ..ops.creation import empty_store
+from ..ops.update.update_precision import precise
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -34,7 +35,7 @@ registry: dict[str, type[Optimizer]] = {}
 _ATTRIBUTES = {"eps": "float_stable_eps"}
 #: Attributes that no update depends on, or that ``_decisive`` leaves to others.
 _COUNTERS = {"num_update", "_index_update_count", "_all_index_update_counts", "_calls", "_recorded_calls", "_collected",
-             "_executing", "param_dict", "sym_info", "idx2name"}
+             "_executing", "_half", "param_dict", "sym_info", "idx2name"}
 #: Arguments that ``repr`` omits: the learning rate is shown separately, the others are not settings.
 _NOT_SHOWN = ("learning_rate", "lr_scheduler", "param_idx2name", "sym", "param_dict")
 
@@ -141,10 +142,16 @@ class Optimizer:
         If an argument is unknown.
     """
 
-    #: Whether each update of a weight is one call of an operator, whose attributes do not depend on values of arrays.
+    #: Whether each update of a weight is one call of an operator, whose attributes do not depend on what it computes.
     _one_call = False
     #: Whether those attributes depend on nothing but settings, the learning rate and the factors of the weight.
     _timeless = False
+    #: Why an update is several calls, of an optimizer of the library.
+    _why_not = ""
+    #: Whether the attributes depend on values of gradients all the same, which must have been computed before.
+    _needs_gradients = False
+    #: Attributes that each update changes, beside the counts of updates by weight.
+    _counted: tuple[str, ...] = ("num_update",)
     #: Weights that one call of ``update`` may take, in lists; 0 if lists are not supported.
     aggregate_num = 0
     #: Whether the state of a float16 weight is ``(state, float32 copy)``, as mp_ operators take it; else the copy is first.
@@ -176,6 +183,7 @@ class Optimizer:
         self._device = 0
         self._collected: list[Collected] | None = None
         self._executing = False
+        self._half: NDArray | None = None  # the float16 weight of the copy that ``update`` gets
         self._calls: dict[tuple[Index, Op, float | None], Call] = {}
         self._recorded_calls: dict[tuple[Index, Op], tuple[dict[str, float], Call]] = {}
         self.lr_mult: dict[Index, float] = {}
@@ -291,8 +299,15 @@ class Optimizer:
                 self.update_multi_precision(*one)
         elif self.multi_precision and weight.dtype == np.float16:
             copy, own = state
-            self.update(index, copy, grad.astype(np.float32), own)
-            weight._receive(copy)
+            if not self._calls_once:
+                self.update(index, copy, grad.astype(np.float32), own)
+                weight._receive(copy)
+                return
+            self._half = weight
+            try:
+                self.update(index, copy, grad, own)
+            finally:
+                self._half = None
         else:
             self.update(index, weight, grad, state)
 
@@ -308,6 +323,8 @@ class Optimizer:
         call and changes its attributes.  A recorder reads the attributes later: its calls are never changed, but
         replaced when an attribute changes.
         """
+        if self._half is not None:
+            op, arrays = precise(op), (self._half, *arrays[1:], arrays[0])
         if self._collected is not None:
             self._collected.append(Collected(index, op, arrays, attrs))
             if not self._executing:
@@ -328,8 +345,8 @@ class Optimizer:
         return result
 
     @property
-    def _collects(self) -> bool:
-        """Whether ``_collect`` works: each update is one call, whose attributes do not depend on values of arrays."""
+    def _calls_once(self) -> bool:
+        """Whether each update of a weight is one call of an operator, as ``_one_call`` says of the library's own optimizers."""
         return self._one_call and type(self) in registry.values() and type(self).__module__.startswith(__package__ or "")
 
     def _collect(self, update: Callable[[], None], execute: bool = False) -> list[Collected]:

@@ -30,7 +30,7 @@ __all__ = ["arrays_of", "pack", "unpack"]
 HEADER = "header"
 #: Attributes of an optimizer that are not settings; a new optimizer initializes them.
 _NOT_SAVED = ("param_dict", "sym_info", "_calls", "_recorded_calls", "_index_update_count", "_device", "_op", "_sums",
-              "_collected", "_executing")
+              "_collected", "_executing", "_half")
 
 
 def arrays_of(state: State) -> Iterator[NDArray]:

@@ -22,15 +22,17 @@ FEATURES = 300
 class Linear(mx.gluon.HybridBlock):
     """``csr · weight + bias``."""
 
-    def __init__(self, features=FEATURES, units=1, grad_stype="row_sparse", stype="default"):
+    def __init__(self, features=FEATURES, units=1, grad_stype="row_sparse", stype="default", bias=True):
         super().__init__()
         with self.name_scope():
             self.weight = self.params.get("weight", shape=(features, units), grad_stype=grad_stype, stype=stype,
                                           init=mx.init.Normal(0.1))
-            self.bias = self.params.get("bias", shape=(units,), init="zeros")
+            if bias:
+                self.bias = self.params.get("bias", shape=(units,), init="zeros")
 
-    def hybrid_forward(self, F, x, weight, bias):
-        return F.broadcast_add(F.dot(x, weight), bias)
+    def hybrid_forward(self, F, x, weight, bias=None):
+        made = F.dot(x, weight)
+        return made if bias is None else F.broadcast_add(made, bias)
 
 
 class Embedded(mx.gluon.HybridBlock):
@@ -147,25 +149,121 @@ def check(make, batches, *arguments, events=None, made=1, **more):
     return one
 
 
-NETS = {"row_sparse gradient": (Linear, sparse_batches), "dense gradient": (lambda: Linear(grad_stype="default"), sparse_batches),
-        "row_sparse weight": (lambda: Linear(stype="row_sparse"), sparse_batches),
-        "dense": (lambda: nn.Dense(1, in_units=6), dense_batches)}
+NETS = {"row_sparse gradient": (Linear, sparse_batches),
+        "dense gradient": (lambda **more: Linear(grad_stype="default", **more), sparse_batches),
+        "row_sparse weight": (lambda **more: Linear(stype="row_sparse", **more), sparse_batches),
+        "dense": (lambda bias=True: nn.Dense(1, in_units=6, use_bias=bias), dense_batches)}
 
-IN_PYTHON = {"lars", "lbsgd", "lamb", "test"}
+#: Why no step with these optimizers is compiled.
+IN_PYTHON = {"lars": "LARS reads the values of gradients before it updates",
+             "lbsgd": "LBSGD keeps the sum of several gradients between its steps",
+             "test": "Test copies each weight after its update"}
+
+ARGUMENTS = ({}, {"wd": 0.01, "clip_gradient": 0.05}, {"momentum": 0.9, "wd": 0.1}, {"lazy_update": False, "wd": 0.1},
+             {"lazy_update": True}, {"lower_bound": 0.1, "upper_bound": 0.5})
 
 
-@pytest.mark.parametrize("net", NETS)
-@pytest.mark.parametrize("name", sorted(registry))
-def test_every_optimizer_gives_the_same_bits(name, net):
-    for arguments in ({}, {"wd": 0.01, "clip_gradient": 0.05}, {"momentum": 0.9, "wd": 0.1}, {"lazy_update": False, "wd": 0.1},
-                      {"lazy_update": True}):
+def trainings(name, net, dtype):
+    """What makes a net of this element type, batches, and arguments of an optimizer; float16 weights have float32 copies."""
+    make, batches = NETS[net]
+    some = [tuple(array.astype(dtype) for array in batch) for batch in batches(5)]
+
+    def cast():
+        made = make(bias=False) if name == "groupadagrad" else make()  # which takes matrices only
+        made.cast(dtype)
+        return made
+
+    for arguments in (*ARGUMENTS, {"lazy_update": False, "multi_precision": True}):
+        given = {**arguments, "multi_precision": True} if dtype == "float16" else arguments
         try:
-            registry[name](**arguments)
+            registry[name](**given)
         except (TypeError, mx.SparsekitError):
             continue
-        make, batches = NETS[net]
-        made = 0 if name in IN_PYTHON else 1
-        check(make, batches(5), name, arguments or {"learning_rate": 0.01}, made=made)
+        if name != "groupadagrad" or "wd" not in given:  # which has none
+            yield cast, some, given or {"learning_rate": 0.01}
+
+
+def may_run_in_python(name, net, arguments, reasons):
+    """Whether an update may run in Python for these reasons: noise, and LAMB's dense step of a row_sparse gradient."""
+    noted = name == "lamb" and "row_sparse" in net and not arguments.get("lazy_update")
+    return not reasons or noted or (name == "sgld" and reasons == {"it draws random numbers"})
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+@pytest.mark.parametrize("net", NETS)
+@pytest.mark.parametrize("name", sorted(registry))
+def test_every_optimizer_gives_the_same_bits(name, net, dtype):
+    for make, batches, arguments in trainings(name, net, dtype):
+        one = check(make, batches, name, arguments, made=0 if name in IN_PYTHON else 1)
+        if name in IN_PYTHON:
+            assert one.compiled.explain() == [{"pass": "", "op": "", "reason": IN_PYTHON[name]}]
+        reasons = {row["reason"] for row in one.compiled.explain() if row["pass"] == "update"} - {""}
+        assert may_run_in_python(name, net, arguments, reasons)
+
+
+class Mixed(Linear):
+    """A float16 product and a float32 bias."""
+
+    def __init__(self):
+        super().__init__(units=3)
+        self.weight.cast("float16")
+
+    def hybrid_forward(self, F, x, weight, bias):
+        return F.broadcast_add(F.cast(F.dot(x, weight), dtype="float32"), bias)
+
+
+def mixed_batches(count):
+    return [(data.astype("float16"), random(8, 3, seed=seed)) for seed, (data, _) in enumerate(sparse_batches(count))]
+
+
+@pytest.mark.parametrize("optimizer", ["sgd", "adam", "lamb", "ftml"])
+def test_float16_and_float32_weights_of_one_net(optimizer):
+    check(Mixed, mixed_batches(8), optimizer, {"multi_precision": True, "wd": 0.01}, events={5: schedule})
+    check(Mixed, mixed_batches(8), optimizer, {"multi_precision": True},
+          events={4: EVENTS["a learning rate"], 5: double, 7: set_optimizer(wd=0.1)})
+
+
+@pytest.mark.parametrize("value", [1e5, np.inf, np.nan, 6e-8, 65519.0])
+def test_float16_weights_beyond_their_range(value):
+    """The float32 copy becomes the nearest float16 number, or infinite."""
+    batches = [(data.astype("float16"), label * value) for data, label in dense_batches(5)]
+    for scale in (1.0, value):
+        check(functools.partial(Scaled, scale), batches, "sgd", {"multi_precision": True, "learning_rate": 0.7})
+
+
+class Own(mx.optimizer.Adam):
+    """Doubles each gradient, which it gets in the type of the float32 copy."""
+
+    def update(self, index, weight, grad, state):
+        assert weight.dtype == grad.dtype == np.float32
+        super().update(index, weight, grad * 2, state)
+
+
+def test_an_optimizer_of_ones_own_is_left_alone():
+    states = []
+    for optimizer in (Own(multi_precision=True), mx.optimizer.Adam(multi_precision=True, rescale_grad=2.0)):
+        twin = Twin(False, Mixed)
+        twin.trainer = mx.gluon.Trainer(twin.net.collect_params(), optimizer)
+        step = mx.gluon.TrainStep(twin.net, twin.loss, twin.trainer)
+        for data, label in mixed_batches(5):
+            step(data, label)
+        states.append(twin.state())
+        assert {row["reason"] for row in step.explain() if row["pass"] in ("", "update")} == (
+            {"the update of Own is not the library's own"} if type(optimizer) is Own else {""})
+    assert states[0] == states[1]
+
+
+class Scaled(mx.gluon.HybridBlock):
+    """A float16 weight whose gradients have any size."""
+
+    def __init__(self, scale):
+        super().__init__()
+        self.scale = scale
+        with self.name_scope():
+            self.weight = self.params.get("weight", shape=(1, 6), dtype="float16", init="ones")
+
+    def hybrid_forward(self, F, x, weight):
+        return F.sum(F.cast(F.broadcast_mul(x, weight), dtype="float32") * self.scale, axis=1, keepdims=True)
 
 
 BATCHES = {
@@ -284,7 +382,7 @@ EVENTS = {
 
 
 @pytest.mark.parametrize("event", EVENTS)
-@pytest.mark.parametrize("optimizer", ["sgd", "adam", "adagrad"])
+@pytest.mark.parametrize("optimizer", ["sgd", "adam", "adagrad", "lamb"])
 def test_changes_in_between(event, optimizer):
     arguments = {"wd": 0.1, **({"momentum": 0.9} if optimizer == "sgd" else {})}
     one, other = twins(Linear, optimizer, arguments)
@@ -537,22 +635,28 @@ def test_an_interrupted_step_counts_the_updates_that_it_made():
     assert interrupted == 12
 
 
-@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
-def test_large_batches_after_tiny_ones(optimizer):
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+@pytest.mark.parametrize("optimizer", ["sgd", "adam", "lamb"])
+def test_large_batches_after_tiny_ones(optimizer, dtype):
+    def make():
+        made = Linear(20_000, 8)
+        made.cast(dtype)
+        return made
+
     for lazy in (True, False):
-        batches = [(csr(64, stored, seed, 20_000), random(64, 8, seed=seed))
-                   for seed, stored in enumerate([2, 4, 3, 2, 2000, 3])]
-        one = check(lambda: Linear(20_000, 8), batches, optimizer, {"lazy_update": lazy, "wd": 0.01})
-        assert next(iter(one.compiled._made.values())).whole._table.stops
+        batches = [(csr(64, stored, seed, 20_000, dtype), random(64, 8, seed=seed, dtype=dtype))
+                   for seed, stored in enumerate([2, 4, 3, 2, 2000, 0, 3])]
+        one = check(make, batches, optimizer, {"lazy_update": lazy, "wd": 0.01, "multi_precision": True})
+        assert dtype == "float16" or next(iter(one.compiled._made.values())).whole._table.stops
 
 
 def test_a_step_that_cannot_be_compiled_says_why():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        twin = Twin(True, lambda: nn.Dense(1, in_units=6), "lamb")
+        twin = Twin(True, lambda: nn.Dense(1, in_units=6), "lars")
         for data, label in dense_batches(5):
             twin.step(data, label)
-    assert "LAMB" in twin.compiled.explain()[0]["reason"]
+    assert twin.compiled.explain()[0]["reason"] == IN_PYTHON["lars"]
 
     class Itself(mx.gluon.loss.Loss):
         def __init__(self):

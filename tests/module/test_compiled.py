@@ -1,6 +1,7 @@
 """``fit`` whose steps run as tables: parameters, gradients, outputs, states and metrics of the same training in Python."""
 
 import copy
+import functools
 import io
 import logging
 
@@ -10,6 +11,7 @@ import pytest
 import sparsekit as mx
 from sparsekit.core import hooks
 from sparsekit.core.table import machine
+from sparsekit.optimizer.optimizer import registry
 
 pytestmark = pytest.mark.skipif(bool(machine.reason_against_tables()), reason=machine.reason_against_tables() or "-")
 
@@ -22,15 +24,17 @@ def bits(array):
     return array.stype, array.shape, [(part.dtype.str, part.tobytes()) for part in parts]
 
 
-def dense_net():
-    net = mx.sym.Activation(mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=8, name="first"), act_type="tanh")
-    return mx.sym.SoftmaxOutput(mx.sym.FullyConnected(net, num_hidden=3, name="second"), mx.sym.Variable("label"), name="softmax")
+def dense_net(bias=True):
+    net = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=8, no_bias=not bias, name="first")
+    net = mx.sym.FullyConnected(mx.sym.Activation(net, act_type="tanh"), num_hidden=3, no_bias=not bias, name="second")
+    return mx.sym.SoftmaxOutput(net, mx.sym.Variable("label"), name="softmax")
 
 
-def sparse_net(weight="row_sparse"):
+def sparse_net(weight="row_sparse", bias=True):
     data = mx.sym.Variable("data", stype="csr")
     made = mx.sym.sparse.dot(data, mx.sym.Variable("weight", stype=weight, shape=(FEATURES, 1)))
-    made = mx.sym.broadcast_add(made, mx.sym.Variable("bias", shape=(1,)))
+    if bias:
+        made = mx.sym.broadcast_add(made, mx.sym.Variable("bias", shape=(1,)))
     return mx.sym.LinearRegressionOutput(made, mx.sym.Variable("label"), name="out")
 
 
@@ -70,8 +74,8 @@ class Given:
 
     def __init__(self, found):
         self.found = found
-        self.provide_data = [mx.io.DataDesc("data", found[0].data[0].shape)]
-        self.provide_label = [mx.io.DataDesc("label", found[0].label[0].shape)]
+        self.provide_data = [mx.io.DataDesc("data", found[0].data[0].shape, found[0].data[0].dtype)]
+        self.provide_label = [mx.io.DataDesc("label", found[0].label[0].shape, found[0].label[0].dtype)]
 
     def __iter__(self):
         return iter(self.found)
@@ -143,6 +147,25 @@ def test_fit_gives_the_same_bits(optimizer, net):
     metric = {"two outputs": "loss"}.get(net, "mse" if sparse else ["acc", "ce"])
     more = {} if net != "two outputs" else {"metric": mx.metric.Loss()}
     check(make, batches(sparse), optimizer, options, **{"metric": metric, **more})
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+@pytest.mark.parametrize("net", ["dense", "csr", "csr and a dense weight"])
+@pytest.mark.parametrize("optimizer", sorted(registry))
+def test_every_optimizer_with_float32_copies_of_float16_weights(optimizer, net, dtype):
+    make = {"dense": dense_net, "csr": sparse_net, "csr and a dense weight": functools.partial(sparse_net, "default")}[net]
+    found = batches(net != "dense")
+    for batch in found:
+        batch.data = [one.astype(dtype) for one in batch.data]
+        batch.label = [one.astype(dtype) for one in batch.label]  # the gradients' element type is that of both
+    if optimizer == "groupadagrad":  # which takes matrices only
+        make = functools.partial(make, bias=False)
+    options = {"multi_precision": True, "learning_rate": 0.05}
+    module, seen = trained(True, make, found, optimizer, dict(options), epochs=1)
+    _, expected = trained(False, make, found, optimizer, dict(options), epochs=1)
+    assert seen == expected
+    assert compiled(module) == (optimizer not in {"lars", "lbsgd", "test"})
+    assert {block[0].dtype.name for block in module._exec_group.param_arrays} == {dtype}
 
 
 @pytest.mark.parametrize("sparse", [False, True])
@@ -236,7 +259,7 @@ class Counting(mx.mod.Module):
 
 
 def test_what_others_do_is_not_left_out(monkeypatch):
-    """A subclass's passes, a monitor, a store, several contexts, added gradients and LAMB stay in Python."""
+    """A subclass's passes, a monitor, a store, several contexts, added gradients and LARS stay in Python."""
     found = batches(False)
     module = Counting(dense_net(), label_names=["label"])
     module.fit(Given(found), num_epoch=1)
@@ -250,7 +273,7 @@ def test_what_others_do_is_not_left_out(monkeypatch):
     assert min(shown) > 0
     check(dense_net, found, module={"context": [mx.cpu(0), mx.cpu(1)]}, made=False, kvstore=None)
     check(dense_net, found, made=False, kvstore=mx.kv.create("local"))
-    check(dense_net, found, "lamb", made=False)
+    check(dense_net, found, "lars", made=False)
 
 
 def test_a_profile_has_every_operator():

@@ -273,6 +273,8 @@ class Outline(np.lib.mixins.NDArrayOperatorsMixin):
         return self.transpose(order)
 
     def __getitem__(self, key: Any) -> Outline:  # Any: whatever may index an array
+        if isinstance(key, Outline):
+            return self.builder.rows_at(self, key)
         keys = list(key) if isinstance(key, tuple) else [key]
         if any(not (one is None or one is Ellipsis or isinstance(one, (slice, int, np.integer))) or isinstance(one, bool)
                for one in keys):
@@ -317,7 +319,10 @@ class Outline(np.lib.mixins.NDArrayOperatorsMixin):
     # what is noted
 
     def __setitem__(self, key: Any, value: Operand) -> None:  # Any: as of a numpy array
-        self.builder.assign(self[key], value)
+        if isinstance(key, Outline):
+            self.builder.put_rows(self, key, value)
+        else:
+            self.builder.assign(self[key], value)
 
     def fill(self, value: Scalar) -> None:
         """Set all elements."""

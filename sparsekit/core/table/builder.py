@@ -525,9 +525,8 @@ class Builder:
         value = self.broadcast(self._apart(value, target), target.shape)
         value.positions = positions
         if value.dtype == target.dtype:
-            word = np.dtype(f"u{target.itemsize}")  # bit by bit, whatever the values are
-            views = [Outline(self, word, one.shape, one.strides, one.origin, one.offset) for one in (value, target)]
-            self.each(inner_loop(np.positive, (word,)), views, target.shape)
+            views = [_bits(one) for one in (value, target)]  # bit by bit, whatever the values are
+            self.each(inner_loop(np.positive, (views[0].dtype,)), views, target.shape)
         elif target.dtype == np.bool:
             loop = inner_loop(np.not_equal, (value.dtype, value.dtype))
             zero = self.broadcast(self.constant(0, value.dtype), target.shape)
@@ -541,7 +540,10 @@ class Builder:
 
     def _cast(self, value: Outline, target: Outline) -> None:
         half = np.dtype(np.float16)
-        if half in (value.dtype, target.dtype) or (value.dtype.kind == "f" and target.dtype.kind != "f" and not value.positions):
+        single = np.dtype(np.float32)
+        between = {value.dtype, target.dtype} == {half, single}
+        if not between and (half in (value.dtype, target.dtype)
+                            or (value.dtype.kind == "f" and target.dtype.kind != "f" and not value.positions)):
             raise Refused(f"it casts {value.dtype} to {target.dtype}")
         if not value.contiguous:
             value = value.copy()  # whose values are those that have been checked
@@ -550,7 +552,43 @@ class Builder:
             self._cast(value, made)
             self.assign(target, made)
             return
-        self.call(self._kernels.cast_values, value.reshape(-1), target.reshape(-1))
+        if between:
+            kernel = self._kernels.halves_of if target.dtype == half else self._kernels.singles_of
+            self.call(kernel, _bits(value).reshape(-1), _bits(target).reshape(-1))
+        else:
+            self.call(self._kernels.cast_values, value.reshape(-1), target.reshape(-1))
+
+    def rows_at(self, array: Outline, rows: Outline) -> Outline:
+        """Note ``array[rows]``; where a row is not one of the array, Python runs the operator."""
+        width = self._check_rows(array, rows)
+        made, source = self.empty((*rows.shape, *array.shape[1:]), array.dtype), array if array.contiguous else array.copy()
+        self.call(self._kernels.take_rows, _bits(source).reshape((array.shape[0], width)), rows,
+                  _bits(made).reshape((*rows.shape, width)))
+        return made
+
+    def put_rows(self, array: Outline, rows: Outline, value: Operand) -> None:
+        """Note ``array[rows] = value``; where a row is not one of the array, Python runs the operator."""
+        width, given = self._check_rows(array, rows), self.outline(value, array.dtype)
+        if not array.contiguous or given.shape != (*rows.shape, *array.shape[1:]):
+            raise Refused("it writes to rows in a way that has no row")
+        given = given if given.contiguous else given.copy()
+        self.call(load("sparsekit.kernels.cpu.row_sparse").copy_rows, _bits(given).reshape((*rows.shape, width)), rows,
+                  _bits(array).reshape((array.shape[0], width)))
+
+    def _check_rows(self, array: Outline, rows: Outline) -> int:
+        """Note a look at the numbers of rows; returns how many elements a row has."""
+        if rows.ndim != 1 or rows.dtype != np.int64 or not rows.contiguous or not array.ndim or array.dynamic:
+            raise Refused("it indexes by an array")
+        width = math.prod(map(static, array.shape[1:]))
+        if not width:
+            raise Refused("it indexes an array without elements")
+        self.call(load("sparsekit.kernels.cpu.group")._outside, rows, static(array.shape[0]), status=True)
+        return width
+
+
+def _bits(array: Outline) -> Outline:
+    """The elements as unsigned integers of their size."""
+    return Outline(array.builder, np.dtype(f"u{array.itemsize}"), array.shape, array.strides, array.origin, array.offset)
 
 
 def _given(value: Operand) -> DType | type:

@@ -51,6 +51,7 @@ class TableKernels:
     def __init__(self, builder: Builder) -> None:
         self._builder, self.xp = builder, Numpy(builder)
         self._twins: Any = load("sparsekit.kernels.cpu.table_twins")  # Any: a module of kernels
+        self._update: Any = load("sparsekit.kernels.cpu.update")  # Any: the same
         self._normalize: Any = load("sparsekit.kernels.cpu.normalize")  # Any: the same
         self.numbers: Outline | None = None
 
@@ -89,18 +90,22 @@ class TableKernels:
         columns, _, _ = self.group_columns(indices)
         return columns.astype(indices.dtype, copy=False)
 
-    def _own_numbers(self, weight: Outline, numbers: Array) -> Outline:
-        if self.numbers is None or numbers.dtype != weight.dtype or numbers.shape != self.numbers.shape:
+    def _own_numbers(self, numbers: Array | Outline) -> Outline:
+        if isinstance(numbers, Outline):
+            return numbers
+        if self.numbers is None or numbers.dtype != self.numbers.dtype or numbers.shape != self.numbers.shape:
             raise Refused("its numbers are not known before each run")
         return self.numbers
 
-    def update_dense(self, step: _Noted, weight: Outline, gradient: Outline, numbers: Array, states: Sequence[Outline]) -> None:
+    def update_dense(self, step: _Noted, weight: Outline, gradient: Outline, numbers: Array | Outline,
+                     states: Sequence[Outline]) -> None:
         """Note an optimizer's step on arrays of one row."""
-        self._builder.call(self._twins.few_elements, weight, status=True)
+        if static(weight.shape[1]) >= 2 * self._update.DENSE_GRAIN:
+            raise Refused("so many elements are shared among threads")
         first = self._builder.constant(np.zeros(1, np.int64))
-        self._builder.call(step.kernel, weight, gradient, first, 1, self._own_numbers(weight, numbers), *states, ignored=True)
+        self._builder.call(step.kernel, weight, gradient, first, 1, self._own_numbers(numbers), *states, ignored=True)
 
-    def update_other_rows(self, step: _Noted, weight: Outline, indices: Outline, numbers: Array,
+    def update_other_rows(self, step: _Noted, weight: Outline, indices: Outline, numbers: Array | Outline,
                           states: Sequence[Outline]) -> None:
         """Note an optimizer's step on the rows that a gradient does not store, after the step on those that it does."""
         rows, width = static(weight.shape[0]), static(weight.shape[1])
@@ -109,17 +114,17 @@ class TableKernels:
         absent, others = self._builder.empty((rows,), np.bool), self._builder.empty((rows,), np.int64)
         found = self._builder.count(self._twins.other_rows, indices, absent, others, like=rows)
         nothing = self._builder.constant(np.zeros((1, width), weight.dtype))
-        self._builder.call(step.kernel, weight, nothing, others.view_as((found,)), 0, self._own_numbers(weight, numbers), *states,
+        self._builder.call(step.kernel, weight, nothing, others.view_as((found,)), 0, self._own_numbers(numbers), *states,
                            ignored=True)
 
-    def update_rows(self, step: _Noted, weight: Outline, data: Outline, indices: Outline, numbers: Array,
+    def update_rows(self, step: _Noted, weight: Outline, data: Outline, indices: Outline, numbers: Array | Outline,
                     states: Sequence[Outline]) -> None:
         """Note an optimizer's step on the rows that a gradient stores."""
-        if isinstance(indices, Outline) and isinstance(indices.shape[0], int):
+        if isinstance(indices.shape[0], int) and indices.origin.kind != "constant":  # the next gradient may store fewer
             raise Refused("all rows have a gradient")
         work = max(1, static(weight.shape[1]) * (1 + len(states)))
         self._builder.call(self._twins.few_rows, indices, work, weight.shape[0], status=True)
-        self._builder.call(step.kernel, weight, data, indices, 1, self._own_numbers(weight, numbers), *states, ignored=True)
+        self._builder.call(step.kernel, weight, data, indices, 1, self._own_numbers(numbers), *states, ignored=True)
 
     def _rows(self, kernel: Kernel, *arrays: Outline) -> None:
         """Note a kernel that computes rows of its last array, each by itself."""

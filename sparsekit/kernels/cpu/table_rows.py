@@ -11,8 +11,8 @@ from __future__ import annotations
 from .intrinsic_names import call_loop, get_word, put_word
 from .jit import kernel
 
-__all__ = ["begin_rows", "bind_arrays", "cast_values", "choose_values", "fill_range", "nested_loop", "patch_words", "run_rows",
-           "sum_of", "take_rows"]
+__all__ = ["begin_rows", "bind_arrays", "cast_values", "choose_values", "fill_range", "halves_of", "nested_loop", "patch_words",
+           "run_rows", "singles_of", "sum_of", "take_rows"]
 
 #: Columns of a row.
 FUNCTION, CONTEXT, DATA, DIMENSIONS, STRIDES, EXTRA, OPERATOR, COPIED = range(8)
@@ -117,6 +117,52 @@ def cast_values(values, out):
     """``out[...] = values``, of another element type; both (n,)."""
     for place in range(out.shape[0]):
         out[place] = values[place]
+
+
+@kernel
+def singles_of(halves, out):
+    """The bits of float32 numbers (n,) that equal float16 numbers, of which ``halves`` has the bits: numba has no float16."""
+    for place in range(out.shape[0]):
+        word = int(halves[place])
+        size = word & 0x7FFF
+        if size >= 0x7C00:  # infinite or nan
+            made = 0x7F800000 | (size & 0x3FF) << 13
+        elif size >= 0x400:
+            made = (size << 13) + 0x38000000
+        else:  # subnormal: every one is a normal float32
+            made = 0
+            if size != 0:
+                exponent = 113
+                while size < 0x400:
+                    size <<= 1
+                    exponent -= 1
+                made = (size & 0x3FF) << 13 | exponent << 23
+        out[place] = made | (word & 0x8000) << 16
+
+
+@kernel
+def halves_of(singles, out):
+    """The bits of float16 numbers (n,) nearest to float32 numbers, of which ``singles`` has the bits; even ones of two as near.
+
+    Of a nan the upper bits stay, as in numpy's own cast.
+    """
+    for place in range(out.shape[0]):
+        word = int(singles[place])
+        size = word & 0x7FFFFFFF
+        if size >= 0x47800000:  # from 65536 on
+            made = 0x7C00
+            if size > 0x7F800000:
+                made |= max(size >> 13 & 0x3FF, 1)
+        elif size >= 0x38800000:
+            made = size - 0x38000000 + 0xFFF + (size >> 13 & 1) >> 13
+        else:  # subnormal, or zero
+            shift, made = 126 - (size >> 23), 0
+            if shift <= 24:
+                digits = size & 0x7FFFFF | 0x800000
+                made, rest, middle = digits >> shift, digits & (1 << shift) - 1, 1 << shift - 1
+                if rest > middle or (rest == middle and made & 1 != 0):
+                    made += 1
+        out[place] = made | (word >> 16 & 0x8000)
 
 
 @kernel

@@ -8,11 +8,10 @@ from __future__ import annotations
 from .csr import FETCH, GRAIN, _csr_dot_dense_rows, _csr_dot_vector_rows, _grouped_rows, _row_of_each, csr_drop_absent
 from .group import _groups, _sorted, row_ranks
 from .jit import kernel
-from .update import DENSE_GRAIN
 from .update import GRAIN as UPDATE_GRAIN
 
 __all__ = ["csr_dot_dense_here", "csr_dot_vector_here", "csr_transposed_dot_here", "drop_absent_here", "few_columns",
-           "few_elements", "few_rows", "group_columns_here", "other_rows", "ranks_here", "row_ranks_here"]
+           "few_rows", "group_columns_here", "other_rows", "ranks_here", "row_ranks_here"]
 
 #: Multiplications from which Python divides a product among threads.
 LARGE = 2 * GRAIN
@@ -74,12 +73,6 @@ def csr_transposed_dot_here(data, indptr, starts, places, right, rows, out):
     _row_of_each(indptr, rows)
     _grouped_rows(data, starts, places, rows, right, out, 0, out.shape[0])
     return 0
-
-
-@kernel
-def few_elements(weight):
-    """Returns 1 if an optimizer's step on a weight (1, n) is shared among threads."""
-    return 1 if weight.shape[1] >= 2 * DENSE_GRAIN else 0
 
 
 @kernel

@@ -137,6 +137,7 @@ def numbers_of(function: Callable[..., tuple[float, ...]], bound: str = "clip_gr
 
     @functools.lru_cache(maxsize=256)
     def pack(kind: str, values: tuple[float, ...]) -> Array:
+        kind = "f" if kind == "e" else kind  # a step of float16 arrays is computed on float32 copies
         try:
             # rounded first: 1 - beta of the rounded beta, so that the two add up to 1, as MXNet has them
             rescale, limit, *others = np.array(values, kind).tolist()
@@ -179,7 +180,7 @@ def _check_types(weight: Array, others: tuple[Weight, ...]) -> None:
 
 
 def apply_step(k: Kernels, step: UpdateRule, attrs: Attrs, weight: Weight, grad: Weight, states: Sequence[Weight],
-               lazy: bool | None = None) -> None:
+               lazy: bool | None = None, numbers: Array | None = None) -> None:
     """Run a step on a weight and its states, in place.
 
     Parameters
@@ -190,15 +191,18 @@ def apply_step(k: Kernels, step: UpdateRule, attrs: Attrs, weight: Weight, grad:
     lazy : bool, optional
         Skip rows that a row_sparse gradient does not store; by default as ``attrs`` say.  As in MXNet, it needs
         states of the weight's storage type: a step on others is the dense one.
+    numbers : array, optional
+        What the kernel takes, in any type; by default as ``attrs`` say.
     """
     values, grown = rows_of(weight), [state_of(k, state) for state in states]
     _check_types(values, (grad, *grown))
     lazy = (attrs["lazy_update"] if lazy is None else lazy) and all(
         isinstance(state, RowSparse) == isinstance(weight, RowSparse) for state in states)
     if values.dtype.itemsize < 4 or not all(array.flags.c_contiguous for array in (values, *grown)):
-        _through_copies(k, step, attrs, values, grad, grown, lazy)
+        _through_copies(k, step, attrs, values, grad, grown, lazy, numbers)
         return
-    kernel, numbers = getattr(k, step.kernel), step.numbers(values.dtype, attrs)
+    kernel = getattr(k, step.kernel)
+    numbers = step.numbers(values.dtype, attrs) if numbers is None else numbers.astype(values.dtype)
     if not isinstance(grad, RowSparse) and step.flat:
         k.update_dense(kernel, values.reshape(1, -1), grad.reshape(1, -1), numbers, [state.reshape(1, -1) for state in grown])
         return
@@ -217,7 +221,7 @@ def _table(array: Array) -> Array:
 
 
 def _through_copies(k: Kernels, step: UpdateRule, attrs: Attrs, values: Array, grad: Weight, states: list[Array],
-                    lazy: bool) -> None:
+                    lazy: bool, numbers: Array | None) -> None:
     """``apply_step`` on copies that a kernel can take: float16 as float32, strided as contiguous."""
     rows: Indices | slice = slice(None)
     if isinstance(grad, RowSparse):
@@ -225,7 +229,7 @@ def _through_copies(k: Kernels, step: UpdateRule, attrs: Attrs, values: Array, g
             rows, dense_inside(k, grad, step.kernel))
     dtype = np.dtype(np.float32) if values.dtype.itemsize < 4 else values.dtype
     held = [k.xp.array(array[rows], dtype, order="C") for array in (values, *states)]
-    apply_step(k, step, attrs, held[0], k.xp.ascontiguousarray(grad, dtype), held[1:], True)
+    apply_step(k, step, attrs, held[0], k.xp.ascontiguousarray(grad, dtype), held[1:], True, numbers)
     for array, new in zip((values, *states), held, strict=True):
         array[rows] = new  # beyond 65,504 is infinite, as in any float16 operation
 

@@ -28,15 +28,16 @@ from .update import (
 from .update_momentum import sgd_update
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
-    from ...base.types import Array, Attrs, Shape
+    from ...base.types import Array, Attrs, DType, Shape
+    from ...core.cost import Meta
     from ...kernels.types import Kernels
     from ...storage.types import Weight
     from .. import samples
 
 
-__all__ = ["adam_update", "adamw_update", "lamb_update_phase1", "lamb_update_phase2"]
+__all__ = ["adam_update", "adamw_update", "lamb_update", "lamb_update_phase1", "lamb_update_phase2"]
 
 _TAIL = {"wd": 0.0, "rescale_grad": 1.0, "clip_gradient": -1.0}
 _LAZY, _ALL = {**_TAIL, "lazy_update": True}, {**_TAIL, "lazy_update": False}
@@ -218,20 +219,24 @@ lamb_update_phase1 = Op(
 
 
 @overload
-def lamb_phase1(k: Kernels, weight: Weight, grad: Array, mean: Weight, var: Weight, attrs: Attrs) -> Array: ...
+def lamb_phase1(k: Kernels, weight: Weight, grad: Array, mean: Weight, var: Weight, attrs: Attrs,
+                numbers: Array | None = None) -> Array: ...
 @overload
-def lamb_phase1(k: Kernels, weight: Weight, grad: Weight, mean: Weight, var: Weight, attrs: Attrs) -> Weight: ...
-def lamb_phase1(k: Kernels, weight: Weight, grad: Weight, mean: Weight, var: Weight, attrs: Attrs) -> Weight:
+def lamb_phase1(k: Kernels, weight: Weight, grad: Weight, mean: Weight, var: Weight, attrs: Attrs,
+                numbers: Array | None = None) -> Weight: ...
+def lamb_phase1(k: Kernels, weight: Weight, grad: Weight, mean: Weight, var: Weight, attrs: Attrs,
+                numbers: Array | None = None) -> Weight:
     """The step of LAMB; mean and var are written."""
     partial = isinstance(weight, RowSparse) and weight.data.shape[0] != weight.shape[0]
     values = dense_inside(k, weight, "lamb_update_phase1") if partial else rows_of(weight)
     if not (isinstance(grad, RowSparse) and attrs["lazy_update"]):
         out = k.xp.empty(values.shape, values.dtype)
-        apply_step(k, _LAMB_STEP, attrs, values, dense_inside(k, grad, "lamb_update_phase1"), (out, mean, var))
+        apply_step(k, _LAMB_STEP, attrs, values, dense_inside(k, grad, "lamb_update_phase1"), (out, mean, var), numbers=numbers)
         return out
     rows, states = grad.indices, [state_of(k, state) for state in (mean, var)]
     parts = [k.xp.ascontiguousarray(array[rows]) for array in (values, values, *states)]
-    apply_step(k, _LAMB_STEP, attrs, parts[0], grad.data, parts[1:])
+    every = RowSparse(grad.data, k.xp.arange(rows.shape[0]), parts[0].shape, check=False)  # a table does not know how many
+    apply_step(k, _LAMB_STEP, attrs, parts[0], every, parts[1:], True, numbers)
     for state, part in zip(states, parts[2:], strict=True):
         state[rows] = part
     return RowSparse(parts[1], rows.copy(), weight.shape, check=False)
@@ -270,16 +275,63 @@ lamb_update_phase2 = Update(
     doc="Second phase of LAMB: ``weight -= lr * r1 / r2 * g``." + _RATIO)
 
 
-def lamb_phase2(k: Kernels, weight: Weight, step: Weight, norm: Array, step_norm: Array, attrs: Attrs) -> Weight:
-    """Write the weight."""
-    first, second = (float(array.reshape(-1)[0]) for array in (norm, step_norm))
-    first = max(first, attrs["lower_bound"]) if attrs["lower_bound"] >= 0 else first
-    first = min(first, attrs["upper_bound"]) if attrs["upper_bound"] >= 0 else first
-    rate = attrs["lr"] * (1.0 if first == 0 or second == 0 else first / second)
-    plain = {"lr": rate, "wd": 0.0, "rescale_grad": 1.0, "clip_gradient": -1.0, "lazy_update": True}
-    apply_step(k, sgd_update.step, plain, weight, step, ())
+_PLAIN = {"lr": 1.0, "wd": 0.0, "rescale_grad": 1.0, "clip_gradient": -1.0, "lazy_update": True}
+
+
+def _rate_and_bounds(attrs: Attrs) -> tuple[float, float, float]:
+    lower, upper = attrs["lower_bound"], attrs["upper_bound"]
+    return attrs["lr"], lower if lower >= 0 else -math.inf, upper if upper >= 0 else math.inf
+
+
+def lamb_phase2(k: Kernels, weight: Weight, step: Weight, norm: Array, step_norm: Array, attrs: Attrs,
+                given: Array | None = None) -> Weight:
+    """Write the weight; ``given`` has the rate and the bounds of the norm, by default ``attrs``."""
+    rate, lower, upper = _rate_and_bounds(attrs) if given is None else (given[0], given[1], given[2])
+    first, second = (array.reshape(-1)[0].astype(np.float64) for array in (norm, step_norm))
+    first = k.xp.minimum(k.xp.maximum(first, lower), upper)
+    numbers = k.xp.empty(4, np.float64)
+    numbers[0], numbers[1], numbers[3] = 1.0, math.inf, 0.0
+    numbers[2] = k.xp.where((first == 0) | (second == 0), 1.0, first / second) * rate
+    apply_step(k, sgd_update.step, _PLAIN, weight, step, (), numbers=numbers)
     return weight
 
 
 for _weight in ("default", "row_sparse"):
     lamb_update_phase2.forward(f"{_weight}, {STORES}, default, default -> {_weight}")(lamb_phase2)
+
+
+# LAMB as one operator, with both phases and the norms between them
+
+
+def _lamb_numbers(dtype: DType, attrs: Attrs) -> Array:
+    """What both phases take, in float64, of which the first part is rounded to the weight's type."""
+    return np.array([*_LAMB_STEP.numbers(dtype, attrs), *_rate_and_bounds(attrs)], np.float64)
+
+
+def _lamb_cost(attrs: Attrs, inputs: Sequence[Meta], outputs: Sequence[Meta]) -> tuple[int, int]:
+    """Both phases, and the norms of the weight and of the step."""
+    return 10 * inputs[1]["nnz"] + 2 * inputs[0]["nnz"], 12 * math.prod(inputs[0]["shape"])
+
+
+#: Not listed: MXNet has operators of the two phases only.
+lamb_update = Update(
+    "_lamb_update", "weight grad mean var", attrs={**lamb_update_phase2.attrs, **_LAMB}, shape=infer.same_shape, dtype=first_type,
+    lane="update", cost=_lamb_cost, mutates=(0, 2, 3), listed=False, sample=example(2, " +", lr=0.1, t=2),
+    doc="Both phases of LAMB, with the norms of the weight and of the step between them.", step=_LAMB_STEP._replace(
+        numbers=_lamb_numbers))
+
+
+def _lamb(k: Kernels, weight: Weight, grad: Weight, mean: Weight, var: Weight, attrs: Attrs) -> Weight:
+    first, second = (None, None) if k.numbers is None else (k.numbers[:-3], k.numbers[-3:])
+    step = lamb_phase1(k, weight, grad, mean, var, attrs, first)
+    return lamb_phase2(k, weight, step, _norm(k, weight), _norm(k, step), attrs, second)
+
+
+def _norm(k: Kernels, store: Weight) -> Array:
+    """The root of the sum of squares as ``multi_sum_sq`` rounds it."""
+    flat = (store.data if isinstance(store, RowSparse) else store).reshape(-1)
+    wide = flat.astype(np.float32) if flat.dtype.itemsize < 4 else flat
+    return k.xp.sqrt(k.xp.dot(wide, wide).astype(np.float32))
+
+
+rows_for(lamb_update, 3, _lamb)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from .. import samples
 
 
-__all__ = ["mp_nag_mom_update", "mp_sgd_mom_update", "mp_sgd_update", "step_precisely"]
+__all__ = ["mp_nag_mom_update", "mp_sgd_mom_update", "mp_sgd_update", "precise", "step_precisely"]
 
 _SAID = ", computed on ``weight32``, a float32 copy of the float16 weight, which gets the result too."
 
@@ -83,6 +84,36 @@ def _declare(plain: Update, states: str) -> Update:
 
     rows_for(made, 2 + count, run)
     return made
+
+
+@functools.cache
+def precise(plain: Update) -> Update:
+    """The operator that runs a step on ``weight32``, a float32 copy of a float16 weight, and gives the weight the result.
+
+    It is not listed, and takes ``weight32`` behind the arrays of the step, as the listed ``mp_`` operators do.
+    """
+    count = len(plain.inputs) - 2
+    made = Update(
+        f"_mp_{plain.name.removeprefix('_contrib').removeprefix('_sparse').removeprefix('_')}",
+        " ".join([*plain.inputs, "weight32"]), attrs=plain.attrs,
+        shape=lambda shapes, attrs: plain.shape([shapes[-1], *shapes[1:-1]], attrs), dtype=first_type, lane="update",
+        cost=cost.update, mutates=(0, *range(2, 3 + count)), random=plain.random, listed=False, sample=_halved(plain, count),
+        doc=f"``{plain.name}``{_SAID}", step=plain.step)
+    for rule in plain.rules:
+        made.forward(f"{', '.join([*rule.inputs, rule.inputs[0]])} -> {rule.outputs[0]}")(_on_copy(rule.function))
+    return made
+
+
+def _on_copy(step: Callable[..., Weight]) -> Callable[..., Weight]:
+    """The kernel of a step on the copy of a weight."""
+
+    def run(k: Kernels, weight: Weight, grad: Weight, *arrays_and_attrs: *tuple[*tuple[Weight, ...], Weight, Attrs]) -> Weight:
+        *arrays, copy, attrs = arrays_and_attrs
+        step(k, copy, _widened(grad, copy.dtype), *arrays, attrs)
+        _copied(weight, copy, slice(None))
+        return weight
+
+    return run
 
 
 mp_sgd_update = _declare(sgd_update, "")

@@ -90,6 +90,34 @@ def test_start_runs_the_command_that_it_is_given(tmp_path):
     assert done.stdout.strip() == str(tmp_path / ".numba_cache")
 
 
+#: Training of the usual kind: as it is written, hybridized, and by TrainStep.
+TRAINING = """
+import numpy as np
+import sparsekit as mx
+
+batch = mx.nd.sparse.csr_matrix((np.ones(100, "float32"), np.arange(100), np.arange(0, 101, 10)), shape=(10, 1000))
+label, loss = mx.nd.array([[0], [1]] * 5), mx.gluon.loss.SigmoidBinaryCrossEntropyLoss()
+for optimizer in ("sgd", "adam"):
+    for way in ("written", "hybridized", "TrainStep"):
+        net = mx.gluon.nn.HybridSequential()
+        net.add(mx.gluon.nn.Dense(32, in_units=1000, activation="sigmoid", weight_grad_stype="row_sparse"),
+                mx.gluon.nn.Dense(1, in_units=32))
+        net.initialize()
+        if way == "hybridized":
+            net.hybridize()
+        trainer = mx.gluon.Trainer(net.collect_params(), optimizer)
+        step = mx.gluon.TrainStep(net, loss, trainer)
+        for _ in range(6):
+            if way == "TrainStep":
+                step(batch, label)
+                continue
+            with mx.autograd.record():
+                result = loss(net(batch), label)
+            result.backward()
+            trainer.step(10)
+"""
+
+
 @pytest.mark.slow
 def test_warming_leaves_compiled_kernels_in_the_given_folder(tmp_path):
     program = "import sparsekit.kernels; print(sparsekit.kernels.warm())"
@@ -101,6 +129,6 @@ def test_warming_leaves_compiled_kernels_in_the_given_folder(tmp_path):
         assert int(done.stdout) > 5
     assert len(list(tmp_path.rglob("*.nbc"))) > 5
     refuse = "import numba.core.compiler as c\ndef refuse(*_, **__): raise SystemExit('compiled')\nc.compile_extra = refuse\n"
-    done = subprocess.run([sys.executable, "-c", refuse + program], cwd=ROOT, env=environment, text=True, capture_output=True,
-                          timeout=300)
-    assert (done.returncode, done.stderr) == (0, "")  # all kernels are kept
+    done = subprocess.run([sys.executable, "-c", refuse + program + TRAINING], cwd=ROOT, env=environment, text=True,
+                          capture_output=True, timeout=300)
+    assert (done.returncode, done.stderr) == (0, "")  # all kernels are kept, those of the first training too

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import sparsekit as mx
-from sparsekit.kernels import for_device
+from sparsekit.kernels.cpu import recurrent
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "rnn.json").read_text(encoding="utf-8"))
 GATES = {"rnn_relu": 1, "rnn_tanh": 1, "lstm": 4, "gru": 3}
@@ -245,10 +245,8 @@ def test_a_second_derivative_says_where_there_is_one():
 def test_the_fast_functions_are_as_good_as_their_type(name):
     values = np.concatenate([np.linspace(-20, 20, 4001), np.logspace(-8, 2, 500), [-1e30, 1e30, np.inf, -np.inf, 0]])
     exact = sigmoid(np.clip(values, -700, 700)) if name == "sigmoid" else np.tanh(values)
-    kernels = for_device("cpu")
-    for kind, eps in (("single", 1.2e-7), ("double", 2.3e-16)):
-        dtype = {"single": np.float32, "double": np.float64}[kind]
-        function = getattr(kernels, f"{kind}_{name}")
+    for dtype, eps in ((np.float32, 1.2e-7), (np.float64, 2.3e-16)):
+        function = getattr(recurrent, f"_{name}")
         got = np.array([function(dtype(value)) for value in values], np.float64)
         rounded = values.astype(dtype).astype(np.float64)
         exact = sigmoid(np.clip(rounded, -700, 700)) if name == "sigmoid" else np.tanh(rounded)

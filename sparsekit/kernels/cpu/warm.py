@@ -9,6 +9,7 @@ import numpy as np
 
 from .. import FILES
 from . import csr, update, update_adaptive
+from .jit import numba
 from .thread_pool import share
 
 __all__ = ["warm"]
@@ -101,8 +102,37 @@ def _step_arguments(name: str) -> tuple[Any, ...]:  # Any: the same
     return square, square.copy(), rows, 1, numbers, *[square.copy() for _ in range(states)]
 
 
+#: The types with which tables call kernels of their own: i an int64, and arrays of bool, float32, int64 and uint64 as B, F, I
+#: and U, with a 2 behind those of two axes.
+IN_TABLES = {
+    "table_rows": {
+        "begin_rows": "i I2 i i i I2", "bind_arrays": "i I2 i i i", "cast_values": "F I", "choose_values": "B F F F",
+        "fill_range": "i i I", "nested_loop": "i i i", "patch_words": "i i", "run_rows": "I2 i", "sum_of": "i i",
+        "take_rows": "F2 I F2"},
+    "table_twins": {
+        "csr_dot_dense_here": "F I I F2 F2", "csr_dot_vector_here": "F I I F2 F2", "csr_transposed_dot_here": "F I U U F2 U F2",
+        "drop_absent_here": "F I I F I I", "few_columns": "I", "few_rows": "I i i", "group_columns_here": "I U I U U",
+        "other_rows": "I B I", "row_ranks_here": "I I i I"},
+}
+
+
+def _warm_tables() -> int:
+    """Compile what training steps that run as tables call beside the other kernels."""
+    types = numba().types
+    kinds = {"B": types.bool_, "F": types.float32, "I": types.int64, "U": types.uint64}
+    count = 0
+    for file, signatures in IN_TABLES.items():
+        module = importlib.import_module(f"sparsekit.kernels.cpu.{file}")
+        for name, words in signatures.items():
+            signature = tuple([types.int64 if word == "i" else types.Array(kinds[word[0]], len(word), "C")
+                               for word in words.split()])
+            getattr(module, name).dispatcher.compile(signature)
+            count += 1
+    return count
+
+
 def warm() -> int:
-    """Call every kernel once with arguments of the usual types; returns how many."""
+    """Compile every kernel for arguments of the usual types; returns how many."""
     count = 0
     for file, names in FILES.items():
         module = importlib.import_module(f"sparsekit.kernels.cpu.{file}")
@@ -117,4 +147,4 @@ def warm() -> int:
     share(csr._grouped_together, 2, 1, data, pointers.astype(np.uint64), words, words, square, square.copy())
     share(csr._sums_together, 2, 1, data, places, pointers, square, square.copy(), words)
     share(csr._lists_together, 2, 1, np.array([0, 0, 1]), pointers, square.copy(), words, places.copy(), square.copy())
-    return count + 6
+    return count + 6 + (0 if numba().config.DISABLE_JIT else _warm_tables())

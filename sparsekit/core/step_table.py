@@ -113,12 +113,16 @@ class StepTable:
 
     Attributes
     ----------
+    name : str
+        What it is a table of, for profiles.
     ctx : Context
     updating : bool
         Whether the last run has updated weights, or had begun to when it failed.
     updated : int
         How many weights it had updated when it failed.
     """
+
+    name = "update"
 
     def __init__(self, ctx: Context) -> None:
         self.ctx = ctx

@@ -59,6 +59,8 @@ class WholeStep(StepTable):
         Whether the last run has updated weights, or had begun to when it failed.
     """
 
+    name = "whole step"
+
     def __init__(self, program: Program, arrays: Sequence[ArrayObject], given: int,
                  clip: Op | None = None, variables: Sequence[Variable | None] | None = None) -> None:
         super().__init__(program.ctx)

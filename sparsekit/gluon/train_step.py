@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import operator
 import threading
-import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -309,14 +308,10 @@ class TrainStep:
             state.training = before[1]
         self._clip(size)
         collected = trainer.optimizer._collect(lambda: trainer.step(size), execute=True)
-        start = time.perf_counter_ns()
         try:
             made.lower(collected)
         except Refused as error:
             return str(error), restore(found, results)
-        finally:
-            if hooks.sink is not None:
-                hooks.sink.span("lower to a table", "compile", start, time.perf_counter_ns(), {"pass": "whole step"})
         return made, restore(found, results)
 
     def explain(self) -> list[dict[str, str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 import sys
+import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -91,7 +92,12 @@ class CompiledStep:
         """
         kind = load("sparsekit.core.step_table").Update
         self._updates = [kind(one.op, one.arrays, one.attrs, self._names[one.key]) for one in collected]
-        self.whole.lower(self._updates)
+        start = time.perf_counter_ns()
+        try:
+            self.whole.lower(self._updates)
+        finally:
+            if hooks.sink is not None:
+                hooks.sink.span("lower to a table", "compile", start, time.perf_counter_ns(), {"pass": self.whole.name})
         self._settings = self._now(multipliers)
         self._kept = [*self.states.values()]
 

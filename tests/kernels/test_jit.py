@@ -10,6 +10,7 @@ import pytest
 import sparsekit as mx
 from sparsekit.kernels import FILES, cpu, warm
 from sparsekit.kernels.cpu.jit import Kernel, kernel
+from sparsekit.kernels.cpu.warm import IN_TABLES
 
 
 def fresh_kernels():
@@ -58,5 +59,7 @@ def test_warming_calls_every_kernel_once_and_says_how_many(monkeypatch):
     monkeypatch.setattr(f"{cpu.__name__}.warm.FILES", compiled)
     monkeypatch.setattr(f"{cpu.__name__}.thread_pool.worker_count", lambda: 1)
     monkeypatch.setattr(Kernel, "__call__", lambda self, *_: called.append(self.py_func.__name__))
-    assert warm() == len(called) == len(set(called))
+    by_tables = {(file, name) for file, names in IN_TABLES.items() for name in names}
+    assert warm() - len(by_tables) == len(called) == len(set(called))
+    assert all(vars(import_module(f"{cpu.__name__}.{file}"))[name].dispatcher.overloads for file, name in by_tables)
     assert {name for names in compiled.values() for name in names} <= set(called)

@@ -133,6 +133,8 @@ def _warm_tables() -> int:
 
 def warm() -> int:
     """Compile every kernel for arguments of the usual types; returns how many."""
+    if numba().config.DISABLE_JIT:
+        return 0
     count = 0
     for file, names in FILES.items():
         module = importlib.import_module(f"sparsekit.kernels.cpu.{file}")
@@ -147,4 +149,4 @@ def warm() -> int:
     share(csr._grouped_together, 2, 1, data, pointers.astype(np.uint64), words, words, square, square.copy())
     share(csr._sums_together, 2, 1, data, places, pointers, square, square.copy(), words)
     share(csr._lists_together, 2, 1, np.array([0, 0, 1]), pointers, square.copy(), words, places.copy(), square.copy())
-    return count + 6 + (0 if numba().config.DISABLE_JIT else _warm_tables())
+    return count + 6 + _warm_tables()

@@ -119,7 +119,8 @@ class CustomNode(Node):
 class ProgramNode(CustomNode):
     """Many operators that run as one.
 
-    ``function(gradients, want, retain, held)`` gives the gradients of its inputs, those ``held`` already included.
+    ``function(gradients, buffers, retain, held)`` gives the gradients of its inputs, those ``held`` already included, and may
+    write some to the buffers of variables.
 
     Attributes
     ----------
@@ -237,7 +238,7 @@ def backward(
             else:
                 given = given if node.outputs > 1 else [given]
                 if isinstance(node, ProgramNode):
-                    made = node.function(given, _wants(entries, uses), retain, _taken(waiting, entries) if node.part else ())
+                    made = node.function(given, _buffers(entries, uses), retain, _taken(waiting, entries) if node.part else ())
                 else:
                     made = node.function(given)  # the user's own, who may keep what it gives
                     shared.update((id(gradient._store), gradient._store) for gradient in made if gradient is not None)
@@ -281,18 +282,27 @@ _ANY = Want()
 LARGE = 1 << 16
 
 
-def _want(node: Node, uses: dict[Node, int], least: int = LARGE) -> Want:
+def _want(node: Node, uses: dict[Node, int]) -> Want:
     """The wanted form of the gradient of a node: a variable's buffer decides it, other nodes take any form."""
     grad = node.grad
     if not uses:
         return _ANY
-    if grad.stype == "default" and grad._store.nbytes >= least and node.grad_req == "write" and uses.get(node) == 1:
+    if grad.stype == "default" and grad._store.nbytes >= LARGE and node.grad_req == "write" and uses.get(node) == 1:
         return Want("default", grad)
     return Want(grad.stype)
 
 
-def _wants(entries: Sequence[Entry | None], uses: dict[Node, int]) -> list[Want | None]:
-    return [None if entry is None else _ANY if entry[0].grad is None else _want(entry[0], uses, 0) for entry in entries]
+def _buffers(entries: Sequence[Entry | None], uses: dict[Node, int]) -> list[ArrayObject | None]:
+    """The dense buffers of variables that one gradient is written to, and none is added to."""
+    found: list[ArrayObject | None] = []
+    for entry in entries:
+        grad = None
+        if entry is not None and uses.get(entry[0]) == 1 and entry[0].grad_req == "write":
+            grad = entry[0].grad
+            if grad is not None and grad.stype != "default":
+                grad = None
+        found.append(grad)
+    return found
 
 
 def _taken(waiting: Waiting, entries: Sequence[Entry | None]) -> list[ArrayObject | None]:
@@ -321,7 +331,6 @@ def _gradients_of(node: Node, entries: Sequence[Entry | None], given: Any, F: Ar
     rule = op.gradient_function
     if rule is None:
         raise _no_gradient(node)
-    # As _wants, without its call.
     want = [None if entry is None else _ANY if entry[0].grad is None else _want(entry[0], uses) for entry in entries]
     out: Any = node.results  # Any: stores, of which arrays are made
     if call.outputs > 1:

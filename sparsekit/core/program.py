@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from ..storage.types import Store
     from .cuda_graphs import Buffers
     from .graph import Node
-    from .op import Want
+    from .table.arrays import Outline
     from .table.table import Lowered, Table
     from .table.timed import Account, TimedRows
     from .types import ArrayFunctions, ArrayObject, Numbered, Ran, Slots
@@ -177,11 +177,14 @@ class _Pass:
         How often it ran in Python, on a CPU.
     lowered : Lowered or None
         Its rows, once it has run ``BEFORE_LOWERING`` times.
+    targets : list of (int, int, Outline)
+        Of its rows, slots of dense gradients that are written to arrays that a run brings, with the numbers of the inputs that
+        they are of, and what these arrays must be like.
     account : Account or None
         What these are for a profiler, once one has recorded them.
     """
 
-    __slots__ = ("account", "code", "gradients", "heads", "instructions", "last", "lowered", "name", "runs")
+    __slots__ = ("account", "code", "gradients", "heads", "instructions", "last", "lowered", "name", "runs", "targets")
 
     def __init__(self, name: str, instructions: list[_Instruction], fixed: Callable[[Attrs | Kernels], int],
                  heads: Sequence[AbstractArray | None] = (), gradients: Sequence[int | None] = ()) -> None:
@@ -190,6 +193,7 @@ class _Pass:
         self.last = "", -1
         self.runs = 0
         self.lowered: Lowered | None = None
+        self.targets: list[tuple[int, int, Outline]] = []
         self.account: Account | None = None
 
 
@@ -261,6 +265,8 @@ class Program:
         self.steps = list(tracer.steps)
         self.workspaces: list[Workspace] = []
         self.passes: dict[_Arrived, _Pass | None] = {}
+        #: The same by the layouts of the gradients.  Any: layouts, which are found by identity, or None
+        self._passes: dict[tuple[Any, ...], _Pass | None] = {}
         self._fixed: dict[int, tuple[int, Attrs | Kernels]] = {}
         self._lock = threading.Lock()
         self._verdicts: dict[_Instruction, str] = {}
@@ -405,17 +411,25 @@ class Program:
             for slot in instruction.spent:
                 values[slot] = None
 
-    def _send_back(self, kept: _Run, given: Sequence[ArrayObject | None], wants: Sequence[Want | None], retain: bool,
+    def _send_back(self, kept: _Run, given: Sequence[ArrayObject | None], buffers: Buffers, retain: bool,
                    held: Sequence[ArrayObject | None] = ()) -> list[ArrayObject | None]:
-        """Gradients of the inputs, from those of the results; ``held`` are those at the inputs already, which they add to."""
+        """Gradients of the inputs, from those of the results.
+
+        They may be written to ``buffers``; ``held`` are those at the inputs already, which they add to.
+        """
         if kept.values is None:
             raise GradientError("This graph was already used for a backward pass, and its saved arrays are gone.",
                                 hint="call backward(retain_graph=True) the first time.")
-        arrived = _Arrived(*[tuple([None if gradient is None else (gradient.stype, gradient._store.dtype) for gradient in group])
-                             for group in (given, held)])
-        backward = None if hooks.state.recording else self.passes.get(arrived) or self._backward_from(arrived)
+        backward = None
+        if not hooks.state.recording:
+            key = tuple([None if gradient is None else gradient._layout for gradient in (*given, *held)])
+            backward = self._passes.get(key)
+            if backward is None:
+                backward = self._passes[key] = self._backward_from(_Arrived(*[
+                    tuple([None if gradient is None else (gradient.stype, gradient._store.dtype) for gradient in group])
+                    for group in (given, held)]))
         made = (self._send_back_recorded(kept, given, held) if backward is None
-                else self._send_back_through(backward, kept, (*given, *held), [want and want.out for want in wants], retain))
+                else self._send_back_through(backward, kept, (*given, *held), buffers, retain))
         if not retain:
             self._release(kept)
         return made
@@ -432,13 +446,22 @@ class Program:
         told = self._execute(backward, values, kept.workspace, buffers, kept.first)
         with device.current(self.ctx):
             made = [None if slot is None else buffer if buffer is not None and values[slot] is buffer._store
-                    else wrap(values[slot].copy() if slot in self._foreign else _own(values[slot], kept.workspace), self.ctx)
+                    else wrap(self._gradient(slot, backward, values, kept.workspace), self.ctx)
                     for slot, buffer in zip(backward.gradients, buffers, strict=True)]
         if told is not None:
             found = zip(backward.gradients, made, strict=True)
             _finish(told, values, (), (), [(slot, gradient._store) for slot, gradient in found
                                            if slot is not None and gradient is not None])
         return made
+
+    def _gradient(self, slot: int, backward: _Pass, values: Slots, workspace: Workspace) -> Store:
+        """The gradient in a slot, in memory of its own."""
+        store = values[slot]
+        if store is None:  # it is still in the table
+            given: Store = workspace.tables[backward].take(slot)
+            return given
+        copied: Store = store.copy() if slot in self._foreign else _own(store, workspace)
+        return copied
 
     def _backward_from(self, arrived: _Arrived) -> _Pass | None:
         """The backward pass from these gradients; None if it reads values, or what the forward pass does not leave."""
@@ -544,7 +567,7 @@ class Program:
         elif self.ctx.device_type == "gpu" or not config.tables:
             hooks.ignore_fp_errors(self._loop, one.code, values, workspace, buffers)
         elif (table := workspace.tables.get(one)) is not None:
-            hooks.ignore_fp_errors(self._run_table, table, one, values, workspace, buffers)
+            self._run_table(table, one, values, workspace, buffers)
         elif not self._lowers(one, workspace):
             hooks.ignore_fp_errors(self._loop, one.code, values, workspace, buffers)
         else:
@@ -588,6 +611,7 @@ class Program:
         """Make the table of a pass, which has run on these stores and, if it is the first, released none."""
         if one.lowered is None:
             one.lowered = self._lowered(one, values, buffers)
+            one.targets = [(slot, one.gradients.index(slot), like) for slot, like in one.lowered.targets.items()]
         for instruction in one.instructions:  # memory that only Python used
             if instruction.buffer is not None:
                 workspace.memory.pop(instruction.buffer, None)
@@ -633,16 +657,17 @@ class Program:
         targets = [slot for slot, buffer in zip(one.gradients, buffers, strict=False)
                    if slot in made and buffer is not None and isinstance(buffer._store, np.ndarray)
                    and isinstance(examples[slot], np.ndarray) and one.gradients.count(slot) == 1]
-        found: Lowered = module.Lowered(steps, examples, set(self.tracer.constants), kept, targets=targets)
+        sparse = {slot for slot in made.intersection(kept) if one is not self.forward and one.gradients.count(slot) == 1
+                  and not isinstance(examples[slot], np.ndarray)}
+        found: Lowered = module.Lowered(steps, examples, set(self.tracer.constants), kept, targets=targets, handed=sparse)
         return found
 
     def _aim(self, one: _Pass, values: Slots, buffers: Buffers) -> None:
         """Have the arrays at hand that the table of a pass writes gradients to: their buffers if they fit, else new ones."""
-        assert one.lowered is not None, "there is a table of it"
-        for slot, like in one.lowered.targets.items():
-            buffer = buffers[one.gradients.index(slot)] if buffers else None
+        for slot, number, like in one.targets:
+            buffer = buffers[number] if buffers else None
             store = None if buffer is None else buffer._store
-            fitting = isinstance(store, np.ndarray) and store.flags.carray and store.dtype == like.dtype
+            fitting = isinstance(store, np.ndarray) and store.dtype == like.dtype
             values[slot] = store if fitting else np.empty(like.shape, like.dtype)
 
     def _loop_keeping(self, one: _Pass, values: Slots, workspace: Workspace, buffers: Buffers) -> None:
@@ -657,6 +682,18 @@ class Program:
 
     def _run_table(self, table: Table, one: _Pass, values: Slots, workspace: Workspace, buffers: Buffers) -> None:
         """Run a pass by its table."""
+        if one.targets:
+            self._aim(one, values, buffers)
+        place = table.begin_on(values, table.rows)
+        if place == table.end:
+            table.finish(values)
+        elif place < 0:
+            hooks.ignore_fp_errors(self._loop, one.code, values, workspace, buffers)
+        else:
+            hooks.ignore_fp_errors(self._go_on, table, place, one, values, workspace, buffers)
+
+    def _go_on(self, table: Table, place: int, one: _Pass, values: Slots, workspace: Workspace, buffers: Buffers) -> None:
+        """Have Python run the operators of a pass that its table does not."""
         at = -1
 
         def execute(number: int, values: Slots) -> None:
@@ -664,13 +701,10 @@ class Program:
             at = one.instructions[number].place
             _run_step(one.instructions[number], values, workspace, buffers)
 
-        self._aim(one, values, buffers)
         try:
-            fits = table.run(values, execute)
+            table.go_on(place, values, execute)
         except KERNEL_ERRORS as error:
             raise self._named(at, values, error) from error
-        if not fits:
-            self._loop(one.code, values, workspace, buffers)
 
     def _replay_of(self, one: _Pass, workspace: Workspace) -> Replay:
         if one not in workspace.replays:

@@ -102,10 +102,15 @@ class Gradients:
         """Put the gradient of a slot into the buffer of a variable."""
         if self.table is not None:
             store = self.computed.get(slot)
-            store = self.table.store(slot) if store is None else store
-            dense = isinstance(store, np.ndarray) and variable.grad.stype == "default"
-            copied = store if dense else store.copy()  # a sparse buffer takes arrays themselves
-            variable.grad._receive(wrap(copied, self._ctx), False, "backward")
+            dense = variable.grad.stype == "default"
+            if store is not None:
+                if not dense or not isinstance(store, np.ndarray):
+                    store = store.copy()  # a sparse buffer takes the arrays themselves
+            elif dense:
+                store = self.table.store(slot)
+            else:
+                store = self.table.take(slot)
+            variable.grad._receive(wrap(store, self._ctx), False, "backward")
 
 
 class StepTable:
@@ -202,7 +207,7 @@ class StepTable:
         lowered = self.lowered
         self._quick = not (self._outside or lowered.noted or set(self._outputs).difference(lowered.results))
         brought = self._inputs
-        sparse = {slot: parts for slot, parts in lowered.entry.parts if parts is not None}
+        sparse = {lowered.entry.slots[place]: parts for place, parts in lowered.entry.parts}
         standing = [(slot, array) for slot, array in self._standing if slot in lowered.entry.slots]
         self._parts = [sparse.get(slot) for slot in brought]
         self._dense = [array for slot, array in standing if slot not in sparse]
@@ -249,29 +254,26 @@ class StepTable:
         bound += self._numbers_now
         for array, parts in self._sparse:
             bound += parts(array._store)
+        place = -1
         try:
-            stores = hooks.ignore_fp_errors(self._run_quickly, table, list(self._order(bound)), arrays)
+            place = table.begin(list(self._order(bound)), table.rows)
+            if place == table.end:
+                stores = [table.store(slot) for slot in self._outputs]
+                table.release()
+            elif place >= 0:  # Python must run a part of it
+                values = self._stores(arrays)
+                hooks.ignore_fp_errors(self._run, functools.partial(table.go_on, place), values, None)
+                stores = [values[slot] for slot in self._outputs]
         finally:
             self._find_updated(table)
-        return stores and [wrap(copied_from_table(store), self.ctx) for store in stores]
-
-    # Any: arrays; stores
-    def _run_quickly(self, table: Table, bound: list[Any], arrays: Sequence[ArrayObject]) -> list[Any] | None:
-        """Run the table on arrays in its order; the stores by slot are made if Python must run a part of it."""
-        place, outputs = table.begin(bound, table.rows), self._outputs
-        if place < 0:
-            return None
-        if place == len(table.rows) - 1:
-            found = [table.store(slot) for slot in outputs]
-            table.release()
-            return found
-        values = self._stores(arrays)
-        self._run(functools.partial(table.go_on, place), values, None)
-        return [values[slot] for slot in outputs]
+        return None if place < 0 else [wrap(copied_from_table(store), self.ctx) for store in stores]
 
     def _find_updated(self, table: Table) -> None:
         """Note what the run has come to, whether it has failed or not."""
         reached = table.take_reached()
+        if table.finished:
+            self.updating, self.updated = True, len(self._updates)
+            return
         self.updating, self.updated = reached > table.first_row(self._first), 0
         if self.updating:
             self.updated = table.operator_at(reached) - self._first

@@ -144,7 +144,8 @@ class WholeStep(StepTable):
         targets = [slot for slot, buffer in buffer_of.items()
                    if isinstance(buffer._store, np.ndarray) and isinstance(values[slot], np.ndarray)
                    and buffer._store.flags.carray and buffer.dtype == values[slot].dtype and made.count(slot) == 1]
-        lowered = Lowered(steps, values, fixed, {*program.outputs, *gradients}, gradients, targets)
+        sparse = {slot for slot, _, variable in having if variable.grad.stype != "default" and made.count(slot) == 1}
+        lowered = Lowered(steps, values, fixed, {*program.outputs, *gradients}, gradients, targets, sparse)
         written = {slot for slot in targets if lowered.written(slot)}
         self._outside = gradients - lowered.in_table - written
         self._standing = [*zip(program.inputs[self.given:], self.held, strict=True),

@@ -14,13 +14,13 @@ from ..core import hooks
 from ..core.trace import aside, current
 from ..ndarray.ndarray import NDArray
 from . import model_files, symbolic
+from .changes import MarkedDict, changes
 from .hybrid import Programs, tracing
 from .monitor import OperatorMonitor
 from .parameter import DeferredInitializationError, Parameter, ParameterDict
 from .scope import Scope
 from .summary import print_summary
 from .utils import HookHandle, refuse_foreign
-from .watch import MarkedDict, changes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import warnings
 from collections.abc import Sequence
 from enum import Enum
@@ -17,6 +18,7 @@ from ..core.program import Program, kind_of
 from ..core.trace import ControlFlow, Tracer, TracingError, current
 from ..ndarray.functions import F
 from ..ndarray.ndarray import NDArray
+from .changes import changes
 from .parameter import Parameter
 from .watch import Watch
 
@@ -47,6 +49,9 @@ _SETTINGS = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis), 
 
 
 
+_entry_of = operator.attrgetter("_entry")
+
+
 def _array_of(source: NDArray | Parameter, ctx: Context) -> NDArray:
     return source.data(ctx) if isinstance(source, Parameter) else source
 
@@ -57,26 +62,24 @@ class _Made:
     Arrays that are the same objects with the same graph entries as at the last run are not checked again.
     """
 
-    __slots__ = ("arrays", "entries", "kinds", "program", "results", "sources")
+    __slots__ = ("arrays", "entries", "kinds", "mark", "program", "results", "sources")
 
     def __init__(self, sources: list[Any], program: Program, results: object, ctx: Context) -> None:
         self.sources, self.program, self.results = sources, program, results
+        self.mark: object = None
         self.arrays = [_array_of(source, ctx) for source in sources]
         self.entries = [array._entry for array in self.arrays]
         self.kinds = [kind_of(array) for array in self.arrays]
 
     def arrays_now(self, ctx: Context) -> list[Any] | None:
         """The arrays of the sources, or None if the program is not for such."""
-        arrays: list[Any] = [source._arrays.get(ctx) if isinstance(source, Parameter) else source for source in self.sources]
-        for array, known, entry in zip(arrays, self.arrays, self.entries, strict=True):
-            if array is not known or array._entry is not entry:
-                break
-        else:
-            return arrays
-        arrays = [_array_of(source, ctx) for source in self.sources]
+        mark = changes.mark
+        if mark is self.mark and all(map(operator.is_, map(_entry_of, self.arrays), self.entries)):
+            return self.arrays
+        arrays: list[Any] = [_array_of(source, ctx) for source in self.sources]
         if [kind_of(array) for array in arrays] != self.kinds:
             return None
-        self.arrays, self.entries = arrays, [array._entry for array in arrays]
+        self.arrays, self.entries, self.mark = arrays, [array._entry for array in arrays], mark
         return arrays
 
 
@@ -107,7 +110,7 @@ class Programs:
             return made
         if not arrays:
             return block.forward(*args)
-        if self._watch is not None and not self._watch.holds():
+        if (watch := self._watch) is not None and (watch.unmarked or watch.mark is not changes.mark) and not watch.holds():
             self._forget(block.name)
         state, ctx = hooks.state, arrays[0]._layout.ctx
         key = (structure, state.training, state.recording, *[kind_of(array) for array in arrays])

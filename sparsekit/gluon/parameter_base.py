@@ -33,6 +33,7 @@ from ..ndarray.ndarray import NDArray
 from ..ops.sparse.cast import check_stype
 from ..storage import RowSparse
 from ..symbol import var
+from .changes import changes
 from .utils import shape_is_known
 
 if TYPE_CHECKING:
@@ -132,6 +133,10 @@ class Parameter:
         #: Whether the array is transposed in files and symbols: a layer may store it so that its gradient is row_sparse.
         self._is_transposed = False
         self.grad_req = grad_req
+
+    def __setattr__(self, name: str, value: object) -> None:
+        object.__setattr__(self, name, value)
+        changes.mark = object()
 
     def __repr__(self) -> str:
         return f"{type(self).__name__} {self.name} (shape={self.shape}, dtype={self.dtype})"

@@ -21,6 +21,7 @@ from ..ndarray.functions import F
 from ..ndarray.ndarray import NDArray
 from ..optimizer.compiled import BEFORE_LOWERING, CompiledStep, can_be_timed, reason_against
 from .block import Block
+from .changes import changes
 from .trainer import Trainer
 from .update_tables import FACTORS
 from .utils import clip_global_norm
@@ -145,7 +146,7 @@ class TrainStep:
             pair: list[Any] = [data, label]  # Any: arrays
             if pair[0]._layout is latest.layouts[0] and pair[1]._layout is latest.layouts[1]:
                 with self._lock:
-                    results = self._run(latest, pair, pair[0].shape[0])
+                    results = self._run(latest, pair, latest.size)
                 if results is not None:
                     return results
         arrays: list[NDArray] = []
@@ -366,6 +367,8 @@ class _Made:
         #: Of data and label, if they are one array each.
         self.types: tuple[type, ...] = ()
         self.layouts = [array._layout for array in arrays]
+        #: Of a batch, if it is not given.
+        self.size = arrays[0].shape[0]
         clip = None if clip_norm is None else load("sparsekit.ops.update.clip").clip_global_norm
         self.whole: WholeStep = load("sparsekit.core.whole_step").WholeStep(program, (*arrays, *held), len(arrays), clip)
         self.parameters: list[tuple[Any, NDArray]] = [  # Any: parameters
@@ -374,11 +377,14 @@ class _Made:
         self.held = list(held)
         self.ctx = program.ctx
         self.trained = [(index, one) for index, one in enumerate(trainer._params) if one._grad_req != "null"]
+        self.factors: list[tuple[float, float]] = []
+        self.mark: object = None
         self.compiled = CompiledStep(self.whole, trainer._updaters[0], {index: one.name for index, one in self.trained})
 
     def lower(self, collected: Sequence[Collected]) -> None:
         """Lower the step, whose updates were these."""
-        self.compiled.lower(collected, self._factors())
+        self.factors = self._factors()
+        self.compiled.lower(collected, self.factors)
         trained = {id(one.arrays[0]) for one in collected}
         self.writers = [(variable, write, id(one) not in trained) for one, variable, write in self.whole.writers]
 
@@ -399,7 +405,7 @@ class _Made:
             self.whole.limit(self.clip_norm * size)
         results = None
         try:
-            results = self.compiled(arrays, self._update, self._factors())
+            results = self.compiled(arrays, self._update, self.factors)
         finally:
             if self.compiled.made:
                 for variable, write, fresh in self.writers:
@@ -412,14 +418,18 @@ class _Made:
 
     def _holds(self, trainer: Trainer) -> bool:
         """Whether blocks, parameters and trainer are what the step was lowered with."""
-        if not self.watch.holds() or len(trainer._updaters) != 1 or trainer.optimizer is not self.compiled.optimizer:
+        mark = changes.mark
+        if mark is not self.mark:
+            for parameter, array in self.parameters:
+                if parameter._arrays.get(self.ctx) is not array:
+                    return False
+            self.factors = self._factors()
+        if (mark is not self.mark or self.watch.unmarked) and not self.watch.holds():
             return False
-        if trainer._updaters[0] is not self.compiled.updater or not self.compiled.holds():
-            return False
-        for parameter, array in self.parameters:
-            if parameter._arrays.get(self.ctx) is not array:
-                return False
-        return all(map(operator.is_, map(_has_gradient, self.held), self.entries))
+        self.mark = mark
+        compiled, updaters = self.compiled, trainer._updaters
+        return (len(updaters) == 1 and updaters[0] is compiled.updater and trainer._optimizer is compiled.optimizer
+                and compiled.holds() and all(map(operator.is_, map(_has_gradient, self.held), self.entries)))
 
 
 doors(TrainStep)

@@ -19,17 +19,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .changes import MarkedDict, changes
 from .parameter import Parameter, ParameterDict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sized
+    from collections.abc import Sized
     from types import CellType
 
     from ..base.types import Array
     from .block import Block
 
 
-__all__ = ["MarkedDict", "Watch", "changes"]
+__all__ = ["Watch"]
 
 #: Elements up to which a container's elements are watched; of a longer one the length is.
 LONG = 10_000
@@ -39,39 +40,6 @@ _SIMPLE = frozenset({int, float, complex, bool, str, bytes, type(None)})
 _SEQUENCES = (list, set, collections.deque)
 _chain, _same = itertools.chain.from_iterable, operator.is_
 _contents_of = operator.attrgetter("cell_contents")
-
-
-class _Changes:
-    """``mark`` is another object after each change of any block."""
-
-    __slots__ = ("mark",)
-
-    def __init__(self) -> None:
-        self.mark = object()
-
-
-changes = _Changes()
-
-
-class MarkedDict(dict[Any, Any]):
-    """A dict of a block's, which marks its changes."""
-
-
-def _marking(name: str) -> Callable[..., Any]:
-    plain = getattr(dict, name)
-
-    @functools.wraps(plain)
-    def method(self: MarkedDict, *args: object, **kwargs: object) -> object:
-        try:
-            return plain(self, *args, **kwargs)
-        finally:
-            changes.mark = object()
-
-    return method
-
-
-for _name in ("__setitem__", "__delitem__", "__ior__", "clear", "pop", "popitem", "setdefault", "update"):
-    setattr(MarkedDict, _name, _marking(_name))
 
 
 class _Outside:
@@ -167,7 +135,7 @@ class Watch:
 
     def __init__(self, block: Block, others: Iterable[Any]) -> None:
         self.parameters: list[Parameter] = []
-        self._mark, self._seen = changes.mark, set[int]()
+        self.mark, self._seen = changes.mark, set[int]()
         self._blocks, self._objects = _Views(), _Views()
         self._arrays: list[tuple[Any, bytes]] = []
         waiting: list[tuple[Any, str]] = [(one, one.name) for one in (*others, block)]
@@ -178,15 +146,17 @@ class Watch:
                 waiting += [(part, label) for part in self._parts(value, label)]
         self._blocks.keep()
         self._objects.keep()
+        #: Whether changes that leave no mark must be looked for.
+        self.unmarked = bool(self._objects.views or self._arrays)
 
     def holds(self) -> bool:
         """Whether nothing has changed."""
         try:
             mark = changes.mark
-            if mark is not self._mark:
+            if mark is not self.mark:
                 if not self._blocks.hold():
                     return False
-                self._mark = mark
+                self.mark = mark
             if not self._objects.hold():
                 return False
         except (RuntimeError, ValueError):  # another thread is changing a container, or a variable was deleted

@@ -381,11 +381,11 @@ class Optimizer:
 
     def _update_count(self, index: Indices) -> None:
         """Count a step of one or several weights."""
-        counts = self._index_update_count
+        counts, latest = self._index_update_count, self.num_update
         for one in index if isinstance(index, (list, tuple)) else (index,):
             count = counts[one] = counts.get(one, self.begin_num_update) + 1
-            if count > self.num_update:
-                self.num_update = count
+            if count > latest:
+                self.num_update = latest = count
 
     def _factor_of(self, index: Index, factors: dict[Index, float]) -> float:
         """The factor of a weight by its index, or by its name."""

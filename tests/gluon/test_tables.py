@@ -9,6 +9,7 @@ import pytest
 
 import sparsekit as mx
 from sparsekit.core import hooks
+from sparsekit.core.cuda_graphs import copied
 from sparsekit.core.op import registry
 from sparsekit.gluon import nn
 
@@ -266,6 +267,59 @@ def test_a_table_keeps_no_batch_alive():
     gc.collect()
     assert tables(net)
     assert [one() for one in held] == [None, None]
+
+
+def growing(seed, columns=500):
+    """A csr batch that stores from none to thousands of values."""
+    count = [40, 3, 0, 2000, 60, 5, 3500, 1, 900, 0, 7][seed % 11]
+    chance = np.random.default_rng(seed)
+    places = np.sort(chance.choice(8 * columns, count, replace=False))
+    starts = np.searchsorted(places, np.arange(9) * columns)
+    return mx.nd.sparse.csr_matrix((chance.standard_normal(count).astype("float32"), places % columns, starts), (8, columns))
+
+
+class Linear(mx.gluon.HybridBlock):
+    """csr · weight with a row-sparse gradient."""
+
+    def __init__(self, width):
+        super().__init__()
+        with self.name_scope():
+            self.weight = self.params.get("weight", shape=(500, width), grad_stype="row_sparse")
+
+    def hybrid_forward(self, F, x, weight):
+        return F.tanh(F.dot(x, weight))
+
+
+@pytest.mark.parametrize("width", [6, 64])
+def test_a_row_sparse_gradient_leaves_the_table_without_a_copy(width, monkeypatch):
+    """Of 64 columns, Python computes the gradients of the largest batches with several threads."""
+    counted = []
+    for module in ("program", "table.table"):
+        monkeypatch.setattr(f"sparsekit.core.{module}.copied", lambda store: counted.append(store) or copied(store))
+    found = {}
+    for on in (True, False):
+        mx.random.seed(4)
+        net = Linear(width)
+        net.initialize()
+        net.hybridize()
+        with mx.config.set(tables=on):
+            held, at_once = [], []
+            for seed in range(22):
+                with mx.autograd.record():
+                    result = net(growing(seed))
+                if seed % 5 == 4:  # a second pass over the same graph
+                    result.backward(retain_graph=True)
+                result.backward()
+                gradient = net.weight.grad()
+                held.append(mx.nd.sparse.row_sparse_array((gradient.data, gradient.indices), gradient.shape))
+                at_once.append(bits(gradient))
+                assert all(part.flags.owndata and part.base is None for part in (gradient._store.data, gradient._store.indices))
+            assert bool(tables(net)) == on
+            assert not on or bool(sum(table.stops for table in tables(net))) == (width == 64)
+            assert [bits(one) for one in held] == at_once  # what a run gave away, later runs leave alone
+            found[on] = at_once
+    assert found[True] == found[False]
+    assert not counted
 
 
 def test_ids_out_of_range_raise_when_the_setting_changes_later(monkeypatch):

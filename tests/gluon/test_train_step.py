@@ -378,6 +378,7 @@ EVENTS = {
     "a cast": lambda twin: twin.net.cast("float64"), "frozen": set_weight(grad_req="null"), "adding": set_weight(grad_req="add"),
     "gradients": lambda twin: twin.net.collect_params().zero_grad(), "states": set_states,
     "hybridization": lambda twin: twin.net.hybridize(),
+    "a gradient attached anew": lambda twin: twin.parameters[0].data().attach_grad("write", twin.parameters[0]._grad_stype),
 }
 
 

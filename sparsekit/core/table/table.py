@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
 import operator
 from collections.abc import Callable, Iterable, Sequence
@@ -13,7 +14,7 @@ from ...base.config import config
 from ...base.forking import load
 from ...storage import CSR, RowSparse, stype_of
 from .. import hooks
-from ..cuda_graphs import parts_of, rebuilt
+from ..cuda_graphs import copied, parts_of, rebuilt
 from ..dispatch import compute, note_results
 from .arrays import Outline, Size
 from .builder import PAUSE, Builder, Origin
@@ -72,8 +73,10 @@ class _Bound(NamedTuple):
     slots : tuple of int
     first : int
         Place of their first array among all that are bound.
-    parts : list of (int, callable or None)
-        Slots, and what gives the arrays of a sparse store.
+    stores_of : callable
+        Gives the stores of the slots, of those of all.
+    parts : list of (int, callable)
+        Places of sparse stores among them, the last first, and what gives their arrays.
     arrays : list of (int, int, int, int, dtype, int)
         For each array: its word for the address, its word for the length of the first axis or 0, that length if it is fixed
         or -1, the root whose size it is or -1, the element type, its bytes or those of each unit of such a length.
@@ -81,8 +84,8 @@ class _Bound(NamedTuple):
 
     slots: tuple[int, ...]
     first: int
-    # Any: a store, and its arrays
-    parts: list[tuple[int, Callable[[Any], tuple[Any, ...]] | None]]
+    stores_of: Callable[[Slots], tuple[Any, ...]]  # Any: stores
+    parts: list[tuple[int, Callable[[Any], tuple[Any, ...]]]]  # Any: a store, and its arrays
     arrays: list[tuple[int, int, int, int, DType, int]]
 
 
@@ -107,6 +110,8 @@ class Lowered:
         Those of them that ``store`` is asked for, if they are read at all.
     targets : sequence of int, optional
         Slots of dense results that a run has arrays for, to be written there.
+    handed : set of int, optional
+        Slots of sparse results that ``Table.take`` is asked for.
 
     Attributes
     ----------
@@ -117,7 +122,7 @@ class Lowered:
     """
 
     def __init__(self, steps: Sequence[Step], values: Slots, fixed: set[int], kept: set[int],
-                 late: set[int] | None = None, targets: Sequence[int] = ()) -> None:
+                 late: set[int] | None = None, targets: Sequence[int] = (), handed: Iterable[int] = ()) -> None:
         self.steps, self.settings = steps, config.decisive
         self.builder = builder = Builder()
         self.stores: dict[int, Any] = {}  # Any: stores of outlines
@@ -151,13 +156,21 @@ class Lowered:
             self._redirect(slot, target)
         #: Those of the late slots whose stores are buffers of the table.
         self.in_table = {slot for slot in late or () if all(origin.kind == "buffer" for origin in origins.get(slot, ()))}
+        #: By slot, the origins of what a run can give away: each array has memory of its own.
+        self.handed = {slot: origins[slot] for slot in handed if slot in origins and self._has_its_own(slot, origins)}
         #: Slots that are read after a run, and were lowered.
         self.results = sorted(slot for number, step in enumerate(steps) for slot in step.outputs
                               if not self.reasons[number] and slot in kept and slot not in self.in_table
-                              and not self.written(slot))
+                              and slot not in self.handed and not self.written(slot))
         #: Instructions that make dense of a sparse array what the ledger is told after each run.
         self.noted = [number for number, step in enumerate(steps) if step.plan.dense and not self.reasons[number]]
         self.image = _Image(self)
+
+    def _has_its_own(self, slot: int, origins: dict[int, list[Origin]]) -> bool:
+        """Whether each array of a store is a buffer of unknown size that nothing else lies in."""
+        return all(part.origin.kind == "buffer" and part.origin.roots and part.dynamic and not part.offset and part.contiguous
+                   and sum(part.origin is one for held in origins.values() for one in held) == 1
+                   for part in parts_of(self.stores[slot]))
 
     def _redirect(self, slot: int, target: Outline) -> None:
         """Have the array that a run brings be the memory of a result, if the result is a buffer of its own."""
@@ -176,7 +189,8 @@ class Lowered:
 
     def _bind(self, slots: Sequence[int], values: Slots) -> _Bound:
         """Outlines for the stores of slots that are bound while the table runs."""
-        found = _Bound(tuple(slots), self.bound, [(slot, _PARTS.get(type(values[slot]))) for slot in slots], [])
+        parts_at = [(place, _PARTS[type(values[slot])]) for place, slot in enumerate(slots) if type(values[slot]) in _PARTS]
+        found = _Bound(tuple(slots), self.bound, _getter_of(slots), parts_at[::-1], [])
         for slot in slots:
             store: Any = values[slot]  # Any: a store
             if store is None:
@@ -343,14 +357,18 @@ def _placed(buffers: Sequence[Origin], sizes: Sequence[int], operators: int) -> 
     return found, total
 
 
+def _getter_of(slots: Sequence[int]) -> Callable[[Slots], tuple[Any, ...]]:  # Any: stores
+    """What gives the stores of these slots, of those of all."""
+    if len(slots) > 1:
+        return operator.itemgetter(*slots)
+    return lambda values: tuple([values[slot] for slot in slots])
+
+
 def _arrays_of(bound: _Bound, values: Slots) -> list[Any]:  # Any: arrays
     """The arrays of the stores of some slots."""
-    arrays: list[Any] = []  # Any: as above
-    for slot, parts in bound.parts:
-        if parts is None:
-            arrays.append(values[slot])
-        else:
-            arrays += parts(values[slot])
+    arrays = list(bound.stores_of(values))
+    for place, parts in bound.parts:
+        arrays[place: place + 1] = parts(arrays[place])
     return arrays
 
 
@@ -363,6 +381,10 @@ class Table:
         The buffers of known size.
     rows : ndarray
         The calls; see ``table_rows``.
+    end : int
+        The last row.
+    finished : bool
+        Whether the last run that ``take_reached`` told of came to the end.
     stops : int
         How often Python ran an operator that had been lowered, because it was large or failed.
     """
@@ -373,6 +395,8 @@ class Table:
         self._run, self._bind = self._kernels.run_rows.dispatcher, self._kernels.bind_arrays.dispatcher
         self._words = self.image.words.copy()
         self._base: int = self._words.ctypes.data
+        words: Any = self._words  # Any: numpy's stubs do not say that an array is a buffer
+        self._word = memoryview(words)  # which takes less time for one word
         self.memory = np.empty(self.image.nbytes + LINE, np.uint8)
         #: Addresses of the arrays whose memory the next run uses.
         self.held = {id(self.memory)}
@@ -387,9 +411,19 @@ class Table:
         self._capacity = [-1] * lowered.roots
         #: By the number of a buffer whose size was not known: the memory that it lies in, and where.
         self._grown: dict[int, tuple[Array, int]] = {}
+        number_of = {id(origin): number for number, origin in enumerate(self.image.grown)}
+        #: By slot, the numbers of the buffers that the run gives away, and by number their element types.
+        self._handed = {slot: [number_of[id(origin)] for origin in origins] for slot, origins in lowered.handed.items()}
+        self._types = {number: part.dtype for slot, numbers in self._handed.items()
+                       for number, part in zip(numbers, parts_of(lowered.stores[slot]), strict=True)}
+        #: How many elements they have room for.
+        self._elements: dict[int, int] = {}
+        #: Those of them that need new memory before the next run.
+        self._gone: set[int] = set()
         self._views: dict[int, Any] = {}  # Any: stores
         self._timed: TimedRows | None = None
-        self._last = self.rows
+        self.end, self.finished = len(self.rows) - 1, False
+        self._last, self._note = self.rows, memoryview(self.rows[-1])
         self._first_rows: dict[tuple[bool, int], int] = {}
         self._arrays: list[Any] = [None] * lowered.bound  # Any: arrays
         self._plans = {bound.first: self._plan(bound) for bound in (lowered.entry, *lowered.exits.values())}
@@ -420,8 +454,12 @@ class Table:
         ``execute(number, values)`` runs one instruction in Python; ``told`` tells a recorder what runs before it.  Returns
         False, and has done nothing, if the stores are of another kind than those that it was made for, or settings have changed.
         """
-        place = self.begin(_arrays_of(self.lowered.entry, values), self.rows if told is None else told.rows)
+        place = self.begin_on(values, self.rows if told is None else told.rows)
         return place >= 0 and self.go_on(place, values, execute, told)
+
+    def begin_on(self, values: Slots, rows: Array) -> int:
+        """As ``begin``, with the stores by slot."""
+        return self.begin(_arrays_of(self.lowered.entry, values), rows)
 
     def begin(self, arrays: list[Any], rows: Array) -> int:  # Any: arrays
         """Bind the arrays of ``lowered.entry``, and run rows up to one that Python runs, or the end; returns where that is.
@@ -431,14 +469,16 @@ class Table:
         lowered = self.lowered
         if lowered.settings != config.decisive:
             return -1
-        place = self._begin(id(arrays), *self._entry, rows)
+        while self._gone:
+            self._renew(self._gone.pop())
+        place: int = self._begin(id(arrays), *self._entry, rows)
         if place >= 0:
             self._arrays[:len(arrays)] = arrays
         elif self._bound(lowered.entry, arrays):  # with more room, or copies
             place = self._run(rows, 0)
         else:
             return -1
-        return place if rows[place, 6] != PAUSE or place == len(rows) - 1 else self._advance(rows, place + 1)
+        return place if place == len(rows) - 1 or rows[place, 6] != PAUSE else self._advance(rows, place + 1)
 
     def _advance(self, rows: Array, place: int) -> int:
         """Run rows up to one that Python runs, or the end."""
@@ -469,10 +509,20 @@ class Table:
                 return True
             place = self._advance(rows, after[number])
         self._note_made(noted, len(lowered.steps), values, told)
-        for slot in lowered.results:
-            values[slot] = self.store(slot)
-        self.release()
+        self._keep(values)
         return True
+
+    def finish(self, values: Slots) -> None:
+        """Have the results at hand after a run that no operator of which Python ran."""
+        if self.lowered.noted:
+            self._note_made(0, len(self.lowered.steps), values, None)
+        self._keep(values)
+
+    def _keep(self, values: Slots) -> None:
+        views = self._views
+        for slot in self.lowered.results:
+            values[slot] = views[slot] if slot in views else self.store(slot)
+        self.release()
 
     def release(self) -> None:
         """Let the arrays go that the last run was given."""
@@ -480,9 +530,12 @@ class Table:
 
     def take_reached(self) -> int:
         """The row that the last run came to, once; then 0, as if the stores did not fit."""
-        rows = self.rows if self._timed is None or self.rows[-1, _REACHED] else self._timed.rows
-        reached, rows[-1, _REACHED] = int(rows[-1, _REACHED]), 0
-        self._last = rows
+        note, self._last = self._note, self.rows
+        if self._timed is not None and not note[_REACHED]:
+            note, self._last = self._timed.note, self._timed.rows
+        reached: int = note[_REACHED]
+        note[_REACHED] = 0
+        self.finished = reached == self._last.shape[0] - 1
         return reached
 
     def first_row(self, operator: int) -> int:
@@ -557,7 +610,8 @@ class Table:
         self._capacity[root] = count + count // 4 + LINE
         grown = self.image.grown
         if bound is self.lowered.entry:  # nothing has run yet, so that all may share memory that are not in use at once
-            places = [place for place, origin in enumerate(grown) if all(self._capacity[one] >= 0 for one in origin.roots)]
+            places = [place for place, origin in enumerate(grown)
+                      if place not in self._types and all(self._capacity[one] >= 0 for one in origin.roots)]
             sizes = [(self._room(grown[place].roots, grown[place].more) + 1) * grown[place].nbytes for place in places]
             offsets, total = _placed([grown[place] for place in places], sizes, len(self.lowered.steps))
             memory = np.empty(total + LINE, np.uint8)
@@ -565,9 +619,15 @@ class Table:
                 self._put(place, memory, offset)
         else:
             for place, origin in enumerate(grown):
-                if root in origin.roots:
+                if root in origin.roots and place not in self._types:
                     self._put(place, np.empty((self._room(origin.roots, origin.more) + 1) * origin.nbytes + LINE, np.uint8), 0)
-        held = {id(memory): memory.nbytes for memory in (self.memory, *[memory for memory, _ in self._grown.values()])}
+        for place, dtype in self._types.items():
+            if root in grown[place].roots:
+                room = self._room(grown[place].roots, grown[place].more) + 1
+                self._elements[place] = room * grown[place].nbytes // dtype.itemsize
+                self._renew(place)
+        held = {id(memory): memory.nbytes for place, (memory, _) in self._grown.items() if place not in self._types}
+        held[id(self.memory)] = self.memory.nbytes
         self.held, self.reserved = set(held), sum(held.values())
         for one in (self.lowered.entry, *self.lowered.exits.values()):
             for place, (_, _, _, other, _, _) in enumerate(one.arrays):
@@ -576,10 +636,30 @@ class Table:
 
     def _put(self, place: int, memory: Array, offset: int) -> None:
         """Have a buffer whose size was not known lie in this memory."""
-        start = -memory.ctypes.data % LINE + offset
+        self._point_to(place, memory, -memory.ctypes.data % LINE + offset)
+
+    def _point_to(self, place: int, memory: Array, start: int) -> None:
         self._grown[place] = memory, start
+        address = ctypes.c_int64.from_address(id(memory) + self._kernels.MEMORY).value + start  # sooner than memory.ctypes.data
         for word, more in self.image.grown[place].pointers:
-            self._words[word] = memory.ctypes.data + start + more
+            self._word[word] = address + more
+
+    def _renew(self, place: int) -> None:
+        """Have new memory for a buffer whose memory has been given away, or seen by something that may keep it."""
+        self._point_to(place, np.empty(self._elements[place], self._types[place]), 0)
+
+    def take(self, slot: int) -> Any:  # Any: a store
+        """The store of a slot, which the next run leaves alone: its memory is given away if that can be, and copied otherwise."""
+        places = self._handed.get(slot)
+        if places is None or self._gone.intersection(places):
+            return copied(self.store(slot))
+        like, arrays = self.lowered.stores[slot], []
+        for place, outline in zip(places, parts_of(like), strict=True):
+            self._gone.add(place)
+            memory = self._grown.pop(place)[0]
+            memory.resize(self._shape_of(outline), refcheck=False)  # ``_array`` has made no view of it
+            arrays.append(memory)
+        return rebuilt(like, arrays)
 
     def _take_over(self, number: int, values: Slots) -> bool:
         """Copy what Python computed for a lowered instruction to where the rows behind it read it; False if it has no room."""
@@ -614,15 +694,20 @@ class Table:
                 self._views[slot] = found
         return found
 
+    def _shape_of(self, outline: Outline) -> Shape:
+        words = self._word
+        return tuple([words[length.word] * length.factor if isinstance(length, Size) else length for length in outline.shape])
+
     def _array(self, outline: Outline) -> Array:
-        origin = outline.origin
-        shape = tuple([int(self._words[length.word]) * length.factor if isinstance(length, Size) else length
-                       for length in outline.shape])
+        origin, shape = outline.origin, self._shape_of(outline)
         memory: Any  # Any: an array
         if origin.kind == "buffer" and not origin.roots:
             memory, start = self.memory, self._start + self.image.offset_of.get(id(origin), 0)
         elif origin.kind == "buffer":
-            memory, start = self._grown[next(number for number, one in enumerate(self.image.grown) if one is origin)]
+            number = next(number for number, one in enumerate(self.image.grown) if one is origin)
+            memory, start = self._grown[number]
+            if number in self._types:
+                self._gone.add(number)
         else:
             memory, start = (origin.array if origin.array is not None else self._arrays[origin.number]), 0
         if math.prod(shape) == 0:

@@ -176,14 +176,16 @@ class TimedRows:
         The first of them that the recorder has not been told of.
     first : int
         Number of the first recorded node; 0 if none is recorded.
+    note : memoryview
+        The last of the rows, which says how far a run came.
     readings : ndarray
         Of the clock, and behind them the sizes.
     reserved : int
         Bytes that the table keeps between runs.
     """
 
-    __slots__ = ("_copies", "_given", "_words", "account", "after", "begin", "events", "first", "readings", "reserved", "rows",
-                 "token")
+    __slots__ = ("_copies", "_given", "_words", "account", "after", "begin", "events", "first", "note", "readings", "reserved",
+                 "rows", "token")
 
     def __init__(self, table: Table, account: Account) -> None:
         found = clock()
@@ -212,6 +214,7 @@ class TimedRows:
         self._copies[-1, 0] = self._copies.ctypes.data
         rows.append(_call(patch.adapter, patch.target, self._copies[-1:].ctypes.data, PAUSE))
         self.rows = np.array([*rows, plain[-1].tolist()], np.int64)
+        self.note = memoryview(self.rows[-1])
         self.start(account.events, 0)
 
     def start(self, events: tuple[Event, ...], first: int) -> None:

@@ -27,8 +27,8 @@ ITEMS, MEMORY, SIZES, DTYPE, FLAGS, KIND = 24, 16, 32, 56, 64, 24
 #: The bytes of an element type's word that tell it from others: kind, letter, byte order and number, without its flags.
 TELLING = -0xFF000001
 
-#: C-contiguous and aligned, in the flags of an array.
-ORDERLY = 0x101
+#: C-contiguous and aligned, and one that may be written to, in the flags of an array.
+ORDERLY, WRITEABLE = 0x101, 0x400
 
 
 @kernel
@@ -75,9 +75,10 @@ def nested_loop(block, context, extra):
 def bind_arrays(arrays, plan, patches, patched, written):
     """Read where the arrays of a list lie, and compute what depends on it; returns the first that does not fit, or -1.
 
-    ``arrays`` is the address of a list of numpy arrays, of which the last ``written`` are written to: none of the others may
-    overlap them.  A row of ``plan`` (arrays, 6): word for the address, word for the length of the first axis or 0, that length
-    if it is fixed or -1, the word of the element type, the largest length, and the bytes, of each unit of such a length.
+    ``arrays`` is the address of a list of numpy arrays, of which the last ``written`` are written to, so that none of the
+    others may overlap them.  A row of ``plan`` (arrays, 6): word for the address, word for the length of the first axis or 0,
+    that length if it is fixed or -1, the word of the element type, the largest length, and the bytes, of each unit of such a
+    length.
     """
     items = get_word(arrays + ITEMS)
     for number in range(plan.shape[0]):
@@ -93,6 +94,8 @@ def bind_arrays(arrays, plan, patches, patched, written):
         elif plan[number, 2] >= 0 and get_word(get_word(array + SIZES)) != plan[number, 2]:
             return number
     for target in range(plan.shape[0] - written, plan.shape[0]):
+        if get_word(get_word(items + 8 * target) + FLAGS) & WRITEABLE == 0:
+            return target
         start = get_word(plan[target, 0])
         for number in range(target):
             low, size = get_word(plan[number, 0]), plan[number, 5]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import operator
 import time
@@ -422,6 +423,10 @@ class NDArray(NumpyProtocol, Interchange, ArrayObject):
         if grad.shape != self.shape:
             raise ShapeError(f"The gradient buffer has shape {grad.shape}, the variable {self.shape}.",
                              hint="they must agree.")
+        before = None if self._entry is None else self._entry[0]
+        if isinstance(before, Variable):
+            with contextlib.suppress(GradientError):  # one that is lost
+                before.settle()
         self._entry = (Variable(grad, grad_req, self._ctx), 0)
 
     def backward(self, out_grad: NDArray | None = None, retain_graph: bool = False, train_mode: bool = True) -> None:

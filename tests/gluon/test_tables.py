@@ -315,7 +315,7 @@ def test_a_row_sparse_gradient_leaves_the_table_without_a_copy(width, monkeypatc
                 at_once.append(bits(gradient))
                 assert all(part.flags.owndata and part.base is None for part in (gradient._store.data, gradient._store.indices))
             assert bool(tables(net)) == on
-            assert not on or bool(sum(table.stops for table in tables(net))) == (width == 64)
+            assert not on or width == 6 or sum(table.stops for table in tables(net))
             assert [bits(one) for one in held] == at_once  # what a run gave away, later runs leave alone
             found[on] = at_once
     assert found[True] == found[False]

@@ -628,7 +628,8 @@ class Table:
                 self._renew(place)
         held = {id(memory): memory.nbytes for place, (memory, _) in self._grown.items() if place not in self._types}
         held[id(self.memory)] = self.memory.nbytes
-        self.held, self.reserved = set(held), sum(held.values())
+        self.held = set(held)
+        self.reserved = sum(held.values()) + sum(self._grown[place][0].nbytes for place in self._types if place in self._grown)
         for one in (self.lowered.entry, *self.lowered.exits.values()):
             for place, (_, _, _, other, _, _) in enumerate(one.arrays):
                 if other == root:
@@ -646,7 +647,9 @@ class Table:
 
     def _renew(self, place: int) -> None:
         """Have new memory for a buffer whose memory has been given away, or seen by something that may keep it."""
-        self._point_to(place, np.empty(self._elements[place], self._types[place]), 0)
+        before, memory = self._grown.get(place), np.empty(self._elements[place], self._types[place])
+        self.reserved += memory.nbytes - (0 if before is None else before[0].nbytes)
+        self._point_to(place, memory, 0)
 
     def take(self, slot: int) -> Any:  # Any: a store
         """The store of a slot, which the next run leaves alone: its memory is given away if that can be, and copied otherwise."""
@@ -657,6 +660,7 @@ class Table:
         for place, outline in zip(places, parts_of(like), strict=True):
             self._gone.add(place)
             memory = self._grown.pop(place)[0]
+            self.reserved -= memory.nbytes
             memory.resize(self._shape_of(outline), refcheck=False)  # ``_array`` has made no view of it
             arrays.append(memory)
         return rebuilt(like, arrays)

@@ -44,7 +44,7 @@ def lane(name: str, layer: str = "") -> Assigned:
 _store_of = operator.attrgetter("_store")
 
 #: Frames between the line that calls a ``TrainStep`` and the recorder.
-DEPTH = 7
+DEPTH = 8
 
 
 class Update:
@@ -242,8 +242,10 @@ class StepTable:
         """
         table = self._table
         assert table is not None, "the step has been lowered"
-        if hooks.sink is not None or not self._quick:
+        if not self._quick:
             return self._run_on_slots(table, arrays)
+        told = None if hooks.sink is None else self._timed(table)
+        rows = table.rows if told is None else told.rows
         bound: list[Any] = []  # Any: arrays
         for array, parts in zip(arrays, self._parts, strict=True):
             if parts is None:
@@ -254,19 +256,24 @@ class StepTable:
         bound += self._numbers_now
         for array, parts in self._sparse:
             bound += parts(array._store)
-        place = -1
+        place, values = -1, None
         try:
-            place = table.begin(list(self._order(bound)), table.rows)
-            if place == table.end:
+            place = table.begin(list(self._order(bound)), rows)
+            if place == rows.shape[0] - 1:
                 stores = [table.store(slot) for slot in self._outputs]
                 table.release()
             elif place >= 0:  # Python must run a part of it
                 values = self._stores(arrays)
-                hooks.ignore_fp_errors(self._run, functools.partial(table.go_on, place), values, None)
+                hooks.ignore_fp_errors(self._run, functools.partial(table.go_on, place), values, told)
                 stores = [values[slot] for slot in self._outputs]
         finally:
             self._find_updated(table)
-        return None if place < 0 else [wrap(copied_from_table(store), self.ctx) for store in stores]
+        if place < 0:
+            return None
+        results = [wrap(copied_from_table(store), self.ctx) for store in stores]
+        if told is not None:
+            self._tell(told, values, arrays, results)
+        return results
 
     def _find_updated(self, table: Table) -> None:
         """Note what the run has come to, whether it has failed or not."""
@@ -336,12 +343,13 @@ class StepTable:
         """Where the operators before the updates belong."""
         return []
 
-    def _tell(self, told: TimedRows, values: Slots, arrays: Sequence[ArrayObject], results: Sequence[ArrayObject]) -> None:
-        """Tell a recorder of a run, or of what is left of it."""
+    def _tell(self, told: TimedRows, values: Slots | None, arrays: Sequence[ArrayObject], results: Sequence[ArrayObject]) -> None:
+        """Tell a recorder of a run, or of what is left of it; ``values`` are the stores by slot, if they are at hand."""
         sink, left = hooks.sink, [slot for _, slot in self._left]
         stores = [results[place]._store for place, _ in self._left]
         if told.begin or len(self._named) < len(told.account.given):
-            told.finish(values, self._named, [*arrays, *self._kept], (), left, stores)
+            found = self._stores(arrays) if values is None else values
+            told.finish(found, self._named, [*arrays, *self._kept], (), left, stores)
         elif sink is not None:
             sink.table(told, (told.events, 0, len(told.events), told.first), self._named, [*arrays, *self._kept], left, stores,
                        depth=DEPTH)

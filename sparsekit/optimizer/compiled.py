@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 import sys
 import time
@@ -23,6 +24,7 @@ __all__ = ["BEFORE_LOWERING", "CompiledStep", "can_be_timed", "reason_against"]
 BEFORE_LOWERING = 2
 
 
+@functools.cache  # which takes less time than importing each time
 def can_be_timed() -> bool:
     """Whether a table can read the clock between its operators."""
     return load("sparsekit.core.table.timed").clock() is not None

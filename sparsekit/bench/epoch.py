@@ -27,6 +27,9 @@ class Workload(NamedTuple):
 
 QUICK = Workload(samples=100, features=10_000)
 
+#: Milliseconds that a turn takes at least.
+TURN = 100.0
+
 #: The arguments of PyTorch's ``epoch``: number of threads, and the form of its updates.
 FORMS: dict[str, dict[str, tuple[object, ...]]] = {
     "torch": {", 1 thread": (1,), ", 2 threads": (2,), ", updates by hand": (1, "by_hand")}
@@ -65,12 +68,12 @@ def _contenders(workers: dict[str, Worker]) -> list[Contender]:
     found = []
     for name, worker in workers.items():
         for form, arguments in FORMS.get(name, {"": ()}).items():
-            found.append(Contender(name + form, partial(worker.ask, "epoch", *arguments)))
+            found.append(Contender(name + form, partial(worker.ask, "mean", TURN, "epoch", *arguments)))
         if name == "sparsekit":
-            found.append(Contender("sparsekit, batches parsed", partial(worker.ask, "epoch_parsed")))
-            found.append(Contender("sparsekit, batches parsed, hybridized", partial(worker.ask, "epoch_hybrid")))
-            found.append(Contender("sparsekit, batches parsed, TrainStep", partial(worker.ask, "epoch_train_step")))
-            found.append(Contender("sparsekit, reading alone", partial(worker.ask, "read")))
+            found.append(Contender("sparsekit, batches parsed", partial(worker.ask, "mean", TURN, "epoch_parsed")))
+            found.append(Contender("sparsekit, batches parsed, hybridized", partial(worker.ask, "mean", TURN, "epoch_hybrid")))
+            found.append(Contender("sparsekit, batches parsed, TrainStep", partial(worker.ask, "mean", TURN, "epoch_train_step")))
+            found.append(Contender("sparsekit, reading alone", partial(worker.ask, "mean", TURN, "read")))
     return found
 
 
@@ -104,9 +107,9 @@ def run(rivals: dict[str, str], rounds: int = 0, quick: bool = False) -> Report:
             epochs = _contenders(workers)
             take_turns(epochs, rounds, warm_up=2)
         report.add("one epoch, row-sparse gradient", "ms", epochs, against="sparsekit" if rivals else "")
-        profiled = [Contender("profiler on", partial(own.ask, "epoch_profiled")),
-                    Contender("profiler off", partial(own.ask, "epoch")),
-                    Contender("profiler on, until totals are known", partial(own.ask, "epoch_digested"))]  # fmt: skip
+        profiled = [Contender("profiler on", partial(own.ask, "mean", TURN, "epoch_profiled")),
+                    Contender("profiler off", partial(own.ask, "mean", TURN, "epoch")),
+                    Contender("profiler on, until totals are known", partial(own.ask, "mean", TURN, "epoch_digested"))]
         take_turns(profiled, rounds if quick else 4 * rounds)  # more rounds, to resolve a small difference
         report.add("one epoch, row-sparse gradient, under the profiler", "ms", profiled, against="profiler on")
         report.add("one batch of each variant", "ms", _variants(own, path, 2 if quick else 3))
@@ -117,7 +120,8 @@ NOTES = (
     "sparsekit and mxnet run the tutorial's code (third variant); LibSVMIter reads the file, in every epoch.",
     "torch: EmbeddingBag(sparse=True, mode='sum') with per_sample_weights, and torch.optim.SGD on its sparse gradient.",
     "torch: batches are parsed and sliced before the measurement, as in 'sparsekit, batches parsed'.",
-    "sparsekit, hybridized: network and loss run as tables of calls; the trainer's step runs operator by operator.",
+    "Each turn trains as many epochs as take 100 ms, and the figure is their mean; variants train one batch.",
+    "sparsekit, hybridized: network, loss and the trainer's step run as tables of compiled calls.",
     "sparsekit, TrainStep: forward pass, loss, backward pass and update are one table of compiled calls.",
     "jax: the whole step (loss, gradients, update) is one jitted function with donated weights; batches parsed beforehand.",
     "torch, updates by hand: autograd.grad, then weight.add_(gradient, alpha=-rate), with no optimizer object.",

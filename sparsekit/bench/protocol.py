@@ -26,12 +26,20 @@ def peak_bytes() -> int:
         return next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmHWM"))
 
 
+def _mean_of(worker: object, least: str, command: str, *arguments: str) -> float:
+    """The mean of what a command answers, called until the sum of that is ``least``: milliseconds of epochs, for instance."""
+    values: list[float] = [getattr(worker, command)(*arguments)]
+    while sum(values) < float(least):
+        values.append(getattr(worker, command)(*arguments))
+    return sum(values) / len(values)
+
+
 def serve(worker: object) -> None:
-    """Run commands, which are names of methods of ``worker``, until the end of input."""
+    """Run commands, which are names of methods of ``worker``, until the end of input; ``mean LEAST COMMAND`` repeats one."""
     for line in sys.stdin:
         command, *arguments = line.split()
         try:
-            answer = {"ok": getattr(worker, command)(*arguments)}
+            answer = {"ok": _mean_of(worker, *arguments) if command == "mean" else getattr(worker, command)(*arguments)}
         except Exception as error:  # reported to the parent process
             answer = {"error": f"{type(error).__name__}: {error}"}
         print(json.dumps(answer), flush=True)

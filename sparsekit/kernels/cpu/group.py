@@ -11,6 +11,9 @@ __all__ = ["distinct", "group_columns", "outside", "row_ranks", "shared_rows", "
 #: Bits that one pass of the sort should take at most: it keeps 2**bits places in memory in motion.
 DIGIT = 10
 
+#: Values from which on bits tell their places, and how many there are, at least, for each word of bits.
+LOOKED_UP, IN_A_WORD = 1 << 12, 4
+
 
 @kernel
 def _bits(value):
@@ -59,9 +62,16 @@ def _sorted(indices, entries, other):
 
     Value and position share a word while they are sorted.
     """
-    count, highest = indices.shape[0], np.uint64(0)
+    count, highest, ascend, before = indices.shape[0], np.uint64(0), True, np.uint64(0)
     for place in range(count):
-        highest |= np.uint64(indices[place])
+        value = np.uint64(indices[place])
+        highest |= value
+        ascend &= before <= value
+        before = value
+    if ascend:
+        for place in range(count):
+            other[place], entries[place] = np.uint64(indices[place]), np.uint64(place)
+        return other, entries
     room = _bits(np.uint64(count))
     if np.int64(room) + np.int64(_bits(highest)) > 63:
         return other[:0], entries[:0]
@@ -131,13 +141,45 @@ def unique_with_rank(indices):
 
 
 @kernel
+def _ones_of(word):
+    """How many bits of a uint64 are set."""
+    word -= word >> np.uint64(1) & np.uint64(0x5555555555555555)
+    word = (word & np.uint64(0x3333333333333333)) + (word >> np.uint64(2) & np.uint64(0x3333333333333333))
+    word = word + (word >> np.uint64(4)) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    for half in (8, 16, 32):
+        word += word >> np.uint64(half)
+    return np.int64(word & np.uint64(127))
+
+
+@kernel
+def _ranks_by_bits(rows, ascending, limit, ranks):
+    """``row_ranks`` with a bit for each value below ``limit``, and how many are set before each word of bits."""
+    one, six, rest = np.uint64(1), np.uint64(6), np.uint64(63)
+    seen, before = np.zeros((limit >> 6) + 1, np.uint64), np.empty((limit >> 6) + 1, np.int32)
+    for place in range(ascending.shape[0]):
+        value = np.uint64(ascending[place])
+        seen[value >> six] |= one << (value & rest)
+    count = 0
+    for number in range(seen.shape[0]):
+        before[number] = count
+        count += _ones_of(seen[number])
+    for place in range(rows.shape[0]):
+        row = np.uint64(rows[place])
+        word, bit = seen[row >> six], one << (row & rest)
+        ranks[place] = before[row >> six] + _ones_of(word & (bit - one)) if word & bit else -1
+
+
+@kernel
 def row_ranks(rows, ascending, limit):
     """Place of each of ``rows`` (n,) among ``ascending`` (m,), -1 where it is absent, int64; all are below ``limit``.
 
-    A table of about m entries says where values with the same high bits begin, so that a look-up takes
-    few steps unless values crowd, and no more than a binary search then.
+    Bits of all values tell if they are few words for so many look-ups.  Otherwise a table of about m entries says where values
+    with the same high bits begin, so that a look-up takes few steps unless values crowd, and no more than a binary search then.
     """
-    count = ascending.shape[0]
+    count, ranks = ascending.shape[0], np.empty(rows.shape[0], np.int64)
+    if rows.shape[0] >= LOOKED_UP and IN_A_WORD * (limit >> 6) <= count + rows.shape[0] < 1 << 31:
+        _ranks_by_bits(rows, ascending, limit, ranks)
+        return ranks
     shift = 0
     while (limit >> shift) > 2 * count + 2:
         shift += 1
@@ -146,7 +188,6 @@ def row_ranks(rows, ascending, limit):
         table[(ascending[place] >> shift) + 1] += 1
     for entry in range(1, table.shape[0]):
         table[entry] += table[entry - 1]
-    ranks = np.empty(rows.shape[0], np.int64)
     for place in range(rows.shape[0]):
         row = rows[place]
         low, high = table[row >> shift], table[(row >> shift) + 1]
@@ -177,12 +218,15 @@ def outside(values, size):
 def _shared_rows(indices, others, shared, at, other):
     left, right, count = 0, 0, 0
     while left < indices.shape[0] and right < others.shape[0]:
-        if indices[left] < others[right]:
+        value = indices[left]
+        if 0 <= value < others.shape[0] and others[value] == value:  # as all are that are less
+            right = value
+        if value < others[right]:
             left += 1
-        elif others[right] < indices[left]:
+        elif others[right] < value:
             right += 1
         else:
-            shared[count], at[count], other[count] = indices[left], left, right
+            shared[count], at[count], other[count] = value, left, right
             left += 1
             right += 1
             count += 1

@@ -94,10 +94,8 @@ def fill(parameters: Iterable[Parameter]) -> None:
         if len(parameter.shape) > 1:
             values = np.random.default_rng(number).standard_normal(parameter.shape, np.float32)
             values *= 0.05
-        if parameter.stype == "default":
-            parameter.data()._store[...] = values  # in place, since the peak memory is measured
-        else:
-            parameter.set_data(mx.nd.array(values).tostype(parameter.stype))
+        store = parameter.data()._store  # in place, since the peak memory is measured; a row_sparse weight has all rows
+        (store if parameter.stype == "default" else store.data)[...] = values
 
 
 class Worker(OwnWorker):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import operator
 import sys
 import time
@@ -24,15 +23,17 @@ __all__ = ["BEFORE_LOWERING", "CompiledStep", "can_be_timed", "reason_against"]
 BEFORE_LOWERING = 2
 
 
-@functools.cache  # which takes less time than importing each time
+def _module(name: str) -> Any:  # Any: a module of tables, which are imported when there is use for them
+    return sys.modules.get(name) or load(name)  # which takes less time than importing each time
+
+
 def can_be_timed() -> bool:
     """Whether a table can read the clock between its operators."""
-    return load("sparsekit.core.table.timed").clock() is not None
+    return _module("sparsekit.core.table.timed").clock() is not None
 
 
 def _against_tables() -> str:
-    name = "sparsekit.core.table.machine"
-    reason: str = (sys.modules.get(name) or load(name)).reason_against_tables()  # which takes less time than importing each time
+    reason: str = _module("sparsekit.core.table.machine").reason_against_tables()
     return reason
 
 

@@ -588,6 +588,33 @@ class Interruption(Exception):
     """Raised by a signal."""
 
 
+def test_gradients_are_read_while_another_thread_trains():
+    """Whoever reads a row-sparse gradient gets the memory of the table, unless the next step has begun."""
+    one, _ = twins(Linear, "sgd", {})
+    batches = list(sparse_batches(7))
+    for number, (data, label) in enumerate(batches):
+        outcome(one, data, label, number)
+    done, read = threading.Event(), []
+
+    def look():
+        while not done.is_set():
+            store = one.parameters[0].grad()._store
+            read.append(store.data.base is None and store.indices.base is None)
+
+    reader = threading.Thread(target=look)
+    reader.start()
+    for number in range(600):
+        one.compiled(*batches[number % 7])
+    done.set()
+    reader.join()
+    assert len(read) > 1
+    assert all(read)
+    data, label = batches[3]
+    one.compiled(data, label)
+    gradient = one.parameters[0].grad()
+    assert gradient.indices.asnumpy().tolist() == sorted({int(column) for column in data.indices.asnumpy()})
+
+
 def test_an_interrupted_step_counts_the_updates_that_it_made():
     def interrupt(*_):
         raise Interruption

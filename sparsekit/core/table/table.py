@@ -406,8 +406,7 @@ class Table:
         self.rows = self.image.rows.copy()
         self.rows[:, 2:5] = np.where(self.rows[:, 2:5] >= 0, self.rows[:, 2:5] * 8 + self._base, 0)
         self.rows[self.rows[:, 0] == 0, 2:5] = 0
-        #: Bytes that it keeps between runs.
-        self.reserved = self.memory.nbytes
+        self._kept_bytes = self.memory.nbytes
         self._capacity = [-1] * lowered.roots
         #: By the number of a buffer whose size was not known: the memory that it lies in, and where.
         self._grown: dict[int, tuple[Array, int]] = {}
@@ -418,8 +417,9 @@ class Table:
                        for number, part in zip(numbers, parts_of(lowered.stores[slot]), strict=True)}
         #: How many elements they have room for.
         self._elements: dict[int, int] = {}
-        #: Those of them that need new memory before the next run.
-        self._gone: set[int] = set()
+        #: The memory of those that nothing has seen, between runs only: whoever pops it has it, another thread or the next run.
+        self._free: dict[int, Array] = {}
+        self._seen: set[int] = set()
         self._views: dict[int, Any] = {}  # Any: stores
         self._timed: TimedRows | None = None
         self.end, self.finished = len(self.rows) - 1, False
@@ -442,6 +442,11 @@ class Table:
             self._timed = TimedRows(self, account)
         self._timed.reserved = self.reserved
         return self._timed
+
+    @property
+    def reserved(self) -> int:
+        """Bytes that it keeps between runs."""
+        return self._kept_bytes + sum([memory.nbytes for memory in self._free.values()])
 
     def released(self, sink: Sink) -> None:
         """Tell a recorder that nothing reads the memory any more until the next run."""
@@ -469,14 +474,20 @@ class Table:
         lowered = self.lowered
         if lowered.settings != config.decisive:
             return -1
-        while self._gone:
-            self._renew(self._gone.pop())
+        renewed = []
+        for number in self._elements:
+            if self._free.pop(number, None) is None:  # it was given away or seen, or the last run failed
+                renewed.append((number, self._grown[number]))
+                self._renew(number)
+        self._seen.clear()
         place: int = self._begin(id(arrays), *self._entry, rows)
         if place >= 0:
             self._arrays[:len(arrays)] = arrays
         elif self._bound(lowered.entry, arrays):  # with more room, or copies
             place = self._run(rows, 0)
         else:
+            for number, (memory, start) in renewed:  # what the last run left may still be asked for
+                self._point_to(number, memory, start)
             return -1
         return place if place == len(rows) - 1 or rows[place, 6] != PAUSE else self._advance(rows, place + 1)
 
@@ -525,8 +536,11 @@ class Table:
         self.release()
 
     def release(self) -> None:
-        """Let the arrays go that the last run was given."""
+        """Let the arrays go that the last run was given, and have ready what ``take`` may give away."""
         self._arrays = [None] * self.lowered.bound
+        for number in self._elements:
+            if number not in self._seen:
+                self._free[number] = self._grown[number][0]
 
     def take_reached(self) -> int:
         """The row that the last run came to, once; then 0, as if the stores did not fit."""
@@ -628,8 +642,7 @@ class Table:
                 self._renew(place)
         held = {id(memory): memory.nbytes for place, (memory, _) in self._grown.items() if place not in self._types}
         held[id(self.memory)] = self.memory.nbytes
-        self.held = set(held)
-        self.reserved = sum(held.values()) + sum(self._grown[place][0].nbytes for place in self._types if place in self._grown)
+        self.held, self._kept_bytes = set(held), sum(held.values())
         for one in (self.lowered.entry, *self.lowered.exits.values()):
             for place, (_, _, _, other, _, _) in enumerate(one.arrays):
                 if other == root:
@@ -647,22 +660,17 @@ class Table:
 
     def _renew(self, place: int) -> None:
         """Have new memory for a buffer whose memory has been given away, or seen by something that may keep it."""
-        before, memory = self._grown.get(place), np.empty(self._elements[place], self._types[place])
-        self.reserved += memory.nbytes - (0 if before is None else before[0].nbytes)
-        self._point_to(place, memory, 0)
+        self._point_to(place, np.empty(self._elements[place], self._types[place]), 0)
 
     def take(self, slot: int) -> Any:  # Any: a store
         """The store of a slot, which the next run leaves alone: its memory is given away if that can be, and copied otherwise."""
-        places = self._handed.get(slot)
-        if places is None or self._gone.intersection(places):
+        like = self.lowered.stores[slot]
+        found = [self._free.pop(place, None) for place in self._handed.get(slot, ())]
+        arrays = [memory for memory in found if memory is not None]
+        if len(arrays) < len(parts_of(like)):
             return copied(self.store(slot))
-        like, arrays = self.lowered.stores[slot], []
-        for place, outline in zip(places, parts_of(like), strict=True):
-            self._gone.add(place)
-            memory = self._grown.pop(place)[0]
-            self.reserved -= memory.nbytes
+        for memory, outline in zip(arrays, parts_of(like), strict=True):
             memory.resize(self._shape_of(outline), refcheck=False)  # ``_array`` has made no view of it
-            arrays.append(memory)
         return rebuilt(like, arrays)
 
     def _take_over(self, number: int, values: Slots) -> bool:
@@ -711,7 +719,8 @@ class Table:
             number = next(number for number, one in enumerate(self.image.grown) if one is origin)
             memory, start = self._grown[number]
             if number in self._types:
-                self._gone.add(number)
+                self._seen.add(number)
+                self._free.pop(number, None)
         else:
             memory, start = (origin.array if origin.array is not None else self._arrays[origin.number]), 0
         if math.prod(shape) == 0:

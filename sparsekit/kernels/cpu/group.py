@@ -62,13 +62,13 @@ def _sorted(indices, entries, other):
 
     Value and position share a word while they are sorted.
     """
-    count, highest, ascend, before = indices.shape[0], np.uint64(0), True, np.uint64(0)
+    count, highest, descents, before = indices.shape[0], np.uint64(0), 0, np.uint64(0)
     for place in range(count):
         value = np.uint64(indices[place])
         highest |= value
-        ascend &= before <= value
+        descents += int(before > value)
         before = value
-    if ascend:
+    if descents == 0:
         for place in range(count):
             other[place], entries[place] = np.uint64(indices[place]), np.uint64(place)
         return other, entries

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from .. import autograd
 from ..base.config import config
 from ..base.entry import doors
-from ..base.errors import DTypeError, GradientError, SparsekitError, UnsupportedError, expected
+from ..base.errors import DTypeError, GradientError, ShapeError, SparsekitError, UnsupportedError, expected
 from ..base.forking import load
 from ..base.nested import Opaque, flatten, restore
 from ..core import hooks
@@ -92,6 +92,8 @@ class TrainStep:
         With ``strict``, at a step that cannot be lowered; the message names the reason.
     DTypeError
         If anything but arrays is among the data, the labels or what the loss returns.
+    ShapeError
+        If the first array of ``data`` has no axes, and ``batch_size`` is not given.
 
     Examples
     --------
@@ -155,6 +157,9 @@ class TrainStep:
             raise DTypeError(expected("data", "an NDArray, or a list or tuple of at least one", data),
                              hint="make arrays with mx.nd.array(…).")
         structure = places, _flat("label", label, arrays)
+        if batch_size is None and not arrays[0].shape:
+            raise ShapeError("The first array of data has no axes, so that the size of the batch is not known.",
+                             hint="pass batch_size=.")
         size = arrays[0].shape[0] if batch_size is None else batch_size
         with self._lock:
             key = structure, tuple([(array._layout, array._store.dtype) for array in arrays])
@@ -200,7 +205,7 @@ class TrainStep:
                     self._reasons[key] = made
                 else:
                     self._made[key] = made
-                    made.types = tuple(map(type, arrays)) if structure == _TWO else ()
+                    made.types = tuple(map(type, arrays)) if structure == _TWO and arrays[0].shape else ()
                 return results
         if self._strict and key in self._reasons:
             raise UnsupportedError(f"This training step cannot be compiled: {self._reasons[key]}.",
@@ -368,7 +373,7 @@ class _Made:
         self.types: tuple[type, ...] = ()
         self.layouts = [array._layout for array in arrays]
         #: Of a batch, if it is not given.
-        self.size = arrays[0].shape[0]
+        self.size = arrays[0].shape[0] if arrays[0].shape else 0
         clip = None if clip_norm is None else load("sparsekit.ops.update.clip").clip_global_norm
         self.whole: WholeStep = load("sparsekit.core.whole_step").WholeStep(program, (*arrays, *held), len(arrays), clip)
         self.parameters: list[tuple[Any, NDArray]] = [  # Any: parameters

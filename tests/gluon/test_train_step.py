@@ -906,6 +906,32 @@ def test_a_norm_to_clip_to_is_not_negative(value):
         mx.gluon.TrainStep(twin.net, twin.loss, twin.trainer, clip_norm=value)
 
 
+class Scaled(mx.gluon.HybridBlock):
+    """A number times a weight."""
+
+    def __init__(self):
+        super().__init__()
+        with self.name_scope():
+            self.weight = self.params.get("weight", shape=(3,))
+
+    def hybrid_forward(self, F, x, weight):
+        return F.broadcast_mul(F.reshape(x, (1,)), weight)
+
+
+def test_data_without_axes():
+    net = Scaled()
+    net.initialize()
+    trainer = mx.gluon.Trainer(net.collect_params(), "sgd")
+    step = mx.gluon.TrainStep(net, mx.gluon.loss.L2Loss(), trainer)
+    x, label = mx.nd.array(np.float32(2)), mx.nd.ones((3,))
+    assert x.shape == ()
+    losses = [float(step(x, label, batch_size=1).mean().asscalar()) for _ in range(6)]
+    assert step._made
+    assert losses == sorted(losses, reverse=True)
+    with pytest.raises(mx.base.errors.ShapeError, match="no axes"):
+        step(x, label)
+
+
 def test_an_interrupt_stops_a_table_within_a_tenth_of_a_second():
     class Deep(mx.gluon.HybridBlock):
         def hybrid_forward(self, F, x):

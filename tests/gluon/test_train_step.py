@@ -906,7 +906,7 @@ def test_a_norm_to_clip_to_is_not_negative(value):
         mx.gluon.TrainStep(twin.net, twin.loss, twin.trainer, clip_norm=value)
 
 
-class Scaled(mx.gluon.HybridBlock):
+class Multiple(mx.gluon.HybridBlock):
     """A number times a weight."""
 
     def __init__(self):
@@ -919,7 +919,7 @@ class Scaled(mx.gluon.HybridBlock):
 
 
 def test_data_without_axes():
-    net = Scaled()
+    net = Multiple()
     net.initialize()
     trainer = mx.gluon.Trainer(net.collect_params(), "sgd")
     step = mx.gluon.TrainStep(net, mx.gluon.loss.L2Loss(), trainer)

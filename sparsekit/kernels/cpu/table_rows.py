@@ -172,7 +172,8 @@ def halves_of(singles, out):
 def choose_values(condition, left, right, out):
     """``out = left where condition else right``; all (n,)."""
     for place in range(out.shape[0]):
-        out[place] = left[place] if condition[place] else right[place]
+        one, other = left[place], right[place]  # read both, so that the loop is compiled to vectors
+        out[place] = one if condition[place] else other
 
 
 @kernel

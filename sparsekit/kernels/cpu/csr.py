@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .group import group_columns
+from .group import _ones_of, group_columns
 from .intrinsic_names import prefetch, put_up, zero_bits
 from .jit import KEPT, give_back, kernel, scratch, single_precision, take_clean, worker_count
 from .thread_pool import lead, share
@@ -315,13 +315,7 @@ def _count_bits(seen, words, ends):
     count, number = np.int64(0), 0
     for piece in range(words.shape[0]):
         while number < words[piece]:
-            word = seen[number]
-            word -= word >> np.uint64(1) & np.uint64(0x5555555555555555)
-            word = (word & np.uint64(0x3333333333333333)) + (word >> np.uint64(2) & np.uint64(0x3333333333333333))
-            word = word + (word >> np.uint64(4)) & np.uint64(0x0F0F0F0F0F0F0F0F)
-            for half in (8, 16, 32):
-                word += word >> np.uint64(half)
-            count += np.int64(word & np.uint64(127))
+            count += _ones_of(seen[number])
             number += 1
         ends[piece] = count
 

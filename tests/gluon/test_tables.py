@@ -322,6 +322,35 @@ def test_a_row_sparse_gradient_leaves_the_table_without_a_copy(width, monkeypatc
     assert not counted
 
 
+def test_a_batch_that_gets_no_memory_leaves_the_table_to_smaller_ones(monkeypatch):
+    net = Linear(6)
+    net.initialize()
+    net.hybridize()
+
+    def step(seed):
+        with mx.autograd.record():
+            result = net(growing(seed))
+        result.backward()
+        return bits(net.weight.grad())
+
+    for seed in (0, 1, 4, 0, 4):
+        step(seed)
+    before, empty = step(4), np.empty
+
+    def short(shape, *arguments, **more):
+        if np.prod(shape) > 10_000:
+            raise MemoryError
+        return empty(shape, *arguments, **more)
+
+    with monkeypatch.context() as limit:
+        limit.setattr("sparsekit.core.table.table.np.empty", short)
+        with pytest.raises(MemoryError):
+            step(6)
+        assert step(4) == before
+    assert step(4) == before
+    step(6)
+
+
 def test_ids_out_of_range_raise_when_the_setting_changes_later(monkeypatch):
     block = Block(lambda F, w, i: F.take(w, i))
     block.hybridize()

@@ -635,11 +635,11 @@ class Table:
             for place, origin in enumerate(grown):
                 if root in origin.roots and place not in self._types:
                     self._put(place, np.empty((self._room(origin.roots, origin.more) + 1) * origin.nbytes + LINE, np.uint8), 0)
-        for place, dtype in self._types.items():
-            if root in grown[place].roots:
-                room = self._room(grown[place].roots, grown[place].more) + 1
-                self._elements[place] = room * grown[place].nbytes // dtype.itemsize
-                self._renew(place)
+        made = [(place, np.empty((self._room(origin.roots, origin.more) + 1) * origin.nbytes // dtype.itemsize, dtype))
+                for place, dtype in self._types.items() if root in (origin := grown[place]).roots]
+        for place, memory in made:  # only now that there is memory for all
+            self._elements[place] = memory.size
+            self._point_to(place, memory, 0)
         held = {id(memory): memory.nbytes for place, (memory, _) in self._grown.items() if place not in self._types}
         held[id(self.memory)] = self.memory.nbytes
         self.held, self._kept_bytes = set(held), sum(held.values())

@@ -110,7 +110,7 @@ class Programs:
             return made
         if not arrays:
             return block.forward(*args)
-        if (watch := self._watch) is not None and (watch.unmarked or watch.mark is not changes.mark) and not watch.holds():
+        if self._watch is not None and not self._watch.holds():
             self._forget(block.name)
         state, ctx = hooks.state, arrays[0]._layout.ctx
         key = (structure, state.training, state.recording, *[kind_of(array) for array in arrays])

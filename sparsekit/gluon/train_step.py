@@ -429,7 +429,7 @@ class _Made:
                 if parameter._arrays.get(self.ctx) is not array:
                     return False
             self.factors = self._factors()
-        if (mark is not self.mark or self.watch.unmarked) and not self.watch.holds():
+        if not self.watch.holds():
             return False
         self.mark = mark
         compiled, updaters = self.compiled, trainer._updaters

@@ -135,7 +135,7 @@ class Watch:
 
     def __init__(self, block: Block, others: Iterable[Any]) -> None:
         self.parameters: list[Parameter] = []
-        self.mark, self._seen = changes.mark, set[int]()
+        self._mark, self._seen = changes.mark, set[int]()
         self._blocks, self._objects = _Views(), _Views()
         self._arrays: list[tuple[Any, bytes]] = []
         waiting: list[tuple[Any, str]] = [(one, one.name) for one in (*others, block)]
@@ -147,16 +147,18 @@ class Watch:
         self._blocks.keep()
         self._objects.keep()
         #: Whether changes that leave no mark must be looked for.
-        self.unmarked = bool(self._objects.views or self._arrays)
+        self._unmarked = bool(self._objects.views or self._arrays)
 
     def holds(self) -> bool:
         """Whether nothing has changed."""
+        mark = changes.mark
+        if mark is self._mark and not self._unmarked:
+            return True
         try:
-            mark = changes.mark
-            if mark is not self.mark:
+            if mark is not self._mark:
                 if not self._blocks.hold():
                     return False
-                self.mark = mark
+                self._mark = mark
             if not self._objects.hold():
                 return False
         except (RuntimeError, ValueError):  # another thread is changing a container, or a variable was deleted

@@ -41,6 +41,7 @@ from ..optimizer.states import (
 )
 from ..optimizer.updater import Updater
 from ..storage import RowSparse
+from .compression import unpack as unpack_bits
 from .held import Held, Pending, owned, pending_of, store_of, total_of
 from .journal import Log, Manifest, Record, check_manifest, manifest_of, write_manifest
 from .messages import Key, KeySpec, Push, Refused, Reply, Request, Waiting, Welcome, payload_bytes
@@ -433,10 +434,23 @@ class Shard:
                 continue
             if push.sequence > last + 1:
                 return None
+            push = self._unpacked(request.rank, held, push)
             self._check_push(request.rank, held, push)
             expected[push.key] = push.sequence
             found.append(push)
         return found
+
+    def _unpacked(self, rank: int, held: Held, push: Push) -> Push:
+        """A push whose values are those that two bits stand for, if they are so few."""
+        if push.threshold is None:
+            return push
+        try:
+            values = unpack_bits(push.values, held.shape, push.threshold, np.dtype(held.spec.dtype))
+        except ValueError as error:
+            raise MismatchError(f"Rank {rank} sent a compressed gradient for key {held.key!r} at step {push.sequence} that does "
+                                f"not fit: {error}.", rank=rank, key=held.key, step=push.sequence,
+                                hint="push an array of the shape of the value.") from None
+        return push._replace(values=values, threshold=None)
 
     def _held(self, rank: int, key: Key, step: int) -> Held:
         held = self.keys.get(key)

@@ -10,6 +10,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from ..base.errors import DistError, NoClusterError, UnknownNameError, WaitTimeoutError
+from .client import finish
 from .messages import Request, Waiting
 from .shard import Shard
 
@@ -194,6 +195,7 @@ class LocalCluster:
             set_current(self.transport(rank), thread=True)
             try:
                 results[rank] = function(*arguments)
+                finish(current())
             except BaseException as error:  # of whatever kind, it is raised below
                 errors.append(error)
                 for index in range(self.shards):

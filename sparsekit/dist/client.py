@@ -589,11 +589,11 @@ class Client:
         self._partitions.clear()
         self._greet()
 
-    def optimizer_states(self) -> list[bytes]:
+    def optimizer_states(self, dump_optimizer: bool = False) -> list[bytes]:
         """The optimizer's states of each server, after this worker's last push."""
         with self._lock:
             self.settle()
-            return list(self._call([(server.number, "optimizer_states", ()) for server in self._servers], "the states"))
+            return list(self._call([(server.number, "optimizer_states", (dump_optimizer,)) for server in self._servers], "the states"))
 
     def set_optimizer_states(self, states: Sequence[bytes]) -> None:
         """Replace the optimizer's states of each server; those of rank 0 count, and the call returns when they are there."""

@@ -20,7 +20,7 @@ Result = TypeVar("Result")
 
 #: Methods of a shard that a transport may call.
 METHODS = frozenset({"barrier", "dead", "exchange", "hello", "init", "leave", "lost", "optimizer", "optimizer_states", "reinit",
-                     "set_optimizer_states", "snapshot", "statistics"})
+                     "set_mode", "set_optimizer_states", "snapshot", "statistics"})
 #: Seconds after which a server says at the latest for whom a call waits.
 PATIENCE = 1.0
 

@@ -17,7 +17,6 @@ from ..autograd import pause
 from ..base import rng
 from ..base.context import cpu
 from ..base.errors import (
-    DistError,
     FencedError,
     JournalFullError,
     LostDataError,
@@ -34,7 +33,6 @@ from ..optimizer.states import (
     described,
     encoded_state,
     generator_from,
-    pack,
     random_of,
     restored,
     unpack,
@@ -594,8 +592,8 @@ class Shard:
         slow = tuple(one for one in self.present if self.arrived.get(one, 0) < number)
         for one in slow:
             if one in self.lost_ranks:
-                raise LostWorkerError(f"Worker {one} has ended before barrier {number}, where others wait.", rank=one, step=number,
-                                      hint="start it again, or let workers that end early call leave().")
+                raise LostWorkerError(f"Worker {one} has ended before barrier {number}, where others wait.", rank=one,
+                                      step=number, hint="start it again, or let workers that end early call leave().")
         return Waiting(self.epoch, {}, ((None, number, slow),))
 
     def _do_barrier(self, rank: int, number: int, arrays: list[Array]) -> None:
@@ -762,7 +760,7 @@ class Shard:
         assert self._log is not None
         generations = self._log.generations
         for place in range(len(generations) - 1, 0, -1):
-            if self._old_enough({key: mark for key, mark in generations[place].marks}):
+            if self._old_enough(dict(generations[place].marks)):
                 return place
         return 0
 

@@ -39,6 +39,7 @@ from ..optimizer.states import (
 )
 from ..optimizer.updater import Updater
 from ..storage import RowSparse
+from .compression import unpack as unpack_bits
 from .held import Held, Pending, owned, pending_of, store_of, total_of
 from .journal import Log, Manifest, Record, check_manifest, manifest_of, write_manifest
 from .messages import Key, KeySpec, Push, Refused, Reply, Request, Waiting, Welcome, payload_bytes
@@ -69,7 +70,7 @@ class Shard:
         Its number among the ``shards`` servers.
     shards, workers : int
     mode : {"sync", "async"}
-        Whether a step waits for the pushes of all workers.
+        Whether a step waits for the pushes of all workers, until a worker sets it.  A folder of a run keeps its own.
     staleness : int, optional
         In an asynchronous run, how many pushes a worker may be ahead of the slowest one; by default any number.
     fsync : bool
@@ -114,6 +115,7 @@ class Shard:
         self._limits: dict[Key, Any] | None = None  # Any: a version, or the last push of each rank
         self._recorded = 0
         self._log: Log | None = None
+        self._folder: str | None = None
         self._snapshot_at = snapshot_bytes
         self.epoch = 1
         if folder is not None:
@@ -130,7 +132,8 @@ class Shard:
         if manifest is None:
             manifest = Manifest("servers-1", self.shards, self.workers, self.mode)
             write_manifest(folder, manifest)
-        check_manifest(folder, manifest, self.shards, self.workers, self.mode)
+        check_manifest(folder, manifest, self.shards, self.workers)
+        self.mode, self._folder = manifest.mode, folder
         self._log = self._opened(os.path.join(folder, manifest.layout), fsync)
         self.epoch = self._log.epoch
         self._replay_all(self._log)
@@ -333,6 +336,29 @@ class Shard:
             raise MismatchError(f"Rank {rank} sent rows for key {key!r} at step {step} that are not ascending numbers below "
                                 f"{shape[0]}.", rank=rank, key=key, step=step, hint="sort them, and send each once.")
 
+    def set_mode(self, rank: int, life: int, mode: str) -> None:
+        """Wait for the pushes of all workers (``"sync"``) or of none (``"async"``), as the workers' program says.
+
+        Raises
+        ------
+        MismatchError
+            If workers have pushed under the other mode.
+        """
+        self._admit(rank, life)
+        if mode != self.mode:
+            pushed = next((key for key, held in self.keys.items() if held.last), None)
+            if pushed is not None:
+                raise MismatchError(f"Rank {rank} asks for the mode {mode!r}, but workers have pushed key {pushed!r} under "
+                                    f"{self.mode!r}.", rank=rank, key=pushed, step=self.keys[pushed].version,
+                                    hint="all workers must create the same kind of store.")
+            if self._folder is not None and (manifest := manifest_of(self._folder)) is not None:
+                write_manifest(self._folder, manifest._replace(mode=mode))
+            self._perform("mode", mode)
+        self._fence()
+
+    def _do_mode(self, mode: str, arrays: list[Array]) -> None:
+        self.mode = mode
+
     # the optimizer
 
     def optimizer(self, rank: int, life: int, number: int, text: str) -> None:
@@ -431,10 +457,23 @@ class Shard:
                 continue
             if push.sequence > last + 1:
                 return None
+            push = self._unpacked(request.rank, held, push)
             self._check_push(request.rank, held, push)
             expected[push.key] = push.sequence
             found.append(push)
         return found
+
+    def _unpacked(self, rank: int, held: Held, push: Push) -> Push:
+        """A push whose values are those that two bits stand for, if they are so few."""
+        if push.threshold is None:
+            return push
+        try:
+            values = unpack_bits(push.values, held.shape, push.threshold, np.dtype(held.spec.dtype))
+        except ValueError as error:
+            raise MismatchError(f"Rank {rank} sent a compressed gradient for key {held.key!r} at step {push.sequence} that does "
+                                f"not fit: {error}.", rank=rank, key=held.key, step=push.sequence,
+                                hint="push an array of the shape of the value.") from None
+        return push._replace(values=values, threshold=None)
 
     def _held(self, rank: int, key: Key, step: int) -> Held:
         held = self.keys.get(key)

@@ -10,6 +10,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from ..base.errors import DistError, NoClusterError, UnknownNameError, WaitTimeoutError
+from .client import finish
 from .messages import Request, Waiting
 from .shard import Shard
 
@@ -19,7 +20,7 @@ Result = TypeVar("Result")
 
 #: Methods of a shard that a transport may call.
 METHODS = frozenset({"barrier", "dead", "exchange", "hello", "init", "leave", "lost", "optimizer", "optimizer_states", "reinit",
-                     "set_optimizer_states", "snapshot", "statistics"})
+                     "set_mode", "set_optimizer_states", "snapshot", "statistics"})
 #: Seconds after which a server says at the latest for whom a call waits.
 PATIENCE = 1.0
 
@@ -198,6 +199,7 @@ class LocalCluster:
             set_current(self.transport(rank), thread=True)
             try:
                 results[rank] = function(*arguments)
+                finish(current())
             except BaseException as error:  # of whatever kind, it is raised below
                 errors.append(error)
                 for index in range(self.shards):

@@ -158,8 +158,8 @@ def _named(path: str) -> Iterator[None]:
         raise
     except OSError as error:
         full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-        raise JournalFullError(f"{path} cannot be written: {error.strerror}.",
-                               hint="free disk space; the same push is accepted then." if full else "check the folder.") from error
+        hint = "free disk space; the same push is accepted then." if full else "check the folder."
+        raise JournalFullError(f"{path} cannot be written: {error.strerror}.", hint=hint) from error
 
 
 def read_records(path: str, size: int | None = None) -> Iterator[Record]:

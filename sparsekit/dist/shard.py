@@ -17,7 +17,6 @@ from ..autograd import pause
 from ..base import rng
 from ..base.context import cpu
 from ..base.errors import (
-    DistError,
     FencedError,
     JournalFullError,
     LostDataError,
@@ -34,7 +33,6 @@ from ..optimizer.states import (
     described,
     encoded_state,
     generator_from,
-    pack,
     random_of,
     restored,
     unpack,
@@ -535,12 +533,10 @@ class Shard:
         """Make the steps of a key for which every present rank has pushed."""
         while held.failed is None:
             ready = [rank for rank, pushes in sorted(held.pending.items()) if pushes]
-            present = self.present
-            if not ready or not set(present) <= set(ready):
+            if not ready or not set(self.present) <= set(ready):
                 return
-            lowest = min((rank for rank in ready if rank in present), default=ready[0])
-            parts = {rank: held.pending[rank].pop(0) for rank in ready}
-            self._step(held, list(parts.values()), parts[lowest])
+            parts = [held.pending[rank].pop(0) for rank in ready]
+            self._step(held, parts, parts[0])  # of the lowest rank, whose settings count
 
     def _step(self, held: Held, parts: list[Pending], leader: Pending) -> None:
         """A step of a key with the sum of some pushes."""
@@ -633,8 +629,8 @@ class Shard:
         slow = tuple(one for one in self.present if self.arrived.get(one, 0) < number)
         for one in slow:
             if one in self.lost_ranks:
-                raise LostWorkerError(f"Worker {one} has ended before barrier {number}, where others wait.", rank=one, step=number,
-                                      hint="start it again, or let workers that end early call leave().")
+                raise LostWorkerError(f"Worker {one} has ended before barrier {number}, where others wait.", rank=one,
+                                      step=number, hint="start it again, or let workers that end early call leave().")
         return Waiting(self.epoch, {}, ((None, number, slow),))
 
     def _do_barrier(self, rank: int, number: int, arrays: list[Array]) -> None:
@@ -801,7 +797,7 @@ class Shard:
         assert self._log is not None
         generations = self._log.generations
         for place in range(len(generations) - 1, 0, -1):
-            if self._old_enough({key: mark for key, mark in generations[place].marks}):
+            if self._old_enough(dict(generations[place].marks)):
                 return place
         return 0
 

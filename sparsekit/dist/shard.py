@@ -590,7 +590,8 @@ class Shard:
 
     def _pulled(self, rank: int, held: Held, pull: Pull) -> Array:
         rows = pull.rows
-        if rows is not None and rows.size and not 0 <= rows.min() <= rows.max() < held.rows:
+        if rows is not None and not (rows.ndim == 1 and rows.dtype.kind == "i" and (
+                not rows.size or 0 <= rows.min() <= rows.max() < held.rows)):
             raise MismatchError(f"Rank {rank} pulls rows of key {held.key!r} that server {self.index} does not hold.", rank=rank,
                                 key=held.key, step=pull.version, hint="rows must be below the number of rows of the value.")
         return held.pulled(pull.version if self.mode == "sync" else held.version, rows)

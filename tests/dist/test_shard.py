@@ -211,6 +211,33 @@ def test_who_waits_for_a_lost_worker_is_told_its_rank_the_key_and_the_step():
     assert isinstance(shard.exchange(pull(0, 1)), Waiting)
 
 
+def test_settings_are_kept_until_a_worker_says_others_or_is_another_one():
+    shard = made(workers=1, optimizer=mx.optimizer.Test())
+
+    def after(step, life, settings):
+        shard.exchange(push(0, step, life=life, settings=settings))
+        return shard.exchange(pull(0, step, rows=[0], life=life)).values[0][0, 0]
+
+    assert after(1, 0, '{"rescale_grad": 10.0}') == 11
+    assert after(2, 0, None) == 21
+    shard.lost(0)  # it was slow, and is here again
+    assert after(3, 0, None) == 31
+    assert after(4, 0, '{"rescale_grad": 100.0}') == 131
+    assert after(5, 1, None) == 231  # what was set stays set
+    assert shard.settings == {}
+
+
+def test_settings_of_the_lowest_rank_count():
+    shard = made(workers=3, optimizer=mx.optimizer.Test())
+    for rank, factor in ((2, 1000.0), (0, 1.0), (1, 100.0)):
+        shard.exchange(push(rank, 1, settings=f'{{"rescale_grad": {factor}}}'))
+    assert shard.exchange(pull(0, 1, rows=[0])).values[0][0, 0] == 4
+    shard.leave(0, 0)
+    for rank, factor in ((2, 1000.0), (1, 100.0)):
+        shard.exchange(push(rank, 2, settings=f'{{"rescale_grad": {factor}}}'))
+    assert shard.exchange(pull(1, 2, rows=[0])).values[0][0, 0] == 204
+
+
 def test_an_incarnation_of_a_worker_that_has_been_replaced_is_refused():
     shard = made()
     shard.hello(1, 7)
@@ -513,6 +540,11 @@ def test_a_server_whose_data_is_gone_says_so(tmp_path):
         Shard(str(tmp_path), 0, 1, 1, started_before=True)
     with pytest.raises(LostDataError, match="resume"):
         Shard(str(tmp_path), 0, 2, 1)
+
+
+def test_a_server_that_ended_before_it_was_told_anything_has_lost_nothing(tmp_path):
+    Shard(str(tmp_path), 0, 1, 1)
+    assert Shard(str(tmp_path), 0, 1, 1, started_before=True).keys == {}
 
 
 def test_spans_are_kept_with_a_clock_alone(tmp_path):

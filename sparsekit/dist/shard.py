@@ -120,7 +120,7 @@ class Shard:
         self.epoch = 1
         if folder is not None:
             self._open(os.fspath(folder), fsync)
-        if started_before and not self.counts["replayed"]:
+        if started_before and self.epoch == 1:  # a folder that an incarnation has seen has a higher one
             raise LostDataError(f"Server {index} has been started again, but {'it kept no journal' if folder is None else folder}"
                                 f"{'' if folder is None else ' has nothing of it'}.",
                                 hint="give the run a folder that outlives its servers.")
@@ -209,9 +209,10 @@ class Shard:
             self._perform("hello", rank, life)
 
     def _do_hello(self, rank: int, life: int, arrays: list[Array]) -> None:
+        if self.lives.get(rank) != life:
+            self.settings.pop(rank, None)  # another incarnation says its own
         self.lives[rank] = life
         self.lost_ranks.discard(rank)
-        self.settings.pop(rank, None)
 
     def hello(self, rank: int, life: int) -> Welcome:
         """Greet a worker that begins or comes back."""
@@ -590,7 +591,8 @@ class Shard:
 
     def _pulled(self, rank: int, held: Held, pull: Pull) -> Array:
         rows = pull.rows
-        if rows is not None and rows.size and not 0 <= rows.min() <= rows.max() < held.rows:
+        if rows is not None and not (rows.ndim == 1 and rows.dtype.kind == "i" and (
+                not rows.size or 0 <= rows.min() <= rows.max() < held.rows)):
             raise MismatchError(f"Rank {rank} pulls rows of key {held.key!r} that server {self.index} does not hold.", rank=rank,
                                 key=held.key, step=pull.version, hint="rows must be below the number of rows of the value.")
         return held.pulled(pull.version if self.mode == "sync" else held.version, rows)

@@ -143,7 +143,7 @@ class Worker:
         self.done = False
         self.step, self.barrier = 1, 0
         self.known = [0] * world.count
-        self.kept = {}
+        self.kept, self.before = {}, {}
         last = {}
         for index in range(world.count):
             welcome = world.until_written(index, "hello", (self.rank, self.life))
@@ -214,7 +214,7 @@ class Worker:
                     part = self.part(key, index, rows)
                     push = Push(key, self.step, part.rows.astype(np.int32), gradient[part.places])
                 pushes[index].append(push)
-        self.kept = {}
+        self.before, self.kept = self.kept, {}  # until it has been answered, the one before may have to be sent again
         for index, found in pushes.items():
             together = world.random.random() < 0.5
             for group in [found] if together else [[push] for push in found]:
@@ -251,8 +251,9 @@ class Worker:
             if isinstance(reply, Refused) or lost:
                 if not self.world.forgot.get((index, self.rank)):
                     raise WrongError(f"server {index} does not have a push of {lost} that it answered, of rank {self.rank}")
-                for kept in self.kept.get(index, []):
-                    if kept not in self.messages:
+                for kept in [*self.kept.get(index, []), *self.before.get(index, [])]:
+                    if kept not in self.messages and any(
+                            push.sequence > reply.last.get(push.key, push.sequence) for push in kept.arguments[0].pushes):
                         self.messages.insert(0, kept)
                 for key in self.world.keys_on(index):
                     self.acked[key, index] = reply.last.get(key, self.acked[key, index])
@@ -263,9 +264,10 @@ class Worker:
             for push in message.arguments[0].pushes:
                 if push.key not in reply.last or reply.last[push.key] < push.sequence:
                     raise WrongError(f"server {index} answers a push of {push.key!r} that it does not have")
-            if isinstance(reply, Waiting) and self.phase == "pull":
+            pulls_alone = not message.arguments[0].pushes
+            if isinstance(reply, Waiting) and pulls_alone:
                 return
-            if self.phase == "pull" and message in self.messages:
+            if pulls_alone and message in self.messages:
                 for pull, values in zip(message.arguments[0].pulls, reply.values, strict=True):
                     self.parts[pull.key, index] = values
         elif isinstance(reply, Waiting):

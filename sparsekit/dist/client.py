@@ -392,7 +392,9 @@ class Client:
                 self._note(server, reply)
                 if isinstance(reply, Waiting):
                     reasons += list(reply.reasons)
-                elif not isinstance(reply, Refused) and not server.queue and len(request.pulls) == len(pulls.get(shard, ())):
+                elif isinstance(reply, Refused):
+                    wait.refused(request, self._request(server, pulls.get(shard, ())))
+                elif not server.queue and len(request.pulls) == len(pulls.get(shard, ())):
                     answers[shard] = list(reply.values)
                     todo.discard(shard)
             wait.note(reasons)
@@ -639,11 +641,29 @@ class _Wait:
         self.timeout = client.timeout if timeout is None else timeout
         self.start = self.last = client._clock()
         self.warn_at = client.warn_after
+        self.begun = False
         self.why: tuple[Key | None, int, tuple[int, ...]] | None = None
 
     def remaining(self) -> float:
-        """Seconds until the deadline."""
-        return max(self.timeout - (self.client._clock() - self.start), 0.001)
+        """Seconds until the deadline, for another call; the first one may take a moment whatever the time-out is.
+
+        Raises
+        ------
+        WaitTimeoutError
+            If the deadline has passed.
+        """
+        left = self.timeout - (self.client._clock() - self.start)
+        if self.begun and left <= 0:
+            raise WaitTimeoutError(f"Rank {self.client.rank} has had no answer from the servers that it could use for "
+                                   f"{self.timeout:.0f} s.", hint="see whether servers start again and again.",
+                                   rank=self.client.rank)
+        self.begun = True
+        return max(left, 0.001)
+
+    def refused(self, request: Request, following: Request) -> None:
+        """Wait a little before a server that has refused pushes gets the same ones again."""
+        if request.pushes == following.pushes:
+            time.sleep(PAUSE)
 
     def note(self, reasons: list[Any], what: str = "") -> None:
         """Learn for whom an answer said that it waits; report it, or raise after the deadline."""

@@ -1,13 +1,15 @@
 """Workers and servers that end and come back: what is trained is the same to the bit."""
 
 import shutil
+import time
 
 import numpy as np
 import pytest
 
 import sparsekit as mx
+from sparsekit.base.errors import WaitTimeoutError
 from sparsekit.dist.client import Client, Pushed
-from sparsekit.dist.messages import KeySpec
+from sparsekit.dist.messages import KeySpec, Refused
 from sparsekit.dist.transport import LocalCluster, LocalTransport, current
 
 from .mortal import Killed, run
@@ -15,7 +17,7 @@ from .test_trainer import ARGUMENTS, one_process, same, worker
 
 ADAM = {"learning_rate": 0.1, **ARGUMENTS["adam"]}
 #: Calls that a worker makes in the program of these tests; a worker is killed in each of them.
-CALLS = 12
+CALLS = 11
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +38,7 @@ def test_workers_killed_again_and_again(wanted):
     same(run(LocalCluster(2, 2), worker, "adam", ADAM, kill=kill), wanted)
 
 
-def test_workers_make_as_many_calls_as_these_tests_take_them_to():
+def test_workers_make_at_least_the_calls_in_which_these_tests_kill_them():
     cluster, seen = LocalCluster(2, 2), []
 
     def counted():
@@ -46,7 +48,7 @@ def test_workers_make_as_many_calls_as_these_tests_take_them_to():
             seen.append(current().calls)
 
     run(cluster, counted)
-    assert CALLS <= min(seen) <= max(seen) <= CALLS + 6
+    assert min(seen) >= CALLS  # more if one waits for the other
 
 
 class Restarting(LocalTransport):
@@ -99,6 +101,22 @@ def test_servers_that_start_again_get_what_they_have_lost(at, lose, tmp_path):
     found, counts = client_of_two(cluster, Restarting(cluster, 0, at, lose))
     assert all(one.tobytes() == other.tobytes() for one, other in zip(found, wanted, strict=True))
     assert counts["resent"] == (2 if lose and 8 <= at <= 12 else 0)  # these calls push
+
+
+def test_a_server_that_refuses_whatever_is_sent_ends_in_an_error_in_time():
+    class Refusing(LocalTransport):
+        def call(self, requests, timeout):
+            found = super().call(requests, timeout)
+            return [Refused(1, {}) if method == "exchange" else one for (_, method, _), one in zip(requests, found, strict=True)]
+
+    client = Client(Refusing(LocalCluster(1, 1), 0, 0), timeout=0.4)
+    client.init({"w": (KeySpec((2,), "float32"), None, np.zeros(2, np.float32))})
+    client.push([Pushed("w", None, np.ones(2, np.float32))])
+    start = time.monotonic()
+    with pytest.raises(WaitTimeoutError, match="Rank 0 has had no answer from the servers") as error:
+        client.pull([("w", None)])
+    assert 0.4 <= time.monotonic() - start < 5
+    assert error.value.rank == 0
 
 
 def test_a_killed_worker_is_no_error_of_the_program():

@@ -2,7 +2,8 @@
 
 It reads one command per line from standard input and answers with a line of JSON: ``info``, ``prepare FILE.npz [VARIANT]``,
 ``epoch``, ``epoch_profiled``, ``epoch_digested``, ``epoch_parsed``, ``epoch_hybrid``, ``epoch_train_step``,
-``epoch_train_step_profiled``, ``read`` and ``batch`` (milliseconds), ``trace FILE BATCHES`` (saves a profile), ``add`` and ``chain`` (microseconds per call).
+``epoch_train_step_profiled``, ``read`` and ``batch`` (milliseconds), ``trace FILE BATCHES`` (saves a profile), ``add`` and
+``chain`` (microseconds per call).
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..base.signal_safe import undisturbed
+from ..base.weak_references import weak_references
 from .clock import Clock
 from .event_store import Key, Log, Total
 from .event_view import Brief
@@ -135,7 +136,7 @@ class RecordedRun:
     def origin_of(self, store: Array) -> Origin | None:
         """Where a dense store of a live array came from, as ``allocations.Origin``; None if no operator recorded made it."""
         self.refresh()
-        for reference in weakref.getweakrefs(store):
+        for reference in weak_references(store):
             entry = self.recorder.reader.entry(reference)
             if entry is not None:
                 return next((allocation.origin for allocation, _ in entry.owners()), None)

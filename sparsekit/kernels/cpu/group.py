@@ -65,6 +65,8 @@ def _sort_entries(entries, other, highest, room):
     """
     total = np.int64(_bits(highest))
     passes = (total + DIGIT - 1) // DIGIT
+    while passes and (1 << total // passes) > 2 * entries.shape[0]:  # few entries: more passes, with fewer places each
+        passes += 1
     width = np.uint64(total // passes + (total % passes > 0)) if passes else np.uint64(1)
     mask = (np.uint64(1) << width) - np.uint64(1)
     targets = np.zeros((passes, np.int64(mask) + 1), np.int64)

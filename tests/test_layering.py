@@ -23,7 +23,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("core",),
     ("ops",),
     ("ndarray", "autograd", "symbol"),
-    ("callback", "datasets", "engine", "initializer", "io", "kvstore", "lr_scheduler", "metric", "operator", "optimizer",
+    ("callback", "datasets", "dist", "engine", "initializer", "io", "kvstore", "lr_scheduler", "metric", "operator", "optimizer",
      "random"),
     ("gluon", "model", "module", "monitor", "test_utils"),
     ("", "__main__", "bench", "cli", "course", "demo", "docs", "doctor", "examples", "lab"),  # "" is sparsekit/__init__.py

@@ -11,7 +11,9 @@ __all__ = [
     "DTypeError",
     "DataFileError",
     "DensificationError",
+    "DistError",
     "DownloadError",
+    "FencedError",
     "FileFormatError",
     "GPUNotFound",
     "GradientError",
@@ -19,10 +21,15 @@ __all__ = [
     "IndexWarning",
     "InitializationError",
     "InsufficientMemoryError",
+    "JournalFullError",
     "LibSVMError",
+    "LostDataError",
+    "LostWorkerError",
     "MXNetError",
+    "MismatchError",
     "MissingPackageError",
     "ModuleStateError",
+    "NoClusterError",
     "NotImplementedForSymbol",
     "ParameterError",
     "ParameterNameError",
@@ -36,6 +43,8 @@ __all__ = [
     "StorageTypeError",
     "UnknownNameError",
     "UnsupportedError",
+    "UpdateError",
+    "WaitTimeoutError",
     "WorkerError",
     "WorkerTimeoutError",
 ]
@@ -208,6 +217,57 @@ class WorkerError(SparsekitError):
 
 class WorkerTimeoutError(WorkerError, TimeoutError):
     """A worker did not finish a batch in time."""
+
+
+class DistError(SparsekitError):
+    """A distributed run cannot go on as asked.
+
+    Parameters
+    ----------
+    message, hint : str, as in ``SparsekitError``
+    rank : int, optional
+        The worker that the error concerns.
+    key : str or int, optional
+    step : int, optional
+        Number of the push of that key.
+    """
+
+    def __init__(self, message: str = "", hint: str = "", *, rank: int | None = None, key: str | int | None = None,
+                 step: int | None = None) -> None:
+        super().__init__(message, hint)
+        self.rank, self.key, self.step = rank, key, step
+
+
+class LostWorkerError(DistError):
+    """A worker that others wait for has ended, and does not come back."""
+
+
+class WaitTimeoutError(DistError, TimeoutError):
+    """A worker, a server or a barrier did not answer in time."""
+
+
+class MismatchError(DistError, ValueError):
+    """What a worker sends does not fit what the servers or the other workers have."""
+
+
+class UpdateError(DistError):
+    """The optimizer failed on a server; the key cannot be used any more."""
+
+
+class JournalFullError(DistError, OSError):
+    """A server cannot write its journal, as a rule because the disk is full; what was sent has not been applied."""
+
+
+class FencedError(DistError):
+    """A server or worker that another one has replaced; nothing that it does counts any more."""
+
+
+class LostDataError(DistError):
+    """A server has lost what it held, and no journal has it."""
+
+
+class NoClusterError(DistError):
+    """A distributed store is asked for outside a distributed run."""
 
 
 def named(error: Exception, message: str) -> Exception:

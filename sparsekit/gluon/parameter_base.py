@@ -116,6 +116,9 @@ class Parameter:
     <RowSparseNDArray 2x3 @cpu(1)>
     """
 
+    #: The ``TrainerServers`` that hold the values, if there are any.  Any: its module imports this one
+    _source: Any = None
+
     def __init__(self, name: str, grad_req: str = "write", shape: ShapeLike | None = None, dtype: DTypeLike = np.float32,
                  lr_mult: float = 1.0, wd_mult: float = 1.0, init: InitLike = None, allow_deferred_init: bool = False,
                  differentiable: bool = True, stype: str = "default", grad_stype: str = "default") -> None:
@@ -300,13 +303,16 @@ class Parameter:
         Returns
         -------
         NDArray
-            The parameter's own array, in its storage type.
+            The parameter's own array, in its storage type.  If servers hold a row_sparse parameter, all rows are pulled
+            into it first.
 
         Raises
         ------
         InitializationError
             If there are none there; a ``DeferredInitializationError`` if the first forward pass will make them.
         """
+        if self._source is not None:
+            self._source.complete(self)
         if ctx is not None:
             found = self._arrays.get(ctx)
             if found is not None:
@@ -315,12 +321,16 @@ class Parameter:
 
     def list_data(self) -> list[Any]:
         """The values on every context, in the order of ``list_ctx()``."""
+        if self._source is not None:
+            self._source.complete(self)
         if not self._arrays:
             self._explain_absence()
         return list(self._arrays.values())
 
     def row_sparse_data(self, row_id: NDArray) -> RowSparseNDArray:
         """The given rows of a row_sparse parameter, on the context of ``row_id``.
+
+        If servers of several machines hold the parameter, these rows are pulled from them, and no others.
 
         Parameters
         ----------
@@ -333,12 +343,18 @@ class Parameter:
             A copy of these rows; gradients flow through it to the parameter.
         """
         self._check_row_sparse(row_id)
+        if self._source is not None:
+            self._source.pull_rows(self, row_id)
         return self._rows(self._of(self._arrays, row_id.context), row_id)
 
     def list_row_sparse_data(self, row_id: NDArray) -> list[Any]:
         """The given rows of a row_sparse parameter on every context, in the order of ``list_ctx()``."""
         self._check_row_sparse(row_id)
-        return [self._rows(values, row_id.as_in_context(values.context)) for values in self.list_data()]
+        if self._source is not None:
+            self._source.pull_rows(self, row_id)
+        if not self._arrays:
+            self._explain_absence()
+        return [self._rows(values, row_id.as_in_context(values.context)) for values in self._arrays.values()]
 
     def _check_row_sparse(self, row_id: NDArray) -> None:
         if self._stype != "row_sparse":
@@ -366,7 +382,7 @@ class Parameter:
 
     def __getstate__(self) -> object:  # object: as of every class
         self._settle()  # a copy has the gradient
-        return super().__getstate__()
+        return {name: value for name, value in vars(self).items() if name != "_source"}
 
     def list_grad(self) -> list[Any]:
         """The gradients on every context, in the order of ``list_ctx()``."""
@@ -407,6 +423,8 @@ class Parameter:
             Of the parameter's shape, of which unknown sizes are learned; a parameter that was waiting for
             its shape has values then.
         """
+        if self._source is not None:
+            self._source.refuse_new_values(self)
         if not isinstance(data, NDArray):
             data = array(data)
         self.shape = data.shape

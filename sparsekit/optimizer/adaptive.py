@@ -22,6 +22,7 @@ class _Adaptive(Optimizer):
     """Base of optimizers whose step is one call of an operator on the weight, the gradient and the states."""
 
     _one_call = True
+    sums_over, in_order = "element", False
     _op: Op
     #: Attributes of the optimizer that the operator takes under the same name.
     _op_settings: tuple[str, ...] = ()

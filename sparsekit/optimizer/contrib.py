@@ -32,6 +32,7 @@ class GroupAdaGrad(Optimizer):
     """
 
     _one_call = _timeless = True
+    sums_over, in_order = "row", False
 
     def __init__(self, eps: float = 1e-5, **arguments: Unpack[Settings]) -> None:
         super().__init__(**arguments)
@@ -42,6 +43,9 @@ class GroupAdaGrad(Optimizer):
         if weight.ndim != 2:
             raise ShapeError(f"GroupAdaGrad takes weights of two dimensions, not shape {weight.shape}.", hint="use AdaGrad.")
         return self._zeros(weight, shape=(weight.shape[0], 1))
+
+    def _changes_stored_rows_alone(self, weight: NDArray, state: State) -> bool:
+        return self._of_library
 
     def _update(self, index: Index, weight: NDArray, grad: NDArray, state: NDArray) -> None:
         """Make one step, which writes to ``weight`` and ``state``."""

@@ -55,6 +55,7 @@ class LAMB(Optimizer):
 
     aggregate_num = 45
     _one_call = True
+    sums_over, in_order = "weight", False
 
     def __init__(self, learning_rate: float = 0.001, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-6,
                  lower_bound: float | None = None, upper_bound: float | None = None, bias_correction: bool = True,
@@ -95,6 +96,7 @@ class LARS(SGD):
     """
 
     _needs_gradients, _timeless = True, False
+    sums_over, in_order = "weight", True  # the rates of the last two steps, of whichever weights, correct the momentum
     _counted = ("num_update", "last_lr", "cur_lr")
 
     def __init__(self, momentum: float = 0.0, lazy_update: bool = True, eta: float = 0.001, eps: float = 0,
@@ -153,6 +155,7 @@ class LBSGD(SGD):
     """
 
     _one_call = _timeless = False
+    sums_over, in_order = "weight", True  # a schedule gives the rate for the updates of all weights before this one
     _why_not = "keeps the sum of several gradients between its steps"
 
     def __init__(self, momentum: float = 0.0, multi_precision: bool = False, warmup_strategy: str = "linear",
@@ -166,6 +169,9 @@ class LBSGD(SGD):
         self.begin_epoch, self.init_updates = begin_epoch, begin_epoch * updates_per_epoch
         self._sums: dict[Index, NDArray] = {}
         self._seen: dict[Index, int] = {}
+
+    def _changes_stored_rows_alone(self, weight: NDArray, state: State) -> bool:
+        return self.batch_scale == 1 and super()._changes_stored_rows_alone(weight, state)
 
     def _factor(self, count: int, weight: NDArray, grad: NDArray, decay: float) -> float:
         """The factor of the learning rate."""

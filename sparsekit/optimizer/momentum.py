@@ -24,6 +24,7 @@ class _Descent(Optimizer):
     """Base of optimizers with an operator with momentum, one without, and both for float16 weights."""
 
     _copy_last = _one_call = _timeless = True
+    sums_over, in_order = "element", False
     #: Operators: plain, with momentum; plain and with momentum on a float32 copy.
     _ops: tuple[Op, Op, Op, Op]
 
@@ -133,6 +134,7 @@ class Signum(Optimizer):
     """
 
     _one_call = _timeless = True
+    sums_over, in_order = "element", False
 
     def __init__(self, learning_rate: float = 0.01, momentum: float = 0.9, wd_lh: float = 0.0, lazy_update: bool = False,
                  **arguments: Unpack[Precise]) -> None:
@@ -172,6 +174,7 @@ class DCASGD(Optimizer):
     """
 
     _one_call = _timeless = True
+    sums_over, in_order = "element", False
 
     def __init__(self, momentum: float = 0.0, lamda: float = 0.04, lazy_update: bool = False,
                  **arguments: Unpack[Settings]) -> None:
@@ -208,6 +211,7 @@ class SGLD(Optimizer):
     """
 
     _one_call = True
+    sums_over, in_order = "element", True  # it draws random numbers
 
     def __init__(self, lazy_update: bool = False, **arguments: Unpack[Settings]) -> None:
         super().__init__(**arguments)
@@ -225,6 +229,7 @@ class Test(Optimizer):
     """An optimizer for tests: ``weight += rescale_grad * grad``, and the state is a copy of the weight."""
 
     __test__ = False  # not a test class
+    sums_over, in_order = "element", False
     _why_not = "copies each weight after its update"
 
     def create_state(self, index: Index, weight: NDArray) -> State:

@@ -152,6 +152,13 @@ class Optimizer:
     _needs_gradients = False
     #: Attributes that each update changes, beside the counts of updates by weight.
     _counted: tuple[str, ...] = ("num_update",)
+    #: What the step of an element depends on: the ``"element"`` of weight, gradient and state, their ``"row"``, or the whole
+    #: ``"weight"``.  Servers of a distributed run hold parts of a weight only where it is one of the first two.  A class
+    #: inherits it within the library alone; elsewhere a class that does not say it is taken to look at the whole weight.
+    sums_over = "weight"
+    #: Whether steps of several weights must be made in the program's order, by one server: they draw random numbers, or what
+    #: one of them leaves in the optimizer is read by the next.  It is inherited as ``sums_over`` is.
+    in_order = True
     #: Weights that one call of ``update`` may take, in lists; 0 if lists are not supported.
     aggregate_num = 0
     #: Whether the state of a float16 weight is ``(state, float32 copy)``, as mp_ operators take it; else the copy is first.
@@ -347,7 +354,26 @@ class Optimizer:
     @property
     def _calls_once(self) -> bool:
         """Whether each update of a weight is one call of an operator, as ``_one_call`` says of the library's own optimizers."""
-        return self._one_call and type(self) in registry.values() and type(self).__module__.startswith(__package__ or "")
+        return self._one_call and type(self) in registry.values() and self._of_library
+
+    @property
+    def _of_library(self) -> bool:
+        """Whether the class is one of the library's own, which keep what their bases declare."""
+        return type(self).__module__.startswith(__package__ or "")
+
+    @property
+    def _looks_at(self) -> str:
+        """``sums_over``, of a user's class as it says itself."""
+        return self.sums_over if self._of_library or "sums_over" in vars(type(self)) else "weight"
+
+    @property
+    def _keeps_order(self) -> bool:
+        """``in_order``, of a user's class as it says itself."""
+        return self.in_order if self._of_library or "in_order" in vars(type(self)) else True
+
+    def _changes_stored_rows_alone(self, weight: NDArray, state: State) -> bool:
+        """Whether a step by a row_sparse gradient changes no rows of the weight but those that the gradient stores."""
+        return bool(self._of_library and getattr(self, "lazy_update", False)) and _all_of(state, weight.stype)
 
     def _collect(self, update: Callable[[], None], execute: bool = False) -> list[Collected]:
         """The updates that a function makes; unless ``execute``, it counts them and computes their attributes only."""
@@ -409,3 +435,10 @@ class Optimizer:
     def _get_wds(self, indices: Sequence[Index]) -> list[float]:
         """The weight decays of several weights."""
         return [self._get_wd(index) for index in indices]
+
+
+def _all_of(state: State, stype: str) -> bool:
+    """Whether all arrays of a state have this storage type; steps are lazy where they have that of the weight."""
+    if isinstance(state, (tuple, list)):
+        return all(_all_of(part, stype) for part in state)
+    return state is None or state.stype == stype

@@ -7,11 +7,12 @@ bytes with JSON that assigns the states to weights and holds the settings.  Read
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..base import rng
 from ..base.context import cpu
 from ..base.errors import SparsekitError
 from ..core.dispatch import wrap
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
     from .types import Index, State
 
 
-__all__ = ["arrays_of", "pack", "unpack"]
+__all__ = ["applied_settings", "arrays_of", "decoded_state", "described", "encoded_settings", "encoded_state", "generator_from",
+           "pack", "random_of", "restored", "unpack"]
 
 HEADER = "header"
 #: Attributes of an optimizer that are not settings; a new optimizer initializes them.
@@ -45,10 +47,10 @@ def arrays_of(state: State) -> Iterator[NDArray]:
 # states
 
 
-def _encode_state(state: State, arrays: list[NDArray]) -> JSON:
+def encoded_state(state: State, arrays: list[NDArray]) -> JSON:
     """A state as JSON; its arrays are appended to ``arrays`` and represented by their positions there."""
     if isinstance(state, (tuple, list)):
-        return [_encode_state(part, arrays) for part in state]
+        return [encoded_state(part, arrays) for part in state]
     if state is None:
         return None
     if not hasattr(state, "as_in_context"):
@@ -58,10 +60,10 @@ def _encode_state(state: State, arrays: list[NDArray]) -> JSON:
     return len(arrays) - 1
 
 
-def _decode_state(encoded: JSON, arrays: dict[str, NDArray]) -> State:
-    """The inverse of ``_encode_state``; the arrays are removed from ``arrays``."""
+def decoded_state(encoded: JSON, arrays: dict[str, NDArray]) -> State:
+    """The inverse of ``encoded_state``; the arrays are removed from ``arrays``."""
     if isinstance(encoded, list):
-        return tuple(_decode_state(part, arrays) for part in encoded)
+        return tuple(decoded_state(part, arrays) for part in encoded)
     return None if encoded is None else arrays.pop(str(encoded))
 
 
@@ -110,13 +112,101 @@ def _describe(optimizer: Optimizer) -> JSON:
     return {"name": type(optimizer).__name__.lower(), "settings": _encode_setting(settings, type(optimizer).__name__)}
 
 
-def _restore(description: Any) -> Optimizer:  # Any: as in _decode_setting
-    optimizer = registry[description["name"]]()
+def _restore(description: Any, classes: Mapping[str, type[Optimizer]] = registry) -> Optimizer:  # Any: as in _decode_setting
+    optimizer = classes[description["name"]]()
     vars(optimizer).update(_decode_setting(description["settings"]))
     optimizer._set_current_context(0)
     if hasattr(optimizer, "_select"):
         optimizer._select()
     return optimizer
+
+
+# optimizers that other processes run
+
+
+def described(optimizer: Optimizer) -> str:
+    """An optimizer as text, from which ``restored`` makes its twin in another process, which knows no parameters.
+
+    Raises
+    ------
+    SparsekitError
+        If a setting is not of plain data.
+    """
+    description: Any = _describe(optimizer)  # Any: JSON
+    # Any: factors, or names
+    factors: dict[str, dict[Index, Any]] = {name: dict(vars(optimizer)[name]) for name in ("lr_mult", "wd_mult", "idx2name")}
+    for index, parameter in optimizer.param_dict.items():
+        factors["lr_mult"][index], factors["wd_mult"][index] = parameter.lr_mult, parameter.wd_mult
+        factors["idx2name"][index] = parameter.name
+    description["settings"]["pairs"] = [pair for pair in description["settings"]["pairs"] if pair[0] not in factors] + [
+        [name, _encode_setting(value, name)] for name, value in factors.items()]
+    if optimizer._keeps_order:
+        description["random"] = rng.generator().bit_generator.state
+    return json.dumps(description)
+
+
+def random_of(text: str) -> np.random.Generator | None:
+    """The generator of random numbers as it was when ``described`` wrote a text, if its optimizer may draw any."""
+    state = json.loads(text).get("random")
+    return None if state is None else generator_from(state)
+
+
+def generator_from(state: Any) -> np.random.Generator:  # Any: numpy's own description
+    """The generator of random numbers in a state that ``bit_generator.state`` gave."""
+    generator = np.random.default_rng()
+    generator.bit_generator.state = state
+    return generator
+
+
+def restored(text: str, classes: Mapping[str, type[Optimizer]] | None = None) -> Optimizer:
+    """The optimizer that ``described`` described.
+
+    Parameters
+    ----------
+    text : str
+    classes : dict of str to type, optional
+        Classes by lower-case name, beside those that are registered.
+
+    Raises
+    ------
+    SparsekitError
+        If the text is not valid, or its class is not known.
+    """
+    try:
+        return _restore(json.loads(text), {**registry, **(classes or {})})
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError) as error:
+        raise SparsekitError(f"The optimizer cannot be made from its description: {type(error).__name__} {error}.",
+                             hint="its class must be registered, and must need no arguments.") from error
+
+
+def encoded_settings(settings: Mapping[str, object]) -> str:  # object: as in _encode_setting
+    """Settings of an optimizer as text, sorted, so that the same settings are the same text.
+
+    Raises
+    ------
+    SparsekitError
+        If a setting is not of plain data.
+    """
+    return json.dumps({name: _encode_setting(settings[name], name) for name in sorted(settings)})
+
+
+def applied_settings(optimizer: Optimizer, text: str) -> None:
+    """Give an optimizer the settings of a text from ``encoded_settings``.
+
+    Raises
+    ------
+    SparsekitError
+        If the text is not valid, or names what is not a setting.
+    """
+    try:
+        found = {name: _decode_setting(value) for name, value in json.loads(text).items()}
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        raise SparsekitError(f"The settings {text!r:.200} cannot be read.", hint="encoded_settings() writes them.") from error
+    unknown = sorted(name for name in found if name not in vars(optimizer) or name in _NOT_SAVED)
+    if unknown:
+        raise SparsekitError(f"{type(optimizer).__name__} has no settings {', '.join(unknown)}.",
+                             hint="send attributes that the optimizer has.")
+    vars(optimizer).update(found)
 
 
 # states and settings
@@ -125,7 +215,7 @@ def _restore(description: Any) -> Optimizer:  # Any: as in _decode_setting
 def pack(states: dict[Index, State], optimizer: Optimizer | None) -> bytes:
     """Serialize the states and, unless it is None, the settings of the optimizer."""
     arrays: list[NDArray] = []
-    encoded = [[key, _encode_state(state, arrays)] for key, state in states.items()]
+    encoded = [[key, encoded_state(state, arrays)] for key, state in states.items()]
     header = json.dumps({"states": encoded, "optimizer": None if optimizer is None else _describe(optimizer)}).encode()
     named = {str(place): array for place, array in enumerate(arrays)}
     return save_tobuffer({HEADER: wrap(np.frombuffer(header, np.uint8), cpu()), **named})
@@ -136,7 +226,7 @@ def unpack(data: bytes) -> tuple[dict[Index, State], Optimizer | None]:
     try:
         arrays = load_frombuffer(data)
         header = json.loads(arrays.pop(HEADER).asnumpy().tobytes())
-        states = {key: _decode_state(state, arrays) for key, state in header["states"]}
+        states = {key: decoded_state(state, arrays) for key, state in header["states"]}
         return states, None if header["optimizer"] is None else _restore(header["optimizer"])
     except (SparsekitError, ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError) as error:
         raise SparsekitError(f"The optimizer states cannot be read: {error}",

@@ -64,11 +64,13 @@ class Record(NamedTuple):
 
 def _encoded(meta: JSON, arrays: Sequence[Array]) -> list[Any]:
     """A record as buffers, which share the memory of the arrays."""
-    described, buffers, size, checksum = [], [], 0, 0
+    described: list[JSON] = []
+    buffers: list[Any] = []
+    size = checksum = 0
     for array in arrays:
-        described.append([array.dtype.str, array.shape])
+        described.append([array.dtype.str, list(array.shape)])
         if array.size:
-            data = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+            data = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
             buffers.append(data)
             checksum = zlib.crc32(data, checksum)
             size += data.nbytes
@@ -206,7 +208,7 @@ def _next_record(file: Any, at: int, end: int) -> Record | None:
     if len(header) < length or zlib.crc32(header, zlib.crc32(head[:LENGTHS.size])) != of_header:
         return None
     data = np.empty(size, np.uint8)
-    if file.readinto(data) < size or zlib.crc32(data) != of_arrays:
+    if file.readinto(data) < size or zlib.crc32(data.data) != of_arrays:
         return None
     try:
         meta, described = json.loads(header)
@@ -409,8 +411,8 @@ class Log:
         self._file.append(meta, arrays)
 
     def _header(self, generation: int, generations: list[Generation]) -> JSON:
-        return ["segment", {"epoch": self.epoch, "generation": generation,
-                            "generations": [list(one) for one in generations]}]
+        before: list[JSON] = [[one.base, one.marks, [*one.segments]] for one in generations]
+        return ["segment", {"epoch": self.epoch, "generation": generation, "generations": before}]
 
     def snapshot(self, records: Iterable[tuple[JSON, Sequence[Array]]], marks: JSON, keep: int) -> None:
         """Write a snapshot, begin a journal after it, and remove files that are not needed.

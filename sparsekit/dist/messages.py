@@ -55,6 +55,8 @@ class Push(NamedTuple):
     clock : int, optional
         Updates that the optimizer had made before this one, the largest number of any key, as the worker counts them.
         Schedules then compute the rate from this number; by default from what the server has seen.
+    threshold : float, optional
+        If given, the values are two bits for each element of a dense gradient, as ``compression`` packs them.
     """
 
     key: Key
@@ -62,6 +64,7 @@ class Push(NamedTuple):
     rows: Array | None
     values: Array
     clock: int | None = None
+    threshold: float | None = None
 
 
 class Pull(NamedTuple):

@@ -132,6 +132,8 @@ class Parameter:
         self._var: Any = None
         #: Whether the array is transposed in files and symbols: a layer may store it so that its gradient is row_sparse.
         self._is_transposed = False
+        #: The ``TrainerServers`` that hold the values, if there are any.
+        self._source: Any = None
         self.grad_req = grad_req
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -300,13 +302,16 @@ class Parameter:
         Returns
         -------
         NDArray
-            The parameter's own array, in its storage type.
+            The parameter's own array, in its storage type.  If servers hold a row_sparse parameter, all rows are pulled
+            into it first.
 
         Raises
         ------
         InitializationError
             If there are none there; a ``DeferredInitializationError`` if the first forward pass will make them.
         """
+        if self._source is not None:
+            self._source.complete(self)
         if ctx is not None:
             found = self._arrays.get(ctx)
             if found is not None:
@@ -315,12 +320,16 @@ class Parameter:
 
     def list_data(self) -> list[Any]:
         """The values on every context, in the order of ``list_ctx()``."""
+        if self._source is not None:
+            self._source.complete(self)
         if not self._arrays:
             self._explain_absence()
         return list(self._arrays.values())
 
     def row_sparse_data(self, row_id: NDArray) -> RowSparseNDArray:
         """The given rows of a row_sparse parameter, on the context of ``row_id``.
+
+        If servers of several machines hold the parameter, these rows are pulled from them, and no others.
 
         Parameters
         ----------
@@ -333,12 +342,18 @@ class Parameter:
             A copy of these rows; gradients flow through it to the parameter.
         """
         self._check_row_sparse(row_id)
+        if self._source is not None:
+            self._source.pull_rows(self, row_id)
         return self._rows(self._of(self._arrays, row_id.context), row_id)
 
     def list_row_sparse_data(self, row_id: NDArray) -> list[Any]:
         """The given rows of a row_sparse parameter on every context, in the order of ``list_ctx()``."""
         self._check_row_sparse(row_id)
-        return [self._rows(values, row_id.as_in_context(values.context)) for values in self.list_data()]
+        if self._source is not None:
+            self._source.pull_rows(self, row_id)
+        if not self._arrays:
+            self._explain_absence()
+        return [self._rows(values, row_id.as_in_context(values.context)) for values in self._arrays.values()]
 
     def _check_row_sparse(self, row_id: NDArray) -> None:
         if self._stype != "row_sparse":
@@ -366,7 +381,7 @@ class Parameter:
 
     def __getstate__(self) -> object:  # object: as of every class
         self._settle()  # a copy has the gradient
-        return super().__getstate__()
+        return {**vars(self), "_source": None}
 
     def list_grad(self) -> list[Any]:
         """The gradients on every context, in the order of ``list_ctx()``."""
@@ -407,6 +422,8 @@ class Parameter:
             Of the parameter's shape, of which unknown sizes are learned; a parameter that was waiting for
             its shape has values then.
         """
+        if self._source is not None:
+            self._source.refuse_new_values(self)
         if not isinstance(data, NDArray):
             data = array(data)
         self.shape = data.shape

@@ -14,13 +14,14 @@ from ..base.errors import (
     expected,
 )
 from ..base.files import write_whole
-from ..kvstore import KVStore, KVStoreBase
+from ..kvstore import DistKVStore, KVStore, KVStoreBase
 from ..kvstore import create as create_kvstore
 from ..kvstore.kvstore import read_states
 from ..ndarray.ndarray import NDArray
 from ..optimizer import Optimizer, Updater, create
 from ..optimizer.updater import UpdateLane
 from .parameter import Parameter, ParameterDict
+from .servers import TrainerServers
 from .update_tables import UpdateTables
 
 if TYPE_CHECKING:
@@ -43,14 +44,15 @@ class Trainer:
     optimizer : str or Optimizer
     optimizer_params : dict, optional
         Arguments of the optimizer, such as ``{"learning_rate": 0.1, "wd": 1e-4, "lr_scheduler": schedule}``.
-    kvstore : {"device", "local", None} or KVStoreBase
+    kvstore : {"device", "local", "dist_sync", "dist_async", "dist_device_sync", None} or KVStoreBase
         Where the gradients of several contexts are summed; None leaves each context to itself.  On one
-        context nothing is summed.
+        context nothing is summed, except by the stores of several machines.
     compression_params : dict, optional
-        Not supported.
+        As for ``DistKVStore.set_gradient_compression``; stores of one machine do not support it.
     update_on_kvstore : bool, optional
         Whether the store makes the step, once, and the contexts get the new values; else each context makes
-        it by itself.  By default the store does, unless there are sparse gradients of dense parameters.
+        it by itself.  By default the store does, unless there are sparse gradients of dense parameters.  A store of
+        several machines always does by default, and must if anything is sparse, and under ``"dist_async"``.
         With True, ``allreduce_grads()`` and ``update()`` apart from each other are not possible.
 
     Raises
@@ -59,6 +61,15 @@ class Trainer:
         If there is no such optimizer or kvstore; the hint names the nearest.
     InitializationError
         If a parameter has not been initialized, or is on other contexts than the rest.
+    NoClusterError
+        If the store is one of several machines, and the program was not started as a worker.
+
+    Notes
+    -----
+    With a store of several machines, the first step, or the first ``row_sparse_data``, puts the parameters into the
+    servers: every worker gets those of rank 0.  Give all workers the same seed, so that they compute the first gradients
+    with the same values.  ``step`` takes the number of samples of all workers together.  A worker that ignores a stale
+    gradient adds nothing to its sum.
 
     Examples
     --------
@@ -81,12 +92,10 @@ class Trainer:
         self._scale = self._optimizer.rescale_grad
         self._updaters: list[Updater] = []
         self._tables = UpdateTables()
-        if compression_params:
-            raise UnsupportedError("Gradient compression is not supported: contexts of one machine share its memory.",
-                                   hint="leave compression_params out.")
-        self._kvstore_asked, self._update_asked = kvstore, update_on_kvstore
+        self._kvstore_asked, self._update_asked, self._compression_asked = kvstore, update_on_kvstore, compression_params
         self._kvstore: Any = None
         self._update_on_kvstore = False
+        self._servers: TrainerServers | None = None
         self._connect()
 
     def _made(self, optimizer: object, arguments: dict[str, Any] | None) -> Optimizer:
@@ -115,14 +124,24 @@ class Trainer:
         asked = self._kvstore_asked
         if isinstance(asked, str):
             made = create_kvstore(asked)
-            self._kvstore = made if len(self._contexts) > 1 else None
+            self._kvstore = made if len(self._contexts) > 1 or isinstance(made, DistKVStore) else None
         elif asked is None or isinstance(asked, KVStoreBase):
             self._kvstore = asked
         else:
             raise DTypeError(expected("kvstore", "'device', 'local', None or a KVStore", type(asked)), hint="leave it out.")
         self._shared: set[int] = set()
+        far = isinstance(self._kvstore, DistKVStore)
+        if self._compression_asked:
+            if not far:
+                raise UnsupportedError("Gradient compression is not supported: contexts of one machine share its memory.",
+                                       hint="leave compression_params out.")
+            self._kvstore.set_gradient_compression(self._compression_asked)
         if self._kvstore is None:
             self._update_on_kvstore = False
+            return
+        if far:
+            self._servers = TrainerServers(self, self._kvstore, self._update_asked)
+            self._update_on_kvstore = self._servers.update
             return
         sparse_gradients = any(one.grad_stype != "default" and one.stype == "default" for one in self._params)
         wanted = not sparse_gradients if self._update_asked is None else self._update_asked
@@ -138,7 +157,8 @@ class Trainer:
         """Connect anew if the parameters have moved to other contexts."""
         if self._params and list(self._params[0]._arrays) != self._contexts:
             self._contexts = self._common_contexts()
-            self._connect()
+            if self._servers is None:
+                self._connect()
 
     def _keep(self, index: int, parameter: Parameter) -> None:
         """Let the store keep the values that it updates, or room for the sum of the gradients."""
@@ -194,6 +214,8 @@ class Trainer:
         self._follow()
         if self._kvstore is None:
             self._update(ignore_stale_grad)
+        elif self._servers is not None and self._update_on_kvstore:
+            self._servers.step(self._pending(ignore_stale_grad))
         elif self._update_on_kvstore:
             self._update_there(ignore_stale_grad)
         else:
@@ -278,6 +300,9 @@ class Trainer:
                         variable.fresh = False
 
     def _sum_gradients(self) -> None:
+        if self._servers is not None:
+            self._servers.sum_gradients()
+            return
         with UpdateLane() as state:
             for index, parameter in enumerate(self._params):
                 if parameter._grad_req != "null":
@@ -335,8 +360,10 @@ class Trainer:
             If it is something else.
         """
         if self._update_on_kvstore:
+            if self._servers is not None:
+                self._servers.introduce()
             self._kvstore.load_optimizer_states(fname)
-            self._optimizer = self._kvstore._updater.optimizer
+            self._optimizer = (self._kvstore if self._servers is not None else self._kvstore._updater).optimizer
         else:
             data = read_states(fname)
             self._updaters = [Updater(self._optimizer) for _ in self._contexts]

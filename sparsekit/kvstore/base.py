@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 __all__ = ["KVStoreBase", "create"]
 
-#: Prefixes of the names of stores for several machines or several GPUs.
-DISTRIBUTED = ("dist", "nccl", "horovod", "byteps", "p3")
+#: Prefixes of the names of MXNet's stores that there are none of here.
+ABSENT = ("nccl", "horovod", "byteps", "p3", "dist_p3")
 
 
 class KVStoreBase:
@@ -91,15 +91,18 @@ def create(name: str = "local") -> KVStoreBase:
 
     Parameters
     ----------
-    name : {"local", "device"} or a registered name
-        ``"local"`` keeps and sums values on the CPU, ``"device"`` on the context of the first array.
+    name : {"local", "device", "dist_sync", "dist_async", "dist_device_sync"} or a registered name
+        ``"local"`` keeps and sums values on the CPU, ``"device"`` on the context of the first array.  The others are
+        stores of several machines, ``DistKVStore``, for programs that ``sparsekit launch`` or ``mx.dist.run`` starts.
 
     Raises
     ------
     DTypeError
         If ``name`` is not a string.
+    NoClusterError
+        If the store is one of several machines, and the program was not started as a worker.
     UnsupportedError
-        If the store needs several machines, as ``"dist_sync"`` does.
+        If it is a store of MXNet that needs software which is not supported, as ``"horovod"`` does.
     UnknownNameError
         If no store has this name.
 
@@ -121,7 +124,7 @@ def create(name: str = "local") -> KVStoreBase:
         return found(lower) if found.names else found()  # type: ignore[call-arg]
     if lower == "teststore":
         return load("sparsekit.compat.teststore").TestStore()
-    if lower.startswith(DISTRIBUTED):
-        raise UnsupportedError(f"The kvstore {name!r} needs several machines or communicating GPUs, which are not supported.",
-                               hint="use 'device' or 'local'.")
+    if lower.startswith(ABSENT):
+        raise UnsupportedError(f"The kvstore {name!r} needs software for communicating GPUs, which is not supported.",
+                               hint="use 'device' on one machine, and 'dist_sync' on several.")
     raise UnknownNameError.of("kvstore", name, KVStoreBase.kv_registry)

@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
-
-import numpy as np
 
 from ..base.context import cpu
 from ..base.errors import (
     DataFileError,
     DTypeError,
     ParameterNameError,
-    RowIndexError,
     ShapeError,
     SparsekitError,
-    StorageTypeError,
     UnknownNameError,
     UnsupportedError,
-    expected,
 )
 from ..base.files import write_whole
-from ..ndarray.arithmetic import add
 from ..ndarray.functions import F
 from ..ndarray.ndarray import NDArray
 from ..optimizer import Optimizer, get_updater
+from .arguments import check_row_sparse, flatten, numbers_of, pairs, sum_of
 from .base import KVStoreBase
 
 if TYPE_CHECKING:
@@ -94,7 +88,7 @@ class KVStore(KVStoreBase):
         SparsekitError
             If the key exists already.
         """
-        for one, arrays in _pairs(key, value):
+        for one, arrays in pairs(key, value):
             if one in self._held:
                 raise SparsekitError(f"The key {one!r} has been initialized already.", hint="push() changes its value.")
             self._held[one] = self._home(arrays[0]).copy()
@@ -131,27 +125,17 @@ class KVStore(KVStoreBase):
             If an array does not have the shape of the value.
         """
         gathered: dict[Any, list[Any]] = {}
-        for one, arrays in _pairs(key, value):
+        for one, arrays in pairs(key, value):
             gathered.setdefault(one, []).extend(arrays)
         for one, arrays in gathered.items():
             held = self._value(one)
-            total = self._sum(arrays, held)
+            total = sum_of(arrays, held.shape, held.context)
             if self._updater is not None:
                 self._updater(one, total, held)
             elif total.stype == held.stype:
                 held._receive(total.copy() if total.stype != "default" else total)
             else:
                 self._held[one] = total.copy()
-
-    def _sum(self, arrays: list[Any], held: NDArray) -> NDArray:
-        for array in arrays:
-            if array.shape != held.shape:
-                raise ShapeError(f"An array of shape {array.shape} was pushed to a value of shape {held.shape}.",
-                                 hint="the shapes must be equal.")
-        total = arrays[0].detach().as_in_context(held.context)
-        for array in arrays[1:]:
-            total = add(total, array.detach().as_in_context(held.context))
-        return total
 
     def pull(self, key: object, out: object = None, priority: int = 0, ignore_sparse: bool = True) -> None:
         """Write a value to arrays, in the storage type of each array.
@@ -170,7 +154,7 @@ class KVStore(KVStoreBase):
         ParameterNameError
             If a key was not initialized.
         """
-        for one, arrays in _pairs(key, out):
+        for one, arrays in pairs(key, out):
             held = self._value(one)
             for array in arrays:
                 if array is not held and not (ignore_sparse and array.stype != "default"):
@@ -210,16 +194,17 @@ class KVStore(KVStoreBase):
         ShapeError
             If the number of ``row_ids`` does not match ``out``, or an array does not have the shape of the value.
         """
-        ids = list(_flatten(row_ids))
+        ids = list(flatten(row_ids))
         if isinstance(key, (list, tuple)) and len(key) == len(ids) == 1 and isinstance(out, (list, tuple)) and len(out) > 1:
             key = key[0]
-        targets = [(one, array) for one, arrays in _pairs(key, out) for array in arrays]
+        targets = [(one, array) for one, arrays in pairs(key, out) for array in arrays]
         if len(ids) not in (1, len(targets)):
             raise ShapeError(f"{len(ids)} row_ids were passed for {len(targets)} arrays.", hint="pass one, or one per array.")
         for place, (one, array) in enumerate(targets):
             held = self._value(one)
-            _check_row_sparse(held, array)
-            rows = _rows(ids[place % len(ids)], held)
+            check_row_sparse(held.stype, held.shape, array)
+            numbers_of(ids[place % len(ids)], held.shape[0])
+            rows = F.reshape(ids[place % len(ids)].as_in_context(held.context), shape=(-1,))
             array._receive(F.sparse_retain(held.detach(), rows).as_in_context(array.context))
 
     # the optimizer
@@ -274,54 +259,6 @@ class KVStore(KVStoreBase):
         """
         raise UnsupportedError("Gradient compression is not supported: contexts of one machine share its memory.",
                                hint="leave compression_params out.")
-
-
-def _pairs(key: object, value: object) -> Iterator[tuple[Any, list[Any]]]:
-    """Each key with the list of its arrays."""
-    if isinstance(key, (list, tuple)):
-        if not isinstance(value, (list, tuple)) or len(key) != len(value):
-            raise ShapeError(f"{len(key)} keys need a list of {len(key)} values.", hint="pass one value for each key.")
-        for one, values in zip(key, value, strict=True):
-            yield from _pairs(one, values)
-        return
-    if not isinstance(key, (int, str)):
-        raise DTypeError(expected("A key", "an integer or a string", type(key)), hint="pass 3, or 'weight'.")
-    arrays = list(value) if isinstance(value, (list, tuple)) else [value]
-    for array in arrays:
-        if not isinstance(array, NDArray):
-            raise DTypeError(f"The value of key {key!r} is a {type(array).__name__}, not an NDArray.",
-                             hint="pass an array, or a list of arrays.")
-    if not arrays:
-        raise ShapeError(f"The list of arrays for key {key!r} is empty.", hint="pass at least one array.")
-    yield key, arrays
-
-
-def _flatten(nested: object) -> Iterator[Any]:
-    """The items of nested lists, in order."""
-    if isinstance(nested, (list, tuple)):
-        for part in nested:
-            yield from _flatten(part)
-    else:
-        yield nested
-
-
-def _check_row_sparse(held: NDArray, array: NDArray) -> None:
-    for what, stype in (("The value", held.stype), ("out", array.stype)):
-        if stype != "row_sparse":
-            raise StorageTypeError(f"{what} of row_sparse_pull must be row_sparse, not {stype}.",
-                                   hint="use pull(), or tostype('row_sparse').")
-    if array.shape != held.shape:
-        raise ShapeError(f"out has shape {array.shape}, but the value has shape {held.shape}.", hint="the shapes must be equal.")
-
-
-def _rows(row_ids: NDArray | None, held: NDArray) -> NDArray:
-    if not isinstance(row_ids, NDArray):
-        raise DTypeError(expected("row_ids", "an NDArray", type(row_ids)), hint="pass mx.nd.array(rows).")
-    rows = row_ids.asnumpy().reshape(-1)
-    if rows.size and not (rows.min() >= 0 and rows.max() < held.shape[0] and np.array_equal(rows, np.floor(rows))):
-        raise RowIndexError(f"row_ids must be integers from 0 to {held.shape[0] - 1}, got values from {rows.min()} to "
-                            f"{rows.max()}.", hint=f"the value has {held.shape[0]} rows.")
-    return F.reshape(row_ids.as_in_context(held.context), shape=(-1,))
 
 
 def read_states(fname: str | PathLike[str]) -> bytes:

@@ -153,6 +153,7 @@ class BaseModule:
         if data_batch is None:
             raise DataFileError("train_data must have at least one batch.",
                                 hint="check that it has at least batch_size rows, and call reset() after an epoch.")
+        self._prepare_first(data_batch, sparse_row_id_fn)
         found: Any = []
         nbatch = 0
         while data_batch is not None:
@@ -172,6 +173,9 @@ class BaseModule:
             data_batch = next_data_batch
             nbatch += 1
         return found
+
+    def _prepare_first(self, data_batch: DataBatch, sparse_row_id_fn: RowIds) -> None:
+        """Prepare for the first batch of an epoch, if that spares fetching all rows."""
 
     def _train_on(self, data_batch: DataBatch) -> None:
         """Make one step."""

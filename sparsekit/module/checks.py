@@ -49,14 +49,11 @@ def check_input_names(symbol: Symbol, names: list[str], kind: str, throw: bool) 
         warnings.warn(f"{message} Did you mean one of:\n\t{listed}", UserWarning, stacklevel=4)
 
 
-def refuse_groups(group2ctxs: object, compression_params: object) -> None:
-    """Raise ``UnsupportedError`` for options that only several devices need."""
+def refuse_groups(group2ctxs: object) -> None:
+    """Raise ``UnsupportedError`` for an option that only several devices need."""
     if group2ctxs:
         raise UnsupportedError("group2ctxs is not supported: the whole graph of a symbol runs on one context.",
                                hint="leave it out; context=[…] runs a part of each batch on each context.")
-    if compression_params:
-        raise UnsupportedError("Gradient compression is not supported: contexts of one machine share its memory.",
-                               hint="leave compression_params out.")
 
 
 def described(shapes: object, what: str) -> list[DataDesc]:

@@ -63,8 +63,10 @@ class Module(ParameterModule):
         Parameters that are not trained.
     state_names : list of str, optional
         Arguments that ``set_states`` sets; initially zero.
-    group2ctxs, compression_params : optional
+    group2ctxs : optional
         Not supported.
+    compression_params : dict, optional
+        As for ``DistKVStore.set_gradient_compression``; ``init_optimizer`` refuses them with any other store.
 
     Raises
     ------
@@ -72,7 +74,7 @@ class Module(ParameterModule):
         If the symbol has no argument with one of the names (for labels, this is a warning), or the numbers of contexts and
         work loads differ.
     UnsupportedError
-        For ``group2ctxs`` and ``compression_params``.
+        For ``group2ctxs``.
 
     Examples
     --------
@@ -90,8 +92,9 @@ class Module(ParameterModule):
         if not isinstance(symbol, Symbol):
             raise DTypeError(expected("symbol", "a Symbol", type(symbol)),
                              hint="define it with mx.sym; use gluon.Trainer for a Gluon block.")
-        refuse_groups(group2ctxs, compression_params)
+        refuse_groups(group2ctxs)
         super().__init__(logger, symbol, [context] if isinstance(context, Context) else list(context))
+        self._compression_params = compression_params
         self._work_load_list = [1] * len(self._context) if work_load_list is None else list(work_load_list)
         if len(self._work_load_list) != len(self._context) or not self._context:
             raise ParameterError(f"There are {len(self._work_load_list)} work loads for {len(self._context)} contexts.",
@@ -264,7 +267,8 @@ class Module(ParameterModule):
     def prepare(self, data_batch: Batch, sparse_row_id_fn: RowIds = None) -> None:
         """Copy the rows of row_sparse parameters that a batch needs from the store to the contexts; call before ``forward``.
 
-        Otherwise, the next forward pass copies all rows.
+        Otherwise, the next forward pass copies all rows.  With a store of several machines, these rows and the new values
+        of the dense parameters come in the round trip that pushes the gradients of ``update``.
 
         Parameters
         ----------
@@ -279,12 +283,17 @@ class Module(ParameterModule):
             warnings.warn("Parameters are not updated in the KVStore. No need to call sparse_row_id_fn.", UserWarning,
                           stacklevel=2)
             return
+        wanted, blocks = {}, self._exec_group.param_arrays
         for name, rows in check_row_ids(sparse_row_id_fn(data_batch), self._param_names).items():
-            block = self._exec_group.param_arrays[self._param_names.index(name)]
-            if block[0].stype != "row_sparse":
+            if blocks[self._param_names.index(name)][0].stype != "row_sparse":
                 warnings.warn(f"{name}.stype is not 'row_sparse'. No need to perform row_sparse_pull.", UserWarning, stacklevel=2)
             else:
-                self._steps.prepare(name, block, rows)
+                wanted[name] = rows
+        self._steps.prepare(wanted, self._param_names, blocks)
+
+    def _prepare_first(self, data_batch: Batch, sparse_row_id_fn: RowIds) -> None:
+        if sparse_row_id_fn is not None and self._steps is not None and self._steps.far and self._steps.on_kvstore:
+            self.prepare(data_batch, sparse_row_id_fn)
 
     def forward(self, data_batch: Batch, is_train: bool | None = None) -> None:
         """Compute the outputs for a batch; a batch of other shapes calls ``reshape``.

@@ -7,8 +7,9 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from .. import optimizer as optimizers
-from ..base.errors import DTypeError, expected
+from ..base.errors import DTypeError, UnsupportedError, expected
 from ..initializer import InitDesc, Uniform
+from ..kvstore import DistKVStore
 from .base_module import BaseModule
 from .checks import check_values, require
 from .steps import Steps, store_for
@@ -39,6 +40,7 @@ class ParameterModule(BaseModule):
         self._steps: Any = None
         self._states_file: Any = None
         self._exec_group: Any = None
+        self._compression_params: Any = None
 
     # values
 
@@ -57,7 +59,7 @@ class ParameterModule(BaseModule):
     def _sync(self) -> None:
         """Update the parameters on the CPU from the contexts."""
         if self._steps is not None:
-            self._steps.complete(self._param_names, self._exec_group.param_arrays)
+            self._steps.complete(self._param_names, self._exec_group.param_arrays, prepared=True)
         self._exec_group.get_params(self._arg_params, self._aux_params)
         self._params_dirty = False
 
@@ -94,6 +96,7 @@ class ParameterModule(BaseModule):
                           stacklevel=2)
             return
         require(self, "binded")
+        self._refuse_far(arg_params, initializer is not None)
         pairs = [(self._arg_params, arg_params), (self._aux_params, aux_params)]
         for held, given in pairs:
             if given is not None:
@@ -108,10 +111,27 @@ class ParameterModule(BaseModule):
                     given[name].copyto(array)
         self._distribute_params()
 
+    def _refuse_far(self, arg_params: Mapping[str, NDArray] | None, anew: bool = False) -> None:
+        """Raise if new values of parameters are given and servers of several machines hold them.
+
+        Parameters
+        ----------
+        arg_params : dict of NDArray, optional
+            The module's own arrays, as ``get_params`` gives them, are no new values.
+        anew : bool
+            Whether parameters that are not given get new values.
+        """
+        if self._steps is None or not self._steps.far or not self._steps.on_kvstore:
+            return
+        given = arg_params or {}
+        if any(given[name] is not array if name in given else anew for name, array in self._arg_params.items()):
+            raise UnsupportedError(f"The parameters lie on the servers of the kvstore '{self._steps.kvstore.type}', and cannot "
+                                   "be replaced by one worker.", hint="set them before init_optimizer().")
+
     def _distribute_params(self) -> None:
         """Copy the parameters to every context and to the store."""
         self._exec_group.set_params(self._arg_params, self._aux_params)
-        if self._steps is not None:
+        if self._steps is not None and not self._steps.far:
             for name in self._param_names:
                 self._steps.set(name, self._arg_params[name])
         self.params_initialized, self._params_dirty = True, False
@@ -144,6 +164,7 @@ class ParameterModule(BaseModule):
                           stacklevel=2)
             return
         require(self, "binded")
+        self._refuse_far(arg_params)
         check_values(self._arg_params, arg_params, "argument", True, allow_extra)
         check_values(self._aux_params, aux_params, "auxiliary state", True, allow_extra)
         if self._params_dirty:
@@ -163,10 +184,12 @@ class ParameterModule(BaseModule):
         Parameters
         ----------
         kvstore : str, KVStore or None
-            Store that sums the gradients of several contexts; a name is ignored for a single context.
+            Store that sums the gradients of several contexts or machines.  For a single context, a name is ignored that is
+            not one of a store of several machines.
         optimizer : str or Optimizer
         optimizer_params : dict or list of pairs
-            Arguments of the optimizer if it is a name; ``rescale_grad`` is 1 / batch size by default.
+            Arguments of the optimizer if it is a name; ``rescale_grad`` is 1 / batch size by default, and 1 / (batch size ·
+            number of workers) with ``"dist_sync"``.
         force_init : bool
             Replace the optimizer if there is one.  Default False.
         """
@@ -177,7 +200,8 @@ class ParameterModule(BaseModule):
         if self._params_dirty:
             self._sync()
         store, on_kvstore = store_for(kvstore, len(self._context), self._arg_params)
-        made = self._optimizer_of(optimizer, optimizer_params, on_kvstore)
+        self._compress(store)
+        made = self._optimizer_of(optimizer, optimizer_params, on_kvstore, store)
         steps = Steps(made, store, on_kvstore, self._param_names)
         steps.start(self._param_names, self._exec_group.param_arrays, self._arg_params)
         if self._states_file is not None:
@@ -185,10 +209,20 @@ class ParameterModule(BaseModule):
             self._states_file = None
         self._steps, self.optimizer_initialized = steps, True
 
-    def _optimizer_of(self, optimizer: OptimizerLike, optimizer_params: OptimizerParams, on_kvstore: bool) -> Optimizer:
+    def _compress(self, store: KVStoreBase | None) -> None:
+        """Have the store compress gradients, if the module was told so."""
+        if self._compression_params:
+            if not isinstance(store, DistKVStore):
+                raise UnsupportedError("Gradient compression is not supported: contexts of one machine share its memory.",
+                                       hint="leave compression_params out.")
+            store.set_gradient_compression(self._compression_params)
+
+    def _optimizer_of(self, optimizer: OptimizerLike, optimizer_params: OptimizerParams, on_kvstore: bool,
+                      store: KVStoreBase | None) -> Optimizer:
         count = 1 if on_kvstore else len(self._context)
         names = {number * count + place: name for place in range(count) for number, name in enumerate(self._param_names)}
-        rescale = 1.0 / (self._exec_group.batch_size or 1)
+        workers = store.num_workers if store is not None and "dist" in store.type and "_sync" in store.type else 1
+        rescale = 1.0 / ((self._exec_group.batch_size or 1) * workers)
         if isinstance(optimizer, str):
             given = {"rescale_grad": rescale, **dict(optimizer_params)}
             return optimizers.create(optimizer, sym=self._symbol, param_idx2name=names, **given)

@@ -11,6 +11,7 @@ from .. import kvstore as stores
 from ..base.environment import flag
 from ..base.errors import DTypeError, ParameterNameError, SparsekitError
 from ..base.files import write_whole
+from ..kvstore import DistKVStore
 from ..kvstore.kvstore import KVStore, read_states
 from ..optimizer import Optimizer, get_updater
 from ..optimizer.updater import UpdateLane
@@ -65,12 +66,18 @@ class Steps:
         forward pass.
     names : list of str
         Names of the parameters, in the order of their indices in the optimizer.
+
+    Notes
+    -----
+    With a store of several machines, dense parameters are out of date after a step, too: those and the rows that
+    ``prepare`` requests are fetched in the round trip that pushes the gradients.
     """
 
     def __init__(self, optimizer: Optimizer, kvstore: Any, on_kvstore: bool, names: list[str]) -> None:
         self.optimizer, self.kvstore, self.on_kvstore = optimizer, kvstore, on_kvstore
         self.numbers = {name: number for number, name in enumerate(names)}
         self.updater = None if on_kvstore else get_updater(optimizer)
+        self.far = isinstance(kvstore, DistKVStore)
         self._stale: set[str] = set()
         self._prepared: set[str] = set()
 
@@ -80,11 +87,23 @@ class Steps:
             return
         if self.on_kvstore:
             self.kvstore.set_optimizer(self.optimizer)
+        if self.far:
+            self._start_far(names, weights, values)
+            return
         for name, block in zip(names, weights, strict=True):
             if isinstance(self.kvstore, KVStore):
                 self.set(name, values[name])
             else:
                 self.kvstore.broadcast(name, values[name], out=block)
+
+    def _start_far(self, names: list[str], weights: list[list[Any]], values: dict[str, Any]) -> None:
+        """Put the parameters into the servers; every worker gets those of rank 0, row_sparse ones when it needs them."""
+        self.kvstore.init(names, [values[name] for name in names])
+        blocks = dict(zip(names, weights, strict=True))
+        late = {name for name in names if self.on_kvstore and values[name].stype != "default"}
+        now = [name for name in names if name not in late]
+        self.kvstore.pull(now, [[values[name], *blocks[name]] for name in now], ignore_sparse=False)
+        self._stale |= late
 
     def set(self, name: str, value: NDArray) -> None:
         """Replace the value of a parameter in the store."""
@@ -95,8 +114,10 @@ class Steps:
     def update(self, names: list[str], weights: list[list[Any]], gradients: list[list[Any]]) -> None:
         """Make a step of every parameter that has gradients."""
         with UpdateLane() as state:
+            if self.far:
+                self._push_far(names, gradients)
             for name, block, given in zip(names, weights, gradients, strict=True):
-                if given[0] is None:
+                if given[0] is None or (self.far and self.on_kvstore):
                     continue
                 state.layer = name
                 if self.on_kvstore:
@@ -104,6 +125,15 @@ class Steps:
                 else:
                     self._update_on_contexts(name, block, given)
         self._prepared.clear()
+
+    def _push_far(self, names: list[str], gradients: list[list[Any]]) -> None:
+        """Push all gradients, from which the servers make steps, or which become the sums of all workers."""
+        some = {name: given for name, given in zip(names, gradients, strict=True) if given[0] is not None}
+        if self.on_kvstore:
+            self.kvstore.push(list(some), list(some.values()))
+            self._stale |= some.keys()
+        else:
+            self.kvstore.pushpull(list(some), list(some.values()))
 
     def _update_on_kvstore(self, name: str, weights: list[Any], gradients: list[Any]) -> None:
         priority = -self.numbers[name]
@@ -115,26 +145,44 @@ class Steps:
 
     def _update_on_contexts(self, name: str, weights: list[Any], gradients: list[Any]) -> None:
         number = self.numbers[name] * len(weights)
-        if self.kvstore is not None:
+        if self.kvstore is not None and not self.far:
             self.kvstore.pushpull(name, gradients, priority=-self.numbers[name])
         for place, (weight, gradient) in enumerate(zip(weights, gradients, strict=True)):
             self.updater(number + place, gradient, weight)  # type: ignore[misc]
 
     # row_sparse parameters, whose copies on the contexts may be out of date
 
-    def prepare(self, name: str, block: list[Any], rows: NDArray | Sequence[NDArray]) -> None:
-        """Copy these rows of a parameter to the contexts."""
-        self.kvstore.row_sparse_pull(name, out=block, row_ids=rows, priority=-self.numbers[name])
-        self._stale.add(name)  # the other rows
-        self._prepared.add(name)
+    def prepare(self, wanted: dict[str, NDArray | Sequence[NDArray]], names: list[str], blocks: list[list[Any]]) -> None:
+        """Copy rows of parameters, by name, to the contexts, and the dense parameters that are out of date."""
+        known = dict(zip(names, blocks, strict=True))
+        if self.far:
+            dense = [name for name in names if name in self._stale and known[name][0].stype == "default"]
+            self.kvstore._pull_both([(name, known[name]) for name in dense],
+                                    [(name, known[name], rows) for name, rows in wanted.items()])
+            self._stale.difference_update(dense)
+        else:
+            for name, rows in wanted.items():
+                self.kvstore.row_sparse_pull(name, out=known[name], row_ids=rows, priority=-self.numbers[name])
+        self._stale.update(wanted)  # the other rows
+        self._prepared.update(wanted)
 
-    def complete(self, names: list[str], blocks: list[list[Any]]) -> None:
-        """Copy all rows of the parameters that are out of date to the contexts, unless ``prepare`` was called for them."""
+    def complete(self, names: list[str], blocks: list[list[Any]], prepared: bool = False) -> None:
+        """Copy all rows of the parameters that are out of date to the contexts.
+
+        Parameters
+        ----------
+        prepared : bool
+            Also of those for which ``prepare`` was called since the last step.
+        """
         if self._stale:
-            for name, block in zip(names, blocks, strict=True):
-                if name in self._stale and name not in self._prepared:
+            late = {name: block for name, block in zip(names, blocks, strict=True)
+                    if name in self._stale and (prepared or name not in self._prepared)}
+            if self.far and late:
+                self.kvstore.pull(list(late), out=list(late.values()), ignore_sparse=False)
+            for name, block in late.items():
+                if not self.far:
                     self.kvstore.pull(name, out=block, ignore_sparse=False)
-                    self._stale.discard(name)
+                self._stale.discard(name)
         self._prepared.clear()
 
     def read(self, values: dict[str, Any]) -> None:

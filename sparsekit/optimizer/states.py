@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from .types import Index, State
 
 
-__all__ = ["applied_settings", "arrays_of", "decoded_state", "described", "encoded_settings", "encoded_state", "pack", "random_of",
-           "restored", "unpack"]
+__all__ = ["applied_settings", "arrays_of", "decoded_state", "described", "encoded_settings", "encoded_state", "generator_from",
+           "pack", "random_of", "restored", "unpack"]
 
 HEADER = "header"
 #: Attributes of an optimizer that are not settings; a new optimizer initializes them.
@@ -133,7 +133,7 @@ def described(optimizer: Optimizer) -> str:
         If a setting is not of plain data.
     """
     description: Any = _describe(optimizer)
-    factors = {"lr_mult": dict(optimizer.lr_mult), "wd_mult": dict(optimizer.wd_mult), "idx2name": dict(optimizer.idx2name)}
+    factors: dict[str, dict[Any, Any]] = {name: dict(vars(optimizer)[name]) for name in ("lr_mult", "wd_mult", "idx2name")}
     for index, parameter in optimizer.param_dict.items():
         factors["lr_mult"][index], factors["wd_mult"][index] = parameter.lr_mult, parameter.wd_mult
         factors["idx2name"][index] = parameter.name
@@ -147,8 +147,11 @@ def described(optimizer: Optimizer) -> str:
 def random_of(text: str) -> np.random.Generator | None:
     """The generator of random numbers as it was when ``described`` wrote a text, if its optimizer may draw any."""
     state = json.loads(text).get("random")
-    if state is None:
-        return None
+    return None if state is None else generator_from(state)
+
+
+def generator_from(state: Any) -> np.random.Generator:  # Any: numpy's own description
+    """The generator of random numbers in a state that ``bit_generator.state`` gave."""
     generator = np.random.default_rng()
     generator.bit_generator.state = state
     return generator

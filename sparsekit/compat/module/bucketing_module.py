@@ -53,8 +53,10 @@ class BucketingModule(BaseModule):
         Key of the bucket that ``bind`` binds, usually the largest.  Its network must have all the parameters.
     logger, context, work_load_list, fixed_param_names, state_names
         As for ``Module``.
-    group2ctxs, compression_params : optional
+    group2ctxs : optional
         Not supported.
+    compression_params : dict, optional
+        As for ``Module``.
 
     Examples
     --------
@@ -73,10 +75,11 @@ class BucketingModule(BaseModule):
         super().__init__(logger)
         if default_bucket_key is None:
             raise ParameterError("BucketingModule requires default_bucket_key.", hint="pass the key of the largest bucket.")
-        refuse_groups(group2ctxs, compression_params)
+        refuse_groups(group2ctxs)
         self._default_bucket_key, self._sym_gen = default_bucket_key, sym_gen
         self._arguments: dict[str, Any] = {"logger": logger, "context": context, "work_load_list": work_load_list,
-                           "fixed_param_names": fixed_param_names, "state_names": state_names}
+                           "fixed_param_names": fixed_param_names, "state_names": state_names,
+                           "compression_params": compression_params}
         symbol, data_names, label_names = self._generated(default_bucket_key)
         for given, kind in ((data_names, "data"), (label_names, "label"), (state_names, "state"),
                             (fixed_param_names, "fixed_param")):

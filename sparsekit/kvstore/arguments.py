@@ -1,0 +1,95 @@
+"""The arguments of stores: keys with their arrays, rows by number, and sums over contexts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..base.errors import DTypeError, RowIndexError, ShapeError, StorageTypeError, expected
+from ..ndarray.arithmetic import add
+from ..ndarray.ndarray import NDArray
+
+if TYPE_CHECKING:
+    from ..base.context import Context
+    from ..base.types import Array, Shape
+
+
+__all__ = ["check_row_sparse", "flatten", "numbers_of", "pairs", "sum_of"]
+
+
+def pairs(key: object, value: object) -> Iterator[tuple[Any, list[Any]]]:
+    """Each key with the list of its arrays."""
+    if isinstance(key, (list, tuple)):
+        if not isinstance(value, (list, tuple)) or len(key) != len(value):
+            raise ShapeError(f"{len(key)} keys need a list of {len(key)} values.", hint="pass one value for each key.")
+        for one, values in zip(key, value, strict=True):
+            yield from pairs(one, values)
+        return
+    if not isinstance(key, (int, str)):
+        raise DTypeError(expected("A key", "an integer or a string", type(key)), hint="pass 3, or 'weight'.")
+    arrays = list(value) if isinstance(value, (list, tuple)) else [value]
+    for array in arrays:
+        if not isinstance(array, NDArray):
+            raise DTypeError(f"The value of key {key!r} is a {type(array).__name__}, not an NDArray.",
+                             hint="pass an array, or a list of arrays.")
+    if not arrays:
+        raise ShapeError(f"The list of arrays for key {key!r} is empty.", hint="pass at least one array.")
+    yield key, arrays
+
+
+def flatten(nested: object) -> Iterator[Any]:
+    """The items of nested lists, in order."""
+    if isinstance(nested, (list, tuple)):
+        for part in nested:
+            yield from flatten(part)
+    else:
+        yield nested
+
+
+def check_row_sparse(stype: str, shape: Shape, array: NDArray) -> None:
+    """Raise unless a value of this storage type and shape, and the array for its rows, are row_sparse and of equal shape."""
+    for what, found in (("The value", stype), ("out", array.stype)):
+        if found != "row_sparse":
+            raise StorageTypeError(f"{what} of row_sparse_pull must be row_sparse, not {found}.",
+                                   hint="use pull(), or tostype('row_sparse').")
+    if array.shape != shape:
+        raise ShapeError(f"out has shape {array.shape}, but the value has shape {shape}.", hint="the shapes must be equal.")
+
+
+def numbers_of(row_ids: NDArray | None, count: int) -> Array:
+    """Row numbers as a numpy array, in the order and type in which they were passed.
+
+    Raises
+    ------
+    DTypeError
+        If they are not an array.
+    RowIndexError
+        If one is not an integer from 0 to ``count - 1``.
+    """
+    if not isinstance(row_ids, NDArray):
+        raise DTypeError(expected("row_ids", "an NDArray", type(row_ids)), hint="pass mx.nd.array(rows).")
+    rows: Array = row_ids.asnumpy().reshape(-1)
+    if rows.size and not (rows.min() >= 0 and rows.max() < count and np.array_equal(rows, np.floor(rows))):
+        raise RowIndexError(f"row_ids must be integers from 0 to {count - 1}, got values from {rows.min()} to "
+                            f"{rows.max()}.", hint=f"the value has {count} rows.")
+    return rows
+
+
+def sum_of(arrays: list[Any], shape: Shape, context: Context) -> NDArray:
+    """The sum of the arrays of one key, in their order, on one context; a single array is not copied.
+
+    Raises
+    ------
+    ShapeError
+        If an array has another shape.
+    """
+    for array in arrays:
+        if array.shape != shape:
+            raise ShapeError(f"An array of shape {array.shape} was pushed to a value of shape {shape}.",
+                             hint="the shapes must be equal.")
+    total: NDArray = arrays[0].detach().as_in_context(context)
+    for array in arrays[1:]:
+        total = add(total, array.detach().as_in_context(context))
+    return total

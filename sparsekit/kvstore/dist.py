@@ -1,0 +1,589 @@
+"""The key-value store of several machines: servers hold the values, and every worker has a store that talks to them."""
+
+from __future__ import annotations
+
+import copy
+import weakref
+import zlib
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from ..base.context import cpu
+from ..base.errors import (
+    DTypeError,
+    ParameterError,
+    StorageTypeError,
+    UnknownNameError,
+    UnsupportedError,
+    expected,
+)
+from ..base.files import write_whole
+from ..core.dispatch import wrap
+from ..dist.client import Pushed, client_of
+from ..dist.compression import quantize
+from ..dist.messages import KeySpec
+from ..dist.transport import current
+from ..optimizer import Optimizer, states
+from ..storage import RowSparse
+from .arguments import check_row_sparse, flatten, numbers_of, pairs, sum_of
+from .base import KVStoreBase
+from .kvstore import read_states
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from os import PathLike
+
+    from ..base.types import Array
+    from ..dist.client import Client
+    from ..dist.messages import Key
+    from ..ndarray.ndarray import NDArray
+
+
+__all__ = ["DistKVStore"]
+
+#: A value that is wanted whole, and the arrays to write it to.
+Whole = tuple["Key", list[Any]]  # Any: arrays
+#: Rows that are wanted, and the array to write them to.
+Rows = tuple["Key", "Array", Any]  # Any: an array
+
+
+@KVStoreBase.register
+class DistKVStore(KVStoreBase):
+    """A key-value store of several workers and servers, made by ``create("dist_sync")`` in each worker.
+
+    The methods are those of ``KVStore``.  Each worker calls them for its part of every batch.  A push sums the arrays of
+    the worker's contexts first, in their order.  The servers then add up the sums of all workers, in the order of their
+    ranks, and replace the value by the result or make a step of the optimizer with it.  Rows of row_sparse arrays travel
+    with their numbers, and no others.
+
+    ``"dist_sync"``: step *n* of a key is made when every worker has pushed it for the *n*-th time, and a pull gives the
+    value after this worker's last push.  ``"dist_async"``: every push is a step of its own, for which an optimizer must
+    be set.  ``"dist_device_sync"`` sums a worker's arrays on the context of the first; else they are summed on the CPU.
+
+    A push is held until another call needs the servers, so that a push and the pull behind it are one round trip.  What
+    is held at the end of the program is sent then; ``flush()`` sends it at once.
+
+    Parameters
+    ----------
+    name : str
+        The name passed to ``create``.
+    timeout : float, optional
+        Seconds that a call waits for servers and other workers.  By default what the launcher was told, or 600.
+
+    Attributes
+    ----------
+    timeout : float
+
+    Raises
+    ------
+    NoClusterError
+        If the program was not started as a worker.
+
+    Examples
+    --------
+    In a program that ``sparsekit launch -n 2 -s 2`` runs:
+
+    >>> kv = mx.kv.create("dist_sync")                                            # doctest: +SKIP
+    >>> kv.init("weight", mx.nd.zeros((1000, 2)).tostype("row_sparse"))           # doctest: +SKIP
+    >>> kv.set_optimizer(mx.optimizer.SGD(learning_rate=0.1))                     # doctest: +SKIP
+    >>> kv.push("weight", gradient)                                               # doctest: +SKIP
+    >>> kv.row_sparse_pull("weight", out=rows, row_ids=mx.nd.array([3, 5]))       # doctest: +SKIP
+    """
+
+    names: ClassVar[tuple[str, ...]] = ("dist", "dist_sync", "dist_device_sync", "dist_sync_device", "dist_async",
+                                        "dist_device_async", "dist_async_device")
+
+    def __init__(self, name: str = "dist_sync", timeout: float | None = None) -> None:
+        self._type = name
+        self._client: Client = client_of(current())
+        if timeout is not None:
+            self._client.timeout = timeout
+        self._optimizer: Optimizer | None = None
+        self._base: dict[str, Any] = {}
+        self._changed: set[str] = set()
+        self._compression: float | None = None
+        self._residuals: dict[Key, Array] = {}
+        self._mode()
+        weakref.finalize(self, self._client.close)
+
+    def _mode(self) -> None:
+        """Have the servers sum as the name says."""
+        wanted = "async" if "async" in self._type else "sync"
+        self._client.set_mode(wanted)
+
+    # what it is
+
+    @property
+    def type(self) -> str:
+        """The name by which the store was created."""
+        return self._type
+
+    @property
+    def rank(self) -> int:
+        """The number of this worker, from 0."""
+        return self._client.rank
+
+    @property
+    def num_workers(self) -> int:
+        """The number of workers."""
+        return self._client.workers
+
+    @property
+    def timeout(self) -> float:
+        """Seconds that a call waits for servers and other workers; may be set."""
+        return self._client.timeout
+
+    @timeout.setter
+    def timeout(self, seconds: float) -> None:
+        if not seconds > 0:
+            raise ParameterError(expected("timeout", "above 0", seconds), hint="pass seconds.")
+        self._client.timeout = float(seconds)
+
+    @staticmethod
+    def is_capable(capability: str) -> bool:
+        """True for ``"optimizer"``, the only capability.
+
+        Raises
+        ------
+        UnknownNameError
+            For any other capability.
+        """
+        if capability.lower() != KVStoreBase.OPTIMIZER:
+            raise UnknownNameError.of("capability", capability, (KVStoreBase.OPTIMIZER,))
+        return True
+
+    def get_num_dead_node(self, node_id: int = 7, timeout: float = 60) -> int:
+        """How many nodes are lost.
+
+        Parameters
+        ----------
+        node_id : int
+            A sum of 4 for workers, 2 for servers and 1 for the scheduler, which there is none of.  Default 7: all.
+        timeout : float
+            Seconds within which a server must answer.
+        """
+        dead = len(self._client.dead(timeout)) if node_id & 4 else 0
+        return dead + (len(self._client.silent(timeout)) if node_id & 2 else 0)
+
+    @property
+    def steps_done(self) -> int:
+        """How many steps of this worker the servers have, also of its former lives; see ``resume``."""
+        return self._client.steps_done
+
+    def resume(self) -> int:
+        """Go on after the steps that a former life of this worker made, and return their number.
+
+        A worker that is started anew may simply run its program from the beginning: the servers know its pushes by their
+        numbers, and apply none twice.  A program that skips what is done calls this method once, behind ``init`` or the
+        first ``Trainer`` step's place, and starts its loop at the number it returns.  Each key must have been pushed once
+        in every step.
+        """
+        done = self._client.resume()
+        if self._optimizer is not None and done:
+            counts = self._optimizer._index_update_count
+            for key in self._client.specs():
+                counts[key] = max(counts.get(key, 0), self._optimizer.begin_num_update + done)
+            self._optimizer.num_update = max(self._optimizer.num_update, self._optimizer.begin_num_update + done)
+        return done
+
+    def statistics(self) -> dict[str, Any]:
+        """Round trips, bytes of arrays sent and received, messages sent again, seconds in calls, and for whom it waited."""
+        return self._client.statistics()
+
+    # values
+
+    def init(self, key: object, value: object) -> None:
+        """Store a value under a new key.  Every worker calls it; the value of rank 0 counts.
+
+        Parameters
+        ----------
+        key : int, str or list of them
+        value : NDArray or list of NDArray
+            Dense or row_sparse.  Of a list for one key, the first array is stored.
+
+        Raises
+        ------
+        DistError
+            If the key has been initialized already.
+        MismatchError
+            If the value is not of the shape, element type or storage type of rank 0's; nothing is changed then.
+        """
+        values = {}
+        for one, arrays in pairs(key, value):
+            spec = KeySpec(tuple(arrays[0].shape), str(arrays[0].dtype), self._stype(one, arrays[0]))
+            values[one] = (spec, *_components(arrays[0].detach().as_in_context(cpu())))
+        self._client.init(values)
+
+    def _stype(self, key: Key, array: NDArray) -> str:
+        if array.stype == "csr":
+            raise StorageTypeError(f"The value of key {key!r} is csr, which kvstores of several machines do not hold.",
+                                   hint="tostype('row_sparse'), or tostype('default').")
+        return array.stype
+
+    def push(self, key: object, value: object, priority: int = 0) -> None:
+        """Add to the sum by which the servers replace a value, or with which they make a step of the optimizer.
+
+        Parameters
+        ----------
+        key : int, str or list of them
+            The arrays of a key that is listed several times are summed.
+        value : NDArray or list of NDArray
+            Dense or row_sparse.  A row_sparse gradient of a dense value is allowed.
+        priority : int
+            Has no effect.
+
+        Raises
+        ------
+        ParameterNameError
+            If a key was not initialized.
+        MismatchError
+            If an array is not of the shape or the element type of the value; then nothing is pushed.
+        """
+        gathered: dict[Key, list[Any]] = {}
+        for one, arrays in pairs(key, value):
+            gathered.setdefault(one, []).extend(arrays)
+        self._push({one: self._sum(one, arrays) for one, arrays in gathered.items()})
+
+    def _sum(self, key: Key, arrays: list[Any]) -> NDArray:
+        """The sum of what a worker pushes to one key, on the CPU."""
+        spec = self._client.spec(key)
+        for array in arrays:
+            self._stype(key, array)
+            self._client.check(key, array.shape, array.dtype)
+        where = arrays[0].context if "device" in self._type else cpu()
+        return sum_of(arrays, spec.shape, where).as_in_context(cpu())
+
+    def _push(self, sums: dict[Key, NDArray]) -> None:
+        settings, parts = self._settings(), []
+        for key, total in sums.items():
+            rows, values = _components(total)
+            clock = self._count(key)
+            if self._compression is not None and rows is None:
+                parts.append(Pushed(key, None, self._quantized(key, values), clock, self._compression))
+            else:
+                parts.append(Pushed(key, rows, values, clock))
+        self._client.push(parts, settings)
+
+    def _count(self, key: Key) -> int | None:
+        """Count an update, as the servers will; the number of updates of any key before it."""
+        if self._optimizer is None:
+            return None
+        before: int = self._optimizer.num_update - self._optimizer.begin_num_update
+        self._optimizer._update_count(key)
+        return before
+
+    def pull(self, key: object, out: object = None, priority: int = 0, ignore_sparse: bool = True) -> None:
+        """Write a value to arrays, in the storage type of each array.
+
+        Parameters
+        ----------
+        key : int, str or list of them
+        out : NDArray or list of NDArray
+        priority : int
+            Has no effect.
+        ignore_sparse : bool
+            Do not write to sparse arrays; ``row_sparse_pull`` does.  Default True.
+
+        Raises
+        ------
+        ParameterNameError
+            If a key was not initialized.
+        WaitTimeoutError
+            If another worker's push is missing for ``timeout`` seconds.
+        """
+        self._pull(self._targets(key, out, ignore_sparse), [])
+
+    def _targets(self, key: object, out: object, ignore_sparse: bool) -> list[Whole]:
+        found: list[Whole] = []
+        for one, arrays in pairs(key, out):
+            arrays = [array for array in arrays if not (ignore_sparse and array.stype != "default")]
+            for array in arrays:
+                self._client.check(one, array.shape, None, "pulls into")
+            if arrays:
+                found.append((one, arrays))
+        return found
+
+    def pushpull(self, key: object, value: object, out: object = None, priority: int = 0) -> None:
+        """``push``, then ``pull`` to ``out``, by default to the arrays of ``value``, in one round trip."""
+        targets = self._targets(key, value if out is None else out, ignore_sparse=False)
+        self.push(key, value, priority)
+        self._pull(targets, [])
+
+    def broadcast(self, key: object, value: object, out: object, priority: int = 0) -> None:
+        """``init``, then ``pull`` to ``out``: every worker gets the value of rank 0."""
+        self.init(key, value)
+        self._pull(self._targets(key, out, ignore_sparse=False), [])
+
+    def row_sparse_pull(self, key: object, out: object = None, priority: int = 0, row_ids: object = None) -> None:
+        """Write some rows of a row_sparse value to row_sparse arrays, which then store only these rows.
+
+        Parameters
+        ----------
+        key : int, str or list of them
+        out : RowSparseNDArray or list of RowSparseNDArray
+        priority : int
+            Has no effect.
+        row_ids : NDArray or list of NDArray
+            As for ``KVStore.row_sparse_pull``.
+
+        Raises
+        ------
+        StorageTypeError
+            If the value or an array is not row_sparse.
+        RowIndexError
+            If a row number is out of range.
+        ShapeError
+            If the number of ``row_ids`` does not match ``out``, or an array does not have the shape of the value.
+        """
+        self._pull([], self._row_targets(key, out, row_ids))
+
+    def push_pull_rows(self, key: object, value: object, out: object, row_ids: object, priority: int = 0) -> None:
+        """``push`` the gradient of a batch, then ``row_sparse_pull`` the rows of the next one, in one round trip.
+
+        Parameters
+        ----------
+        key : int, str or list of them
+        value : NDArray or list of NDArray
+            As for ``push``.
+        out : RowSparseNDArray or list of RowSparseNDArray
+        row_ids : NDArray or list of NDArray
+            As for ``row_sparse_pull``.
+        priority : int
+            Has no effect.
+        """
+        targets = self._row_targets(key, out, row_ids)
+        self.push(key, value, priority)
+        self._pull([], targets)
+
+    def _row_targets(self, key: Any, out: object, row_ids: object) -> list[Rows]:  # Any: what pairs() checks
+        ids = list(flatten(row_ids))
+        if isinstance(key, (list, tuple)) and len(key) == len(ids) == 1 and isinstance(out, (list, tuple)) and len(out) > 1:
+            key = key[0]
+        targets = [(one, array) for one, arrays in pairs(key, out) for array in arrays]
+        if len(ids) not in (1, len(targets)):
+            raise ParameterError(f"{len(ids)} row_ids were passed for {len(targets)} arrays.", hint="pass one, or one per array.")
+        found: list[Rows] = []
+        unique: dict[int, Array] = {}
+        for place, (one, array) in enumerate(targets):
+            spec = self._client.spec(one)
+            check_row_sparse(spec.stype, spec.shape, array)
+            given = ids[place % len(ids)]
+            rows = numbers_of(given, spec.shape[0])
+            if id(given) not in unique:
+                unique[id(given)] = np.unique(rows).astype(np.int64)
+            found.append((one, unique[id(given)], array))
+        return found
+
+    def _pull(self, whole: Sequence[Whole], rows: Sequence[Rows]) -> None:
+        """Pull whole values and rows in one round trip, and write them."""
+        asked: dict[Key, list[Array]] = {}
+        for key, ids, _ in rows:
+            if not any(ids is one for one in asked.setdefault(key, [])):
+                asked[key].append(ids)
+        unions = {key: some[0] if len(some) == 1 else np.unique(np.concatenate(some)) for key, some in asked.items()}
+        wanted: list[tuple[Key, Array | None]] = [(key, None) for key, _ in whole]
+        found = self._client.pull([*wanted, *unions.items()])
+        for (key, arrays), values in zip(whole, found, strict=False):
+            self._write(key, values, arrays)
+        pulled = dict(zip(unions, found[len(whole):], strict=True))
+        for key, ids, array in rows:
+            values = pulled[key] if ids is unions[key] and len(rows) == 1 else pulled[key][np.searchsorted(unions[key], ids)]
+            array._receive(wrap(RowSparse(values, ids.copy(), array.shape, check=False), cpu()))
+
+    def _write(self, key: Key, values: Array, arrays: Iterable[Any]) -> None:
+        """Write a whole value to arrays."""
+        sparse = self._client.spec(key).stype == "row_sparse"
+        for array in arrays:
+            if sparse and array.stype == "row_sparse":
+                every = RowSparse(values.copy(), np.arange(len(values)), values.shape, check=False)
+                array._receive(wrap(every, cpu()))
+            else:
+                array._receive(wrap(values, cpu()))
+
+    def _pull_both(self, whole: list[Whole], rows: list[tuple[Key, list[Any], object]]) -> None:
+        """Pull whole values, and rows of others, in one round trip."""
+        self._pull(whole, [target for key, arrays, ids in rows for target in self._row_targets(key, arrays, ids)])
+
+    def _version(self, key: Key) -> int | None:
+        """The version of a key that pulls give; None if it changes without this worker."""
+        return None if self._client.mode == "async" else self._client.step(key)
+
+    def _row_numbers(self, key: Key, row_id: NDArray) -> Array:
+        """Row numbers of a key as numpy has them; raises if one is not."""
+        return numbers_of(row_id, self._client.spec(key).shape[0])
+
+    def _rows(self, key: Key, rows: Array | None) -> Array:
+        """Values of ascending rows of a key, or of all."""
+        return self._client.pull([(key, None if rows is None else rows.astype(np.int64))])[0]
+
+    def flush(self) -> None:
+        """Send the pushes that are held, without waiting for their steps."""
+        self._client.flush()
+
+    # workers
+
+    def _barrier(self) -> None:
+        """Wait until every worker that has not left is here."""
+        self._client.barrier()
+
+    barrier = _barrier
+
+    def leave(self) -> None:
+        """Push no more: the other workers' steps no longer wait for this worker.  Call it after the last batch.
+
+        Without it, workers that have more batches than this one wait until an error says for whom.  Pulls go on.
+        """
+        self._client.leave()
+
+    # the optimizer
+
+    @property
+    def optimizer(self) -> Optimizer | None:
+        """The optimizer, whose settings travel with the pushes; None if none has been set."""
+        return self._optimizer
+
+    def set_optimizer(self, optimizer: object) -> None:
+        """Set the optimizer, with which the servers make a step of each sum.  Every worker calls it; rank 0's counts.
+
+        Later changes of its learning rate, ``rescale_grad``, ``wd`` and other numbers travel with the pushes of the lowest
+        rank that has not left.  Its schedule runs on the servers.
+
+        Parameters
+        ----------
+        optimizer : Optimizer
+
+        Raises
+        ------
+        DTypeError
+            If it is something else.
+        SparsekitError
+            If it has a setting that cannot be sent.
+        """
+        if not isinstance(optimizer, Optimizer):
+            raise DTypeError(f"optimizer must be an Optimizer, not a {type(optimizer).__name__}.",
+                             hint="make one with mx.optimizer.create('sgd').")
+        text = states.described(optimizer)
+        self._client.set_optimizer(text, self._placement_for(optimizer))
+        self._optimizer, self._base, self._changed = optimizer, copy.deepcopy(_settings_of(optimizer)), set()
+
+    def _placement_for(self, optimizer: Optimizer) -> Callable[[Key], str]:
+        """Where the values of keys lie under an optimizer."""
+        shards = self._client.shards
+        if optimizer._keeps_order:
+            return lambda key: "whole:0"
+        if optimizer._looks_at == "weight":
+            return lambda key: f"whole:{zlib.crc32(repr(key).encode()) % shards}"
+        return lambda key: "rows"
+
+    def _settings(self) -> str | None:
+        """The settings that have changed since the optimizer was set, as text."""
+        if self._optimizer is None:
+            return None
+        now = _settings_of(self._optimizer)
+        self._changed.update(name for name, value in now.items() if value != self._base.get(name, ...))
+        return states.encoded_settings({name: now[name] for name in self._changed if name in now})
+
+    def save_optimizer_states(self, fname: str | PathLike[str], dump_optimizer: bool = False) -> None:
+        """Write the optimizer's states, gathered from all servers, to a file that a single process can read, too.
+
+        Parameters
+        ----------
+        fname : str or path
+        dump_optimizer : bool
+            Also write the optimizer's settings and counts.
+        """
+        write_whole(fname, self._gathered(dump_optimizer))
+
+    def load_optimizer_states(self, fname: str | PathLike[str]) -> None:
+        """Read the optimizer's states from a file; every worker calls it, and no code in the file is executed.
+
+        Parameters
+        ----------
+        fname : str or path
+            A file of ``save_optimizer_states``, of this store or of one of a single machine.
+        """
+        self._scatter(read_states(fname))
+
+    # compression
+
+    def set_gradient_compression(self, compression_params: dict[str, Any]) -> None:
+        """Send two bits for each element of dense gradients, and keep the rest for the next one.
+
+        An element is sent as ``threshold``, ``-threshold`` or zero.  What was not sent, the residual, is added to the next
+        gradient.  The residual is kept by the worker, and lost if it is started anew.
+
+        Parameters
+        ----------
+        compression_params : dict
+            ``{"type": "2bit", "threshold": 0.5}``; the threshold is 0.5 by default.
+
+        Raises
+        ------
+        UnknownNameError
+            If the type is not ``"2bit"``, or there is an unknown parameter.
+        ParameterError
+            If the threshold is not above 0.
+        """
+        given = dict(compression_params)
+        kind = given.pop("type", None)
+        if kind != "2bit":
+            raise UnknownNameError.of("gradient compression", kind, ("2bit",))
+        threshold = float(given.pop("threshold", 0.5))
+        if given:
+            raise UnknownNameError.of("parameter of gradient compression", next(iter(given)), ("type", "threshold"))
+        if not threshold > 0:
+            raise ParameterError(expected("threshold", "above 0", threshold), hint="{'type': '2bit', 'threshold': 0.5}")
+        self._compression = threshold
+
+    def _quantized(self, key: Key, values: Array) -> Array:
+        """The codes of a gradient; the residual of the key changes."""
+        if values.dtype != np.float32:
+            raise StorageTypeError(f"Gradients of key {key!r} are {values.dtype}, and only float32 can be compressed.",
+                                   hint="do without set_gradient_compression(), or cast the parameters to float32.")
+        residual = self._residuals.get(key)
+        if residual is None:
+            residual = self._residuals[key] = np.zeros(values.shape, np.float32)
+        return quantize(values, residual, self._compression or 0.0)
+
+    # what servers do not do
+
+    def _set_updater(self, updater: object) -> None:
+        """Refused: a function of this process cannot run on the servers.
+
+        Raises
+        ------
+        UnsupportedError
+            Always.
+        """
+        raise UnsupportedError("_set_updater() is not supported: the servers cannot run a function of this worker.",
+                               hint="write an Optimizer, register it with @mx.optimizer.register, and call set_optimizer().")
+
+    def _send_command_to_servers(self, head: int, body: str) -> None:
+        """Refused: the servers take no commands of MXNet.
+
+        Raises
+        ------
+        UnsupportedError
+            Always.
+        """
+        raise UnsupportedError(f"Command {head} cannot be sent to the servers, which take none of MXNet's commands.",
+                               hint="set_optimizer() and set_gradient_compression() say what the servers do.")
+
+
+#: Attributes of an optimizer that the servers keep themselves, or that do not matter to them.
+_THEIRS = {"num_update", "begin_num_update", "idx2name", "lr_scheduler", "_all_index_update_counts", *states._NOT_SAVED}
+
+
+def _settings_of(optimizer: Optimizer) -> dict[str, Any]:
+    """The settings of an optimizer that a program may change between steps."""
+    found = {name: value for name, value in vars(optimizer).items() if name not in _THEIRS and name not in optimizer._counted}
+    for name in ("lr_mult", "wd_mult"):
+        found[name] = {**found[name], **{index: getattr(one, name) for index, one in optimizer.param_dict.items()}}
+    return found
+
+
+def _components(array: NDArray) -> tuple[Array | None, Array]:
+    """Rows and values of an array on the CPU; rows are None for a dense one."""
+    store: Any = array._store
+    return (store.indices, store.data) if isinstance(store, RowSparse) else (None, store)

@@ -36,9 +36,13 @@ NAMESPACE = "sparsekit"
 #: Bytes of Ray's memory for objects too large for a message; what does not fit goes to the temporary folder.
 OBJECT_STORE = 100 << 20
 
-#: Bytes up to which an argument or result travels in the message itself.  Ray's default is 100 kB: above that an array takes
-#: about 2 ms more, as it goes through the memory for objects.
-IN_MESSAGE = 1 << 20
+#: Settings of a cluster of our own.  An argument or result of up to 1 MiB travels in the message itself: Ray's default is 100 kB,
+#: and above it an array takes about 2 ms more, as it goes through the memory for objects.  Ray would run all workers with a lower
+#: priority than other programs.
+SYSTEM = {"max_direct_call_object_size": 1 << 20, "worker_niceness": 0}
+
+#: What Ray starts beside a cluster that a cluster of one process has no use for: 100 MB and half a second each.
+UNUSED = ("start_monitor", "start_api_server", "start_log_monitor")
 
 #: Longest name of the folder for temporary files: a socket's path may have 107 characters, of which Ray's own part takes about 75.
 LONGEST_TEMPORARY = 20
@@ -143,10 +147,11 @@ class Cluster:
             os.environ[TOKEN] = os.urandom(32).hex()
         try:
             listen_to_loopback(True)
-            load_ray().init(
-                address="local", num_cpus=processors, include_dashboard=False, log_to_driver=False, logging_level="ERROR",
-                object_store_memory=OBJECT_STORE, namespace=NAMESPACE, _node_ip_address="127.0.0.1",
-                _temp_dir=str(self.folder), _system_config={"max_direct_call_object_size": IN_MESSAGE})
+            with fewer_processes():
+                load_ray().init(
+                    address="local", num_cpus=processors, include_dashboard=False, log_to_driver=False, logging_level="ERROR",
+                    object_store_memory=OBJECT_STORE, namespace=NAMESPACE, _node_ip_address="127.0.0.1",
+                    _temp_dir=str(self.folder), _system_config=SYSTEM)
         except BaseException:
             self.stop()
             raise
@@ -182,6 +187,20 @@ def listen_to_loopback(only: bool) -> None:
     constants = load_ray()._private.ray_constants
     if hasattr(constants, "ENABLE_RAY_CLUSTER"):
         constants.ENABLE_RAY_CLUSTER = not only
+
+
+@contextlib.contextmanager
+def fewer_processes() -> Iterator[None]:
+    """Have Ray start none of what is ``UNUSED``, as far as this version of Ray has it."""
+    node = load_ray()._private.node.Node
+    kept = {name: getattr(node, name) for name in UNUSED if hasattr(node, name)}
+    for name in kept:
+        setattr(node, name, lambda self, *arguments, **more: None)
+    try:
+        yield
+    finally:
+        for name, method in kept.items():
+            setattr(node, name, method)
 
 
 def temporary_place() -> str:
@@ -385,17 +404,20 @@ class RayTransport:
                 call.look_after()
         return [value_of(call.answer) for call in calls]
 
-    def alive(self, index: int, timeout: float) -> bool:
-        """Whether a server says in time that it is alive."""
-        return self._answered(self.handles[index].ping.remote(), timeout) is not None
+    def frozen(self, index: int, seconds: float) -> bool:
+        """Whether a server does not say in time that it is alive; one that is being started again is not frozen."""
+        try:
+            self._ray.get(self.handles[index].ping.remote(), timeout=seconds)
+        except TimeoutError:
+            return True
+        except self._ray.exceptions.RayError:
+            self.greet(index)
+        return False
 
     def process_of(self, index: int, timeout: float = 0.0) -> Process | None:
         """The process of a server as it was when this worker last had to do with it; None if it has not said so in time."""
-        return self._answered(self._pings[index], timeout)
-
-    def _answered(self, ping: Any, timeout: float) -> Process | None:
         try:
-            found: Process = self._ray.get(ping, timeout=timeout)
+            found: Process = self._ray.get(self._pings[index], timeout=timeout)
         except (self._ray.exceptions.RayError, TimeoutError):
             return None
         return found
@@ -476,7 +498,7 @@ class _Call:
         """If the server has been silent, ask whether it is alive, and end it if it does not say."""
         if time.monotonic() - self.heard < PATIENCE:
             return
-        if not self.way.alive(self.index, max(self.way.job.frozen_after - PATIENCE, 0.1)):
+        if self.way.frozen(self.index, max(self.way.job.frozen_after - PATIENCE, 0.1)):
             self.way.end_frozen(self.index)
         self.heard = time.monotonic()
 

@@ -101,6 +101,8 @@ class _Server:
         self.queue: deque[_Message] = deque()
         #: What it acknowledged last, to be sent again if a restart has lost it.
         self.kept: _Message | None = None
+        #: Whether it has started anew since it was told where this worker is.
+        self.anew = False
         #: Settings of the optimizer that it has of this worker.
         self.settings: str | None = None
 
@@ -159,6 +161,7 @@ class Client:
         for server, welcome in zip(self._servers, welcomes, strict=True):
             server.last, server.specs = dict(welcome.last), dict(welcome.specs)
             if welcome.epoch != server.epoch:
+                server.anew = bool(server.epoch)
                 server.epoch, server.settings = welcome.epoch, None
                 self._requeue(server)
         self.mode, self._passed = welcomes[0].mode, welcomes[0].barrier
@@ -208,8 +211,8 @@ class Client:
                     raise DistError(f"The key {key!r} has been initialized already.", hint="push() changes its value.",
                                     rank=self.rank, key=key)
             self.flush()
-            if self.rank == 0:
-                self._send_values(values)
+            while self.rank == 0 and self._send_values(values):  # a server that is being replaced may lose what it took
+                self._greet()
             self.barrier()
             if values.keys() - self.specs().keys():
                 self._greet()
@@ -217,22 +220,20 @@ class Client:
                 self._agree(key, spec)
                 self._initialized.add(key)
 
-    def _send_values(self, values: dict[Key, tuple[KeySpec, Array | None, Array]], method: str = "init") -> None:
-        """Send the parts of values to the servers that lack them, or to all."""
+    def _send_values(self, values: dict[Key, tuple[KeySpec, Array | None, Array]]) -> bool:
+        """Send the parts of values to the servers that lack them; False if none does."""
         calls: list[tuple[int, str, tuple[object, ...]]] = []
         specs = self.specs()
         for key, (spec, rows, data) in values.items():
             known = specs.get(key)
-            if known is not None and method == "init":
-                spec = spec._replace(placement=known.placement)
-            elif known is None:
-                spec = spec._replace(placement=self._placement(key))
+            spec = spec._replace(placement=self._placement(key) if known is None else known.placement)
             cut = Partition(key, spec, self.shards)
             for shard, local, part in _cut(cut, rows, data):
-                if method != "init" or self._servers[shard].specs.get(key) != spec:
-                    calls.append((shard, method, (self.rank, self.life, key, spec, local, part)))
+                if key not in self._servers[shard].specs:
+                    calls.append((shard, "init", (self.rank, self.life, key, spec, local, part)))
         if calls:
             self._call(calls, "init")
+        return bool(calls)
 
     def _agree(self, key: Key, spec: KeySpec) -> None:
         held = self.spec(key)
@@ -416,7 +417,7 @@ class Client:
             server.settings = server.kept.settings
         if not restarted:
             return
-        server.settings = None
+        server.settings, server.anew = None, True
         self._requeue(server)
 
     def _requeue(self, server: _Server) -> None:
@@ -434,6 +435,10 @@ class Client:
 
     def _send(self, requests: list[tuple[int, str, tuple[object, ...]]], timeout: float) -> list[Any]:
         """One call of the transport, counted."""
+        for server in self._servers:
+            if server.anew:
+                server.anew = False
+                self._remind(server, timeout)
         self._counts["calls"] += 1
         self._counts["bytes_sent"] += sum(payload_bytes(arguments) for _, _, arguments in requests)
         start = self._clock()
@@ -447,6 +452,13 @@ class Client:
             self._seconds += self._clock() - start
         self._counts["bytes_received"] += sum(payload_bytes(reply) for reply in replies)
         return list(replies)
+
+    def _remind(self, server: _Server, timeout: float) -> None:
+        """Tell a server that has started anew that this worker has left, or at which barrier it is."""
+        if self._left:
+            self.transport.call([(server.number, "leave", (self.rank, self.life))], timeout)
+        if self._barriers and server.number == 0:
+            self.transport.call([(0, "barrier", (self.rank, self.life, self._barriers))], timeout)
 
     def _call(self, requests: list[tuple[int, str, tuple[object, ...]]], what: str, timeout: float | None = None) -> list[Any]:
         """Call methods of servers, again while one says that it waits or that its disk is full."""
@@ -538,12 +550,18 @@ class Client:
             self._optimizers += 1
             self._placement = placement
             if self.rank == 0:
-                self._call([(server.number, "optimizer", (self.rank, self.life, self._optimizers, text))
-                            for server in self._servers], "the optimizer")
+                self._command("optimizer", self._optimizers, [text] * self.shards)
             elif self.mode == "async":
                 self._await("optimizer", self._optimizers)
             self._move({key: spec._replace(placement=placement(key)) for key, spec in self.specs().items()
                         if spec.placement != placement(key) and placement(key) != "rows"})
+
+    def _command(self, what: str, number: int, arguments: Sequence[object]) -> None:  # object: what the method takes
+        """Give every server a command, again if a server that is being replaced has lost it."""
+        method = {"states": "set_optimizer_states"}.get(what, what)
+        while late := [server.number for server, welcome in zip(self._servers, self._greet(), strict=True)
+                       if getattr(welcome, what) < number]:
+            self._call([(shard, method, (self.rank, self.life, number, arguments[shard])) for shard in late], f"the {what}")
 
     def _await(self, what: str, number: int) -> None:
         """Wait until rank 0 has given the servers a command; only asynchronous pushes may come before it."""
@@ -571,11 +589,11 @@ class Client:
         self._partitions.clear()
         self._greet()
 
-    def optimizer_states(self) -> list[bytes]:
+    def optimizer_states(self, dump_optimizer: bool = False) -> list[bytes]:
         """The optimizer's states of each server, after this worker's last push."""
         with self._lock:
             self.settle()
-            return list(self._call([(server.number, "optimizer_states", ()) for server in self._servers], "the states"))
+            return list(self._call([(server.number, "optimizer_states", (dump_optimizer,)) for server in self._servers], "the states"))
 
     def set_optimizer_states(self, states: Sequence[bytes]) -> None:
         """Replace the optimizer's states of each server; those of rank 0 count, and the call returns when they are there."""
@@ -583,8 +601,7 @@ class Client:
             self.flush()
             self._states += 1
             if self.rank == 0:
-                self._call([(server.number, "set_optimizer_states", (self.rank, self.life, self._states, some))
-                            for server, some in zip(self._servers, states, strict=True)], "the states")
+                self._command("states", self._states, states)
             self.barrier()
 
     # what is known

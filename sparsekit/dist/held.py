@@ -220,7 +220,7 @@ class Held:
         shape = tuple(about["shape"])
         rows = next(left) if spec.stype == "row_sparse" else None
         held = Held(about["key"], spec, shape, rows, next(left))
-        held.version, held.failed, held.last = about["version"], about["failed"], {rank: last for rank, last in about["last"]}
+        held.version, held.failed, held.last = about["version"], about["failed"], dict(about["last"])
         if about["undo"] is not None:
             version, some, sparse = about["undo"]
             changed = next(left) if some else None

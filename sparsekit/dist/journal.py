@@ -158,8 +158,8 @@ def _named(path: str) -> Iterator[None]:
         raise
     except OSError as error:
         full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-        raise JournalFullError(f"{path} cannot be written: {error.strerror}.",
-                               hint="free disk space; the same push is accepted then." if full else "check the folder.") from error
+        hint = "free disk space; the same push is accepted then." if full else "check the folder."
+        raise JournalFullError(f"{path} cannot be written: {error.strerror}.", hint=hint) from error
 
 
 def read_records(path: str, size: int | None = None) -> Iterator[Record]:
@@ -578,22 +578,21 @@ def begin_run(folder: str, shards: int, workers: int, mode: str = "sync") -> Run
     """
     found = manifest_of(folder)
     manifest = found or Manifest("servers-1", shards, workers, mode)
-    check_manifest(folder, manifest, shards, workers, mode)
+    check_manifest(folder, manifest, shards, workers)
     manifest = manifest._replace(run=manifest.run + 1)
     write_manifest(folder, manifest)
     return Run(manifest.run * LIVES, found is not None, manifest)
 
 
-def check_manifest(folder: str, manifest: Manifest, shards: int, workers: int, mode: str) -> None:
-    """See that a run fits the folder.
+def check_manifest(folder: str, manifest: Manifest, shards: int, workers: int) -> None:
+    """See that a run fits the folder; its mode may be another one, which the workers set.
 
     Raises
     ------
     LostDataError
         If it does not.
     """
-    for what, held, asked in (("servers", manifest.shards, shards), ("workers", manifest.workers, workers),
-                              ("mode", manifest.mode, mode)):
+    for what, held, asked in (("servers", manifest.shards, shards), ("workers", manifest.workers, workers)):
         if held != asked:
             raise LostDataError(f"{folder} holds the state of a run with {what} {held}, but {asked} is asked for.",
                                 hint="use an empty folder, or let resume() change the numbers of servers and workers.")

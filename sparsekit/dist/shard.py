@@ -17,7 +17,6 @@ from ..autograd import pause
 from ..base import rng
 from ..base.context import cpu
 from ..base.errors import (
-    DistError,
     FencedError,
     JournalFullError,
     LostDataError,
@@ -34,7 +33,6 @@ from ..optimizer.states import (
     described,
     encoded_state,
     generator_from,
-    pack,
     random_of,
     restored,
     unpack,
@@ -72,7 +70,7 @@ class Shard:
         Its number among the ``shards`` servers.
     shards, workers : int
     mode : {"sync", "async"}
-        Whether a step waits for the pushes of all workers.
+        Whether a step waits for the pushes of all workers, until a worker sets it.  A folder of a run keeps its own.
     staleness : int, optional
         In an asynchronous run, how many pushes a worker may be ahead of the slowest one; by default any number.
     fsync : bool
@@ -117,6 +115,7 @@ class Shard:
         self._limits: dict[Key, Any] | None = None  # Any: a version, or the last push of each rank
         self._recorded = 0
         self._log: Log | None = None
+        self._folder: str | None = None
         self._snapshot_at = snapshot_bytes
         self.epoch = 1
         if folder is not None:
@@ -133,7 +132,8 @@ class Shard:
         if manifest is None:
             manifest = Manifest("servers-1", self.shards, self.workers, self.mode)
             write_manifest(folder, manifest)
-        check_manifest(folder, manifest, self.shards, self.workers, self.mode)
+        check_manifest(folder, manifest, self.shards, self.workers)
+        self.mode, self._folder = manifest.mode, folder
         self._log = self._opened(os.path.join(folder, manifest.layout), fsync)
         self.epoch = self._log.epoch
         self._replay_all(self._log)
@@ -335,6 +335,29 @@ class Shard:
                                                    and rows[-1] < shape[0] and bool((rows[:-1] < rows[1:]).all())):
             raise MismatchError(f"Rank {rank} sent rows for key {key!r} at step {step} that are not ascending numbers below "
                                 f"{shape[0]}.", rank=rank, key=key, step=step, hint="sort them, and send each once.")
+
+    def set_mode(self, rank: int, life: int, mode: str) -> None:
+        """Wait for the pushes of all workers (``"sync"``) or of none (``"async"``), as the workers' program says.
+
+        Raises
+        ------
+        MismatchError
+            If workers have pushed under the other mode.
+        """
+        self._admit(rank, life)
+        if mode != self.mode:
+            pushed = next((key for key, held in self.keys.items() if held.last), None)
+            if pushed is not None:
+                raise MismatchError(f"Rank {rank} asks for the mode {mode!r}, but workers have pushed key {pushed!r} under "
+                                    f"{self.mode!r}.", rank=rank, key=pushed, step=self.keys[pushed].version,
+                                    hint="all workers must create the same kind of store.")
+            if self._folder is not None and (manifest := manifest_of(self._folder)) is not None:
+                write_manifest(self._folder, manifest._replace(mode=mode))
+            self._perform("mode", mode)
+        self._fence()
+
+    def _do_mode(self, mode: str, arrays: list[Array]) -> None:
+        self.mode = mode
 
     # the optimizer
 
@@ -608,8 +631,8 @@ class Shard:
         slow = tuple(one for one in self.present if self.arrived.get(one, 0) < number)
         for one in slow:
             if one in self.lost_ranks:
-                raise LostWorkerError(f"Worker {one} has ended before barrier {number}, where others wait.", rank=one, step=number,
-                                      hint="start it again, or let workers that end early call leave().")
+                raise LostWorkerError(f"Worker {one} has ended before barrier {number}, where others wait.", rank=one,
+                                      step=number, hint="start it again, or let workers that end early call leave().")
         return Waiting(self.epoch, {}, ((None, number, slow),))
 
     def _do_barrier(self, rank: int, number: int, arrays: list[Array]) -> None:
@@ -776,7 +799,7 @@ class Shard:
         assert self._log is not None
         generations = self._log.generations
         for place in range(len(generations) - 1, 0, -1):
-            if self._old_enough({key: mark for key, mark in generations[place].marks}):
+            if self._old_enough(dict(generations[place].marks)):
                 return place
         return 0
 

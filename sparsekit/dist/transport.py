@@ -20,7 +20,7 @@ Result = TypeVar("Result")
 
 #: Methods of a shard that a transport may call.
 METHODS = frozenset({"barrier", "dead", "exchange", "hello", "init", "leave", "lost", "optimizer", "optimizer_states", "reinit",
-                     "set_optimizer_states", "snapshot", "statistics"})
+                     "set_mode", "set_optimizer_states", "snapshot", "statistics"})
 #: Seconds after which a server says at the latest for whom a call waits.
 PATIENCE = 1.0
 
@@ -150,7 +150,11 @@ class LocalCluster:
 
     def _server(self, index: int, started_before: bool) -> Server:
         folder, shards, workers, mode, staleness, fsync, more = self._made
-        return Server(lambda before: Shard(folder, index, shards, workers, mode, staleness, fsync, before, **more), started_before)
+
+        def make(before: bool) -> Shard:
+            return Shard(folder, index, shards, workers, mode, staleness, fsync, before, **more)
+
+        return Server(make, started_before)
 
     def stop(self, index: int) -> None:
         """Stop a server, as if it had been killed."""
@@ -296,5 +300,5 @@ def current() -> Transport:
         return _here.transport
     if not _process:
         raise NoClusterError("A distributed store was asked for outside a distributed run.",
-                             hint="start the program with 'sparsekit launch -n 2 -s 2 script.py', or a function with mx.dist.run().")
+                             hint="start a program with 'sparsekit launch -n 2 -s 2 script.py', a function with mx.dist.run().")
     return _process[0]

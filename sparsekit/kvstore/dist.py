@@ -23,6 +23,7 @@ from ..core.dispatch import wrap
 from ..dist.client import Pushed, client_of
 from ..dist.compression import quantize
 from ..dist.messages import KeySpec
+from ..dist.states import join_states, split_states
 from ..dist.transport import current
 from ..optimizer import Optimizer, states
 from ..storage import RowSparse
@@ -493,7 +494,8 @@ class DistKVStore(KVStoreBase):
         dump_optimizer : bool
             Also write the optimizer's settings and counts.
         """
-        write_whole(fname, self._gathered(dump_optimizer))
+        parts = self._client.optimizer_states(dump_optimizer)
+        write_whole(fname, join_states(parts, self._client.specs()))
 
     def load_optimizer_states(self, fname: str | PathLike[str]) -> None:
         """Read the optimizer's states from a file; every worker calls it, and no code in the file is executed.
@@ -502,8 +504,20 @@ class DistKVStore(KVStoreBase):
         ----------
         fname : str or path
             A file of ``save_optimizer_states``, of this store or of one of a single machine.
+
+        Raises
+        ------
+        DataFileError
+            If the file cannot be read.
+        SparsekitError
+            If it is no file of optimizer states, or one of other keys.
         """
-        self._scatter(read_states(fname))
+        found, optimizer = states.unpack(read_states(fname))
+        if optimizer is not None:
+            optimizer.param_dict = self._optimizer.param_dict if self._optimizer is not None else {}
+            self.set_optimizer(optimizer)
+        self._client.set_optimizer_states(
+            split_states(states.pack(found, None), self._client.specs(), self._client.shards) if self.rank == 0 else [])
 
     # compression
 

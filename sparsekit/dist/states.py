@@ -1,0 +1,146 @@
+"""Optimizer states of whole weights from those of their parts on servers, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..base.context import cpu
+from ..base.errors import SparsekitError
+from ..core.dispatch import wrap
+from ..optimizer.states import described, pack, restored, unpack
+from ..storage import RowSparse
+from .partition import Partition
+
+if TYPE_CHECKING:
+    from ..base.types import Array
+    from ..ndarray.ndarray import NDArray
+    from ..optimizer.optimizer import Optimizer
+    from ..optimizer.types import State
+    from .messages import Key, KeySpec
+
+__all__ = ["join_states", "joined_store", "joined_tree", "merged_optimizer", "part_of_store", "part_of_tree", "split_states"]
+
+
+def joined_store(partition: Partition, parts: Mapping[int, Any]) -> Any:  # Any: arrays or RowSparse
+    """The whole of an array whose rows lie on servers; ``parts`` has the store of each holder.
+
+    An array that does not have a row for each local row is that of the first holder.
+    """
+    first = parts[partition.holders[0]]
+    if len(partition.holders) == 1 or any(not part.shape or part.shape[0] != partition.count(shard)
+                                          for shard, part in parts.items()):
+        return first
+    shape = (partition.rows, *first.shape[1:])
+    if not isinstance(first, RowSparse):
+        whole = np.empty(shape, first.dtype)
+        for shard, part in parts.items():
+            partition.put(whole, shard, part)
+        return whole
+    rows = np.concatenate([partition.rows_of(shard)[part.indices] for shard, part in parts.items()])
+    order = np.argsort(rows, kind="stable")
+    data = np.concatenate([part.data for part in parts.values()])
+    return RowSparse(data[order], rows[order], shape, check=False)
+
+
+def part_of_store(partition: Partition, store: Any, shard: int) -> Any:  # Any: an array or a RowSparse
+    """The rows of a whole array that a server holds, as an array of its own."""
+    if not store.shape or store.shape[0] != partition.rows or not partition.shape:
+        return store.copy()
+    if not isinstance(store, RowSparse):
+        return np.array(partition.take(store, shard), order="C")
+    part = next(part for part in partition.split(store.indices) if part.shard == shard)
+    shape = (partition.count(shard), *store.shape[1:])
+    return RowSparse(np.array(store.data[part.places], order="C"), np.array(part.rows), shape, check=False)
+
+
+def joined_tree(partition: Partition, parts: Mapping[int, State]) -> State:
+    """``joined_store`` of each array of a state."""
+    first = parts[partition.holders[0]]
+    if isinstance(first, (tuple, list)):
+        return tuple(joined_tree(partition, {shard: part[place] for shard, part in parts.items()})  # type: ignore[index]
+                     for place in range(len(first)))
+    if first is None:
+        return None
+    found: NDArray = wrap(joined_store(partition, {shard: part._store for shard, part in parts.items()}), cpu())  # type: ignore[union-attr]
+    return found
+
+
+def part_of_tree(partition: Partition, state: State, shard: int) -> State:
+    """``part_of_store`` of each array of a state."""
+    if isinstance(state, (tuple, list)):
+        return tuple(part_of_tree(partition, part, shard) for part in state)
+    if state is None:
+        return None
+    found: NDArray = wrap(part_of_store(partition, state._store, shard), cpu())
+    return found
+
+
+def merged_optimizer(optimizers: Sequence[Optimizer]) -> tuple[int, Optimizer]:
+    """The optimizer that knows what those of several servers know of their keys, and the place of the one that has done most."""
+    place = max(range(len(optimizers)), key=lambda one: (optimizers[one].num_update, -one))
+    text = described(optimizers[place])
+    merged = restored(text, {type(one).__name__.lower(): type(one) for one in optimizers})
+    for other in optimizers:
+        for name, value in vars(other).items():
+            held = vars(merged).get(name)
+            if name == "_all_index_update_counts":
+                for device, counts in value.items():
+                    here = merged._all_index_update_counts.setdefault(device, {})
+                    here.update({key: max(count, here.get(key, 0)) for key, count in counts.items()})
+            elif isinstance(value, dict) and isinstance(held, dict) and name in ("_seen", "_sums"):
+                held.update(value)
+            elif isinstance(value, list) and isinstance(held, list) and len(value) > len(held):
+                vars(merged)[name] = list(value)
+    merged._set_current_context(0)
+    return place, merged
+
+
+def join_states(parts: Sequence[bytes], specs: Mapping[Key, KeySpec]) -> bytes:
+    """What ``Updater.get_states`` would give in one process, from what each server gave.
+
+    Parameters
+    ----------
+    parts : list of bytes
+        From ``Shard.optimizer_states`` of every server.
+    specs : dict
+        Specification of every key.
+    """
+    found = [unpack(part) for part in parts]
+    whole: dict[Any, State] = {}  # Any: as keys of states
+    for key, spec in specs.items():
+        partition = Partition(key, spec, len(parts))
+        held = {shard: found[shard][0][key] for shard in partition.holders if key in found[shard][0]}
+        if len(held) == len(partition.holders):
+            whole[key] = joined_tree(partition, held)
+    optimizers = [optimizer for _, optimizer in found if optimizer is not None]
+    return pack(whole, merged_optimizer(optimizers)[1] if optimizers else None)
+
+
+def split_states(whole: bytes, specs: Mapping[Key, KeySpec], shards: int) -> list[bytes]:
+    """What each server is to be given of what ``Updater.get_states`` gave in one process.
+
+    Raises
+    ------
+    SparsekitError
+        If a state is of another weight.
+    """
+    states, optimizer = unpack(whole)
+    parts: list[dict[Any, State]] = [{} for _ in range(shards)]  # Any: as keys of states
+    for key, state in states.items():
+        if key not in specs:
+            raise SparsekitError(f"The optimizer states are of key {key!r}, which the store does not have.",
+                                 hint="initialize the keys before their states are read.")
+        partition = Partition(key, specs[key], shards)
+        for shard in partition.holders:
+            parts[shard][key] = part_of_tree(partition, state, shard)
+    return [pack(part, optimizer) for part in parts]
+
+
+def rows_of_shards(partition: Partition, found: Mapping[int, tuple[Array, Array]]) -> tuple[Array, Array]:
+    """Rows of the whole value, ascending, and their values, from local rows and values of each holder."""
+    rows = np.concatenate([partition.rows_of(shard)[local] if partition.shape else local for shard, (local, _) in found.items()])
+    order = np.argsort(rows, kind="stable")
+    return rows[order], np.concatenate([values for _, values in found.values()])[order]

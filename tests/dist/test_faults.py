@@ -1,0 +1,105 @@
+"""Workers and servers that end and come back: what is trained is the same to the bit."""
+
+import shutil
+
+import numpy as np
+import pytest
+
+import sparsekit as mx
+from sparsekit.dist.client import Client, Pushed
+from sparsekit.dist.messages import KeySpec
+from sparsekit.dist.transport import LocalCluster, LocalTransport, current
+
+from .mortal import Killed, run
+from .test_trainer import ARGUMENTS, one_process, same, worker
+
+ADAM = {"learning_rate": 0.1, **ARGUMENTS["adam"]}
+#: Calls that a worker makes in the program of these tests; a worker is killed in each of them.
+CALLS = 12
+
+
+@pytest.fixture(scope="module")
+def wanted():
+    return one_process(2, "adam", ADAM)
+
+
+@pytest.mark.parametrize("reached", [0, 1, 2])
+@pytest.mark.parametrize("rank", [0, 1])
+def test_a_worker_killed_in_any_call_starts_the_same_program_anew(rank, reached, wanted):
+    for at in range(1, CALLS + 1):
+        cluster = LocalCluster(2, 2)
+        same(run(cluster, worker, "adam", ADAM, kill=[(rank, (at, reached))]), wanted)
+
+
+def test_workers_killed_again_and_again(wanted):
+    kill = [(0, (8, 1)), (1, (9, 1)), (0, (6, 2)), (1, (7, 0)), (0, (9, 1))]
+    same(run(LocalCluster(2, 2), worker, "adam", ADAM, kill=kill), wanted)
+
+
+def test_workers_make_as_many_calls_as_these_tests_take_them_to():
+    cluster, seen = LocalCluster(2, 2), []
+
+    def counted():
+        try:
+            return worker("adam", ADAM)
+        finally:
+            seen.append(current().calls)
+
+    run(cluster, counted)
+    assert CALLS <= min(seen) <= max(seen) <= CALLS + 6
+
+
+class Restarting(LocalTransport):
+    """A transport in whose n-th call servers start again from their journals, with what they had before that call or after."""
+
+    def __init__(self, cluster, rank, at, lose):
+        super().__init__(cluster, rank, 0)
+        self.at, self.lose, self.calls = at, lose, 0
+
+    def call(self, requests, timeout):
+        self.calls += 1
+        if self.calls != self.at:
+            return super().call(requests, timeout)
+        folder = self.cluster._made[0]
+        if self.lose:
+            shutil.copytree(folder, f"{folder}.before")
+        found = super().call(requests, timeout)
+        for index in range(self.shards):
+            self.cluster.stop(index)
+        if self.lose:
+            shutil.rmtree(folder)
+            shutil.copytree(f"{folder}.before", folder)
+        for index in range(self.shards):
+            self.cluster.start(index)
+        return found
+
+
+def client_of_two(cluster, transport):
+    client = Client(transport, timeout=20)
+    rng = np.random.default_rng(0)
+    start = rng.standard_normal((600, 2)).astype(np.float32)
+    client.init({"w": (KeySpec(start.shape, "float32", "row_sparse"), None, start),
+                 "b": (KeySpec((2,), "float32"), None, start[0])})
+    client.set_optimizer(mx.optimizer.states.described(mx.optimizer.SGD(learning_rate=0.5, momentum=0.5)), lambda key: "rows")
+    for step in range(5):
+        rows = np.unique(rng.integers(0, 600, 9))
+        change = rng.standard_normal((len(rows), 2)).astype(np.float32)
+        client.push([Pushed("w", rows, change), Pushed("b", None, start[step])], "{}")
+        got = client.pull([("w", rows), ("b", None)])
+    return [*client.pull([("w", None), ("b", None)]), *got], client.statistics()
+
+
+@pytest.mark.parametrize("lose", [False, True])
+@pytest.mark.parametrize("at", range(2, 15))
+def test_servers_that_start_again_get_what_they_have_lost(at, lose, tmp_path):
+    cluster = LocalCluster(2, 1)
+    wanted, counts = client_of_two(cluster, LocalTransport(cluster, 0))
+    assert counts["resent"] == 0
+    cluster = LocalCluster(2, 1, folder=str(tmp_path / "run"))
+    found, counts = client_of_two(cluster, Restarting(cluster, 0, at, lose))
+    assert all(one.tobytes() == other.tobytes() for one, other in zip(found, wanted, strict=True))
+    assert counts["resent"] == (2 if lose and 8 <= at <= 12 else 0)  # these calls push
+
+
+def test_a_killed_worker_is_no_error_of_the_program():
+    assert not issubclass(Killed, Exception)

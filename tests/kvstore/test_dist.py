@@ -1,0 +1,546 @@
+"""The store of several machines: MXNet's surface, exact bytes, round trips, waits, and errors that name rank, key and step."""
+
+import logging
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import sparsekit as mx
+from sparsekit.base.errors import LostWorkerError, MismatchError, NoClusterError, WaitTimeoutError
+from sparsekit.dist.messages import KeySpec
+from sparsekit.dist.partition import Partition
+from sparsekit.dist.transport import LocalCluster
+
+SHAPE = (1000, 2)
+
+
+def rows(numbers, value=1.0, shape=SHAPE):
+    return mx.nd.sparse.row_sparse_array((np.full((len(numbers), *shape[1:]), value, np.float32), numbers), shape=shape)
+
+
+def empty(shape=SHAPE):
+    return mx.nd.sparse.zeros("row_sparse", shape)
+
+
+def pulled(kv, key, shape):
+    out = mx.nd.zeros(shape)
+    kv.pull(key, out=out)
+    return out.asnumpy()
+
+
+def together(workers, function, servers=2, **options):
+    return LocalCluster(servers, workers, **options).run(function)
+
+
+# MXNet's surface
+
+
+def test_what_it_is():
+    def worker():
+        kv = mx.kv.create("Dist_Sync")
+        assert isinstance(kv, mx.kvstore.DistKVStore)
+        assert (kv.type, kv.num_workers, kv.is_capable("optimizer")) == ("dist_sync", 3, True)
+        assert kv.get_num_dead_node(6, timeout=5) == 0
+        with pytest.raises(mx.UnknownNameError):
+            kv.is_capable("flying")
+        return kv.rank
+
+    assert together(3, worker) == [0, 1, 2]
+
+
+@pytest.mark.parametrize("name", ["dist", "dist_sync", "dist_device_sync", "dist_async", "dist_device_async"])
+def test_a_store_outside_a_cluster_says_how_to_start_one(name):
+    with pytest.raises(NoClusterError, match="sparsekit launch"):
+        mx.kv.create(name)
+
+
+@pytest.mark.parametrize("kind", ["dist_sync", "dist_device_sync"])
+@pytest.mark.parametrize("stype", ["default", "row_sparse"])
+def test_pushes_replace_by_the_sum_over_contexts_and_workers(kind, stype):
+    def worker():
+        kv = mx.kv.create(kind)
+        kv.init("w", mx.nd.full(SHAPE, 7 + kv.rank).tostype(stype))
+        before = pulled(kv, "w", SHAPE)
+        parts = [mx.nd.full(SHAPE, 1 + kv.rank, ctx=mx.cpu(place)).tostype(stype) for place in range(2)]
+        kv.push("w", parts)
+        parts[0][:] = 100  # the store has a copy
+        out = [mx.nd.zeros(SHAPE, ctx=mx.cpu(place)) for place in range(2)]
+        kv.pull("w", out=out)
+        kv.pushpull("w", parts[1], out=out[0])
+        return before, out[1].asnumpy(), out[0].asnumpy()
+
+    for before, first, second in together(2, worker):
+        assert (before == 7).all()  # of rank 0
+        assert (first == 2 * (1 + 2)).all()
+        assert (second == 1 + 2).all()
+
+
+def test_lists_of_keys_broadcast_and_barriers():
+    def worker():
+        kv = mx.kv.create("dist_sync")
+        keys, out = [3, "4", 5], [mx.nd.zeros((2,)) for _ in range(3)]
+        kv.broadcast(keys, [mx.nd.full((2,), place + 10 * kv.rank) for place in range(3)], out=out)
+        first = [one.asnumpy()[0] for one in out]
+        kv.push(keys, [[mx.nd.ones((2,)), mx.nd.ones((2,))]] * 3)
+        kv.push([3, 3], [mx.nd.ones((2,)), mx.nd.ones((2,))])  # a key that is listed twice: a sum
+        kv.pull(keys, out=out)
+        kv._barrier()
+        kv.barrier()
+        return first, [one.asnumpy()[0] for one in out]
+
+    assert together(2, worker) == [([0, 1, 2], [4, 4, 4])] * 2
+
+
+def test_rows_by_number():
+    def worker():
+        kv = mx.kv.create("dist_sync")
+        kv.init("w", mx.nd.array(np.arange(2000).reshape(SHAPE)).tostype("row_sparse"))
+        out = [empty(), mx.nd.sparse.zeros("row_sparse", SHAPE, ctx=mx.cpu(1))]
+        kv.row_sparse_pull("w", out=out, row_ids=mx.nd.array([[700, 2], [2, 2]]))
+        assert [one.indices.asnumpy().tolist() for one in out] == [[2, 700]] * 2
+        assert out[1].data.asnumpy().tolist() == [[4, 5], [1400, 1401]]
+        out[0].data[:] = -1  # arrays of their own
+        assert out[1].data.asnumpy()[0, 0] == 4
+        kv.row_sparse_pull("w", out=out, row_ids=[mx.nd.array([1], dtype="int64"), mx.nd.array([999, 1])])
+        assert [one.indices.asnumpy().tolist() for one in out] == [[1], [1, 999]]
+        assert out[1].data.asnumpy()[1].tolist() == [1998, 1999]
+        kv.pull("w", out=out[0])
+        assert out[0].indices.shape == (1,)  # pull() leaves sparse arrays alone, unless asked
+        kv.pull("w", out=out[0], ignore_sparse=False)
+        assert out[0].indices.shape == (1000,)
+        for wrong, error in (([1000], mx.RowIndexError), ([-1], mx.RowIndexError), ([0.5], mx.RowIndexError)):
+            with pytest.raises(error, match="the value has 1000 rows"):
+                kv.row_sparse_pull("w", out=out[0], row_ids=mx.nd.array(wrong))
+        with pytest.raises(mx.StorageTypeError, match="out of row_sparse_pull must be row_sparse"):
+            kv.row_sparse_pull("w", out=mx.nd.zeros(SHAPE), row_ids=mx.nd.array([0]))
+        with pytest.raises(mx.ParameterError, match="3 row_ids"):
+            kv.row_sparse_pull("w", out=out, row_ids=[mx.nd.array([0])] * 3)
+        return True
+
+    assert together(1, worker) == [True]
+
+
+def test_an_all_zero_row_sparse_value_sends_no_rows():
+    def worker():
+        kv = mx.kv.create("dist_sync")
+        kv.init("w", empty((10**6, 2)))
+        sent = kv.statistics()["bytes_sent"]
+        kv.set_optimizer(mx.optimizer.SGD(learning_rate=1))
+        out = empty((10**6, 2))
+        kv.push_pull_rows("w", rows([5, 900000], shape=(10**6, 2)), out, mx.nd.array([5, 6]))
+        return sent, out.data.asnumpy().tolist()
+
+    assert together(2, worker) == [(0, [[-2, -2], [0, 0]])] * 2
+
+
+def test_what_servers_cannot_do_is_refused_by_name():
+    def worker():
+        kv = mx.kv.create("dist_sync")
+        with pytest.raises(mx.UnsupportedError, match=r"_set_updater\(\) is not supported"):
+            kv._set_updater(lambda key, pushed, value: None)
+        with pytest.raises(mx.UnsupportedError, match="Command 3"):
+            kv._send_command_to_servers(3, "")
+        with pytest.raises(mx.StorageTypeError, match="key 'c' is csr"):
+            kv.init("c", mx.nd.ones((2, 2)).tostype("csr"))
+        with pytest.raises(mx.DTypeError, match="optimizer must be an Optimizer"):
+            kv.set_optimizer("sgd")
+        with pytest.raises(mx.ParameterError, match="above 0"):
+            kv.timeout = 0
+        with pytest.raises(mx.ParameterNameError, match="'none' has not been initialized"):
+            kv.push("none", mx.nd.ones((2,)))
+        with pytest.raises(mx.SparsekitError, match="no optimizer"):
+            kv.save_optimizer_states("none")
+        return True
+
+    assert together(1, worker) == [True]
+
+
+# bytes and round trips
+
+
+def parts_of(key, shape, stype="default", servers=2):
+    return Partition(key, KeySpec(shape, "float32", stype), servers)
+
+
+@pytest.mark.parametrize("servers", [1, 2, 3])
+def test_bytes_of_every_call_are_those_of_rows_and_their_numbers(servers):
+    touched, asked = [3, 4, 400, 999], [0, 3, 3, 700, 700]
+    row = 4 + 2 * 4  # a number of int32, and two values of float32
+
+    def worker():
+        kv = mx.kv.create("dist_sync")
+        counts = []
+
+        def count(call, *arguments, **keywords):
+            before = kv.statistics()
+            call(*arguments, **keywords)
+            after = kv.statistics()
+            counts.append(tuple(after[name] - before[name] for name in ("bytes_sent", "bytes_received", "round_trips")))
+
+        count(kv.init, ["w", "d"], [mx.nd.ones(SHAPE).tostype("row_sparse"), mx.nd.ones((30000, 3))])
+        kv.set_optimizer(mx.optimizer.SGD(learning_rate=1))
+        out, dense = empty(), mx.nd.zeros((30000, 3))
+        count(kv.push, "w", rows(touched))
+        count(kv.row_sparse_pull, "w", out=out, row_ids=mx.nd.array(asked))
+        count(kv.push_pull_rows, "w", rows(touched), out, mx.nd.array(asked))
+        count(kv.push, "d", dense)
+        count(kv.pull, "d", out=dense)
+        count(kv.pushpull, "d", rows([1, 2, 3], shape=(30000, 3)), out=dense)
+        count(kv.pull, "w", out=[out], ignore_sparse=False)
+        return counts
+
+    (init, push, pull, both, later, whole, mixed, every), = together(1, worker, servers)
+    unique = len(set(asked))
+    assert init[:2] == (4 * 2 * 1000 + 4 * 1000 + 4 * 3 * 30000, 0)
+    assert push == later == (0, 0, 0)  # it goes with the pull
+    assert pull == both == (len(touched) * row + 4 * unique, 8 * unique, 1)
+    assert whole == (4 * 3 * 30000, 4 * 3 * 30000, 1)
+    assert mixed == (3 * (4 + 3 * 4), 4 * 3 * 30000, 1)
+    assert every == (0, 4 * 2 * 1000, 1)
+
+
+def test_a_push_and_the_pull_behind_it_are_one_call_of_each_server():
+    calls = []
+
+    def worker():
+        kv = mx.kv.create("dist_sync")
+        kv.init(["a", "b"], [mx.nd.zeros((3000, 20)), mx.nd.zeros((5,))])
+        transport = kv._client.transport
+        plain = transport.call
+
+        def counted(requests, timeout):
+            calls.append([(shard, method) for shard, method, _ in requests])
+            return plain(requests, timeout)
+
+        transport.call = counted
+        kv.push(["a", "b"], [mx.nd.ones((3000, 20)), mx.nd.ones((5,))])
+        assert calls == []
+        kv.pull(["a", "b"], out=[mx.nd.zeros((3000, 20)), mx.nd.zeros((5,))])
+        return calls
+
+    assert together(1, worker)[0] == [[(0, "exchange"), (1, "exchange")]]
+
+
+def test_what_is_held_is_sent_when_the_program_ends():
+    def worker():
+        kv = mx.kv.create("dist_sync")
+        kv.init("w", mx.nd.zeros((2,)))
+        if kv.rank == 1:
+            kv.push("w", mx.nd.ones((2,)))
+            return None
+        return pulled_after(kv)
+
+    def pulled_after(kv):
+        kv.push("w", mx.nd.ones((2,)))
+        return pulled(kv, "w", (2,)).tolist()
+
+    assert together(2, worker) == [[2, 2], None]
+
+
+# the optimizer
+
+
+def test_settings_travel_with_the_pushes_they_were_made_for():
+    def worker():
+        kv = mx.kv.create("dist_sync")
+        kv.init("w", mx.nd.zeros((2,)))
+        optimizer = mx.optimizer.SGD(learning_rate=1.0)
+        kv.set_optimizer(optimizer)
+        found = []
+        for rate, scale in ((1.0, 1.0), (0.5, 1.0), (0.5, 4.0), (1.0, 1.0)):
+            optimizer.set_learning_rate(rate)
+            optimizer.rescale_grad = scale
+            kv.push("w", mx.nd.ones((2,)))
+            optimizer.set_learning_rate(100)  # too late for the push that is held
+            found.append(float(pulled(kv, "w", (2,))[0]))
+        return found
+
+    for found in together(2, worker):
+        assert np.diff([0.0, *found]).tolist() == [-2.0, -1.0, -4.0, -2.0]
+
+
+def test_an_optimizer_that_looks_at_whole_weights_moves_keys_to_one_server():
+    def worker(optimizer):
+        kv = mx.kv.create("dist_sync")
+        kv.init("w", mx.nd.array(np.arange(60000).reshape(20000, 3) / 1e4))
+        kv.set_optimizer(optimizer)
+        kv.push("w", mx.nd.ones((20000, 3)) * (1 + kv.rank))
+        return pulled(kv, "w", (20000, 3)), kv._client.spec("w").placement
+
+    kv = mx.kv.create("local")
+    kv.init("w", mx.nd.array(np.arange(60000).reshape(20000, 3) / 1e4))
+    kv.set_optimizer(mx.optimizer.LAMB(learning_rate=0.1))
+    kv.push("w", [mx.nd.ones((20000, 3)), mx.nd.ones((20000, 3)) * 2])
+    for found, placement in LocalCluster(2, 2).run(worker, mx.optimizer.LAMB(learning_rate=0.1)):
+        assert placement.startswith("whole:")
+        assert found.tobytes() == pulled(kv, "w", (20000, 3)).tobytes()
+
+
+def test_states_are_gathered_and_dealt_out_again(tmp_path):
+    shape = (20000, 3)
+
+    def steps(kv, count):
+        for step in range(count):
+            kv.push(["w", "d"], [rows([1, 700 + step], shape=SHAPE), mx.nd.ones(shape) * (step + 1)])
+        return pulled(kv, "d", shape), pulled(kv, "w", SHAPE)
+
+    def started(kv):
+        kv.init(["w", "d"], [mx.nd.ones(SHAPE).tostype("row_sparse"), mx.nd.ones(shape)])
+        kv.set_optimizer(mx.optimizer.Adam(learning_rate=0.1))
+        return kv
+
+    def saving():
+        kv = started(mx.kv.create("dist_sync"))
+        steps(kv, 2)
+        kv.save_optimizer_states(tmp_path / f"states{kv.rank}", dump_optimizer=True)
+        return True
+
+    def loading():
+        kv = started(mx.kv.create("dist_sync"))
+        kv.load_optimizer_states(tmp_path / "states0")
+        kv.optimizer.rescale_grad = 0.5  # two workers push the same
+        return steps(kv, 2)
+
+    assert together(2, saving) == [True, True]
+    alone = started(mx.kv.create("local"))
+    alone.load_optimizer_states(tmp_path / "states1")
+    wanted = [one.tobytes() for one in steps(alone, 2)]
+    for found in together(2, loading, servers=3):
+        assert [one.tobytes() for one in found] == wanted
+    with pytest.raises(mx.DataFileError, match="none"):
+        together(1, lambda: started(mx.kv.create("dist_sync")).load_optimizer_states(tmp_path / "none"))
+
+
+# asynchronous
+
+
+def test_asynchronous_pushes_are_steps_of_their_own():
+    def worker():
+        kv = mx.kv.create("dist_async")
+        kv.init("w", mx.nd.zeros((2,)))
+        kv.set_optimizer(mx.optimizer.SGD(learning_rate=1))
+        for _ in range(3):
+            kv.push("w", mx.nd.ones((2,)))
+        kv.flush()
+        kv._barrier()
+        return pulled(kv, "w", (2,)).tolist()
+
+    assert together(3, worker, mode="async") == [[-9, -9]] * 3
+
+
+def test_the_kind_of_store_says_whether_servers_wait(tmp_path):
+    """Servers that were started for synchronous training run an asynchronous program, and again from their journals."""
+    cluster = LocalCluster(2, 2, folder=str(tmp_path / "run"))
+
+    def worker(kind="dist_async"):
+        kv = mx.kv.create(kind)
+        kv.init("w", mx.nd.zeros((2,)))
+        kv.set_optimizer(mx.optimizer.SGD(learning_rate=1))
+        if kv.rank == 0:
+            kv.push("w", mx.nd.ones((2,)))  # rank 1 pushes none
+            kv.flush()
+        kv._barrier()
+        for index in range(2 * (kv.rank == 0)):
+            cluster.start(index)
+        return pulled(kv, "w", (2,)).tolist()
+
+    assert cluster.run(worker) == [[-1, -1]] * 2
+    cluster.life = 1
+    with pytest.raises(MismatchError, match=r"Rank . asks for the mode 'sync', but workers have pushed key 'w'"):
+        cluster.run(worker, "dist_sync")
+
+
+def test_a_fast_worker_stays_within_the_bound():
+    slow, seen = threading.Event(), []
+
+    def worker():
+        kv = mx.kv.create("dist_async")
+        kv.init("w", mx.nd.zeros((2,)))
+        kv.set_optimizer(mx.optimizer.SGD(learning_rate=1))
+        if kv.rank == 1:
+            for _ in range(6):
+                slow.wait(10)
+                kv.push("w", mx.nd.ones((2,)))
+                kv.flush()
+            return None
+        for step in range(6):
+            if step == 3:
+                seen.append(step)
+                threading.Timer(0.2, slow.set).start()
+            kv.push("w", mx.nd.ones((2,)))
+            pulled(kv, "w", (2,))
+            seen.append(bool(slow.is_set()))
+        return True
+
+    assert together(2, worker, mode="async", staleness=3) == [True, None]
+    assert seen == [False, False, False, 3, True, True, True]
+
+
+def test_an_asynchronous_push_without_an_optimizer_is_refused():
+    def worker():
+        kv = mx.kv.create("dist_async")
+        kv.init("w", mx.nd.zeros((2,)))
+        kv.push("w", mx.nd.ones((2,)))
+        kv.flush()
+
+    with pytest.raises(MismatchError, match=r"Rank 0 pushes key 'w' .*no optimizer") as error:
+        together(1, worker, mode="async")
+    assert (error.value.rank, error.value.key, error.value.step) == (0, "w", 1)
+
+
+# errors, none of which hangs
+
+
+@pytest.mark.parametrize(("value", "text"), [
+    (lambda: mx.nd.ones((3,)), "shape"), (lambda: mx.nd.ones((2,), dtype="float64"), "element type|dtype"),
+])
+def test_values_that_differ_between_workers_name_rank_and_key(value, text):
+    def worker():
+        kv = mx.kv.create("dist_sync")
+        kv.init("w", value() if kv.rank else mx.nd.ones((2,)))
+
+    with pytest.raises(MismatchError, match=f"Rank 1 .*'w'.*({text})|Rank 1 .*({text}).*'w'") as error:
+        together(2, worker)
+    assert (error.value.rank, error.value.key) == (1, "w")
+
+
+def test_pushes_that_do_not_fit_name_rank_key_and_step_and_change_nothing():
+    def worker():
+        kv = mx.kv.create("dist_sync")
+        kv.init(["w", "b"], [mx.nd.zeros(SHAPE), mx.nd.zeros((2,))])
+        kv.push(["w", "b"], [mx.nd.ones(SHAPE), mx.nd.ones((2,))])
+        for wrong in (mx.nd.ones((3,)), mx.nd.ones((2,), dtype="float16"), rows([0], shape=(2, 1))):
+            with pytest.raises(MismatchError, match=r"Rank 0 pushes an array of .* for key 'b' at step 2") as error:
+                kv.push(["w", "b"], [mx.nd.ones(SHAPE), wrong])
+            assert (error.value.rank, error.value.key, error.value.step) == (0, "b", 2)
+        with pytest.raises(MismatchError, match="Rank 0 pulls into an array of shape"):
+            kv.pull("b", out=mx.nd.zeros((3,)))
+        return pulled(kv, "w", SHAPE)[0, 0]
+
+    assert together(1, worker) == [1]
+
+
+def test_a_key_is_initialized_once():
+    def worker():
+        kv = mx.kv.create("dist_sync")
+        kv.init("w", mx.nd.zeros((2,)))
+        kv.init("w", mx.nd.zeros((2,)))
+
+    with pytest.raises(mx.SparsekitError, match="'w' has been initialized already"):
+        together(1, worker)
+
+
+def test_a_wait_that_takes_too_long_names_the_ranks_that_are_missing(caplog):
+    ended = threading.Event()
+
+    def worker():
+        kv = mx.kv.create("dist_sync")
+        kv.init("w", mx.nd.zeros((2,)))
+        if kv.rank == 3:
+            kv.leave()
+        if kv.rank:
+            ended.wait(20)
+            return {}
+        kv._client.warn_after, kv.timeout = 0.1, 1.2
+        kv.push("w", mx.nd.ones((2,)))
+        try:
+            with pytest.raises(WaitTimeoutError, match=r"Rank 0 has waited . s for ranks 1, 2 \(key 'w', step 1\)") as error:
+                pulled(kv, "w", (2,))
+        finally:
+            ended.set()
+        assert (error.value.rank, error.value.key, error.value.step) == (0, "w", 1)
+        return kv.statistics()["waited"]
+
+    start = time.monotonic()
+    with caplog.at_level(logging.WARNING, "sparsekit.dist"):
+        waited = together(4, worker)[0]
+    assert time.monotonic() - start < 15
+    assert caplog.messages[0] == "Rank 0 has waited 1 s for ranks 1, 2 (key 'w', step 1)."
+    assert waited[1] >= 1 <= waited[2]
+    assert waited[3] == 0
+
+
+def test_workers_that_wait_for_one_that_has_ended_get_an_error():
+    def worker():
+        kv = mx.kv.create("dist_sync")
+        kv.init("w", mx.nd.zeros((2,)))
+        if kv.rank == 1:
+            raise ArithmeticError("the end")
+        kv.push("w", mx.nd.ones((2,)))
+        with pytest.raises(LostWorkerError, match="1 has ended without step 1 of key 'w'") as error:
+            pulled(kv, "w", (2,))
+        assert (error.value.rank, error.value.key, error.value.step) == (1, "w", 1)
+        assert kv.get_num_dead_node(4) == 1
+        seen.append(True)
+
+    seen = []
+    with pytest.raises(ArithmeticError):
+        together(2, worker)
+    assert seen == [True]
+
+
+def unequal(leave):
+    def worker():
+        kv = mx.kv.create("dist_sync")
+        kv.init("w", mx.nd.zeros((2,)))
+        kv.set_optimizer(mx.optimizer.SGD(learning_rate=1))
+        kv.timeout = 1.0
+        found = []
+        for _ in range(4 - 2 * kv.rank):
+            kv.push("w", mx.nd.ones((2,)))
+            found.append(float(pulled(kv, "w", (2,))[0]))
+        if leave:
+            kv.leave()
+            kv.leave()
+        return found
+
+    return worker
+
+
+def test_a_worker_with_fewer_batches_leaves_and_the_others_go_on():
+    assert together(2, unequal(leave=True)) == [[-2, -4, -5, -6], [-2, -4]]
+
+
+def test_a_worker_with_fewer_batches_that_does_not_leave_is_named():
+    with pytest.raises(WaitTimeoutError, match=r"Rank 0 has waited .* s for rank 1 \(key 'w', step 3\)") as error:
+        together(2, unequal(leave=False))
+    assert "leave()" in error.value.hint
+
+
+def test_a_worker_that_has_left_pushes_no_more_but_pulls():
+    def worker():
+        kv = mx.kv.create("dist_sync")
+        kv.init("w", mx.nd.zeros((2,)))
+        kv.push("w", mx.nd.ones((2,)))
+        kv.leave()
+        with pytest.raises(mx.UnsupportedError, match="has left"):
+            kv.push("w", mx.nd.ones((2,)))
+        return float(pulled(kv, "w", (2,))[0])
+
+    assert together(2, worker) == [2, 2]
+
+
+def test_a_program_may_skip_what_a_former_life_has_done():
+    cluster = LocalCluster(2, 1)
+
+    def first():
+        kv = mx.kv.create("dist_sync")
+        kv.init("w", mx.nd.zeros((2,)))
+        for _ in range(3):
+            kv.push("w", mx.nd.ones((2,)))
+            kv.pull("w", out=mx.nd.zeros((2,)))
+
+    def second():
+        kv = mx.kv.create("dist_sync")
+        kv.init("w", mx.nd.zeros((2,)))
+        assert kv.steps_done == 3
+        steps = list(range(kv.resume(), 5))
+        for step in steps:
+            kv.push("w", mx.nd.full((2,), step))
+        return steps, float(pulled(kv, "w", (2,))[0])
+
+    cluster.run(first)
+    cluster.life = 1
+    assert cluster.run(second) == [([3, 4], 4)]

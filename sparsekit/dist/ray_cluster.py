@@ -39,7 +39,7 @@ OBJECT_STORE = 100 << 20
 #: Settings of a cluster of our own.  An argument or result of up to 1 MiB travels in the message itself: Ray's default is 100 kB,
 #: and above it an array takes about 2 ms more, as it goes through the memory for objects.  Ray would run all workers with a lower
 #: priority than other programs.
-SYSTEM = {"max_direct_call_object_size": 1 << 20, "worker_niceness": 0}
+SYSTEM = {"max_direct_call_object_size": 1 << 20, "worker_niceness": 0, "timeout_ms_task_wait_for_death_info": 50}
 
 #: What Ray starts beside a cluster that a cluster of one process has no use for: 100 MB and half a second each.
 UNUSED = ("start_monitor", "start_api_server", "start_log_monitor")
@@ -385,7 +385,7 @@ class RayTransport:
         until = time.monotonic() + (self.timeout if timeout is None else timeout)
         calls = [_Call(self, *request) for request in requests]
         try:  # nearly always
-            answers = self._ray.get([call.ref for call in calls], timeout=min(PATIENCE, max(until - time.monotonic(), 0)))
+            answers = self._ray.get([call.reference for call in calls], timeout=min(PATIENCE, max(until - time.monotonic(), 0)))
             return [value_of(answer) for answer in answers]
         except (self._ray.exceptions.RayError, TimeoutError):
             return self._patiently(calls, until)
@@ -396,18 +396,17 @@ class RayTransport:
         while waiting:
             if time.monotonic() > until:
                 raise waiting[0].timed_out()
-            ready, _ = self._ray.wait([call.ref for call in waiting], num_returns=1, timeout=0.5)
-            for call in [call for call in waiting if call.ref in ready]:
-                call.collect()
-            waiting = [call for call in waiting if not call.done]
+            references = [reference for call in waiting for reference in call.references()]
+            ready, _ = self._ray.wait(references, num_returns=1, timeout=PAUSE if any(call.probes for call in waiting) else 0.5)
             for call in waiting:
-                call.look_after()
+                call.look(ready)
+            waiting = [call for call in waiting if call.answer is None]
         return [value_of(call.answer) for call in calls]
 
     def frozen(self, index: int, seconds: float) -> bool:
         """Whether a server does not say in time that it is alive; one that is being started again is not frozen."""
         try:
-            self._ray.get(self.handles[index].ping.remote(), timeout=seconds)
+            self._ray.get(self.ping(index), timeout=seconds)
         except TimeoutError:
             return True
         except self._ray.exceptions.RayError:
@@ -439,9 +438,13 @@ class RayTransport:
         there = self._ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(process.node, soft=False)
         self._ray.remote(process.kill).options(num_cpus=0, scheduling_strategy=there).remote()
 
+    def ping(self, index: int) -> Any:
+        """Ask a server for a sign of life, and return Ray's reference of the answer."""
+        return self.handles[index].ping.remote()
+
     def greet(self, index: int) -> None:
         """Ask a server that has been started again which process it is now."""
-        self._pings[index] = self.handles[index].ping.remote()
+        self._pings[index] = self.ping(index)
 
     def _found(self, index: int) -> Any:
         """The handle of a server, by its name; waits for it to be made."""
@@ -465,42 +468,57 @@ class RayTransport:
 
 
 class _Call:
-    """One request to one server, sent again until it is answered."""
+    """One request to one server, sent again until it is answered.
+
+    Ray says once in a second which calls have failed.  So a server that is being started again is asked for a sign of life many
+    times in a second, and the request is sent when one has come.
+    """
 
     def __init__(self, way: RayTransport, index: int, method: str, arguments: tuple[object, ...]) -> None:
         self.way, self.index, self.method, self.arguments = way, index, method, arguments
-        self.done = False
-        self.answer: Any = None
+        self.answer: tuple[bool, Any] | None = None
+        self.probes: list[Any] = []
         self.begun = self.heard = time.monotonic()
-        self.ref = way.send(index, method, arguments)
+        self.reference = way.send(index, method, arguments)
 
-    def collect(self) -> None:
-        """Take the answer, or send the request again if the server has ended meanwhile."""
+    def references(self) -> list[Any]:
+        """What to wait for."""
+        return self.probes or [self.reference]
+
+    def look(self, ready: Sequence[Any]) -> None:
+        """Take what has come, and see after a server that is silent."""
+        if self.probes:
+            self._probe([probe for probe in self.probes if probe in ready])
+        elif self.reference in ready:
+            self._collect()
+        elif time.monotonic() - self.heard > PATIENCE:
+            if self.way.frozen(self.index, max(self.way.job.frozen_after - PATIENCE, 0.1)):
+                self.way.end_frozen(self.index)
+            self.heard = time.monotonic()
+
+    def _collect(self) -> None:
+        """Take the answer, or begin to ask for a sign of life."""
         errors = self.way._ray.exceptions
         try:
-            self.answer = self.way._ray.get(self.ref)
-            self.done = True
-        except errors.ActorDiedError as error:
-            if not self.way.exists(self.index):
+            self.answer = self.way._ray.get(self.reference)
+        except errors.RayError as error:
+            if isinstance(error, errors.ActorDiedError) and not self.way.exists(self.index):
                 raise LostServerError(f"Server {self.index} has ended and is not started again.",
                                       hint="the program that started the job may have ended.") from error
-            self._again()
-        except errors.RayError:
-            self._again()
+            self.probes = [self.way.ping(self.index)]
 
-    def _again(self) -> None:
-        time.sleep(PAUSE)
-        self.heard = time.monotonic()
-        self.ref = self.way.send(self.index, self.method, self.arguments)
-        self.way.greet(self.index)
-
-    def look_after(self) -> None:
-        """If the server has been silent, ask whether it is alive, and end it if it does not say."""
-        if time.monotonic() - self.heard < PATIENCE:
-            return
-        if self.way.frozen(self.index, max(self.way.job.frozen_after - PATIENCE, 0.1)):
-            self.way.end_frozen(self.index)
-        self.heard = time.monotonic()
+    def _probe(self, ready: Sequence[Any]) -> None:
+        """Send the request again if the server has given a sign of life; ask for another one otherwise."""
+        for probe in ready:
+            self.probes.remove(probe)
+            with contextlib.suppress(self.way._ray.exceptions.RayError):
+                self.way._ray.get(probe)
+                self.probes = []
+                self.heard = time.monotonic()
+                self.way.greet(self.index)
+                self.reference = self.way.send(self.index, self.method, self.arguments)
+                return
+        self.probes.append(self.way.ping(self.index))
 
     def timed_out(self) -> WaitTimeoutError:
         """The error of a server that has not answered in time."""

@@ -20,7 +20,7 @@ from typing import Any, TypeAlias
 
 from ..base.errors import DataFileError, DistError, LostWorkerError, expected
 from ..base.forking import load
-from .journal import Run, begin_run, manifest_of
+from .journal import LIVES, Run, begin_run, manifest_of
 from .output import Outputs
 
 Place: TypeAlias = "str | os.PathLike[str]"
@@ -222,8 +222,8 @@ def continued(place: str, resume: object, workers: int, servers: int, mode: str)
         raise DataFileError(f"There is no run to continue in {place}.", hint="leave out resume= to start one.")
     if found is not None and resume is False:
         raise DistError(f"There is a run in {place} already.", hint="leave out resume= to continue it, or choose another folder.")
-    if found is not None and found.shards != servers:
-        load("sparsekit.dist.resume").resume(place, servers)
+    if found is not None and (found.shards, found.workers) != (servers, workers):
+        load("sparsekit.dist.resume").resume(place, servers, workers)
     return begin_run(place, servers, workers, mode)
 
 
@@ -348,7 +348,7 @@ def connect(address: str | None = None, job: str | None = None, rank: int | None
         return
     place = None if folder is None else str(Path(folder).resolve())
     found = engine().Job(job or "job", workers, servers, place, mode, staleness, fsync, timeout, frozen_after, detached=True)
-    _here.way = engine().join(found, rank, time.time_ns() // 1_000_000)
+    _here.way = engine().join(found, rank, int(time.time()) * LIVES)
 
 
 def disconnect() -> None:

@@ -1,0 +1,122 @@
+"""The command ``sparsekit launch``, and what happens to a run whose own process is killed."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from .conftest import ROOT, until
+
+TRAIN = """
+import argparse, os, sys, time
+import numpy as np
+import sparsekit as mx
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--steps", type=int)
+parser.add_argument("--stop", type=int, default=-1)
+parser.add_argument("--out")
+given = parser.parse_args()
+kv = mx.kv.create("dist_sync")
+net = mx.gluon.nn.Dense(1, in_units=6)
+net.initialize(mx.init.One())
+trainer = mx.gluon.Trainer(net.collect_params(), "adam", {"learning_rate": 0.1}, kvstore=kv)
+for step in range(given.steps):
+    if step == given.stop and kv.rank == 0:
+        if not os.path.exists(given.out + ".stopped"):
+            open(given.out + ".stopped", "w").close()
+            time.sleep(100)
+    rng = np.random.default_rng([kv.rank, step])
+    data = mx.nd.array(rng.normal(size=(8, 6)))
+    with mx.autograd.record():
+        loss = (net(data) - data.sum(axis=1, keepdims=True)) ** 2
+    loss.backward()
+    trainer.step(8)
+print("worker", kv.rank, "of", kv.num_workers, __name__, sys.argv[0])
+print("warned", file=sys.stderr)
+if kv.rank == 0:
+    np.save(given.out, net.weight.data().asnumpy())
+"""
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Path:
+    path = tmp_path / "train.py"
+    path.write_text(TRAIN)
+    return path
+
+
+def command(*words: object) -> list[str]:
+    return [sys.executable, "-m", "sparsekit", "launch", *map(str, words)]
+
+
+def running(home: Path) -> list[str]:
+    """Processes of Ray that use the folder of temporary files of the tests."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            line = (path / "cmdline").read_bytes() + (path / "environ").read_bytes()
+            if str(home).encode() in line and b"ray::" in line + (path / "comm").read_bytes() or f"{home}/sk-".encode() in line:
+                found.append(f"{path.name} {(path / 'cmdline').read_bytes()!r}")
+    return found
+
+
+def nothing_is_left(home: Path, seconds: float = 10) -> None:
+    before = set(os.listdir("/dev/shm"))
+    until(lambda: not running(home), seconds, f"nothing runs any more: {running(home)}")
+    assert not list(home.glob("sk-*"))
+    assert not list(home.glob("sparsekit-job-*"))
+    assert not (home / ".ray").exists()
+    assert not [name for name in before if name.startswith("plasma")]
+
+
+def test_a_script_runs_in_every_worker(home, script, tmp_path):
+    found = subprocess.run(command("-n", 2, "-s", 2, script, "--steps", 3, "--out", tmp_path / "w.npy"), capture_output=True,
+                           text=True, timeout=100, cwd=tmp_path)
+    assert found.returncode == 0, found.stderr
+    assert sorted(found.stdout.splitlines()) == [f"[rank {rank}] worker {rank} of 2 __main__ {script}" for rank in range(2)]
+    assert sorted(line for line in found.stderr.splitlines() if "warned" in line) == ["[rank 0] warned", "[rank 1] warned"]
+    assert (tmp_path / "w.npy").exists()
+    nothing_is_left(home)
+
+
+def test_a_worker_that_fails_ends_the_command_with_its_rank_and_traceback(home, tmp_path):
+    script = tmp_path / "fails.py"
+    script.write_text("import sparsekit as mx\nkv = mx.kv.create('dist_sync')\nif kv.rank == 1:\n    [][3]\nkv._barrier()\n")
+    found = subprocess.run(command(script), capture_output=True, text=True, timeout=100)
+    assert found.returncode == 1
+    assert re.search(rf'error: Rank 1 has ended with an error:\nTraceback.*\n  File "{script}", line 4, in <module>\n(.|\n)*IndexError',
+                     found.stderr), found.stderr
+    nothing_is_left(home)
+
+
+def test_ctrl_c_ends_everything(home, tmp_path):
+    script, said = tmp_path / "waits.py", tmp_path / "said"
+    script.write_text(f"import time\nopen({str(said)!r}, 'w').close()\ntime.sleep(100)\n")
+    with subprocess.Popen(command("-n", 1, "-s", 1, script), stderr=subprocess.PIPE, text=True) as started:
+        until(said.exists, 60, "the script runs")
+        started.send_signal(signal.SIGINT)
+        assert started.wait(20) == 130
+        assert "Interrupted." in started.stderr.read()
+    nothing_is_left(home)
+
+
+def test_a_run_whose_own_process_is_killed_goes_on_to_the_bit(home, script, tmp_path):
+    out, stopped = tmp_path / "a.npy", tmp_path / "a.npy.stopped"
+    words = ["--folder", tmp_path / "job", script, "--steps", 6, "--stop", 4, "--out", out]
+    with subprocess.Popen(command(*words), cwd=tmp_path) as started:
+        until(stopped.exists, 60, "the script has come to step 4")
+        started.kill()
+    until(lambda: not running(home), 10, "all processes of the killed one have ended")
+    assert subprocess.run(command(*words), timeout=100, cwd=tmp_path).returncode == 0
+    whole = ["--folder", tmp_path / "other", script, "--steps", 6, "--out", tmp_path / "b.npy"]
+    assert subprocess.run(command(*whole), timeout=100, cwd=tmp_path).returncode == 0
+    assert out.read_bytes() == (tmp_path / "b.npy").read_bytes()
+    nothing_is_left(home)

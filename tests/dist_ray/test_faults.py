@@ -73,13 +73,41 @@ def test_a_frozen_server_is_replaced(cluster, jobs, wanted, flags):
     assert [one["epoch"] for one in results[0]["statistics"]] == [1, 2]
 
 
+@pytest.fixture
+def second(cluster: Any) -> Iterator[Any]:
+    """Another machine, on which servers are started as long as ``occupied`` fills their places on the first."""
+    import ray
+
+    occupied = ray.remote(Occupied).options(num_cpus=0, resources={"server": 2}).remote()
+    ray.get(occupied.__ray_ready__.remote(), timeout=30)
+    node = cluster.add_node(num_cpus=1, object_store_memory=100 << 20, resources={"server": 2})
+    cluster.wait_for_nodes()
+    node.free_the_first = lambda: ray.kill(occupied)
+    yield node
+    ray.kill(occupied)
+    if node in cluster.worker_nodes:
+        cluster.remove_node(node, allow_graceful=False)
+
+
+class Occupied:
+    """Takes places."""
+
+
+def places(cluster: Any) -> dict[str, Any]:
+    """Servers where there is a place for them, workers on the first machine."""
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+    first = NodeAffinitySchedulingStrategy(cluster.head_node.node_id, soft=False)
+    return {"server_options": {"resources": {"server": 1}}, "worker_options": {"scheduling_strategy": first}}
+
+
 def test_servers_whose_machine_freezes_are_replaced_and_fenced_when_it_wakes(cluster, second, jobs, wanted, flags, tmp_path):
     pids = tmp_path / "pids"
     frozen = threading.Thread(target=freeze_and_wake, args=(second, pids, flags))
     frozen.start()
     try:
         results = mx.dist.run(jobs.train_slowly, workers=2, servers=2, args=(STEPS, str(pids), flags), frozen_after=60.0,
-                              **places(cluster, second))
+                              **places(cluster))
     finally:
         Path(flags, "go").touch()
         frozen.join()
@@ -96,6 +124,7 @@ def freeze_and_wake(node: Any, pids: Path, flags: str) -> None:
     stopped = [node.all_processes["raylet"][0].process.pid, *map(int, pids.read_text().split())]
     for pid in stopped:
         os.kill(pid, signal.SIGSTOP)
+    node.free_the_first()
     Path(flags, "frozen").touch()
     try:
         end = time.monotonic() + 60
@@ -107,46 +136,26 @@ def freeze_and_wake(node: Any, pids: Path, flags: str) -> None:
                 os.kill(pid, signal.SIGCONT)
 
 
-def on(node: Any, soft: bool) -> dict[str, Any]:
-    """Options of Ray that put an actor on a machine; with ``soft`` on another one when this one is lost."""
-    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
-
-    return {"num_cpus": 0, "scheduling_strategy": NodeAffinitySchedulingStrategy(node.node_id, soft=soft)}
-
-
-@pytest.fixture
-def second(cluster: Any) -> Iterator[Any]:
-    """Another machine, which the scheduler knows."""
-    import ray
-
-    node = cluster.add_node(num_cpus=1, object_store_memory=100 << 20)
-    cluster.wait_for_nodes()
-    assert ray.get(ray.remote(lambda: 1).options(**on(node, soft=False)).remote(), timeout=30) == 1
-    yield node
-    if node in cluster.worker_nodes:
-        cluster.remove_node(node, allow_graceful=False)
-
-
-def places(cluster: Any, second: Any) -> dict[str, Any]:
-    """Servers on the second machine, workers on the first."""
-    return {"server_options": on(second, soft=True), "worker_options": on(cluster.head_node, soft=False)}
-
-
 def test_servers_of_a_lost_machine_are_started_on_another(cluster, second, jobs, wanted, flags, tmp_path):
     pids = tmp_path / "pids"
     gone = threading.Thread(target=lose, args=(cluster, second, pids, flags))
     gone.start()
-    results = mx.dist.run(jobs.train_slowly, workers=2, servers=2, args=(STEPS, str(pids), flags), **places(cluster, second))
+    results = mx.dist.run(jobs.train_slowly, workers=2, servers=2, args=(STEPS, str(pids), flags), **places(cluster))
     gone.join()
     same(results, wanted)
     assert [one["epoch"] for one in results[0]["statistics"]] == [2, 2]
 
 
 def lose(cluster: Any, node: Any, pids: Path, flags: str) -> None:
+    """End all processes of a machine."""
     end = time.monotonic() + 60
     while not pids.exists() and time.monotonic() < end:
         time.sleep(0.02)
+    os.kill(node.all_processes["raylet"][0].process.pid, signal.SIGSTOP)  # so that it starts nothing
+    for pid in pids.read_text().split():
+        os.kill(int(pid), signal.SIGKILL)
     cluster.remove_node(node, allow_graceful=False)
+    node.free_the_first()
     Path(flags, "frozen").touch()
 
 

@@ -129,6 +129,8 @@ def run(fn: Callable[..., object], workers: int = 2, servers: int = 2, folder: P
         If there is no cluster at ``address``.
     LostWorkerError
         If a worker ends with an error, which is the cause, or has been started again too often.
+    DistError
+        If a worker ends with an error of training on several machines: that error, such as ``LostDataError``.
 
     Examples
     --------
@@ -239,7 +241,7 @@ class Driver:
         self.outcomes: dict[int, Any] = {}
         self.lives = dict.fromkeys(range(job.workers), job.first_life)
         self.workers: dict[int, Any] = {}
-        self.lost: LostWorkerError | None = None
+        self.lost: DistError | None = None
         self.until: float | None = None
 
     def results(self) -> list[Any]:
@@ -294,12 +296,15 @@ class Driver:
             self.until = time.monotonic() + GRACE
             engine().tell_lost(self.job, servers, rank)
 
-    def _error_of(self, rank: int, outcome: Any) -> LostWorkerError:
+    def _error_of(self, rank: int, outcome: Any) -> DistError:
         """The error of a worker that does not come back."""
         if outcome is None:
             return LostWorkerError(f"Rank {rank} has ended unexpectedly {self.restarts + 1} times; its process was killed or "
                                    f"crashed.", hint="look at what it printed; restarts= sets how often it is started again.",
                                    rank=rank)
+        if isinstance(outcome.error, DistError):
+            outcome.error.add_note(f"Raised by rank {rank}:\n{outcome.text}")
+            return outcome.error
         error = LostWorkerError(f"Rank {rank} has ended with an error:\n{outcome.text}", rank=rank)
         error.__cause__ = outcome.error
         return error

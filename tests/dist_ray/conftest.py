@@ -63,7 +63,8 @@ def cluster(home: Path) -> Iterator[Any]:
 
     with fewer_processes():
         found = Cluster(initialize_head=True, head_node_args={
-            "num_cpus": 2, "resources": {"server": 2}, "object_store_memory": 100 << 20, "include_dashboard": False, "_system_config": QUICK})
+            "num_cpus": 2, "resources": {"server": 2}, "object_store_memory": 100 << 20, "include_dashboard": False,
+            "_system_config": QUICK})
     ray.init(address=found.address, log_to_driver=False, logging_level="ERROR", namespace="sparsekit")
     try:
         yield found

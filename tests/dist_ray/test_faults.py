@@ -15,7 +15,6 @@ import numpy as np
 import pytest
 
 import sparsekit as mx
-from sparsekit.dist import launch
 
 STEPS = 8
 
@@ -42,7 +41,7 @@ def test_two_workers_and_two_servers_equal_one_process(cluster, jobs, wanted, ho
     results = mx.dist.run(jobs.train, workers=2, servers=2, args=(STEPS,))
     same(results, wanted)
     assert [result["rank"] for result in results] == [0, 1]
-    assert sum(one["applied"] for one in results[0]["statistics"]) == 3 * STEPS, "the table on both servers, the dense array on one"
+    assert sum(one["applied"] for one in results[0]["statistics"]) == 3 * STEPS, "a table on both servers, an array on one"
     assert not list(home.glob("sparsekit-job-*")), "the temporary journals are removed"
 
 
@@ -165,7 +164,7 @@ def test_a_run_goes_on_with_another_number_of_servers(cluster, jobs, tmp_path):
     results = mx.dist.run(jobs.train, workers=2, servers=3, resume=folder, args=(STEPS,))
     same(results, jobs.alone(STEPS, 2))
     assert len(results[0]["statistics"]) == 3
-    with pytest.raises(mx.DistError, match="There is a run in .* already"):
+    with pytest.raises(mx.DistError, match=r"There is a run in .* already"):
         mx.dist.run(jobs.train, workers=2, servers=3, folder=folder, resume=False, args=(STEPS,))
 
 
@@ -177,7 +176,7 @@ def test_a_server_that_has_lost_its_journal_does_not_start_empty(cluster, jobs, 
 def test_the_loss_of_a_worker_names_its_rank(cluster, jobs, tmp_path):
     said = tmp_path / "said"
     start = time.monotonic()
-    with pytest.raises(mx.LostWorkerError, match="Rank 1 has ended with an error:(.|\n)*in fail(.|\n)*no more data") as caught:
+    with pytest.raises(mx.LostWorkerError, match=r"Rank 1 has ended with an error:(.|\n)*in fail(.|\n)*no more data") as caught:
         mx.dist.run(jobs.fail, workers=2, servers=1, args=(1, str(said)))
     assert caught.value.rank == 1
     assert isinstance(caught.value.__cause__, ValueError)
@@ -196,9 +195,21 @@ def test_workers_with_unequal_batches_end(cluster, jobs):
     assert mx.dist.run(jobs.unequal, workers=2, servers=1, timeout=30) == [6.0, 3.0]
 
 
-def test_a_folder_serves_one_run_at_a_time(tmp_path):
-    with launch.locked(tmp_path), pytest.raises(mx.DistError, match="in use by another run"), launch.locked(tmp_path):
-        pass
+def test_a_process_that_something_else_started_joins_as_a_worker(cluster):
+    mx.dist.connect(job="joined", rank=0, workers=1, servers=2)
+    try:
+        with pytest.raises(mx.DistError, match="a worker already"):
+            mx.dist.connect(job="joined", rank=0)
+        kv = mx.kv.create("dist_sync")
+        kv.init("w", mx.nd.zeros((600, 2)))
+        kv.push("w", mx.nd.ones((600, 2)))
+        out = mx.nd.zeros((600, 2))
+        kv.pull("w", out=out)
+        np.testing.assert_array_equal(out.asnumpy(), np.ones((600, 2)))
+    finally:
+        mx.dist.disconnect()
+    with pytest.raises(mx.NoClusterError, match="sparsekit launch"):
+        mx.kv.create("dist_sync")
 
 
 def test_a_function_that_cannot_be_sent_is_an_error(cluster):

@@ -58,23 +58,22 @@ def command(*words: object) -> list[str]:
     return [sys.executable, "-m", "sparsekit", "launch", *map(str, words)]
 
 
-def processes() -> set[int]:
-    """Processes of Ray."""
-    found = set()
+def processes(home: Path) -> list[str]:
+    """Processes that have a file open in the temporary folder of a cluster that the command has started."""
+    found = []
     for path in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
-            line = (path / "cmdline").read_bytes()
-            if line.startswith(b"ray::") or b"/ray/core/" in line or b"/ray/_private/" in line:
-                found.add(int(path.name))
+            if any(os.readlink(link).startswith(f"{home}/sk-") for link in (path / "fd").iterdir()):
+                found.append(f"{path.name} {(path / 'cmdline').read_bytes()[:60]!r}")
     return found
 
 
 @pytest.fixture(autouse=True)
-def nothing_is_left(home: Path) -> Iterator[set[int]]:
-    """See that the command leaves no process and no file; gives the processes there were before."""
-    before, shared = processes(), set(os.listdir("/dev/shm"))
-    yield before
-    until(lambda: processes() <= before, 10, "all processes of the command have ended")
+def nothing_is_left(home: Path) -> Iterator[None]:
+    """See that the command leaves no process and no file."""
+    shared = set(os.listdir("/dev/shm"))
+    yield
+    until(lambda: not processes(home), 10, "all processes of the command have ended")
     assert set(os.listdir("/dev/shm")) <= shared
     assert [path for pattern in ("sk-*", "sparsekit-job-*", ".ray") for path in home.glob(pattern)] == []
 
@@ -107,13 +106,14 @@ def test_ctrl_c_ends_everything(tmp_path):
         assert "Interrupted." in started.stderr.read()
 
 
-def test_a_run_whose_own_process_is_killed_goes_on_to_the_bit(nothing_is_left, script, tmp_path):
+def test_a_run_whose_own_process_is_killed_goes_on_to_the_bit(home, script, tmp_path):
     out, stopped = tmp_path / "a.npy", tmp_path / "a.npy.stopped"
     words = ["--folder", tmp_path / "job", script, "--steps", 6, "--stop", 4, "--out", out]
     with subprocess.Popen(command(*words), cwd=tmp_path) as started:
         until(stopped.exists, 60, "the script has come to step 4")
+        assert processes(home)
         started.kill()
-    until(lambda: processes() <= nothing_is_left, 10, "all processes of the killed one have ended")
+    until(lambda: not processes(home), 10, "all processes of the killed one have ended")
     assert subprocess.run(command(*words), timeout=100, cwd=tmp_path).returncode == 0
     whole = ["--folder", tmp_path / "other", script, "--steps", 6, "--out", tmp_path / "b.npy"]
     assert subprocess.run(command(*whole), timeout=100, cwd=tmp_path).returncode == 0

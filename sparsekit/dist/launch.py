@@ -380,6 +380,7 @@ class Script:
     place: str
 
     def __call__(self) -> None:
+        """Run it."""
         with contextlib.suppress(OSError):  # another machine may not have the folder
             os.chdir(self.place)
         sys.argv, sys.path[0] = [self.path, *self.arguments], str(Path(self.path).resolve().parent)

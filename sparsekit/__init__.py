@@ -25,7 +25,7 @@ from .base.version import __version__
 _LAZY = {
     "gluon": "gluon", "io": "io", "profiler": "profiler", "operator": "operator", "optimizer": "optimizer",
     "random": "random",
-    "metric": "metric", "callback": "callback",
+    "metric": "metric", "callback": "callback", "dist": "dist",
     "initializer": "initializer", "init": "initializer", "test_utils": "test_utils", "widgets": "widgets",
     "sym": "symbol", "symbol": "symbol", "executor": "symbol.executor",
     "viz": "compat.visualization", "visualization": "compat.visualization", "name": "base.naming",

@@ -42,6 +42,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, Protocol, TypeVar
 
 import numpy as np
 
+from ..base.forking import across_fork
+
 if TYPE_CHECKING:
     from types import CodeType, FrameType
 
@@ -96,6 +98,13 @@ FALLBACK, NATURAL = KINDS = ("fallback", "dense by nature")
 ASKED = "asked"
 
 sink: Sink | None = None
+
+#: The recorder that a trace has taken away; it comes back after the trace unless it ends meanwhile.
+hidden: Sink | None = None
+
+#: Held while one of the two changes.
+sink_lock = threading.RLock()
+across_fork(lambda: sink_lock)
 
 
 class _State(threading.local):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
+import threading
 
 import numpy as np
+import pytest
 
 import sparsekit as mx
-from sparsekit.core import whole_step
+from sparsekit.core import hooks, whole_step
 from sparsekit.optimizer import compiled
 
 
@@ -53,3 +55,47 @@ def test_a_module_that_another_thread_is_importing_is_waited_for(monkeypatch):
     compiled._module.cache_clear()
     assert compiled._module("sparsekit.half") is np
     compiled._module.cache_clear()
+
+
+def traced(inside):
+    """Run a function while another thread traces."""
+    tracing, go_on = threading.Event(), threading.Event()
+
+    class Slow(mx.gluon.HybridBlock):
+        def hybrid_forward(self, F, x):
+            if hooks.state.tracing:
+                tracing.set()
+                assert go_on.wait(10)
+            return x + 1
+
+    net = Slow()
+    net.hybridize()
+    thread = threading.Thread(target=lambda: [net(mx.nd.ones((2, 2))) for _ in range(4)])
+    thread.start()
+    assert tracing.wait(10)
+    try:
+        inside()
+    finally:
+        go_on.set()
+        thread.join()
+
+
+def test_a_profile_that_ends_while_another_thread_traces_does_not_come_back():
+    first = mx.Profiler().start()
+    traced(first.stop)
+    assert hooks.sink is None
+    with mx.Profiler() as second:
+        mx.nd.ones((2,)) + 1
+    assert second.events == 2
+
+
+def test_a_profile_that_goes_on_comes_back_after_the_trace_and_is_the_only_one():
+    def refused():
+        with pytest.raises(mx.base.MXNetError, match="Another profiler"):
+            mx.Profiler().start()
+
+    with mx.Profiler() as first:
+        traced(refused)
+        assert hooks.sink is not None
+        mx.nd.ones((2,)) + 1
+    assert first.events >= 2

@@ -27,11 +27,11 @@ from ..base.errors import (
     WaitTimeoutError,
 )
 from .compression import pack
-from .messages import KeySpec, Pull, Push, Refused, Request, Waiting, Welcome, payload_bytes, row_ids
+from .messages import KeySpec, Pull, Push, Refused, Reply, Request, Waiting, Welcome, payload_bytes, row_ids
 from .partition import Partition
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from ..base.types import Array
     from .messages import Key
@@ -185,7 +185,8 @@ class Client:
         for server in self._servers:
             if key in server.specs:
                 return server.specs[key]
-        raise ParameterNameError(f"The key {key!r} has not been initialized.", hint="call init(key, value) first, on every worker.")
+        raise ParameterNameError(f"The key {key!r} has not been initialized.",
+                                 hint="call init(key, value) first, on every worker.")
 
     def step(self, key: Key) -> int:
         """How many times this worker has pushed a key."""
@@ -241,7 +242,8 @@ class Client:
             if getattr(held, what) != getattr(spec, what):
                 raise MismatchError(f"Rank {self.rank} initializes key {key!r} with {what} {getattr(spec, what)}, but the "
                                     f"servers hold {what} {getattr(held, what)}.",
-                                    hint="every worker passes an array of the same shape and type.", rank=self.rank, key=key, step=0)
+                                    hint="every worker passes an array of the same shape and type.", rank=self.rank, key=key,
+                                    step=0)
 
     def _partition(self, key: Key) -> Partition:
         found = self._partitions.get(key)
@@ -264,7 +266,8 @@ class Client:
         with self._lock:
             self._check_open()
             if self._left:
-                raise UnsupportedError(f"Rank {self.rank} has left, and pushes no more.", hint="call leave() after the last push.")
+                raise UnsupportedError(f"Rank {self.rank} has left, and pushes no more.",
+                                       hint="call leave() after the last push.")
             for part in parts:
                 self.spec(part.key)
             if self._held.keys and (self._held.settings != settings or self._held.keys & {part.key for part in parts}):
@@ -302,8 +305,8 @@ class Client:
 
     def _mismatch(self, key: Key, verb: str, what: str, got: object, wanted: object) -> MismatchError:
         step = self.step(key) + (verb == "pushes")
-        return MismatchError(f"Rank {self.rank} {verb} an array of {what} {got} for key {key!r} at step {step}, but the value has "
-                             f"{what} {wanted}.", hint="use arrays of the shape and type that the key was initialized with.",
+        return MismatchError(f"Rank {self.rank} {verb} an array of {what} {got} for key {key!r} at step {step}, but the value "
+                             f"has {what} {wanted}.", hint="use arrays of the shape and type that the key was initialized with.",
                              rank=self.rank, key=key, step=step)
 
     def _queue_held(self) -> None:
@@ -380,7 +383,8 @@ class Client:
         while todo:
             shards = sorted(todo)
             requests = [self._request(self._servers[shard], pulls.get(shard, ())) for shard in shards]
-            sent: list[tuple[int, str, tuple[object, ...]]] = [(shard, "exchange", (request,)) for shard, request in zip(shards, requests, strict=True)]
+            sent: list[tuple[int, str, tuple[object, ...]]] = [
+                (shard, "exchange", (request,)) for shard, request in zip(shards, requests, strict=True)]
             try:
                 replies = self._send(sent, wait.remaining())
             except JournalFullError as error:
@@ -407,7 +411,7 @@ class Client:
         pushes, settings = server.queue[0]
         return Request(self.rank, self.life, server.epoch, pushes, pulls, None if settings == server.settings else settings)
 
-    def _note(self, server: _Server, reply: Any) -> None:  # Any: a Reply, Waiting or Refused
+    def _note(self, server: _Server, reply: Reply | Waiting | Refused) -> None:
         """Learn from an answer what the server has, and queue again what a restart has lost."""
         restarted = reply.epoch > server.epoch or isinstance(reply, Refused)
         server.epoch = reply.epoch
@@ -593,7 +597,8 @@ class Client:
         """The optimizer's states of each server, after this worker's last push."""
         with self._lock:
             self.settle()
-            return list(self._call([(server.number, "optimizer_states", (dump_optimizer,)) for server in self._servers], "the states"))
+            return list(self._call([(server.number, "optimizer_states", (dump_optimizer,)) for server in self._servers],
+                                   "the states"))
 
     def set_optimizer_states(self, states: Sequence[bytes]) -> None:
         """Replace the optimizer's states of each server; those of rank 0 count, and the call returns when they are there."""

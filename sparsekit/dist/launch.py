@@ -16,6 +16,7 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import ModuleType
 from typing import Any, TypeAlias
 
 from ..base.errors import DataFileError, DistError, LostWorkerError, expected
@@ -34,7 +35,7 @@ LOOK = 0.1
 GRACE = 20.0
 
 
-def engine() -> Any:
+def engine() -> ModuleType:
     """The module with Ray's part, imported on first use."""
     return load("sparsekit.dist.ray_cluster")
 

@@ -17,7 +17,7 @@ import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
+from types import ModuleType, TracebackType
 from typing import IO, Any
 
 from ..base.errors import DistError, LostServerError, NoClusterError, SparsekitError, WaitTimeoutError, shown
@@ -86,7 +86,7 @@ shutil.rmtree(sys.argv[1], ignore_errors=True)
 log = logging.getLogger("sparsekit.dist")
 
 
-def load_ray() -> Any:
+def load_ray() -> ModuleType:
     """Import Ray, or raise the error that names the extra."""
     return optional_import("ray", "dist", "Training on several machines")
 
@@ -146,7 +146,7 @@ class Cluster:
         self.started = True
 
     @staticmethod
-    def _check_same(ray: Any, address: str | None) -> None:
+    def _check_same(ray: ModuleType, address: str | None) -> None:
         """Raise ``NoClusterError`` if Ray runs at another address than the one asked for."""
         here = ray.get_runtime_context().gcs_address
         if address not in (None, "local", "auto", here):
@@ -383,7 +383,7 @@ def start_servers(job: Job) -> list[Any]:
     return [actor.options(name=job.server_name(index), **options).remote(job, index) for index in range(job.servers)]
 
 
-def with_ping_group(ray: Any, base: type) -> type:
+def with_ping_group(ray: ModuleType, base: type) -> type:
     """The class with its ``ping`` in a concurrency group, which needs Ray to say."""
     ping = ray.method(concurrency_group="life")(lambda self: self.process)
     return type(base.__name__, (base,), {"ping": ping, "__module__": base.__module__})
@@ -467,7 +467,7 @@ class RayTransport:
             return None
         return found
 
-    def send(self, index: int, method: str, arguments: tuple[object, ...]) -> Any:
+    def send(self, index: int, method: str, arguments: tuple[object, ...]) -> object:
         """Send one request, and return Ray's reference of the answer."""
         return self.handles[index].call.remote(method, arguments)
 
@@ -484,7 +484,7 @@ class RayTransport:
         there = self._ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(process.node, soft=False)
         self._ray.remote(process.kill).options(num_cpus=0, scheduling_strategy=there).remote()
 
-    def ping(self, index: int) -> Any:
+    def ping(self, index: int) -> object:
         """Ask a server for a sign of life, and return Ray's reference of the answer."""
         return self.handles[index].ping.remote()
 

@@ -211,8 +211,9 @@ class Shard:
     def _do_hello(self, rank: int, life: int, arrays: list[Array]) -> None:
         if self.lives.get(rank) != life:
             self.settings.pop(rank, None)  # another incarnation says its own
-        if life // LIVES != self.lives.get(rank, life) // LIVES:  # in a later run on the same folder
-            self.left.discard(rank)
+        if life // LIVES > max(self.lives.values(), default=life) // LIVES:  # a later run on the same folder has all workers
+            self.left.clear()
+            self.lost_ranks.clear()
         self.lives[rank] = life
         self.lost_ranks.discard(rank)
 

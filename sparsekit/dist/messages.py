@@ -97,8 +97,9 @@ class Request(NamedTuple):
     pushes : tuple of Push
     pulls : tuple of Pull
     settings : str, optional
-        JSON of settings of the optimizer, from ``optimizer.states.encoded_settings``; None if they are those of the last
-        request to this server that had pushes.
+        Settings of the optimizer for these pushes, from ``optimizer.states.encoded_settings``; None if they are those of the
+        last request of this incarnation to this server that had pushes.  Of the workers that have a part in a step, the
+        settings of the lowest rank count.
     """
 
     rank: int

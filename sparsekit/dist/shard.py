@@ -533,12 +533,10 @@ class Shard:
         """Make the steps of a key for which every present rank has pushed."""
         while held.failed is None:
             ready = [rank for rank, pushes in sorted(held.pending.items()) if pushes]
-            present = self.present
-            if not ready or not set(present) <= set(ready):
+            if not ready or not set(self.present) <= set(ready):
                 return
-            lowest = min((rank for rank in ready if rank in present), default=ready[0])
-            parts = {rank: held.pending[rank].pop(0) for rank in ready}
-            self._step(held, list(parts.values()), parts[lowest])
+            parts = [held.pending[rank].pop(0) for rank in ready]
+            self._step(held, parts, parts[0])  # of the lowest rank, whose settings count
 
     def _step(self, held: Held, parts: list[Pending], leader: Pending) -> None:
         """A step of a key with the sum of some pushes."""

@@ -1,22 +1,18 @@
 """Servers make of the pushes of several workers what one process makes of the same gradients, to the bit."""
 
 import itertools
-import sys
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
-
-from simple import Keys, equal, full, gradient, one_process, several
 
 import sparsekit as mx
 from sparsekit.dist.messages import Pull, Request
 from sparsekit.dist.shard import Shard
 from sparsekit.optimizer.optimizer import registry
 from sparsekit.optimizer.states import described, encoded_settings
+
+from .simple import Keys, equal, full, gradient, one_process, several
 
 NAMES = sorted(set(registry) - {"ccsgd"})
 #: Settings that use every term of a step.
@@ -45,7 +41,8 @@ def scene(stype, dtype, workers, seed=0, keys=None):
     """Values of some keys, and gradients of each step, key and rank."""
     random = np.random.default_rng(seed)
     shapes = keys or {"w": (1100, 3), 7: (5, 2)}
-    values = {key: full(mx.nd.array(random.uniform(0.5, 1.5, shape), dtype=dtype).tostype(stype)) for key, shape in shapes.items()}
+    values = {key: full(mx.nd.array(random.uniform(0.5, 1.5, shape), dtype=dtype).tostype(stype))
+              for key, shape in shapes.items()}
     steps = [{key: [gradient(random, shape, stype if rank or step else "row_sparse", dtype) for rank in range(workers)]
               for key, shape in shapes.items()} for step in range(STEPS)]
     return values, steps
@@ -81,7 +78,7 @@ def test_schedules_and_settings_that_travel(name, stype, shards):
     changed = {1: {"rescale_grad": 0.25, "wd": 0.05}, 2: {"rescale_grad": 0.125, "wd": 0.05}}
     wanted = one_process(values, gradients, create(name, scheduled=True), changed)
     optimizer = create(name, scheduled=True)
-    texts = {0: encoded_settings({"rescale_grad": 0.5, "wd": 0.1}), **{step: encoded_settings(one) for step, one in changed.items()}}
+    texts = {step: encoded_settings(one) for step, one in {0: {"rescale_grad": 0.5, "wd": 0.1}, **changed}.items()}
     found = several(lambda index: Shard(None, index, shards, 2), Keys(values, shards, optimizer), gradients, 2, optimizer, texts,
                     lambda step: [1, 0] if step % 2 else [0, 1])
     assert all(equal(*pair) for pair in zip(found, wanted, strict=True))

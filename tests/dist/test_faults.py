@@ -15,7 +15,7 @@ from .test_trainer import ARGUMENTS, one_process, same, worker
 
 ADAM = {"learning_rate": 0.1, **ARGUMENTS["adam"]}
 #: Calls that a worker makes in the program of these tests; a worker is killed in each of them.
-CALLS = 12
+CALLS = 11
 
 
 @pytest.fixture(scope="module")

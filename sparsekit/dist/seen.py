@@ -49,7 +49,7 @@ class ServerLog:
         self.began = self.clock() - shard.recovery_seconds
         self.spans: deque[tuple[Any, ...]] = deque(maxlen=SPANS)  # Any: the fields of a span
         self.noted = 0
-        #: Rows and bytes pushed, and rows and bytes pulled, by key.
+        #: Rows and bytes pushed, and rows and bytes pulled with their numbers, by key.
         self.loads: dict[Key, list[int]] = {}
         self.counts = {"calls": 0, "bytes_received": 0, "bytes_sent": 0}
         if shard.counts["replayed"]:
@@ -106,19 +106,29 @@ class _Call:
 
     def __init__(self, log: ServerLog, method: str, arguments: tuple[Any, ...], again: bool) -> None:  # Any: as in Transport.call
         self.log, self.method, self.again = log, method, again
-        self.start = self.mark = log.clock()
+        self.mark = log.clock()
         first = arguments[0] if arguments else None
         self.request = first if isinstance(first, Request) else None
         self.rank = self.request.rank if self.request is not None else first if isinstance(first, int) else None
         self.received = 0 if again else payload_bytes(arguments)
         self.waits: list[Waited] = []
 
+    def _work(self, shard: Shard, size: int, more: list[int] | None) -> None:
+        """The server has worked on the call since the last mark."""
+        now = self.log.clock()
+        self.log.take(shard, self.rank)
+        self.log._note("serve", self.method, None, self.rank, None, self.mark, now, size, more)
+        self.mark = now
+
+    def wait(self, shard: Shard) -> None:
+        """The call waits from now on."""
+        self._work(shard, 0, None)
+
     def waited(self, why: Waiting) -> None:
         """The call has waited until now."""
         now = self.log.clock()
         key, step, _ = why.reasons[0]
         ranks = tuple(sorted({rank for _, _, some in why.reasons for rank in some}))
-        self.log._note("wait", "wait", key, self.rank, step, self.mark, now, 0, list(ranks))
         last = self.waits[-1] if self.waits else None
         if last is not None and last[:3] == (key, step, ranks):
             self.waits[-1] = last._replace(seconds=last.seconds + now - self.mark)
@@ -131,8 +141,7 @@ class _Call:
         if self.waits and isinstance(result, (Reply, Waiting)):
             result = result._replace(waited=tuple(self.waits))
         log, sent = self.log, payload_bytes(result)
-        log.take(shard, self.rank)
-        log._note("serve", self.method, None, self.rank, None, self.start, log.clock(), self.received + sent, [self.received, sent])
+        self._work(shard, self.received + sent, [self.received, sent])
         log.counts["calls"] += not self.again
         log.counts["bytes_received"] += self.received
         log.counts["bytes_sent"] += sent
@@ -207,7 +216,7 @@ class ClientNotes:
 
     def _told(self, requests: Sequence[Call], replies: Sequence[Any]) -> tuple[str, dict[str, Any]]:  # Any: plain data
         """What a call is named, and what it moved by key and by server."""
-        keys: dict[Key, list[int]] = {}
+        keys: dict[Key, dict[str, Any]] = {}
         servers, pushed, pulled = [], False, False
         for (server, _, arguments), reply in zip(requests, replies, strict=True):
             servers.append([server, payload_bytes(arguments), payload_bytes(reply)])
@@ -218,25 +227,29 @@ class ClientNotes:
         sent, received = sum(one[1] for one in servers), sum(one[2] for one in servers)
         name = {(True, True): "push+pull", (True, False): "push", (False, True): "pull"}.get((pushed, pulled), requests[0][1])
         about = {"rank": self.client.rank, "bytes": sent + received, "sent": sent, "received": received, "servers": servers}
-        return name, {**about, "keys": [[key, *numbers] for key, numbers in keys.items()]} if keys else about
+        return name, {**about, "keys": list(keys.values())} if keys else about
 
-    def _add(self, keys: dict[Key, list[int]], server: int, request: Request, values: Sequence[Any]) -> None:  # Any: arrays
-        """Add up by key: step, rows and bytes pushed, rows and bytes pulled, and rows that there are."""
+    # Any: arrays, and plain data
+    def _add(self, keys: dict[Key, dict[str, Any]], server: int, request: Request, values: Sequence[Any]) -> None:
+        """Add up what was moved, by key."""
         for push in request.pushes:
             found = self._of(keys, push.key, push.sequence)
-            found[1] += self.client._partition(push.key).count(server) if push.rows is None else len(push.rows)
-            found[2] += payload_bytes(push)
+            found["pushes"] = 1
+            found["rows_pushed"] += self.client._partition(push.key).count(server) if push.rows is None else len(push.rows)
+            found["bytes_pushed"] += payload_bytes(push)
         for pull, given in zip(request.pulls, values, strict=False):
             found = self._of(keys, pull.key, pull.version)
-            found[3] += len(given) if given.ndim else 1
-            found[4] += int(given.nbytes) + payload_bytes(pull)
+            found["pulls"] = 1
+            found["rows_pulled"] += len(given) if given.ndim else 1
+            found["bytes_pulled"] += int(given.nbytes) + payload_bytes(pull)
 
-    def _of(self, keys: dict[Key, list[int]], key: Key, step: int) -> list[int]:
+    def _of(self, keys: dict[Key, dict[str, Any]], key: Key, step: int) -> dict[str, Any]:  # Any: plain data
         found = keys.get(key)
         if found is None:
             shape = self.client.spec(key).shape
-            found = keys[key] = [step, 0, 0, 0, 0, shape[0] if shape else 1]
-        found[0] = max(found[0], step)
+            found = keys[key] = {"key": key, "step": step, "pushes": 0, "rows_pushed": 0, "bytes_pushed": 0, "pulls": 0,
+                                 "rows_pulled": 0, "bytes_pulled": 0, "rows": shape[0] if shape else 1}
+        found["step"] = max(found["step"], step)
         return found
 
 

@@ -103,6 +103,7 @@ class Server:
             if isinstance(result, Waiting) and method == "exchange":  # the pushes have been applied
                 arguments = (arguments[0]._replace(pushes=()),)
             while isinstance(result, Waiting) and (rest := until - time.monotonic()) > 0:
+                note.wait(self.shard)
                 self._changed.wait(rest)
                 note.waited(result)
                 result = self._once(method, arguments)

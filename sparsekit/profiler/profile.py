@@ -8,18 +8,22 @@ from typing import TYPE_CHECKING, Any
 
 from ..base import displays
 from ..base.entry import entry
+from ..base.errors import ProfilerError, UnknownNameError
 from ..base.formatting import format_bytes, format_count, format_duration, format_percent
 from ..base.optional import optional_import
 from ..core import hooks
 from .advice import advise
 from .describe import storage
 from .differences import diff
+from .distributed import distributed
 from .event_store import Key, Total
 from .event_view import aside
 from .group_by_line import PLACES, Place, place_totals, unplaced
-from .table import Table, aggregate, totals_table
+from .parts import ProcessKey, combined, process_totals
+from .table import GROUPS, Table, aggregate, totals_table
 from .trace import save_trace
 from .what_if import lives_of, what_if
+from .what_if_machines import SCALE, what_if_machines
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,10 +31,13 @@ if TYPE_CHECKING:
 
     from .advice import Advice
     from .differences import Diff
+    from .distributed import Distributed
     from .event_view import Brief
+    from .parts import Process
     from .source import RecordedRun, Stored
     from .types import Changes, MarkRecord, Memory, Record, TotalRow
     from .what_if import WhatIf
+    from .what_if_machines import Machines
 
 
 __all__ = ["Profile"]
@@ -189,9 +196,24 @@ class Profile:
         """What changed in a later run, in calls, bytes and storage types: ``before.diff(after)``; see ``profiler.diff``."""
         return diff(self, other)
 
-    def what_if(self, **changes: Unpack[Changes]) -> WhatIf:
-        """Memory as it would be with other types, gradients or batches, worked out without running; see ``WhatIf``."""
-        return what_if(self, **changes)
+    def what_if(self, **changes: Unpack[Changes]) -> WhatIf | Machines:
+        """What a change would bring, worked out without running.
+
+        Other types, gradients or batches, ``what_if(value_dtype="float16")``, give the memory, as ``WhatIf`` has it.  Other
+        numbers of machines, ``what_if(workers=16, servers=8, gbit=10)``, give the time of a step of a distributed run, as
+        ``Machines`` has it.
+
+        Raises
+        ------
+        ProfilerError
+            If both are asked for at once, or the profile does not hold what the answer takes.
+        """
+        scale: dict[str, Any] = {name: value for name, value in changes.items() if name in SCALE}  # Any: as in Changes
+        if not scale:
+            return what_if(self, **changes)  # type: ignore[misc]  # there is nothing else in them
+        if len(scale) < len(changes):
+            raise ProfilerError("Memory and numbers of machines cannot be asked for at once.", hint="ask one after the other.")
+        return what_if_machines(self._data(), **scale)
 
     def advice(self) -> Advice:
         """What fixed rules find in this profile: the event, the reason, the expected saving, and where to read on."""
@@ -209,10 +231,11 @@ class Profile:
         Parameters
         ----------
         sort_by : {"self", "total", "avg", "min", "max", "count", "bytes", "flops", "name"}
-        group_by : {"op", "layer", "lane", "storage", "op+layer", "line", "cell"}
+        group_by : {"op", "layer", "lane", "storage", "op+layer", "line", "cell", "process", "op+process"}
             ``"line"`` is the line of yours that called an operator (of a backward operator, that of its forward operator),
             ``"cell"`` the notebook cell (``In [3]``) or the file that line is in.  Of folded events the lines are no
             longer known: they are one row, and the footer says so.
+            ``"process"`` has the lanes of each process of a merged profile.
         ascending : bool, optional
             By default numbers descend and names ascend.
         rows : int, optional
@@ -226,7 +249,46 @@ class Profile:
         if group_by in PLACES:
             return totals_table(self._place_totals(), sort_by, group_by, ascending, rows,
                                 f"{self._footer()} {unplaced(self._data())}".strip())
+        if "process" in group_by and group_by in GROUPS:
+            return totals_table(self._process_totals(), sort_by, group_by, ascending, rows, self._footer())
         return totals_table(self._all_totals(), sort_by, group_by, ascending, rows, self._footer())
+
+    def _process_totals(self) -> dict[ProcessKey, Total]:
+        data = self._data()
+        if not data.parts:
+            return {ProcessKey("this process", key.lane, key.name): total for key, total in data.totals.items()}
+        return process_totals(data)
+
+    @property
+    def processes(self) -> list[Process]:
+        """The processes of a merged profile: ``name kind number offset error about``; of another one none.
+
+        ``error`` is by how many microseconds the times of a process may be off those of the first server.
+        """
+        return [part.process for part in self._data().parts]
+
+    def process(self, name: str) -> Profile:
+        """One process of a merged profile, such as ``"worker 0"``; its times are still those of the merged profile.
+
+        Raises
+        ------
+        UnknownNameError
+            If there is no process of that name.
+        """
+        parts = {part.process.name: part for part in self._data().parts}
+        if name not in parts:
+            raise UnknownNameError.of("process", name, parts)
+        return Profile(combined([parts[name]]))
+
+    def distributed(self) -> Distributed:
+        """What a distributed run moved between workers and servers, by process, key and server, and who waited for whom.
+
+        Raises
+        ------
+        ProfilerError
+            If nothing was exchanged with servers while it was recorded.
+        """
+        return distributed(self._data())
 
     def lanes(self) -> Table:
         """Totals per lane, the profiler's own cost among them."""

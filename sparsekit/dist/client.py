@@ -631,6 +631,12 @@ class Client:
         """
         return {**self._counts, "seconds": self._seconds, "waited": dict(self._waited)}
 
+    def profiles(self) -> list[Any]:
+        """What each server tells of what it did, as plain data."""
+        with self._lock:
+            self._check_open()
+            return self._call([(server.number, "profile", ()) for server in self._servers], "the servers")
+
     def _check_open(self) -> None:
         if self.failed is not None:
             raise self.failed

@@ -9,6 +9,7 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
+from ..base import displays
 from ..base.errors import DistError, NoClusterError, UnknownNameError, WaitTimeoutError
 from .client import finish
 from .messages import Reply, Request, Waiting
@@ -209,10 +210,15 @@ class LocalCluster:
         """The transport of a worker."""
         return LocalTransport(self, rank, self.life if life is None else life)
 
+    def profiles(self) -> list[Any]:  # Any: profiles, which lie above
+        """The profiles of the servers."""
+        return [displays.call("server_profile", server.call("profile", ())) for server in self.servers if server is not None]
+
     def run(self, function: Callable[..., Result], *arguments: object) -> list[Result]:  # object: whatever the function takes
         """Call a function in a thread for each worker, in which ``current()`` is its transport; results by rank.
 
         The first error that a worker raises is raised when all have ended.  A worker that raises is lost to the others.
+        A profiler around it records all workers; ``profiler.merge([prof, *cluster.profiles()])`` is one profile of all.
         """
         results: list[Any] = [None] * self.workers  # Any: results
         errors: list[BaseException] = []

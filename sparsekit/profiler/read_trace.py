@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     Object: TypeAlias = dict[str, JSON]
 
 
-__all__ = ["MAX_BYTES", "MAX_EVENTS", "load_trace"]
+__all__ = ["MAX_BYTES", "MAX_EVENTS", "load_trace", "loaded"]
 
 #: Largest trace that is read, after decompression.
 MAX_BYTES = 1 << 30
@@ -68,7 +68,21 @@ def load_trace(path: str | os.PathLike[str], max_bytes: int = MAX_BYTES) -> Prof
     """
     path = path_of(path)
     name = Path(path).name
-    document = _parse(_read(path, name, max_bytes), name)
+    return _profile(_parse(_read(path, name, max_bytes), name), name)
+
+
+def loaded(content: bytes, name: str) -> Profile:
+    """The profile that a compressed trace of this library holds, which another process sent.
+
+    Raises
+    ------
+    DataFileError
+        If it is no trace.
+    """
+    return _profile(_parse(gzip.decompress(content), name), name)
+
+
+def _profile(document: JSON, name: str) -> Profile:
     other = document.get("otherData") if isinstance(document, dict) else None
     events = document.get("traceEvents") if isinstance(document, dict) else None
     if not isinstance(other, dict) or not isinstance(events, list) or other.get("format") != "sparsekit-trace":

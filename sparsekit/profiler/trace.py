@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     Event: TypeAlias = Mapping[str, object]  # object: whatever JSON can say, and records, which are of that kind
 
 
-__all__ = ["save_trace", "trace_events"]
+__all__ = ["save_trace", "trace_events", "written_trace"]
 
 PROCESS, NAME = 1, "sparsekit"
 
@@ -74,6 +74,11 @@ def save_trace(profile: Profile, path: str | os.PathLike[str]) -> Path:
         raise DataFileError(f"The trace {Path(name).name!r} cannot be written: {error.strerror}.",
                             hint="create the folder first.") from error
     return Path(path)
+
+
+def written_trace(profile: Profile, stream: BinaryIO) -> None:
+    """Write a profile, compressed, to a stream."""
+    _write(profile, stream, compressed=True)
 
 
 def _write(profile: Profile, stream: BinaryIO, compressed: bool) -> None:

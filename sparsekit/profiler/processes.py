@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -156,7 +157,7 @@ def _moved(part: Part, offset: Offset, zero: float, length: float) -> Part:
         accounted=share(records, wall) if server else data.accounted, folded=data.folded, folded_totals=data.folded_totals,
         events=len(records) + data.folded if server else data.events, overhead=data.overhead, environment=data.environment)
     start = 0.0 if unknown else round(offset.at(0.0) - zero, 3)
-    return Part(part.process._replace(offset=part.process.offset + start, error=None if offset.error is None else round(offset.error + 0.0005, 3)), moved)
+    return Part(part.process._replace(offset=part.process.offset + start, error=None if offset.error is None else math.ceil(offset.error * 1000) / 1000), moved)
 
 
 # --------------------------------------------------------------------------- one profile

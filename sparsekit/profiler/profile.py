@@ -371,6 +371,8 @@ class Profile:
 
     def timeline(self, **options: object) -> Any:  # Any: a widget, a layer above; object: its options
         """The live timeline, a widget; needs the extra ``lab``."""
+        if self._data().parts:
+            return displays.call("TimelineWidget", self._by_process(), **{"clock": "common", "errors": self._errors(), **options})
         records = aside(self._data()).records  # the widget has them as long as it is there
         return displays.call("TimelineWidget", records, **{"marks": self._instants(), **options})
 
@@ -385,8 +387,16 @@ class Profile:
         return memory if lives is None else {**memory, "lives": lives.plain(self.memory["at_peak"])}
 
     def timeline_figure(self, **options: int) -> Any:  # Any: a figure, a layer above
-        """The static picture of the timeline, with its table."""
+        """The static picture of the timeline, with its table; of a merged profile with lanes of each process."""
+        if self._data().parts:
+            return displays.call("processes_figure", self._by_process(), **{"errors": self._errors(), **options})
         return displays.call("timeline_figure", records=self._brief(), **{"marks": self._instants(), **options})
+
+    def _by_process(self) -> dict[str, list[Record]]:
+        return {process.name: own.records for process, own in self._data().parts}
+
+    def _errors(self) -> dict[str, float | None]:
+        return {process.name: process.error for process in self.processes}
 
     def _brief(self) -> Brief | list[Record]:
         return self._data().brief
@@ -420,9 +430,13 @@ class Profile:
         advised = advice.table().plain() if len(advice) else repr(advice)
         del there, advice
         sections: list[tuple[str, object]] = [  # object: a report shows text, tables and displays
-            ("Summary", self.summary()), ("Timeline", {"timeline": self._brief(), "marks": self._instants()}),
+            ("Summary", self.summary()), ("Timeline", self._timeline_shown()),
             ("Memory", {"memory": memory}),
             ("Operators", self.table().plain()), ("By storage types", self.table(group_by="storage").plain())]
+        if self._data().parts:
+            sections.append(("By process", self.table(group_by="process").plain()))
+            if any(record["lane"] == "exchange" for record in self.records):
+                sections.append(("Exchanged", [table.plain() for table in self.distributed().tables()]))
         if places:
             sections.append(("By cell or file, and line", places))
         if self.densified:
@@ -430,6 +444,11 @@ class Profile:
         sections.append(("Advice", advised))
         displays.call("html_report", title, sections, path=path)
         return Path(path)
+
+    def _timeline_shown(self) -> dict[str, object]:  # object: what a report shows of a timeline
+        if self._data().parts:
+            return {"timeline": self._by_process(), "clock": "common", "errors": self._errors()}
+        return {"timeline": self._brief(), "marks": self._instants()}
 
     def summary(self) -> str:
         """The profile in two sentences."""

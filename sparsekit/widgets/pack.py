@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.errors import UnknownNameError
 from ..base.formatting import number
 from .align import Alignment
 from .align import align as line_up
@@ -21,9 +22,11 @@ from .layout import APART, Event, clean, place_rows, steps, typical_window
 from .marks import KINDS, Mark, read_marks
 from .theme import lane_order
 
-__all__ = ["pack_timeline", "plain"]
+__all__ = ["CLOCKS", "checked_clock", "pack_timeline", "plain"]
 
 _MAGIC = b"SKC1"
+#: How several runs have times: each its own, or one for all.
+CLOCKS = ("own", "common")
 _NOTHING: dict[str, Any] = {}
 #: Values remembered by their address: those of a run are few, those of a file are all different.
 MOST_KNOWN = 50_000
@@ -205,8 +208,21 @@ _KINDS = {
 _CODES = {"u1": "B", "u2": "H", "u4": "I", "i4": "i", "f4": "f", "f8": "d"}
 
 
+def checked_clock(clock: str) -> str:
+    """Give ``clock`` back if it is a way in which several runs have times.
+
+    Raises
+    ------
+    UnknownNameError
+        If it is not.
+    """
+    if clock not in CLOCKS:
+        raise UnknownNameError.of("clock", clock, CLOCKS)
+    return clock
+
+
 def pack_timeline(runs: Mapping[str, Iterable[Mapping[str, Any]] | None],
-                  marks: Iterable[Mapping[str, Any]] | None = None) -> bytes:  # fmt: skip
+                  marks: Iterable[Mapping[str, Any]] | None = None, clock: str = "own") -> bytes:  # fmt: skip
     """Pack the records of one or several runs, each starting at time 0, for the live timeline.
 
     Of several runs with steps, where the steps lie when they are aligned goes with them.
@@ -217,6 +233,8 @@ def pack_timeline(runs: Mapping[str, Iterable[Mapping[str, Any]] | None],
         Name of each run -> its records; at most 250 runs.
     marks : iterable of dict, optional
         What happened at an instant, as for ``timeline_figure``; of one run only.
+    clock : {"own", "common"}
+        Whether each run starts at time 0, or only the first event of all.
 
     Returns
     -------
@@ -228,6 +246,8 @@ def pack_timeline(runs: Mapping[str, Iterable[Mapping[str, Any]] | None],
     lanes = lane_order(event.lane for events in cleaned.values() for event in events)[:250]
     columns = _Columns()
     origins = [_origin(events) for events in cleaned.values()]
+    if checked_clock(clock) == "common":
+        origins = [min((events[0].start for events in cleaned.values() if events), default=0.0)] * len(cleaned)
     found = read_marks(marks) if len(cleaned) == 1 else []
     if found and not any(cleaned.values()):
         origins = [found[0].time]
@@ -238,7 +258,7 @@ def pack_timeline(runs: Mapping[str, Iterable[Mapping[str, Any]] | None],
             # Hostile input could name more lanes than a byte holds: the last takes what is left.
             lane = lanes.index(event.lane) if event.lane in lanes else len(lanes) - 1
             columns.add(run, event, lane, row, origin)
-    steps = line_up(list(cleaned.values()), list(cleaned))
+    steps = line_up(list(cleaned.values()) if clock == "own" else [], list(cleaned) if clock == "own" else [])
     columns.add_steps(steps, origins)
     header = {
         "runs": [plain(name) for name in cleaned],

@@ -20,6 +20,7 @@ from .describe import arrays, by_nature
 from .lanes import shared_palette, single_palette
 from .layout import APART, Event, clean, place_rows, steps, typical_window
 from .marks import KINDS, Mark, read_marks
+from .processes import step_window
 from .theme import lane_order
 
 __all__ = ["CLOCKS", "checked_clock", "pack_timeline", "plain"]
@@ -263,7 +264,7 @@ def pack_timeline(runs: Mapping[str, Iterable[Mapping[str, Any]] | None],
     header = {
         "runs": [plain(name) for name in cleaned],
         "lanes": [plain(name) for name in lanes],
-        "view": _view(list(cleaned.values()), origins),
+        "view": _view(list(cleaned.values()), origins, clock),
         "steps": {"kind": steps.kind, "reason": plain(steps.reason), "labels": [slot.label for slot in steps.slots],
                   "tail": steps.tail, "view": _step_view(steps)},
         "palette": _palette(list(cleaned.values())),
@@ -279,8 +280,11 @@ def _origin(events: Sequence[Event]) -> float:
     return next((event.start for event in events if event.lane not in APART), events[0].start if events else 0.0)
 
 
-def _view(runs: Sequence[Sequence[Event]], origins: Sequence[float]) -> list[float]:
+def _view(runs: Sequence[list[Event]], origins: Sequence[float], clock: str) -> list[float]:
     """What the live view opens on: one run as its static picture does, several on the longest of their first steps."""
+    if clock == "common":
+        window = step_window(runs, "auto")
+        return [window.start - origins[0], window.end - origins[0]] if window.reason else [0.0, 0.0]
     if len(runs) == 1:
         window = typical_window(runs[0])
         return [window.start - origins[0], window.end - origins[0]] if window.reason else [0.0, 0.0]

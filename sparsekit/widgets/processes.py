@@ -13,7 +13,7 @@ from .layout import APART, Event, Window, clean, lane_totals, typical_window
 from .svg import Drawing, fit, wrap
 from .theme import INK, LINE, MUTED, OTHER, SERIES, STRIPE, lane_order
 
-__all__ = ["processes_figure"]
+__all__ = ["processes_figure", "step_window"]
 
 WIDTH, LEFT, RIGHT, ROW = 1000.0, 96.0, 24.0, 19.0
 
@@ -60,16 +60,18 @@ def processes_figure(
     """
     runs = {str(name): clean(records) for name, records in dict(processes).items()}
     finding = _finding(runs, errors or {})
-    chosen = _window(runs, window)
+    chosen = step_window(runs.values(), window)
     svg = _Processes(runs, chosen).draw(str(title) or "What workers and servers did", finding)
     return Display(svg, finding, ("process", "lane", "events", "own time", "of its time"), _rows(runs),
                    "Own time by process and lane, the whole run")
 
 
-def _window(runs: Mapping[str, list[Event]], choice: object) -> Window:
-    every = [event for events in runs.values() for event in events]
+def step_window(runs: Iterable[list[Event]], choice: object) -> Window:
+    """What to draw large: a step of the first process that pushes to servers; everything; or a span."""
+    found = list(runs)
+    every = [event for events in found for event in events]
     if choice == "auto":
-        for events in runs.values():
+        for events in found:
             ends = [event.end for event in events if event.lane == "exchange" and event.name.startswith("push")]
             if len(ends) > LEAST:
                 return _median_step(ends)

@@ -263,6 +263,7 @@ class LocalTransport:
         self.cluster, self.rank, self.life = cluster, rank, life
         self.shards, self.workers = cluster.shards, cluster.workers
 
+    # Any, object: as in the protocol
     def call(self, requests: Sequence[tuple[int, str, tuple[object, ...]]], timeout: float) -> list[Any]:
         """As ``Transport.call``."""
         until = time.monotonic() + timeout
@@ -278,7 +279,9 @@ class LocalTransport:
                 results[place] = _acknowledged(result, answer)
         return results
 
-    def _call(self, shard: int, method: str, arguments: tuple[Any, ...], patience: float, until: float, again: bool = False) -> Any:
+    # Any: as in the protocol
+    def _call(self, shard: int, method: str, arguments: tuple[Any, ...], patience: float, until: float,
+              again: bool = False) -> Any:
         """One call; Any: as in ``Transport.call``."""
         while True:
             server = self.cluster.wait_for(shard, until)
@@ -289,7 +292,7 @@ class LocalTransport:
                     raise WaitTimeoutError(f"Server {shard} does not answer.", hint="start it again.") from None
 
 
-def _copied(argument: Any) -> Any:  # Any: an argument of a method
+def _copied(argument: object) -> object:  # object: an argument of a method
     """An argument whose arrays the worker may write to while the server keeps them."""
     if isinstance(argument, Request):
         return argument._replace(pushes=tuple(

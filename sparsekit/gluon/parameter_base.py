@@ -116,6 +116,9 @@ class Parameter:
     <RowSparseNDArray 2x3 @cpu(1)>
     """
 
+    #: The ``TrainerServers`` that hold the values, if there are any.  Any: its module imports this one
+    _source: Any = None
+
     def __init__(self, name: str, grad_req: str = "write", shape: ShapeLike | None = None, dtype: DTypeLike = np.float32,
                  lr_mult: float = 1.0, wd_mult: float = 1.0, init: InitLike = None, allow_deferred_init: bool = False,
                  differentiable: bool = True, stype: str = "default", grad_stype: str = "default") -> None:
@@ -132,8 +135,6 @@ class Parameter:
         self._var: Any = None
         #: Whether the array is transposed in files and symbols: a layer may store it so that its gradient is row_sparse.
         self._is_transposed = False
-        #: The ``TrainerServers`` that hold the values, if there are any.
-        self._source: Any = None
         self.grad_req = grad_req
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -381,7 +382,7 @@ class Parameter:
 
     def __getstate__(self) -> object:  # object: as of every class
         self._settle()  # a copy has the gradient
-        return {**vars(self), "_source": None}
+        return {name: value for name, value in vars(self).items() if name != "_source"}
 
     def list_grad(self) -> list[Any]:
         """The gradients on every context, in the order of ``list_ctx()``."""

@@ -16,6 +16,7 @@ from ..storage import RowSparse
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ..base.types import Array
     from ..kvstore import DistKVStore
     from ..ndarray.ndarray import NDArray
     from .parameter import Parameter
@@ -123,7 +124,7 @@ class TrainerServers:
             if version is not None:
                 self._whole[number] = version
 
-    def _take(self, parameter: Parameter, rows: Any, values: Any) -> None:
+    def _take(self, parameter: Parameter, rows: Array, values: Array) -> None:
         """Write rows to the arrays of a parameter, which store all rows."""
         for context, array in parameter._arrays.items():
             store: Any = array._store

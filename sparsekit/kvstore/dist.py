@@ -373,7 +373,7 @@ class DistKVStore(KVStoreBase):
         self.push(key, value, priority)
         self._pull([], targets)
 
-    def _row_targets(self, key: Any, out: object, row_ids: object) -> list[Rows]:  # Any: what pairs() checks
+    def _row_targets(self, key: object, out: object, row_ids: object) -> list[Rows]:
         ids = list(flatten(row_ids))
         if isinstance(key, (list, tuple)) and len(key) == len(ids) == 1 and isinstance(out, (list, tuple)) and len(out) > 1:
             key = key[0]

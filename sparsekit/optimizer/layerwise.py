@@ -155,7 +155,7 @@ class LBSGD(SGD):
     """
 
     _one_call = _timeless = False
-    sums_over, in_order = "weight", False
+    sums_over, in_order = "weight", True  # a schedule gives the rate for the updates of all weights before this one
     _why_not = "keeps the sum of several gradients between its steps"
 
     def __init__(self, momentum: float = 0.0, multi_precision: bool = False, warmup_strategy: str = "linear",

@@ -79,10 +79,12 @@ class Plan(NamedTuple):
         random = np.random.default_rng([self.seed, 3, rank, step])
         return np.flatnonzero(random.random(shape[0]) < random.choice([0.0, 0.2, 0.7]))
 
-    def gradient(self, key, rank, step, pulled):
-        """The gradient, which depends on what was pulled."""
-        random = np.random.default_rng([self.seed, 4, rank, step, list(SHAPES).index(key)])
-        return (random.normal(size=pulled.shape) + 0.1 * pulled.clip(-100, 100)).astype(np.float32)
+    def gradients(self, rank, step, pulled):
+        """The gradient of each key, which depends on what was pulled of all of them."""
+        random = np.random.default_rng([self.seed, 4, rank, step])
+        everything = np.tanh(sum(values.sum(dtype=np.float64) for values in pulled.values()))
+        return {key: (random.normal(size=values.shape) + 0.1 * values.clip(-100, 100) + everything).astype(np.float32)
+                for key, values in pulled.items()}
 
     def settings(self, rank, step):
         return encoded_settings({"rescale_grad": 1 / (step + 10 * rank)})
@@ -104,14 +106,15 @@ class Plan(NamedTuple):
                 break
             if optimizer is not None:
                 optimizer.rescale_grad = 1 / (step + 10 * ranks[0])
+            rows = {rank: {key: self.rows(key, rank, step) for key in SHAPES} for rank in ranks}
+            gradients = {rank: self.gradients(rank, step, {
+                key: values if rows[rank][key] is None else values[rows[rank][key]] for key, values in found[-1].items()})
+                for rank in ranks}
             for key, (shape, stype) in SHAPES.items():
-                arrays = []
-                for rank in ranks:
-                    rows = self.rows(key, rank, step)
-                    pulled = found[-1][key] if rows is None else found[-1][key][rows]
-                    values = mx.nd.array(self.gradient(key, rank, step, pulled))
-                    arrays.append(values if stype == "default" else mx.nd.sparse.row_sparse_array((values, rows), shape=shape))
-                store.push(key, arrays)
+                arrays = [mx.nd.array(gradients[rank][key]) for rank in ranks]
+                store.push(key, arrays if stype == "default" else [
+                    mx.nd.sparse.row_sparse_array((values, rows[rank][key]), shape=shape)
+                    for rank, values in zip(ranks, arrays, strict=True)])
             found.append({key: store._held[key].asnumpy() for key in SHAPES})
         return found
 
@@ -119,6 +122,7 @@ class Plan(NamedTuple):
 class Message(NamedTuple):
     """A message to a server: a method and its arguments."""
 
+    number: int
     shard: int
     method: str
     arguments: tuple
@@ -139,7 +143,7 @@ class Worker:
         self.done = False
         self.step, self.barrier = 1, 0
         self.known = [0] * world.count
-        self.kept = {}
+        self.kept, self.before = {}, {}
         last = {}
         for index in range(world.count):
             welcome = world.until_written(index, "hello", (self.rank, self.life))
@@ -155,13 +159,17 @@ class Worker:
         self.enter_pull()
 
     def message(self, index, **parts):
-        return Message(index, "exchange", (Request(self.rank, self.life, self.known[index], **parts),), self.world.layout)
+        return self.call(index, "exchange", Request(self.rank, self.life, self.known[index], **parts))
+
+    def call(self, index, method, *arguments):
+        self.world.messages += 1
+        return Message(self.world.messages, index, method, arguments, self.world.layout)
 
     def enter_pull(self):
         if self.step > self.world.plan.leaves[self.rank]:
             self.phase = "leave"
             early = self.world.plan.leaves[self.rank] < self.world.plan.steps
-            self.messages = [Message(index, "leave", (self.rank, self.life), self.world.layout)
+            self.messages = [self.call(index, "leave", self.rank, self.life)
                              for index in range(self.world.count)] if early else []
             self.done = not self.messages
             return
@@ -185,9 +193,11 @@ class Worker:
         plan, world = self.world.plan, self.world
         self.phase, self.messages = "push", []
         pushes = collections.defaultdict(list)
+        every = {key: plan.rows(key, self.rank, self.step) for key in SHAPES}
+        pulled = {}
         for key, (shape, _) in SHAPES.items():
-            rows = plan.rows(key, self.rank, self.step)
-            whole = np.empty(shape if rows is None else (len(rows), *shape[1:]), np.float32)
+            rows = every[key]
+            whole = pulled[key] = np.empty(shape if rows is None else (len(rows), *shape[1:]), np.float32)
             for index in world.partitions[key].holders:
                 if rows is None:
                     world.partitions[key].put(whole, index, self.parts[key, index])
@@ -195,7 +205,8 @@ class Worker:
                     whole[self.part(key, index, rows).places] = self.parts[key, index]
             if self.step > max(self.acked[key, index] for index in world.partitions[key].holders):
                 world.compare(key, self.rank, self.step, whole, rows)
-            gradient = plan.gradient(key, self.rank, self.step, whole)
+        for key, gradient in plan.gradients(self.rank, self.step, pulled).items():
+            rows = every[key]
             for index in world.partitions[key].holders:
                 if rows is None:
                     push = Push(key, self.step, None, world.partitions[key].take(gradient, index))
@@ -203,7 +214,7 @@ class Worker:
                     part = self.part(key, index, rows)
                     push = Push(key, self.step, part.rows.astype(np.int32), gradient[part.places])
                 pushes[index].append(push)
-        self.kept = {}
+        self.before, self.kept = self.kept, {}  # until it has been answered, the one before may have to be sent again
         for index, found in pushes.items():
             together = world.random.random() < 0.5
             for group in [found] if together else [[push] for push in found]:
@@ -217,7 +228,7 @@ class Worker:
         if self.step % 2 == 0:
             self.phase = "barrier"
             self.barrier += 1
-            self.messages = [Message(0, "barrier", (self.rank, self.life, self.barrier), self.world.layout)]
+            self.messages = [self.call(0, "barrier", self.rank, self.life, self.barrier)]
         else:
             self.advance()
 
@@ -240,8 +251,9 @@ class Worker:
             if isinstance(reply, Refused) or lost:
                 if not self.world.forgot.get((index, self.rank)):
                     raise WrongError(f"server {index} does not have a push of {lost} that it answered, of rank {self.rank}")
-                for kept in self.kept.get(index, []):
-                    if kept not in self.messages:
+                for kept in [*self.kept.get(index, []), *self.before.get(index, [])]:
+                    if kept not in self.messages and any(
+                            push.sequence > reply.last.get(push.key, push.sequence) for push in kept.arguments[0].pushes):
                         self.messages.insert(0, kept)
                 for key in self.world.keys_on(index):
                     self.acked[key, index] = reply.last.get(key, self.acked[key, index])
@@ -252,9 +264,10 @@ class Worker:
             for push in message.arguments[0].pushes:
                 if push.key not in reply.last or reply.last[push.key] < push.sequence:
                     raise WrongError(f"server {index} answers a push of {push.key!r} that it does not have")
-            if isinstance(reply, Waiting) and self.phase == "pull":
+            pulls_alone = not message.arguments[0].pushes
+            if isinstance(reply, Waiting) and pulls_alone:
                 return
-            if self.phase == "pull" and message in self.messages:
+            if pulls_alone and message in self.messages:
                 for pull, values in zip(message.arguments[0].pulls, reply.values, strict=True):
                     self.parts[pull.key, index] = values
         elif isinstance(reply, Waiting):
@@ -281,7 +294,7 @@ class World:
         self.wanted = self.plan.one_process()
         self.count, self.layout = int(self.random.integers(1, 4)), 0
         self.snapshot_bytes = int(self.random.choice([600, 3000, 1 << 20]))
-        self.counts = collections.Counter()
+        self.counts, self.messages = collections.Counter(), 0
         self.old, self.zombies, self.forgot = collections.deque(maxlen=40), [], {}
         self.full = False
         self.deal()
@@ -368,7 +381,12 @@ class World:
             return  # a worker that says no more never learns of it
         os.truncate(segment.path, records[-2].end)
         self.counts["forgotten records"] += 1
-        self.forgot[index, rank] = True
+        self.forgot[index, rank] = pushes
+
+    def owed(self, rank):
+        """Whether a worker has yet to send again what a server forgot: if it ended now, that would be lost."""
+        return any(self.shards[index].keys[key].last.get(rank, 0) < sequence
+                   for (index, one), pushes in self.forgot.items() if one == rank for key, sequence in pushes)
 
     def freeze_server(self, index):
         """Start a server again while the one before it is only frozen."""
@@ -404,6 +422,9 @@ class World:
 
     def reshard(self):
         """End everything, and go on with another number of servers."""
+        if any(self.owed(worker.rank) for worker in self.workers):
+            return
+        self.forgot.clear()
         self.counts["other numbers of servers"] += 1
         for index, shard in enumerate(self.shards):
             if self.random.random() < 0.5:
@@ -447,6 +468,21 @@ class World:
             self.freeze_server(sent.shard)  # between its check and its answer
         worker.heard(message, reply)
 
+    def early(self):
+        """Let a push arrive before the one that it follows."""
+        worker = self.workers[int(self.random.integers(len(self.workers)))]
+        index = int(self.random.integers(self.count))
+        keys = self.keys_on(index)
+        if worker.done or worker.phase == "leave" or not keys:
+            return
+        key = keys[int(self.random.integers(len(keys)))]
+        values = self.random.normal(size=self.partitions[key].local_shape(index)).astype(np.float32)
+        push = Push(key, self.shards[index].keys[key].last.get(worker.rank, 0) + 2, None, values)
+        self.counts["early messages"] += 1
+        with contextlib.suppress(JournalFullError):
+            if not isinstance(self.shards[index].exchange(Request(worker.rank, worker.life, 0, (push,))), Refused):
+                raise WrongError("a push that came early was answered")
+
     def late(self):
         """Let an old message arrive once more, whoever sent it."""
         meant = [message for message in self.old if message.layout == self.layout]
@@ -484,14 +520,18 @@ class World:
                 with contextlib.suppress(JournalFullError):
                     self.counts["snapshots"] += self.shards[index].snapshot()
             elif chance < 0.08:
-                self.counts["kills of workers"] += 1
-                self.workers[int(random.integers(len(self.workers)))].begin(random.random() < 0.5)
+                worker = self.workers[int(random.integers(len(self.workers)))]
+                if not self.owed(worker.rank):
+                    self.counts["kills of workers"] += 1
+                    worker.begin(random.random() < 0.5)
             elif chance < 0.084:
                 self.reshard()
             elif chance < 0.1:
                 self.full = not self.full
             elif chance < 0.13:
                 self.late()
+            elif chance < 0.14:
+                self.early()
             else:
                 self.deliver(self.workers[int(random.integers(len(self.workers)))])
         else:

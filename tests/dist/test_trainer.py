@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import sparsekit as mx
+from sparsekit.base.errors import StaleGradientError
 from sparsekit.dist.transport import LocalCluster
 from sparsekit.optimizer.optimizer import registry
 
@@ -115,3 +116,220 @@ def test_every_optimizer_equals_one_process(name):
         pytest.skip(f"it does not take these gradients: {error}")
     mx.random.seed(11)
     same(LocalCluster(2, 2).run(worker, name, arguments), wanted)
+
+
+def faster(trainer, step):
+    trainer.set_learning_rate(0.1 / (1 + step))
+
+
+@pytest.mark.parametrize(("arguments", "options", "change"), [
+    ({"learning_rate": 0.1, "momentum": 0.9}, {}, faster),
+    ({"lr_scheduler": mx.lr_scheduler.FactorScheduler(2, factor=0.5, base_lr=0.4), "wd": 0.01}, {}, None),
+    ({"learning_rate": 0.1, "momentum": 0.9, "multi_precision": True}, {"dtype": "float16", "sparse": False}, None),
+    ({"learning_rate": 0.1, "lazy_update": False, "momentum": 0.9, "wd": 0.1}, {}, None),
+    ({"learning_rate": 0.1, "begin_num_update": 5, "momentum": 0.9}, {}, None),
+], ids=["set_learning_rate", "schedule", "multi_precision", "not lazy", "begun"])
+def test_settings_are_those_of_one_process(arguments, options, change):
+    steps = range(6)
+    wanted = one_process(2, "sgd", arguments, change, steps, **options)
+    same(LocalCluster(2, 2).run(lambda: worker("sgd", arguments, change, steps, **options)), wanted)
+
+
+@pytest.mark.parametrize("kind", ["dist_sync", "dist_device_sync"])
+def test_several_contexts_of_each_worker_are_summed_first(kind):
+    def one_process_that_sums_pairs():
+        net = Net([mx.cpu()])
+        kv = mx.kv.create("local")
+        kv.set_optimizer(mx.optimizer.Adam(learning_rate=0.1, rescale_grad=1 / 8, param_dict=dict(enumerate(net.parameters))))
+        kv.init([0, 1, 2, 3], [one.data() for one in net.parameters])
+        for step in range(STEPS):
+            sums = []
+            for pair in ((0, 1), (2, 3)):
+                parts = []
+                for part in pair:
+                    with mx.autograd.record():
+                        loss = net.loss(batch(part, step), mx.cpu())
+                    loss.backward()
+                    parts.append([one.grad().copy() for one in net.parameters])
+                sums.append([one + other for one, other in zip(*parts, strict=True)])
+            pairs = [list(pair) for pair in zip(*sums, strict=True)]
+            kv.pushpull([0, 1, 2, 3], pairs, out=[one.data() for one in net.parameters])
+        return net.values()
+
+    def two_contexts():
+        kv, contexts = mx.kv.create(kind), [mx.cpu(0), mx.cpu(1)]
+        net = Net(contexts)
+        trainer = mx.gluon.Trainer(net.parameters, "adam", {"learning_rate": 0.1}, kvstore=kv)
+        for step in range(STEPS):
+            with mx.autograd.record():
+                losses = [net.loss(batch(2 * kv.rank + place, step), context) for place, context in enumerate(contexts)]
+            mx.autograd.backward(losses)
+            trainer.step(8)
+        return net.values()
+
+    same(LocalCluster(2, 2).run(two_contexts), one_process_that_sums_pairs())
+
+
+def test_the_trainer_asks_for_the_store_by_name_and_other_workers_get_the_values_of_rank_0():
+    def worker():
+        rank = mx.kv.create("dist_sync").rank
+        weight = mx.gluon.Parameter("w", shape=(2, 2))
+        weight.initialize(mx.init.Constant(rank + 1))
+        trainer = mx.gluon.Trainer([weight], "sgd", {"learning_rate": 1.0}, kvstore="dist_sync")
+        with mx.autograd.record():
+            loss = weight.data().sum()
+        loss.backward()
+        trainer.step(2)
+        return weight.data().asnumpy().tolist(), trainer._kvstore.statistics()["round_trips"]
+
+    for values, trips in LocalCluster(1, 2).run(worker):
+        assert values == [[0, 0], [0, 0]]  # 1 - (1 + 1) / 2
+        assert trips < 12
+
+
+def test_a_step_is_one_round_trip_and_moves_rows_alone():
+    def worker():
+        kv = mx.kv.create("dist_sync")
+        net = Net([mx.cpu()])
+        trainer = mx.gluon.Trainer([net.wide, net.out], "sgd", {"learning_rate": 0.1}, kvstore=kv)
+        found = []
+        for step in range(3):
+            x = mx.nd.array(batch(0, step)[0]).tostype("csr")
+            before = kv.statistics()
+            with mx.autograd.record():
+                rows = net.wide.row_sparse_data(x.indices)
+                loss = (mx.nd.sparse.dot(x, rows) + net.out.data().sum()).sum()
+            loss.backward()
+            middle = kv.statistics()
+            trainer.step(1)
+            after, touched = kv.statistics(), len(np.unique(x.indices.asnumpy()))
+            if step:
+                assert {name: middle[name] - before[name] for name in ("round_trips", "bytes_sent", "bytes_received")} == {
+                    "round_trips": 1, "bytes_sent": 4 * touched, "bytes_received": 16 * touched}
+                assert {name: after[name] - middle[name] for name in ("round_trips", "bytes_sent", "bytes_received")} == {
+                    "round_trips": 1, "bytes_sent": 20 * touched + 64, "bytes_received": 64}
+            found.append(touched)
+        return found
+
+    assert min(LocalCluster(2, 1).run(worker)[0]) > 5
+
+
+def test_gradients_are_summed_where_the_contexts_make_the_steps():
+    def worker():
+        kv = mx.kv.create("dist_sync")
+        net = Net([mx.cpu()], sparse=False)
+        trainer = mx.gluon.Trainer(net.parameters, "adam", {"learning_rate": 0.1}, kvstore=kv, update_on_kvstore=False)
+        for step in range(STEPS):
+            with mx.autograd.record():
+                loss = net.loss(batch(kv.rank, step), mx.cpu())
+            loss.backward()
+            trainer.allreduce_grads()
+            norm = float(net.out.grad().norm().asscalar())
+            trainer.update(BATCH)
+        return net.values(), norm
+
+    contexts = [mx.cpu(0), mx.cpu(1)]
+    net = Net(contexts, sparse=False)
+    trainer = mx.gluon.Trainer(net.parameters, "adam", {"learning_rate": 0.1}, kvstore="local", update_on_kvstore=False)
+    for step in range(STEPS):
+        with mx.autograd.record():
+            losses = [net.loss(batch(rank, step), context) for rank, context in enumerate(contexts)]
+        mx.autograd.backward(losses)
+        trainer.step(BATCH)
+    found = LocalCluster(2, 2).run(worker)
+    same([values for values, _ in found], net.values())
+    assert found[0][1] == found[1][1]
+
+
+def test_a_worker_without_a_new_gradient_adds_nothing():
+    def worker():
+        kv = mx.kv.create("dist_sync")
+        net = Net([mx.cpu()], sparse=False)
+        trainer = mx.gluon.Trainer(net.parameters, "sgd", {"learning_rate": 1.0}, kvstore=kv)
+        before = net.bias.data().asnumpy()
+        with mx.autograd.record():
+            loss = (net.bias.data().sum() if kv.rank else net.out.data().sum())
+        loss.backward()
+        with pytest.raises(StaleGradientError):
+            trainer.step(1)
+        trainer.step(1, ignore_stale_grad=True)
+        return before - net.bias.data().asnumpy()
+
+    for moved in LocalCluster(2, 2).run(worker):
+        np.testing.assert_allclose(moved, 1, rtol=1e-5)
+
+
+def test_states_of_a_trainer_go_on_in_one_process(tmp_path):
+    def start(kvstore):
+        net = Net([mx.cpu()])
+        return net, mx.gluon.Trainer(net.parameters, "adam", {"learning_rate": 0.1}, kvstore=kvstore)
+
+    def saving():
+        net, trainer = start("dist_sync")
+        train(trainer, net, [trainer._kvstore.rank], [mx.cpu()])
+        trainer.save_states(tmp_path / "states")
+        train(trainer, net, [0], [mx.cpu()], range(STEPS, 5))
+        return net.values()
+
+    def loading():
+        net, trainer = start("dist_sync")
+        for one in net.parameters:
+            one.set_data(mx.nd.array(values[one.name]))
+        trainer.load_states(tmp_path / "states")
+        assert trainer.optimizer is trainer._kvstore.optimizer
+        train(trainer, net, [0], [mx.cpu()], range(STEPS, 5))
+        return net.values()
+
+    def first():
+        net, trainer = start("dist_sync")
+        train(trainer, net, [0], [mx.cpu()])
+        return net.values()
+
+    wanted, = LocalCluster(2, 1).run(saving)
+    values, = LocalCluster(2, 1).run(first)
+    same(LocalCluster(3, 1).run(loading), wanted)
+    net, trainer = start(None)
+    for one in net.parameters:
+        one.set_data(mx.nd.array(values[one.name]))
+    trainer.load_states(tmp_path / "states")
+    train(trainer, net, [0], [mx.cpu()], range(STEPS, 5))
+    same([net.values()], wanted)
+
+
+def test_what_a_trainer_on_servers_refuses():
+    def worker():
+        net = Net([mx.cpu()])
+        with pytest.raises(mx.ParameterError, match="update_on_kvstore=False on a dist kvstore"):
+            mx.gluon.Trainer(net.parameters, "sgd", kvstore="dist_sync", update_on_kvstore=False)
+        trainer = mx.gluon.Trainer(net.parameters, "sgd", {"learning_rate": 0.1}, kvstore="dist_sync")
+        net.out.set_data(mx.nd.ones((4, 4)))  # still this worker's
+        train(trainer, net, [0], [mx.cpu()], range(1))
+        for parameter in (net.out, net.wide):
+            with pytest.raises(mx.UnsupportedError, match=f"'{parameter.name}' lie on the servers of the kvstore 'dist_sync'"):
+                parameter.set_data(mx.nd.ones(parameter.shape))
+        with pytest.raises(mx.UnsupportedError, match="allreduce_grads"):
+            trainer.allreduce_grads()
+        with pytest.raises(mx.SparsekitError, match="The key 0 has been initialized already"):
+            train(mx.gluon.Trainer([net.out], "sgd", kvstore="dist_sync"), net, [0], [mx.cpu()], range(1))
+        twin = copy.deepcopy(net.wide)  # a copy is of this process alone
+        twin.set_data(mx.nd.zeros(twin.shape))
+        return True
+
+    assert LocalCluster(1, 1).run(worker) == [True]
+    with pytest.raises(mx.ParameterError, match="in async mode"):
+        LocalCluster(1, 1).run(lambda: mx.gluon.Trainer(Net([mx.cpu()], sparse=False).parameters, "sgd", kvstore="dist_async",
+                                                        update_on_kvstore=False))
+
+
+def test_row_sparse_parameters_are_saved_whole(tmp_path):
+    def worker():
+        net, kv = Net([mx.cpu()]), mx.kv.create("dist_sync")
+        trainer = mx.gluon.Trainer(net.parameters, "sgd", {"learning_rate": 0.1}, kvstore=kv)
+        train(trainer, net, [kv.rank], [mx.cpu()])
+        mx.nd.save(str(tmp_path / f"saved{kv.rank}"), {"wide": net.wide._for_file()})
+        return net.values()
+
+    found = LocalCluster(2, 2).run(worker)
+    for rank in range(2):
+        saved = mx.nd.load(str(tmp_path / f"saved{rank}"))["wide"]
+        assert saved.asnumpy().tobytes() == found[0]["wide"].tobytes()

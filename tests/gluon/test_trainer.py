@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import sparsekit as mx
+from sparsekit.base.errors import NoClusterError
 from sparsekit.gluon import Parameter, Trainer, nn
 
 TWO = [mx.cpu(0), mx.cpu(1)]
@@ -308,7 +309,7 @@ def test_what_is_refused():
     one, other = weights("a"), weights("b", ctx=TWO)
     bare = Parameter("c", shape=(1,))
     wrong = {
-        "dist_sync": (lambda: Trainer(one, "sgd", kvstore="dist_sync"), mx.UnsupportedError, "several machines"),
+        "dist_sync": (lambda: Trainer(one, "sgd", kvstore="dist_sync"), NoClusterError, "sparsekit launch"),
         "unknown": (lambda: Trainer(one, "sgd", kvstore="devise"), mx.UnknownNameError, "'device'"),
         "kind": (lambda: Trainer(one, "sgd", kvstore=3), mx.DTypeError,
                  "kvstore must be 'device', 'local', None or a KVStore, got int"),

@@ -170,9 +170,9 @@ def test_what_is_refused(store):
             act()
 
 
-@pytest.mark.parametrize("name", ["dist_sync", "dist_async", "dist_device_sync", "nccl", "horovod"])
-def test_kinds_for_several_machines_are_named(name):
-    with pytest.raises(mx.UnsupportedError, match="use 'device' or 'local'"):
+@pytest.mark.parametrize("name", ["nccl", "horovod", "byteps", "p3", "dist_p3"])
+def test_kinds_for_communicating_gpus_are_named(name):
+    with pytest.raises(mx.UnsupportedError, match="use 'device' on one machine, and 'dist_sync' on several"):
         mx.kv.create(name)
 
 

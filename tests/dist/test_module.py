@@ -1,0 +1,322 @@
+"""Modules on servers: symbolic models over csr data equal one process, and MXNet's sparse linear classification runs."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import sparsekit as mx
+from sparsekit.dist.transport import LocalCluster
+
+from .mortal import run
+from .test_trainer import same
+
+FEATURES, BATCH, SAMPLES = 900, 8, 48
+
+
+def samples(seed=5):
+    """Rows of a csr array, and their classes."""
+    rng = np.random.default_rng(seed)
+    dense = np.zeros((SAMPLES, FEATURES), np.float32)
+    for row in dense:
+        row[np.unique(rng.integers(0, FEATURES, 12))] = rng.random(1) + 0.5
+    return dense, (dense @ rng.standard_normal(FEATURES) > 0).astype(np.float32)
+
+
+def iterator(rank, workers):
+    """The part of each batch of ``workers * BATCH`` samples that a worker reads."""
+    dense, labels = samples()
+    mine = np.arange(SAMPLES).reshape(-1, workers, BATCH)[:, rank].reshape(-1)
+    data = mx.nd.array(dense[mine]).tostype("csr")
+    return mx.io.NDArrayIter(data, labels[mine], BATCH, last_batch_handle="discard", label_name="softmax_label")
+
+
+def model():
+    """Two classes from csr data: a row_sparse weight, a dense bias."""
+    data = mx.sym.Variable("data", stype="csr")
+    weight = mx.sym.Variable("weight", stype="row_sparse", shape=(FEATURES, 2), init=mx.init.Normal(0.01))
+    bias = mx.sym.Variable("bias", shape=(2,))
+    scores = mx.sym.broadcast_add(mx.sym.sparse.dot(data, weight), bias)
+    return mx.sym.SoftmaxOutput(scores, name="softmax")
+
+
+def values():
+    rng = np.random.default_rng(9)
+    return {"weight": mx.nd.array(rng.standard_normal((FEATURES, 2))).tostype("row_sparse"), "bias": mx.nd.array([0.25, -0.5])}
+
+
+def rows_of(batch):
+    return {"weight": batch.data[0].indices}
+
+
+def every_row(batch):
+    return {"weight": mx.nd.arange(0, FEATURES, dtype="int64")}
+
+
+def started(rank, workers, kvstore, contexts=None, optimizer="adam", params=None):
+    mod = mx.mod.Module(model(), context=contexts or [mx.cpu()])
+    reader = iterator(rank, workers)
+    mod.bind(reader.provide_data, reader.provide_label)
+    mod.init_params(None, arg_params=values(), aux_params={})
+    mod.init_optimizer(kvstore=kvstore, optimizer=optimizer, optimizer_params=params or {"learning_rate": 0.1, "wd": 0.01})
+    return mod, reader
+
+
+def arrays(mod):
+    return {name: one.asnumpy() for name, one in mod.get_params()[0].items()}
+
+
+def one_process(workers, epochs=2, **options):
+    """One module with a context for each worker, whose batches are those of all workers one behind the other."""
+    dense, labels = samples()
+    reader = mx.io.NDArrayIter(mx.nd.array(dense).tostype("csr"), labels, BATCH * workers, last_batch_handle="discard",
+                               label_name="softmax_label")
+    mod = mx.mod.Module(model(), context=[mx.cpu(place) for place in range(workers)])
+    mod.bind(reader.provide_data, reader.provide_label)
+    mod.init_params(None, arg_params=values(), aux_params={})
+    mod.init_optimizer(kvstore=mx.kv.create("local"), optimizer=options.get("optimizer", "adam"),
+                       optimizer_params=options.get("params") or {"learning_rate": 0.1, "wd": 0.01})
+    for _ in range(epochs):
+        reader.reset()
+        for batch in reader:
+            mod.forward_backward(batch)
+            mod.update()
+    found = {name: mx.nd.zeros(one.shape) for name, one in values().items()}  # get_params() would give means over contexts
+    mod._kvstore.pull(list(found), out=list(found.values()))
+    return {name: one.asnumpy() for name, one in found.items()}
+
+
+def by_hand(epochs=2, fn=rows_of, name="dist_sync", **options):
+    kv = mx.kv.create(name)
+    mod, reader = started(kv.rank, kv.num_workers, kv, **options)
+    for _ in range(epochs):
+        reader.reset()
+        for batch in reader:
+            if fn is not None:
+                mod.prepare(batch, sparse_row_id_fn=fn)
+            mod.forward_backward(batch)
+            mod.update()
+    return arrays(mod)
+
+
+@pytest.mark.parametrize("servers", [1, 2, 3])
+@pytest.mark.parametrize("workers", [1, 2, 3])
+def test_any_number_of_workers_and_servers_equals_one_process(workers, servers):
+    same(LocalCluster(servers, workers).run(by_hand), one_process(workers))
+
+
+@pytest.mark.parametrize("fn", [None, every_row])
+def test_rows_that_are_not_prepared_for_are_fetched_whole(fn):
+    same(LocalCluster(2, 2).run(lambda: by_hand(fn=fn)), one_process(2))
+
+
+def test_a_killed_worker_runs_the_program_again():
+    wanted = one_process(2)
+    for at in range(4, 16, 3):
+        same(run(LocalCluster(2, 2), by_hand, kill=[(at % 2, (at, 1))]), wanted)
+
+
+def fitted(name, fn, callback=None):
+    kv = mx.kv.create(name)
+    reader = iterator(kv.rank, kv.num_workers)
+    mod = mx.mod.Module(model())
+    before = []
+
+    def count(parameters):
+        before.append(kv.statistics())
+
+    mod.fit(reader, kvstore=name, optimizer="adam", optimizer_params={"learning_rate": 0.1, "wd": 0.01}, num_epoch=2,
+            arg_params=values(), aux_params={}, initializer=None, sparse_row_id_fn=fn, batch_end_callback=count,
+            epoch_end_callback=callback)
+    return arrays(mod), before, mod._optimizer.rescale_grad
+
+
+@pytest.mark.parametrize("fn", [None, rows_of])
+@pytest.mark.parametrize("callback", [None, lambda epoch, symbol, arguments, states: arguments["weight"].asnumpy()])
+def test_fit_equals_one_process_and_divides_by_the_batches_of_all(fn, callback):
+    found = LocalCluster(2, 2).run(fitted, "dist_sync", fn, callback)
+    same([one for one, _, _ in found], one_process(2))
+    assert [scale for _, _, scale in found] == [1 / (BATCH * 2)] * 2
+
+
+def test_fit_moves_the_rows_of_batches_in_one_round_trip_a_step():
+    (_, counts, _), = LocalCluster(2, 1).run(fitted, "dist_sync", rows_of)
+    first, second = counts[1:3]
+    moved = {name: second[name] - first[name] for name in ("round_trips", "bytes_sent", "bytes_received")}
+    reader = iterator(0, 1)
+    used = [len(np.unique(batch.data[0].indices.asnumpy())) for batch in reader]
+    # the gradients of the third batch and of the bias, with the rows of the fourth and the bias
+    assert moved == {"round_trips": 1, "bytes_sent": 12 * used[2] + 8 + 4 * used[3], "bytes_received": 8 * used[3] + 8}
+
+
+def test_sums_of_gradients_with_steps_on_the_contexts(monkeypatch):
+    monkeypatch.setenv("MXNET_UPDATE_ON_KVSTORE", "0")
+
+    def dense_model():
+        data = mx.sym.Variable("data", stype="csr")
+        return mx.sym.SoftmaxOutput(mx.sym.FullyConnected(data, num_hidden=2, name="fc"), name="softmax")
+
+    def train(kvstore, contexts, reader):
+        mod = mx.mod.Module(dense_model(), context=contexts)
+        mod.bind(reader.provide_data, reader.provide_label)
+        mod.init_params(mx.init.Constant(0.1))
+        mod.init_optimizer(kvstore=kvstore, optimizer="adam", optimizer_params={"learning_rate": 0.1})
+        for batch in reader:
+            mod.forward_backward(batch)
+            mod.update()
+        return arrays(mod)
+
+    dense, labels = samples()
+    whole = mx.io.NDArrayIter(mx.nd.array(dense).tostype("csr"), labels, BATCH * 2, label_name="softmax_label")
+    wanted = train("local", [mx.cpu(0), mx.cpu(1)], whole)
+    found = LocalCluster(2, 2).run(lambda: train("dist_sync", [mx.cpu()], iterator(mx.kv.create("dist_sync").rank, 2)))
+    same(found, wanted)
+
+
+def test_checkpoints_have_whole_weights_and_states(tmp_path):
+    def worker():
+        kv = mx.kv.create("dist_sync")
+        mod, reader = started(kv.rank, 2, kv)
+        for place, batch in enumerate(reader):
+            mod.prepare(batch, sparse_row_id_fn=rows_of)
+            mod.forward_backward(batch)
+            mod.update()
+            mod.prepare(batch, sparse_row_id_fn=rows_of)
+            mod.save_checkpoint(str(tmp_path / f"m{kv.rank}"), place, save_optimizer_states=True)
+        return arrays(mod)
+
+    wanted = LocalCluster(2, 2).run(worker)[0]
+    for rank in range(2):
+        _, arguments, _ = mx.model.load_checkpoint(str(tmp_path / f"m{rank}"), SAMPLES // BATCH // 2 - 1)
+        same([{name: one.asnumpy() for name, one in arguments.items()}], wanted)
+
+    def resumed():
+        kv = mx.kv.create("dist_sync")
+        mod = mx.mod.Module.load(str(tmp_path / "m0"), 2, load_optimizer_states=True)
+        reader = iterator(kv.rank, 2)
+        mod.bind(reader.provide_data, reader.provide_label)
+        mod.init_optimizer(kvstore=kv, optimizer="adam", optimizer_params={"learning_rate": 0.1, "wd": 0.01})
+        batch = next(reader)
+        mod.forward_backward(batch)
+        mod.update()
+        return arrays(mod)
+
+    first, second = LocalCluster(3, 2).run(resumed)
+    same([first], second)
+    assert not np.array_equal(first["weight"], wanted["weight"])
+
+
+def test_parameters_that_lie_on_servers_are_not_replaced_by_one_worker():
+    def worker():
+        mod, _ = started(0, 1, mx.kv.create("dist_sync"))
+        mod.set_params(*mod.get_params())  # its own
+        with pytest.raises(mx.UnsupportedError, match="lie on the servers of the kvstore 'dist_sync'"):
+            mod.set_params(values(), {})
+        with pytest.raises(mx.UnsupportedError, match=r"set them before init_optimizer\(\)"):
+            mod.init_params(force_init=True)
+        return True
+
+    assert LocalCluster(1, 1).run(worker) == [True]
+
+
+def test_modules_compress_gradients_on_servers_alone():
+    def worker(compression):
+        kv = mx.kv.create("dist_sync")
+        mod = mx.mod.Module(model(), compression_params=compression)
+        reader = iterator(0, 1)
+        mod.bind(reader.provide_data, reader.provide_label)
+        mod.init_params(None, arg_params=values(), aux_params={})
+        mod.init_optimizer(kvstore=kv, optimizer="sgd", optimizer_params={"learning_rate": 1.0, "rescale_grad": 1.0})
+        mod.forward_backward(next(reader))
+        mod.update()
+        return arrays(mod)["bias"] - values()["bias"].asnumpy()
+
+    moved, = LocalCluster(2, 1).run(worker, {"type": "2bit", "threshold": 0.0625})
+    assert np.abs(moved).tolist() == [0.0625, 0.0625]
+    mod = mx.mod.Module(model(), compression_params={"type": "2bit"})
+    mod.bind(iterator(0, 1).provide_data, iterator(0, 1).provide_label)
+    mod.init_params()
+    for kvstore in (None, "local", "device"):
+        with pytest.raises(mx.UnsupportedError, match="Gradient compression is not supported"):
+            mod.init_optimizer(kvstore=kvstore)
+
+
+# MXNet's example of sparse linear classification, in our own words: a weighted cross-entropy on two classes
+
+
+class WeightedCrossEntropy(mx.operator.CustomOp):
+    """Softmax, whose gradient counts samples of class 1 several times."""
+
+    def __init__(self, weight):
+        super().__init__()
+        self.weight = weight
+
+    def forward(self, is_train, req, in_data, out_data, aux):
+        self.assign(out_data[0], req[0], mx.nd.softmax(in_data[0]))
+
+    def backward(self, req, out_grad, in_data, out_data, in_grad, aux):
+        label = in_data[1]
+        difference = out_data[0] - mx.nd.one_hot(label, 2)
+        self.assign(in_grad[0], req[0], mx.nd.broadcast_mul(difference, (1 + (self.weight - 1) * label).reshape((-1, 1))))
+
+
+@mx.operator.register("weighted_cross_entropy_of_the_example")
+class WeightedCrossEntropyProp(mx.operator.CustomOpProp):
+    def __init__(self, weight):
+        super().__init__(need_top_grad=False)
+        self.weight = float(weight)
+
+    def list_arguments(self):
+        return ["data", "label"]
+
+    def infer_shape(self, in_shape):
+        return [in_shape[0], (in_shape[0][0],)], [in_shape[0]], []
+
+    def create_operator(self, ctx, shapes, dtypes):
+        return WeightedCrossEntropy(self.weight)
+
+
+def classification(folder, kvstore, optimizer):
+    """The program of the example: iterators by rank, a prepared loop, scores, whole checkpoints."""
+    kv = mx.kv.create(kvstore)
+    rank, workers = kv.rank, kv.num_workers
+    reader = iterator(rank, workers)
+    check = iterator(0, 1)
+    data = mx.symbol.Variable("data", stype="csr")
+    weight = mx.symbol.Variable("weight", shape=(FEATURES, 2), init=mx.initializer.Normal(sigma=0.01), stype="row_sparse")
+    bias = mx.symbol.Variable("bias", shape=(2,))
+    scores = mx.symbol.broadcast_add(mx.symbol.sparse.dot(data, weight), bias)
+    net = mx.sym.Custom(scores, mx.symbol.Variable("softmax_label"), op_type="weighted_cross_entropy_of_the_example", weight=2,
+                        name="model")
+    mod = mx.mod.Module(symbol=net, data_names=["data"], label_names=["softmax_label"])
+    mod.bind(data_shapes=reader.provide_data, label_shapes=reader.provide_label)
+    mod.init_params()
+    made = mx.optimizer.create(optimizer, learning_rate=0.05, rescale_grad=1.0 / BATCH / workers)
+    mod.init_optimizer(optimizer=made, kvstore=kv)
+    metric, losses = mx.metric.create(["nll_loss"]), []
+    for epoch in range(4):
+        metric.reset()
+        for batch in reader:
+            mod.prepare(batch, sparse_row_id_fn=rows_of)
+            mod.forward_backward(batch)
+            mod.update()
+            mod.update_metric(metric, batch.label)
+        losses.append(mod.score(check, ["nll_loss"])[0][1])
+        mod.prepare(None, every_row)
+        mod.save_checkpoint(str(folder / f"checkpoint{rank}"), epoch, save_optimizer_states=False)
+        reader.reset()
+    return losses
+
+
+@pytest.mark.parametrize("optimizer", ["sgd", "adagrad", "ftrl"])
+def test_sparse_linear_classification(optimizer, tmp_path):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        first, second = LocalCluster(2, 2).run(classification, tmp_path, "dist_sync", optimizer)
+    assert first == second
+    assert first[-1] < first[-2] < first[0]
+    loaded = [mx.model.load_checkpoint(str(tmp_path / f"checkpoint{rank}"), 3)[1] for rank in range(2)]
+    assert loaded[0]["weight"].shape == (FEATURES, 2)
+    assert loaded[0]["weight"].asnumpy().tobytes() == loaded[1]["weight"].asnumpy().tobytes()
+    assert np.count_nonzero(loaded[0]["weight"].asnumpy()) > FEATURES
+    assert loaded[0]["bias"].asnumpy().tobytes() == loaded[1]["bias"].asnumpy().tobytes()

@@ -1,0 +1,118 @@
+"""Every row lies on exactly one server, in order, and small keys spread; messages carry arrays and count their bytes."""
+
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sparsekit.base.errors import RowIndexError
+from sparsekit.dist.messages import KeySpec, Pull, Push, Reply, Request, Waiting, Welcome, payload_bytes, row_ids
+from sparsekit.dist.partition import ELEMENTS, ROWS, Partition
+
+
+@st.composite
+def partitions(draw):
+    stype = draw(st.sampled_from(["default", "row_sparse"]))
+    rows = draw(st.one_of(st.integers(0, 5), st.integers(0, 5000)))
+    shape = (rows, *draw(st.sampled_from([(), (1,), (3,), (40, 50), (30_000,)])))
+    shards = draw(st.integers(1, 9))
+    placement = draw(st.sampled_from(["rows", f"whole:{shards - 1}"]))
+    key = draw(st.one_of(st.text(max_size=5), st.integers(-5, 500)))
+    return Partition(key, KeySpec(shape, "float32", stype, placement), shards)
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(partitions())
+def test_every_row_lies_on_one_server_in_order(partition):
+    parts = [partition.rows_of(shard) for shard in range(partition.shards)]
+    assert np.array_equal(np.sort(np.concatenate(parts)), np.arange(partition.rows))
+    for shard, rows in enumerate(parts):
+        assert len(rows) == partition.count(shard)
+        assert bool((rows[:-1] < rows[1:]).all())
+        assert (shard in partition.holders) == (len(rows) > 0) or (partition.rows == 0 and len(partition.holders) == 1)
+        assert partition.local_shape(shard)[0] == len(rows)
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(partitions(), st.integers(0, 2**32 - 1))
+def test_splitting_and_joining_rows_gives_them_back(partition, seed):
+    random = np.random.default_rng(seed)
+    rows = np.flatnonzero(random.random(partition.rows) < random.random())
+    seen = np.zeros(len(rows), int)
+    shards = []
+    for shard, local, places in partition.split(rows):
+        shards.append(shard)
+        seen[places] += 1
+        assert np.array_equal(partition.rows_of(shard)[local], rows[places])
+        assert bool((local[:-1] < local[1:]).all())
+    assert tuple(shards) == partition.holders
+    assert bool((seen == 1).all())
+
+
+@settings(max_examples=100, deadline=None, derandomize=True)
+@given(partitions())
+def test_taking_and_putting_parts_gives_the_whole(partition):
+    width = min(partition.shape[1], 3) if len(partition.shape) > 1 else 1
+    whole = np.arange(partition.rows * width, dtype=np.float32).reshape(partition.rows, width)
+    found = np.full_like(whole, -1)
+    for shard in partition.holders:
+        part = partition.take(whole, shard)
+        assert np.array_equal(part, whole[partition.rows_of(shard)])
+        partition.put(found, shard, part)
+    assert np.array_equal(found, whole)
+
+
+def test_a_value_without_axes_lies_on_one_server():
+    partition = Partition("scale", KeySpec((), "float32"), 3)
+    assert len(partition.holders) == 1
+    assert partition.local_shape(partition.holders[0]) == ()
+    assert partition.take(np.float32(3).reshape(()), partition.holders[0]) == 3
+
+
+def test_frequent_rows_are_balanced():
+    """The first rows of a vocabulary are touched most; ranges in one piece would all lie on the first server."""
+    rows = 1_000_000
+    ids = np.unique(np.exp(np.random.default_rng(0).uniform(0, np.log(rows), 200_000)).astype(np.int64) % rows)
+    partition = Partition("w", KeySpec((rows, 4), "float32", "row_sparse"), 8)
+    loads = [len(part.rows) for part in partition.split(ids)]
+    assert max(loads) < 1.05 * np.mean(loads)
+
+
+def test_small_keys_spread_over_servers():
+    holders = [Partition(key, KeySpec((10,), "float32"), 4).holders for key in range(200)]
+    assert all(len(one) == 1 for one in holders)
+    counts = np.bincount([one[0] for one in holders], minlength=4)
+    assert counts.min() > 25
+
+
+def test_large_dense_values_are_shared_by_servers():
+    assert len(Partition(0, KeySpec((ELEMENTS * 4,), "float32"), 4).holders) == 4
+    assert len(Partition(0, KeySpec((64, 1024), "float32"), 4).holders) == 4
+    assert len(Partition(0, KeySpec((ROWS + 1, 1), "float32", "row_sparse"), 4).holders) == 2
+
+
+@pytest.mark.parametrize("rows", [[-1], [10], [3, 11]])
+def test_rows_outside_are_refused(rows):
+    with pytest.raises(RowIndexError, match="from 0 to 9"):
+        Partition("w", KeySpec((10, 2), "float32"), 3).split(np.array(rows))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("ids", [0, 1, 1000])
+def test_the_bytes_of_a_message_are_those_of_its_rows_and_their_numbers(dtype, ids):
+    width, size = 7, np.dtype(dtype).itemsize
+    push = Push("w", 1, np.arange(ids, dtype=np.int32), np.zeros((ids, width), dtype))
+    request = Request(0, 0, 1, (push, push._replace(rows=None)), (Pull("w", 1, np.arange(ids, dtype=np.int64)),), "{}")
+    assert payload_bytes(request) == ids * (4 + width * size) + ids * width * size + 8 * ids
+    assert payload_bytes(Reply(1, {"w": 1}, (push.values, push.values))) == 2 * ids * width * size
+    assert payload_bytes(Waiting(1, {}, (("w", 2, (1,)),))) == 0
+    assert len(pickle.dumps(request)) < payload_bytes(request) + 1000
+
+
+def test_row_numbers_travel_in_four_bytes_where_they_fit():
+    assert row_ids(np.array([1, 2]), 2**31 - 1).dtype == np.int32
+    assert row_ids(np.array([1, 2]), 2**31).dtype == np.int64
+    welcome = Welcome(1, {}, {"w": KeySpec((2,), "float32")}, 0, "sync", None, 1, 1)
+    assert pickle.loads(pickle.dumps(welcome)) == welcome

@@ -20,7 +20,7 @@ from typing import Any, TypeAlias
 
 from ..base.errors import DataFileError, DistError, LostWorkerError, expected
 from ..base.forking import load
-from .journal import Run, begin_run, manifest_of
+from .journal import LIVES, Run, begin_run, manifest_of
 from .output import Outputs
 from .results import Profiled
 
@@ -133,6 +133,8 @@ def run(fn: Callable[..., object], workers: int = 2, servers: int = 2, folder: P
         If there is no cluster at ``address``.
     LostWorkerError
         If a worker ends with an error, which is the cause, or has been started again too often.
+    DistError
+        If a worker ends with an error of training on several machines: that error, such as ``LostDataError``.
 
     Examples
     --------
@@ -229,8 +231,8 @@ def continued(place: str, resume: object, workers: int, servers: int, mode: str)
         raise DataFileError(f"There is no run to continue in {place}.", hint="leave out resume= to start one.")
     if found is not None and resume is False:
         raise DistError(f"There is a run in {place} already.", hint="leave out resume= to continue it, or choose another folder.")
-    if found is not None and found.shards != servers:
-        load("sparsekit.dist.resume").resume(place, servers)
+    if found is not None and (found.shards, found.workers) != (servers, workers):
+        load("sparsekit.dist.resume").resume(place, servers, workers)
     return begin_run(place, servers, workers, mode)
 
 
@@ -249,7 +251,7 @@ class Driver:
         self.outcomes: dict[int, Any] = {}
         self.lives = dict.fromkeys(range(job.workers), job.first_life)
         self.workers: dict[int, Any] = {}
-        self.lost: LostWorkerError | None = None
+        self.lost: DistError | None = None
         self.until: float | None = None
 
     def results(self) -> list[Any]:
@@ -306,12 +308,15 @@ class Driver:
             self.until = time.monotonic() + GRACE
             engine().tell_lost(self.job, servers, rank)
 
-    def _error_of(self, rank: int, outcome: Any) -> LostWorkerError:
+    def _error_of(self, rank: int, outcome: Any) -> DistError:
         """The error of a worker that does not come back."""
         if outcome is None:
             return LostWorkerError(f"Rank {rank} has ended unexpectedly {self.restarts + 1} times; its process was killed or "
                                    f"crashed.", hint="look at what it printed; restarts= sets how often it is started again.",
                                    rank=rank)
+        if isinstance(outcome.error, DistError):
+            outcome.error.add_note(f"Raised by rank {rank}:\n{outcome.text}")
+            return outcome.error
         error = LostWorkerError(f"Rank {rank} has ended with an error:\n{outcome.text}", rank=rank)
         error.__cause__ = outcome.error
         return error
@@ -360,7 +365,7 @@ def connect(address: str | None = None, job: str | None = None, rank: int | None
         return
     place = None if folder is None else str(Path(folder).resolve())
     found = engine().Job(job or "job", workers, servers, place, mode, staleness, fsync, timeout, frozen_after, detached=True)
-    _here.way = engine().join(found, rank, time.time_ns() // 1_000_000)
+    _here.way = engine().join(found, rank, int(time.time()) * LIVES)
 
 
 def disconnect() -> None:

@@ -401,7 +401,7 @@ class RayTransport:
             for call in waiting:
                 call.look(ready)
             waiting = [call for call in waiting if call.answer is None]
-        return [value_of(call.answer) for call in calls]
+        return [value_of(call.answer) for call in calls if call.answer is not None]
 
     def frozen(self, index: int, seconds: float) -> bool:
         """Whether a server does not say in time that it is alive; one that is being started again is not frozen."""

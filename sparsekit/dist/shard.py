@@ -41,7 +41,7 @@ from ..optimizer.updater import Updater
 from ..storage import RowSparse
 from .compression import unpack as unpack_bits
 from .held import Held, Pending, owned, pending_of, store_of, total_of
-from .journal import Log, Manifest, Record, check_manifest, manifest_of, write_manifest
+from .journal import LIVES, Log, Manifest, Record, check_manifest, manifest_of, write_manifest
 from .messages import Key, KeySpec, Push, Refused, Reply, Request, Waiting, Welcome, payload_bytes
 from .partition import Partition
 
@@ -213,6 +213,8 @@ class Shard:
     def _do_hello(self, rank: int, life: int, arrays: list[Array]) -> None:
         if self.lives.get(rank) != life:
             self.settings.pop(rank, None)  # another incarnation says its own
+        if life // LIVES != self.lives.get(rank, life) // LIVES:  # in a later run on the same folder
+            self.left.discard(rank)
         self.lives[rank] = life
         self.lost_ranks.discard(rank)
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import signal
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import sparsekit as mx
+from sparsekit.dist import transport
 
 ROWS, WIDTH = 1500, 4
 
@@ -63,7 +65,8 @@ def values(kv: Any) -> tuple[np.ndarray, np.ndarray]:
     return table.data.asnumpy(), dense.asnumpy()
 
 
-def train(steps: int, faults: dict[tuple[int, int], str] | None = None, flags: str = "") -> dict[str, Any]:
+def train(steps: int, faults: dict[tuple[int, int], str] | None = None, flags: str = "",
+          before: Callable[[int, int], None] | None = None) -> dict[str, Any]:
     """Train as one worker; a fault, by rank and step, happens once."""
     kv = mx.kv.create("dist_sync")
     kv.init(["table", "dense"], list(start()))
@@ -71,6 +74,8 @@ def train(steps: int, faults: dict[tuple[int, int], str] | None = None, flags: s
     table, dense = mx.nd.sparse.zeros("row_sparse", (ROWS, WIDTH)), mx.nd.zeros((5, 3))
     said = []
     for step in range(steps):
+        if before is not None:
+            before(kv.rank, step)
         kv.row_sparse_pull("table", out=table, row_ids=mx.nd.array(batch(kv.rank, step)[0]))
         kv.pull("dense", out=dense)
         pushed = gradients(kv.rank, step, table.data.asnumpy(), dense.asnumpy())
@@ -81,7 +86,7 @@ def train(steps: int, faults: dict[tuple[int, int], str] | None = None, flags: s
         kv.push("dense", pushed[1])
     found = values(kv)
     return {"rank": kv.rank, "life": way().life, "table": found[0], "dense": found[1], "said": said, "pid": os.getpid(),
-            "statistics": [one for one in way().call([(index, "statistics", ()) for index in range(way().shards)], 20.0)]}
+            "statistics": way().call([(index, "statistics", ()) for index in range(way().shards)], 20.0)}
 
 
 def first_time(flag: Path) -> bool:
@@ -93,7 +98,7 @@ def first_time(flag: Path) -> bool:
 
 
 def way() -> Any:
-    return mx.kvstore.create.__globals__ and __import__("sparsekit.dist.transport", fromlist=["current"]).current()
+    return transport.current()
 
 
 def server_pid(index: int) -> int:
@@ -113,7 +118,7 @@ def alive(pid: int) -> bool:
 
 
 def break_something(what: str) -> Any:
-    """``worker``: this process ends when the first server has its push and the second has not; ``kill 0 1``, ``stop 0``: servers."""
+    """``worker``: this process ends when one server has its push and the other has not; ``kill 0 1``, ``stop 0``: servers."""
     if what == "worker":
         die_within_the_next_push()
         return None
@@ -125,8 +130,8 @@ def break_something(what: str) -> Any:
 
 
 def die_within_the_next_push() -> None:
-    transport = way()
-    call = transport.call
+    own = way()
+    call = own.call
 
     def half(requests: Any, timeout: Any = None) -> Any:
         pushing = [one for one in requests if one[1] == "exchange" and one[2][0].pushes]
@@ -135,10 +140,10 @@ def die_within_the_next_push() -> None:
             os.kill(os.getpid(), signal.SIGKILL)
         return call(requests, timeout)
 
-    transport.call = half
+    own.call = half
 
 
-def fail(rank: int) -> str:
+def fail(rank: int, said: str) -> str:
     """One worker raises an error; the other waits for it."""
     kv = mx.kv.create("dist_sync")
     kv.init("w", mx.nd.zeros((3,)))
@@ -146,11 +151,10 @@ def fail(rank: int) -> str:
         raise ValueError("no more data")
     kv.push("w", mx.nd.ones((3,)))
     out = mx.nd.zeros((3,))
-    start = time.monotonic()
     try:
         kv.pull("w", out=out)
     except mx.LostWorkerError as error:
-        Path(os.environ["SPARSEKIT_TEST_SAID"]).write_text(f"{error.rank} {error.key} {error.step} {time.monotonic() - start:.1f}")
+        Path(said).write_text(f"{error.rank} {error.key} {error.step}")
         raise
     return "not reached"
 
@@ -170,3 +174,18 @@ def unequal() -> float:
         kv.push("w", mx.nd.ones((3,)))
         kv.pull("w", out=out)
     return float(out.asnumpy()[0])
+
+
+def train_slowly(steps: int, pids: str, flags: str) -> dict[str, Any]:
+    """Train; in the midst rank 0 says which processes the servers are, and waits until they have been broken."""
+    def wait(rank: int, step: int) -> None:
+        if rank == 0 and step == 3 and first_time(Path(flags) / "told"):
+            new = Path(pids).with_suffix(".new")
+            new.write_text(" ".join(str(server_pid(index)) for index in range(way().shards)))
+            new.replace(pids)
+            while not (Path(flags) / "frozen").exists():
+                time.sleep(0.02)
+        if rank == 0 and step == 5:  # servers elsewhere have answered
+            (Path(flags) / "go").touch()
+
+    return train(steps, before=wait)

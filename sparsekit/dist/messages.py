@@ -13,8 +13,8 @@ import numpy as np
 if TYPE_CHECKING:
     from ..base.types import Array
 
-__all__ = ["Key", "KeySpec", "Message", "Pull", "Push", "Refused", "Reply", "Request", "Waited", "Waiting", "Welcome", "payload_bytes",
-           "row_ids"]
+__all__ = ["Key", "KeySpec", "Message", "Pull", "Push", "Refused", "Reply", "Request", "Waited", "Waiting", "Welcome",
+           "payload_bytes", "row_ids"]
 
 #: A key of a store.
 Key: TypeAlias = "str | int"

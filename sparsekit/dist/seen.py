@@ -166,7 +166,7 @@ class ClientNotes:
 
     def begin(self, timeout: float) -> tuple[Any, int]:  # Any: a recorder
         """A call begins: gives the recorder and the time, after it has been told what the servers' clocks show."""
-        sink = hooks.sink
+        sink: Any = hooks.sink  # Any: a recorder, if there is one
         if sink is None:
             return None, 0
         if self._sink is None or self._sink() is not sink or time.monotonic() - self._asked > EVERY:
@@ -196,7 +196,8 @@ class ClientNotes:
         waits = waits_of(replies)
         for rank in {rank for wait in waits for rank in wait.ranks}:
             self.client._waited[rank] = self.client._waited.get(rank, 0.0) + sum(w.seconds for w in waits if rank in w.ranks)
-        if sink is None or hooks.sink is not sink:
+        gone = hooks.sink is not sink
+        if sink is None or gone:
             return
         self._note_waits(sink, start, now, waits)
         name, about = self._told(requests, replies)

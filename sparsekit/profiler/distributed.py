@@ -129,12 +129,13 @@ class Distributed:
             for key, found in stale.items():
                 if key[0] == process.number and (process.name, key[1]) in sums:
                     sums[process.name, key[1]] |= {"staleness": sum(found) / len(found), "most_stale": max(found)}
-        rows = sorted(sums.values(), key=lambda row: (-row["bytes_pushed"] - row["bytes_pulled"], row["process"], str(row["key"])))
+        rows = sorted(sums.values(), key=lambda row: (-row["bytes_pushed"] - row["bytes_pulled"], row["process"],
+                                                      str(row["key"])))
         columns = ("process", "key", "pushes", "rows", "pushed", "pulls", "rows", "pulled", "rows asked", "staleness")
         cells = [[row["process"], repr(row["key"]), format_count(row["pushes"]), format_count(row["rows_pushed"]),
                   format_bytes(row["bytes_pushed"]), format_count(row["pulls"]), format_count(row["rows_pulled"]),
                   format_bytes(row["bytes_pulled"]),
-                  format_share(row["rows_pulled"], row["rows"] * row["pulls"]) + f" of {format_count(row['rows'])}"
+                  f"{format_share(row['rows_pulled'], row['rows'] * row['pulls'])} of {format_count(row['rows'])}"
                   if row["pulls"] and row["rows"] else "",
                   "" if row["staleness"] is None else f"{row['staleness']:.2g} (at most {row['most_stale']})"] for row in rows]
         return Table(columns, rows, cells, "", "What each key moved")
@@ -144,9 +145,9 @@ class Distributed:
         found: dict[tuple[int, object], list[int]] = {}  # object: as above
         for process, data in self._servers:
             for record in data.records if process.about.get("mode") == "async" else ():
-                about = record["attrs"]
-                if record["lane"] == "apply" and isinstance(about.get("rank"), int) and isinstance(about.get("stale"), int):
-                    found.setdefault((about["rank"], about["key"]), []).append(about["stale"])  # type: ignore[arg-type, index]  # as just asked
+                rank, stale = record["attrs"].get("rank"), record["attrs"].get("stale")
+                if record["lane"] == "apply" and isinstance(rank, int) and isinstance(stale, int):
+                    found.setdefault((rank, record["attrs"].get("key")), []).append(stale)
         return found
 
     def _wait_table(self) -> Table:
@@ -169,15 +170,17 @@ class Distributed:
     def _server_table(self) -> Table:
         works = {part.process.number: _server_row(part) for part in self._servers}
         mean = sum(load for load, _ in self._loads.values()) / max(1, len(self._loads))
-        rows = [{"server": server, "bytes": load, "round_trips": trips, "load": load / mean if mean else 1.0,
-                 **{name: works[server][name] if server in works else None for name in ("work", "apply", "journal", "rows_held")}}
-                for server, (load, trips) in self._loads.items()]
+        # Any: the fields of a row
+        rows: list[dict[str, Any]] = [
+            {"server": server, "bytes": load, "round_trips": trips, "load": load / mean if mean else 1.0,
+             **{name: works[server][name] if server in works else None for name in ("work", "apply", "journal", "rows_held")}}
+            for server, (load, trips) in self._loads.items()]
         cells = [[f"server {row['server']}", format_count(row["round_trips"]), format_bytes(row["bytes"]), f"{row['load']:.2f}",
                   *("" if row[name] is None else format_duration(row[name]) for name in ("work", "apply", "journal")),
                   "" if row["rows_held"] is None else format_count(row["rows_held"])] for row in rows]
         footer = f"The server with most bytes has {self.balance:.2f} times the mean."
-        return Table(("server", "round trips", "bytes", "of the mean", "work", "apply", "journal", "rows held"), rows, cells, footer,
-                     "How the load is spread")
+        columns = ("server", "round trips", "bytes", "of the mean", "work", "apply", "journal", "rows held")
+        return Table(columns, rows, cells, footer, "How the load is spread")
 
     def tables(self) -> list[Table]:
         """The tables that have rows."""
@@ -211,4 +214,5 @@ def _lists(value: Any) -> Sequence[Any]:  # Any: plain data, of a file perhaps
 
 
 def _dicts(value: Any) -> Sequence[Any]:  # Any: plain data, of a file perhaps
-    return [one for one in value if isinstance(one, dict) and {"key", "rows", *SUMS} <= one.keys()] if isinstance(value, list) else []
+    wanted = {"key", "rows", *SUMS}
+    return [one for one in value if isinstance(one, dict) and wanted <= one.keys()] if isinstance(value, list) else []

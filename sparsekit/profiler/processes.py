@@ -67,7 +67,8 @@ def merge(profiles: Mapping[str, Run] | Iterable[Run]) -> Profile:
     names = [part.process.name for part in found]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
-        raise ProfilerError(f"Two profiles of {twice} cannot be merged.", hint="pass one of each process, or a mapping with names.")
+        raise ProfilerError(f"Two profiles of {twice} cannot be merged.",
+                            hint="pass one of each process, or a mapping with names.")
     found.sort(key=lambda part: (("worker", "server", "process").index(part.process.kind), part.process.number))
     return Profile(combined(_numbered(_aligned(found))))
 
@@ -136,13 +137,15 @@ def _moved(part: Part, offset: Offset, zero: float, length: float) -> Part:
     def at(time: float) -> float:
         return time if unknown else round(max(0.0, time + offset.at(time) - zero), 3)
 
-    data, records = part.data, []
+    data = part.data
+    records: list[Record] = []
     for record in data.records:
         start = at(record["start"])
         end = record["start"] + record["duration"] + (0.0 if unknown else offset.at(record["start"]) - zero)
         if not server or (end >= 0.0 and start <= length):
             cut = max(0.0, start - (end - record["duration"])) if server and not unknown else 0.0
-            records.append({**record, "start": start, "duration": record["duration"] - cut, "self": max(0.0, record["self"] - cut)})
+            own = max(0.0, record["self"] - cut)
+            records.append({**record, "start": start, "duration": record["duration"] - cut, "self": own})
     marks: list[MarkRecord] = [{**mark, "time": at(mark["time"])} for mark in data.marks]
     memory: Memory = {**data.memory, "peak_time": at(data.memory["peak_time"]),
                       "samples": [[at(time), *more] for time, *more in data.memory["samples"]]}
@@ -157,7 +160,8 @@ def _moved(part: Part, offset: Offset, zero: float, length: float) -> Part:
         accounted=share(records, wall) if server else data.accounted, folded=data.folded, folded_totals=data.folded_totals,
         events=len(records) + data.folded if server else data.events, overhead=data.overhead, environment=data.environment)
     start = 0.0 if unknown else round(offset.at(0.0) - zero, 3)
-    return Part(part.process._replace(offset=part.process.offset + start, error=None if offset.error is None else math.ceil(offset.error * 1000) / 1000), moved)
+    error = None if offset.error is None else math.ceil(offset.error * 1000) / 1000
+    return Part(part.process._replace(offset=part.process.offset + start, error=error), moved)
 
 
 # --------------------------------------------------------------------------- one profile
@@ -172,7 +176,8 @@ def _numbered(parts: list[Part]) -> list[Part]:
         def thread(own: int, known: dict[int, int] = known, first: int = first) -> int:
             return known.setdefault(own, first + len(known))
 
-        records: list[Record] = [{**record, "thread": thread(record["thread"]), "process": process.name} for record in data.records]
+        records: list[Record] = [{**record, "thread": thread(record["thread"]), "process": process.name}
+                                 for record in data.records]
         marks: list[MarkRecord] = [{**mark, "thread": thread(mark["thread"])} for mark in data.marks]
         densifications = [(time, thread(own), one) for time, own, one in data.densifications]
         found.append(Part(process, Stored(**{**_fields(data), "records": records, "marks": marks,

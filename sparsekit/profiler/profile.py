@@ -372,7 +372,8 @@ class Profile:
     def timeline(self, **options: object) -> Any:  # Any: a widget, a layer above; object: its options
         """The live timeline, a widget; needs the extra ``lab``."""
         if self._data().parts:
-            return displays.call("TimelineWidget", self._by_process(), **{"clock": "common", "color_by": "lane", "errors": self._errors(), **options})
+            shown = {"clock": "common", "color_by": "lane", "errors": self._errors(), **options}
+            return displays.call("TimelineWidget", self._by_process(), **shown)
         records = aside(self._data()).records  # the widget has them as long as it is there
         return displays.call("TimelineWidget", records, **{"marks": self._instants(), **options})
 

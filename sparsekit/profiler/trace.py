@@ -131,7 +131,8 @@ def _other(data: Stored) -> Event:
 def _about(data: Stored) -> Event:
     """What the events of a process do not say."""
     return {
-        "environment": data.environment, "wall": data.wall, "accounted": data.accounted, "events": data.events, "folded": data.folded, "dropped": 0,
+        "environment": data.environment, "wall": data.wall, "accounted": data.accounted, "events": data.events,
+        "folded": data.folded, "dropped": 0,
         "overhead": data.overhead, "densified": data.densified,
         "folded_totals": [_total(key, total) for key, total in data.folded_totals.items()],
         "gradient_rows": data.gradient_rows, "memory": data.memory,

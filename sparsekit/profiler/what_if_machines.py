@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..base.errors import ProfilerError, expected
@@ -107,7 +108,7 @@ class _Steps(NamedTuple):
 
     def median(self, name: str) -> float:
         """The median of a field."""
-        return statistics.median(getattr(step, name) for step in self.steps)
+        return float(statistics.median(getattr(step, name) for step in self.steps))
 
 
 def steps_of(records: Sequence[Record]) -> _Steps:
@@ -119,7 +120,7 @@ def steps_of(records: Sequence[Record]) -> _Steps:
             pushes[key] = pushes.get(key, 0) + 1
     most = max(pushes, key=lambda key: pushes[key], default=None)
     ends = [record["start"] + record["duration"] for record in found if most in _pushed(record)]
-    steps = [_Step(end - begin, 0.0, 0.0, 0.0, 0, 0, 0) for begin, end in zip(ends, ends[1:], strict=False)]
+    steps = [_Step(end - begin, 0.0, 0.0, 0.0, 0, 0, 0) for begin, end in pairwise(ends)]
     apart = [0.0] * len(steps)
     place = 0
     for record in records:
@@ -256,7 +257,8 @@ class Machines:
     notes : list of str
     """
 
-    def __init__(self, found: Measured, machines: Sequence[tuple[int, int]], gbit: float | None, round_trip: float | None) -> None:
+    def __init__(self, found: Measured, machines: Sequence[tuple[int, int]], gbit: float | None,
+                 round_trip: float | None) -> None:
         self.measured, self.before = found, found.step
         self._gbit, self._trip = gbit, found.round_trip if round_trip is None else round_trip * 1e6
         self.model = _sum(found.parts(found.workers, found.servers, None, found.round_trip))
@@ -284,21 +286,24 @@ class Machines:
 
     def _notes(self, asked: bool) -> list[str]:
         found = self.measured
-        notes = [f"Measured: {format_count(found.steps)} steps of {found.workers} workers and {found.servers} servers, "
-                 f"{format_duration(found.compute)} of computing, {format_bytes(found.sent)} sent and "
-                 f"{format_bytes(found.received)} received in {found.calls:.3g} round trips for each step of a worker. "
-                 f"The model gives {format_duration(self.model)} for a step that took {format_duration(found.step)}.",
-                 "Assumed: a worker computes as long, and moves as many bytes, however many there are; all do so at once, and the "
-                 "slowest one that was measured sets the pace; what goes up and what comes down add up on a cable."]
+        what = (f"Measured: {format_count(found.steps)} steps of {found.workers} workers and {found.servers} servers, "
+                f"{format_duration(found.compute)} of computing, {format_bytes(found.sent)} sent and "
+                f"{format_bytes(found.received)} received in {found.calls:.3g} round trips for each step of a worker. "
+                f"The model gives {format_duration(self.model)} for a step that took {format_duration(found.step)}.")
+        assumed = ("Assumed: a worker computes as long, and moves as many bytes, however many there are; all do so at once, and "
+                   "the slowest one that was measured sets the pace; what goes up and what comes down add up on a cable.")
+        notes = [what, assumed]
         notes.append("Cables are left out: gbit= was not given." if self._gbit is None else
                      f"Every machine has a cable of {self._gbit:g} Gbit/s, which nothing else uses.")
-        notes.append(f"The round trip of {format_duration(self._trip)} is {'the one asked for' if asked else 'that of this run'}.")
+        whose = "the one asked for" if asked else "that of this run"
+        notes.append(f"The round trip of {format_duration(self._trip)} is {whose}.")
         if not found.server_calls:
             notes.append("The work of servers is left out: no server was profiled.")
         elif found.servers == 1:
             notes.append("The load of several servers is taken as even: there was one.")
         else:
-            notes.append(f"The load of several servers is as uneven as that of {found.servers}: {found.balance:.2f} times the mean.")
+            notes.append(f"The load of several servers is as uneven as that of {found.servers}: "
+                         f"{found.balance:.2f} times the mean.")
         return notes
 
     def summary(self) -> str:

@@ -110,7 +110,7 @@ def _finding(runs: Mapping[str, list[Event]], errors: Mapping[str, float | None]
 
 
 def _rows(runs: Mapping[str, list[Event]]) -> list[tuple[str, ...]]:
-    found = []
+    found: list[tuple[str, ...]] = []
     for name, events in runs.items():
         whole = _span(events)
         for lane, own in lane_totals(events).items():
@@ -123,7 +123,9 @@ class _Activities(Palette):
     """Colours by what a process is doing, rather than by operator."""
 
     def __init__(self, runs: Iterable[Sequence[Event]]) -> None:
-        self.colors, self.codes, self._words = {}, {}, {}
+        self.colors: dict[str, str] = {}
+        self.codes: dict[str, str] = {}
+        self._words: dict[str, str] = {}
         for event in (event for events in runs for event in events):
             words, color = _ACTIVITY.get(event.lane, ("other", OTHER))
             self.colors.setdefault(event.name, color)

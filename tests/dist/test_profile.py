@@ -68,7 +68,8 @@ def test_bytes_and_rows_are_those_of_the_formula(run):
     found = merged.distributed()
     for rank in range(2):
         touched = sum(len(rows_of(rank, step)) for step in range(STEPS))
-        table, bias = ({row["key"]: row for row in found.keys if row["process"] == f"worker {rank}"}[key] for key in ("table", "bias"))
+        own = {row["key"]: row for row in found.keys if row["process"] == f"worker {rank}"}
+        table, bias = own["table"], own["bias"]
         assert table["rows_pushed"] == table["rows_pulled"] == touched
         assert table["bytes_pushed"] == table["bytes_pulled"] == touched * (4 * WIDTH + 4)  # values and int32 row numbers
         assert (bias["bytes_pushed"], bias["bytes_pulled"]) == (400 * STEPS, 400 * STEPS)
@@ -83,7 +84,7 @@ def test_servers_count_what_workers_count(run):
     rows = {row["process"]: row for row in merged.distributed().processes}
     assert sum(rows[f"server {i}"]["received"] for i in range(2)) == sum(one["bytes_sent"] for one in counted)
     assert sum(rows[f"server {i}"]["sent"] for i in range(2)) == sum(one["bytes_received"] for one in counted)
-    loads = [dict((key, more) for key, *more in process.about["loads"]) for process in merged.processes[2:]]
+    loads = [{key: more for key, *more in process.about["loads"]} for process in merged.processes[2:]]
     touched = sum(len(rows_of(rank, step)) for rank in range(2) for step in range(STEPS))
     assert sum(load["table"][0] for load in loads) == sum(load["table"][2] for load in loads) == touched
     assert all(rows[f"server {i}"]["duplicates"] == 0 for i in range(2))
@@ -115,8 +116,9 @@ def test_a_wait_says_for_whom_and_how_long(run):
     assert slow["time"] / 1e6 == pytest.approx(counted[0]["waited"][1], rel=0.1, abs=0.01)
     for record in merged.records:
         if record["lane"] == "wait":  # within the exchange that it is part of
+            end = record["start"] + record["duration"]
             around = [one for one in merged.records if one["lane"] == "exchange" and one["process"] == record["process"]
-                      and one["start"] <= record["start"] and one["start"] + one["duration"] >= record["start"] + record["duration"]]
+                      and one["start"] <= record["start"] and one["start"] + one["duration"] >= end]
             assert len(around) == 1
 
 
@@ -200,7 +202,8 @@ def test_a_trace_of_several_processes_is_read_back_without_loss(run, tmp_path):
 
 @pytest.mark.parametrize("change", [
     lambda document: document["traceEvents"][3].update(pid=9), lambda document: document["traceEvents"][3].pop("pid"),
-    lambda document: document["otherData"].update(processes=[]), lambda document: document["otherData"]["processes"][0].pop("kind"),
+    lambda document: document["otherData"].update(processes=[]),
+    lambda document: document["otherData"]["processes"][0].pop("kind"),
     lambda document: document["otherData"]["processes"][0].update(offset="soon"),
 ])
 def test_a_damaged_trace_of_several_processes_is_refused(run, tmp_path, change):
@@ -236,7 +239,8 @@ def test_profiles_without_servers_begin_together():
     with mx.Profiler() as other:
         mx.nd.ones((2, 3)) * 2
     merged = mx.profiler.merge({"one": one, "other": other})
-    assert [(process.name, process.offset, process.error) for process in merged.processes] == [("one", 0.0, None), ("other", 0.0, None)]
+    about = [(process.name, process.offset, process.error) for process in merged.processes]
+    assert about == [("one", 0.0, None), ("other", 0.0, None)]
     assert [record["start"] for record in merged.process("other").records] == [record["start"] for record in other.records]
     assert len({record["thread"] for record in merged.records}) == 2
     assert "one" in merged.timeline_figure().svg
@@ -282,7 +286,8 @@ def test_staleness_counts_the_steps_of_others_that_a_gradient_did_not_know():
     second.pull([("w", None)])
     push(second)
     told = cluster.servers[0].call("profile", ())
-    stale = [(record["attrs"]["rank"], record["attrs"]["stale"]) for record in server_profile(told).records if record["lane"] == "apply"]
+    applied = [record["attrs"] for record in server_profile(told).records if record["lane"] == "apply"]
+    stale = [(about["rank"], about["stale"]) for about in applied]
     assert stale == [(1, 0), (1, 0), (0, 2), (0, 2), (1, 2), (1, 0)]
 
 
@@ -307,7 +312,8 @@ def test_cables_and_balance_are_those_of_the_formula(run):
         largest = max(row[name] for name in ("worker_cable", "server_cable", "server_work"))
         assert row["step"] == pytest.approx(row["compute"] + largest + row["round_trips"])
     text = "\n".join(found.notes)
-    assert "Assumed" in text and "10 Gbit/s" in text and "asked for" in text
+    for words in ("Assumed", "10 Gbit/s", "asked for"):
+        assert words in text
     assert "16" in found.summary()
     assert "left out" in "\n".join(merged.what_if(workers=4).notes)
 

@@ -18,6 +18,7 @@ from .messages import Reply, Request, Waited, Waiting, payload_bytes
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ..core.types import Sink
     from .client import Client
     from .messages import Key, Push
     from .shard import Shard
@@ -60,7 +61,7 @@ class ServerLog:
         """Note what a shard does from now on."""
         shard.clock = self.clock
 
-    def _note(self, *span: Any) -> None:  # Any: the fields of a span
+    def _note(self, *span: object) -> None:  # object: the fields of a span
         self.spans.append(span)
         self.noted += 1
 
@@ -136,7 +137,7 @@ class _Call:
             self.waits.append(Waited(key, step, ranks, now - self.mark))
         self.mark = now
 
-    def end(self, result: Any, shard: Shard) -> Any:  # Any: as in Transport.call
+    def end(self, result: object, shard: Shard) -> object:  # object: as in Transport.call
         """The call is answered; gives the answer, which says for whom it waited."""
         if self.waits and isinstance(result, (Reply, Waiting)):
             result = result._replace(waited=tuple(self.waits))
@@ -161,12 +162,12 @@ class ClientNotes:
 
     def __init__(self, client: Client) -> None:
         self.client = client
-        self._sink: Any = None  # Any: a weak reference to a recorder
+        self._sink: weakref.ref[Sink] | None = None
         self._asked = 0.0
 
-    def begin(self, timeout: float) -> tuple[Any, int]:  # Any: a recorder
+    def begin(self, timeout: float) -> tuple[Sink | None, int]:
         """A call begins: gives the recorder and the time, after it has been told what the servers' clocks show."""
-        sink: Any = hooks.sink  # Any: a recorder, if there is one
+        sink = hooks.sink
         if sink is None:
             return None, 0
         if self._sink is None or self._sink() is not sink or time.monotonic() - self._asked > EVERY:
@@ -174,7 +175,7 @@ class ClientNotes:
             self._ask_clocks(sink, timeout)
         return sink, time.perf_counter_ns()
 
-    def _ask_clocks(self, sink: Any, timeout: float) -> None:  # Any: a recorder
+    def _ask_clocks(self, sink: Sink, timeout: float) -> None:
         """Note what each server's clock shows, by the quickest of several answers."""
         begin = time.perf_counter_ns()
         for server in range(self.client.shards):
@@ -190,7 +191,8 @@ class ClientNotes:
                           {"rank": self.client.rank, "server": server, "shown": best[2]})
         sink.span("ask clocks", "profiler", begin, time.perf_counter_ns(), {})
 
-    def end(self, sink: Any, start: int, requests: Sequence[Call], replies: Sequence[Any]) -> None:  # Any: as in Transport.call
+    # Any: as in Transport.call
+    def end(self, sink: Sink | None, start: int, requests: Sequence[Call], replies: Sequence[Any]) -> None:
         """A call has been answered: count for whom it waited, and note it where a profiler records."""
         now = time.perf_counter_ns()
         waits = waits_of(replies)
@@ -203,7 +205,7 @@ class ClientNotes:
         name, about = self._told(requests, replies)
         sink.span(name, "exchange", start, now, about)
 
-    def _note_waits(self, sink: Any, start: int, end: int, waits: Sequence[Waited]) -> None:  # Any: a recorder
+    def _note_waits(self, sink: Sink, start: int, end: int, waits: Sequence[Waited]) -> None:
         """Note waits, which end when the answer sets out: half of the rest of the time before it is here."""
         lengths = [round(wait.seconds * 1e9) for wait in waits]
         rest = max(0, end - start - sum(lengths))

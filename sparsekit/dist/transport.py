@@ -132,7 +132,7 @@ class Server:
             self._changed.notify_all()
 
 
-def _acknowledged(first: Any, answer: Any) -> Any:  # Any: as in Transport.call
+def _acknowledged(first: object, answer: object) -> object:  # object: as in Transport.call
     """An answer that also says what the first one said of pushes, which were not sent again with the question for it."""
     if isinstance(first, Waiting) and first.last and isinstance(answer, (Reply, Waiting)) and answer.epoch == first.epoch:
         return answer._replace(last={**first.last, **answer.last})

@@ -205,14 +205,16 @@ def _server_row(part: Part) -> dict[str, Any]:  # Any: the fields of a row
             "clock_error": process.error, "rows_held": held}
 
 
-def _number(value: Any) -> float:  # Any: plain data, of a file perhaps
+def _number(value: object) -> float:  # object: plain data, of a file perhaps
     return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else 0.0
 
 
-def _lists(value: Any) -> Sequence[Any]:  # Any: plain data, of a file perhaps
+# Any: as above
+def _lists(value: object) -> Sequence[Any]:  # object: plain data, of a file perhaps
     return [one for one in value if isinstance(one, list)] if isinstance(value, list) else []
 
 
-def _dicts(value: Any) -> Sequence[Any]:  # Any: plain data, of a file perhaps
+# Any: as above
+def _dicts(value: object) -> Sequence[Any]:  # object: plain data, of a file perhaps
     wanted = {"key", "rows", *SUMS}
     return [one for one in value if isinstance(one, dict) and wanted <= one.keys()] if isinstance(value, list) else []

@@ -73,7 +73,7 @@ def merge(profiles: Mapping[str, Run] | Iterable[Run]) -> Profile:
     return Profile(combined(_numbered(_aligned(found))))
 
 
-def _loaded(run: Any) -> Profile:  # Any: what the user gave, checked here
+def _loaded(run: object) -> Profile:  # object: what the user gave, checked here
     if isinstance(run, Profile):
         return run
     if not isinstance(run, (str, os.PathLike)):

@@ -230,8 +230,8 @@ def what_if_machines(data: Stored, workers: int | Sequence[int] | None = None, s
     return Machines(found, pairs, gbit, round_trip)
 
 
-def _numbers(name: str, given: Any, default: int) -> list[int]:  # Any: what the user gave, checked here
-    found = [default] if given is None else list(given) if isinstance(given, Iterable) else [given]
+def _numbers(name: str, given: object, default: int) -> list[int]:  # object: what the user gave, checked here
+    found: list[Any] = [default] if given is None else list(given) if isinstance(given, Iterable) else [given]
     if not found or any(isinstance(one, bool) or not isinstance(one, int) or one < 1 for one in found):
         raise ProfilerError(expected(name, "a positive integer or a list of them", given), hint=f"{name}=16, for example.")
     return found

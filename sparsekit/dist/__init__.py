@@ -6,7 +6,7 @@ from ..base.lazy import lazy as _lazy
 
 _LAZY = {"connect": "dist.launch:connect", "disconnect": "dist.launch:disconnect", "run": "dist.launch:run"}
 
-__all__ = ["connect", "disconnect", "run"]  # noqa: F822 - loaded on first use
+__all__ = ["connect", "disconnect", "run"]
 
 
 __getattr__ = _lazy(globals(), _LAZY)

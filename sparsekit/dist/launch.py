@@ -153,7 +153,7 @@ def run(fn: Callable[..., object], workers: int = 2, servers: int = 2, folder: P
         raise DistError(expected("fn", "callable", fn), hint="pass the function itself, without calling it.")
     settings = {"workers": workers, "servers": servers, "mode": mode, "staleness": staleness, "timeout": timeout, "fsync": fsync,
                 "frozen_after": frozen_after, "options": tuple((server_options or {}).items())}
-    with cluster_of(address) as cluster, job_folder(folder, resume, workers, servers, mode, journal) as found:
+    with cluster_of(address) as cluster, job_folder(folder, resume, workers, servers, mode, journal, cluster.folder) as found:
         place, first_life, again = found
         job = engine().Job(uuid.uuid4().hex[:12], folder=place, first_life=first_life, again=again, **settings)
         function = _Program(fn, tuple(args), dict(kwargs or {}))
@@ -187,8 +187,11 @@ def check_numbers(**numbers: object) -> None:
 
 @contextlib.contextmanager
 def job_folder(folder: Place | None, resume: bool | Place | None, workers: int, servers: int, mode: str,
-               journal: bool) -> Iterator[tuple[str | None, int, bool]]:
-    """The folder of the servers, the number of the first life of the workers, and whether a run before has been there."""
+               journal: bool, within: Path | None = None) -> Iterator[tuple[str | None, int, bool]]:
+    """The folder of the servers, the number of the first life of the workers, and whether a run before has been there.
+
+    A temporary one is made ``within`` the cluster's, which is removed also if this process is killed.
+    """
     if resume is not None and not isinstance(resume, bool):
         folder, resume = resume, True
     if not journal and folder is not None:
@@ -198,7 +201,7 @@ def job_folder(folder: Place | None, resume: bool | Place | None, workers: int, 
     if not journal:
         yield None, 1, False
     elif folder is None:
-        with tempfile.TemporaryDirectory(prefix="sparsekit-job-") as temporary:
+        with tempfile.TemporaryDirectory(prefix="sparsekit-job-", dir=within) as temporary:
             run = begin_run(temporary, servers, workers, mode)
             yield temporary, run.life, False
     else:
@@ -392,6 +395,7 @@ class Script:
     place: str
 
     def __call__(self) -> None:
+        """Run it."""
         with contextlib.suppress(OSError):  # another machine may not have the folder
             os.chdir(self.place)
         sys.argv, sys.path[0] = [self.path, *self.arguments], str(Path(self.path).resolve().parent)

@@ -9,6 +9,7 @@ import os
 import runpy
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -27,8 +28,8 @@ from .client import client_of
 from .output import redirect
 from .shard import Shard
 
-__all__ = ["Cluster", "Job", "Outcome", "RayTransport", "Worker", "ask", "join", "joined", "load_ray", "part", "pickled", "portable", "start_servers",
-           "stop", "tell_lost", "unpickled", "wait"]
+__all__ = ["Cluster", "Job", "Outcome", "RayTransport", "Worker", "ask", "join", "joined", "load_ray", "part", "pickled",
+           "portable", "start_servers", "stop", "tell_lost", "unpickled", "wait"]
 
 #: The namespace of all actors, in which their names are looked up.
 NAMESPACE = "sparsekit"
@@ -44,7 +45,7 @@ SYSTEM = {"max_direct_call_object_size": 1 << 20, "worker_niceness": 0, "timeout
 #: What Ray starts beside a cluster that a cluster of one process has no use for: 100 MB and half a second each.
 UNUSED = ("start_monitor", "start_api_server", "start_log_monitor")
 
-#: Longest name of the folder for temporary files: a socket's path may have 107 characters, of which Ray's own part takes about 75.
+#: Longest name of the folder for temporary files: a socket's path may have 107 characters, and Ray's own part takes about 75.
 LONGEST_TEMPORARY = 20
 
 #: Seconds after which a server that has not answered is asked whether it is alive.  It answers everything within about a second.
@@ -65,6 +66,22 @@ ENVIRONMENT = {
 
 #: The secret of this process's clusters.  Ray would write one to the home folder, and a process of Ray reads it once.
 TOKEN = "RAY_AUTH_TOKEN"
+
+#: Ends what is left of a cluster, and removes its folder, when the process that has started it has ended, in whatever way: then
+#: nothing more can be read.  Two of Ray's processes would go on for a minute and a half.
+WATCHER = """
+import os, shutil, signal, sys
+sys.stdin.buffer.read()
+for word in sys.argv[2:]:
+    pid, started = word.split(":")
+    try:
+        with open(f"/proc/{pid}/stat", encoding="latin-1") as file:
+            if file.read().rpartition(")")[2].split()[19] == started:
+                os.kill(int(pid), signal.SIGKILL)
+    except OSError:
+        pass
+shutil.rmtree(sys.argv[1], ignore_errors=True)
+"""
 
 log = logging.getLogger("sparsekit.dist")
 
@@ -117,6 +134,7 @@ class Cluster:
         self.folder: Path | None = None
         self._lock: IO[str] | None = None
         self._environment: dict[str, str | None] = {}
+        self._watcher: subprocess.Popen[bytes] | None = None
         running = sys.modules.get("ray")
         if running is not None and running.is_initialized():
             self._check_same(running, address)
@@ -152,6 +170,7 @@ class Cluster:
                     address="local", num_cpus=processors, include_dashboard=False, log_to_driver=False, logging_level="ERROR",
                     object_store_memory=OBJECT_STORE, namespace=NAMESPACE, _node_ip_address="127.0.0.1",
                     _temp_dir=str(self.folder), _system_config=SYSTEM)
+            self._watcher = watched(self.folder)
         except BaseException:
             self.stop()
             raise
@@ -175,11 +194,38 @@ class Cluster:
                 load_ray().shutdown()
         restore_environment(self._environment)
         self._environment = {}
+        if self._watcher is not None:
+            self._watcher.communicate()
+            self._watcher = None
         if self.folder is not None:
             shutil.rmtree(self.folder, ignore_errors=True)
         if self._lock is not None:
             self._lock.close()
         self.folder, self._lock, self.started, self.owned = None, None, False, False
+
+
+def watched(folder: Path) -> subprocess.Popen[bytes]:
+    """Start the process that cleans up after this one; it knows the processes that this one has started, and theirs."""
+    found: dict[int, int] = {}  # a process -> who started it
+    for path in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            found[int(path.name)] = int((path / "stat").read_text(encoding="latin-1").rpartition(")")[2].split()[1])
+    services = [pid for pid, parent in found.items() if parent == os.getpid() and b"/ray/core/" in command_line(pid)]
+    services += [pid for pid, parent in found.items() if parent in services]
+    words = []
+    for pid in services:
+        with contextlib.suppress(OSError):
+            words.append(f"{pid}:{start_time(pid)}")
+    return subprocess.Popen([sys.executable, "-S", "-E", "-c", WATCHER, str(folder), *words], stdin=subprocess.PIPE,
+                            start_new_session=True, cwd="/")
+
+
+def command_line(pid: int) -> bytes:
+    """The words of a process's command; empty if it has ended."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
 
 
 def listen_to_loopback(only: bool) -> None:
@@ -583,7 +629,8 @@ HIDDEN_FILES = (__file__, launch.__file__, "<frozen runpy>", runpy.__file__)
 def own_part(trace: TracebackType | None) -> TracebackType | None:
     """The part of a traceback that begins in the user's program; all of it if that did not run."""
     inner = trace
-    while inner is not None and (inner.tb_frame.f_code.co_filename in HIDDEN_FILES or "/ray/" in inner.tb_frame.f_code.co_filename):
+    while inner is not None and (
+            (file := inner.tb_frame.f_code.co_filename) in HIDDEN_FILES or "/site-packages/ray/" in file):
         inner = inner.tb_next
     return inner or trace
 

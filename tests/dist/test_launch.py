@@ -22,7 +22,8 @@ def test_a_missing_ray_is_named_with_the_extra():
         mx.dist.run(int)
 
 
-@pytest.mark.parametrize(("given", "named"), [({"workers": 0}, "workers"), ({"servers": True}, "servers"), ({"workers": 1.5}, "workers")])
+@pytest.mark.parametrize(("given", "named"), [
+    ({"workers": 0}, "workers"), ({"servers": True}, "servers"), ({"workers": 1.5}, "workers")])
 def test_numbers_of_processes_are_checked(given, named):
     with pytest.raises(mx.DistError, match=f"{named} must be a positive integer"):
         mx.dist.run(int, **given)

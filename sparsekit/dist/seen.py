@@ -10,6 +10,7 @@ import time
 import weakref
 from collections import deque
 from itertools import pairwise
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from ..core import hooks
@@ -162,7 +163,7 @@ class ClientNotes:
 
     def __init__(self, client: Client) -> None:
         self.client = client
-        self._sink: weakref.ref[Sink] | None = None
+        self._known: weakref.ref[Any] | None = None  # Any: what a recorder is told by
         self._asked = 0.0
 
     def begin(self, timeout: float) -> tuple[Sink | None, int]:
@@ -170,8 +171,10 @@ class ClientNotes:
         sink = hooks.sink
         if sink is None:
             return None, 0
-        if self._sink is None or self._sink() is not sink or time.monotonic() - self._asked > EVERY:
-            self._sink, self._asked = weakref.ref(sink), time.monotonic()
+        # A recorder has another function after each pause, in which its clock stood still.
+        told = sink.call if isinstance(sink.call, FunctionType) else sink
+        if self._known is None or self._known() is not told or time.monotonic() - self._asked > EVERY:
+            self._known, self._asked = weakref.ref(told), time.monotonic()
             self._ask_clocks(sink, timeout)
         return sink, time.perf_counter_ns()
 

@@ -83,7 +83,8 @@ def combined(parts: Sequence[Part]) -> Stored:
         densifications=sorted((one for data in every for one in data.densifications), key=lambda one: one[:2]),
         marks=sorted((mark for data in every for mark in data.marks), key=lambda mark: (mark["time"], mark["thread"])),
         more_marks=sum(data.more_marks for data in every), more_densifications=more,
-        wall=max(max(0.0, part.process.offset) + part.data.wall for part in parts),
+        wall=max([max(0.0, part.process.offset) + part.data.wall for part in parts]
+                 + [record["start"] + record["duration"] for record in records]),
         accounted=sum(data.accounted * data.wall for data in worked) / walls if walls else 1.0,
         **{name: sum(getattr(data, name) for data in every) for name in ("densified", "folded", "events", "overhead")},
         environment={name: version for data in reversed(every) for name, version in data.environment.items()})

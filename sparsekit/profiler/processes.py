@@ -111,7 +111,7 @@ def _aligned(parts: list[Part]) -> list[Part]:
     known = [offset.at(0.0) for part, offset in zip(parts, offsets, strict=True) if offset.error is not None
              and part.process.kind == "worker"]
     zero = min(known, default=0.0)
-    length = max((part.data.wall + offset.at(0.0) - zero for part, offset in zip(parts, offsets, strict=True)
+    length = max((part.data.wall + offset.at(part.data.wall) - zero for part, offset in zip(parts, offsets, strict=True)
                   if part.process.kind == "worker"), default=float("inf"))
     return [_moved(part, offset, zero, length) for part, offset in zip(parts, offsets, strict=True)]
 

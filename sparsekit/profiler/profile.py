@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Profile"]
 
-#: Lanes whose counts differ from run to run: compilation happens once a machine, not once a run.
-VOLATILE = ("compile", "profiler")
+#: Lanes whose counts differ from run to run: compilation happens once a machine, not once a run, and waits are up to others.
+VOLATILE = ("compile", "profiler", "serve", "wait")
 
 #: Operators shorter than so many times what recording one takes are measured roughly.
 SHORT = 20
@@ -180,7 +180,8 @@ class Profile:
             If pandas is not installed.
         """
         pandas = optional_import("pandas", "test", "to_dataframe()")
-        return pandas.DataFrame([_flat(record) for record in self.records], columns=_COLUMNS)
+        columns = (*_COLUMNS, "process") if self._data().parts else _COLUMNS
+        return pandas.DataFrame([_flat(record) for record in self.records], columns=columns)
 
     def transfers(self) -> Table:
         """Copies between devices, from and to Python, numpy and scipy, and reads of data: calls, bytes, time and rate of each."""

@@ -80,7 +80,7 @@ def step_window(runs: Iterable[list[Event]], choice: object) -> Window:
 
 def _median_step(ends: Sequence[float]) -> Window:
     steps = sorted(range(1, len(ends)), key=lambda i: (ends[i] - ends[i - 1], i))
-    middle = steps[len(steps) // 2]
+    middle = steps[(len(steps) - 1) // 2]
     room = 0.05 * (ends[middle] - ends[middle - 1])
     return Window(ends[middle - 1] - room, ends[middle] + room, f"step {middle + 1} of {len(ends)}, a median one")
 

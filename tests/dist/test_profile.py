@@ -162,6 +162,32 @@ def test_clocks_are_aligned_within_the_stated_error():
     assert apart == pytest.approx(began[1] - began[0], abs=processes["server 1"].error / 1e6 + 1e-6)
 
 
+def test_a_profiler_that_was_paused_stays_aligned():
+    def work():
+        kv = mx.kv.create("dist_sync")
+        kv.init("w", mx.nd.zeros((3,)))
+        with mx.Profiler() as prof:
+            for step in range(6):
+                if step == 3:
+                    prof.pause()
+                    time.sleep(0.2)
+                    prof.resume()
+                kv.push("w", mx.nd.ones((3,)))
+                kv.pull("w", out=mx.nd.zeros((3,)))
+        return mx.profiler.merge([prof, *kv.profile_servers()])
+
+    (merged,) = LocalCluster(1, 1).run(work)
+    calls = [record for record in merged.records if record["lane"] == "exchange"]
+    served = [record for record in merged.records if record["lane"] == "serve"]
+    assert len(calls) == len(served) == 6
+    slack = sum(process.error for process in merged.processes) + 1
+    for call, serve in zip(calls, served, strict=True):
+        assert call["start"] - slack <= serve["start"]
+        assert serve["start"] + serve["duration"] <= call["start"] + call["duration"] + slack
+    assert calls[3]["start"] - calls[2]["start"] > 200_000
+    assert slack < 100_000
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_what_clocks_differ_by_lies_within_the_stated_error(seed):
     random = np.random.default_rng(seed)

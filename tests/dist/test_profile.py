@@ -11,7 +11,7 @@ from sparsekit.dist.client import Pushed, client_of
 from sparsekit.dist.messages import KeySpec
 from sparsekit.dist.partition import Partition
 from sparsekit.dist.transport import LocalCluster
-from sparsekit.profiler.clocks import Answer, offset_of
+from sparsekit.profiler.clocks import Answer, difference, offset_of
 from sparsekit.profiler.processes import server_profile
 
 ROWS, WIDTH, STEPS = 5000, 4, 5
@@ -199,6 +199,21 @@ def test_what_clocks_differ_by_lies_within_the_stated_error(seed):
         answers.append(Answer(now, shown - (now + there + back), shown - now))
     found = offset_of(answers)
     assert abs(found.at(0.0) - true) <= found.error <= min((one.high - one.low) / 2 for one in answers) + 1e-3
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_two_servers_clocks_differ_by_lies_within_the_stated_error(seed):
+    random = np.random.default_rng(seed)
+    true, now, seen = random.normal(size=2) * 1e9, 0.0, ([], [])
+    for _ in range(4):
+        for server in range(2):
+            there, back = random.exponential(300.0, 2)
+            now += 2000.0
+            shown = now + there + true[server]
+            seen[server].append(Answer(now, shown - (now + there + back), shown - now))
+    found = offset_of(difference(*seen))
+    assert abs(found.at(0.0) - (true[0] - true[1])) <= found.error + 1e-3
+    assert found.error < 5000
 
 
 def test_clocks_that_drift_begin_a_new_stretch():

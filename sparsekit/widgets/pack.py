@@ -263,6 +263,7 @@ def pack_timeline(runs: Mapping[str, Iterable[Mapping[str, Any]] | None],
     columns.add_steps(steps, origins)
     header = {
         "runs": [plain(name) for name in cleaned],
+        "clock": clock,
         "lanes": [plain(name) for name in lanes],
         "view": _view(list(cleaned.values()), origins, clock),
         "steps": {"kind": steps.kind, "reason": plain(steps.reason), "labels": [slot.label for slot in steps.slots],

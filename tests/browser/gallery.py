@@ -189,13 +189,11 @@ def use_processes(view: Any) -> None:
     view.locator(".sk-stage").focus()
     view.page.keyboard.press("a")
     assert view.locator("select").first.input_value() == "lane"
-    view.get_by_role("button", name="Show the whole run").click()
-    view.page.keyboard.press("Tab")
-    view.locator(".sk-stage").focus()
     view.page.keyboard.press("Enter")
     view.page.keyboard.press("Enter")
-    assert "worker 0" in view.locator(".sk-panel").inner_text()
+    view.locator(".sk-panel").get_by_text("worker 0").first.wait_for()
     view.page.keyboard.press("Escape")
+    view.get_by_role("button", name="Show the whole run").click()
 
 
 def use_steps(view: Any) -> None:

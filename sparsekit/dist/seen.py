@@ -78,16 +78,22 @@ class ServerLog:
                 "dropped": self.noted - len(self.spans), "loads": [[key, *load] for key, load in self.loads.items()],
                 "mode": shard.mode, "staleness": shard.staleness, "shards": shard.shards, "workers": shard.workers}
 
-    def load(self, shard: Shard, request: Request, values: tuple[Any, ...]) -> None:  # Any: arrays
-        """Count by key what a request brought and what was given for it."""
-        for push in request.pushes:
-            load = self.loads.setdefault(push.key, [0, 0, 0, 0])
+    def load(self, shard: Shard, request: Request, values: tuple[Any, ...], again: bool) -> tuple[int, int]:  # Any: arrays
+        """Count by key what a request brought and what was given for it; gives the bytes of both, the first unless ``again``."""
+        received = sent = 0
+        for push in () if again else request.pushes:
+            load = self.loads.get(push.key) or self.loads.setdefault(push.key, [0, 0, 0, 0])
+            size = push.values.nbytes if push.rows is None else push.values.nbytes + push.rows.nbytes
             load[0] += _rows_of(shard, push)
-            load[1] += payload_bytes(push)
+            load[1] += size
+            received += size
+        asked = [0 if again or pull.rows is None else pull.rows.nbytes for pull in request.pulls]
         for pull, given in zip(request.pulls, values, strict=False):
-            load = self.loads.setdefault(pull.key, [0, 0, 0, 0])
+            load = self.loads.get(pull.key) or self.loads.setdefault(pull.key, [0, 0, 0, 0])
             load[2] += len(given) if given.ndim else 1
-            load[3] += given.nbytes + payload_bytes(pull)
+            load[3] += given.nbytes + (0 if pull.rows is None else pull.rows.nbytes)
+            sent += given.nbytes
+        return received + sum(asked), sent
 
     def take(self, shard: Shard, rank: int | None) -> None:
         """Take the spans of the shard, which come from a call of a rank."""
@@ -112,7 +118,7 @@ class _Call:
         first = arguments[0] if arguments else None
         self.request = first if isinstance(first, Request) else None
         self.rank = self.request.rank if self.request is not None else first if isinstance(first, int) else None
-        self.received = 0 if again else payload_bytes(arguments)
+        self.arguments = arguments
         self.waits: list[Waited] = []
 
     def _work(self, shard: Shard, size: int, more: list[int] | None) -> None:
@@ -142,14 +148,15 @@ class _Call:
         """The call is answered; gives the answer, which says for whom it waited."""
         if self.waits and isinstance(result, (Reply, Waiting)):
             result = result._replace(waited=tuple(self.waits))
-        log, sent = self.log, payload_bytes(result)
-        self._work(shard, self.received + sent, [self.received, sent])
-        log.counts["calls"] += not self.again
-        log.counts["bytes_received"] += self.received
-        log.counts["bytes_sent"] += sent
+        log = self.log
         if self.request is not None:
-            request = self.request._replace(pushes=()) if self.again else self.request
-            log.load(shard, request, result.values if isinstance(result, Reply) else ())
+            received, sent = log.load(shard, self.request, result.values if isinstance(result, Reply) else (), self.again)
+        else:
+            received, sent = 0 if self.again else payload_bytes(self.arguments), payload_bytes(result)
+        self._work(shard, received + sent, [received, sent])
+        log.counts["calls"] += not self.again
+        log.counts["bytes_received"] += received
+        log.counts["bytes_sent"] += sent
         return result
 
 

@@ -29,6 +29,7 @@ from ..base.errors import (
 from .compression import pack
 from .messages import KeySpec, Pull, Push, Refused, Reply, Request, Waiting, Welcome, payload_bytes, row_ids
 from .partition import Partition
+from .seen import ClientNotes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -152,6 +153,7 @@ class Client:
         self._counts = {"round_trips": 0, "calls": 0, "bytes_sent": 0, "bytes_received": 0, "resent": 0, "skipped": 0}
         self._seconds, self._waited = 0.0, dict.fromkeys(range(self.workers), 0.0)
         self.mode = "sync"
+        self._notes = ClientNotes(self)
         self._greet()
 
     def _greet(self) -> list[Welcome]:
@@ -445,6 +447,7 @@ class Client:
                 self._remind(server, timeout)
         self._counts["calls"] += 1
         self._counts["bytes_sent"] += sum(payload_bytes(arguments) for _, _, arguments in requests)
+        sink, began = self._notes.begin(timeout)
         start = self._clock()
         try:
             replies = self.transport.call(requests, timeout)
@@ -455,6 +458,7 @@ class Client:
         finally:
             self._seconds += self._clock() - start
         self._counts["bytes_received"] += sum(payload_bytes(reply) for reply in replies)
+        self._notes.end(sink, began, requests, replies)
         return list(replies)
 
     def _remind(self, server: _Server, timeout: float) -> None:
@@ -573,6 +577,7 @@ class Client:
         while any(getattr(welcome, what) < number for welcome in self._greet()):
             wait.note([(None, number, (0,))], f"the {what}")
             time.sleep(PAUSE)
+            self._waited[0] += PAUSE
 
     def _move(self, specs: dict[Key, KeySpec]) -> None:
         """Give keys to other servers, before the first step; every worker calls it."""
@@ -631,6 +636,12 @@ class Client:
         """
         return {**self._counts, "seconds": self._seconds, "waited": dict(self._waited)}
 
+    def profiles(self) -> list[Any]:
+        """What each server tells of what it did, as plain data."""
+        with self._lock:
+            self._check_open()
+            return self._call([(server.number, "profile", ()) for server in self._servers], "the servers")
+
     def _check_open(self) -> None:
         if self.failed is not None:
             raise self.failed
@@ -642,7 +653,7 @@ class _Wait:
     def __init__(self, client: Client, timeout: float | None = None) -> None:
         self.client = client
         self.timeout = client.timeout if timeout is None else timeout
-        self.start = self.last = client._clock()
+        self.start = client._clock()
         self.warn_at = client.warn_after
         self.why: tuple[Key | None, int, tuple[int, ...]] | None = None
 
@@ -654,8 +665,6 @@ class _Wait:
         """Learn for whom an answer said that it waits; report it, or raise after the deadline."""
         now = self.client._clock()
         if reasons:
-            for rank in {rank for _, _, ranks in reasons for rank in ranks}:
-                self.client._waited[rank] = self.client._waited.get(rank, 0.0) + now - self.last
             key, step, ranks = reasons[0]
             self.why = key, step, tuple(sorted({rank for _, _, some in reasons for rank in some})) or tuple(ranks)
             waited = now - self.start
@@ -666,7 +675,6 @@ class _Wait:
                 raise WaitTimeoutError(self._text(waited, what), hint="a worker that has fewer batches than others calls "
                                        "leave() after its last; timeout= changes how long the others wait.",
                                        rank=self.client.rank, key=key, step=step)
-        self.last = now
 
     def _text(self, waited: float, what: str) -> str:
         assert self.why is not None  # the only callers have reasons

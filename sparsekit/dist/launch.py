@@ -23,6 +23,7 @@ from ..base.errors import DataFileError, DistError, LostWorkerError, expected
 from ..base.forking import load
 from .journal import LIVES, Run, begin_run, manifest_of
 from .output import Outputs
+from .results import Profiled
 
 Place: TypeAlias = "str | os.PathLike[str]"
 
@@ -75,7 +76,7 @@ def run(fn: Callable[..., object], workers: int = 2, servers: int = 2, folder: P
         timeout: float = 120.0, address: str | None = None, args: Sequence[object] = (),
         kwargs: Mapping[str, object] | None = None, restarts: int = 3, journal: bool = True, fsync: bool = False,
         frozen_after: float = 5.0, worker_options: Mapping[str, object] | None = None,
-        server_options: Mapping[str, object] | None = None) -> list[Any]:
+        server_options: Mapping[str, object] | None = None, profile: bool = False) -> list[Any]:
     """Run a function in several processes that train one model together, and return what each of them returns.
 
     In each process ``mx.kv.create("dist_sync")`` gives a store whose values are kept by the servers, and whose ``rank`` and
@@ -116,6 +117,9 @@ def run(fn: Callable[..., object], workers: int = 2, servers: int = 2, folder: P
         Seconds after which a server that does not say whether it is alive is started again.
     worker_options, server_options : dict, optional
         Options of Ray for these processes, such as ``{"num_cpus": 4}``.
+    profile : bool
+        Whether each worker records a profile while it runs the function.  The result then has an attribute ``profile``: one
+        timeline of all workers and servers, on one clock.  Of a process that was started again, it has the last life.
 
     Returns
     -------
@@ -153,8 +157,11 @@ def run(fn: Callable[..., object], workers: int = 2, servers: int = 2, folder: P
     with cluster_of(address) as cluster, job_folder(folder, resume, workers, servers, mode, journal, cluster.folder) as found:
         place, first_life, again = found
         job = engine().Job(uuid.uuid4().hex[:12], folder=place, first_life=first_life, again=again, **settings)
-        program = engine().pickled(_Program(fn, tuple(args), dict(kwargs or {})))
-        return Driver(cluster, job, program, restarts, dict(worker_options or {})).results()
+        function = _Program(fn, tuple(args), dict(kwargs or {}))
+        program = engine().pickled(Profiled(function) if profile else function)
+        driver = Driver(cluster, job, program, restarts, dict(worker_options or {}), profile)
+        results = driver.results()
+        return Profiled.gather(results, driver.told) if profile else results
 
 
 @dataclass(frozen=True)
@@ -239,7 +246,10 @@ def continued(place: str, resume: object, workers: int, servers: int, mode: str)
 class Driver:
     """Starts the processes of a job, starts workers again, shows what they print, and collects their results."""
 
-    def __init__(self, cluster: Any, job: Any, program: bytes, restarts: int, options: Mapping[str, object]) -> None:
+    def __init__(self, cluster: Any, job: Any, program: bytes, restarts: int, options: Mapping[str, object],
+                 profile: bool = False) -> None:
+        self.profile = profile
+        self.told: list[Any] = []
         self.cluster, self.job, self.restarts = cluster, job, restarts
         self.program, self.options = program, options
         self.outcomes: dict[int, Any] = {}
@@ -257,6 +267,8 @@ class Driver:
                 for rank in range(self.job.workers):
                     self.workers[rank] = engine().Worker(self.job, rank, self.lives[rank], place, self.program, self.options)
                 self._watch(servers, outputs, place)
+                if self.profile and self.lost is None:
+                    self.told = engine().ask(self.job, servers, "profile")
             finally:
                 engine().stop(list(self.workers.values()), servers)
                 outputs.show(last=True)

@@ -28,8 +28,8 @@ from .client import client_of
 from .output import redirect
 from .shard import Shard
 
-__all__ = ["Cluster", "Job", "Outcome", "RayTransport", "Worker", "join", "joined", "load_ray", "part", "pickled", "portable",
-           "start_servers", "stop", "tell_lost", "unpickled", "wait"]
+__all__ = ["Cluster", "Job", "Outcome", "RayTransport", "Worker", "ask", "join", "joined", "load_ray", "part", "pickled",
+           "portable", "start_servers", "stop", "tell_lost", "unpickled", "wait"]
 
 #: The namespace of all actors, in which their names are looked up.
 NAMESPACE = "sparsekit"
@@ -705,6 +705,11 @@ def tell_lost(job: Job, handles: list[Any], rank: int) -> None:
     way = RayTransport(job, -1, 0, handles)
     with contextlib.suppress(SparsekitError):  # a server that has ended for good tells the others by that
         way.call([(index, "lost", (rank,)) for index in range(job.servers)], timeout=10.0)
+
+
+def ask(job: Job, handles: list[Any], method: str) -> list[object]:
+    """Ask every server something that takes no arguments."""
+    return RayTransport(job, -1, 0, handles).call([(index, method, ()) for index in range(job.servers)])
 
 
 def stop(workers: Sequence[Worker], servers: Sequence[Any]) -> None:

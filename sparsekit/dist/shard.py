@@ -111,6 +111,8 @@ class Shard:
         self.interrupted = False
         self.counts = {"applied": 0, "duplicates": 0, "bytes_in": 0, "bytes_out": 0, "replayed": 0, "snapshots": 0, "refused": 0}
         self.recovery_seconds = 0.0
+        #: What the last pull of a key by a rank saw: the version, and the number of this rank's last push; for the profile.
+        self.seen: dict[tuple[Key, int], tuple[int, int]] = {}
         self.spans: deque[tuple[object, ...]] = deque(maxlen=SPANS)  # object: words, numbers, or None
         self._limits: dict[Key, Any] | None = None  # Any: a version, or the last push of each rank
         self._recorded = 0
@@ -159,7 +161,7 @@ class Shard:
             start = self.clock() if self.clock is not None else 0.0
             self._log.append(meta, arrays or [])
             if self.clock is not None:
-                self.spans.append(("journal", None, None, None, start, self.clock()))
+                self.spans.append(("journal", None, None, None, start, self.clock(), payload_bytes(arrays), None))
         self.changes += 1
         self._recorded += 1
 
@@ -531,7 +533,9 @@ class Shard:
         if held.failed is None:
             if rank != min(self.present, default=rank):
                 pending = pending._replace(settings=None)
-            self._step(held, [pending], pending)
+            version, sequence = self.seen.get((held.key, rank), (held.version, held.last[rank] - 1))
+            stale = held.version - version - (held.last[rank] - 1 - sequence)
+            self._step(held, [pending], pending, rank, max(stale, 0))
 
     def _close(self, held: Held) -> None:
         """Make the steps of a key for which every present rank has pushed."""
@@ -542,8 +546,8 @@ class Shard:
             parts = [held.pending[rank].pop(0) for rank in ready]
             self._step(held, parts, parts[0])  # of the lowest rank, whose settings count
 
-    def _step(self, held: Held, parts: list[Pending], leader: Pending) -> None:
-        """A step of a key with the sum of some pushes."""
+    def _step(self, held: Held, parts: list[Pending], leader: Pending, rank: int | None = None, stale: int = 0) -> None:
+        """A step of a key with the sum of some pushes; of one worker alone, with so many steps of others that it had not seen."""
         start = self.clock() if self.clock is not None else 0.0
         try:
             total = total_of(parts, held.shape)
@@ -557,7 +561,8 @@ class Shard:
         held.version += 1
         self.counts["applied"] += 1
         if self.clock is not None:
-            self.spans.append(("apply", held.key, None, held.version, start, self.clock()))
+            size = payload_bytes([(part.rows, part.values) for part in parts])
+            self.spans.append(("apply", held.key, rank, held.version, start, self.clock(), size, stale))
 
     def _update(self, updater: Updater, held: Held, total: NDArray, leader: Pending) -> None:
         """A step of the optimizer."""
@@ -598,6 +603,7 @@ class Shard:
                 not rows.size or 0 <= rows.min() <= rows.max() < held.rows)):
             raise MismatchError(f"Rank {rank} pulls rows of key {held.key!r} that server {self.index} does not hold.", rank=rank,
                                 key=held.key, step=pull.version, hint="rows must be below the number of rows of the value.")
+        self.seen[held.key, rank] = held.version, held.last.get(rank, 0)
         return held.pulled(pull.version if self.mode == "sync" else held.version, rows)
 
     def _awaited(self, rank: int, held: Held, pull: Pull) -> tuple[Key, int, tuple[int, ...]] | None:

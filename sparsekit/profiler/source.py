@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .allocations import Allocation, Origin
     from .event_buffer import Note, Operation
     from .memory_timeline import Lives
+    from .parts import Part
     from .types import MarkRecord, Memory, Record
 
 __all__ = ["RecordedRun", "Stored", "accounted", "environment"]
@@ -68,6 +69,8 @@ class Stored:
         self.environment: dict[str, str] = fields["environment"]
         #: Function that returns the lifetime of each array; None if the data are not a run of this process.
         self.lives: Callable[[], Lives | None] | None = fields.get("lives")
+        #: Of several processes: the data of each, on the common clock.
+        self.parts: list[Part] = fields.get("parts", [])
 
     @property
     def records(self) -> list[Record]:

@@ -189,3 +189,7 @@ def train_slowly(steps: int, pids: str, flags: str) -> dict[str, Any]:
             (Path(flags) / "go").touch()
 
     return train(steps, before=wait)
+
+
+class Occupied:
+    """An actor that takes places."""

@@ -73,11 +73,11 @@ def test_a_frozen_server_is_replaced(cluster, jobs, wanted, flags):
 
 
 @pytest.fixture
-def second(cluster: Any) -> Iterator[Any]:
+def second(cluster: Any, jobs: Any) -> Iterator[Any]:
     """Another machine, on which servers are started as long as ``occupied`` fills their places on the first."""
     import ray
 
-    occupied = ray.remote(Occupied).options(num_cpus=0, resources={"server": 2}).remote()
+    occupied = ray.remote(jobs.Occupied).options(num_cpus=0, resources={"server": 2}).remote()
     ray.get(occupied.__ray_ready__.remote(), timeout=30)
     node = cluster.add_node(num_cpus=1, object_store_memory=100 << 20, resources={"server": 2})
     cluster.wait_for_nodes()
@@ -86,10 +86,6 @@ def second(cluster: Any) -> Iterator[Any]:
     ray.kill(occupied)
     if node in cluster.worker_nodes:
         cluster.remove_node(node, allow_graceful=False)
-
-
-class Occupied:
-    """Takes places."""
 
 
 def places(cluster: Any) -> dict[str, Any]:

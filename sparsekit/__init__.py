@@ -52,8 +52,9 @@ def __dir__() -> list[str]:
 
 
 def load_ipython_extension(ipython: object) -> None:
-    """Register the magics ``%%profile`` and ``%profile``, for ``%load_ext sparsekit``."""
+    """Register the magics ``%profile`` and ``%needs``, for lines and cells, for ``%load_ext sparsekit``."""
     _load(".profiler.magics", __name__).load_ipython_extension(ipython)
+    _load(".course.saved", __name__).load_ipython_extension(ipython)
 
 
 if os.environ.get("SPARSEKIT_PROFILE", "0") not in ("", "0"):

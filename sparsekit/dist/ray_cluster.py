@@ -255,10 +255,16 @@ def temporary_place() -> str:
     return place if len(place) <= LONGEST_TEMPORARY else "/tmp"
 
 
+#: Seconds in which a folder of a cluster is not taken for a stale one.
+YOUNG = 60.0
+
+
 def remove_stale_folders() -> None:
     """Remove temporary folders of clusters whose process was killed."""
     for folder in Path(temporary_place()).glob(f"sk-{os.getuid()}-*"):
         with contextlib.suppress(OSError), (folder / "lock").open("r+") as lock:
+            if time.time() - folder.stat().st_mtime < YOUNG:  # another process may be about to lock it
+                continue
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # fails while the process that made it lives
             shutil.rmtree(folder, ignore_errors=True)
 

@@ -1,4 +1,4 @@
-"""What tests and notebooks share: how outputs are compared, and where no browser test may be skipped."""
+"""What tests and notebooks share: how outputs are compared, and where no test of a browser or of Ray may be skipped."""
 
 from __future__ import annotations
 
@@ -112,11 +112,13 @@ def plugin_of_tests(name: str) -> Any:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, Any]:
     report = yield
-    required = os.environ.get("SPARSEKIT_REQUIRE_BROWSER") == "1" and item.get_closest_marker("browser")
-    if required and report.skipped and not hasattr(report, "wasxfail"):
-        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr
-        report.outcome = "failed"
-        report.longrepr = f"SPARSEKIT_REQUIRE_BROWSER=1, but this browser test was skipped: {reason}"
+    if report.skipped and not hasattr(report, "wasxfail"):
+        for marker in ("browser", "ray"):
+            variable = f"SPARSEKIT_REQUIRE_{marker.upper()}"
+            if os.environ.get(variable) == "1" and item.get_closest_marker(marker):
+                reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr
+                report.outcome = "failed"
+                report.longrepr = f"{variable}=1, but this {marker} test was skipped: {reason}"
     return report
 
 

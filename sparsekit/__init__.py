@@ -25,7 +25,7 @@ from .base.version import __version__
 _LAZY = {
     "gluon": "gluon", "io": "io", "profiler": "profiler", "operator": "operator", "optimizer": "optimizer",
     "random": "random",
-    "metric": "metric", "callback": "callback",
+    "metric": "metric", "callback": "callback", "dist": "dist",
     "initializer": "initializer", "init": "initializer", "test_utils": "test_utils", "widgets": "widgets",
     "sym": "symbol", "symbol": "symbol", "executor": "symbol.executor",
     "viz": "compat.visualization", "visualization": "compat.visualization", "name": "base.naming",
@@ -52,8 +52,9 @@ def __dir__() -> list[str]:
 
 
 def load_ipython_extension(ipython: object) -> None:
-    """Register the magics ``%%profile`` and ``%profile``, for ``%load_ext sparsekit``."""
+    """Register the magics ``%profile`` and ``%needs``, for lines and cells, for ``%load_ext sparsekit``."""
     _load(".profiler.magics", __name__).load_ipython_extension(ipython)
+    _load(".course.saved", __name__).load_ipython_extension(ipython)
 
 
 if os.environ.get("SPARSEKIT_PROFILE", "0") not in ("", "0"):

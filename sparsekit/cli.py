@@ -1,4 +1,4 @@
-"""The command ``sparsekit``: lab, demo, profile, view, diff, bench, doctor."""
+"""The command ``sparsekit``: lab, demo, launch, profile, view, diff, bench, doctor."""
 
 from __future__ import annotations
 
@@ -37,6 +37,7 @@ INTERRUPTED = 130  # the exit status that shells report after Ctrl-C
 #: Commands with their own parser: name -> the module whose ``main(argv)`` runs it, imported on use, and the help text.
 COMMAND_MODULES = {
     "demo": ("sparsekit.demo", "train on real text three ways, compare time and memory, write an HTML report"),
+    "launch": ("sparsekit.dist.launch", "run a script in several processes that train one model together"),
     "bench": ("sparsekit.bench", "measure speed and memory on this machine, alone or beside other libraries"),
     "doctor": ("sparsekit.doctor", "report what is installed, what is missing, and how to get it"),
 }
@@ -54,7 +55,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     -------
     int
         0 on success, 2 after a named error, 130 after Ctrl-C.  ``profile`` returns the status of the script;
-        ``diff --exit-code`` returns 1 if the traces differ, and ``doctor`` if a requirement is missing.
+        ``diff --exit-code`` returns 1 if the traces differ, ``launch`` if a worker fails, and
+        ``doctor`` if a requirement is missing.
     """
     words = list(sys.argv[1:] if argv is None else argv)
     try:

@@ -16,8 +16,8 @@ PACKAGE = Path(__file__).resolve().parents[1] / "sparsekit"
 
 #: Parameters and results that are ``Any``, by package, as ruff's ANN401 counts them.  To be lowered only; the sum is at most 300.
 ANY = {
-    "base": 13, "bench": 2, "compat": 29, "core": 42, "course": 4, "datasets": 3, "docs": 2, "gluon": 42, "initializer": 1,
-    "io": 10, "kernels": 14, "metric": 2, "module": 5, "modules": 4, "ndarray": 39, "ops": 8, "optimizer": 17,
+    "base": 13, "bench": 2, "compat": 29, "core": 42, "course": 4, "datasets": 3, "dist": 10, "docs": 2, "gluon": 42,
+    "initializer": 1, "io": 10, "kernels": 14, "metric": 2, "module": 5, "modules": 4, "ndarray": 39, "ops": 8, "optimizer": 17,
     "profiler": 24, "symbol": 15, "widgets": 13,
 }
 
@@ -36,7 +36,8 @@ def package_of(path: Path) -> str:
 def counted() -> dict[str, int]:
     """Parameters and results that are ``Any``, by package."""
     done = subprocess.run([sys.executable, "-m", "ruff", "check", "--isolated", "--select", "ANN401", "--output-format", "json",
-                           "--no-cache", "--exit-zero", str(PACKAGE)], capture_output=True, text=True, timeout=120)
+                           "--no-cache", "--exit-zero", "--exclude", ".git", str(PACKAGE)],  # not "dist", as by default
+                          capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     return dict(collections.Counter(package_of(Path(found["filename"])) for found in json.loads(done.stdout)))
 

@@ -1,4 +1,4 @@
-"""How lower layers reach the displays above them without importing them."""
+"""How lower layers reach the displays and the profiler above them without importing them."""
 
 from __future__ import annotations
 
@@ -23,6 +23,10 @@ renderers: dict[str, str] = {
     "array_html": "sparsekit.widgets.spy:array_html",
     "inspect": "sparsekit.widgets.views:inspect",
     "html_report": "sparsekit.widgets.report:html_report",
+    "processes_figure": "sparsekit.widgets.processes:processes_figure",
+    "traced": "sparsekit.profiler.packed:traced",
+    "merged": "sparsekit.profiler.packed:merged",
+    "server_profile": "sparsekit.profiler.processes:server_profile",
 }
 
 

@@ -24,6 +24,7 @@ __all__ = [
     "JournalFullError",
     "LibSVMError",
     "LostDataError",
+    "LostServerError",
     "LostWorkerError",
     "MXNetError",
     "MismatchError",
@@ -264,6 +265,10 @@ class FencedError(DistError):
 
 class LostDataError(DistError):
     """A server has lost what it held, and no journal has it."""
+
+
+class LostServerError(DistError):
+    """A server has ended and is not started again."""
 
 
 class NoClusterError(DistError):

@@ -134,6 +134,8 @@ def _exit(hold: _Hold, kind: type[BaseException] | None = None, *rest: object) -
         hold.entered = False
         hold.watch = None
         hold.scope._after(hold.before, kind)
+    else:  # the method was not found by the ``with`` statement, or whatever else called ``__enter__`` after that
+        _exit_by_hand(hold.scope, kind)
 
 
 # object: as in _exit

@@ -112,6 +112,10 @@ def run(rivals: dict[str, str], rounds: int = 0, quick: bool = False) -> Report:
                     Contender("profiler on, until totals are known", partial(own.ask, "mean", TURN, "epoch_digested"))]
         take_turns(profiled, rounds if quick else 4 * rounds)  # more rounds, to resolve a small difference
         report.add("one epoch, row-sparse gradient, under the profiler", "ms", profiled, against="profiler on")
+        compiled = [Contender("profiler on", partial(own.ask, "mean", TURN, "epoch_train_step_profiled")),
+                    Contender("profiler off", partial(own.ask, "mean", TURN, "epoch_train_step"))]
+        take_turns(compiled, rounds)
+        report.add("one epoch by TrainStep, under the profiler", "ms", compiled, against="profiler on")
         report.add("one batch of each variant", "ms", _variants(own, path, 2 if quick else 3))
     return report
 

@@ -2,7 +2,7 @@
 
 ``prepare MODEL FILE`` builds the model, trains once on every batch and returns the losses, ``time`` trains once more
 (milliseconds per step), and ``peak`` returns the peak memory of the process (bytes).  Of this library ``gradients`` returns the
-bytes of all gradients.
+bytes of all gradients, and ``time_profiled`` and ``time_digested`` train under the profiler.
 """
 
 from __future__ import annotations
@@ -142,6 +142,19 @@ class Worker(OwnWorker):
         start = time.perf_counter()
         for batch in self.batches:
             self._step(batch)
+        return (time.perf_counter() - start) / len(self.batches) * 1e3
+
+    def time_profiled(self) -> float:
+        """Return the milliseconds per step under the profiler."""
+        with mx.Profiler():
+            return self.time()
+
+    def time_digested(self) -> float:
+        """Return the milliseconds per step under the profiler until its totals are known."""
+        start = time.perf_counter()
+        with mx.Profiler() as prof:
+            self.time()
+        _ = prof.totals
         return (time.perf_counter() - start) / len(self.batches) * 1e3
 
     def gradients(self) -> int:

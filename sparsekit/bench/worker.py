@@ -1,8 +1,9 @@
 """The worker of this library for ``sparsekit bench epoch``, ``dispatch`` and ``variants``; rivals use the same protocol.
 
 It reads one command per line from standard input and answers with a line of JSON: ``info``, ``prepare FILE.npz [VARIANT]``,
-``epoch``, ``epoch_profiled``, ``epoch_digested``, ``epoch_parsed``, ``epoch_hybrid``, ``epoch_train_step``, ``read`` and
-``batch`` (milliseconds), ``trace FILE BATCHES`` (saves a profile), ``add`` and ``chain`` (microseconds per call).
+``epoch``, ``epoch_profiled``, ``epoch_digested``, ``epoch_parsed``, ``epoch_hybrid``, ``epoch_train_step``,
+``epoch_train_step_profiled``, ``read`` and ``batch`` (milliseconds), ``trace FILE BATCHES`` (saves a profile), ``add`` and
+``chain`` (microseconds per call).
 """
 
 from __future__ import annotations
@@ -120,6 +121,11 @@ class Worker(OwnWorker):
         for batch in batches:
             self.train_step(batch.data[0], batch.label[0]).wait_to_read()
         return (time.perf_counter() - start) * 1e3
+
+    def epoch_train_step_profiled(self) -> float:
+        """Return the milliseconds of ``epoch_train_step`` under the profiler."""
+        with mx.Profiler():
+            return self.epoch_train_step()
 
     def _parsed(self) -> list[Any]:  # Any: batches
         if not self.parsed:

@@ -8,7 +8,7 @@
 ``call(plan, start, end, inputs, array, node)``
     The same for array objects and their one result, which may be marked (``_seen``) to be known again.
 ``span(name, lane, start, end, args)``
-    Anything else that took time: a compilation, a transfer, a batch read.
+    Anything else that took time: a compilation, a transfer, a batch read, a message to servers and the wait for its answer.
 ``read(name, start, arrays, args)``
     A batch was read from ``start`` until now: a span of the io lane, whose ``arrays`` are pairs of an
     array and the name that it is an input by.
@@ -41,6 +41,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, Protocol, TypeVar
 
 import numpy as np
+
+from ..base.forking import across_fork
 
 if TYPE_CHECKING:
     from types import CodeType, FrameType
@@ -83,7 +85,8 @@ __all__ = [
 P = ParamSpec("P")
 T = TypeVar("T")
 
-LANES = ("forward", "backward", "update", "convert", "transfer", "compile", "io", "user", "profiler")
+LANES = ("forward", "backward", "update", "convert", "transfer", "compile", "io", "exchange", "wait", "serve", "apply", "journal",
+         "user", "profiler")
 ROLES = ("parameter", "gradient", "optimizer state", "input", "activation", "workspace")
 
 #: Ends the name of a span of a custom operator's own code.
@@ -96,6 +99,13 @@ FALLBACK, NATURAL = KINDS = ("fallback", "dense by nature")
 ASKED = "asked"
 
 sink: Sink | None = None
+
+#: The recorder that a trace has taken away; it comes back after the trace unless it ends meanwhile.
+hidden: Sink | None = None
+
+#: Held while one of the two changes.
+sink_lock = threading.RLock()
+across_fork(lambda: sink_lock)
 
 
 class _State(threading.local):

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from ..base.types import DTypeLike, Shape
     from ..kernels.types import Kernels
     from ..storage.types import Store
-    from .types import ArrayFunctions, ArrayObject, Sink
+    from .types import ArrayFunctions, ArrayObject
 
     #: What a trace changes: tracer, recording, tracing, how many contexts stood on the stack; and what names the block.
     Before: TypeAlias = tuple["Tracer | None", bool, bool, int, object]  # object: one of its own, for nothing else
@@ -251,26 +251,24 @@ class _Unseen:
     """Takes the recorder away while any thread traces, and gives it back when the last one has done."""
 
     def __init__(self) -> None:
-        self._lock = threading.RLock()
-        self._sink: Sink | None = None
         self._tracing: set[object] = set()  # object: as in Before
 
     def begin(self, block: object) -> None:  # object: as in Before
         """A block is traced from now on."""
-        with self._lock:
+        with hooks.sink_lock:
             if not self._tracing:
-                self._sink, hooks.sink = hooks.sink, None
+                hooks.hidden, hooks.sink = hooks.sink, None
             self._tracing.add(block)
 
     def end(self, block: object) -> None:  # object: as in Before
         """It has been; may be said twice."""
-        with self._lock:
+        with hooks.sink_lock:
             if block in self._tracing:
                 self._tracing.discard(block)
                 if not self._tracing:
                     if hooks.sink is None:  # else one that began meanwhile
-                        hooks.sink = self._sink
-                    self._sink = None
+                        hooks.sink = hooks.hidden
+                    hooks.hidden = None
 
 
 _unseen = _Unseen()

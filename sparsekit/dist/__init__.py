@@ -1,1 +1,16 @@
 """Training on several machines: servers that hold the values, and workers that push gradients to them."""
+
+from __future__ import annotations
+
+from ..base.lazy import lazy as _lazy
+
+_LAZY = {"connect": "dist.launch:connect", "disconnect": "dist.launch:disconnect", "run": "dist.launch:run"}
+
+__all__ = ["connect", "disconnect", "run"]
+
+
+__getattr__ = _lazy(globals(), _LAZY)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LAZY})

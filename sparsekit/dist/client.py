@@ -27,11 +27,12 @@ from ..base.errors import (
     WaitTimeoutError,
 )
 from .compression import pack
-from .messages import KeySpec, Pull, Push, Refused, Request, Waiting, Welcome, payload_bytes, row_ids
+from .messages import KeySpec, Pull, Push, Refused, Reply, Request, Waiting, Welcome, payload_bytes, row_ids
 from .partition import Partition
+from .seen import ClientNotes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from ..base.types import Array
     from .messages import Key
@@ -152,6 +153,7 @@ class Client:
         self._counts = {"round_trips": 0, "calls": 0, "bytes_sent": 0, "bytes_received": 0, "resent": 0, "skipped": 0}
         self._seconds, self._waited = 0.0, dict.fromkeys(range(self.workers), 0.0)
         self.mode = "sync"
+        self._notes = ClientNotes(self)
         self._greet()
 
     def _greet(self) -> list[Welcome]:
@@ -185,7 +187,8 @@ class Client:
         for server in self._servers:
             if key in server.specs:
                 return server.specs[key]
-        raise ParameterNameError(f"The key {key!r} has not been initialized.", hint="call init(key, value) first, on every worker.")
+        raise ParameterNameError(f"The key {key!r} has not been initialized.",
+                                 hint="call init(key, value) first, on every worker.")
 
     def step(self, key: Key) -> int:
         """How many times this worker has pushed a key."""
@@ -241,7 +244,8 @@ class Client:
             if getattr(held, what) != getattr(spec, what):
                 raise MismatchError(f"Rank {self.rank} initializes key {key!r} with {what} {getattr(spec, what)}, but the "
                                     f"servers hold {what} {getattr(held, what)}.",
-                                    hint="every worker passes an array of the same shape and type.", rank=self.rank, key=key, step=0)
+                                    hint="every worker passes an array of the same shape and type.", rank=self.rank, key=key,
+                                    step=0)
 
     def _partition(self, key: Key) -> Partition:
         found = self._partitions.get(key)
@@ -264,7 +268,8 @@ class Client:
         with self._lock:
             self._check_open()
             if self._left:
-                raise UnsupportedError(f"Rank {self.rank} has left, and pushes no more.", hint="call leave() after the last push.")
+                raise UnsupportedError(f"Rank {self.rank} has left, and pushes no more.",
+                                       hint="call leave() after the last push.")
             for part in parts:
                 self.spec(part.key)
             if self._held.keys and (self._held.settings != settings or self._held.keys & {part.key for part in parts}):
@@ -302,8 +307,8 @@ class Client:
 
     def _mismatch(self, key: Key, verb: str, what: str, got: object, wanted: object) -> MismatchError:
         step = self.step(key) + (verb == "pushes")
-        return MismatchError(f"Rank {self.rank} {verb} an array of {what} {got} for key {key!r} at step {step}, but the value has "
-                             f"{what} {wanted}.", hint="use arrays of the shape and type that the key was initialized with.",
+        return MismatchError(f"Rank {self.rank} {verb} an array of {what} {got} for key {key!r} at step {step}, but the value "
+                             f"has {what} {wanted}.", hint="use arrays of the shape and type that the key was initialized with.",
                              rank=self.rank, key=key, step=step)
 
     def _queue_held(self) -> None:
@@ -380,7 +385,8 @@ class Client:
         while todo:
             shards = sorted(todo)
             requests = [self._request(self._servers[shard], pulls.get(shard, ())) for shard in shards]
-            sent: list[tuple[int, str, tuple[object, ...]]] = [(shard, "exchange", (request,)) for shard, request in zip(shards, requests, strict=True)]
+            sent: list[tuple[int, str, tuple[object, ...]]] = [
+                (shard, "exchange", (request,)) for shard, request in zip(shards, requests, strict=True)]
             try:
                 replies = self._send(sent, wait.remaining())
             except JournalFullError as error:
@@ -409,7 +415,7 @@ class Client:
         pushes, settings = server.queue[0]
         return Request(self.rank, self.life, server.epoch, pushes, pulls, None if settings == server.settings else settings)
 
-    def _note(self, server: _Server, reply: Any) -> None:  # Any: a Reply, Waiting or Refused
+    def _note(self, server: _Server, reply: Reply | Waiting | Refused) -> None:
         """Learn from an answer what the server has, and queue again what a restart has lost."""
         restarted = reply.epoch > server.epoch or isinstance(reply, Refused)
         server.epoch = reply.epoch
@@ -443,6 +449,7 @@ class Client:
                 self._remind(server, timeout)
         self._counts["calls"] += 1
         self._counts["bytes_sent"] += sum(payload_bytes(arguments) for _, _, arguments in requests)
+        sink, began = self._notes.begin(timeout)
         start = self._clock()
         try:
             replies = self.transport.call(requests, timeout)
@@ -453,6 +460,7 @@ class Client:
         finally:
             self._seconds += self._clock() - start
         self._counts["bytes_received"] += sum(payload_bytes(reply) for reply in replies)
+        self._notes.end(sink, began, requests, replies)
         return list(replies)
 
     def _remind(self, server: _Server, timeout: float) -> None:
@@ -571,6 +579,7 @@ class Client:
         while any(getattr(welcome, what) < number for welcome in self._greet()):
             wait.note([(None, number, (0,))], f"the {what}")
             time.sleep(PAUSE)
+            self._waited[0] += PAUSE
 
     def _move(self, specs: dict[Key, KeySpec]) -> None:
         """Give keys to other servers, before the first step; every worker calls it."""
@@ -595,7 +604,8 @@ class Client:
         """The optimizer's states of each server, after this worker's last push."""
         with self._lock:
             self.settle()
-            return list(self._call([(server.number, "optimizer_states", (dump_optimizer,)) for server in self._servers], "the states"))
+            return list(self._call([(server.number, "optimizer_states", (dump_optimizer,)) for server in self._servers],
+                                   "the states"))
 
     def set_optimizer_states(self, states: Sequence[bytes]) -> None:
         """Replace the optimizer's states of each server; those of rank 0 count, and the call returns when they are there."""
@@ -628,6 +638,12 @@ class Client:
         """
         return {**self._counts, "seconds": self._seconds, "waited": dict(self._waited)}
 
+    def profiles(self) -> list[Any]:
+        """What each server tells of what it did, as plain data."""
+        with self._lock:
+            self._check_open()
+            return self._call([(server.number, "profile", ()) for server in self._servers], "the servers")
+
     def _check_open(self) -> None:
         if self.failed is not None:
             raise self.failed
@@ -639,7 +655,7 @@ class _Wait:
     def __init__(self, client: Client, timeout: float | None = None) -> None:
         self.client = client
         self.timeout = client.timeout if timeout is None else timeout
-        self.start = self.last = client._clock()
+        self.start = client._clock()
         self.warn_at = client.warn_after
         self.begun = False
         self.why: tuple[Key | None, int, tuple[int, ...]] | None = None
@@ -669,8 +685,6 @@ class _Wait:
         """Learn for whom an answer said that it waits; report it, or raise after the deadline."""
         now = self.client._clock()
         if reasons:
-            for rank in {rank for _, _, ranks in reasons for rank in ranks}:
-                self.client._waited[rank] = self.client._waited.get(rank, 0.0) + now - self.last
             key, step, ranks = reasons[0]
             self.why = key, step, tuple(sorted({rank for _, _, some in reasons for rank in some})) or tuple(ranks)
             waited = now - self.start
@@ -681,7 +695,6 @@ class _Wait:
                 raise WaitTimeoutError(self._text(waited, what), hint="a worker that has fewer batches than others calls "
                                        "leave() after its last; timeout= changes how long the others wait.",
                                        rank=self.client.rank, key=key, step=step)
-        self.last = now
 
     def _text(self, waited: float, what: str) -> str:
         assert self.why is not None  # the only callers have reasons

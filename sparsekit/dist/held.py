@@ -14,8 +14,9 @@ from ..storage import RowSparse, densify
 from .messages import KeySpec, Push
 
 if TYPE_CHECKING:
-    from ..base.types import JSON, Array
+    from ..base.types import JSON, Array, DTypeLike
     from ..ndarray.ndarray import NDArray
+    from ..storage.types import Weight
     from .messages import Key
 
 __all__ = ["Held", "Pending", "Undo", "owned", "store_of", "total_of"]
@@ -45,15 +46,15 @@ class Undo(NamedTuple):
 
     version: int
     rows: Array | None
-    old: Any  # Any: an array, or the RowSparse that the whole value was
+    old: Weight
 
 
-def owned(array: Array, dtype: Any = None) -> Array:  # Any: what numpy takes as one
+def owned(array: Array, dtype: DTypeLike = None) -> Array:
     """The array as kernels take it: contiguous, aligned and writable; a copy if it is not."""
     return np.require(array, dtype, ["C", "A", "W"])
 
 
-def store_of(rows: Array | None, values: Array, shape: tuple[int, ...]) -> Any:  # Any: an array or a RowSparse
+def store_of(rows: Array | None, values: Array, shape: tuple[int, ...]) -> Weight:
     """Values as a store of this shape: dense, or row_sparse with these rows."""
     return values if rows is None else RowSparse(values, rows, shape, check=False)
 
@@ -67,7 +68,7 @@ def total_of(parts: Sequence[Pending], shape: tuple[int, ...]) -> NDArray:
     return total
 
 
-def _taken(store: Any, rows: Array | None) -> Array:  # Any: an array or a RowSparse
+def _taken(store: Weight, rows: Array | None) -> Array:
     """A copy of rows of a store, or of all."""
     if not isinstance(store, RowSparse):
         return store.copy() if rows is None else np.take(store, rows, axis=0)
@@ -154,7 +155,7 @@ class Held:
         if rows is None:
             found[undo.rows] = undo.old
         else:
-            _overwrite(found, rows, undo.rows, undo.old)
+            _overwrite(found, rows, undo.rows, densify(undo.old))
         return found
 
     # steps
@@ -212,7 +213,7 @@ class Held:
         return about, arrays
 
     @staticmethod
-    def restored(about: Any, arrays: list[Array]) -> tuple[Held, list[Array]]:  # Any: JSON
+    def restored(about: dict[str, Any], arrays: list[Array]) -> tuple[Held, list[Array]]:  # Any: JSON
         """The key that ``described`` described, and the arrays that are left, those of the optimizer's state."""
         left = iter(arrays)
         shape, *words = about["spec"]
@@ -231,7 +232,7 @@ class Held:
         return held, list(left)
 
 
-def _parts(store: Any) -> list[Array]:  # Any: an array or a RowSparse
+def _parts(store: Weight) -> list[Array]:
     return [store.indices, store.data] if isinstance(store, RowSparse) else [store]
 
 

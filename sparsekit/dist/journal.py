@@ -31,6 +31,8 @@ from ..base.errors import DataFileError, FencedError, FileFormatError, JournalFu
 from ..base.files import write_whole
 
 if TYPE_CHECKING:
+    from io import BufferedReader
+
     from ..base.types import JSON, Array
 
 __all__ = ["Generation", "Log", "Manifest", "Record", "RecordFile", "begin_run", "manifest_of", "read_records", "write_manifest"]
@@ -62,10 +64,10 @@ class Record(NamedTuple):
     end: int
 
 
-def _encoded(meta: JSON, arrays: Sequence[Array]) -> list[Any]:
+def _encoded(meta: JSON, arrays: Sequence[Array]) -> list[Any]:  # Any: buffers, of which there is no type before Python 3.12
     """A record as buffers, which share the memory of the arrays."""
     described: list[JSON] = []
-    buffers: list[Any] = []
+    buffers: list[Any] = []  # Any: as above
     size = checksum = 0
     for array in arrays:
         described.append([array.dtype.str, list(array.shape)])
@@ -126,7 +128,7 @@ class RecordFile:
                     os.ftruncate(self._file, self.good)
                     self._torn = False
 
-    def _write(self, buffers: list[Any]) -> int:
+    def _write(self, buffers: list[Any]) -> int:  # Any: as in _encoded
         """Write buffers, as a rule by one call, and give their length."""
         whole = sum(map(len, buffers))
         done = os.writev(self._file, buffers[:BUFFERS])
@@ -178,7 +180,7 @@ def read_records(path: str, size: int | None = None) -> Iterator[Record]:
         If a record is damaged, and it is not the last one.
     """
     try:
-        file = open(path, "rb", buffering=1 << 16)  # noqa: SIM115 - the generator closes it
+        file = open(path, "rb")  # noqa: SIM115 - the generator closes it
     except OSError as error:
         raise LostDataError(f"The file {path} of the journal cannot be read: {error.strerror}.",
                             hint="restore it, or begin with an empty folder.") from error
@@ -195,8 +197,8 @@ def read_records(path: str, size: int | None = None) -> Iterator[Record]:
             at = record.end
 
 
-def _next_record(file: Any, at: int, end: int) -> Record | None:
-    """The record at a place of a file; None if no whole one is there.  Any: a binary file."""
+def _next_record(file: BufferedReader, at: int, end: int) -> Record | None:
+    """The record at a place of a file; None if no whole one is there."""
     file.seek(at)
     head = file.read(HEAD.size)
     if len(head) < HEAD.size:
@@ -208,7 +210,7 @@ def _next_record(file: Any, at: int, end: int) -> Record | None:
     if len(header) < length or zlib.crc32(header, zlib.crc32(head[:LENGTHS.size])) != of_header:
         return None
     data = np.empty(size, np.uint8)
-    if file.readinto(data) < size or zlib.crc32(data.data) != of_arrays:
+    if file.readinto(data.data) < size or zlib.crc32(data.data) != of_arrays:
         return None
     try:
         meta, described = json.loads(header)
@@ -217,8 +219,8 @@ def _next_record(file: Any, at: int, end: int) -> Record | None:
         return None
 
 
-def _arrays(described: Any, data: Array) -> Iterator[Array]:
-    """The arrays that lie in ``data``; Any: JSON of a file, which raises here where it is wrong."""
+def _arrays(described: list[Any], data: Array) -> Iterator[Array]:  # Any: JSON of a file, which raises here where it is wrong
+    """The arrays that lie in ``data``."""
     at = 0
     for name, shape in described:
         dtype = np.dtype(str(name))
@@ -230,8 +232,8 @@ def _arrays(described: Any, data: Array) -> Iterator[Array]:
         at += -at % ALIGNED
 
 
-def _later_record(file: Any, at: int, end: int) -> bool:
-    """Whether a whole record follows a damaged one; Any: a binary file."""
+def _later_record(file: BufferedReader, at: int, end: int) -> bool:
+    """Whether a whole record follows a damaged one."""
     file.seek(at + 1)
     rest = file.read(end - at - 1)
     place = rest.find(MAGIC)
@@ -257,7 +259,7 @@ class Generation(NamedTuple):
 
     base: str | None
     marks: Any  # Any: JSON
-    segments: list[list[Any]]
+    segments: list[list[Any]]  # Any: JSON
 
 
 class Log:
@@ -327,8 +329,8 @@ class Log:
 
     # reading
 
-    def _latest(self) -> tuple[str, Any] | None:
-        """The journal that counts, and its first record; Any: JSON."""
+    def _latest(self) -> tuple[str, dict[str, Any]] | None:  # Any: JSON
+        """The journal that counts, and what its first record says."""
         found = [match for match in map(self._names.fullmatch, os.listdir(self.folder)) if match and match[4] == "journal"]
         for match in sorted(found, key=lambda match: (int(match[2]), int(match[3])), reverse=True):
             first = next(read_records(self._path(match[0])), None)
@@ -336,7 +338,7 @@ class Log:
                 return match[0], first.meta[1]
         return None
 
-    def recover(self, within: Callable[[Any], bool] | None = None) -> Iterator[Record]:
+    def recover(self, within: Callable[[list[Any]], bool] | None = None) -> Iterator[Record]:  # Any: JSON
         """The records from the last snapshot on.
 
         Parameters

@@ -13,8 +13,8 @@ import numpy as np
 if TYPE_CHECKING:
     from ..base.types import Array
 
-__all__ = ["Key", "KeySpec", "Message", "Pull", "Push", "Refused", "Reply", "Request", "Waiting", "Welcome", "payload_bytes",
-           "row_ids"]
+__all__ = ["Key", "KeySpec", "Message", "Pull", "Push", "Refused", "Reply", "Request", "Waited", "Waiting", "Welcome",
+           "payload_bytes", "row_ids"]
 
 #: A key of a store.
 Key: TypeAlias = "str | int"
@@ -110,6 +110,24 @@ class Request(NamedTuple):
     settings: str | None = None
 
 
+class Waited(NamedTuple):
+    """For whom a server let a worker wait, and how long.
+
+    Attributes
+    ----------
+    key : str, int or None
+        None for a barrier.
+    step : int
+    ranks : tuple of int
+    seconds : float
+    """
+
+    key: Key | None
+    step: int
+    ranks: tuple[int, ...]
+    seconds: float
+
+
 class Reply(NamedTuple):
     """The pushes are applied, and here is what the pulls asked for.
 
@@ -122,11 +140,14 @@ class Reply(NamedTuple):
         request names another epoch.
     values : tuple of array
         One for each pull.
+    waited : tuple of Waited
+        For whom the server let the worker wait before it answered.
     """
 
     epoch: int
     last: dict[Key, int]
     values: tuple[Array, ...] = ()
+    waited: tuple[Waited, ...] = ()
 
 
 class Waiting(NamedTuple):
@@ -138,11 +159,14 @@ class Waiting(NamedTuple):
         As in ``Reply``.
     reasons : tuple of (key, step, ranks)
         What is awaited: the step of the key, None for a barrier, and the ranks whose push is missing.
+    waited : tuple of Waited
+        As in ``Reply``.
     """
 
     epoch: int
     last: dict[Key, int]
     reasons: tuple[tuple[Key | None, int, tuple[int, ...]], ...]
+    waited: tuple[Waited, ...] = ()
 
 
 class Refused(NamedTuple):

@@ -77,7 +77,10 @@ class Partition:
 
     def count(self, shard: int) -> int:
         """Number of rows that a server holds."""
-        return sum(stop - start for start, stop in self.ranges(shard))
+        place = (shard - self.first) % self.shards
+        blocks, rest = divmod(self.rows, self.block)
+        whole = (blocks - place + self.shards - 1) // self.shards if place < blocks else 0
+        return whole * self.block + (rest if blocks % self.shards == place else 0)
 
     def local_shape(self, shard: int) -> tuple[int, ...]:
         """Shape of the part of a server."""

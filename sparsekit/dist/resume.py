@@ -21,7 +21,9 @@ from .shard import Shard
 from .states import joined_store, joined_tree, merged_optimizer, part_of_store, part_of_tree, rows_of_shards
 
 if TYPE_CHECKING:
+    from ..base.types import Array
     from ..optimizer.optimizer import Optimizer
+    from ..storage.types import Weight
 
 __all__ = ["resume"]
 
@@ -90,7 +92,7 @@ class _Old(Shard):
         log.close()
 
     @property
-    def limits(self) -> dict[Key, Any]:
+    def limits(self) -> dict[Key, Any]:  # Any: as in Shard
         """How far each key may go."""
         return self._limits or {}
 
@@ -98,7 +100,7 @@ class _Old(Shard):
 def _agreed(folder: str, manifest: Manifest, optimizers: Mapping[str, type[Optimizer]] | None) -> list[_Old]:
     """The old servers, each as it was at the last step that all have."""
     old = [_Old(folder, index, manifest, optimizers) for index in range(manifest.shards)]
-    limits: dict[Key, Any] = {}
+    limits: dict[Key, Any] = {}  # Any: as in Shard
     for key, spec in {key: held.spec for shard in old for key, held in shard.keys.items()}.items():
         holders = [old[index].keys.get(key) for index in Partition(key, spec, manifest.shards).holders]
         found = [held for held in holders if held is not None]
@@ -162,19 +164,19 @@ def _sums(shard: Shard) -> dict[Any, Any]:  # Any: keys and arrays
     return {} if shard.updater is None else vars(shard.updater.optimizer).get("_sums", {})
 
 
-def _limit_of(limit: Any, rank: int) -> int:  # Any: as in Shard
+def _limit_of(limit: int | dict[int, int], rank: int) -> int:
     """The last push of a rank; a rank that is new has all that every other one has."""
     return int(limit.get(rank, min(limit.values(), default=0)) if isinstance(limit, dict) else limit)
 
 
-def _part(key: Key, spec: KeySpec, partition: Partition, store: Any, index: int) -> Held:  # Any: an array or a RowSparse
+def _part(key: Key, spec: KeySpec, partition: Partition, store: Weight, index: int) -> Held:
     part = part_of_store(partition, store, index)
     if isinstance(part, RowSparse):
         return Held(key, spec, partition.local_shape(index), part.indices, part.data)
     return Held(key, spec, partition.local_shape(index), None, part)
 
 
-def _joined_undo(partition: Partition, parts: Mapping[int, Held]) -> tuple[int, Any] | None:  # Any: an array or a RowSparse
+def _joined_undo(partition: Partition, parts: Mapping[int, Held]) -> tuple[int, Weight | _Rows] | None:
     """The version before the last step and the values of the rows that it changed; None if not all servers have it."""
     undos = {index: held.undo for index, held in parts.items()}
     versions = {None if undo is None else undo.version for undo in undos.values()}
@@ -186,7 +188,7 @@ def _joined_undo(partition: Partition, parts: Mapping[int, Held]) -> tuple[int, 
         stores = {index: _whole_old(parts[index], undo) for index, undo in undos.items() if undo is not None}
         return version, joined_store(partition, stores)
     found = {index: (np.arange(parts[index].rows), _dense(_whole_old(parts[index], undo))) if undo.rows is None
-             else (undo.rows, undo.old) for index, undo in undos.items() if undo is not None}
+             else (undo.rows, _dense(undo.old)) for index, undo in undos.items() if undo is not None}
     rows, values = rows_of_shards(partition, found)
     return version, _Rows(rows, values)
 
@@ -194,18 +196,18 @@ def _joined_undo(partition: Partition, parts: Mapping[int, Held]) -> tuple[int, 
 class _Rows:
     """Rows of a whole value, and their values."""
 
-    def __init__(self, rows: Any, values: Any) -> None:  # Any: arrays
+    def __init__(self, rows: Array, values: Array) -> None:
         self.rows, self.values = rows, values
 
 
-def _whole_old(held: Held, undo: Undo) -> Any:  # Any: an array or a RowSparse
+def _whole_old(held: Held, undo: Undo) -> Weight:
     """All rows before the last step, in the form that the value has."""
     if held.spec.stype == "row_sparse" and not isinstance(undo.old, RowSparse):
         return RowSparse(undo.old, np.arange(held.rows), held.shape, check=False)
     return undo.old
 
 
-def _dense(store: Any) -> Any:  # Any: an array or a RowSparse
+def _dense(store: Weight) -> Array:
     if not isinstance(store, RowSparse):
         return store
     values = np.zeros(store.shape, store.dtype)
@@ -213,7 +215,7 @@ def _dense(store: Any) -> Any:  # Any: an array or a RowSparse
     return values
 
 
-def _part_of_undo(partition: Partition, undo: tuple[int, Any] | None, index: int) -> Undo | None:  # Any: as above
+def _part_of_undo(partition: Partition, undo: tuple[int, Weight | _Rows] | None, index: int) -> Undo | None:
     if undo is None:
         return None
     version, old = undo

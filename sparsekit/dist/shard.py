@@ -41,7 +41,7 @@ from ..optimizer.updater import Updater
 from ..storage import RowSparse
 from .compression import unpack as unpack_bits
 from .held import Held, Pending, owned, pending_of, store_of, total_of
-from .journal import Log, Manifest, Record, check_manifest, manifest_of, write_manifest
+from .journal import LIVES, Log, Manifest, Record, check_manifest, manifest_of, write_manifest
 from .messages import Key, KeySpec, Push, Refused, Reply, Request, Waiting, Welcome, payload_bytes
 from .partition import Partition
 
@@ -111,7 +111,9 @@ class Shard:
         self.interrupted = False
         self.counts = {"applied": 0, "duplicates": 0, "bytes_in": 0, "bytes_out": 0, "replayed": 0, "snapshots": 0, "refused": 0}
         self.recovery_seconds = 0.0
-        self.spans: deque[tuple[Any, ...]] = deque(maxlen=SPANS)
+        #: What the last pull of a key by a rank saw: the version, and the number of this rank's last push; for the profile.
+        self.seen: dict[tuple[Key, int], tuple[int, int]] = {}
+        self.spans: deque[tuple[object, ...]] = deque(maxlen=SPANS)  # object: words, numbers, or None
         self._limits: dict[Key, Any] | None = None  # Any: a version, or the last push of each rank
         self._recorded = 0
         self._log: Log | None = None
@@ -141,7 +143,7 @@ class Shard:
     def _opened(self, folder: str, fsync: bool) -> Log:
         return Log(folder, f"shard-{self.index}", fsync)
 
-    def _replay_all(self, log: Log, within: Callable[[Any], bool] | None = None) -> None:
+    def _replay_all(self, log: Log, within: Callable[[list[Any]], bool] | None = None) -> None:  # Any: JSON
         with pause():
             for record in log.recover(within):
                 self._replay(record)
@@ -159,7 +161,7 @@ class Shard:
             start = self.clock() if self.clock is not None else 0.0
             self._log.append(meta, arrays or [])
             if self.clock is not None:
-                self.spans.append(("journal", None, None, None, start, self.clock()))
+                self.spans.append(("journal", None, None, None, start, self.clock(), payload_bytes(arrays), None))
         self.changes += 1
         self._recorded += 1
 
@@ -179,7 +181,7 @@ class Shard:
         self._record([kind, *about], arrays)
         self._make(kind, *about, arrays=arrays)
 
-    def _make(self, kind: str, *about: Any, arrays: list[Array] | None = None) -> None:
+    def _make(self, kind: str, *about: JSON, arrays: list[Array] | None = None) -> None:
         """Make a change; an interrupt in its midst leaves a server that must be made anew from its journal."""
         self.interrupted = True
         with pause():
@@ -211,6 +213,9 @@ class Shard:
     def _do_hello(self, rank: int, life: int, arrays: list[Array]) -> None:
         if self.lives.get(rank) != life:
             self.settings.pop(rank, None)  # another incarnation says its own
+        if life // LIVES > max(self.lives.values(), default=life) // LIVES:  # a later run on the same folder has all workers
+            self.left.clear()
+            self.lost_ranks.clear()
         self.lives[rank] = life
         self.lost_ranks.discard(rank)
 
@@ -270,7 +275,7 @@ class Shard:
                 raise MismatchError(f"Rank {rank} has {name} {here} for key {key!r}, the servers have {there}.", rank=rank,
                                     key=key, step=0, hint="all workers must initialize a key with equal shapes and types.")
 
-    def _do_init(self, key: Key, spec: Any, some: bool, arrays: list[Array]) -> None:
+    def _do_init(self, key: Key, spec: list[Any], some: bool, arrays: list[Array]) -> None:  # Any: JSON
         if self._limits is not None and key not in self._limits:
             return
         known = KeySpec(tuple(spec[0]), *spec[1:])
@@ -314,7 +319,7 @@ class Shard:
             self._perform("reinit", key, [list(spec.shape), *spec[1:]], rows is not None, values is not None, arrays=arrays)
         self._fence()
 
-    def _do_reinit(self, key: Key, spec: Any, some: bool, stays: bool, arrays: list[Array]) -> None:
+    def _do_reinit(self, key: Key, spec: list[Any], some: bool, stays: bool, arrays: list[Array]) -> None:  # Any: JSON
         before = self.keys.pop(key, None)
         if self.updater is not None:
             self.updater.states.pop(key, None)
@@ -503,7 +508,7 @@ class Shard:
         if self._log is not None and self._log.size > self._snapshot_at:
             self._snapshot_if_large()
 
-    def _do_push(self, rank: int, settings: str | None, about: Any, arrays: list[Array]) -> None:
+    def _do_push(self, rank: int, settings: str | None, about: list[Any], arrays: list[Array]) -> None:  # Any: JSON
         if settings is None:
             settings = self.settings.get(rank)
         else:
@@ -528,7 +533,9 @@ class Shard:
         if held.failed is None:
             if rank != min(self.present, default=rank):
                 pending = pending._replace(settings=None)
-            self._step(held, [pending], pending)
+            version, sequence = self.seen.get((held.key, rank), (held.version, held.last[rank] - 1))
+            stale = held.version - version - (held.last[rank] - 1 - sequence)
+            self._step(held, [pending], pending, rank, max(stale, 0))
 
     def _close(self, held: Held) -> None:
         """Make the steps of a key for which every present rank has pushed."""
@@ -539,8 +546,8 @@ class Shard:
             parts = [held.pending[rank].pop(0) for rank in ready]
             self._step(held, parts, parts[0])  # of the lowest rank, whose settings count
 
-    def _step(self, held: Held, parts: list[Pending], leader: Pending) -> None:
-        """A step of a key with the sum of some pushes."""
+    def _step(self, held: Held, parts: list[Pending], leader: Pending, rank: int | None = None, stale: int = 0) -> None:
+        """A step of a key with the sum of some pushes; of one worker alone, with so many steps of others that it had not seen."""
         start = self.clock() if self.clock is not None else 0.0
         try:
             total = total_of(parts, held.shape)
@@ -554,7 +561,8 @@ class Shard:
         held.version += 1
         self.counts["applied"] += 1
         if self.clock is not None:
-            self.spans.append(("apply", held.key, None, held.version, start, self.clock()))
+            size = payload_bytes([(part.rows, part.values) for part in parts])
+            self.spans.append(("apply", held.key, rank, held.version, start, self.clock(), size, stale))
 
     def _update(self, updater: Updater, held: Held, total: NDArray, leader: Pending) -> None:
         """A step of the optimizer."""
@@ -595,6 +603,7 @@ class Shard:
                 not rows.size or 0 <= rows.min() <= rows.max() < held.rows)):
             raise MismatchError(f"Rank {rank} pulls rows of key {held.key!r} that server {self.index} does not hold.", rank=rank,
                                 key=held.key, step=pull.version, hint="rows must be below the number of rows of the value.")
+        self.seen[held.key, rank] = held.version, held.last.get(rank, 0)
         return held.pulled(pull.version if self.mode == "sync" else held.version, rows)
 
     def _awaited(self, rank: int, held: Held, pull: Pull) -> tuple[Key, int, tuple[int, ...]] | None:
@@ -710,6 +719,7 @@ class Shard:
             "lost": [*sorted(self.lost_ranks)],
             "arrived": _pairs(self.arrived), "settings": _pairs(self.settings), "applied_settings": self.applied_settings,
             "optimizer": None if optimizer is None else described(optimizer),
+            # mypy: numpy gives a mapping of words and numbers
             "random": None if self.random is None else self.random.bit_generator.state,  # type: ignore[dict-item]
         }], []
         for held in self.keys.values():
@@ -721,7 +731,7 @@ class Shard:
         """What the optimizer keeps of a key: its state, and sums of gradients that wait for more."""
         if self.updater is None:
             return None, []
-        sums: dict[Any, NDArray] = getattr(self.updater.optimizer, "_sums", {})
+        sums: dict[Key, NDArray] = getattr(self.updater.optimizer, "_sums", {})
         arrays: list[NDArray] = []
         about: JSON = [key in self.updater.states, encoded_state(self.updater.states.get(key), arrays),
                        encoded_state(sums.get(key), arrays)]
@@ -734,7 +744,7 @@ class Shard:
             found += [store.indices, store.data] if sparse else [store]
         return [about, described_arrays], found
 
-    def _decode_state(self, key: Key, state: Any, arrays: list[Array]) -> None:  # Any: JSON
+    def _decode_state(self, key: Key, state: list[Any] | None, arrays: list[Array]) -> None:  # Any: JSON
         if state is None or self.updater is None:
             return
         (there, encoded, encoded_sum), described_arrays = state
@@ -744,9 +754,9 @@ class Shard:
         if there:
             self.updater.states[key], self.updater.states_synced[key] = decoded_state(encoded, found), True
         if encoded_sum is not None:
-            self.updater.optimizer._sums[key] = decoded_state(encoded_sum, found)  # type: ignore[attr-defined]
+            vars(self.updater.optimizer)["_sums"][key] = decoded_state(encoded_sum, found)
 
-    def _do_all(self, about: Any, arrays: list[Array]) -> None:  # Any: JSON
+    def _do_all(self, about: dict[str, Any], arrays: list[Array]) -> None:  # Any: JSON
         self.keys, self.numbers = {}, about["numbers"]
         self.lives, self.arrived, self.settings = dict(about["lives"]), dict(about["arrived"]), dict(about["settings"])
         self.left, self.lost_ranks, self.applied_settings = set(about["left"]), set(about["lost"]), about["applied_settings"]
@@ -754,7 +764,7 @@ class Shard:
             self.updater = Updater(restored(about["optimizer"], self.optimizers))
             self.random = None if about["random"] is None else generator_from(about["random"])
 
-    def _do_key(self, about: Any, arrays: list[Array]) -> None:  # Any: JSON
+    def _do_key(self, about: dict[str, Any], arrays: list[Array]) -> None:  # Any: JSON
         held, left = Held.restored(about, arrays)
         if self._limits is not None:
             if held.key not in self._limits:
@@ -766,7 +776,7 @@ class Shard:
 
     # how far keys are, for servers that must agree on it
 
-    def _marks(self) -> JSON:
+    def _marks(self) -> list[JSON]:
         """How far each key is: its version, or in an asynchronous run the last push of each rank."""
         return [[key, self._mark(held)] for key, held in self.keys.items()]
 
@@ -778,7 +788,7 @@ class Shard:
         limit = (self._limits or {}).get(key, 0)
         return int(limit.get(rank, 0) if isinstance(limit, dict) else limit)
 
-    def _within(self, marks: Any) -> bool:  # Any: JSON
+    def _within(self, marks: list[Any]) -> bool:  # Any: JSON
         """Whether a snapshot with these marks holds no push beyond the limits."""
         for key, mark in marks:
             limits = self._limits or {}
@@ -820,7 +830,7 @@ class Shard:
 
     # what is seen
 
-    def statistics(self) -> dict[str, Any]:
+    def statistics(self) -> dict[str, Any]:  # Any: JSON
         """Counts and sizes, as JSON has them; and the spans of the profile since the last call."""
         spans = [list(span) for span in self.spans]
         self.spans.clear()

@@ -11,7 +11,7 @@ from ..base.context import cpu
 from ..base.errors import SparsekitError
 from ..core.dispatch import wrap
 from ..optimizer.states import described, pack, restored, unpack
-from ..storage import RowSparse
+from ..storage import RowSparse, densify
 from .partition import Partition
 
 if TYPE_CHECKING:
@@ -19,12 +19,13 @@ if TYPE_CHECKING:
     from ..ndarray.ndarray import NDArray
     from ..optimizer.optimizer import Optimizer
     from ..optimizer.types import State
+    from ..storage.types import Weight
     from .messages import Key, KeySpec
 
 __all__ = ["join_states", "joined_store", "joined_tree", "merged_optimizer", "part_of_store", "part_of_tree", "split_states"]
 
 
-def joined_store(partition: Partition, parts: Mapping[int, Any]) -> Any:  # Any: arrays or RowSparse
+def joined_store(partition: Partition, parts: Mapping[int, Weight]) -> Weight:
     """The whole of an array whose rows lie on servers; ``parts`` has the store of each holder.
 
     An array that does not have a row for each local row is that of the first holder.
@@ -34,18 +35,17 @@ def joined_store(partition: Partition, parts: Mapping[int, Any]) -> Any:  # Any:
                                           for shard, part in parts.items()):
         return first
     shape = (partition.rows, *first.shape[1:])
-    if not isinstance(first, RowSparse):
-        whole = np.empty(shape, first.dtype)
-        for shard, part in parts.items():
-            partition.put(whole, shard, part)
-        return whole
-    rows = np.concatenate([partition.rows_of(shard)[part.indices] for shard, part in parts.items()])
-    order = np.argsort(rows, kind="stable")
-    data = np.concatenate([part.data for part in parts.values()])
-    return RowSparse(data[order], rows[order], shape, check=False)
+    sparse = {shard: (part.indices, part.data) for shard, part in parts.items() if isinstance(part, RowSparse)}
+    if sparse:
+        rows, data = rows_of_shards(partition, sparse)
+        return RowSparse(data, rows, shape, check=False)
+    whole = np.empty(shape, first.dtype)
+    for shard, part in parts.items():
+        partition.put(whole, shard, densify(part))
+    return whole
 
 
-def part_of_store(partition: Partition, store: Any, shard: int) -> Any:  # Any: an array or a RowSparse
+def part_of_store(partition: Partition, store: Weight, shard: int) -> Weight:
     """The rows of a whole array that a server holds, as an array of its own."""
     if not store.shape or store.shape[0] != partition.rows or not partition.shape:
         return store.copy()
@@ -60,11 +60,14 @@ def joined_tree(partition: Partition, parts: Mapping[int, State]) -> State:
     """``joined_store`` of each array of a state."""
     first = parts[partition.holders[0]]
     if isinstance(first, (tuple, list)):
-        return tuple(joined_tree(partition, {shard: part[place] for shard, part in parts.items()})  # type: ignore[index]
+        # Any: parts of one state, which all have its structure
+        tuples: dict[int, Any] = dict(parts)
+        return tuple(joined_tree(partition, {shard: part[place] for shard, part in tuples.items()})
                      for place in range(len(first)))
     if first is None:
         return None
-    found: NDArray = wrap(joined_store(partition, {shard: part._store for shard, part in parts.items()}), cpu())  # type: ignore[union-attr]
+    arrays: dict[int, Any] = dict(parts)  # Any: as above
+    found: NDArray = wrap(joined_store(partition, {shard: part._store for shard, part in arrays.items()}), cpu())
     return found
 
 

@@ -9,9 +9,11 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
+from ..base import displays
 from ..base.errors import DistError, NoClusterError, UnknownNameError, WaitTimeoutError
 from .client import finish
-from .messages import Request, Waiting
+from .messages import Reply, Request, Waiting
+from .seen import ServerLog
 from .shard import Shard
 
 __all__ = ["LocalCluster", "LocalTransport", "Server", "Transport", "current", "set_current"]
@@ -19,8 +21,8 @@ __all__ = ["LocalCluster", "LocalTransport", "Server", "Transport", "current", "
 Result = TypeVar("Result")
 
 #: Methods of a shard that a transport may call.
-METHODS = frozenset({"barrier", "dead", "exchange", "hello", "init", "leave", "lost", "optimizer", "optimizer_states", "reinit",
-                     "set_mode", "set_optimizer_states", "snapshot", "statistics"})
+METHODS = frozenset({"barrier", "clock", "dead", "exchange", "hello", "init", "leave", "lost", "optimizer", "optimizer_states",
+                     "profile", "reinit", "set_mode", "set_optimizer_states", "snapshot", "statistics"})
 #: Seconds after which a server says at the latest for whom a call waits.
 PATIENCE = 1.0
 
@@ -79,21 +81,34 @@ class Server:
         start = time.perf_counter()
         self.shard = make(started_before)
         self.shard.recovery_seconds = time.perf_counter() - start
+        self.log = ServerLog(self.shard)
         self.stopped = False
 
-    def call(self, method: str, arguments: tuple[Any, ...], patience: float = PATIENCE) -> Any:  # Any: as in Transport.call
-        """Call a method of the shard; a ``Waiting`` is given back after ``patience`` seconds without an answer."""
+    def call(self, method: str, arguments: tuple[Any, ...], patience: float = PATIENCE,
+             again: bool = False) -> Any:  # Any: as in Transport.call
+        """Call a method of the shard; a ``Waiting`` is given back after ``patience`` seconds without an answer.
+
+        ``again`` says that the arguments have been here, so that their bytes are not counted twice.
+        """
         if method not in METHODS:
             raise UnknownNameError.of("method of a server", method, METHODS)
+        if method == "clock":  # without waiting for what another call does
+            return self.log.clock()
         until = time.monotonic() + patience
         with self._changed:
+            if method == "profile":
+                return self.log.told(self.shard)
+            note = self.log.begin(method, arguments, again)
             result = self._once(method, arguments)
+            first = result
             if isinstance(result, Waiting) and method == "exchange":  # the pushes have been applied
                 arguments = (arguments[0]._replace(pushes=()),)
             while isinstance(result, Waiting) and (rest := until - time.monotonic()) > 0:
+                note.wait(self.shard)
                 self._changed.wait(rest)
+                note.waited(result)
                 result = self._once(method, arguments)
-            return result
+            return note.end(_acknowledged(first, result), self.shard)
 
     def _once(self, method: str, arguments: tuple[Any, ...]) -> Any:  # Any: as in Transport.call
         if self.stopped:
@@ -101,6 +116,7 @@ class Server:
         if self.shard.interrupted:
             self.shard.close()
             self.shard = self._make(True)
+            self.log.follow(self.shard)
         before = self.shard.changes
         try:
             return getattr(self.shard, method)(*arguments)
@@ -114,6 +130,13 @@ class Server:
             self.stopped = True
             self.shard.close()
             self._changed.notify_all()
+
+
+def _acknowledged(first: object, answer: object) -> object:  # object: as in Transport.call
+    """An answer that also says what the first one said of pushes, which were not sent again with the question for it."""
+    if isinstance(first, Waiting) and first.last and isinstance(answer, (Reply, Waiting)) and answer.epoch == first.epoch:
+        return answer._replace(last={**first.last, **answer.last})
+    return answer
 
 
 class _StoppedError(DistError):
@@ -187,10 +210,15 @@ class LocalCluster:
         """The transport of a worker."""
         return LocalTransport(self, rank, self.life if life is None else life)
 
+    def profiles(self) -> list[Any]:  # Any: profiles, which lie above
+        """The profiles of the servers."""
+        return [displays.call("server_profile", server.call("profile", ())) for server in self.servers if server is not None]
+
     def run(self, function: Callable[..., Result], *arguments: object) -> list[Result]:  # object: whatever the function takes
         """Call a function in a thread for each worker, in which ``current()`` is its transport; results by rank.
 
         The first error that a worker raises is raised when all have ended.  A worker that raises is lost to the others.
+        A profiler around it records all workers; ``profiler.merge([prof, *cluster.profiles()])`` is one profile of all.
         """
         results: list[Any] = [None] * self.workers  # Any: results
         errors: list[BaseException] = []
@@ -235,6 +263,7 @@ class LocalTransport:
         self.cluster, self.rank, self.life = cluster, rank, life
         self.shards, self.workers = cluster.shards, cluster.workers
 
+    # Any, object: as in the protocol
     def call(self, requests: Sequence[tuple[int, str, tuple[object, ...]]], timeout: float) -> list[Any]:
         """As ``Transport.call``."""
         until = time.monotonic() + timeout
@@ -246,21 +275,24 @@ class LocalTransport:
                 if isinstance(arguments[0], Request):
                     arguments = (arguments[0]._replace(pushes=()),)
                 patience = min(PATIENCE, until - time.monotonic())
-                results[place] = self._call(shard, method, arguments, max(0.0, patience), until)
+                answer = self._call(shard, method, arguments, max(0.0, patience), until, again=True)
+                results[place] = _acknowledged(result, answer)
         return results
 
-    def _call(self, shard: int, method: str, arguments: tuple[Any, ...], patience: float, until: float) -> Any:
+    # Any: as in the protocol
+    def _call(self, shard: int, method: str, arguments: tuple[Any, ...], patience: float, until: float,
+              again: bool = False) -> Any:
         """One call; Any: as in ``Transport.call``."""
         while True:
             server = self.cluster.wait_for(shard, until)
             try:
-                return server.call(method, arguments, patience)
+                return server.call(method, arguments, patience, again)
             except _StoppedError:
                 if time.monotonic() > until:
                     raise WaitTimeoutError(f"Server {shard} does not answer.", hint="start it again.") from None
 
 
-def _copied(argument: Any) -> Any:  # Any: an argument of a method
+def _copied(argument: object) -> object:  # object: an argument of a method
     """An argument whose arrays the worker may write to while the server keeps them."""
     if isinstance(argument, Request):
         return argument._replace(pushes=tuple(

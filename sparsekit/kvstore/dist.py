@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from ..base import displays
 from ..base.context import cpu
 from ..base.errors import (
     DTypeError,
@@ -191,6 +192,21 @@ class DistKVStore(KVStoreBase):
     def statistics(self) -> dict[str, Any]:
         """Round trips, bytes of arrays sent and received, messages sent again, seconds in calls, and for whom it waited."""
         return self._client.statistics()
+
+    def profile_servers(self) -> list[Any]:
+        """The profiles of the servers since each was started, to be merged with those of workers.
+
+        Returns
+        -------
+        list of Profile
+
+        Examples
+        --------
+        >>> with mx.Profiler() as prof:                                               # doctest: +SKIP
+        ...     train(kv)
+        >>> mx.profiler.merge([prof, *kv.profile_servers()]).distributed()            # doctest: +SKIP
+        """
+        return [displays.call("server_profile", told) for told in self._client.profiles()]
 
     # values
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import functools
 import operator
-import sys
 import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -23,8 +23,9 @@ __all__ = ["BEFORE_LOWERING", "CompiledStep", "can_be_timed", "reason_against"]
 BEFORE_LOWERING = 2
 
 
+@functools.cache  # and not sys.modules, where another thread may find a module that is being imported
 def _module(name: str) -> Any:  # Any: a module of tables, which are imported when there is use for them
-    return sys.modules.get(name) or load(name)  # which takes less time than importing each time
+    return load(name)
 
 
 def can_be_timed() -> bool:

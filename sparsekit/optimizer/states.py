@@ -133,7 +133,8 @@ def described(optimizer: Optimizer) -> str:
         If a setting is not of plain data.
     """
     description: Any = _describe(optimizer)  # Any: JSON
-    factors: dict[str, dict[Any, Any]] = {name: dict(vars(optimizer)[name]) for name in ("lr_mult", "wd_mult", "idx2name")}
+    # Any: factors, or names
+    factors: dict[str, dict[Index, Any]] = {name: dict(vars(optimizer)[name]) for name in ("lr_mult", "wd_mult", "idx2name")}
     for index, parameter in optimizer.param_dict.items():
         factors["lr_mult"][index], factors["wd_mult"][index] = parameter.lr_mult, parameter.wd_mult
         factors["idx2name"][index] = parameter.name

@@ -34,6 +34,7 @@ __all__ = [
     "dumps",
     "expect",
     "load_trace",
+    "merge",
     "pause",
     "profiler_set_config",
     "profiler_set_state",
@@ -45,7 +46,7 @@ __all__ = [
     "set_state",
 ]
 
-_LAZY = {"load_trace": ".read_trace", "schedule": ".schedules", "diff": ".runs", "compare": ".turns",
+_LAZY = {"load_trace": ".read_trace", "merge": ".processes", "schedule": ".schedules", "diff": ".runs", "compare": ".turns",
          "Comparison": ".turns", "expect": ".contracts",
          "Expectation": ".contracts"}
 

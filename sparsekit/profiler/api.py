@@ -56,7 +56,7 @@ SETTINGS: dict[str, tuple[Any, str]] = {
     "continuous_dump": (False, "no effect: a program that set a file name and ends without dump() writes the trace"),
     "dump_period": (1.0, "no effect: a file written while recording would be part of what is recorded"),
     "aggregate_stats": (False, "no effect: dumps() can always be called"),
-    "profile_process": ("worker", "only 'worker': there are no server processes"),
+    "profile_process": ("worker", "only 'worker': kv.profile_servers() gives the profiles of servers"),
     "gpu_memory_profile_filename_prefix": ("", "no effect: GPU memory is in the trace"),
     "capacity": (CAPACITY, "events kept one by one before older ones become totals (sparsekit's own)"),
     "lines": (True, "note the user's lines (sparsekit's own)"),
@@ -123,8 +123,8 @@ def _check_process(profile_process: object) -> None:  # object: what the user ga
     if profile_process not in ("worker", "server"):
         raise UnknownNameError.of("process", profile_process, ("worker", "server"))
     if profile_process == "server":
-        raise UnsupportedError("There are no server processes that could be profiled.",
-                               hint="leave out profile_process: key-value stores live in this process.")
+        raise UnsupportedError("Servers are not profiled by a worker's profiler.",
+                               hint="mx.dist.run(…, profile=True) profiles workers and servers.")
 
 
 def _dump_at_exit() -> None:
@@ -136,7 +136,7 @@ def _dump_at_exit() -> None:
 
 
 def set_kvstore_handle(handle: object) -> None:  # object: MXNet's handle, which has no effect
-    """Accepted for compatibility with MXNet, without effect: key-value stores run in this process and are profiled with it."""
+    """Accepted for compatibility with MXNet, without effect: what a key-value store exchanges with servers is always recorded."""
 
 
 def set_state(state: str = "stop", profile_process: str = "worker") -> None:

@@ -153,16 +153,18 @@ class _TableState:
     kept : dict
         By number, the buffers that the last run left to be read by others.
     reached : int
-        How far the run has been read.
+        How far that run has been read.
+    begun : tuple of int
+        When it began, as the clock gave it.
     """
 
-    __slots__ = ("buffers", "entries", "kept", "reached")
+    __slots__ = ("begun", "buffers", "entries", "kept", "reached")
 
     def __init__(self) -> None:
         self.entries: dict[int, Entry] = {}
         self.buffers: dict[int, Allocation] = {}
         self.kept: dict[int, Allocation] = {}
-        self.reached = 0
+        self.reached, self.begun = 0, (0, 0)
 
 
 #: Items that one event takes; a death takes one.
@@ -301,8 +303,11 @@ class Reader:
         state = self._tables.get(token)
         if state is None:
             state = self._tables[token] = _TableState()
+        began = int(readings[0]), int(readings[1])
         if not start:
-            state.entries, state.buffers, state.reached = {}, {}, 0
+            state.entries, state.buffers, state.reached, state.begun = {}, {}, 0, began
+        elif state.begun != began:
+            return  # the run began before this recorder did, in another thread
         entries, recipes, constants, new = state.entries, account.recipes, account.constants, tuple.__new__
         entries.update(brought)
         stores, views = more or ((), ())

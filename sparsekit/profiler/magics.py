@@ -18,7 +18,7 @@ from ..base.errors import ProfilerError, UnsupportedError
 from ..base.optional import optional_import
 from .profiler import Profiler
 
-__all__ = ["ProfileMagics", "load_ipython_extension"]
+__all__ = ["CodeMagics", "ProfileMagics", "load_ipython_extension"]
 
 
 # Any: modules of IPython, which need not be installed
@@ -26,8 +26,44 @@ magic: Any = optional_import("IPython.core.magic", "lab", "%%profile")
 arguments: Any = optional_import("IPython.core.magic_arguments", "lab", "%%profile")  # Any: as above
 
 
+class CodeMagics(magic.Magics):  # type: ignore[misc]  # IPython's, which need not be installed
+    """Magics that run code as a cell runs it."""
+
+    def compiled(self, code: str, before: str) -> list[CodeType]:
+        """The code as one piece, and its last expression as another that displays what it gives.
+
+        Parameters
+        ----------
+        code : str
+        before : str
+            Empty lines in place of those that stand above the code in its cell.
+
+        Raises
+        ------
+        UnsupportedError
+            If the code awaits at its top level.
+        """
+        shell = self.shell
+        source = before + shell.transform_cell(code)
+        # The number that the cell is shown with: the counter may have moved on already.
+        number = max(len(shell.user_ns.get("In", ())) - 1, 1)
+        name = shell.compile.cache(source, number, raw_code=code)
+        flags = ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT | shell.compile.flags
+        tree: ast.Module = shell.transform_ast(compile(source, name, "exec", flags, True))
+        body, last = tree.body, []
+        if body and isinstance(body[-1], ast.Expr) and not _silent(source):
+            body, last = body[:-1], body[-1:]
+        flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT | shell.compile.flags
+        pieces = [compile(ast.Module(body, []), name, "exec", flags, True)] if body else []
+        pieces += [compile(ast.Interactive(last), name, "single", flags, True)] if last else []
+        if any(piece.co_flags & inspect.CO_COROUTINE for piece in pieces):
+            raise UnsupportedError("A profiled cell cannot await at its top level.",
+                                   hint="use `with sparsekit.Profiler() as prof:` around it.")
+        return pieces
+
+
 @magic.magics_class
-class ProfileMagics(magic.Magics):  # type: ignore[misc]  # IPython's, which need not be installed
+class ProfileMagics(CodeMagics):
     """The magics of ``%load_ext sparsekit``."""
 
     @arguments.magic_arguments()
@@ -43,7 +79,7 @@ class ProfileMagics(magic.Magics):  # type: ignore[misc]  # IPython's, which nee
         if options.output is not None and not options.output.isidentifier():
             raise ProfilerError(f"{options.output!r} is not a valid name of a variable.", hint="-o prof keeps it as `prof`.")
         # The magic itself is a cell's first line; in tracebacks and profiles lines count from there.
-        pieces = self._compile(code, before="" if cell is None else "\n")
+        pieces = self.compiled(code, before="" if cell is None else "\n")
         prof = Profiler(lines=not options.no_lines)
         try:
             with prof:
@@ -69,26 +105,6 @@ class ProfileMagics(magic.Magics):  # type: ignore[misc]  # IPython's, which nee
             raise ProfilerError(f"%%profile does not know {' '.join(options.code)!r}.",
                                 hint="the code stands below it; options are -o, --trace, --no-display, --no-lines.")
         return options, cell
-
-    def _compile(self, code: str, before: str) -> list[CodeType]:
-        """The code as one piece, and its last expression as another that displays what it gives."""
-        shell = self.shell
-        source = before + shell.transform_cell(code)
-        # The number that the cell is shown with: the counter may have moved on already.
-        number = max(len(shell.user_ns.get("In", ())) - 1, 1)
-        name = shell.compile.cache(source, number, raw_code=code)
-        flags = ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT | shell.compile.flags
-        tree: ast.Module = shell.transform_ast(compile(source, name, "exec", flags, True))
-        body, last = tree.body, []
-        if body and isinstance(body[-1], ast.Expr) and not _silent(source):
-            body, last = body[:-1], body[-1:]
-        flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT | shell.compile.flags
-        pieces = [compile(ast.Module(body, []), name, "exec", flags, True)] if body else []
-        pieces += [compile(ast.Interactive(last), name, "single", flags, True)] if last else []
-        if any(piece.co_flags & inspect.CO_COROUTINE for piece in pieces):
-            raise UnsupportedError("A profiled cell cannot await at its top level.",
-                                   hint="use `with sparsekit.Profiler() as prof:` around it.")
-        return pieces
 
 
 def _silent(source: str) -> bool:

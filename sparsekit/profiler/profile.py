@@ -8,18 +8,22 @@ from typing import TYPE_CHECKING, Any
 
 from ..base import displays
 from ..base.entry import entry
+from ..base.errors import ProfilerError, UnknownNameError
 from ..base.formatting import format_bytes, format_count, format_duration, format_percent
 from ..base.optional import optional_import
 from ..core import hooks
 from .advice import advise
 from .describe import storage
 from .differences import diff
+from .distributed import distributed
 from .event_store import Key, Total
 from .event_view import aside
 from .group_by_line import PLACES, Place, place_totals, unplaced
-from .table import Table, aggregate, totals_table
+from .parts import ProcessKey, combined, process_totals
+from .table import GROUPS, Table, aggregate, totals_table
 from .trace import save_trace
 from .what_if import lives_of, what_if
+from .what_if_machines import SCALE, what_if_machines
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,16 +31,19 @@ if TYPE_CHECKING:
 
     from .advice import Advice
     from .differences import Diff
+    from .distributed import Distributed
     from .event_view import Brief
+    from .parts import Process
     from .source import RecordedRun, Stored
     from .types import Changes, MarkRecord, Memory, Record, TotalRow
     from .what_if import WhatIf
+    from .what_if_machines import Machines
 
 
 __all__ = ["Profile"]
 
-#: Lanes whose counts differ from run to run: compilation happens once a machine, not once a run.
-VOLATILE = ("compile", "profiler")
+#: Lanes whose counts differ from run to run: compilation happens once a machine, not once a run, and waits are up to others.
+VOLATILE = ("compile", "profiler", "serve", "wait")
 
 #: Operators shorter than so many times what recording one takes are measured roughly.
 SHORT = 20
@@ -173,7 +180,8 @@ class Profile:
             If pandas is not installed.
         """
         pandas = optional_import("pandas", "test", "to_dataframe()")
-        return pandas.DataFrame([_flat(record) for record in self.records], columns=_COLUMNS)
+        columns = (*_COLUMNS, "process") if self._data().parts else _COLUMNS
+        return pandas.DataFrame([_flat(record) for record in self.records], columns=columns)
 
     def transfers(self) -> Table:
         """Copies between devices, from and to Python, numpy and scipy, and reads of data: calls, bytes, time and rate of each."""
@@ -189,9 +197,24 @@ class Profile:
         """What changed in a later run, in calls, bytes and storage types: ``before.diff(after)``; see ``profiler.diff``."""
         return diff(self, other)
 
-    def what_if(self, **changes: Unpack[Changes]) -> WhatIf:
-        """Memory as it would be with other types, gradients or batches, worked out without running; see ``WhatIf``."""
-        return what_if(self, **changes)
+    def what_if(self, **changes: Unpack[Changes]) -> WhatIf | Machines:
+        """What a change would bring, worked out without running.
+
+        Other types, gradients or batches, ``what_if(value_dtype="float16")``, give the memory, as ``WhatIf`` has it.  Other
+        numbers of machines, ``what_if(workers=16, servers=8, gbit=10)``, give the time of a step of a distributed run, as
+        ``Machines`` has it.
+
+        Raises
+        ------
+        ProfilerError
+            If both are asked for at once, or the profile does not hold what the answer takes.
+        """
+        scale: dict[str, Any] = {name: value for name, value in changes.items() if name in SCALE}  # Any: as in Changes
+        if not scale:
+            return what_if(self, **changes)  # type: ignore[misc]  # there is nothing else in them
+        if len(scale) < len(changes):
+            raise ProfilerError("Memory and numbers of machines cannot be asked for at once.", hint="ask one after the other.")
+        return what_if_machines(self._data(), **scale)
 
     def advice(self) -> Advice:
         """What fixed rules find in this profile: the event, the reason, the expected saving, and where to read on."""
@@ -209,10 +232,11 @@ class Profile:
         Parameters
         ----------
         sort_by : {"self", "total", "avg", "min", "max", "count", "bytes", "flops", "name"}
-        group_by : {"op", "layer", "lane", "storage", "op+layer", "line", "cell"}
+        group_by : {"op", "layer", "lane", "storage", "op+layer", "line", "cell", "process", "op+process"}
             ``"line"`` is the line of yours that called an operator (of a backward operator, that of its forward operator),
             ``"cell"`` the notebook cell (``In [3]``) or the file that line is in.  Of folded events the lines are no
             longer known: they are one row, and the footer says so.
+            ``"process"`` has the lanes of each process of a merged profile.
         ascending : bool, optional
             By default numbers descend and names ascend.
         rows : int, optional
@@ -226,7 +250,46 @@ class Profile:
         if group_by in PLACES:
             return totals_table(self._place_totals(), sort_by, group_by, ascending, rows,
                                 f"{self._footer()} {unplaced(self._data())}".strip())
+        if "process" in group_by and group_by in GROUPS:
+            return totals_table(self._process_totals(), sort_by, group_by, ascending, rows, self._footer())
         return totals_table(self._all_totals(), sort_by, group_by, ascending, rows, self._footer())
+
+    def _process_totals(self) -> dict[ProcessKey, Total]:
+        data = self._data()
+        if not data.parts:
+            return {ProcessKey("this process", key.lane, key.name): total for key, total in data.totals.items()}
+        return process_totals(data)
+
+    @property
+    def processes(self) -> list[Process]:
+        """The processes of a merged profile: ``name kind number offset error about``; of another one none.
+
+        ``error`` is by how many microseconds the times of a process may be off those of the first server.
+        """
+        return [part.process for part in self._data().parts]
+
+    def process(self, name: str) -> Profile:
+        """One process of a merged profile, such as ``"worker 0"``; its times are still those of the merged profile.
+
+        Raises
+        ------
+        UnknownNameError
+            If there is no process of that name.
+        """
+        parts = {part.process.name: part for part in self._data().parts}
+        if name not in parts:
+            raise UnknownNameError.of("process", name, parts)
+        return Profile(combined([parts[name]]))
+
+    def distributed(self) -> Distributed:
+        """What a distributed run moved between workers and servers, by process, key and server, and who waited for whom.
+
+        Raises
+        ------
+        ProfilerError
+            If nothing was exchanged with servers while it was recorded.
+        """
+        return distributed(self._data())
 
     def lanes(self) -> Table:
         """Totals per lane, the profiler's own cost among them."""
@@ -309,6 +372,9 @@ class Profile:
 
     def timeline(self, **options: object) -> Any:  # Any: a widget, a layer above; object: its options
         """The live timeline, a widget; needs the extra ``lab``."""
+        if self._data().parts:
+            shown = {"clock": "common", "color_by": "lane", "errors": self._errors(), **options}
+            return displays.call("TimelineWidget", self._by_process(), **shown)
         records = aside(self._data()).records  # the widget has them as long as it is there
         return displays.call("TimelineWidget", records, **{"marks": self._instants(), **options})
 
@@ -323,8 +389,16 @@ class Profile:
         return memory if lives is None else {**memory, "lives": lives.plain(self.memory["at_peak"])}
 
     def timeline_figure(self, **options: int) -> Any:  # Any: a figure, a layer above
-        """The static picture of the timeline, with its table."""
+        """The static picture of the timeline, with its table; of a merged profile with lanes of each process."""
+        if self._data().parts:
+            return displays.call("processes_figure", self._by_process(), **{"errors": self._errors(), **options})
         return displays.call("timeline_figure", records=self._brief(), **{"marks": self._instants(), **options})
+
+    def _by_process(self) -> dict[str, list[Record]]:
+        return {process.name: own.records for process, own in self._data().parts}
+
+    def _errors(self) -> dict[str, float | None]:
+        return {process.name: process.error for process in self.processes}
 
     def _brief(self) -> Brief | list[Record]:
         return self._data().brief
@@ -358,9 +432,13 @@ class Profile:
         advised = advice.table().plain() if len(advice) else repr(advice)
         del there, advice
         sections: list[tuple[str, object]] = [  # object: a report shows text, tables and displays
-            ("Summary", self.summary()), ("Timeline", {"timeline": self._brief(), "marks": self._instants()}),
+            ("Summary", self.summary()), ("Timeline", self._timeline_shown()),
             ("Memory", {"memory": memory}),
             ("Operators", self.table().plain()), ("By storage types", self.table(group_by="storage").plain())]
+        if self._data().parts:
+            sections.append(("By process", self.table(group_by="process").plain()))
+            if any(record["lane"] == "exchange" for record in self.records):
+                sections.append(("Exchanged", [table.plain() for table in self.distributed().tables()]))
         if places:
             sections.append(("By cell or file, and line", places))
         if self.densified:
@@ -368,6 +446,11 @@ class Profile:
         sections.append(("Advice", advised))
         displays.call("html_report", title, sections, path=path)
         return Path(path)
+
+    def _timeline_shown(self) -> dict[str, object]:  # object: what a report shows of a timeline
+        if self._data().parts:
+            return {"timeline": self._by_process(), "clock": "common", "errors": self._errors()}
+        return {"timeline": self._brief(), "marks": self._instants()}
 
     def summary(self) -> str:
         """The profile in two sentences."""

@@ -200,8 +200,8 @@ class Profiler(Profile, Scoped):
 
     def _attach(self) -> None:
         global _active
-        with _lock:
-            if hooks.sink is not None:
+        with _lock, hooks.sink_lock:
+            if hooks.sink is not None or hooks.hidden is not None:
                 raise _busy()
             self._run.note_process()
             self._run.clock.start()
@@ -215,9 +215,11 @@ class Profiler(Profile, Scoped):
 
     def _detach(self) -> None:
         global _active
-        with _lock:
+        with _lock, hooks.sink_lock:
             if hooks.sink is self._run.recorder:
                 hooks.sink = None
+            if hooks.hidden is self._run.recorder:  # another thread traces
+                hooks.hidden = None
             if self._attached:
                 self._run.recorder.end()
                 self._device_work.append(hooks.device_work.take())

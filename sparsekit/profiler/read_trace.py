@@ -14,10 +14,9 @@ from ..base.entry import entry
 from ..base.errors import DataFileError
 from ..base.files import path_of
 from ..core import hooks
-from .describe import storage
 from .event_store import Key, Total
 from .foreign_trace import read_foreign
-from .nesting import without_compilation
+from .parts import Part, Process, combined, totals_of
 from .profile import Profile
 from .source import Stored
 
@@ -31,10 +30,13 @@ if TYPE_CHECKING:
     Object: TypeAlias = dict[str, JSON]
 
 
-__all__ = ["MAX_BYTES", "MAX_EVENTS", "load_trace"]
+__all__ = ["MAX_BYTES", "MAX_EVENTS", "load_trace", "loaded"]
 
 #: Largest trace that is read, after decompression.
 MAX_BYTES = 1 << 30
+
+#: Most processes that a trace may have.
+MAX_PROCESSES = 10_000
 
 #: Most events that are read.
 MAX_EVENTS = 5_000_000
@@ -66,7 +68,21 @@ def load_trace(path: str | os.PathLike[str], max_bytes: int = MAX_BYTES) -> Prof
     """
     path = path_of(path)
     name = Path(path).name
-    document = _parse(_read(path, name, max_bytes), name)
+    return _profile(_parse(_read(path, name, max_bytes), name), name)
+
+
+def loaded(content: bytes, name: str) -> Profile:
+    """The profile that a compressed trace of this library holds, which another process sent.
+
+    Raises
+    ------
+    DataFileError
+        If it is no trace.
+    """
+    return _profile(_parse(gzip.decompress(content), name), name)
+
+
+def _profile(document: JSON, name: str) -> Profile:
     other = document.get("otherData") if isinstance(document, dict) else None
     events = document.get("traceEvents") if isinstance(document, dict) else None
     if not isinstance(other, dict) or not isinstance(events, list) or other.get("format") != "sparsekit-trace":
@@ -79,7 +95,31 @@ def load_trace(path: str | os.PathLike[str], max_bytes: int = MAX_BYTES) -> Prof
                             hint="update sparsekit.")
     if len(events) > MAX_EVENTS:
         raise _too_many(name, len(events))
-    return Profile(_Reader(name, other, events).stored())
+    return Profile(_processes(name, other, events) if "processes" in other else _Reader(name, other, events).stored())
+
+
+def _processes(name: str, other: Object, events: list[JSON]) -> Stored:
+    """The data of a trace of several processes."""
+    reader = _Reader(name, other, [])
+    described = reader.items(other, "processes")
+    if not 0 < len(described) <= MAX_PROCESSES:
+        raise reader.wrong(f"'processes' must be from 1 to {MAX_PROCESSES}")
+    found: list[list[JSON]] = [[] for _ in described]
+    for place, event in enumerate(events):
+        reader.place = place
+        number = event.get("pid") if isinstance(event, dict) else None
+        if not isinstance(number, int) or isinstance(number, bool) or not 0 < number <= len(found):
+            raise reader.wrong("'pid' must be the number of a process")
+        found[number - 1].append(event)
+    reader.place = -1
+    parts = []
+    for about, own in zip(described, found, strict=True):
+        process = reader.process(about)
+        part = _Reader(name, about, own).stored()
+        for record in part.records:
+            record["process"] = process.name
+        parts.append(Part(process, part))
+    return combined(parts)
 
 
 def _too_many(name: str, count: int) -> DataFileError:
@@ -152,10 +192,20 @@ class _Reader:
             records=records, densifications=densifications, marks=marks, memory=self.memory(),
             gradient_rows={name: int(self.number(self.mapping(self.other, "gradient_rows"), name))
                            for name in self.mapping(self.other, "gradient_rows")},
-            totals=_totals(records, folded), folded_totals=folded,
+            totals=totals_of(records, folded), folded_totals=folded,
             environment={str(k): str(v) for k, v in self.mapping(self.other, "environment").items()},
             **{field: self.number(self.other, field) for field in ("wall", "accounted", "overhead")},
             **{field: int(self.number(self.other, field)) for field in ("folded", "events", "densified")})
+
+    def process(self, about: Object) -> Process:
+        """What is said of one process."""
+        kind, error, offset = self.text(about, "kind"), about.get("error"), about.get("offset")
+        if kind not in ("worker", "server", "process"):
+            raise self.wrong("'kind' must be that of a process")
+        if isinstance(offset, bool) or not isinstance(offset, (int, float)) or not abs(offset) < 1e18:
+            raise self.wrong("'offset' must be a number")
+        return Process(self.text(about, "name"), kind, int(self.number(about, "number")), offset,
+                       None if error is None else self.number(about, "error"), self.mapping(about, "about"))
 
     def number(self, mapping: Object, field: str) -> float:
         value = mapping.get(field)
@@ -299,14 +349,3 @@ class _Reader:
                 "shape": self.sizes(item), "component": self.text(item, "component"),
                 "dtype": self.text(item, "dtype") if "dtype" in item else "",
                 "bytes": int(self.number(item, "bytes")), "layer": self.text(item, "layer")}
-
-
-def _totals(records: list[Record], folded: dict[Key, Total]) -> dict[Key, Total]:
-    """Totals as they were: an operator's time without the compilation inside it."""
-    totals: dict[Key, Total] = {}
-    for key, total in folded.items():
-        totals.setdefault(key, Total()).merge(total)
-    for record, net in zip(records, without_compilation(records), strict=True):
-        key = Key(record["name"], record["lane"], record["layer"], storage(record["inputs"], record["outputs"]))
-        totals.setdefault(key, Total()).add(net, round(record["self"] * 1000), record)
-    return totals

@@ -26,6 +26,7 @@ import numpy as np
 
 from ..base.forking import across_fork
 from ..base.signal_safe import undisturbed
+from ..base.weak_references import weak_references
 from ..core import hooks
 from .event_buffer import (
     ASSIGN,
@@ -384,7 +385,7 @@ class Recorder:
 
     def _reference(self, array: Array) -> weakref.ref[Array]:
         """The weak reference that stands for a view of a table's memory."""
-        known: list[weakref.ref[Array]] = [found for found in weakref.getweakrefs(array) if found.__callback__ is self._died]
+        known: list[weakref.ref[Array]] = [found for found in weak_references(array) if found.__callback__ is self._died]
         return known[0] if known else weakref.ref(array, self._died)
 
     def _base(self, base: object) -> Any:  # object: whatever owns the memory of a view; Any: an item of the flat list
@@ -396,7 +397,7 @@ class Recorder:
 
     def _make_meet(self) -> Callable[[Any], Any]:  # Any: a store, asked there what it is; an item of the flat list
         """Build the function that gives what stands for a store: the weak reference made when it was first met, or more."""
-        reference, references, count, died = weakref.ref, weakref.getweakrefs, weakref.getweakrefcount, self._died
+        reference, references, count, died = weakref.ref, weak_references, weakref.getweakrefcount, self._died
         ndarray, itself = np.ndarray, weakref.ref(self)
 
         def meet(store: Any) -> Any:  # Any: as above

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..base.signal_safe import undisturbed
+from ..base.weak_references import weak_references
 from .clock import Clock
 from .event_store import Key, Log, Total
 from .event_view import Brief
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from .allocations import Allocation, Origin
     from .event_buffer import Note, Operation
     from .memory_timeline import Lives
+    from .parts import Part
     from .types import MarkRecord, Memory, Record
 
 __all__ = ["RecordedRun", "Stored", "accounted", "environment"]
@@ -67,6 +69,8 @@ class Stored:
         self.environment: dict[str, str] = fields["environment"]
         #: Function that returns the lifetime of each array; None if the data are not a run of this process.
         self.lives: Callable[[], Lives | None] | None = fields.get("lives")
+        #: Of several processes: the data of each, on the common clock.
+        self.parts: list[Part] = fields.get("parts", [])
 
     @property
     def records(self) -> list[Record]:
@@ -135,7 +139,7 @@ class RecordedRun:
     def origin_of(self, store: Array) -> Origin | None:
         """Where a dense store of a live array came from, as ``allocations.Origin``; None if no operator recorded made it."""
         self.refresh()
-        for reference in weakref.getweakrefs(store):
+        for reference in weak_references(store):
             entry = self.recorder.reader.entry(reference)
             if entry is not None:
                 return next((allocation.origin for allocation, _ in entry.owners()), None)

@@ -28,6 +28,8 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "op+layer": ("name", "lane", "layer"),
     "line": ("line",),
     "cell": ("cell",),
+    "process": ("process", "lane"),
+    "op+process": ("process", "name", "lane"),
 }
 
 #: What rows may be sorted by, and the field that means.
@@ -42,7 +44,7 @@ COLUMNS: tuple[tuple[str, str, Callable[[Any], str]], ...] = (  # Any: a number,
 
 K = TypeVar("K", bound=tuple[str, ...])
 
-_TITLES = {"name": "operator", "lane": "lane", "layer": "layer", "storage": "storage types", "line": "line",
+_TITLES = {"process": "process", "name": "operator", "lane": "lane", "layer": "layer", "storage": "storage types", "line": "line",
            "cell": "cell or file"}
 
 

@@ -2,7 +2,8 @@
 
 The file is the object form of the trace-event format: complete ``X`` events with all that a record
 holds in ``args``, ``M`` names, ``C`` memory counters, ``i`` instants, and ``s``/``f`` arrows from a
-forward operator to its backward ones.  What has no place among the events is in ``otherData``.
+forward operator to its backward ones.  What has no place among the events is in ``otherData``.  A merged profile has a
+process of the format for each of its own.
 """
 
 from __future__ import annotations
@@ -35,9 +36,9 @@ if TYPE_CHECKING:
     Event: TypeAlias = Mapping[str, object]  # object: whatever JSON can say, and records, which are of that kind
 
 
-__all__ = ["save_trace", "trace_events"]
+__all__ = ["save_trace", "trace_events", "written_trace"]
 
-PROCESS = 1
+PROCESS, NAME = 1, "sparsekit"
 
 #: The error handler for half a surrogate pair, which UTF-8 cannot encode: a JSON escape.
 LONE = "backslashreplace"
@@ -75,6 +76,11 @@ def save_trace(profile: Profile, path: str | os.PathLike[str]) -> Path:
     return Path(path)
 
 
+def written_trace(profile: Profile, stream: BinaryIO) -> None:
+    """Write a profile, compressed, to a stream."""
+    _write(profile, stream, compressed=True)
+
+
 def _write(profile: Profile, stream: BinaryIO, compressed: bool) -> None:
     if not compressed:
         _write_text(profile, io.TextIOWrapper(stream, encoding="utf-8", errors=LONE, newline="\n", write_through=True))
@@ -90,7 +96,7 @@ def _write_text(profile: Profile, stream: io.TextIOWrapper) -> None:
     stream.write(_json(_other(data)))
     stream.write(',\n"traceEvents": [\n')
     separator = ""
-    for event in trace_events(data):
+    for event in _all_events(data):
         stream.write(separator + _json(event))
         separator = ",\n"
     stream.write("\n]}\n")
@@ -103,12 +109,30 @@ def _json(value: Event) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
+def _all_events(data: Stored) -> Iterator[Event]:
+    """The events of a profile, those of several processes one process after the other."""
+    if not data.parts:
+        yield from trace_events(data)
+    for number, (process, own) in enumerate(data.parts, PROCESS):
+        yield from trace_events(own, number, process.name)
+
+
 def _other(data: Stored) -> Event:
     """What a reader needs besides events."""
+    found: Event = {
+        "format": FORMAT, "version": VERSION, "units": {"ts": "us", "dur": "us", "memory": "bytes"},
+        "clock": "monotonic, from the start of the profile", **_about(data)}
+    if not data.parts:
+        return found
+    processes = [{**process._asdict(), **_about(own)} for process, own in data.parts]
+    return {**found, "processes": processes}
+
+
+def _about(data: Stored) -> Event:
+    """What the events of a process do not say."""
     return {
-        "format": FORMAT, "version": VERSION, "environment": data.environment,
-        "units": {"ts": "us", "dur": "us", "memory": "bytes"}, "clock": "monotonic, from the start of the profile",
-        "wall": data.wall, "accounted": data.accounted, "events": data.events, "folded": data.folded, "dropped": 0,
+        "environment": data.environment, "wall": data.wall, "accounted": data.accounted, "events": data.events,
+        "folded": data.folded, "dropped": 0,
         "overhead": data.overhead, "densified": data.densified,
         "folded_totals": [_total(key, total) for key, total in data.folded_totals.items()],
         "gradient_rows": data.gradient_rows, "memory": data.memory,
@@ -119,35 +143,38 @@ def _total(key: Key, total: Total) -> Event:
     return {**key._asdict(), **{name: getattr(total, name) for name in Total.__slots__}}
 
 
-def trace_events(data: Stored) -> Iterator[Event]:
-    """The events of the trace, one plain dict each."""
-    yield from _names(data)
+def trace_events(data: Stored, process: int = PROCESS, name: str = NAME) -> Iterator[Event]:
+    """The events of one process, one plain dict each."""
+    yield from _names(data, process, name)
+    first = min((record["thread"] for record in data.records), default=0) if name != NAME else 0
     for record in data.records:
         yield {"name": record["name"], "cat": record["lane"], "ph": "X", "ts": record["start"],
-               "dur": record["duration"], "pid": PROCESS, "tid": record["thread"] + 1,
+               "dur": record["duration"], "pid": process, "tid": record["thread"] + 1,
                "args": {name: _scrub(value) for name, value in record.items() if name in _ARGUMENTS}}
-    yield from _arrows(data.records)
+    yield from _arrows(data.records, process)
     for now, total, roles in data.memory.get("samples", ()):
-        yield {"name": "memory (bytes)", "ph": "C", "ts": now, "pid": PROCESS, "tid": 1,
+        yield {"name": "memory (bytes)", "ph": "C", "ts": now, "pid": process, "tid": first + 1,
                "args": roles or {"total": total}}
     for now, thread, found in data.densifications:
-        yield {"name": "densification", "cat": "convert", "ph": "i", "s": "t", "ts": now, "pid": PROCESS,
+        yield {"name": "densification", "cat": "convert", "ph": "i", "s": "t", "ts": now, "pid": process,
                "tid": thread + 1, "args": {**found._asdict(), "shape": list(found.shape)}}
     for mark in data.marks:
-        yield _mark(mark)
+        yield _mark(mark, process)
 
 
-def _names(data: Stored) -> Iterator[Event]:
-    yield {"name": "process_name", "ph": "M", "pid": PROCESS, "tid": 0, "args": {"name": "sparsekit"}}
-    threads = sorted({record["thread"] for record in data.records} | {0})
+def _names(data: Stored, process: int, name: str) -> Iterator[Event]:
+    yield {"name": "process_name", "ph": "M", "pid": process, "tid": 0, "args": {"name": name}}
+    if name != NAME:
+        yield {"name": "process_sort_index", "ph": "M", "pid": process, "tid": 0, "args": {"sort_index": process}}
+    threads = sorted({record["thread"] for record in data.records} | ({0} if name == NAME else set()))
     for thread in threads:
         tid = thread + 1
-        name = "operators" if thread == 0 else f"operators, thread {tid}"
-        yield {"name": "thread_name", "ph": "M", "pid": PROCESS, "tid": tid, "args": {"name": name}}
-        yield {"name": "thread_sort_index", "ph": "M", "pid": PROCESS, "tid": tid, "args": {"sort_index": tid}}
+        words = "operators" if thread == threads[0] else f"operators, thread {tid}"
+        yield {"name": "thread_name", "ph": "M", "pid": process, "tid": tid, "args": {"name": words}}
+        yield {"name": "thread_sort_index", "ph": "M", "pid": process, "tid": tid, "args": {"sort_index": tid}}
 
 
-def _arrows(records: list[Record]) -> Iterator[Event]:
+def _arrows(records: list[Record], process: int) -> Iterator[Event]:
     """An arrow from each forward operator to the outermost operators of its gradient."""
     forward: dict[int, Record] = {}
     number = 0
@@ -162,13 +189,14 @@ def _arrows(records: list[Record]) -> Iterator[Event]:
         if source is None:
             continue
         number += 1
-        common = {"name": "gradient", "cat": "gradient", "id": number, "pid": PROCESS}
+        common = {"name": "gradient", "cat": "gradient", "pid": process,
+                  "id": number if process == PROCESS else f"{process}.{number}"}
         yield {**common, "ph": "s", "ts": source["start"], "tid": source["thread"] + 1}
         yield {**common, "ph": "f", "bp": "e", "ts": record["start"], "tid": record["thread"] + 1}
 
 
-def _mark(mark: MarkRecord) -> Event:
-    common = {"name": mark["name"], "cat": "user", "ts": mark["time"], "pid": PROCESS, "tid": mark["thread"] + 1,
+def _mark(mark: MarkRecord, process: int) -> Event:
+    common = {"name": mark["name"], "cat": "user", "ts": mark["time"], "pid": process, "tid": mark["thread"] + 1,
               "line": mark.get("line", "")}
     value = mark["value"]
     if mark["kind"] == "counter" and isinstance(value, (int, float)) and math.isfinite(value):

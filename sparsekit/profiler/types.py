@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NotRequired, Protocol, TypeAlias, TypedDict
 
 from ..base.types import JSON
@@ -59,6 +59,7 @@ class Record(_Event):
     self: float
     depth: int
     node: int | None
+    process: NotRequired[str]
 
 
 class MarkRecord(TypedDict):
@@ -124,11 +125,16 @@ class Changes(TypedDict, total=False):
     lazy_state: bool
     batch_size: int | None
     rows: int | Mapping[str, int] | None
+    workers: int | Sequence[int] | None
+    servers: int | Sequence[int] | None
+    gbit: float | None
+    round_trip: float | None
 
 
 class TotalRow(TypedDict, total=False):
-    """Totals of the events of one group, which has some of the first six fields; times in microseconds."""
+    """Totals of the events of one group, which has some of the first seven fields; times in microseconds."""
 
+    process: str
     name: str
     lane: str
     layer: str

@@ -1,7 +1,7 @@
 """Pictures and live views of profiles, arrays and training, made from plain data.
 
-``timeline_figure``, ``timelines_figure``, ``memory_figure``, ``memory_bars``, ``what_if_figure``, ``array_figure``,
-``xray_figure``, ``crossover_figure`` and ``monitor_figure`` draw static pictures, each with its table, and need
+``timeline_figure``, ``timelines_figure``, ``processes_figure``, ``memory_figure``, ``memory_bars``, ``what_if_figure``,
+``array_figure``, ``xray_figure``, ``crossover_figure`` and ``monitor_figure`` draw static pictures, each with its table, and need
 nothing but Python.
 ``TimelineWidget``, ``MemoryWidget``, ``inspect``, ``xray``, ``crossover`` and ``monitor`` are live and need
 anywidget, which is imported on first use.
@@ -18,6 +18,7 @@ from .display import Display
 from .graph import GraphDisplay, graph_figure
 from .memory import memory_figure
 from .memory_bars import memory_bars
+from .processes import processes_figure
 from .timeline import timeline_figure
 
 __all__ = [
@@ -43,6 +44,7 @@ __all__ = [
     "memory_figure",
     "monitor",
     "monitor_figure",
+    "processes_figure",
     "timeline_figure",
     "timelines_figure",
     "what_if_figure",

@@ -14,7 +14,8 @@ from .compare import timelines_figure
 from .display import Display
 from .layout import clean, typical_window
 from .memory import memory_figure
-from .pack import pack_timeline
+from .pack import checked_clock, pack_timeline
+from .processes import processes_figure
 from .sources import module, style
 from .timeline import timeline_figure
 from .what_if import live_memory
@@ -130,6 +131,10 @@ class TimelineWidget(Base):
         How several runs begin: the same step of each at the same place where they have steps, or all together and
         nothing more; see ``timelines_figure`` for what a step is.  "auto" also aligns steps that are only
         recognised.  Two buttons and the key ``a`` change it, ``[`` and ``]`` go from step to step.
+    clock : {"own", "common"}
+        Whether each run has a clock of its own, or all are processes of one run, whose times are on one clock.
+    errors : mapping of str to float, optional
+        By how many microseconds the times of a process may be off, as for ``processes_figure``.
 
     Attributes
     ----------
@@ -148,14 +153,17 @@ class TimelineWidget(Base):
 
     def __init__(
         self, records: Records = (), title: str = "Timeline", description: str = "", color_by: str = "operator",
-        align: str = "auto", marks: Iterable[Mapping[str, Any]] | None = None,
+        align: str = "auto", marks: Iterable[Mapping[str, Any]] | None = None, clock: str = "own",
+        errors: Mapping[str, float | None] | None = None,
     ) -> None:  # fmt: skip
+        self._clock, self._errors = checked_clock(clock), dict(errors or {})
+        align = "start" if clock == "common" else align
         self._runs = _as_runs(records)
         self._marks = _marks_of(self._runs, marks)
         self._title = str(title)
         self._align = checked(align)  # what the picture was asked to be, whatever is pressed later
         super().__init__(
-            payload=pack_timeline(self._runs, self._marks),
+            payload=pack_timeline(self._runs, self._marks, clock),
             title=self._title,
             description=str(description) or self._finding(),
             color_by=color_by,
@@ -173,6 +181,8 @@ class TimelineWidget(Base):
     @property
     def static(self) -> Display:
         """The static picture and table of the same data."""
+        if self._clock == "common":
+            return processes_figure(self._runs, title=self._title, errors=self._errors)
         if len(self._runs) == 1:
             return timeline_figure(next(iter(self._runs.values())), title=self._title, marks=self._marks)
         return timelines_figure(self._runs, title=self._title, align=self._align)

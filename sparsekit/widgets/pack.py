@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.errors import UnknownNameError
 from ..base.formatting import number
 from .align import Alignment
 from .align import align as line_up
@@ -19,11 +20,14 @@ from .describe import arrays, by_nature
 from .lanes import shared_palette, single_palette
 from .layout import APART, Event, clean, place_rows, steps, typical_window
 from .marks import KINDS, Mark, read_marks
+from .processes import step_window
 from .theme import lane_order
 
-__all__ = ["pack_timeline", "plain"]
+__all__ = ["CLOCKS", "checked_clock", "pack_timeline", "plain"]
 
 _MAGIC = b"SKC1"
+#: How several runs have times: each its own, or one for all.
+CLOCKS = ("own", "common")
 _NOTHING: dict[str, Any] = {}
 #: Values remembered by their address: those of a run are few, those of a file are all different.
 MOST_KNOWN = 50_000
@@ -205,8 +209,21 @@ _KINDS = {
 _CODES = {"u1": "B", "u2": "H", "u4": "I", "i4": "i", "f4": "f", "f8": "d"}
 
 
+def checked_clock(clock: str) -> str:
+    """Give ``clock`` back if it is a way in which several runs have times.
+
+    Raises
+    ------
+    UnknownNameError
+        If it is not.
+    """
+    if clock not in CLOCKS:
+        raise UnknownNameError.of("clock", clock, CLOCKS)
+    return clock
+
+
 def pack_timeline(runs: Mapping[str, Iterable[Mapping[str, Any]] | None],
-                  marks: Iterable[Mapping[str, Any]] | None = None) -> bytes:  # fmt: skip
+                  marks: Iterable[Mapping[str, Any]] | None = None, clock: str = "own") -> bytes:  # fmt: skip
     """Pack the records of one or several runs, each starting at time 0, for the live timeline.
 
     Of several runs with steps, where the steps lie when they are aligned goes with them.
@@ -217,6 +234,8 @@ def pack_timeline(runs: Mapping[str, Iterable[Mapping[str, Any]] | None],
         Name of each run -> its records; at most 250 runs.
     marks : iterable of dict, optional
         What happened at an instant, as for ``timeline_figure``; of one run only.
+    clock : {"own", "common"}
+        Whether each run starts at time 0, or only the first event of all.
 
     Returns
     -------
@@ -228,6 +247,8 @@ def pack_timeline(runs: Mapping[str, Iterable[Mapping[str, Any]] | None],
     lanes = lane_order(event.lane for events in cleaned.values() for event in events)[:250]
     columns = _Columns()
     origins = [_origin(events) for events in cleaned.values()]
+    if checked_clock(clock) == "common":
+        origins = [min((events[0].start for events in cleaned.values() if events), default=0.0)] * len(cleaned)
     found = read_marks(marks) if len(cleaned) == 1 else []
     if found and not any(cleaned.values()):
         origins = [found[0].time]
@@ -238,12 +259,13 @@ def pack_timeline(runs: Mapping[str, Iterable[Mapping[str, Any]] | None],
             # Hostile input could name more lanes than a byte holds: the last takes what is left.
             lane = lanes.index(event.lane) if event.lane in lanes else len(lanes) - 1
             columns.add(run, event, lane, row, origin)
-    steps = line_up(list(cleaned.values()), list(cleaned))
+    steps = line_up(list(cleaned.values()) if clock == "own" else [], list(cleaned) if clock == "own" else [])
     columns.add_steps(steps, origins)
     header = {
         "runs": [plain(name) for name in cleaned],
+        "clock": clock,
         "lanes": [plain(name) for name in lanes],
-        "view": _view(list(cleaned.values()), origins),
+        "view": _view(list(cleaned.values()), origins, clock),
         "steps": {"kind": steps.kind, "reason": plain(steps.reason), "labels": [slot.label for slot in steps.slots],
                   "tail": steps.tail, "view": _step_view(steps)},
         "palette": _palette(list(cleaned.values())),
@@ -259,8 +281,11 @@ def _origin(events: Sequence[Event]) -> float:
     return next((event.start for event in events if event.lane not in APART), events[0].start if events else 0.0)
 
 
-def _view(runs: Sequence[Sequence[Event]], origins: Sequence[float]) -> list[float]:
+def _view(runs: Sequence[list[Event]], origins: Sequence[float], clock: str) -> list[float]:
     """What the live view opens on: one run as its static picture does, several on the longest of their first steps."""
+    if clock == "common":
+        window = step_window(runs, "auto")
+        return [window.start - origins[0], window.end - origins[0]] if window.reason else [0.0, 0.0]
     if len(runs) == 1:
         window = typical_window(runs[0])
         return [window.start - origins[0], window.end - origins[0]] if window.reason else [0.0, 0.0]

@@ -16,6 +16,7 @@ from .gradient_xray import xray_figure, xray_payload
 from .inspector import inspector_payload
 from .memory import memory_figure
 from .pack import pack_timeline, plain
+from .processes import processes_figure
 from .sources import module, read, style
 from .spy import array_figure
 from .timeline import timeline_figure
@@ -54,7 +55,8 @@ def html_report(
         with the arguments of ``xray_figure`` and ``crossover_figure``, ``{"monitor": a monitor or its data}``,
         ``{"columns": [...], "rows": [...], "caption": ""}``,
         or a list of these.  A view may also have ``"title"`` and ``"description"``, a timeline of several runs ``"align"``
-        as ``timelines_figure`` takes it, one of one run ``"marks"`` as ``timeline_figure`` does.
+        as ``timelines_figure`` takes it, one of one run ``"marks"`` as ``timeline_figure`` does, one of several processes of
+        a run ``"clock": "common"`` and ``"errors"`` as ``processes_figure`` does.
         Anything else is shown as its text.
     path : path, optional
         Where to write the page too; written beside it first and then renamed.
@@ -101,8 +103,8 @@ def _content(content: object) -> str:
         for kind, build in _VIEWS.items():
             if kind in content:
                 extra: dict[str, Any] = {"align": str(content["align"])} if kind == "timeline" and "align" in content else {}
-                if kind == "timeline" and content.get("marks"):
-                    extra["marks"] = content["marks"]
+                if kind == "timeline":
+                    extra |= {name: content[name] for name in ("marks", "clock", "errors") if content.get(name)}
                 display, values = build(content[kind], str(content.get("title") or ""), **extra)
                 return _live(kind, display, content, values)
         if "columns" in content:
@@ -117,15 +119,18 @@ def _static(display: Display) -> str:
 
 
 def _timeline(records: Records, title: str, align: str = "auto",
-              marks: Iterable[Mapping[str, Any]] | None = None) -> tuple[Display, dict[str, Any]]:
+              marks: Iterable[Mapping[str, Any]] | None = None, clock: str = "own",
+              errors: Mapping[str, float | None] | None = None) -> tuple[Display, dict[str, Any]]:
     runs: Mapping[str, Any]
-    if isinstance(records, Mapping):
+    if clock == "common" and isinstance(records, Mapping):
+        display, runs, align = processes_figure(records, title=title, errors=errors), records, "start"
+    elif isinstance(records, Mapping):
         display, runs = timelines_figure(records, title=title, align=align), records
     else:
         run: Any = records if isinstance(records, Collection) else list(records or ())
         display, runs = timeline_figure(run, title=title, marks=marks), {"": run}
-    payload = base64.b64encode(pack_timeline(runs, marks)).decode("ascii")
-    return display, {"payload": payload, "color_by": "operator", "align": align, "selected": -1}
+    payload = base64.b64encode(pack_timeline(runs, marks, clock)).decode("ascii")
+    return display, {"payload": payload, "color_by": "lane" if clock == "common" else "operator", "align": align, "selected": -1}
 
 
 def _memory(memory: dict[str, float | Sequence[Any]], title: str) -> tuple[Display, dict[str, Any]]:

@@ -34,7 +34,8 @@ SERIES = ("#0072b2", "#e69f00", "#56b4e9", "#009e73", "#cc79a7", "#f0e442")
 ALARM = "#d55e00"
 OTHER = "#a9adb2"
 
-LANES = ("user", "io", "transfer", "convert", "forward", "backward", "update", "compile", "profiler")
+LANES = ("user", "io", "transfer", "convert", "forward", "backward", "update", "exchange", "wait", "serve", "journal", "apply",
+         "compile", "profiler")
 ROLES = ("parameter", "gradient", "optimizer state", "input", "activation", "workspace")
 ROLE_COLORS = dict(zip(ROLES, ("#0072b2", "#e69f00", "#cc79a7", "#009e73", "#56b4e9", OTHER), strict=True))
 

@@ -85,14 +85,13 @@ def test_the_data_set_is_the_same_in_both_files(tmp_path):
 
 @pytest.mark.parametrize(
     ("name", "headings"),
-    [("epoch", ["one epoch", "profiler", "one batch"]), ("dispatch", ["a + b", "record"]), ("import", ["import"]),
+    [("epoch", ["one epoch", "profiler", "by TrainStep", "one batch"]), ("dispatch", ["a + b", "record"]), ("import", ["import"]),
      ("dot", ["csr · dense", "csrᵀ · dense", "csr · row_sparse"] * 2),
      ("convert", ["dense -> csr", "csr -> dense", "dense -> row_sparse", "row_sparse -> dense", "csr -> row_sparse",
                   "row_sparse -> csr"]),
      ("update", ["SGD,", "momentum", "Adam", "AdaGrad"]), ("libsvm", ["500 x 1,000", "peak memory"]),
      ("variants", ["one batch", "peak memory", "gradient of the first weight"]),
-     ("models", ["linear", "linear", "machine", "machine", "matrix", "matrix", "wide", "wide", "LSTM 8", "LSTM 8", "projected",
-                 "projected"]),
+     ("models", [model for model in ("linear", "machine", "matrix", "wide", "LSTM 8", "projected") for _ in range(3)]),
      ("lstm", ["a step: LSTM 16", "bytes of all gradients", "peak memory"])],
 )
 def test_a_quick_bench_runs_and_writes_its_figures(tmp_path, capsys, name, headings):

@@ -10,6 +10,7 @@ from sparsekit.widgets import (
     crossover_figure,
     memory_figure,
     monitor_figure,
+    processes_figure,
     timeline_figure,
     timelines_figure,
     xray_figure,
@@ -45,6 +46,23 @@ def training(slow, steps=6):
                             "bytes": 9000, "flops": 25600, "dense_flops": 2560000, "line": "train.py:7"})
             time += duration + 5
     return records
+
+
+def processes(steps=5):
+    """Two workers, of which the first waits for the second, and a server, on one clock."""
+    def span(name, lane, start, duration, own=None):
+        return {"name": name, "kind": "span", "lane": lane, "start": start, "duration": duration,
+                "self": duration if own is None else own, "layer": "", "node": None, "attrs": {"step": 1}}
+
+    found = {"worker 0": [], "worker 1": [], "server 0": []}
+    for step in range(steps):
+        start = 1000.0 * step
+        found["worker 0"] += [span("dot", "forward", start, 300), span("push+pull", "exchange", start + 350, 600, 200),
+                              span("wait for rank 1", "wait", start + 400, 400)]
+        found["worker 1"] += [span("dot", "forward", start, 600), span("push+pull", "exchange", start + 650, 300)]
+        found["server 0"] += [span("serve", "serve", start + 700, 200, 50), span("journal", "journal", start + 710, 50),
+                              span("apply", "apply", start + 780, 100)]
+    return found
 
 
 def looped(slow, steps=6, first=0):
@@ -162,6 +180,20 @@ def use_runs(view: Any) -> None:
     # Once the zoom has come to rest.
     view.locator("details tbody tr").nth(59).wait_for()
     assert view.locator("details tbody tr").count() == 60
+
+
+def use_processes(view: Any) -> None:
+    """There is nothing to align, and all of it can be walked through."""
+    assert "3 processes on one clock" in view.locator(".sk-stage").get_attribute("aria-label")
+    assert view.get_by_role("group", name="Align the runs at").count() == 0
+    view.locator(".sk-stage").focus()
+    view.page.keyboard.press("a")
+    assert view.locator("select").first.input_value() == "lane"
+    view.page.keyboard.press("Enter")
+    view.page.keyboard.press("Enter")
+    view.locator(".sk-panel").get_by_text("worker 0").first.wait_for()
+    view.page.keyboard.press("Escape")
+    view.get_by_role("button", name="Show the whole run").click()
 
 
 def use_steps(view: Any) -> None:
@@ -305,6 +337,9 @@ VIEWS = {
     "steps": View({"timeline": {"dense": made["looped"](2), "sparse": made["looped"](1, 4, 2)}},
                   lambda: timelines_figure({"dense": made["looped"](2), "sparse": made["looped"](1, 4, 2)}),
                   show('TimelineWidget({"dense": looped(2), "sparse": looped(1, 4, 2)})'), use_steps),
+    "processes": View({"timeline": made["processes"](), "clock": "common", "errors": {"worker 0": 30.0}},
+                      lambda: processes_figure(made["processes"](), errors={"worker 0": 30.0}),
+                      show('TimelineWidget(processes(), clock="common", color_by="lane")'), use_processes),
     "memory": View({"memory": made["MEMORY"]}, lambda: memory_figure(made["MEMORY"]), show("MemoryWidget(MEMORY)"), use_memory),
     "inspector": View({"inspector": made["SMALL"]}, lambda: array_figure(made["SMALL"]), show("inspect(SMALL)"), use_inspector),
     "large": View({"inspector": made["LARGE"]}, lambda: array_figure(made["LARGE"]), show("inspect(LARGE)"), use_inspector),

@@ -127,8 +127,8 @@ def reached_by_tab(page: Any) -> list[str]:
     return page.evaluate("() => window.reached")
 
 
-MAIN = {"timeline": "sk-stage", "marks": "sk-stage", "runs": "sk-stage", "steps": "sk-stage", "memory": "sk-area",
-        "xray": "sk-pipe", "crossover": "sk-area sk-plane",
+MAIN = {"timeline": "sk-stage", "marks": "sk-stage", "runs": "sk-stage", "steps": "sk-stage", "processes": "sk-stage",
+        "memory": "sk-area", "xray": "sk-pipe", "crossover": "sk-area sk-plane",
         "monitor": "sk-area sk-plane sk-low"}  # fmt: skip
 
 

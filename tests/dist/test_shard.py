@@ -19,6 +19,7 @@ from sparsekit.base.errors import (
     UpdateError,
 )
 from sparsekit.dist import journal
+from sparsekit.dist.journal import LIVES
 from sparsekit.dist.messages import KeySpec, Pull, Push, Refused, Reply, Request, Waiting
 from sparsekit.dist.shard import Shard
 from sparsekit.optimizer.states import described
@@ -185,6 +186,25 @@ def test_a_rank_that_leaves_is_not_waited_for():
     with pytest.raises(MismatchError, match="has left"):
         shard.exchange(push(1, 3))
     assert shard.hello(1, 1).left == (1, 2)
+
+
+def test_workers_that_have_left_are_waited_for_in_a_later_run(tmp_path):
+    """By whichever worker of that run greets the server first."""
+    shard = made(tmp_path, optimizer=mx.optimizer.Test())
+    for rank in (0, 1):
+        shard.exchange(push(rank, 1, life=LIVES))
+        shard.leave(rank, LIVES)
+    again = Shard(str(tmp_path), 0, 1, 2)
+    assert again.left == {0, 1}
+    again.hello(1, LIVES + 1)  # another incarnation of the same run
+    assert again.left == {0, 1}
+    again.hello(0, 2 * LIVES)
+    assert again.exchange(push(0, 2, life=2 * LIVES)).last["w"] == 2
+    assert again.exchange(pull(0, 2, life=2 * LIVES)).reasons == (("w", 2, (1,)),)
+    again.leave(0, 2 * LIVES)
+    again.hello(1, 2 * LIVES)
+    assert again.left == {0}
+    assert Shard(str(tmp_path), 0, 1, 2).left == {0}
 
 
 def test_the_last_to_leave_completes_what_is_there():

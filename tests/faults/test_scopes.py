@@ -224,6 +224,42 @@ def test_an_interrupt_at_any_instruction_leaves_nothing_changed(name, tmp_path, 
         recording.stop()
 
 
+@pytest.mark.parametrize("name", CASES)
+def test_a_block_is_entered_and_left_by_hand(name, tmp_path, monkeypatch):
+    """As frameworks do, and people in two cells of a notebook: ``__exit__`` is looked up when the block has begun."""
+    monkeypatch.chdir(tmp_path)
+    recording.__init__()
+    hooked.clear()
+    if name == "Span":
+        recording.start()
+    try:
+        with CASES[name]():
+            pass
+        expected = all_state(tmp_path)
+        for _ in range(2):
+            manager = CASES[name]()
+            manager.__enter__()
+            manager.__exit__(None, None, None)
+            assert all_state(tmp_path) == expected
+    finally:
+        recording.stop()
+
+
+def test_blocks_by_hand_and_by_statements_are_nested():
+    switch = autograd.record()
+    switch.__enter__()
+    with autograd.pause():
+        switch.__enter__()
+        assert autograd.is_recording()
+        switch.__exit__(None, None, None)
+        assert not autograd.is_recording()
+    assert autograd.is_recording()
+    switch.__exit__(None, None, None)
+    assert not autograd.is_recording()
+    switch.__exit__(None, None, None)  # once too often: nothing is left to leave
+    assert not autograd.is_recording()
+
+
 def managers():
     """Names of all functions and classes of the package that make context managers, from its sources."""
     for path in PACKAGE.rglob("*.py"):

@@ -322,6 +322,21 @@ def test_a_row_sparse_gradient_leaves_the_table_without_a_copy(width, monkeypatc
     assert not counted
 
 
+def test_products_that_threads_share_leave_the_table_before_they_begin():
+    """A table that found out only while it runs would do what comes before the product for nothing."""
+    net = Linear(64)
+    net.initialize()
+    net.hybridize()
+    batch = growing(6)
+    for _ in range(4):
+        with mx.autograd.record():
+            result = net(batch)
+        result.backward()
+    assert [table.stops for table in tables(net)] == [0, 0]
+    reasons = {row["reason"] for row in mx.gluon.hybrid.explain(net)}
+    assert "so many stored values are shared among threads" in reasons
+
+
 def test_a_batch_that_gets_no_memory_leaves_the_table_to_smaller_ones(monkeypatch):
     label, empty = dense(8, 6)(1), np.empty
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     #: What a ufunc takes.
     Operand: TypeAlias = "Outline | Scalar"
 
-__all__ = ["FUNCTIONS", "Outline", "Size", "contiguous_strides", "static"]
+__all__ = ["FUNCTIONS", "Outline", "Size", "contiguous_strides", "likely", "static"]
 
 #: What notes a function of numpy, by the function; ``numpy_calls`` fills it.  Any: numpy's functions have many signatures.
 FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {}
@@ -86,6 +86,13 @@ def static(length: Length) -> int:
     """The length, which must be a number."""
     if isinstance(length, Size):
         raise Refused("it needs a size that is known while the table runs")
+    return int(length)
+
+
+def likely(length: Length) -> int:
+    """The length, or the most that it could be in the run that the table is made after."""
+    if isinstance(length, Size):
+        return length.factor * (length.bound + sum(length.builder.examples[root] for root in length.roots))
     return int(length)
 
 

@@ -126,6 +126,8 @@ class Builder:
         By the word that holds a size: what depends on it.
     work : int
         Elements that the rows since the last pause touch, as far as that is known.
+    examples : dict of int to int
+        By root, the length of that input in the run that the table is made after.
     """
 
     def __init__(self) -> None:
@@ -136,6 +138,7 @@ class Builder:
         self.operator = 0
         self.patches: dict[int, list[Patch]] = {}
         self.work = 0
+        self.examples: dict[int, int] = {}
         self._kernels: Any = load("sparsekit.kernels.cpu.table_rows")  # Any: a module of kernels
         self._numba: Any = load("numba")  # Any: it has no types
 

@@ -13,14 +13,14 @@ import numpy as np
 
 from ...base.forking import load
 from ...kernels import for_device
-from .arrays import Outline, static
+from .arrays import Outline, likely, static
 from .numpy_calls import Numpy
 from .refusal import Refused
 
 if TYPE_CHECKING:
     from ...base.types import Array
     from ...kernels.cpu.jit import Kernel
-    from .arrays import Size
+    from .arrays import Length, Size
     from .builder import Argument, Builder
 
 __all__ = ["TableKernels"]
@@ -64,8 +64,14 @@ class TableKernels:
 
     def csr_dot_dense(self, data: Outline, indices: Outline, indptr: Outline, right: Outline, out: Outline) -> None:
         """Note ``csr · dense``."""
+        self._refuse_large(data.shape[0], out.shape[1])
         twin = self._twins.csr_dot_vector_here if out.shape[1] == 1 else self._twins.csr_dot_dense_here
         self._builder.call(twin, data, indices, indptr, right, out, status=True)
+
+    def _refuse_large(self, stored: Length, width: Length) -> None:
+        """Refuse a product that Python divides among threads: in the table, what comes before it would be done for nothing."""
+        if likely(stored) * (static(width) + self._twins.FETCH) >= self._twins.LARGE:
+            raise Refused("so many stored values are shared among threads")
 
     def group_columns(self, indices: Outline) -> tuple[Outline, Outline, Outline]:
         """Note a grouping by column."""
@@ -79,6 +85,7 @@ class TableKernels:
     def csr_transposed_dot_rows(self, data: Outline, indices: Outline, indptr: Outline, right: Outline,
                                 columns: int) -> tuple[Outline, Outline]:
         """Note ``csrᵀ · dense`` for the columns that occur."""
+        self._refuse_large(data.shape[0], right.shape[1])
         found, starts, places = self.group_columns(indices)
         rows = self._builder.empty((data.shape[0],), np.uint64)
         out = self._builder.empty((found.shape[0], right.shape[1]), data.dtype)
@@ -87,8 +94,10 @@ class TableKernels:
 
     def distinct(self, indices: Outline) -> Outline:
         """Note the distinct values of an array."""
-        columns, _, _ = self.group_columns(indices)
-        return columns.astype(indices.dtype, copy=False)
+        count = indices.shape[0]
+        room, out = self._builder.empty((count * 2,), np.uint64), self._builder.empty((count,), indices.dtype)
+        self._builder.call(self._twins.few_columns, indices, status=True)
+        return out.view_as((self._builder.count(self._twins.distinct_here, indices, room, out, like=count),))
 
     def _own_numbers(self, numbers: Array | Outline) -> Outline:
         if isinstance(numbers, Outline):
@@ -123,6 +132,8 @@ class TableKernels:
         if isinstance(indices.shape[0], int) and indices.origin.kind != "constant":  # the next gradient may store fewer
             raise Refused("all rows have a gradient")
         work = max(1, static(weight.shape[1]) * (1 + len(states)))
+        if likely(indices.shape[0]) * work >= 2 * self._twins.UPDATE_GRAIN:
+            raise Refused("so many rows are shared among threads")
         self._builder.call(self._twins.few_rows, indices, work, weight.shape[0], status=True)
         self._builder.call(step.kernel, weight, data, indices, 1, self._own_numbers(numbers), *states, ignored=True)
 

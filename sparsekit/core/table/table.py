@@ -196,7 +196,7 @@ class Lowered:
             if store is None:
                 raise Refused("a store that it reads was released")
             known = isinstance(store, np.ndarray) or (isinstance(store, RowSparse) and store.complete)
-            stored = None if known else self.builder.size((self._root(),))
+            stored = None if known else self.builder.size((self._root(len(parts_of(store)[0])),))
             parts = []
             for place, part in enumerate(parts_of(store)):
                 shape, length = list(part.shape), 0
@@ -215,7 +215,8 @@ class Lowered:
             self.stores[slot] = rebuilt(store, parts)
         return found
 
-    def _root(self) -> int:
+    def _root(self, example: int) -> int:
+        self.builder.examples[self.roots] = example
         self.roots += 1
         return self.roots - 1
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 
 from .jit import kernel, scratch
@@ -13,6 +15,37 @@ DIGIT = 10
 
 #: Values from which on bits tell their places, and how many there are, at least, for each word of bits.
 LOOKED_UP, IN_A_WORD = 1 << 12, 4
+
+#: How many values a call has at least, and at most, that is remembered: comparing takes a tenth of the time of sorting, and
+#: copies take memory.
+REMEMBERED = range(1 << 12, 1 << 18)
+
+
+class _Latest(threading.local):
+    """By the name of a function, copies of what this thread called it with last, and what it returned."""
+
+    def __init__(self):
+        self.calls = {}
+
+
+_latest = _Latest()
+
+
+def _returned(name, *arrays):
+    """What a function returned, if the thread's last call had equal arrays; None otherwise, and that call is forgotten.
+
+    A step with several products of one csr matrix asks for the same groups and ranks several times.
+    """
+    given, returned = _latest.calls.pop(name, ((), None))
+    if len(given) != len(arrays) or not all(map(np.array_equal, given, arrays)):
+        return None
+    _latest.calls[name] = given, returned
+    return returned
+
+
+def _remember(name, returned, *arrays):
+    if arrays[0].shape[0] in REMEMBERED:
+        _latest.calls[name] = [array.copy() for array in arrays], returned
 
 
 @kernel
@@ -32,6 +65,8 @@ def _sort_entries(entries, other, highest, room):
     """
     total = np.int64(_bits(highest))
     passes = (total + DIGIT - 1) // DIGIT
+    while passes and (1 << total // passes) > 2 * entries.shape[0]:  # few entries: more passes, with fewer places each
+        passes += 1
     width = np.uint64(total // passes + (total % passes > 0)) if passes else np.uint64(1)
     mask = (np.uint64(1) << width) - np.uint64(1)
     targets = np.zeros((passes, np.int64(mask) + 1), np.int64)
@@ -104,6 +139,9 @@ def group_columns(indices):
     ``indices`` (n,), not negative; returns int64 (distinct,), and uint64 (distinct + 1,) and (n,) in working
     memory that lasts until the calling thread groups again.
     """
+    found = _returned("group_columns", indices)
+    if found is not None:
+        return found[0].copy(), *found[1:]
     count = indices.shape[0]
     room = scratch("group", 3 * count + 1)
     keys, places = _sorted(indices, room[:count], room[count: 2 * count])
@@ -113,7 +151,9 @@ def group_columns(indices):
     starts = room[2 * count: 3 * count + 1]
     # A copy by numpy, whose memory has huge pages: page faults in numba's took half the time of a large call.
     columns = keys[: _groups(keys, starts)].view(np.int64).copy()
-    return columns, starts[: columns.shape[0] + 1], places
+    found = columns, starts[: columns.shape[0] + 1], places
+    _remember("group_columns", (columns.copy(), *found[1:]), indices)
+    return found
 
 
 def distinct(indices):
@@ -170,8 +210,8 @@ def _ranks_by_bits(rows, ascending, limit, ranks):
 
 
 @kernel
-def row_ranks(rows, ascending, limit):
-    """Place of each of ``rows`` (n,) among ``ascending`` (m,), -1 where it is absent, int64; all are below ``limit``.
+def _row_ranks(rows, ascending, limit):
+    """``row_ranks``, not remembered.
 
     Bits of all values tell if they are few words for so many look-ups.  Otherwise a table of about m entries says where values
     with the same high bits begin, so that a look-up takes few steps unless values crowd, and no more than a binary search then.
@@ -198,6 +238,15 @@ def row_ranks(rows, ascending, limit):
             else:
                 high = middle
         ranks[place] = low if low < count and ascending[low] == row else -1
+    return ranks
+
+
+def row_ranks(rows, ascending, limit):
+    """Place of each of ``rows`` (n,) among ``ascending`` (m,), -1 where it is absent, int64; all are below ``limit``."""
+    ranks = _returned("row_ranks", rows, ascending)
+    if ranks is None:
+        ranks = _row_ranks(rows, ascending, limit)
+        _remember("row_ranks", ranks, rows, ascending)
     return ranks
 
 

@@ -19,7 +19,7 @@ _up: dict[int, tuple[Any, tuple[Any, ...]]] = {}
 
 
 def prefetch(array, place):
-    """Prefetch ``array[place]`` for a read that comes soon; the array is one-dimensional."""
+    """Prefetch an element for a read that comes soon; ``place`` counts elements of a C-contiguous array from the first."""
 
 
 def eight_bytes(text, place):

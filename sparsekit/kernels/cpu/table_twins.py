@@ -6,12 +6,12 @@ They return 1, and have done nothing, where the work is large enough for threads
 from __future__ import annotations
 
 from .csr import FETCH, GRAIN, _csr_dot_dense_rows, _csr_dot_vector_rows, _grouped_rows, _row_of_each, csr_drop_absent
-from .group import _groups, _sorted, row_ranks
+from .group import _groups, _row_ranks, _sorted
 from .jit import kernel
 from .update import GRAIN as UPDATE_GRAIN
 
-__all__ = ["csr_dot_dense_here", "csr_dot_vector_here", "csr_transposed_dot_here", "drop_absent_here", "few_columns",
-           "few_rows", "group_columns_here", "other_rows", "ranks_here", "row_ranks_here"]
+__all__ = ["csr_dot_dense_here", "csr_dot_vector_here", "csr_transposed_dot_here", "distinct_here", "drop_absent_here",
+           "few_columns", "few_rows", "group_columns_here", "other_rows", "ranks_here", "row_ranks_here"]
 
 #: Multiplications from which Python divides a product among threads.
 LARGE = 2 * GRAIN
@@ -66,6 +66,25 @@ def group_columns_here(indices, room, columns, starts, places):
 
 
 @kernel
+def distinct_here(indices, room, out):
+    """Write the distinct entries to ``out`` (n,), ascending; returns how many they are. ``room`` (2 n,) is working memory."""
+    count, ascending = indices.shape[0], True
+    for place in range(1, count):
+        ascending &= indices[place] >= indices[place - 1]
+    if not ascending:
+        keys, _ = _sorted(indices, room[:count], room[count:])
+        for place in range(count):
+            out[place] = keys[place]
+    found = 0
+    for place in range(count):
+        value = indices[place] if ascending else out[place]
+        if found == 0 or value != out[found - 1]:
+            out[found] = value
+            found += 1
+    return found
+
+
+@kernel
 def csr_transposed_dot_here(data, indptr, starts, places, right, rows, out):
     """``out[...] = csrᵀ · right`` for the columns that occur; returns 1 if that is large."""
     if data.shape[0] * (out.shape[1] + FETCH) >= LARGE:
@@ -103,7 +122,7 @@ def other_rows(indices, absent, rows):
 @kernel
 def row_ranks_here(rows, ascending, limit, ranks):
     """``ranks[...] = row_ranks(rows, ascending, limit)``."""
-    ranks[:] = row_ranks(rows, ascending, limit)
+    ranks[:] = _row_ranks(rows, ascending, limit)
 
 
 @kernel

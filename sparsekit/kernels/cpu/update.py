@@ -18,7 +18,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...base.errors import RowIndexError
-from .intrinsic_names import leading
+from .intrinsic_names import leading, prefetch
 from .jit import in_threads, kernel
 
 __all__ = [
@@ -40,6 +40,10 @@ __all__ = [
 #: Elements that each thread writes, at least: in scattered rows, and in one piece.
 GRAIN = 100_000
 DENSE_GRAIN = 1 << 17
+
+#: How many rows before they are updated narrow ones are prefetched, from how many rows on, as fewer are in the cache, and up to
+#: what width: the processor itself prefetches the rest of a wide row.
+AHEAD, MANY, NARROW = 8, 1 << 10, 16
 
 FIRST = np.zeros(1, np.int64)
 
@@ -120,7 +124,17 @@ def over_rows(states, numbers):
         @kernel(error_model="numpy", inline="always")
         def loop(weight, data, indices, moves, given, first, second, third):
             factor, n = given[0], leading(given, count)[1:]  # before the loops, as what they write could be these
+            ahead = AHEAD if indices.shape[0] >= MANY and weight.shape[1] <= NARROW else indices.shape[0]
             for rank in range(indices.shape[0]):
+                if rank + ahead < indices.shape[0]:
+                    place = np.uint64(indices[rank + ahead] * weight.shape[1])
+                    prefetch(weight, place)
+                    if states > 0:
+                        prefetch(first, place)
+                    if states > 1:
+                        prefetch(second, place)
+                    if states > 2:
+                        prefetch(third, place)
                 row = indices[rank]
                 if row < 0 or row >= weight.shape[0]:
                     return rank

@@ -111,8 +111,8 @@ IN_TABLES = {
         "take_rows": "F2 I F2"},
     "table_twins": {
         "csr_dot_dense_here": "F I I F2 F2", "csr_dot_vector_here": "F I I F2 F2", "csr_transposed_dot_here": "F I U U F2 U F2",
-        "drop_absent_here": "F I I F I I", "few_columns": "I", "few_rows": "I i i", "group_columns_here": "I U I U U",
-        "other_rows": "I B I", "row_ranks_here": "I I i I"},
+        "distinct_here": "I U I", "drop_absent_here": "F I I F I I", "few_columns": "I", "few_rows": "I i i",
+        "group_columns_here": "I U I U U", "other_rows": "I B I", "row_ranks_here": "I I i I"},
 }
 
 

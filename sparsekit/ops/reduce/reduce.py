@@ -28,6 +28,10 @@ if TYPE_CHECKING:
 __all__ = ["addable", "axes_in", "mean_of", "reduction", "squares"]
 
 
+#: All axes of an array, by their number; numpy's arrays have at most 64.
+ALL_AXES = [tuple(range(count)) for count in range(65)]
+
+
 def _samples() -> samples.Samples:
     return [([samples.grid()], {"axis": axis, "keepdims": keep}) for axis in (None, 0, 1) for keep in (False, True)] + [
         ([samples.grid()], {"axis": axis}) for axis in (-1, (0, 1), ())]
@@ -49,7 +53,7 @@ def reduction(name: str, function: Callable[..., Array], gradient: Callable[...,
 
     @op.forward("default -> default")
     def _(k: Kernels, x: Array, attrs: Attrs) -> Array:
-        axes = tuple(range(x.ndim)) if attrs["axis"] is None else axes_in(x, attrs)
+        axes = ALL_AXES[x.ndim] if attrs["axis"] is None else axes_in(x, attrs)
         if len(axes) < x.ndim or attrs["keepdims"]:
             return function(k.xp, x, axes, attrs["keepdims"])
         # With its axes kept, numpy gives an array; to make one of a scalar takes longer.

@@ -43,7 +43,7 @@ class Timeline {
       new FoldedTable("The events in view as a table", null, () => [eventTable(scene, times, (event) => this.select(event))]),
     ].filter(Boolean);
     this.legend = new Legend(() => this.mark());
-    this.switch = data.runs.length > 1 ? new AlignSwitch(data, (aligned) => this.align(aligned, true)) : null;
+    this.switch = data.comparable ? new AlignSwitch(data, (aligned) => this.align(aligned, true)) : null;
     this.build();
     const letters = new Letters();
     const { stage, canvas, map } = this;
@@ -93,7 +93,7 @@ class Timeline {
   }
 
   help() {
-    const keys = [...KEYS, ...(this.data.marks.count ? MARK_KEYS : []), ...(this.data.runs.length > 1 ? STEP_KEYS : [])].flatMap(([key, words]) => [element("kbd", {}, key), ` ${words}   `]);
+    const keys = [...KEYS, ...(this.data.marks.count ? MARK_KEYS : []), ...(this.data.comparable ? STEP_KEYS : [])].flatMap(([key, words]) => [element("kbd", {}, key), ` ${words}   `]);
     return element("details", {}, element("summary", {}, "Keys and mouse"), element("p", { class: "sk-keys" }, ...keys,
       element("br"), "Drag to pan; the wheel zooms once the timeline has the focus (or with Ctrl); Shift and drag measures a span; double click zooms to an operator."));
   }
@@ -149,8 +149,8 @@ class Timeline {
 
   showAligned() {
     const { data } = this;
-    const how = data.aligned ? "aligned at each step" : "that begin together";
-    const runs = data.runs.length > 1 ? ` of ${data.runs.length} runs ${how}` : "";
+    const how = data.aligned ? "runs aligned at each step" : data.comparable ? "runs that begin together" : "processes on one clock";
+    const runs = data.runs.length > 1 ? ` of ${data.runs.length} ${how}` : "";
     this.stage.setAttribute("aria-label", `${this.stage.dataset.title}${runs}. Enter steps into the operators, Escape leaves.`);
     this.switch?.show();
   }
@@ -285,7 +285,7 @@ class Timeline {
       p: () => scene.partners.length && this.select(scene.partners[0], false),
       m: () => this.nextMark(1), M: () => this.nextMark(-1),
       z: () => scene.selected >= 0 && camera.zoomTo(scene.selected),
-      ...(this.data.runs.length > 1 ? {
+      ...(this.data.comparable ? {
         a: () => this.align(!this.data.aligned, true),
         "[": () => this.goStep(this.times.inView() - 1), "]": () => this.goStep(this.times.inView() + 1),
       } : {}),

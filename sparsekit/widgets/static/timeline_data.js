@@ -16,6 +16,9 @@ export class Data {
   constructor({ header, columns }, aligned = false) {
     Object.assign(this, header);
     this.columns = columns;
+    // Processes of one run have one clock, and nothing of them is aligned.
+    this.comparable = header.runs.length > 1 && header.clock !== "common";
+    this.what = header.clock === "common" ? "process" : "run";
     this.count = columns.start.length;
     this.marks = new Marks(columns, header.strings);
     this.steps = new Steps(header.steps, columns, header.runs.length);

@@ -28,7 +28,7 @@ export class Details {
     const { start, duration, own, bytes, flops, dense_flops: dense, fallback, line, attributes, run } = data.columns;
     const facts = [
       ["lane", data.lane(event)], ["layer", data.layer(event)], ["line", data.strings[line[event]]],
-      ["run", data.runs.length > 1 ? data.runs[run[event]] : ""], ["step", this.times.of(event)],
+      [data.what, data.runs.length > 1 ? data.runs[run[event]] : ""], ["step", this.times.of(event)],
       ["start", formatDuration(start[event])], ["duration", `${formatDuration(duration[event])} (own ${formatDuration(own[event])})`],
       ["moved", bytes[event] ? `${formatBytes(bytes[event])} (${formatBytes((bytes[event] / (duration[event] || 1)) * 1e6)}/s)` : ""],
       ["useful FLOPs", flops[event] ? formatCount(flops[event]) : ""],
@@ -113,7 +113,7 @@ export class Statistics {
       const times = several ? group.each.map((time) => (time > 0 ? formatDuration(time) : "")) : [formatDuration(group.own), formatShare(group.own, total)];
       return [...key.split("\u0000"), formatCount(group.calls), ...times, formatBytes(group.bytes)];
     });
-    const caption = `${range ? "Measured span" : "In view"}, by own time${several ? " in each run" : ""}${ranked.length > 8 ? `; ${formatCount(ranked.length - 8)} more operators` : ""}`;
+    const caption = `${range ? "Measured span" : "In view"}, by own time${several ? ` in each ${data.what}` : ""}${ranked.length > 8 ? `; ${formatCount(ranked.length - 8)} more operators` : ""}`;
     this.element.replaceChildren(table(["lane", "operator", "calls", ...(several ? runs : ["own time", "share"]), "moved"], rows, caption));
     this.count = count;
   }
@@ -139,7 +139,7 @@ export function eventTable({ data, view }, times, select) {
     density[event] < 0 ? "" : formatDensity(density[event]),
   ]);
   const caption = found.length > 200 ? `The first 200 of ${formatCount(found.length)}; zoom in for the others` : "";
-  const places = [...(runs.length > 1 ? ["run"] : []), ...(data.steps.some ? ["step"] : [])];
+  const places = [...(runs.length > 1 ? [data.what] : []), ...(data.steps.some ? ["step"] : [])];
   return table(["operator", "lane", ...places, "start", "duration", "lowest density"], rows, caption);
 }
 

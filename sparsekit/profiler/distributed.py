@@ -1,0 +1,220 @@
+"""What a distributed run moved between workers and servers, and who waited for whom."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..base.errors import ProfilerError
+from ..base.formatting import format_bytes, format_count, format_duration, format_share
+from .parts import Part, workers_of
+from .table import Table
+
+if TYPE_CHECKING:
+    from .source import Stored
+    from .types import Record
+
+__all__ = ["Distributed", "distributed", "exchanges", "worker_parts"]
+
+#: What is added up of each key in an exchange.
+SUMS = ("pushes", "rows_pushed", "bytes_pushed", "pulls", "rows_pulled", "bytes_pulled")
+
+
+def worker_parts(data: Stored) -> list[Part]:
+    """The workers of a profile; a profile that was not merged is that of one."""
+    if data.parts:
+        return [part for part in data.parts if part.process.kind == "worker"]
+    return workers_of(data)
+
+
+def exchanges(records: Iterable[Record]) -> Iterator[Record]:
+    """The calls of servers that say what they moved."""
+    return (record for record in records if record["lane"] == "exchange" and "servers" in record["attrs"])
+
+
+def distributed(data: Stored) -> Distributed:
+    """Add up what a run moved.
+
+    Raises
+    ------
+    ProfilerError
+        If nothing was exchanged with servers.
+    """
+    if not any(True for _ in exchanges(data.records)):
+        raise ProfilerError("The profile holds nothing that was exchanged with servers.",
+                            hint="profile a worker that uses mx.kv.create('dist_sync'), or run with profile=True.")
+    return Distributed(data)
+
+
+class Distributed:
+    """What a distributed run moved, as tables that also have plain ``rows``.
+
+    Bytes are those of arrays, exactly: gradients, values and row numbers.  Times are microseconds.
+
+    Attributes
+    ----------
+    processes : Table
+        Of each process: round trips, bytes sent and received, time of exchanges and of waits; of servers the time of work,
+        of steps of the optimizer and of the journal, pushes that had been there before, and by how much clocks may be off.
+    keys : Table
+        Of each key and worker: pushes, pulls, rows and bytes of both, the share of the rows that a pull asks for, and the
+        staleness of asynchronous gradients: how many steps of others they had not seen, in the mean and at most.
+    waits : Table
+        Who waited for whom, how often and how long.
+    servers : Table
+        Of each server: bytes that workers exchanged with it, and time of its work.
+    balance : float
+        Bytes of the server with most of them, as a multiple of the mean; 1 is even.
+    """
+
+    def __init__(self, data: Stored) -> None:
+        self._workers = worker_parts(data)
+        self._servers = [part for part in data.parts if part.process.kind == "server"]
+        self._loads = self._by_server()
+        loads = [bytes_ for bytes_, _ in self._loads.values()]
+        self.balance = max(loads) * len(loads) / sum(loads) if sum(loads) else 1.0
+        self.processes, self.keys = self._process_table(), self._key_table()
+        self.waits, self.servers = self._wait_table(), self._server_table()
+
+    def _by_server(self) -> dict[int, tuple[int, int]]:
+        """Bytes and round trips of each server, as the workers count them."""
+        found: dict[int, tuple[int, int]] = {}
+        count = 0
+        for _, data in self._workers:
+            for record in exchanges(data.records):
+                for server, sent, received in _lists(record["attrs"]["servers"]):
+                    before = found.get(server, (0, 0))
+                    found[server] = before[0] + sent + received, before[1] + 1
+        count = max([*found, *(part.process.number for part in self._servers)], default=-1) + 1
+        return {server: found.get(server, (0, 0)) for server in range(count)}
+
+    def _process_table(self) -> Table:
+        rows = [*map(self._worker_row, self._workers), *map(_server_row, self._servers)]
+        columns = ("process", "round trips", "sent", "received", "exchange", "waiting", "work", "apply", "journal", "duplicates",
+                   "clock")
+        cells = [[row["process"], format_count(row["round_trips"]), format_bytes(row["sent"]), format_bytes(row["received"]),
+                  *(format_duration(row[name]) if row[name] is not None else "" for name in
+                    ("exchange", "waiting", "work", "apply", "journal")),
+                  "" if row["duplicates"] is None else format_count(row["duplicates"]),
+                  "" if row["clock_error"] is None else f"±{format_duration(row['clock_error'])}"] for row in rows]
+        folded = sum(data.folded for _, data in self._workers)
+        footer = f"{format_count(folded)} older events are not in these tables." if folded else ""
+        dropped = sum(int(_number(part.process.about.get("dropped"))) for part in self._servers)
+        if dropped:
+            footer = f"{footer} Servers kept their latest spans only: {format_count(dropped)} are missing.".strip()
+        return Table(columns, rows, cells, footer, "What each process exchanged")
+
+    def _worker_row(self, part: Part) -> dict[str, Any]:  # Any: the fields of a row
+        process, data = part
+        found = list(exchanges(data.records))
+        waits = [record for record in data.records if record["lane"] == "wait"]
+        about = [record["attrs"] for record in found]
+        # Any: plain data of the record
+        sent, received = (sum(int(_number(one.get(name))) for one in about) for name in ("sent", "received"))
+        return {"process": process.name, "round_trips": len(found), "sent": sent, "received": received,
+                "exchange": sum(record["duration"] for record in found), "waiting": sum(record["duration"] for record in waits),
+                "work": None, "apply": None, "journal": None, "duplicates": None, "clock_error": process.error}
+
+    def _key_table(self) -> Table:
+        stale = self._staleness()
+        sums: dict[tuple[str, object], dict[str, Any]] = {}  # object: a key; Any: plain data
+        for process, data in self._workers:
+            for record in exchanges(data.records):
+                for one in _dicts(record["attrs"].get("keys", [])):
+                    row = sums.setdefault((process.name, one["key"]), {
+                        "process": process.name, "key": one["key"], "rows": one["rows"], **dict.fromkeys(SUMS, 0),
+                        "staleness": None, "most_stale": None})
+                    for name in SUMS:
+                        row[name] += one[name]
+            for key, found in stale.items():
+                if key[0] == process.number and (process.name, key[1]) in sums:
+                    sums[process.name, key[1]] |= {"staleness": sum(found) / len(found), "most_stale": max(found)}
+        rows = sorted(sums.values(), key=lambda row: (-row["bytes_pushed"] - row["bytes_pulled"], row["process"],
+                                                      str(row["key"])))
+        columns = ("process", "key", "pushes", "rows", "pushed", "pulls", "rows", "pulled", "rows asked", "staleness")
+        cells = [[row["process"], repr(row["key"]), format_count(row["pushes"]), format_count(row["rows_pushed"]),
+                  format_bytes(row["bytes_pushed"]), format_count(row["pulls"]), format_count(row["rows_pulled"]),
+                  format_bytes(row["bytes_pulled"]),
+                  f"{format_share(row['rows_pulled'], row['rows'] * row['pulls'])} of {format_count(row['rows'])}"
+                  if row["pulls"] and row["rows"] else "",
+                  "" if row["staleness"] is None else f"{row['staleness']:.2g} (at most {row['most_stale']})"] for row in rows]
+        return Table(columns, rows, cells, "", "What each key moved")
+
+    def _staleness(self) -> dict[tuple[int, object], list[int]]:  # object: a key
+        """Steps of others that each gradient of a worker had not seen, where servers said so."""
+        found: dict[tuple[int, object], list[int]] = {}  # object: as above
+        for process, data in self._servers:
+            for record in data.records if process.about.get("mode") == "async" else ():
+                rank, stale = record["attrs"].get("rank"), record["attrs"].get("stale")
+                if record["lane"] == "apply" and isinstance(rank, int) and isinstance(stale, int):
+                    found.setdefault((rank, record["attrs"].get("key")), []).append(stale)
+        return found
+
+    def _wait_table(self) -> Table:
+        sums: dict[tuple[str, tuple[int, ...]], list[float]] = {}
+        for process, data in self._workers:
+            for record in data.records:
+                ranks = record["attrs"].get("ranks")
+                if record["lane"] == "wait" and isinstance(ranks, list):
+                    entry = sums.setdefault((process.name, tuple(int(_number(rank)) for rank in ranks)), [0, 0.0, 0.0])
+                    entry[0] += 1
+                    entry[1] += record["duration"]
+                    entry[2] = max(entry[2], record["duration"])
+        rows = [{"process": name, "ranks": list(ranks), "waits": int(count), "time": time, "longest": longest}
+                for (name, ranks), (count, time, longest) in sorted(sums.items())]
+        cells = [[str(row["process"]), "worker" + ("s " if len(ranks) > 1 else " ") + ", ".join(map(str, ranks)),
+                  format_count(row["waits"]), format_duration(sums[name, ranks][1]), format_duration(sums[name, ranks][2])]
+                 for row, (name, ranks) in zip(rows, sorted(sums), strict=True)]
+        return Table(("process", "waited for", "times", "time", "longest"), rows, cells, "", "Who waited for whom")
+
+    def _server_table(self) -> Table:
+        works = {part.process.number: _server_row(part) for part in self._servers}
+        mean = sum(load for load, _ in self._loads.values()) / max(1, len(self._loads))
+        # Any: the fields of a row
+        rows: list[dict[str, Any]] = [
+            {"server": server, "bytes": load, "round_trips": trips, "load": load / mean if mean else 1.0,
+             **{name: works[server][name] if server in works else None for name in ("work", "apply", "journal", "rows_held")}}
+            for server, (load, trips) in self._loads.items()]
+        cells = [[f"server {row['server']}", format_count(row["round_trips"]), format_bytes(row["bytes"]), f"{row['load']:.2f}",
+                  *("" if row[name] is None else format_duration(row[name]) for name in ("work", "apply", "journal")),
+                  "" if row["rows_held"] is None else format_count(row["rows_held"])] for row in rows]
+        footer = f"The server with most bytes has {self.balance:.2f} times the mean."
+        columns = ("server", "round trips", "bytes", "of the mean", "work", "apply", "journal", "rows held")
+        return Table(columns, rows, cells, footer, "How the load is spread")
+
+    def tables(self) -> list[Table]:
+        """The tables that have rows."""
+        return [table for table in (self.processes, self.keys, self.waits, self.servers) if len(table)]
+
+    def __repr__(self) -> str:
+        return "\n\n".join(f"{table.caption}\n{table!r}" for table in self.tables())
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:  # object: IPython's, not used
+        return {"text/plain": repr(self), "text/html": "\n".join(table.html for table in self.tables())}
+
+
+def _server_row(part: Part) -> dict[str, Any]:  # Any: the fields of a row
+    process, data = part
+    times = {lane: sum(record["duration"] for record in data.records if record["lane"] == lane)
+             for lane in ("serve", "apply", "journal")}
+    moved = [found for record in data.records if isinstance(found := record["attrs"].get("moved"), list)]
+    held = sum(int(_number(pair[1])) for pair in _lists(process.about.get("rows", [])))
+    return {"process": process.name, "round_trips": len(moved), "received": sum(int(_number(one[0])) for one in moved),
+            "sent": sum(int(_number(one[1])) for one in moved), "exchange": None, "waiting": None, "work": times["serve"],
+            "apply": times["apply"], "journal": times["journal"], "duplicates": int(_number(process.about.get("duplicates"))),
+            "clock_error": process.error, "rows_held": held}
+
+
+def _number(value: object) -> float:  # object: plain data, of a file perhaps
+    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else 0.0
+
+
+# Any: as above
+def _lists(value: object) -> Sequence[Any]:  # object: plain data, of a file perhaps
+    return [one for one in value if isinstance(one, list)] if isinstance(value, list) else []
+
+
+# Any: as above
+def _dicts(value: object) -> Sequence[Any]:  # object: plain data, of a file perhaps
+    wanted = {"key", "rows", *SUMS}
+    return [one for one in value if isinstance(one, dict) and wanted <= one.keys()] if isinstance(value, list) else []

@@ -1,0 +1,339 @@
+"""The time of a step with other numbers of machines, from the measured parts of a distributed run."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ..base.errors import ProfilerError, expected
+from ..base.formatting import format_bytes, format_count, format_duration, format_ratio
+from .clocks import answers_of
+from .distributed import Distributed, exchanges, worker_parts
+from .table import Table
+
+if TYPE_CHECKING:
+    from .parts import Part
+    from .source import Stored
+    from .types import Record
+
+__all__ = ["SCALE", "Machines", "Measured", "measured", "what_if_machines"]
+
+#: What may be changed.
+SCALE = ("workers", "servers", "gbit", "round_trip")
+
+#: Steps that a worker must have made: the first of them is not counted, as it compiles.
+LEAST = 3
+
+#: Bytes that a gigabit has.
+GIGABIT = 1.25e8
+
+
+class Measured(NamedTuple):
+    """What was measured of a step; times in microseconds.
+
+    Attributes
+    ----------
+    workers, servers : int
+    steps : int
+        Steps of the worker with fewest that were counted.
+    step : float
+        From the end of one step to that of the next one, the median; of the slowest worker.
+    compute : float
+        What of it is outside of exchanges with servers, the median; of the slowest worker.
+    waiting : float
+        What of it was spent waiting for other workers, the median; of the worker that waited most.
+    sent, received : float
+        Bytes of a worker.
+    calls : float
+        Round trips of a worker.
+    round_trip : float
+        The shortest one without contents.
+    call : float
+        What a call took beyond that and beyond the servers' work: contents are packed and unpacked, for instance.
+    server_calls : float
+        Calls that a server answered for each step of a worker; 0 if no server was profiled, and so the next three.
+    serve : float
+        What a server took for a call, without steps of the optimizer and the journal.
+    apply, journal : float
+        What steps of the optimizer, and the journal, took for each byte of gradients that came.
+    balance : float
+        Bytes of the server with most of them, as a multiple of the mean.
+    """
+
+    workers: int
+    servers: int
+    steps: int
+    step: float
+    compute: float
+    waiting: float
+    sent: float
+    received: float
+    calls: float
+    round_trip: float
+    call: float
+    server_calls: float
+    serve: float
+    apply: float
+    journal: float
+    balance: float
+
+    def parts(self, workers: int, servers: int, gbit: float | None, round_trip: float) -> dict[str, float]:
+        """The parts of a step with these machines."""
+        moved, share = self.sent + self.received, workers / servers * (self.balance if servers > 1 else 1.0)
+        cable = 0.0 if gbit is None else moved / (gbit * GIGABIT) * 1e6
+        return {"compute": self.compute, "worker_cable": cable, "server_cable": cable * share,
+                "server_work": workers * self.server_calls * self.serve + share * self.sent * (self.apply + self.journal),
+                "round_trips": self.calls * (round_trip + self.call)}
+
+
+class _Step(NamedTuple):
+    """One step of a worker."""
+
+    length: float
+    compute: float
+    exchange: float
+    waiting: float
+    calls: int
+    sent: int
+    received: int
+
+
+class _Steps(NamedTuple):
+    """The steps of a worker, and when the first of them began."""
+
+    start: float
+    steps: list[_Step]
+
+    def median(self, name: str) -> float:
+        """The median of a field."""
+        return float(statistics.median(getattr(step, name) for step in self.steps))
+
+
+def steps_of(records: Sequence[Record]) -> _Steps:
+    """Cut the time of a worker into steps, each of which ends with a push of the key that is pushed most often."""
+    found = list(exchanges(records))
+    pushes: dict[Any, int] = {}  # Any: keys
+    for record in found:
+        for key in _pushed(record):
+            pushes[key] = pushes.get(key, 0) + 1
+    most = max(pushes, key=lambda key: pushes[key], default=None)
+    ends = [record["start"] + record["duration"] for record in found if most in _pushed(record)]
+    steps = [_Step(end - begin, 0.0, 0.0, 0.0, 0, 0, 0) for begin, end in pairwise(ends)]
+    apart = [0.0] * len(steps)
+    place = 0
+    for record in records:
+        end = record["start"] + record["duration"]
+        place = next((i for i in range(place, len(ends)) if ends[i] >= record["start"] + record["duration"] / 2), len(ends))
+        if not 0 < place < len(ends) or end > ends[-1]:
+            continue
+        step = steps[place - 1]
+        if record["lane"] == "exchange":
+            about: Any = record["attrs"]  # Any: plain data
+            steps[place - 1] = step._replace(exchange=step.exchange + record["duration"], calls=step.calls + 1,
+                                             sent=step.sent + int(about.get("sent", 0)),
+                                             received=step.received + int(about.get("received", 0)))
+        elif record["lane"] == "wait":
+            steps[place - 1] = step._replace(waiting=step.waiting + record["duration"])
+        elif record["lane"] in ("compile", "profiler"):
+            apart[place - 1] += record["self"]
+    return _Steps(ends[0] if ends else 0.0, [
+        step._replace(compute=max(0.0, step.length - step.exchange - own)) for step, own in zip(steps, apart, strict=True)])
+
+
+def _pushed(record: Record) -> list[Any]:  # Any: keys
+    keys: Any = record["attrs"].get("keys", ())  # Any: plain data
+    return [one["key"] for one in keys if one.get("pushes")]
+
+
+def measured(data: Stored) -> Measured:
+    """What a profile says of a step.
+
+    Raises
+    ------
+    ProfilerError
+        If it does not hold enough steps of distributed training.
+    """
+    workers = worker_parts(data)
+    steps = [steps_of(part.data.records) for part in workers]
+    if not steps or min(len(one.steps) for one in steps) < LEAST - 1:
+        raise ProfilerError(f"The profile does not hold {LEAST} steps of every worker that pushes to servers.",
+                            hint="profile a few steps with mx.dist.run(…, profile=True).")
+    servers = [part for part in data.parts if part.process.kind == "server"]
+    every = [step for one in steps for step in one.steps]
+    seen = Distributed(data)
+    trip = min((answer.high - answer.low for part in workers for answers in answers_of(part.data.records).values()
+                for answer in answers), default=0.0)
+    work = _work(servers, min(one.start for one in steps), len(every))
+    taken = max(statistics.median((step.exchange - step.waiting) / max(1, step.calls) for step in one.steps) for one in steps)
+    return Measured(
+        len(workers), max(len(servers), len(seen.servers)), min(len(one.steps) for one in steps),
+        max(one.median("length") for one in steps), max(one.median("compute") for one in steps),
+        max(one.median("waiting") for one in steps), sum(step.sent for step in every) / len(every),
+        sum(step.received for step in every) / len(every), sum(step.calls for step in every) / len(every), trip,
+        max(0.0, taken - trip - work["answer"]), work["calls"], work["serve"], work["apply"], work["journal"], seen.balance)
+
+
+def _work(servers: Iterable[Part], start: float, steps: int) -> dict[str, float]:
+    """What servers took from a time on: for a call, and for each byte of gradients; and calls for each step of a worker."""
+    sums = dict.fromkeys(("serve", "apply", "journal", "apply_bytes", "journal_bytes", "calls"), 0.0)
+    count = 0
+    for _, data in servers:
+        count += 1
+        for record in data.records:
+            if record["start"] < start or record["lane"] not in ("serve", "apply", "journal"):
+                continue
+            if record["lane"] == "serve" and record["name"] != "serve":
+                continue
+            sums[record["lane"]] += record["duration"]
+            if record["lane"] == "serve":
+                sums["calls"] += record["attrs"].get("moved") is not None
+            else:
+                sums[f"{record['lane']}_bytes"] += record["bytes"]
+    calls = sums["calls"] or 1.0
+    rest = max(0.0, sums["serve"] - sums["apply"] - sums["journal"])
+    return {"answer": sums["serve"] / calls, "serve": rest / calls, "calls": sums["calls"] / max(1, steps) / max(1, count),
+            "apply": sums["apply"] / (sums["apply_bytes"] or 1.0), "journal": sums["journal"] / (sums["journal_bytes"] or 1.0)}
+
+
+def what_if_machines(data: Stored, workers: int | Sequence[int] | None = None, servers: int | Sequence[int] | None = None,
+                     gbit: float | None = None, round_trip: float | None = None) -> Machines:
+    """Compute the time of a step with other numbers of machines.
+
+    Parameters
+    ----------
+    data : Stored
+        Of a profile of workers and, so that their work is known, servers.
+    workers, servers : int or list of int, optional
+        As many as in the run by default.  Of two lists the numbers belong together.
+    gbit : float, optional
+        What the cable of each machine carries, in Gbit/s.  Without it, cables are left out.
+    round_trip : float, optional
+        Seconds of the network's round trip; by default that of the profiled run.
+
+    Raises
+    ------
+    ProfilerError
+        If a number is not positive, or the profile does not hold enough steps.
+    """
+    found = measured(data)
+    ours, theirs = _numbers("workers", workers, found.workers), _numbers("servers", servers, found.servers)
+    if len(ours) > 1 and len(theirs) > 1 and len(ours) != len(theirs):
+        raise ProfilerError(f"{len(ours)} numbers of workers and {len(theirs)} of servers do not belong together.",
+                            hint="pass lists of one length, or one number.")
+    for name, value in (("gbit", gbit), ("round_trip", round_trip)):
+        if value is not None and not (isinstance(value, (int, float)) and value > 0):
+            raise ProfilerError(expected(name, "a number above 0", value), hint=f"{name}=10, for example.")
+    count = max(len(ours), len(theirs))
+    pairs = [(ours[i % len(ours)], theirs[i % len(theirs)]) for i in range(count)]
+    return Machines(found, pairs, gbit, round_trip)
+
+
+def _numbers(name: str, given: object, default: int) -> list[int]:  # object: what the user gave, checked here
+    found: list[Any] = [default] if given is None else list(given) if isinstance(given, Iterable) else [given]
+    if not found or any(isinstance(one, bool) or not isinstance(one, int) or one < 1 for one in found):
+        raise ProfilerError(expected(name, "a positive integer or a list of them", given), hint=f"{name}=16, for example.")
+    return found
+
+
+class Machines:
+    """The time of a step as it was, and as it would be with other numbers of workers and servers.
+
+    A step takes ``compute + max(worker cable, server cable, server work) + calls · (round trip + call)``.  Every number in it
+    was measured, except what was asked for; ``notes`` say what is assumed beyond that.
+
+    Attributes
+    ----------
+    measured : Measured
+    before : float
+        Microseconds of a step as measured.
+    model : float
+        Microseconds that the model gives for the run that was measured: how far it can be trusted.
+    rows : list of dict
+        For each number of machines ``workers servers step``, the parts ``compute worker_cable server_cable server_work
+        round_trips`` in microseconds, which of them limits (``limit``), and ``speedup``: steps of all workers in the same time,
+        as a multiple of those of one worker with as many servers.
+    notes : list of str
+    """
+
+    def __init__(self, found: Measured, machines: Sequence[tuple[int, int]], gbit: float | None,
+                 round_trip: float | None) -> None:
+        self.measured, self.before = found, found.step
+        self._gbit, self._trip = gbit, found.round_trip if round_trip is None else round_trip * 1e6
+        self.model = _sum(found.parts(found.workers, found.servers, None, found.round_trip))
+        self.rows = [self._row(*pair) for pair in machines]
+        self.notes = self._notes(round_trip is not None)
+
+    def _row(self, workers: int, servers: int) -> dict[str, Any]:  # Any: the fields of a row
+        parts = self.measured.parts(workers, servers, self._gbit, self._trip)
+        step = _sum(parts)
+        one = _sum(self.measured.parts(1, servers, self._gbit, self._trip))
+        largest = max(_SHARED, key=lambda name: parts[name])
+        shown = {"compute": parts["compute"], largest: parts[largest], "round_trips": parts["round_trips"]}
+        return {"workers": workers, "servers": servers, "step": step, **parts, "limit": max(shown, key=lambda name: shown[name]),
+                "speedup": workers * one / step if step else 1.0}
+
+    @property
+    def after(self) -> float:
+        """Microseconds of a step with the machines that were asked for, the last of them."""
+        return float(self.rows[-1]["step"])
+
+    @property
+    def speedup(self) -> float:
+        """Steps of all workers in the same time, as a multiple of those of one worker with as many servers."""
+        return float(self.rows[-1]["speedup"])
+
+    def _notes(self, asked: bool) -> list[str]:
+        found = self.measured
+        what = (f"Measured: {format_count(found.steps)} steps of {found.workers} workers and {found.servers} servers, "
+                f"{format_duration(found.compute)} of computing, {format_bytes(found.sent)} sent and "
+                f"{format_bytes(found.received)} received in {found.calls:.3g} round trips for each step of a worker. "
+                f"The model gives {format_duration(self.model)} for a step that took {format_duration(found.step)}.")
+        assumed = ("Assumed: a worker computes as long, and moves as many bytes, however many there are; all do so at once, and "
+                   "the slowest one that was measured sets the pace; what goes up and what comes down add up on a cable.")
+        notes = [what, assumed]
+        notes.append("Cables are left out: gbit= was not given." if self._gbit is None else
+                     f"Every machine has a cable of {self._gbit:g} Gbit/s, which nothing else uses.")
+        whose = "the one asked for" if asked else "that of this run"
+        notes.append(f"The round trip of {format_duration(self._trip)} is {whose}.")
+        if not found.server_calls:
+            notes.append("The work of servers is left out: no server was profiled.")
+        elif found.servers == 1:
+            notes.append("The load of several servers is taken as even: there was one.")
+        else:
+            notes.append(f"The load of several servers is as uneven as that of {found.servers}: "
+                         f"{found.balance:.2f} times the mean.")
+        return notes
+
+    def summary(self) -> str:
+        """The answer in a sentence."""
+        row = self.rows[-1]
+        return (f"With {format_count(row['workers'])} workers and {format_count(row['servers'])} servers a step would take "
+                f"{format_duration(row['step'])} instead of {format_duration(self.before)}, most of it "
+                f"{row['limit'].replace('_', ' ')}: {format_ratio(row['speedup'])} the steps of one worker.")
+
+    def table(self) -> Table:
+        """The parts of a step with each number of machines; of those that go on at once, the longest counts."""
+        columns = ("workers", "servers", "step", "compute", *(name.replace("_", " ") for name in _SHARED), "round trips", "steps",
+                   "limit")
+        cells = [[format_count(row["workers"]), format_count(row["servers"]), format_duration(row["step"]),
+                  format_duration(row["compute"]), *(format_duration(row[name]) for name in _SHARED),
+                  format_duration(row["round_trips"]), format_ratio(row["speedup"]), row["limit"].replace("_", " ")]
+                 for row in self.rows]
+        return Table(columns, self.rows, cells, " ".join(self.notes), "What more machines would bring")
+
+    def __repr__(self) -> str:
+        text = repr(self.table())
+        return text if len(self.rows) > 1 else f"{self.summary()}\n{text}"
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:  # object: IPython's, not used
+        return {"text/plain": repr(self), "text/html": self.table().html}
+
+
+#: Parts of a step that go on at once.
+_SHARED = ("worker_cable", "server_cable", "server_work")
+
+
+def _sum(parts: dict[str, float]) -> float:
+    return parts["compute"] + max(parts[name] for name in _SHARED) + parts["round_trips"]

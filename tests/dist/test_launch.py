@@ -1,0 +1,120 @@
+"""What starts a run, as far as it needs no Ray; ``tests/dist_ray`` has the rest."""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import sparsekit as mx
+from sparsekit.dist import launch
+from sparsekit.dist.journal import LIVES
+from sparsekit.dist.output import Outputs
+
+
+def test_a_missing_ray_is_named_with_the_extra():
+    if importlib.util.find_spec("ray") is not None:
+        pytest.skip("Ray is installed")
+    with pytest.raises(mx.MissingPackageError, match=r"'ray'(.|\n)*sparsekit\[dist\]"):
+        mx.dist.run(int)
+
+
+@pytest.mark.parametrize(("given", "named"), [
+    ({"workers": 0}, "workers"), ({"servers": True}, "servers"), ({"workers": 1.5}, "workers")])
+def test_numbers_of_processes_are_checked(given, named):
+    with pytest.raises(mx.DistError, match=f"{named} must be a positive integer"):
+        mx.dist.run(int, **given)
+
+
+def test_what_is_run_is_a_function():
+    with pytest.raises(mx.DistError, match="fn must be callable"):
+        mx.dist.run(3)
+
+
+def test_a_rank_is_one_of_the_workers():
+    with pytest.raises(mx.DistError, match="rank must be from 0 to 1, got 2"):
+        mx.dist.connect(rank=2, workers=2)
+
+
+def folder_of(*arguments):
+    with launch.job_folder(*arguments) as found:
+        return found
+
+
+def test_lives_of_later_runs_in_a_folder_are_above_earlier_ones(tmp_path):
+    first = folder_of(tmp_path, None, 2, 2, "sync", True)
+    second = folder_of(None, tmp_path, 2, 2, "sync", True)
+    assert first == (str(tmp_path), LIVES, False)
+    assert second == (str(tmp_path), 2 * LIVES, True)
+
+
+def test_a_temporary_folder_is_removed():
+    with launch.job_folder(None, None, 2, 2, "sync", True) as (place, life, again):
+        assert Path(place).is_dir()
+        assert (life, again) == (LIVES, False)
+    assert not Path(place).exists()
+
+
+@pytest.mark.parametrize(("resume", "journal", "message"), [
+    (True, True, "There is no run to continue"), (None, False, "journal=False keeps nothing")])
+def test_folders_that_do_not_fit(tmp_path, resume, journal, message):
+    with pytest.raises(mx.SparsekitError, match=message):
+        folder_of(tmp_path, resume, 2, 2, "sync", journal)
+
+
+def test_a_run_that_must_not_be_there_is_an_error(tmp_path):
+    folder_of(tmp_path, False, 2, 2, "sync", True)
+    with pytest.raises(mx.DistError, match="There is a run in"):
+        folder_of(tmp_path, False, 2, 2, "sync", True)
+
+
+def test_a_folder_serves_one_run_at_a_time(tmp_path):
+    with launch.locked(tmp_path), pytest.raises(mx.DistError, match="in use by another run"), launch.locked(tmp_path):
+        pass
+
+
+def test_lines_of_workers_are_shown_whole_and_each_once(tmp_path, capsys):
+    outputs = Outputs(tmp_path, 2)
+    (tmp_path / "rank-1.out").write_bytes(b":actor_name:rank 1\nfirst\nhal")
+    outputs.show()
+    assert capsys.readouterr().out == "[rank 1] first\n"
+    with (tmp_path / "rank-1.out").open("ab") as file:
+        file.write(b"f\nlast")
+    (tmp_path / "rank-0.err").write_bytes(b"\xff trouble\n")
+    outputs.show()
+    assert capsys.readouterr() == ("[rank 1] half\n", "[rank 0] \ufffd trouble\n")
+    outputs.show(last=True)
+    outputs.show(last=True)
+    assert capsys.readouterr() == ("[rank 1] last\n", "")
+
+
+def test_what_a_process_and_its_children_print_goes_to_the_files(tmp_path):
+    program = ("import os, sys; from pathlib import Path; from sparsekit.dist.output import redirect\n"
+               f"redirect(Path({str(tmp_path)!r}), 3); print('one'); print('two', file=sys.stderr); os.system('echo three')")
+    subprocess.run([sys.executable, "-c", program], check=True)
+    assert (tmp_path / "rank-3.out").read_text() == "one\nthree\n"
+    assert (tmp_path / "rank-3.err").read_text() == "two\n"
+
+
+def test_the_command_reads_its_options_and_leaves_the_rest_to_the_script():
+    given = launch.parser().parse_args(["-n", "3", "--folder", "job", "train.py", "-s", "5", "--lr", "1"])
+    assert (given.workers, given.servers, given.folder, given.script) == (3, 2, Path("job"), "train.py")
+    assert given.arguments == ["-s", "5", "--lr", "1"]
+
+
+def test_a_missing_script_is_an_error(tmp_path):
+    with pytest.raises(mx.DataFileError, match="There is no script"):
+        launch.main([str(tmp_path / "no.py")])
+
+
+def test_a_script_runs_as_python_would_run_it(tmp_path, monkeypatch, capsys):
+    (tmp_path / "beside.py").write_text("value = 7\n")
+    (tmp_path / "train.py").write_text("import sys, beside\nprint(__name__, sys.argv[1:], beside.value)\nsys.exit(0)\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["x"])
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    launch.Script(str(tmp_path / "train.py"), ("a", "b"), str(tmp_path))()
+    assert capsys.readouterr().out == "__main__ ['a', 'b'] 7\n"

@@ -1,0 +1,399 @@
+"""The profile of a distributed run: what was moved, exactly; clocks; who waited for whom; what more machines would bring."""
+
+import json
+import time
+
+import numpy as np
+import pytest
+
+import sparsekit as mx
+from sparsekit.dist.client import Pushed, client_of
+from sparsekit.dist.messages import KeySpec
+from sparsekit.dist.partition import Partition
+from sparsekit.dist.transport import LocalCluster
+from sparsekit.profiler.clocks import Answer, difference, offset_of
+from sparsekit.profiler.processes import server_profile
+
+ROWS, WIDTH, STEPS = 5000, 4, 5
+
+
+def rows_of(rank, step):
+    return np.unique(np.random.default_rng([rank, step]).integers(0, ROWS, 60))
+
+
+def train(pause=(0.0, 0.0), steps=STEPS, mode="dist_sync"):
+    """A key of rows and a dense one, a push and a pull of both in one round trip for each step."""
+    kv = mx.kv.create(mode)
+    kv.init(["table", "bias"], [mx.nd.zeros((ROWS, WIDTH)).tostype("row_sparse"), mx.nd.zeros((100,))])
+    kv.set_optimizer(mx.optimizer.AdaGrad(learning_rate=0.1))
+    out, bias = mx.nd.sparse.zeros("row_sparse", (ROWS, WIDTH)), mx.nd.zeros((100,))
+    for step in range(steps):
+        time.sleep(pause[kv.rank])
+        rows = rows_of(kv.rank, step)
+        kv.push("bias", mx.nd.ones((100,)))
+        kv.push("table", mx.nd.sparse.row_sparse_array((np.ones((len(rows), WIDTH), "f"), rows), shape=(ROWS, WIDTH)))
+        kv._pull_both([("bias", [bias])], [("table", [out], mx.nd.array(rows))])
+    return kv.statistics()
+
+
+def profiled(workers=2, servers=2, **options):
+    """A merged profile, with what the workers returned."""
+    cluster = LocalCluster(servers, workers, options.pop("folder", None))
+    with mx.Profiler() as prof:
+        found = cluster.run(lambda: train(**options))
+    return mx.profiler.merge([prof, *cluster.profiles()]), found
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    LocalCluster(2, 2).run(train)  # compiles what the servers' steps take
+    return profiled(pause=(0.0, 0.03), folder=str(tmp_path_factory.mktemp("journals")))
+
+
+def test_each_process_has_its_lanes(run):
+    merged, _ = run
+    lanes = {process.name: {record["lane"] for record in merged.process(process.name).records} for process in merged.processes}
+    assert list(lanes) == ["worker 0", "worker 1", "server 0", "server 1"]
+    assert {"forward", "exchange", "wait"} <= lanes["worker 0"]
+    assert {"serve", "apply", "journal"} == lanes["server 0"] == lanes["server 1"]
+    assert {record["process"] for record in merged.records} == set(lanes)
+    shown = merged.table(group_by="process")
+    assert {(row["process"], row["lane"]) for row in shown} == {(name, lane) for name, some in lanes.items() for lane in some}
+    assert sum(row["calls"] for row in shown) == merged.events == len(merged.records)
+    assert repr(shown).startswith("process")
+
+
+def test_bytes_and_rows_are_those_of_the_formula(run):
+    merged, counted = run
+    found = merged.distributed()
+    for rank in range(2):
+        touched = sum(len(rows_of(rank, step)) for step in range(STEPS))
+        own = {row["key"]: row for row in found.keys if row["process"] == f"worker {rank}"}
+        table, bias = own["table"], own["bias"]
+        assert table["rows_pushed"] == table["rows_pulled"] == touched
+        assert table["bytes_pushed"] == table["bytes_pulled"] == touched * (4 * WIDTH + 4)  # values and int32 row numbers
+        assert (bias["bytes_pushed"], bias["bytes_pulled"]) == (400 * STEPS, 400 * STEPS)
+        assert (table["rows"], table["pushes"], table["pulls"], bias["rows"]) == (ROWS, STEPS, STEPS, 100)
+        about = next(row for row in found.processes if row["process"] == f"worker {rank}")
+        assert (about["sent"], about["received"]) == (counted[rank]["bytes_sent"], counted[rank]["bytes_received"])
+        assert about["round_trips"] == counted[rank]["calls"]
+
+
+def test_servers_count_what_workers_count(run):
+    merged, counted = run
+    rows = {row["process"]: row for row in merged.distributed().processes}
+    assert sum(rows[f"server {i}"]["received"] for i in range(2)) == sum(one["bytes_sent"] for one in counted)
+    assert sum(rows[f"server {i}"]["sent"] for i in range(2)) == sum(one["bytes_received"] for one in counted)
+    loads = [{key: more for key, *more in process.about["loads"]} for process in merged.processes[2:]]
+    touched = sum(len(rows_of(rank, step)) for rank in range(2) for step in range(STEPS))
+    assert sum(load["table"][0] for load in loads) == sum(load["table"][2] for load in loads) == touched
+    assert all(rows[f"server {i}"]["duplicates"] == 0 for i in range(2))
+
+
+def test_balance_is_that_of_the_partition(run):
+    merged, _ = run
+    cut = Partition("table", KeySpec((ROWS, WIDTH), "float32", "row_sparse"), 2)
+    home = Partition("bias", KeySpec((100,), "float32"), 2).holders[0]
+    loads = [0, 0]
+    for rank in range(2):
+        for step in range(STEPS):
+            for part in cut.split(rows_of(rank, step)):
+                loads[part.shard] += 2 * len(part.rows) * (4 * WIDTH + 4)
+            loads[home] += 800
+    loads[home] += 400  # the first value
+    found = merged.distributed()
+    assert [row["bytes"] for row in found.servers] == loads
+    assert found.balance == pytest.approx(2 * max(loads) / sum(loads))
+    assert sum(row["rows_held"] for row in found.servers) == ROWS + 100
+
+
+def test_a_wait_says_for_whom_and_how_long(run):
+    merged, counted = run
+    waits = {(row["process"], *row["ranks"]): row for row in merged.distributed().waits}
+    slow = waits["worker 0", 1]
+    assert slow["waits"] >= STEPS
+    assert 0.02 * STEPS < slow["time"] / 1e6 < 0.2 * STEPS + 1
+    assert slow["time"] / 1e6 == pytest.approx(counted[0]["waited"][1], rel=0.1, abs=0.01)
+    for record in merged.records:
+        if record["lane"] == "wait":  # within the exchange that it is part of
+            end = record["start"] + record["duration"]
+            around = [one for one in merged.records if one["lane"] == "exchange" and one["process"] == record["process"]
+                      and one["start"] <= record["start"] and one["start"] + one["duration"] >= end]
+            assert len(around) == 1
+
+
+def test_a_worker_that_waited_does_not_send_its_pushes_again():
+    def work():
+        kv = mx.kv.create("dist_sync")
+        kv.init(["a", "b"], [mx.nd.zeros((3,)), mx.nd.zeros((3,))])
+        time.sleep(0.05 * kv.rank)
+        before = kv.statistics()
+        kv.push(["a", "b"], [mx.nd.ones((3,)), mx.nd.ones((3,))])
+        kv.pull("a", out=mx.nd.zeros((3,)))
+        after = kv.statistics()
+        return {name: after[name] - before[name] for name in ("calls", "bytes_sent", "resent")}
+
+    assert LocalCluster(1, 2).run(work) == [{"calls": 1, "bytes_sent": 24, "resent": 0}] * 2
+
+
+def skewed(cluster, clocks):
+    """Servers whose clocks show something else."""
+    for server, clock in zip(cluster.servers, clocks, strict=True):
+        server.log.clock, server.log.began = clock, clock()
+        server.log.follow(server.shard)
+
+
+def test_clocks_are_aligned_within_the_stated_error():
+    ahead = (4321.5, -777.25)
+    cluster = LocalCluster(2, 2)
+    skewed(cluster, [lambda one=one: time.perf_counter() + one for one in ahead])
+    with mx.Profiler() as prof:
+        cluster.run(train)
+    merged = mx.profiler.merge([prof, *cluster.profiles()])
+    processes = {process.name: process for process in merged.processes}
+    # Both workers' clocks are the same here, and so their profile begins at the same time.
+    for name in ("worker 0", "worker 1", "server 1"):
+        assert 0 < processes[name].error < 20_000
+    gap = abs(processes["worker 0"].offset - processes["worker 1"].offset)
+    assert gap <= processes["worker 0"].error + processes["worker 1"].error
+    assert processes["server 0"].error == 0
+    began = [float(processes[f"server {i}"].about["began"]) - ahead[i] for i in range(2)]
+    apart = (processes["server 1"].offset - processes["server 0"].offset) / 1e6
+    assert apart == pytest.approx(began[1] - began[0], abs=processes["server 1"].error / 1e6 + 1e-6)
+
+
+def test_a_profiler_that_was_paused_stays_aligned():
+    def work():
+        kv = mx.kv.create("dist_sync")
+        kv.init("w", mx.nd.zeros((3,)))
+        with mx.Profiler() as prof:
+            for step in range(6):
+                if step == 3:
+                    prof.pause()
+                    time.sleep(0.2)
+                    prof.resume()
+                kv.push("w", mx.nd.ones((3,)))
+                kv.pull("w", out=mx.nd.zeros((3,)))
+        return mx.profiler.merge([prof, *kv.profile_servers()])
+
+    (merged,) = LocalCluster(1, 1).run(work)
+    calls = [record for record in merged.records if record["lane"] == "exchange"]
+    served = [record for record in merged.records if record["lane"] == "serve"]
+    assert len(calls) == len(served) == 6
+    slack = sum(process.error for process in merged.processes) + 1
+    for call, serve in zip(calls, served, strict=True):
+        assert call["start"] - slack <= serve["start"]
+        assert serve["start"] + serve["duration"] <= call["start"] + call["duration"] + slack
+    assert calls[3]["start"] - calls[2]["start"] > 200_000
+    assert slack < 100_000
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_clocks_differ_by_lies_within_the_stated_error(seed):
+    random = np.random.default_rng(seed)
+    true, answers, now = random.normal() * 1e9, [], 0.0
+    for _ in range(6):
+        there, back = random.exponential(300.0, 2)
+        now += 1e6
+        shown = now + there + true
+        answers.append(Answer(now, shown - (now + there + back), shown - now))
+    found = offset_of(answers)
+    assert abs(found.at(0.0) - true) <= found.error <= min((one.high - one.low) / 2 for one in answers) + 1e-3
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_two_servers_clocks_differ_by_lies_within_the_stated_error(seed):
+    random = np.random.default_rng(seed)
+    true, now, seen = random.normal(size=2) * 1e9, 0.0, ([], [])
+    for _ in range(4):
+        for server in range(2):
+            there, back = random.exponential(300.0, 2)
+            now += 2000.0
+            shown = now + there + true[server]
+            seen[server].append(Answer(now, shown - (now + there + back), shown - now))
+    found = offset_of(difference(*seen))
+    assert abs(found.at(0.0) - (true[0] - true[1])) <= found.error + 1e-3
+    assert found.error < 5000
+
+
+def test_clocks_that_drift_begin_a_new_stretch():
+    found = offset_of([Answer(0.0, 90, 110), Answer(1e6, 95, 115), Answer(2e6, 200, 210), Answer(3e6, 204, 220)])
+    assert (found.at(0.0), found.at(1.5e6), found.at(2e6), found.at(9e9)) == (102.5, 102.5, 207.0, 207.0)
+    assert found.error == 7.5
+    assert offset_of([]).error is None
+
+
+def test_a_trace_of_several_processes_is_read_back_without_loss(run, tmp_path):
+    merged, _ = run
+    read = mx.profiler.load_trace(merged.save_trace(tmp_path / "trace.json"))
+    assert read.records == merged.records
+    assert read.processes == merged.processes
+    assert read.totals == merged.totals
+    assert (read.wall, read.events, read.accounted, read.memory) == (merged.wall, merged.events, merged.accounted, merged.memory)
+    assert repr(read.distributed()) == repr(merged.distributed())
+    assert read.what_if(workers=8).rows == merged.what_if(workers=8).rows
+    events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    names = {event["pid"]: event["args"]["name"] for event in events if event["name"] == "process_name"}
+    assert names == {1: "worker 0", 2: "worker 1", 3: "server 0", 4: "server 1"}
+    again = mx.profiler.merge([read])
+    assert [process.name for process in again.processes] == list(names.values())
+    starts = sorted(record["start"] for record in merged.records)
+    assert sorted(record["start"] for record in again.records) == pytest.approx(starts, abs=0.01)
+
+
+@pytest.mark.parametrize("change", [
+    lambda document: document["traceEvents"][3].update(pid=9), lambda document: document["traceEvents"][3].pop("pid"),
+    lambda document: document["otherData"].update(processes=[]),
+    lambda document: document["otherData"]["processes"][0].pop("kind"),
+    lambda document: document["otherData"]["processes"][0].update(offset="soon"),
+])
+def test_a_damaged_trace_of_several_processes_is_refused(run, tmp_path, change):
+    path = run[0].save_trace(tmp_path / "trace.json")
+    document = json.loads(path.read_text())
+    change(document)
+    path.write_text(json.dumps(document))
+    with pytest.raises(mx.DataFileError, match="damaged"):
+        mx.profiler.load_trace(path)
+
+
+def test_merging_says_what_it_cannot_merge(run):
+    merged, _ = run
+    with pytest.raises(mx.ProfilerError, match="Two profiles of worker 0"):
+        mx.profiler.merge([merged, merged])
+    with pytest.raises(mx.ProfilerError, match="no profile"):
+        mx.profiler.merge([])
+    with pytest.raises(mx.ProfilerError, match="name of a trace"):
+        mx.profiler.merge([3])
+    with pytest.raises(mx.UnknownNameError, match="worker 7"):
+        merged.process("worker 7")
+    with mx.Profiler() as prof:
+        mx.nd.ones((2, 2))
+    with pytest.raises(mx.ProfilerError, match="exchanged"):
+        prof.distributed()
+    with pytest.raises(mx.ProfilerError, match="steps"):
+        prof.what_if(workers=2)
+
+
+def test_profiles_without_servers_begin_together():
+    with mx.Profiler() as one:
+        mx.nd.ones((2, 3)) + 1
+    with mx.Profiler() as other:
+        mx.nd.ones((2, 3)) * 2
+    merged = mx.profiler.merge({"one": one, "other": other})
+    about = [(process.name, process.offset, process.error) for process in merged.processes]
+    assert about == [("one", 0.0, None), ("other", 0.0, None)]
+    assert [record["start"] for record in merged.process("other").records] == [record["start"] for record in other.records]
+    assert len({record["thread"] for record in merged.records}) == 2
+    assert "one" in merged.timeline_figure().svg
+
+
+def test_a_worker_may_profile_itself():
+    def work():
+        kv = mx.kv.create("dist_sync")
+        kv.init("w", mx.nd.zeros((3,)))
+        with mx.Profiler() as prof:
+            for _ in range(4):
+                kv.push("w", mx.nd.ones((3,)))
+                kv.pull("w", out=mx.nd.zeros((3,)))
+        return prof, kv.profile_servers()
+
+    (prof, servers), = LocalCluster(2, 1).run(work)
+    alone = prof.distributed()
+    assert [(row["process"], row["sent"], row["received"]) for row in alone.processes] == [("worker 0", 48, 48)]
+    merged = mx.profiler.merge([prof, *servers])
+    assert [process.name for process in merged.processes] == ["worker 0", "server 0", "server 1"]
+    names = [record["name"] for record in merged.records if record["lane"] == "serve"]
+    assert set(names) == {"serve"}  # what came before the profile is left out
+    assert len(names) == 4
+
+
+def test_staleness_counts_the_steps_of_others_that_a_gradient_did_not_know():
+    cluster = LocalCluster(1, 2, mode="async")
+    first, second = (client_of(cluster.transport(rank)) for rank in range(2))
+    spec = KeySpec((4,), "float32")
+    cluster.servers[0].call("init", (0, 0, "w", spec, None, np.zeros(4, np.float32)))
+    first._greet(), second._greet()
+    from sparsekit.optimizer.states import described
+    cluster.servers[0].call("optimizer", (0, 0, 1, described(mx.optimizer.SGD())))
+
+    def push(client):
+        client.push([Pushed("w", None, np.ones(4, np.float32))])
+        client.flush()
+
+    first.pull([("w", None)])
+    second.pull([("w", None)])
+    for client in (second, second, first, first, second):
+        push(client)
+    second.pull([("w", None)])
+    push(second)
+    told = cluster.servers[0].call("profile", ())
+    applied = [record["attrs"] for record in server_profile(told).records if record["lane"] == "apply"]
+    stale = [(about["rank"], about["stale"]) for about in applied]
+    assert stale == [(1, 0), (1, 0), (0, 2), (0, 2), (1, 2), (1, 0)]
+
+
+# what more machines would bring
+
+
+def test_cables_and_balance_are_those_of_the_formula(run):
+    merged, _ = run
+    found = merged.what_if(workers=[2, 16], servers=[2, 8], gbit=10, round_trip=2e-4)
+    measured = found.measured
+    every = [record["attrs"] for record in merged.records if record["lane"] == "exchange" and record["name"] == "push+pull"]
+    last = [one for one in every if one["keys"][0]["step"] > 1]  # the first step only begins the second
+    assert measured.sent == sum(one["sent"] for one in last) / len(last)
+    assert measured.received == sum(one["received"] for one in last) / len(last)
+    assert (measured.workers, measured.servers, measured.steps, measured.calls) == (2, 2, STEPS - 1, 1)
+    for row in found.rows:
+        cable = (measured.sent + measured.received) / 1.25e9 * 1e6
+        assert row["worker_cable"] == pytest.approx(cable)
+        assert row["server_cable"] == pytest.approx(cable * row["workers"] / row["servers"] * measured.balance)
+        assert row["round_trips"] == pytest.approx(200 + measured.call)
+        assert row["compute"] == measured.compute > 30_000  # the slower worker
+        largest = max(row[name] for name in ("worker_cable", "server_cable", "server_work"))
+        assert row["step"] == pytest.approx(row["compute"] + largest + row["round_trips"])
+    text = "\n".join(found.notes)
+    for words in ("Assumed", "10 Gbit/s", "asked for"):
+        assert words in text
+    assert "16" in found.summary()
+    assert "left out" in "\n".join(merged.what_if(workers=4).notes)
+
+
+def test_the_model_gives_what_runs_on_one_machine_take():
+    """Predicted from a run of one worker, a step of two takes what it takes, and the other way round, within a factor of 1.5."""
+    runs = {workers: profiled(workers, pause=(0.05, 0.05), steps=8)[0] for workers in (1, 2)}
+    for had, asked in ((1, 2), (2, 1), (1, 1), (2, 2)):
+        found = runs[had].what_if(workers=asked)
+        took = runs[asked].what_if(workers=asked).before
+        assert 1 / 1.5 < found.after / took < 1.5, (had, asked, found, took)
+        assert found.before == runs[had].what_if(gbit=1).before
+    assert runs[1].what_if(workers=2).measured.sent == pytest.approx(runs[2].what_if(workers=2).measured.sent, rel=0.05)
+
+
+@pytest.mark.parametrize(("asked", "said"), [({"workers": 0}, "workers"), ({"servers": "two"}, "servers"), ({"gbit": -1}, "gbit"),
+                                             ({"workers": [1, 2], "servers": [1, 2, 3]}, "belong together"),
+                                             ({"workers": 2, "value_dtype": "float16"}, "at once")])
+def test_what_cannot_be_asked_for_is_said(run, asked, said):
+    with pytest.raises(mx.ProfilerError, match=said):
+        run[0].what_if(**asked)
+
+
+# pictures
+
+
+def test_the_picture_has_the_lanes_of_each_process(run):
+    merged, _ = run
+    shown = merged.timeline_figure()
+    for words in ("worker 0", "worker 1", "server 0", "server 1", "wait for workers", "apply a step", "journal"):
+        assert words in shown.svg
+    assert "Worker 0 spent" in shown.alt
+    assert "mostly for rank 1" in shown.alt
+    assert shown.svg == merged.timeline_figure().svg
+    assert {row[0] for row in shown.rows} == {"worker 0", "worker 1", "server 0", "server 1"}
+
+
+def test_the_report_has_all_processes(run, tmp_path):
+    page = run[0].to_html(tmp_path / "page.html").read_text()
+    assert page.count('figure data-view="timeline"') == 1
+    for words in ("By process", "Exchanged", "Who waited for whom", "The server with most bytes"):
+        assert words in page

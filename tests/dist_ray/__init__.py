@@ -1,0 +1,1 @@
+"""Tests with processes that Ray starts."""

@@ -1,0 +1,214 @@
+"""Training in processes equals training in one, also when processes are killed, frozen or lost with their machine."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import sparsekit as mx
+
+STEPS = 8
+
+
+@pytest.fixture(scope="module")
+def wanted(jobs: Any) -> tuple[np.ndarray, np.ndarray]:
+    return jobs.alone(STEPS, 2)
+
+
+@pytest.fixture
+def flags(tmp_path: Path) -> str:
+    folder = tmp_path / "flags"
+    folder.mkdir()
+    return str(folder)
+
+
+def same(results: list[Any], wanted: tuple[np.ndarray, np.ndarray]) -> None:
+    for result in results:
+        np.testing.assert_array_equal(result["table"], wanted[0])
+        np.testing.assert_array_equal(result["dense"], wanted[1])
+
+
+def test_two_workers_and_two_servers_equal_one_process(cluster, jobs, wanted, home):
+    results = mx.dist.run(jobs.train, workers=2, servers=2, args=(STEPS,))
+    same(results, wanted)
+    assert [result["rank"] for result in results] == [0, 1]
+    assert sum(one["applied"] for one in results[0]["statistics"]) == 3 * STEPS, "a table on both servers, an array on one"
+    assert not list(home.glob("sparsekit-job-*")), "the temporary journals are removed"
+
+
+FAULTS = {
+    "a worker in the midst of a push": {(1, 3): "worker"},
+    "the first server": {(0, 4): "kill 0"},
+    "both servers and a worker": {(1, 2): "kill 0 1", (0, 5): "worker"},
+}
+
+
+@pytest.mark.parametrize("faults", FAULTS.values(), ids=FAULTS)
+def test_what_is_killed_is_started_again(cluster, jobs, wanted, flags, faults):
+    results = mx.dist.run(jobs.train, workers=2, servers=2, args=(STEPS, faults, flags))
+    same(results, wanted)
+    assert len(os.listdir(flags)) == len(faults), "every fault has happened"
+    epochs = [one["epoch"] for one in results[0]["statistics"]]
+    killed = {int(number) for fault in faults.values() if fault.startswith("kill") for number in fault.split()[1:]}
+    assert epochs == [2 if index in killed else 1 for index in range(2)]
+    died = {rank for (rank, _), fault in faults.items() if fault == "worker"}
+    assert [result["life"] % 1000 for result in results] == [int(rank in died) for rank in range(2)]
+
+
+def test_a_frozen_server_is_replaced(cluster, jobs, wanted, flags):
+    results = mx.dist.run(jobs.train, workers=2, servers=2, args=(STEPS, {(0, 3): "stop 1"}, flags), frozen_after=3.0)
+    same(results, wanted)
+    (frozen,) = results[0]["said"][0]
+    assert not jobs.alive(frozen)
+    assert [one["epoch"] for one in results[0]["statistics"]] == [1, 2]
+
+
+@pytest.fixture
+def second(cluster: Any, jobs: Any) -> Iterator[Any]:
+    """Another machine, on which servers are started as long as ``occupied`` fills their places on the first."""
+    import ray
+
+    occupied = ray.remote(jobs.Occupied).options(num_cpus=0, resources={"server": 2}).remote()
+    ray.get(occupied.__ray_ready__.remote(), timeout=30)
+    node = cluster.add_node(num_cpus=1, object_store_memory=100 << 20, resources={"server": 2})
+    cluster.wait_for_nodes()
+    node.free_the_first = lambda: ray.kill(occupied)
+    yield node
+    ray.kill(occupied)
+    if node in cluster.worker_nodes:
+        cluster.remove_node(node, allow_graceful=False)
+
+
+def places(cluster: Any) -> dict[str, Any]:
+    """Servers where there is a place for them, workers on the first machine."""
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+    first = NodeAffinitySchedulingStrategy(cluster.head_node.node_id, soft=False)
+    return {"server_options": {"resources": {"server": 1}}, "worker_options": {"scheduling_strategy": first}}
+
+
+def test_servers_whose_machine_freezes_are_replaced_and_fenced_when_it_wakes(cluster, second, jobs, wanted, flags, tmp_path):
+    pids = tmp_path / "pids"
+    frozen = threading.Thread(target=freeze_and_wake, args=(second, pids, flags))
+    frozen.start()
+    try:
+        results = mx.dist.run(jobs.train_slowly, workers=2, servers=2, args=(STEPS, str(pids), flags), frozen_after=60.0,
+                              **places(cluster))
+    finally:
+        Path(flags, "go").touch()
+        frozen.join()
+    same(results, wanted)
+    assert [one["epoch"] for one in results[0]["statistics"]] == [2, 2]
+
+
+def freeze_and_wake(node: Any, pids: Path, flags: str) -> None:
+    """Freeze a machine: Ray's process, which makes Ray take it for lost, and both servers; wake them when the workers go on."""
+    while not pids.exists():
+        if Path(flags, "go").exists():
+            return
+        time.sleep(0.02)
+    stopped = [node.all_processes["raylet"][0].process.pid, *map(int, pids.read_text().split())]
+    for pid in stopped:
+        os.kill(pid, signal.SIGSTOP)
+    node.free_the_first()
+    Path(flags, "frozen").touch()
+    try:
+        end = time.monotonic() + 60
+        while not Path(flags, "go").exists() and time.monotonic() < end:
+            time.sleep(0.02)
+    finally:
+        for pid in stopped:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGCONT)
+
+
+def test_servers_of_a_lost_machine_are_started_on_another(cluster, second, jobs, wanted, flags, tmp_path):
+    pids = tmp_path / "pids"
+    gone = threading.Thread(target=lose, args=(cluster, second, pids, flags))
+    gone.start()
+    results = mx.dist.run(jobs.train_slowly, workers=2, servers=2, args=(STEPS, str(pids), flags), **places(cluster))
+    gone.join()
+    same(results, wanted)
+    assert [one["epoch"] for one in results[0]["statistics"]] == [2, 2]
+
+
+def lose(cluster: Any, node: Any, pids: Path, flags: str) -> None:
+    """End all processes of a machine."""
+    end = time.monotonic() + 60
+    while not pids.exists() and time.monotonic() < end:
+        time.sleep(0.02)
+    os.kill(node.all_processes["raylet"][0].process.pid, signal.SIGSTOP)  # so that it starts nothing
+    for pid in pids.read_text().split():
+        os.kill(int(pid), signal.SIGKILL)
+    cluster.remove_node(node, allow_graceful=False)
+    node.free_the_first()
+    Path(flags, "frozen").touch()
+
+
+def test_a_run_goes_on_with_another_number_of_servers(cluster, jobs, tmp_path):
+    folder = tmp_path / "job"
+    mx.dist.run(jobs.train, workers=2, servers=2, folder=folder, args=(5,))
+    results = mx.dist.run(jobs.train, workers=2, servers=3, resume=folder, args=(STEPS,))
+    same(results, jobs.alone(STEPS, 2))
+    assert len(results[0]["statistics"]) == 3
+    with pytest.raises(mx.DistError, match=r"There is a run in .* already"):
+        mx.dist.run(jobs.train, workers=2, servers=3, folder=folder, resume=False, args=(STEPS,))
+
+
+def test_a_server_that_has_lost_its_journal_does_not_start_empty(cluster, jobs, flags):
+    with pytest.raises(mx.LostDataError, match="Server 0 has been started again"):
+        mx.dist.run(jobs.train, workers=2, servers=2, journal=False, args=(STEPS, {(0, 3): "kill 0"}, flags), timeout=30)
+
+
+def test_the_loss_of_a_worker_names_its_rank(cluster, jobs, tmp_path):
+    said = tmp_path / "said"
+    start = time.monotonic()
+    with pytest.raises(mx.LostWorkerError, match=r"Rank 1 has ended with an error:(.|\n)*in fail(.|\n)*no more data") as caught:
+        mx.dist.run(jobs.fail, workers=2, servers=1, args=(1, str(said)))
+    assert caught.value.rank == 1
+    assert isinstance(caught.value.__cause__, ValueError)
+    assert said.read_text().split()[:3] == ["1", "w", "1"], "the other worker has learned of it, with key and step"
+    assert time.monotonic() - start < 30
+
+
+def test_a_worker_that_always_dies_is_given_up(cluster, jobs, capfd):
+    with pytest.raises(mx.LostWorkerError, match="Rank 1 has ended unexpectedly 2 times") as caught:
+        mx.dist.run(jobs.die, workers=2, servers=1, restarts=1)
+    assert caught.value.rank == 1
+    assert "Rank 1 has ended unexpectedly; it is started again from its beginning (1 of 1)." in capfd.readouterr().err
+
+
+def test_workers_with_unequal_batches_end(cluster, jobs):
+    assert mx.dist.run(jobs.unequal, workers=2, servers=1, timeout=30) == [1.0, 2.0]
+
+
+def test_a_process_that_something_else_started_joins_as_a_worker(cluster):
+    mx.dist.connect(job="joined", rank=0, workers=1, servers=2)
+    try:
+        with pytest.raises(mx.DistError, match="a worker already"):
+            mx.dist.connect(job="joined", rank=0)
+        kv = mx.kv.create("dist_sync")
+        kv.init("w", mx.nd.zeros((600, 2)))
+        kv.push("w", mx.nd.ones((600, 2)))
+        out = mx.nd.zeros((600, 2))
+        kv.pull("w", out=out)
+        np.testing.assert_array_equal(out.asnumpy(), np.ones((600, 2)))
+    finally:
+        mx.dist.disconnect()
+    with pytest.raises(mx.NoClusterError, match="sparsekit launch"):
+        mx.kv.create("dist_sync")
+
+
+def test_a_function_that_cannot_be_sent_is_an_error(cluster):
+    lock = threading.Lock()
+    with pytest.raises(mx.DistError, match="cannot be sent to another process"):
+        mx.dist.run(lambda: lock, workers=1, servers=1)

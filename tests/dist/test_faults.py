@@ -48,7 +48,7 @@ def test_workers_make_at_least_the_calls_in_which_these_tests_kill_them():
             seen.append(current().calls)
 
     run(cluster, counted)
-    assert min(seen) >= CALLS  # more if one waits for the other
+    assert min(seen) >= CALLS - 1  # more if one waits for the other, one less if the keys are there when it looks
 
 
 class Restarting(LocalTransport):

@@ -459,7 +459,7 @@ def test_a_wait_that_takes_too_long_names_the_ranks_that_are_missing(caplog):
     assert time.monotonic() - start < 15
     assert caplog.messages[0] == "Rank 0 has waited 1 s for ranks 1, 2 (key 'w', step 1)."
     assert waited[1] >= 1 <= waited[2]
-    assert waited[3] == 0
+    assert waited[3] < 1  # at the barrier of init() at most
 
 
 def test_workers_that_wait_for_one_that_has_ended_get_an_error():

@@ -100,6 +100,12 @@ EXCUSED = {
     "_folder": "a folder that the next command looks past", "stage": "a progress bar",
     "drawing_on": "matplotlib's settings and the filters of warnings, which their own context managers put back",
     "discard_stderr": "a file descriptor, as MXNet's helper for tests does",
+    "_named": "names errors",
+    "cluster_of": "processes of a cluster, which a watcher ends when this one is gone",
+    "job_folder": "a folder within the cluster's, which goes with it or when the next cluster starts",
+    "locked": "the lock of a file, which the system lets go when the file is dropped",
+    "_outputs": "files within the cluster's folder",
+    "fewer_processes": "methods of Ray's, while a cluster is started", "joined": "a process that ends with the block",
     "stoppable": "handlers of signals, in a command that an interrupt ends",
 }
 

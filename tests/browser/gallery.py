@@ -187,7 +187,6 @@ def use_processes(view: Any) -> None:
     assert "3 processes on one clock" in view.locator(".sk-stage").get_attribute("aria-label")
     assert view.get_by_role("group", name="Align the runs at").count() == 0
     view.locator(".sk-stage").focus()
-    view.page.keyboard.press("a")
     assert view.locator("select").first.input_value() == "lane"
     view.page.keyboard.press("Enter")
     view.page.keyboard.press("Enter")

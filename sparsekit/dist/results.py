@@ -29,7 +29,7 @@ class Results(list[Any]):  # Any: what the function of a run returns
 class Profiled:
     """A function that a worker runs under a profiler; gives its result and the trace."""
 
-    function: Callable[..., object]  # object: whatever it returns
+    program: Callable[..., object]  # object: whatever it returns
 
     def __call__(self) -> tuple[Any, bytes]:  # Any: whatever the function returns
         """Run it, and send what its stores hold."""
@@ -37,7 +37,7 @@ class Profiled:
         return found
 
     def _whole(self) -> object:  # object: whatever it returns
-        result = self.function()
+        result = self.program()
         finish(current())
         return result
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -10,6 +11,7 @@ from typing import Any
 from .. import dist
 from ..base.errors import SparsekitError
 from ..base.optional import optional_import
+from ..dist.transport import LocalCluster
 from . import dist_worker
 from .harness import TRIAL_ROUNDS, Contender, Report, wait_for_cores
 
@@ -17,7 +19,7 @@ __all__ = ["allowed", "run"]
 
 SIZES: dict[str, dict[str, int]] = {
     "trips": {"calls": 20, "megabytes": 4, "mxnet_rows": 40_000},
-    "training": {"features": 20_000_000, "batch": 512, "stored": 40, "steps": 60},
+    "training": {"features": 20_000_000, "batch": 512, "stored": 40, "steps": 300},
     "heavy": {"features": 20_000_000, "batch": 8192, "stored": 40, "steps": 12},
     "recovery": {"features": 1_000_000, "batch": 512, "stored": 40, "steps": 40},
 }
@@ -75,27 +77,30 @@ def _contender(name: str) -> Contender:
 
 def _trips(report: Report, sizes: dict[str, dict[str, int]]) -> None:
     """A trip, a push and MXNet's 40,000 x 1, with one worker and one server, with and without a journal."""
-    names = {"trip": [_contender(name) for name in WITH_AND_WITHOUT], "push": [_contender(name) for name in WITH_AND_WITHOUT],
-             "column": [_contender(name) for name in WITH_AND_WITHOUT]}
+    names = {what: [_contender(name) for name in (*WITH_AND_WITHOUT, WITHOUT_RAY)] for what in ("trip", "push", "column")}
     for _ in _rounds(report):
-        for place, journal in enumerate((True, False)):
-            found = _job(dist_worker.trips, sizes["trips"], journal=journal)[0]
-            for what, contenders in names.items():
-                contenders[place].values.append(found[what])
+        jobs = [_job(dist_worker.trips, sizes["trips"], journal=journal)[0] for journal in (True, False)]
+        jobs += LocalCluster().run(functools.partial(dist_worker.trips, **sizes["trips"]))
+        for what, contenders in names.items():
+            for contender, found in zip(contenders, jobs, strict=True):
+                contender.values.append(found[what])
     report.add("one round trip, idle: a pull of one number", "ms", names["trip"])
     report.add(f"a push of {sizes['trips']['megabytes']} MB of rows to AdaGrad, each MB of it", "ms", names["push"])
     report.add(f"push and pull of {sizes['trips']['mxnet_rows']:,} x 1", "ms", names["column"])
 
 
 WITH_AND_WITHOUT = ("with a journal", "without a journal")
+#: The client's and the server's part of it.
+WITHOUT_RAY = "in one process, without a journal"
 
 
 def _trainings(report: Report, sizes: dict[str, dict[str, int]]) -> None:
     """Steps with and without a journal, samples per second of one and of two workers, and bytes on the wire."""
     steps = [_contender(name) for name in WITH_AND_WITHOUT]
     wire = _contender("rows that the batch needs")
-    for _ in _rounds(report):
-        for contender, journal in zip(steps, (True, False), strict=True):
+    for number in _rounds(report):
+        order = [*zip(steps, (True, False), strict=True)]
+        for contender, journal in order if number % 2 else reversed(order):
             found = _job(dist_worker.training, sizes["training"], workers=2, servers=2, journal=journal)
             contender.values.append(max(one["seconds"] for one in found) * 1e3)
         wire.values.append(sum(one["bytes"] for one in found) / len(found) / 1e6)

@@ -10,6 +10,7 @@ The import loads numpy only; numba, cupy and the notebook displays load on first
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 from . import autograd, ndarray
 from . import ndarray as nd
@@ -44,7 +45,63 @@ __all__ = ["Context", "__version__", "autograd", "config", "cpu", "cpu_pinned", 
            "num_gpus", *_errors.__all__, *_LAZY]
 
 
-__getattr__ = _lazy(globals(), _LAZY)
+if TYPE_CHECKING:  # what loads on first use
+    from . import (
+        callback,
+        course,
+        datasets,
+        dist,
+        engine,
+        gluon,
+        initializer,
+        io,
+        kernels,
+        kvstore,
+        lr_scheduler,
+        metric,
+        model,
+        module,
+        monitor,
+        operator,
+        optimizer,
+        profiler,
+        random,
+        symbol,
+        test_utils,
+        widgets,
+    )
+    from .base import attributes as _attributes
+    from .base import context as context
+    from .base import naming as _naming
+    from .base.attributes import AttrScope as AttrScope
+    from .compat import log as log
+    from .compat import runtime as runtime
+    from .compat import util as util
+    from .compat import visualization as visualization
+    from .compat.util import is_np_array as is_np_array
+    from .compat.util import is_np_shape as is_np_shape
+    from .compat.util import np_shape as np_shape
+    from .compat.util import set_np_shape as set_np_shape
+    from .compat.util import use_np_shape as use_np_shape
+    from .course import exercise as exercise
+    from .course import predict as predict
+    from .course import progress as progress
+    from .course import reveal as reveal
+    from .profiler import Profiler as Profiler
+    from .profiler import expect as expect
+    from .symbol import executor as executor
+
+    attribute = _attributes
+    init = initializer
+    kv = kvstore
+    mod = module
+    mon = monitor
+    name = _naming
+    rnd = random
+    sym = symbol
+    viz = visualization
+else:
+    __getattr__ = _lazy(globals(), _LAZY)
 
 
 def __dir__() -> list[str]:

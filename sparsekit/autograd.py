@@ -26,7 +26,10 @@ __all__ = [
 ]
 
 
-__getattr__ = lazy(globals(), {"get_symbol": "compat.recorded:get_symbol"})
+if TYPE_CHECKING:
+    from .compat.recorded import get_symbol as get_symbol
+else:
+    __getattr__ = lazy(globals(), {"get_symbol": "compat.recorded:get_symbol"})
 
 
 class _Switch(Scoped):

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from .base.entry import entry
 from .base.lazy import lazy
 from .callback import BatchEndParam
 from .module.checkpoints import load_checkpoint
 from .ndarray.checkpoints import load_params, save_checkpoint
 
-__all__ = ["BatchEndParam", "FeedForward", "load_checkpoint", "load_params", "save_checkpoint"]  # noqa: F822
+__all__ = ["BatchEndParam", "FeedForward", "load_checkpoint", "load_params", "save_checkpoint"]
 
 load_checkpoint, load_params, save_checkpoint = entry(load_checkpoint), entry(load_params), entry(save_checkpoint)
 
-__getattr__ = lazy(globals(), {"FeedForward": "compat.module.feed_forward:FeedForward"})
+if TYPE_CHECKING:
+    from .compat.module.feed_forward import FeedForward as FeedForward
+else:
+    __getattr__ = lazy(globals(), {"FeedForward": "compat.module.feed_forward:FeedForward"})
 
 
 def __dir__() -> list[str]:

@@ -111,7 +111,8 @@ def broken(found: Import) -> str | None:
     """Why an import goes the wrong way, or None."""
     source, target = part_of(found.source), part_of(found.target)
     if target == "compat":
-        return None if source == "compat" or found.source in COMPAT_DOORS else "it loads when one of its names is first used"
+        fine = source == "compat" or found.source in COMPAT_DOORS or found.annotations
+        return None if fine else "it loads when one of its names is first used"
     if source == "compat":
         return f"{target!r} is at the top" if HEIGHT.get(target, 0) == TOP else None
     if source in BESIDE:

@@ -56,7 +56,7 @@ def _step(kind: str, setting: Setting, random: np.random.Generator) -> Callable[
 
     def step() -> None:
         mx.nd.dot(batch, weight).wait_to_read()
-        options = {"forward_stype": form} if form else {}
+        options: dict[str, Any] = {"forward_stype": form} if form else {}
         gradient = mx.nd.dot(batch, upstream, transpose_a=True, **options)
         mx.nd.sgd_update(weight, gradient, lr=0.01, out=weight)
         weight.wait_to_read()

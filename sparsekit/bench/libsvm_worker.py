@@ -34,7 +34,7 @@ class Worker(OwnWorker):
             yield data, label, 0
             return
         for batch in mx.io.LibSVMIter(path, int(features), BATCH, memory_limit=0):
-            yield batch.data[0], batch.label[0], batch.pad
+            yield batch.data[0], batch.label[0], batch.pad or 0
 
     def read(self, form: str, path: str, features: str) -> float:
         """Return the seconds to read the file."""

@@ -77,7 +77,7 @@ class Tensor:
     max: Callable[..., Self]
     mean: Callable[..., Self]
     min: Callable[..., Self]
-    moments: Callable[..., Self]
+    moments: Callable[..., Sequence[Self]]
     nanprod: Callable[..., Self]
     nansum: Callable[..., Self]
     norm: Callable[..., Self]

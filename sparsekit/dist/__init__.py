@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ..base.lazy import lazy as _lazy
 
 _LAZY = {"connect": "dist.launch:connect", "disconnect": "dist.launch:disconnect", "run": "dist.launch:run"}
@@ -9,7 +11,10 @@ _LAZY = {"connect": "dist.launch:connect", "disconnect": "dist.launch:disconnect
 __all__ = ["connect", "disconnect", "run"]
 
 
-__getattr__ = _lazy(globals(), _LAZY)
+if TYPE_CHECKING:
+    from .launch import connect, disconnect, run
+else:
+    __getattr__ = _lazy(globals(), _LAZY)
 
 
 def __dir__() -> list[str]:

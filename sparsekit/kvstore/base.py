@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Literal, TypeVar, overload
 
 from ..base.errors import DTypeError, UnknownNameError, UnsupportedError
 from ..base.forking import load
@@ -11,7 +11,12 @@ from ..base.forking import load
 if TYPE_CHECKING:
     from os import PathLike
 
+    from .dist import DistKVStore
+    from .kvstore import KVStore
+
 __all__ = ["KVStoreBase", "create"]
+
+_Store = TypeVar("_Store", bound="KVStoreBase")
 
 #: Prefixes of the names of MXNet's stores that there are none of here.
 ABSENT = ("nccl", "horovod", "byteps", "p3", "dist_p3")
@@ -32,7 +37,7 @@ class KVStoreBase:
     names: ClassVar[tuple[str, ...]] = ()
 
     @staticmethod
-    def register(klass: type[KVStoreBase]) -> type[KVStoreBase]:
+    def register(klass: type[_Store]) -> type[_Store]:
         """Register a class of stores under its name in lower case; for use as a decorator."""
         for name in klass.names or (klass.__name__.lower(),):
             known = KVStoreBase.kv_registry.get(name)
@@ -86,7 +91,14 @@ class KVStoreBase:
         return 1
 
 
-def create(name: str = "local") -> KVStoreBase:
+@overload
+def create(name: Literal["local", "device"] = ...) -> KVStore: ...
+@overload
+def create(name: Literal["dist_sync", "dist_async",  # type: ignore[overload-overlap]  # the last one takes any text
+                         "dist_device_sync"]) -> DistKVStore: ...
+@overload
+def create(name: str) -> KVStore: ...  # or a class of the user's, whose methods have these names
+def create(name: str = "local") -> object:
     """Make a key-value store by name.
 
     Parameters

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import types as _types
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..base.arguments import strict as _strict
 from ..base.lazy import lazy as _lazy
 from ..core.dispatch import wrap
 from ..core.op import registry as _registry
-from . import methods as _methods  # noqa: F401 - gives the arrays their operators
+from . import methods as _methods  # gives the arrays their operators
 from . import random, sparse
 from .arithmetic import (
     add,
@@ -43,12 +43,20 @@ from .random import FLAT as _FLAT
 from .random import flat as _flat
 from .sparse import BaseSparseNDArray, CSRNDArray, RowSparseNDArray
 
+if TYPE_CHECKING:  # stubs of what ``__getattr__`` makes, from the registry
+    from ..compat.operator import Custom as Custom
+    from . import contrib, linalg, operators
+    from .operators import *  # noqa: F403
+
+    op = operators
+    _internal: Any
+
 #: Functions that are imported when they are first used.
 _LATER = {"Custom": "compat.operator:Custom"}
 _later = _lazy(globals(), _LATER)
 
 
-def __getattr__(name: str) -> Any:
+def _made(name: str) -> Any:
     """An operator as a function, or a group of them as a module, made on first use."""
     if name in _GROUPS:
         found: Any = _group(name)
@@ -60,6 +68,10 @@ def __getattr__(name: str) -> Any:
         return _later(name)
     globals()[name] = found
     return found
+
+
+if not TYPE_CHECKING:
+    __getattr__ = _made
 
 
 def __dir__() -> list[str]:

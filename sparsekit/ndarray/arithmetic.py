@@ -5,7 +5,7 @@ from __future__ import annotations
 import numbers
 import operator
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from ..core.op import REMEMBERED, find
 from ..ops import declared as _declared  # noqa: F401 - declares the operators
 
 if TYPE_CHECKING:
+    from ..base.types import Array, Scalar
     from ..core.op import Call, Op
     from .ndarray import NDArray
 
@@ -26,7 +27,15 @@ __all__ = [
 ]
 
 
-def binary(name: str, same: str | None, broadcast: str, scalar: str, reverse: str | None = None) -> Callable[..., Any]:
+class OfTwo(Protocol):
+    """A function of two arrays, or of an array and a number."""
+
+    __name__: str
+
+    def __call__(self, lhs: NDArray | Array | Scalar, rhs: NDArray | Array | Scalar, out: NDArray | None = None) -> NDArray: ...
+
+
+def binary(name: str, same: str | None, broadcast: str, scalar: str, reverse: str | None = None) -> OfTwo:
     """A function of two arrays, or an array and a number on either side.
 
     Parameters
@@ -38,7 +47,7 @@ def binary(name: str, same: str | None, broadcast: str, scalar: str, reverse: st
     same_call = find(same).bind({}) if same else broadcast_call
     scalar_op, reverse_op = find(scalar), find(reverse or scalar)
 
-    def function(lhs: Any, rhs: Any, out: NDArray | None = None) -> object:
+    def function(lhs: Any, rhs: Any, out: NDArray | None = None) -> Any:
         if type(rhs) in _PLAIN or type(lhs) in _PLAIN:
             return with_number(lhs, rhs, out)
         try:

@@ -209,12 +209,12 @@ def attach(cls: Any) -> None:
     for function in (reshape, transpose, broadcast_to, broadcast_like, expand_dims, flatten, squeeze, split_v2, slice_assign,
                      slice_assign_scalar, as_nd_ndarray, as_np_ndarray):
         setattr(cls, function.__name__, function)
-    for name, function in _ARITHMETIC.items():
-        setattr(cls, f"__{name}__", function)
-        setattr(cls, f"__r{name}__", _swapped(function))
-        setattr(cls, f"__i{name}__", _in_place(function))
-    for name, function in _COMPARISONS.items():
-        setattr(cls, f"__{name}__", function)
+    for name, of_two in _ARITHMETIC.items():
+        setattr(cls, f"__{name}__", of_two)
+        setattr(cls, f"__r{name}__", _swapped(of_two))
+        setattr(cls, f"__i{name}__", _in_place(of_two))
+    for name, of_two in _COMPARISONS.items():
+        setattr(cls, f"__{name}__", of_two)
     cls.__hash__ = object.__hash__
     cls.__nonzero__ = cls.__bool__
     cls.writable = True

@@ -35,18 +35,18 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from ..base.types import Array, DType, DTypeLike
-    from ..core.types import ArrayObject
     from ..storage.types import Sparse, Store
+    from .array_methods import ArrayMethods
     from .sparse import CSRNDArray, RowSparseNDArray
 else:
-    ArrayObject = object
+    ArrayMethods = object
 
 __all__ = ["NDArray"]
 
 CPU = Context("cpu", 0)
 
 
-class NDArray(NumpyProtocol, Interchange, ArrayObject):
+class NDArray(NumpyProtocol, Interchange, ArrayMethods):
     """A dense array on a context, with MXNet's methods.
 
     Made by ``mx.nd.array``, ``mx.nd.zeros`` and the other creation functions, and by operators.

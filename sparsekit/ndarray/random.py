@@ -180,7 +180,7 @@ def shuffle(data: NDArray, out: NDArray | None = None, rng: object = None) -> ND
         return F._shuffle(data, out=out)
 
 
-def _like(name: str) -> Callable[..., Any]:
+def _like(name: str) -> Callable[..., NDArray]:
     """A sampler that takes its shape and element type from an array."""
     def like(data: NDArray, *parameters: object, rng: object = None, **attrs: object) -> NDArray:
         with using(rng):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -30,9 +31,14 @@ from .sparse_indexing import assign, select
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from . import sparse_operators
+    from .sparse_operators import *  # noqa: F403
+
 
 __all__ = ["BaseSparseNDArray", "CSRNDArray", "RowSparseNDArray", "array", "csr_matrix", "empty", "from_binsparse",
            "retain", "row_sparse_array", "transpose", "zeros"]
+if TYPE_CHECKING:
+    __all__ += sorted(sparse_operators.__all__)
 
 
 class BaseSparseNDArray(NDArray):
@@ -124,7 +130,7 @@ class BaseSparseNDArray(NDArray):
         An int keeps its axis: ``x[2]`` is an array of one row.  Numbers for both axes of a matrix give single elements
         as a dense array.
         """
-        whole = isinstance(key, slice) and key == slice(None)
+        whole = isinstance(key, builtins.slice) and key == builtins.slice(None)
         return self if whole or key is Ellipsis else select(self, key)
 
     def __setitem__(self, key: object, value: object) -> None:
@@ -194,11 +200,15 @@ def cast_storage(data: NDArray, stype: str) -> NDArray:
 add, subtract, multiply, divide = map(strict, (arithmetic.add, arithmetic.subtract, arithmetic.multiply, arithmetic.divide))
 
 
-def __getattr__(name: str) -> Callable[..., Any]:
+def _made(name: str) -> Callable[..., Any]:
     """Every operator is also reachable here, as in MXNet."""
     if name in registry:
         return getattr(F, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+if not TYPE_CHECKING:
+    __getattr__ = _made
 
 
 def __dir__() -> list[str]:

@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..base.forking import load as _load
 from .profile import Profile
@@ -51,10 +51,22 @@ _LAZY = {"load_trace": ".read_trace", "merge": ".processes", "schedule": ".sched
          "Expectation": ".contracts"}
 
 
-def __getattr__(name: str) -> Any:  # Any: whatever has that name in the module that declares it
+def _made(name: str) -> Any:  # Any: whatever has that name in the module that declares it
     if name in __all__:
         return getattr(_load(_LAZY.get(name, ".api"), __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+if TYPE_CHECKING:
+    from .api import *  # noqa: F403
+    from .contracts import Expectation, expect
+    from .processes import merge
+    from .read_trace import load_trace
+    from .runs import diff
+    from .schedules import schedule
+    from .turns import Comparison, compare
+else:
+    __getattr__ = _made
 
 
 def __dir__() -> list[str]:

@@ -233,6 +233,9 @@ class Profiler(Profile, Scoped):
     def _before(self) -> str:
         return self.state
 
+    if TYPE_CHECKING:
+        def __enter__(self) -> Self: ...
+
     def _enter(self, before: str) -> Self:
         self.start()
         return self

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..base.lazy import lazy as _lazy
 from ..core.op import registry as _registry
@@ -19,13 +19,21 @@ from .variables import Group, Variable, fromjson, load, load_json, var
 
 globals().update(_FUNCTIONS)
 
+if TYPE_CHECKING:  # stubs of what ``__getattr__`` makes, from the registry
+    from ..compat.symbol.custom import Custom as Custom
+    from . import contrib, linalg, operators, sparse
+    from .operators import *  # noqa: F403
+
+    op = operators
+    _internal: Any
+
 
 #: Functions that are imported when they are first used.
 _LATER = {"Custom": "compat.symbol.custom:Custom"}
 _later = _lazy(globals(), _LATER)
 
 
-def __getattr__(name: str) -> Any:
+def _made(name: str) -> Any:
     """An operator as a function, or a group of them as a module, made on first use."""
     if name in _GROUPS:
         found: Any = _group(name)
@@ -35,6 +43,10 @@ def __getattr__(name: str) -> Any:
         return _later(name)
     globals()[name] = found
     return found
+
+
+if not TYPE_CHECKING:
+    __getattr__ = _made
 
 
 def __dir__() -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...base.errors import UnknownNameError
 from .base import Loss
@@ -39,8 +39,12 @@ def create(name: str, **arguments: Any) -> Loss:
     return known[name](**arguments)
 
 
-def __getattr__(name: str) -> Any:
+def _unknown(name: str) -> Any:
     """An unknown loss gets the nearest names as a hint."""
     if name.startswith("__"):
         raise AttributeError(name)
     raise UnknownNameError.of("loss", name, __all__)
+
+
+if not TYPE_CHECKING:
+    __getattr__ = _unknown

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
@@ -94,7 +94,8 @@ class SparseEmbedding(Block):
     def __init__(self, input_dim: int, output_dim: int, dtype: DTypeLike = "float32", weight_initializer: InitLike = None,
                  **kwargs: Unpack[BlockOptions]) -> None:
         super().__init__(**kwargs)
-        self._kwargs = {"input_dim": input_dim, "output_dim": output_dim, "dtype": np.dtype(dtype).name, "sparse_grad": True}
+        self._kwargs: dict[str, Any] = {  # Any: attributes of the operator
+            "input_dim": input_dim, "output_dim": output_dim, "dtype": np.dtype(dtype).name, "sparse_grad": True}
         self.weight = self.params.get("weight", shape=(input_dim, output_dim), init=weight_initializer, dtype=dtype,
                                       grad_stype="row_sparse", stype="row_sparse")
 

@@ -1,0 +1,135 @@
+"""Type checkers know what the library gives: stubs agree with the registry, and a user's program passes all checkers."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import runpy
+import subprocess
+import sys
+import types
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import sparsekit as mx
+from sparsekit.core.op import registry
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+PROGRAM = HERE / "program.py"
+
+#: Wrong lines, and what each checker says of them.
+WRONG = {
+    "mx.nd.dott(mx.nd.ones((2, 2)), mx.nd.ones((2, 2)))": "an operator that there is not",
+    "mx.nd.dot(mx.nd.ones((2, 2)), mx.nd.ones((2, 2)), transpose_c=True)": "a parameter that there is not",
+    "mx.nd.FullyConnected(mx.nd.ones((2, 2)), 'weight')": "text for an array",
+    "mx.sym.FullyConnected(mx.nd.ones((2, 2)))": "an array for a symbol",
+    "mx.nd.dot(mx.nd.ones((2, 2)), mx.nd.ones((2, 2))).indptr": "a member of csr arrays of a dense one",
+    "mx.Profilr()": "a name that the library has not",
+    "mx.gluon.loss.L3Loss()": "a loss that there is not",
+    "mx.kv.create('local').pushes(1)": "a method that a store has not",
+}
+
+
+def checked(folder: Path, *command: str) -> str:
+    """What a checker prints of a folder; it finds the library here."""
+    places = {"PYTHONPATH": str(ROOT), "MYPYPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-m", *command], cwd=folder, env={**os.environ, **places}, capture_output=True,
+                          text=True, timeout=300)
+    assert done.returncode in (0, 1), done.stdout + done.stderr
+    return done.stdout
+
+
+def mypy(folder: Path, name: str) -> str:
+    """What mypy says of a file; errors of the library itself are left to the check of the library."""
+    (folder / "mypy.ini").write_text("[mypy]\nstrict = true\nfollow_imports = silent\nignore_missing_imports = true\n")
+    return checked(folder, "mypy", "--config-file", "mypy.ini", "--no-error-summary", "--python-version", "3.11", name)
+
+
+def pyright(folder: Path, name: str) -> list[int]:
+    """Lines of a file that pyright refuses."""
+    (folder / "pyrightconfig.json").write_text(json.dumps({"typeCheckingMode": "standard", "extraPaths": [str(ROOT)]}))
+    found = json.loads(checked(folder, "basedpyright", "--outputjson", "--pythonpath", sys.executable, name))
+    return [one["range"]["start"]["line"] + 1 for one in found["generalDiagnostics"] if one["severity"] == "error"]
+
+
+def ty(folder: Path, name: str) -> list[int]:
+    """Lines of a file that ty refuses."""
+    said = checked(folder, "ty", "check", "--output-format", "concise", "--python", sys.prefix, "--extra-search-path", str(ROOT),
+                   name)
+    return [int(line) for line in re.findall(rf"^{re.escape(name)}:(\d+):\d+: error", said, re.MULTILINE)]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a right program, a wrong one, and one that asks what each name of the library is."""
+    place = tmp_path_factory.mktemp("typing")
+    (place / "right.py").write_text(PROGRAM.read_text(encoding="utf-8"), encoding="utf-8")
+    (place / "wrong.py").write_text("\n".join(["import sparsekit as mx", *WRONG]) + "\n", encoding="utf-8")
+    return place
+
+
+def test_the_stubs_are_what_the_registry_gives() -> None:
+    """``python tests/stubs.py`` would change nothing."""
+    program = runpy.run_path(str(ROOT / "tests" / "stubs.py"), run_name="stubs")
+    for path, text in program["stubs"]().items():
+        assert (ROOT / "sparsekit" / path).read_text(encoding="utf-8") == text, f"run `python tests/stubs.py`: {path} has changed"
+
+
+def test_every_operator_has_a_stub() -> None:
+    """No public operator of the registry is left out of either front end."""
+    for name in ("ndarray", "symbol"):
+        text = (ROOT / "sparsekit" / name / "operators.pyi").read_text(encoding="utf-8")
+        found = set(re.findall(r"^def (\w+)", text, re.MULTILINE)) | set(vars(mx.nd if name == "ndarray" else mx.sym))
+        assert {one for one in registry if not one.startswith("_")} <= found
+
+
+def test_the_program_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    """What the checkers are shown is right."""
+    runpy.run_path(str(PROGRAM))
+    assert "csr" in capsys.readouterr().out
+
+
+def test_mypy_takes_the_program(folder: Path) -> None:
+    """Strictly, with no error."""
+    assert mypy(folder, "right.py") == ""
+
+
+def test_pyright_and_ty_take_the_program(folder: Path) -> None:
+    """With no error."""
+    assert pyright(folder, "right.py") == ty(folder, "right.py") == []
+
+
+@pytest.mark.parametrize("checker", ["mypy", "pyright", "ty"])
+def test_wrong_lines_are_refused(folder: Path, checker: str) -> None:
+    """Each line of the wrong program, by each checker: names are not taken for whatever they may be."""
+    if checker == "mypy":
+        lines = {int(line) for line in re.findall(r"^wrong\.py:(\d+): error", mypy(folder, "wrong.py"), re.MULTILINE)}
+    else:
+        lines = set((pyright if checker == "pyright" else ty)(folder, "wrong.py"))
+    assert lines == set(range(2, 2 + len(WRONG)))
+
+
+MODULES = ("mx", "mx.nd", "mx.nd.sparse", "mx.nd.linalg", "mx.nd.random", "mx.sym", "mx.sym.linalg", "mx.gluon", "mx.gluon.nn",
+           "mx.gluon.loss", "mx.module", "mx.model", "mx.dist", "mx.profiler", "mx.autograd", "mx.kv", "mx.metric", "mx.io")
+
+
+def own_names(module: Any) -> list[str]:  # Any: a module, whose names are attributes
+    """Public names of a module, without modules that others have loaded, and ``F``, which is for rules of gradients."""
+    listed = getattr(module, "__all__", ())
+    return [name for name in sorted(dir(module)) if not name.startswith("_") and name != "F" and (
+        name in listed or not isinstance(getattr(module, name), types.ModuleType))]
+
+
+def test_no_name_of_the_library_may_be_anything(folder: Path) -> None:
+    """mypy knows a type for each name that a module has, also for those that load when they are first used."""
+    names = [f"{module}.{name}" for module in MODULES for name in own_names(eval(module))]
+    (folder / "names.py").write_text("import sparsekit as mx\n" + "".join(f"reveal_type({name})\n" for name in names))
+    pattern = re.compile(r'^names\.py:(\d+): (?:note: Revealed type is|error:) "?(.*?)"?$', re.MULTILINE)
+    said = dict(pattern.findall(mypy(folder, "names.py")))
+    unknown = [name for number, name in enumerate(names, 2) if said[str(number)] in ("Any", "def (*Any, **Any) -> Any")
+               or "has no attribute" in said[str(number)]]
+    assert unknown == []

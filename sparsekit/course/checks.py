@@ -6,7 +6,7 @@ Checks of one value are in ``sparsekit/course/questions``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np

@@ -42,7 +42,7 @@ def known(name: str) -> set[float]:
 def holds(written: str, found: set[float]) -> bool:
     """Whether a number is among others, rounded to as many places as it has."""
     wanted = value(written)
-    return abs(wanted) <= SMALL and wanted == int(wanted) or any(round(one, places(written)) == wanted for one in found)
+    return (abs(wanted) <= SMALL and wanted == int(wanted)) or any(round(one, places(written)) == wanted for one in found)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -235,7 +235,7 @@ def _question(name: str, text: str, unit: str, options: Sequence[Any], facts: Ma
 
 
 # object: any of the values that are listed
-def reveal(name: str, value: object, *, wrong: Mapping[Any, str] | None = None, within: float | None = None,
+def reveal(name: str, value: object = None, *, wrong: Mapping[Any, str] | None = None, within: float | None = None,
            because: str = "") -> Revelation:
     """Compare a prediction with the measured value.
 
@@ -249,7 +249,8 @@ def reveal(name: str, value: object, *, wrong: Mapping[Any, str] | None = None, 
     value : number, str, bool, array or mapping
         The measured value, in the unit of the question, or the right option.  A bool stands for the options ``yes`` and
         ``no``, an array of integers for their list, such as ``0, 2``, or ``none``.  A mapping has a measured number for each
-        option; the largest is the answer, unless others are as large within the tolerance of the question.
+        option; the largest is the answer, unless others are as large within the tolerance of the question.  It may be left
+        out where nothing is measured and the course's file has the answer.
     wrong : mapping, optional
         Known misconceptions: the answer that shows one -> a sentence about it for the learner,
         ``{512: "you counted the dense gradient"}``.
@@ -271,6 +272,7 @@ def reveal(name: str, value: object, *, wrong: Mapping[Any, str] | None = None, 
     asked = str(name) in _asked  # False if the cell of the question did not run
     question = _asked[str(name)] if asked else _question(str(name), "", "", (), {})
     kept = texts_of("predict", question.name)
+    value = kept.get("answer") if value is None else value
     tied = _leaders(question, value, kept.get("tie", 0.0)) if isinstance(value, Mapping) else []
     measured = tied[0] if tied else value
     found = _option(question, measured) if question.options else _finite(question, measured, asked)

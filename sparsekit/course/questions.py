@@ -7,6 +7,7 @@
     unit = "words"            # or options = ["csr", "default"]
     within = 0.15             # relative tolerance of a right number, 0.1 by default; 0 for exact counts
     tie = 0.05                # of options that are measured: a lead smaller than this share is no answer
+    answer = "csr"            # only where the cell measures nothing
     because = "frequent words come many times"
     wrong = [[320, "you took all words to be different"], ["{words}", "that is the whole vocabulary"]]
 

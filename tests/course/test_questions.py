@@ -13,7 +13,7 @@ from sparsekit.course.questions import questions
 
 from .notebooks import NAMES, QUIZ, cells, code, lines, printed
 
-KEYS = {"predict": {"question", "unit", "options", "within", "tie", "because", "wrong"},
+KEYS = {"predict": {"question", "answer", "unit", "options", "within", "tie", "because", "wrong"},
         "exercise": {"answer", "what", "unit", "within", "right", "wrong"}}
 PREDICTIONS = [(name, key, entry) for name in NAMES for key, entry in questions(name)["predict"].items()]
 IDS = [key for _, key, _ in PREDICTIONS]
@@ -48,7 +48,8 @@ def test_a_cell_that_asks_or_compares_holds_nothing_else(name):
             assert lines(cell) <= 3, cell.source
             assert not re.search(r"\b(wrong|because|within|options|question|unit|right)=", cell.source), cell.source
         if "mx.reveal(" in cell.source:
-            assert re.fullmatch(r"mx\.reveal\('\w+', .*\)", cell.source), cell.source
+            name_of, value = re.fullmatch(r"mx\.reveal\('(\w+)'(, .*)?\)", cell.source).groups()
+            assert bool(value) != ("answer" in questions(name)["predict"][name_of])
 
 
 @pytest.mark.parametrize("name", NAMES)

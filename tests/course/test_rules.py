@@ -24,7 +24,9 @@ CANDIDATES = {
 
 def flat(state):
     """The arrays of an optimizer's state."""
-    return [array for part in state for array in flat(part)] if isinstance(state, (list, tuple)) else [] if state is None else [state]
+    if isinstance(state, (list, tuple)):
+        return [array for part in state for array in flat(part)]
+    return [] if state is None else [state]
 
 
 def trained(make, settings, lazy, start, steps=25):

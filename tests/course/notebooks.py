@@ -48,7 +48,7 @@ def printed(cell: Any) -> str:
         data = output.get("data", {})
         found += [output.get("text", ""), data.get("text/plain", "")]
         found.append(unescape(re.sub(r"<[^>]*>", " ", re.sub(r'src="data:[^"]*"', "", data.get("text/html", "")))))
-    return "\n".join(found)
+    return "\n".join(filter(None, found)).strip()
 
 
 def prose(name: str) -> list[str]:

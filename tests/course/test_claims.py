@@ -35,8 +35,10 @@ def places(written: str) -> int:
 
 
 def known(name: str) -> set[float]:
-    """Every number in the code of a notebook and in what it printed."""
-    return {value(found) for cell in code(name) for text in (cell.source, printed(cell)) for found in numbers(text)}
+    """Every number in the code of a notebook and in what it printed; a percentage also as a share."""
+    texts = [text for cell in code(name) for text in (cell.source, printed(cell))]
+    shares = {float(found) / 100 for text in texts for found in re.findall(r"(\d+(?:\.\d+)?) ?%", text)}
+    return shares | {value(found) for text in texts for found in numbers(text)}
 
 
 def holds(written: str, found: set[float]) -> bool:

@@ -7,7 +7,7 @@ Checks of one value are in ``sparsekit/course/questions``.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,7 +16,18 @@ from ..core.op import Op
 from ..gluon import nn
 from ..ndarray import sparse
 from ..profiler import expect
-from .tasks import Task
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..base.types import Array
+    from ..ndarray import CSRNDArray, NDArray, RowSparseNDArray
+    from ..profiler import Profile
+    from .tasks import Task
+
+    #: Functions that a learner wrote.
+    Numbers = Callable[..., float]
+    Arrays = Callable[..., Array]
 
 __all__ = ["CHECKS"]
 
@@ -35,11 +46,8 @@ def _checks(name: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
     return entered
 
 
-# Any: functions, arrays and values that a learner wrote, which are checked
-
-
 @_checks("start_bytes")
-def _start_bytes(task: Task, gradient_bytes: Any) -> None:
+def _start_bytes(task: Task, gradient_bytes: Numbers) -> None:
     task.equal(gradient_bytes(100, 32), 13600, "gradient_bytes(100, 32)", unit="bytes",
                wrong={12800: "the row indices are missing, 8 bytes each", 800: "the values are missing",
                       13200: "a row index has 8 bytes, not 4"})
@@ -47,7 +55,7 @@ def _start_bytes(task: Task, gradient_bytes: Any) -> None:
 
 
 @_checks("components")
-def _components(task: Task, data: Any, indices: Any, indptr: Any) -> None:
+def _components(task: Task, data: list[float], indices: list[int], indptr: list[int]) -> None:
     task.expect(len(data) == len(indices), f"{len(data)} values and {len(indices)} columns: each value needs one column")
     task.expect(len(indptr) == 4, f"three rows need four entries of `indptr`, and it has {len(indptr)}")
     answer = sparse.csr_matrix((data, indices, indptr), shape=(3, 3))
@@ -55,28 +63,28 @@ def _components(task: Task, data: Any, indices: Any, indptr: Any) -> None:
 
 
 @_checks("center")
-def _center(task: Task, answer: Any, x: Any) -> None:
+def _center(task: Task, answer: NDArray, x: CSRNDArray) -> None:
     task.expect(getattr(answer, "stype", None) != "default", "the result is dense: zeros were changed as well")
     values = x.asnumpy()
     task.equal(answer, sparse.csr_matrix(np.where(values != 0, values - values.mean(axis=0), 0)))
 
 
 @_checks("gradient_rows")
-def _gradient_rows(task: Task, answer: Any, gradient: Any) -> None:
+def _gradient_rows(task: Task, answer: Sequence[int], gradient: RowSparseNDArray) -> None:
     task.expect(list(answer) != [0, 1], "those are the rows of the *batch* that hold something; ask for its columns")
     task.expect(list(answer) != [1, 4, 4], "column 4 occurs twice and has one row")
     task.equal(list(answer), gradient.indices.asnumpy().tolist(), "the list of rows")
 
 
 @_checks("adam_moves")
-def _adam_moves(task: Task, lazy_update: Any, three_steps: Any) -> None:
+def _adam_moves(task: Task, lazy_update: bool, three_steps: Arrays) -> None:
     task.expect(isinstance(lazy_update, bool), f"`True` or `False`, not {lazy_update!r}")
     moved = three_steps(optimizer.Adam(learning_rate=0.1, lazy_update=lazy_update))[0]
     task.expect(abs(moved - 0.9) < 1e-4, f"row 0 went on to {moved:.3f}; one step is 0.1")
 
 
 @_checks("gradient_bound")
-def _gradient_bound(task: Task, bound: Any, rows: int) -> None:
+def _gradient_bound(task: Task, bound: int, rows: int) -> None:
     task.expect(bound != 1_000_000, "that is the dense gradient")
     task.expect(bound % 100 == 0, f"{bound} is no multiple of 100")
     task.expect(bound >= rows, f"the gradient stores {rows} rows: one for every feature that occurs in the batch")
@@ -84,7 +92,7 @@ def _gradient_bound(task: Task, bound: Any, rows: int) -> None:
 
 
 @_checks("module_rows")
-def _module_rows(task: Task, count: Any, batch: Any, gradient: Any) -> None:
+def _module_rows(task: Task, count: int, batch: CSRNDArray, gradient: RowSparseNDArray) -> None:
     rows = gradient.indices.size
     task.expect(count != batch.nnz or count == rows, "those are the stored values; a feature that occurs twice has one row")
     task.equal(count, rows, "the count", wrong={gradient.shape[0]: "that is the dense gradient",
@@ -92,7 +100,7 @@ def _module_rows(task: Task, count: Any, batch: Any, gradient: Any) -> None:
 
 
 @_checks("touched_rows")
-def _touched_rows(task: Task, touched_rows: Any) -> None:
+def _touched_rows(task: Task, touched_rows: Arrays) -> None:
     batch = np.array([[5, 2], [5, 9]])
     found = touched_rows(batch)
     task.expect(found is not None, RETURNS_NOTHING)
@@ -108,7 +116,7 @@ def _touched_rows(task: Task, touched_rows: Any) -> None:
 
 
 @_checks("billion_words")
-def _billion_words(task: Task, dense_mb: Any, sparse_mb: Any) -> None:
+def _billion_words(task: Task, dense_mb: float, sparse_mb: float) -> None:
     task.equal(dense_mb, 1638.4, "dense_mb", unit="MB",
                wrong={409.6: "a number has 4 bytes", 4.096: "that is the row-sparse one, without its row indices"})
     task.equal(sparse_mb, 4.112, "sparse_mb", unit="MB", within=1e-4,
@@ -116,7 +124,7 @@ def _billion_words(task: Task, dense_mb: Any, sparse_mb: Any) -> None:
 
 
 @_checks("candidate_rows")
-def _candidate_rows(task: Task, candidate_rows: Any) -> None:
+def _candidate_rows(task: Task, candidate_rows: Callable[..., NDArray]) -> None:
     found = candidate_rows(np.array([7, 3, 7]), np.array([3, 11, 0]))
     task.expect(hasattr(found, "asnumpy"), f"it returns {type(found).__name__}, but an `mx.nd` array is expected")
     task.expect(found.shape != (6,), "words 3 and 7 come twice: each needs one row")
@@ -125,7 +133,7 @@ def _candidate_rows(task: Task, candidate_rows: Any) -> None:
 
 
 @_checks("fm_interactions")
-def _fm_interactions(task: Task, interactions: Any) -> None:
+def _fm_interactions(task: Task, interactions: Numbers) -> None:
     columns, values = np.array([0, 2, 4]), np.array([1.0, 2.0, 3.0])
     vectors = np.random.default_rng(0).normal(size=(5, 4))
     wanted = sum(values[i] * values[j] * float(vectors[columns[i]] @ vectors[columns[j]]) for i in range(3) for j in range(i))
@@ -139,7 +147,7 @@ def _fm_interactions(task: Task, interactions: Any) -> None:
 
 
 @_checks("cold_start")
-def _cold_start(task: Task, fallback: Any) -> None:
+def _cold_start(task: Task, fallback: Arrays) -> None:
     got = fallback(np.array([0.1, -2.0, 0.7, 0.0, 0.3, 0.9, -0.5]))
     task.expect(got is not None, RETURNS_NOTHING)
     task.expect(len(got) == 5, "five numbers are expected")
@@ -149,7 +157,7 @@ def _cold_start(task: Task, fallback: Any) -> None:
 
 
 @_checks("momentum_limit")
-def _momentum_limit(task: Task, distance: Any, follow: Any) -> None:
+def _momentum_limit(task: Task, distance: Numbers, follow: Callable[..., list[float]]) -> None:
     task.equal(distance(0.1, 0.9, True), 0.1, "distance(0.1, 0.9, lazy=True)",
                wrong={1.0: "that is the full update: a lazy one stops after the first step"})
     task.equal(distance(0.1, 0.9, False), 1.0, "distance(0.1, 0.9, lazy=False)",
@@ -161,7 +169,7 @@ def _momentum_limit(task: Task, distance: Any, follow: Any) -> None:
 
 
 @_checks("catch_up")
-def _catch_up(task: Task, catch_up: Any, follow: Any) -> None:
+def _catch_up(task: Task, catch_up: Arrays, follow: Callable[..., list[float]]) -> None:
     got = catch_up(np.array([1.0, 2.0]), 3, 0.1, 0.2)
     task.expect(got is not None, RETURNS_NOTHING)
     task.expect(not np.allclose(got, np.array([1.0, 2.0]) * (1 - 3 * 0.1 * 0.2)),
@@ -174,13 +182,13 @@ def _catch_up(task: Task, catch_up: Any, follow: Any) -> None:
 
 
 @_checks("publish")
-def _publish(task: Task, lazy_update: Any) -> None:
+def _publish(task: Task, lazy_update: bool) -> None:
     task.expect(isinstance(lazy_update, bool), f"`True` or `False`, not {lazy_update!r}")
     task.expect(lazy_update is False, "a dense implementation moves every row in every step, and lazy Adam does not")
 
 
 @_checks("culprit")
-def _culprit(task: Task, culprit: Any, prof: Any) -> None:
+def _culprit(task: Task, culprit: str, prof: Profile) -> None:
     names = {row["name"] for row in prof.totals}
     task.expect(culprit in names, f"no operator of that name ran; these did: {', '.join(sorted(names))}")
     task.expect(culprit not in ("broadcast_mul", "elemwise_mul"), "the product is what the loop is for")
@@ -188,7 +196,7 @@ def _culprit(task: Task, culprit: Any, prof: Any) -> None:
 
 
 @_checks("most_rows")
-def _most_rows(task: Task, most_rows: Any, prof: Any, name: str) -> None:
+def _most_rows(task: Task, most_rows: int, prof: Profile, name: str) -> None:
     task.equal(most_rows, 64 * 40, "the bound",
                wrong={50_000: "that is every row of the weight: a dense gradient would pass",
                       40: "that is one text; a batch has 64", 64: "that is the number of texts; each has 40 words"})
@@ -196,7 +204,7 @@ def _most_rows(task: Task, most_rows: Any, prof: Any, name: str) -> None:
 
 
 @_checks("what_fits")
-def _what_fits(task: Task, pair: Any) -> None:
+def _what_fits(task: Task, pair: tuple[str, str]) -> None:
     task.expect(isinstance(pair, tuple) and len(pair) == 2, "give a pair of the gradient's storage and the optimizer's name")
     gradient_mb = {"dense": 128.0, "row_sparse": 0.3}
     states_mb = {"adam": 256.0, "momentum": 128.0, "groupadagrad": 4.0, "sgd": 0.0}
@@ -207,7 +215,7 @@ def _what_fits(task: Task, pair: Any) -> None:
 
 
 @_checks("soft_sign")
-def _soft_sign(task: Task, declare: Any, sweep: Any) -> None:
+def _soft_sign(task: Task, declare: Callable[[], Op], sweep: Callable[[Op], None]) -> None:
     op = declare()
     task.expect(isinstance(op, Op), "let the function return the record that `Op` makes")
     found = {rule.inputs[0] for rule in op.rules}

@@ -227,7 +227,8 @@ def predict(name: str, question: str = "", *, unit: str = "", options: Sequence[
     return asked
 
 
-def _question(name: str, text: str, unit: str, options: Sequence[Any], facts: Mapping[str, object]) -> Question:
+# object: options and facts become text
+def _question(name: str, text: str, unit: str, options: Sequence[object], facts: Mapping[str, object]) -> Question:
     """A question as the cell has it, else as the course's file has it."""
     kept = texts_of("predict", name)
     text = text or filled(kept.get("question", ""), facts) or name.replace("_", " ")
@@ -281,7 +282,7 @@ def reveal(name: str, value: object = None, *, wrong: Mapping[Any, str] | None =
                       because or filled(kept.get("because", ""), question.facts), tied if len(tied) > 1 else ())
 
 
-def _leaders(question: Question, values: Mapping[Any, Any], tie: float) -> list[str]:
+def _leaders(question: Question, values: Mapping[str, float], tie: float) -> list[str]:
     """The options with the largest number, and those that are as large within ``tie``; other keys do not count."""
     known = {name: values[name] for name in question.options if name in values}
     if not known:

@@ -305,12 +305,12 @@ def _option(question: Question, value: object) -> str:  # object: as in reveal
     return found
 
 
-def _finite(question: Question, value: Any, asked: bool) -> float | str:  # Any: as in reveal
+def _finite(question: Question, value: object, asked: bool) -> float | str:  # object: as in reveal
     """The number that was measured; a text only if the cell of the question did not run."""
     if isinstance(value, str) and not asked:
         return value
     try:
-        found = float(value)
+        found = float(value)  # type: ignore[arg-type]  # whatever is no number is refused
     except (TypeError, ValueError) as error:
         raise UnknownNameError(f"The answer to {question.name!r} must be a number, got {value!r}.") from error
     if not math.isfinite(found):

@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
-from .notebooks import NAMES, cells, code, printed, prose
+from sparsekit.course.questions import questions
+
+from .notebooks import NAMES, QUIZ, cells, code, printed, prose
 
 NUMBER = re.compile(r"(?<![\w.])-?\d[\d,]*(?:\.\d+)?(?:e-?\d+)?(?![\w]*\.ipynb)")
 
@@ -34,11 +36,12 @@ def places(written: str) -> int:
     return len(written.partition(".")[2].partition("e")[0])
 
 
-def known(name: str) -> set[float]:
+def known(name: str, quiz: bool = True) -> set[float]:
     """Every number in the code of a notebook and in what it printed; a percentage also as a share."""
-    texts = [text for cell in code(name) for text in (cell.source, printed(cell))]
-    shares = {float(found) / 100 for text in texts for found in re.findall(r"(\d+(?:\.\d+)?) ?%", text)}
-    return shares | {value(found) for text in texts for found in numbers(text)}
+    every = [cell for cell in code(name) if quiz or not QUIZ.search(cell.source)]
+    shown = [text for cell in every for text in (cell.source, printed(cell))]
+    shares = {float(found) / 100 for text in shown for found in re.findall(r"(\d+(?:\.\d+)?) ?%", text)}
+    return shares | {value(found) for text in shown for found in numbers(text)}
 
 
 def holds(written: str, found: set[float]) -> bool:
@@ -54,11 +57,24 @@ def test_every_number_of_the_prose_is_in_a_cell_or_follows_from_one(name):
     assert free <= set(CLAIMS.get(name, {})), f"no cell has these numbers: {sorted(free)}"
 
 
-@pytest.mark.parametrize(("name", "claim"), [(name, claim) for name, claims in CLAIMS.items() for claim in claims])
-def test_a_number_that_follows_from_others_does(name, claim):
-    rule = CLAIMS[name][claim]
-    assert any(claim in numbers(text) for text in prose(name)), "no prose has this number"
-    assert all(holds(one, known(name)) for one in numbers(rule)), f"{rule} has a number that no cell has"
+def texts(name: str) -> list[str]:
+    """The questions and explanations of a notebook's predictions."""
+    return [text for entry in questions(name)["predict"].values() for text in (entry["question"], entry.get("because", ""))]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_number_of_a_question_is_in_a_cell_or_follows_from_one(name):
+    found = known(name, quiz=False)
+    free = {written for text in texts(name) for written in numbers(text) if not holds(written, found)}
+    assert free <= set(CLAIMS.get(f"{name} questions", {})), f"no cell has these numbers: {sorted(free)}"
+
+
+@pytest.mark.parametrize(("where", "claim"), [(where, claim) for where, claims in CLAIMS.items() for claim in claims])
+def test_a_number_that_follows_from_others_does(where, claim):
+    name, _, of_questions = where.partition(" ")
+    rule = CLAIMS[where][claim]
+    assert any(claim in numbers(text) for text in (texts(name) if of_questions else prose(name))), "no text has this number"
+    assert all(holds(one, known(name, quiz=not of_questions)) for one in numbers(rule)), f"{rule} has a number that no cell has"
     digits = len(claim.replace(",", "").replace(".", "").strip("0")) or 1
     result = eval(rule, {"__builtins__": {}})
     assert float(f"{result:.{digits - 1}e}") == value(claim), result

@@ -15,7 +15,7 @@ IDLE = ("user", "profiler", "io", "transfer", "compile", "wait")
 #: What is said of a profile in which no operator ran.
 NO_OPERATORS = ("No operator of sparsekit ran while this was recorded. The profiler records operators on arrays of sparsekit, "
                 "and nothing of numpy, scipy or plain Python. Hint: compute with mx.nd.array(values), or mark parts of your "
-                "program by `with prof.span('name'):`.")
+                "program by prof.span('name').")
 
 #: Name of a display -> ``"module:attribute"`` that builds it; resolved when called, never before.
 renderers: dict[str, str] = {

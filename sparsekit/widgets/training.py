@@ -346,8 +346,8 @@ def monitor_payload(data: Mapping[str, Any] | None) -> dict[str, Any]:
 
 def _outside(totals: Mapping[str, float]) -> str:
     """Say that most of the time is in no phase, and how the phases that are missing are made."""
-    ways = {"read": "`for batch in m.watch(batches):` times reading", "update": "`monitor(trainer)` times the update",
-            "forward": "`with m.phase('forward'):` times any other part"}
+    ways = {"read": "m.watch(batches) times reading", "update": "monitor(trainer) times the update",
+            "forward": "m.phase('forward') times any other part"}
     missing = [way for name, way in ways.items() if name not in totals]
     return "in no phase" + (f" ({', '.join(missing)})" if missing else "")
 

@@ -56,7 +56,7 @@ def test_time_in_no_phase_says_how_phases_are_made(with_trainer, with_watch):
     said = seen.static.alt
     assert "in no phase" in said
     assert ("m.watch(batches)" in said) != with_watch
-    assert ("`monitor(trainer)` times the update" in said) != with_trainer
+    assert ("monitor(trainer) times the update" in said) != with_trainer
     assert "m.phase('forward')" in said
 
 

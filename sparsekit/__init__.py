@@ -36,7 +36,7 @@ _LAZY = {
     "module": "module", "mod": "module", "model": "model", "monitor": "monitor", "mon": "monitor",
     "Profiler": "profiler:Profiler", "expect": "profiler:expect",
     "course": "course", "predict": "course:predict", "reveal": "course:reveal", "exercise": "course:exercise",
-    "progress": "course:progress",
+    "check": "course:check", "progress": "course:progress",
     "rnd": "random", "log": "compat.log", "util": "compat.util", "runtime": "compat.runtime",
     **{name: f"compat.util:{name}" for name in ("is_np_array", "is_np_shape", "np_shape", "set_np_shape", "use_np_shape")},
 }

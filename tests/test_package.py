@@ -46,7 +46,8 @@ def test_the_wheel_holds_the_package_and_only_it(wheel):
         names = set(archive.namelist())
     assert {name.partition("/")[0] for name in names} == {"sparsekit", f"sparsekit-{__version__}.dist-info"}
     shipped = {"py.typed", *(f"widgets/static/{path.name}" for path in (PACKAGE / "widgets" / "static").iterdir())}
-    assert len(shipped) > 3
+    shipped |= {path.relative_to(PACKAGE).as_posix() for path in (PACKAGE / "course" / "questions").iterdir()}
+    assert len(shipped) > 15
     assert {f"sparsekit/{name}" for name in shipped} <= names
     modules = {path.relative_to(ROOT).as_posix() for path in PACKAGE.rglob("*.py")}
     assert modules <= names
@@ -113,6 +114,8 @@ def test_the_installed_wheel_brings_the_course(at_home, tmp_path):
     courses = [{path.relative_to(top).as_posix(): path.read_bytes() for path in top.rglob("*.ipynb")
                 if ".ipynb_checkpoints" not in path.parts} for top in (Path(folder), ROOT / "notebooks")]
     assert courses[0] == courses[1]
+    asked = "import sparsekit as mx; mx.predict('fox_rows', guess=7); print(mx.reveal('fox_rows', 6))"
+    assert "You counted the words of the sentence" in at_home("python", "-c", asked)
     kept = {path.name: path.read_bytes() for path in (ROOT / "profiles" / "variants").iterdir()}
     assert {path.name: path.read_bytes() for path in (Path(folder) / "profiles" / "variants").iterdir()} == kept
     assert f"{len(list(Path(folder).glob('*.ipynb')))} notebooks in sparsekit-course" in at_home("sparsekit", "doctor")

@@ -7,7 +7,15 @@ from typing import Any
 from .errors import UnknownNameError, expected
 from .forking import load
 
-__all__ = ["call", "register", "renderers"]
+__all__ = ["IDLE", "NO_OPERATORS", "call", "register", "renderers"]
+
+#: Lanes without operators, among those of ``core.hooks.LANES``: copies, reads, waits, and what users and the profiler note.
+IDLE = ("user", "profiler", "io", "transfer", "compile", "wait")
+
+#: What is said of a profile in which no operator ran.
+NO_OPERATORS = ("No operator of sparsekit ran while this was recorded. The profiler records operators on arrays of sparsekit, "
+                "and nothing of numpy, scipy or plain Python. Hint: compute with mx.nd.array(values), or mark parts of your "
+                "program by prof.span('name').")
 
 #: Name of a display -> ``"module:attribute"`` that builds it; resolved when called, never before.
 renderers: dict[str, str] = {

@@ -56,6 +56,8 @@ def quantity(value: float, unit: str = "") -> str:
         written = f"{value:.{max(0, 2 - math.floor(math.log10(size)))}f}"
     else:
         written = f"{value:.2e}"
+    if value == 1 and len(unit) > 2:
+        unit = unit.removesuffix("s")
     return f"{written} {unit}".strip()
 
 

@@ -13,7 +13,7 @@ __all__ = ["FILE", "contents", "notebook_of", "read_notebook"]
 #: Written by ``tests/refresh_notebooks.py`` from the notebooks themselves: {notebook: {"predict": [...], "exercise": [...]}}.
 FILE = Path(__file__).with_name("contents.json")
 
-_CALL = re.compile(r"\b(?:mx|sparsekit)\.(predict|exercise)\(\s*(['\"])([\w.-]+)\2")
+_CALL = re.compile(r"\b(?:mx|sparsekit)\.(predict|exercise|check)\(\s*(['\"])([\w.-]+)\2")
 
 
 @cache
@@ -38,7 +38,8 @@ def read_notebook(sources: list[str]) -> dict[str, list[str]]:
     """Return the names of the predictions and exercises in the code cells of a notebook, in order."""
     found: dict[str, list[str]] = {"predict": [], "exercise": []}
     for source in sources:
-        for kind, _, name in _CALL.findall(source):
+        for call, _, name in _CALL.findall(source):
+            kind = "predict" if call == "predict" else "exercise"
             if name not in found[kind]:
                 found[kind].append(name)
     return found

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ..base.errors import MissingPackageError, UnknownNameError
 from . import record
 from .answers import Verdict, compare, compare_choice, parse, quantity, sentence
 from .contents import notebook_of
+from .questions import filled, texts_of, wrong_answers
 from .words import Message, in_notebook, rich
 
 __all__ = ["Question", "Revelation", "predict", "reveal"]
@@ -35,11 +36,14 @@ class Question:
     status : str
         Sentence about the guess.
     state : {"open", "kept", "unclear", "right", "wrong"}
+    facts : dict
+        What the cell passed for the texts of the question's file.
     """
 
-    def __init__(self, name: str, text: str, unit: str = "", options: Sequence[Any] = ()) -> None:
+    def __init__(self, name: str, text: str, unit: str = "", options: Sequence[Any] = (),
+                 facts: Mapping[str, object] | None = None) -> None:  # object: numbers and texts
         self.name, self.text, self.unit = str(name), " ".join(str(text).split()), str(unit)
-        self.options = tuple(str(option) for option in options)
+        self.options, self.facts = tuple(str(option) for option in options), dict(facts or {})
         self.said, self.status, self.state = "", "", "open"
         self.guess: float | str | None = None
         self._found: Revelation | None = None
@@ -133,13 +137,16 @@ class Revelation(Message):
     Attributes
     ----------
     value : float or str
-        The measured value.
+        The measured value; the first of them in a tie.
+    tied : tuple of str
+        The options that are too close to call; empty if one leads.
     right : bool or None
         Whether the prediction is right; None without one.
     """
 
-    def __init__(self, question: Question, value: float | str, wrong: Mapping[Any, str], within: float, because: str) -> None:
-        self.question, self.value, self.wrong, self.within = question, value, wrong, within
+    def __init__(self, question: Question, value: float | str, wrong: Mapping[Any, str], within: float, because: str,
+                 tied: Sequence[str] = ()) -> None:
+        self.question, self.value, self.wrong, self.within, self.tied = question, value, wrong, within, tuple(tied)
         self.because = sentence(because) if because else ""
         verdict = question.judge(self)
         self.right = verdict.right if verdict else None
@@ -147,6 +154,10 @@ class Revelation(Message):
 
     def verdict(self, guess: float | str) -> Verdict:
         """Compare a guess with the value."""
+        if guess in self.tied:
+            return Verdict(True, f"Right: {guess}. But {self.measured}.")
+        if self.tied:
+            return Verdict(False, f"You said “{guess}”, but {self.measured}.")
         if isinstance(self.value, str):
             return compare_choice(str(guess), self.value, self.wrong)
         return compare(float(guess), self.value, self.question.unit, self.wrong, self.within)
@@ -154,12 +165,14 @@ class Revelation(Message):
     @property
     def measured(self) -> str:
         """The value as text."""
+        if self.tied:
+            return f"{' and '.join(self.tied)} are too close to call on this machine"
         return self.value if isinstance(self.value, str) else quantity(self.value, self.question.unit)
 
     def _mistakes(self) -> list[tuple[str, str]]:
         unit = self.question.unit
         return [(said if isinstance(said, str) else quantity(float(said), unit), sentence(text))
-                for said, text in self.wrong.items()]
+                for said, text in self.wrong.items() if said not in self.tied]
 
     def _text(self, verdict: Verdict | None) -> str:
         plain = f"The answer: {self.measured}." if isinstance(self.value, str) else f"It is {self.measured}."
@@ -179,28 +192,34 @@ class Revelation(Message):
                 f"<p><strong>{rich(self.measured)}.</strong>{because}</p>{listed}</details>")
 
 
-def predict(name: str, question: str = "", *, unit: str = "", options: Sequence[Any] = (), guess: object = None) -> Question:
+# object: what a text of the question's file mentions, a number or a text
+def predict(name: str, question: str = "", *, unit: str = "", options: Sequence[Any] = (), guess: object = None,
+            **facts: object) -> Question:
     """Ask the learner to predict a value before it is measured.
+
+    The questions of the course are in its files (``sparsekit/course/questions``), so that a cell of it has the name only.
 
     Parameters
     ----------
     name : str
         Name of the prediction, for ``reveal`` and for the learner's progress.
     question : str, optional
-        The question, with code in backticks; by default ``name``, with spaces for underscores.
+        The question of a notebook of your own, with code in backticks.
     unit : str, optional
         Unit of the number to predict, such as ``"MB"``.  Guesses in other units of bytes or of time are converted.
     options : sequence, optional
         Possible answers; by default the answer is a number.
     guess : number or str, optional
         The prediction, if it is written into the cell instead of the form.
+    **facts
+        Numbers that a question of the course mentions and that depend on the data.
 
     Returns
     -------
     Question
         A form that the notebook shows if it is the last value of the cell.
     """
-    asked = Question(name, question or str(name).replace("_", " "), unit, options)
+    asked = _question(str(name), question, unit, options, facts)
     asked.recall()
     _asked[asked.name] = asked
     if guess is not None:
@@ -208,16 +227,31 @@ def predict(name: str, question: str = "", *, unit: str = "", options: Sequence[
     return asked
 
 
-def reveal(name: str, value: float | str, *, wrong: Mapping[Any, str] | None = None, within: float = 0.1,
+# object: options and facts become text
+def _question(name: str, text: str, unit: str, options: Sequence[object], facts: Mapping[str, object]) -> Question:
+    """A question as the cell has it, else as the course's file has it."""
+    kept = texts_of("predict", name)
+    text = text or filled(kept.get("question", ""), facts) or name.replace("_", " ")
+    return Question(name, text, unit or kept.get("unit", ""), options or kept.get("options", ()), facts)
+
+
+# object: any of the values that are listed
+def reveal(name: str, value: object = None, *, wrong: Mapping[Any, str] | None = None, within: float | None = None,
            because: str = "") -> Revelation:
     """Compare a prediction with the measured value.
+
+    Misconceptions, tolerances and explanations of the course's questions are in its files, so that a cell of it has the name
+    and the value only.
 
     Parameters
     ----------
     name : str
         Name of the prediction.
-    value : number or str
-        The measured value, in the unit of the question, or the right option.
+    value : number, str, bool, array or mapping
+        The measured value, in the unit of the question, or the right option.  A bool stands for the options ``yes`` and
+        ``no``, an array of integers for their list, such as ``0, 2``, or ``none``.  A mapping has a measured number for each
+        option; the largest is the answer, unless others are as large within the tolerance of the question.  It may be left
+        out where nothing is measured and the course's file has the answer.
     wrong : mapping, optional
         Known misconceptions: the answer that shows one -> a sentence about it for the learner,
         ``{512: "you counted the dense gradient"}``.
@@ -237,17 +271,48 @@ def reveal(name: str, value: float | str, *, wrong: Mapping[Any, str] | None = N
         If the value is not a finite number, or with options not one of them.
     """
     asked = str(name) in _asked  # False if the cell of the question did not run
-    question = _asked[str(name)] if asked else Question(name, str(name).replace("_", " "))
-    found: float | str
-    if question.options:
-        found = str(value)
-        if found not in question.options:
-            raise UnknownNameError.of(f"answer to {question.name!r}", found, question.options)
-    else:
-        try:
-            found = value if isinstance(value, str) and not asked else float(value)
-        except (TypeError, ValueError) as error:
-            raise UnknownNameError(f"The answer to {question.name!r} must be a number, got {value!r}.") from error
-        if isinstance(found, float) and not math.isfinite(found):
-            raise UnknownNameError(f"The answer to {question.name!r} must be a finite number, got {value!r}.")
-    return Revelation(question, found, wrong or {}, within, because)
+    question = _asked[str(name)] if asked else _question(str(name), "", "", (), {})
+    kept = texts_of("predict", question.name)
+    value = kept.get("answer") if value is None else value
+    tied = _leaders(question, value, kept.get("tie", 0.0)) if isinstance(value, Mapping) else []
+    measured = tied[0] if tied else value
+    found = _option(question, measured) if question.options else _finite(question, measured, asked)
+    known = wrong_answers(kept.get("wrong"), question.facts) if wrong is None else wrong
+    return Revelation(question, found, known, kept.get("within", 0.1) if within is None else within,
+                      because or filled(kept.get("because", ""), question.facts), tied if len(tied) > 1 else ())
+
+
+def _leaders(question: Question, values: Mapping[str, float], tie: float) -> list[str]:
+    """The options with the largest number, and those that are as large within ``tie``; other keys do not count."""
+    known = {name: values[name] for name in question.options if name in values}
+    if not known:
+        raise UnknownNameError.of(f"answer to {question.name!r}", ", ".join(map(str, values)), question.options)
+    largest = max(known.values())
+    return [name for name in sorted(known, key=lambda name: -known[name]) if known[name] >= largest * (1 - tie)]
+
+
+def _option(question: Question, value: object) -> str:  # object: as in reveal
+    """The option that a value stands for."""
+    numbers: object = value.asnumpy() if hasattr(value, "asnumpy") else value
+    numbers = numbers.tolist() if hasattr(numbers, "tolist") else numbers
+    if isinstance(numbers, bool):
+        numbers = "yes" if numbers else "no"
+    if isinstance(numbers, Iterable) and not isinstance(numbers, str):
+        numbers = ", ".join(str(number) for number in numbers) or "none"
+    found = str(numbers)
+    if found not in question.options:
+        raise UnknownNameError.of(f"answer to {question.name!r}", found, question.options)
+    return found
+
+
+def _finite(question: Question, value: object, asked: bool) -> float | str:  # object: as in reveal
+    """The number that was measured; a text only if the cell of the question did not run."""
+    if isinstance(value, str) and not asked:
+        return value
+    try:
+        found = float(value)  # type: ignore[arg-type]  # whatever is no number is refused
+    except (TypeError, ValueError) as error:
+        raise UnknownNameError(f"The answer to {question.name!r} must be a number, got {value!r}.") from error
+    if not math.isfinite(found):
+        raise UnknownNameError(f"The answer to {question.name!r} must be a finite number, got {value!r}.")
+    return found

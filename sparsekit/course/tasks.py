@@ -6,12 +6,14 @@ import types
 from collections.abc import Mapping
 from typing import Any, Literal, Self
 
+from ..base.errors import UnknownNameError
 from . import record
 from .answers import sentence
 from .differences import difference
+from .questions import texts_of, wrong_answers
 from .words import Message, rich, show
 
-__all__ = ["Task", "exercise"]
+__all__ = ["Task", "check", "exercise"]
 
 #: Number of characters of an exception that are shown.
 LONGEST_ERROR = 300
@@ -150,3 +152,33 @@ def exercise(name: str, *answers: object, right: str = "") -> Task:
         a sentence and does not stop the notebook.
     """
     return Task(name, answers, right)
+
+
+def check(name: str, *answers: object) -> None:  # object: whatever a learner wrote
+    """Check the answer to an exercise of the course, and show the verdict below the cell.
+
+    Parameters
+    ----------
+    name : str
+        Name of the exercise.  Its check is in ``sparsekit/course/questions``, or in ``sparsekit/course/checks.py``.
+    *answers
+        The answer, ``...`` before it is filled in, and the measured values that it is compared with.
+
+    Raises
+    ------
+    UnknownNameError
+        If the course has no such exercise.
+    """
+    from .checks import CHECKS
+
+    kept = texts_of("exercise", name)
+    if not kept and name not in CHECKS:
+        raise UnknownNameError.of("exercise", name, CHECKS)
+    with exercise(name, *answers, right=kept.get("right", "")) as task:
+        if task.open:
+            return
+        if name in CHECKS:
+            CHECKS[name](task, *answers)
+        else:
+            task.equal(answers[0], kept["answer"], kept.get("what", "the answer"), unit=kept.get("unit", ""),
+                       within=kept.get("within", 1e-6), wrong=wrong_answers(kept.get("wrong"), {}))

@@ -28,7 +28,7 @@ __all__ = ["LESSONS", "RULES", "Advice", "Finding", "advise"]
 
 #: The lesson for each rule: notebook and heading, as the target of a link.
 LESSONS = {
-    "became_dense": "notebooks/01_csr.ipynb#13.-When-there-is-no-sparse-way",
+    "became_dense": "notebooks/01_csr.ipynb#13.-Operators-without-a-sparse-kernel",
     "dense_by_nature": "notebooks/08_profiling.ipynb#6.-The-fix",
     "dense_gradient": "notebooks/03_train_gluon.ipynb#6.-Third-variant:-a-row-sparse-gradient",
     "full_rows": "notebooks/02_row_sparse.ipynb#7.-What-it-costs",
@@ -41,7 +41,7 @@ LESSONS = {
     "compilation": "notebooks/08_profiling.ipynb#2.-The-timeline",
     "reading": "notebooks/03_train_gluon.ipynb#2.-Sparse-data-on-disk",
     "between_operators": "notebooks/08_profiling.ipynb#2.-The-timeline",
-    "repeated_transfer": "notebooks/10_gpu.ipynb#2.-What-travels",
+    "repeated_transfer": "notebooks/10_gpu.ipynb#2.-The-bytes-of-a-copy",
     "repeated_read": "notebooks/08_profiling.ipynb#6.-The-fix",
 }
 

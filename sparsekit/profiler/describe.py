@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from .allocations import COMPONENTS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from ..base.types import JSON, Attrs, DType, Shape
     from .event_buffer import Operator
@@ -84,7 +84,8 @@ def moved(inputs: Sequence[ArrayRecord], outputs: Sequence[ArrayRecord], everyth
     """Bytes read and written by a call.
 
     A kernel with a sparse operand visits of a dense array only the rows that the operand selects:
-    at most one per stored value of CSR, one per stored row of row-sparse.  This bound is used, so
+    at most one per stored value of CSR, one per stored row of row-sparse.  Of a weight that has the columns
+    of a CSR operand as columns, as that of a fully connected layer has, it visits these columns.  This bound is used, so
     that a lazy update of 100 rows out of a million does not count as moving the whole weight.
     ``everything`` says that the call visits all of it: after a fallback, or in an update that is not lazy.
     """
@@ -94,7 +95,8 @@ def moved(inputs: Sequence[ArrayRecord], outputs: Sequence[ArrayRecord], everyth
     mutated = bool(outputs) and bool(inputs) and outputs[0]["stype"] == "default" and _same(inputs[0], outputs[0])
     whole = [] if mutated else [array["shape"] for array in outputs if array["stype"] == "default"]
     total = sum(array["bytes"] for array in outputs) if not mutated else sum(_rows(a, selected) for a in outputs)
-    return total + sum(a["bytes"] if a["shape"] in whole else _rows(a, selected) for a in inputs)
+    widths = {a["shape"][-1] for a in inputs if a["stype"] == "csr"}
+    return total + sum(a["bytes"] if a["shape"] in whole else _rows(a, selected, widths) for a in inputs)
 
 
 def _same(left: ArrayRecord, right: ArrayRecord) -> bool:
@@ -106,11 +108,13 @@ def _selected(inputs: Sequence[ArrayRecord], outputs: Sequence[ArrayRecord]) -> 
     return max(counts) if any(a["stype"] != "default" for a in inputs) else None
 
 
-def _rows(array: ArrayRecord, count: int) -> int:
+def _rows(array: ArrayRecord, count: int, widths: Collection[int] = ()) -> int:
+    """Bytes of ``count`` rows of a dense array, or of so many columns where these belong to the columns of CSR."""
     shape = array["shape"]
-    if array["stype"] != "default" or not shape or shape[0] <= count:
+    if array["stype"] != "default" or not shape:
         return int(array["bytes"])
-    return int(array["bytes"] // shape[0] * count)
+    slices = shape[-1] if len(shape) == 2 and shape[-1] in widths and shape[0] not in widths else shape[0]
+    return int(array["bytes"]) if slices <= count else int(array["bytes"] // slices * count)
 
 
 def flops(op: Operator, attrs: Attrs, inputs: list[ArrayRecord], outputs: list[ArrayRecord]) -> tuple[int, int]:

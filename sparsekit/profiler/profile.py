@@ -460,9 +460,10 @@ class Profile:
         natural = self.densified_by_kind[hooks.NATURAL]
         if natural:
             dense += f", {format_count(natural)} of them by nature" if natural < data.densified else ", by nature"
+        idle = f" {displays.NO_OPERATORS}" if all(key.lane in displays.IDLE for key in data.totals) else ""
         return (f"{format_count(data.events)} events in {format_duration(data.wall)}, "
                 f"{format_percent(data.accounted)} of it accounted for. "
-                f"Arrays held at most {format_bytes(peak)}; {dense}.")
+                f"Arrays held at most {format_bytes(peak)}; {dense}.{idle}")
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self.summary()}>"

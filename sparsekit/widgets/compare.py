@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from ..base.displays import NO_OPERATORS
 from ..base.formatting import format_count, format_duration, format_ratio, format_share
 from .align import SLIVER, Alignment, checked, recorded_steps
 from .align import align as line_up
@@ -153,7 +154,7 @@ def _title(runs: Sequence[_ComparedRun], window: object) -> str:
 def _finding(runs: Sequence[_ComparedRun], window: object) -> str:
     found = [run for run in runs if run.length > 0]
     if not found:
-        return "No events were recorded."
+        return NO_OPERATORS
     words = "One training step takes " if window == "step" else "Recorded time: "
     words += ", ".join(f"{run.name} {format_duration(run.length)}" for run in found)
     longest, shortest = (pick(found, key=lambda run: run.length) for pick in (max, min))

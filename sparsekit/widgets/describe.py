@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from ..base.displays import IDLE, NO_OPERATORS
 from ..base.formatting import format_bytes, format_count, format_density, format_duration, format_shape, format_share, number
 from .layout import APART, Event, lane_totals
 
@@ -126,9 +127,10 @@ def share_sentence(events: Sequence[Event]) -> str:
     work = [event for event in events if event.lane not in APART]
     recorded = sum(event.own for event in work)
     if not events:
-        return "No events were recorded."
+        return NO_OPERATORS
+    idle = f" {NO_OPERATORS}" if all(event.lane in IDLE for event in events) else ""
     if recorded <= 0:
-        return f"{format_count(len(events))} events were recorded, none of measurable duration." + _apart(events)
+        return f"{format_count(len(events))} events were recorded, none of measurable duration.{_apart(events)}{idle}"
     parts = [f"{lane} {format_share(own, recorded)}" for lane, own in lane_totals(work).items() if own > 0]
     calls = max(group(work).values(), key=lambda found: sum(event.own for event in found))
     longest = sum(event.own for event in calls)
@@ -139,4 +141,4 @@ def share_sentence(events: Sequence[Event]) -> str:
         natural = sum(by_nature(event) for event in events)
         words += f" {format_count(dense)} {'call' if dense == 1 else 'calls'} made a sparse array dense"
         words += ", dense by nature." if natural == dense else f", {format_count(natural)} by nature." if natural else "."
-    return words
+    return words + idle

@@ -6,6 +6,7 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from ..base.displays import NO_OPERATORS
 from ..base.formatting import format_count, format_duration, format_share
 from .display import Display
 from .lanes import LanePainter, Palette, axis, legend
@@ -92,7 +93,7 @@ def _span(events: Sequence[Event]) -> float:
 def _finding(runs: Mapping[str, list[Event]], errors: Mapping[str, float | None]) -> str:
     every = [event for events in runs.values() for event in events]
     if not every:
-        return "No events were recorded."
+        return NO_OPERATORS
     words = f"{format_count(len(runs))} processes in {format_duration(_span(every))}."
     waits = {name: sum(event.own for event in events if event.lane == "wait") for name, events in runs.items()}
     most = max(waits, key=lambda name: waits[name])

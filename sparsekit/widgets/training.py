@@ -344,6 +344,14 @@ def monitor_payload(data: Mapping[str, Any] | None) -> dict[str, Any]:
     }
 
 
+def _outside(totals: Mapping[str, float]) -> str:
+    """Say that most of the time is in no phase, and how the phases that are missing are made."""
+    ways = {"read": "m.watch(batches) times reading", "update": "monitor(trainer) times the update",
+            "forward": "m.phase('forward') times any other part"}
+    missing = [way for name, way in ways.items() if name not in totals]
+    return "in no phase" + (f" ({', '.join(missing)})" if missing else "")
+
+
 def _finding(data: Mapping[str, Any]) -> str:
     if not data["steps"]:
         return "No step of training was seen."
@@ -363,7 +371,7 @@ def _finding(data: Mapping[str, Any]) -> str:
         name = max(data["totals"], key=lambda key: data["totals"][key])
         share = format_share(data["totals"][name], whole)
         each = whole / max(1, data["total"] - 1)
-        words += f". {format_duration(each)} a step, {share} of it {name}"
+        words += f". {format_duration(each)} a step, {share} of it {_outside(data['totals']) if name == REST else name}"
         if data["first"] > 3 * each:
             words += f"; the first step, which compiles, took {format_duration(data['first'])}"
     if data["strange"]:

@@ -5,6 +5,7 @@ import importlib
 import pytest
 
 from sparsekit.base import displays
+from sparsekit.base.displays import NO_OPERATORS
 from sparsekit.base.errors import UnknownNameError
 
 
@@ -15,7 +16,7 @@ def test_every_registered_display_exists(name):
 
 
 def test_a_display_is_called_with_what_it_is_given():
-    assert displays.call("timeline_figure", records=[], title="t").alt == "No events were recorded."
+    assert displays.call("timeline_figure", records=[], title="t").alt == NO_OPERATORS
 
 
 def test_an_unknown_display_names_those_that_exist():

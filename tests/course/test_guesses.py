@@ -76,3 +76,8 @@ def test_choices():
                                             (0, "0 MB"), (1.5e-7, "1.50e-07 MB"), (9.87, "9.87 MB")])
 def test_quantities_in_words(value, said):
     assert quantity(value, "MB") == said
+
+
+@pytest.mark.parametrize(("unit", "said"), [("rows", "1 row"), ("times", "1 time"), ("ms", "1 ms"), ("", "1"), ("%", "1 %")])
+def test_one_is_singular(unit, said):
+    assert quantity(1.0, unit) == said

@@ -45,6 +45,13 @@ def test_bytes_moved_count_only_the_rows_that_a_sparse_operand_selects(library, 
     assert update["bytes"] == 2 * 4 * 8 * 4 + (4 * 8 * 4 + 4 * 8)
 
 
+@pytest.mark.parametrize("shape", [(8, 1000), (1000, 8)])
+def test_of_a_weight_the_columns_count_that_a_csr_batch_has(library, shape):
+    with Profiler() as prof:
+        library.run("FullyConnected", (library.csr(2, 1000, 4), library.dense(*shape)), library.dense(2, 8))
+    assert prof.records[0]["bytes"] == 72 + 4 * 8 * 4 + 64
+
+
 def test_a_fallback_moves_everything(library):
     weight = library.dense(1000, 8)
     with Profiler() as prof:

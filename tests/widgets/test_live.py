@@ -139,7 +139,7 @@ class TestWidgets:
     def test_nothing_to_show(self, empty):
         from sparsekit.widgets import MemoryWidget, TimelineWidget
 
-        assert "No events" in TimelineWidget(empty).description
+        assert "No operator of sparsekit ran" in TimelineWidget(empty).description
         assert "No memory" in MemoryWidget(None).description
 
 

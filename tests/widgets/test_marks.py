@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import sparsekit as mx
+from sparsekit.base.displays import NO_OPERATORS
 from sparsekit.base.errors import UnsupportedError
 from sparsekit.widgets import html_report, timeline_figure
 from sparsekit.widgets.live import TimelineWidget
@@ -109,7 +110,7 @@ def test_marks_alone_are_a_picture():
     shown = timeline_figure([], marks=MARKS)
     checked(shown)
     assert "start" in shown.svg
-    assert "No events were recorded. Marked: loss" in shown.alt
+    assert f"{NO_OPERATORS} Marked: loss" in shown.alt
 
 
 ODD = [

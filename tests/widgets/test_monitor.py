@@ -41,6 +41,35 @@ def test_a_real_loop():
     assert sorted(seen._repr_mimebundle_()) == ["text/html", "text/plain"]
 
 
+@pytest.mark.parametrize(("with_trainer", "with_watch"), [(False, False), (False, True), (True, False), (True, True)])
+def test_time_in_no_phase_says_how_phases_are_made(with_trainer, with_watch):
+    class Trainer:
+        def step(self, size):
+            """Nothing is updated."""
+
+    trainer = Trainer()
+    with monitor(trainer if with_trainer else None) as seen:
+        for _ in seen.watch(range(3)) if with_watch else range(3):
+            time.sleep(0.002)
+            trainer.step(1)
+            seen.step(1.0)
+    said = seen.static.alt
+    assert "in no phase" in said
+    assert ("m.watch(batches)" in said) != with_watch
+    assert ("monitor(trainer) times the update" in said) != with_trainer
+    assert "m.phase('forward')" in said
+
+
+def test_time_in_phases_needs_no_advice():
+    with monitor() as seen:
+        for _ in range(3):
+            with seen.phase("forward"):
+                time.sleep(0.002)
+            seen.step(1.0)
+    assert "of it forward" in seen.static.alt
+    assert "no phase" not in seen.static.alt
+
+
 def test_an_error_in_the_loop_passes_and_what_was_seen_stays():
     class Trainer:
         def step(self, size):

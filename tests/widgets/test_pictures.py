@@ -7,6 +7,7 @@ from html.parser import HTMLParser
 
 import pytest
 
+from sparsekit.base.displays import NO_OPERATORS
 from sparsekit.base.errors import UnsupportedError
 from sparsekit.widgets import memory_bars, memory_figure, theme, timeline_figure, timelines_figure
 from sparsekit.widgets.gradient_xray import AGES
@@ -108,7 +109,7 @@ def test_odd_records_are_drawn(odd, window):
 
 
 def test_nothing_to_compare():
-    assert checked(timelines_figure({})).alt == "No events were recorded."
+    assert checked(timelines_figure({})).alt == NO_OPERATORS
 
 
 @pytest.mark.parametrize("odd", ODD_MEMORY, ids=range(len(ODD_MEMORY)))

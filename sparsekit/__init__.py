@@ -83,6 +83,7 @@ if TYPE_CHECKING:  # what loads on first use
     from .compat.util import np_shape as np_shape
     from .compat.util import set_np_shape as set_np_shape
     from .compat.util import use_np_shape as use_np_shape
+    from .course import check as check
     from .course import exercise as exercise
     from .course import predict as predict
     from .course import progress as progress

@@ -7,6 +7,7 @@ import signal
 import pytest
 
 from sparsekit.core import dispatch, hooks
+from sparsekit.core.op import registry
 
 
 def pytest_runtest_setup() -> None:
@@ -23,6 +24,16 @@ def _ctrl_c_as_usual():
     signal.signal(signal.SIGINT, signal.default_int_handler)  # which a program that is started finds as the usual one
     yield
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+@pytest.fixture(autouse=True)
+def _operators_of_a_test_go_with_it():
+    """Tests of the registry and of its stubs count every operator: those that another test declared are none of the library's."""
+    before = set(dict.keys(registry))
+    yield
+    for name in set(dict.keys(registry)) - before:
+        if not registry[name]._module.get("__name__", "").startswith("sparsekit."):
+            del registry[name]
 
 
 @pytest.fixture

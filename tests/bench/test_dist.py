@@ -55,13 +55,14 @@ def figures(record):
     found = {section["heading"].partition(":")[0]: {name: row["median"] for name, row in section["rows"].items()}
              for section in record["sections"]}
     trip, push, column, step, wire, training, killed = found.values()
-    journal, none = "with a journal", "without a journal"
+    journal, none, alone = "with a journal", "without a journal", "in one process, without a journal"
     one, two = training.values()
     rows, whole = wire.values()
     allowed = record["sections"][5]["fact"].partition("allow at most ")[2].partition(" times")[0]
     return {
         "one round trip, idle": f"{trip[journal]:.2f} ms",
-        "a push of 4 MB of rows to AdaGrad, each MB of it": f"{push[journal]:.1f} ms; without a journal {push[none]:.1f} ms",
+        "a push of 4 MB of rows to AdaGrad, each MB of it":
+            f"{push[journal]:.1f} ms; without a journal {push[none]:.1f} ms; in one process, without Ray, {push[alone]:.1f} ms",
         "40,000 × 1 pushed and pulled": f"{column[journal]:.1f} ms",
         "a step of 2 workers, 20,000,000 × 1, batch 512": f"{step[journal]:.1f} ms; without a journal {step[none]:.1f} ms",
         "bytes on the wire, the same": f"{rows:.2f} MB; the whole model {whole:.0f} MB",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 
 import pytest
 
@@ -34,6 +35,9 @@ def _operators_of_a_test_go_with_it():
     for name in set(dict.keys(registry)) - before:
         if not registry[name]._module.get("__name__", "").startswith("sparsekit."):
             del registry[name]
+            for module in ("sparsekit.ndarray", "sparsekit.symbol"):   # which keep the function made of it
+                if module in sys.modules:
+                    vars(sys.modules[module]).pop(name, None)
 
 
 @pytest.fixture

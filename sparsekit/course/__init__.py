@@ -5,6 +5,7 @@
     mx.check("center", answer)                     # checks an exercise of the course
 
     mx.progress()
+    mx.course.quiz()                               # ten questions on the whole course
 
 Questions, answers and checks of the course are in files beside this one.  A notebook of your own has them in its cells:
 
@@ -23,7 +24,9 @@ from __future__ import annotations
 
 from .overview import progress
 from .predictions import Question, Revelation, predict, reveal
+from .quizzes import quiz
 from .record import forget
 from .tasks import Task, check, exercise
 
-__all__ = ["Question", "Revelation", "Task", "check", "exercise", "forget", "predict", "progress", "reveal"]
+__all__ = ["Question", "Revelation", "Task", "check", "exercise", "forget", "predict", "progress", "quiz",
+           "reveal"]

@@ -39,10 +39,10 @@ def in_notebook() -> bool:
     return getattr(_shell(), "kernel", None) is not None
 
 
-def show(message: Message) -> None:
+def show(message: object) -> None:   # object: a message, a question
     """Show a message below the running cell, or print it."""
     if _shell() is None:
-        print(message.text)
+        print(message)
     else:
         from IPython.display import display
 

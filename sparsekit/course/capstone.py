@@ -171,10 +171,11 @@ class Certificate(Message):
         return "\n".join([self.title, *lines])
 
     def _table(self) -> str:
-        lines = "".join(f"<tr><td>{'✔' if row.reached else '✘'}</td><td>{rich(row.asked)}</td><td>{rich(row.found)}</td></tr>"
-                        for row in self.rows)
+        left = 'style="text-align: left"'
+        lines = "".join(f"<tr><td>{'✔' if row.reached else '✘'}</td><td {left}>{rich(row.asked)}</td>"
+                        f"<td {left}>{rich(row.found)}</td></tr>" for row in self.rows)
         return (f"<table><caption><strong>{rich(self.title)}</strong></caption>"
-                f"<tr><th></th><th>asked for</th><th>found</th></tr>{lines}</table>")
+                f"<tr><th></th><th {left}>asked for</th><th {left}>found</th></tr>{lines}</table>")
 
 
 def grade(train: Program, seed: int | None = None) -> Certificate:

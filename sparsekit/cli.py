@@ -149,6 +149,7 @@ def add_profile(commands: _SubParsersAction[ArgumentParser]) -> None:
     profile.add_argument("-o", "--output", type=Path, metavar="FILE",
                          help="Chrome trace to write, .json or .json.gz (default: train.trace.json.gz for train.py)")
     profile.add_argument("--html", type=Path, metavar="FILE", help="also write a self-contained HTML report")
+    profile.add_argument("--torch", action="store_true", help="record the operators of PyTorch too")
     profile.add_argument("-m", dest="module", action="store_true", help="SCRIPT is the name of a module, as after `python -m`")
     profile.add_argument("script", metavar="SCRIPT", help="Python script to run, or with -m a module")
     profile.add_argument("arguments", nargs=argparse.REMAINDER, help="everything after SCRIPT is passed to it")
@@ -168,7 +169,7 @@ def profile_script(arguments: argparse.Namespace) -> int:
     for path in filter(None, (output, arguments.html)):
         check_writable(path)
     profiler: Any = importlib.import_module("sparsekit.profiler")
-    with profiler.Profiler() as recorded:
+    with profiler.Profiler(torch=arguments.torch) as recorded:
         status = run_script(script, arguments.arguments, arguments.module)
     print(profile_text(recorded), file=sys.stderr)
     recorded.save_trace(output)
@@ -182,9 +183,10 @@ def profile_script(arguments: argparse.Namespace) -> int:
 
 def profile_text(profile: Profile) -> str:
     """Format a profile for the terminal: operators, lines, sparse arrays that became dense, advice."""
+    gradients = profile.gradients()
     parts = [profile.table(), "By line:", profile.table(group_by="line", rows=PRINTED_LINES),
              "Sparse arrays that silently became dense:", profile.ledger_table() if profile.densified else "none",
-             "Advice:", profile.advice()]
+             *(["Rows of gradients:", gradients] if gradients.rows else []), "Advice:", profile.advice()]
     return "\n\n".join(map(str, parts))
 
 

@@ -22,14 +22,31 @@ from typing import Any
 
 from ..base.errors import SparsekitError, UnknownNameError
 from ..cli import check_writable
-from . import arrays, crossover, dispatch, dist, epoch, gpu, harness, importing, libsvm, lstm, models, page, update, variants
+from . import (
+    arrays,
+    crossover,
+    dispatch,
+    dist,
+    epoch,
+    gpu,
+    harness,
+    importing,
+    libsvm,
+    lstm,
+    models,
+    page,
+    torch_seen,
+    update,
+    variants,
+)
 
 __all__ = ["main"]
 
 BENCHES: dict[str, Callable[[dict[str, str], int, bool], Any]] = {
            "epoch": epoch.run, "dispatch": dispatch.run, "import": importing.run, "dot": arrays.dot,
            "convert": arrays.convert, "crossover": crossover.run, "update": update.run, "libsvm": libsvm.run,
-           "models": models.run, "lstm": lstm.run, "dist": dist.run, "gpu": gpu.run, "variants": variants.run}  # fmt: skip
+           "models": models.run, "lstm": lstm.run, "dist": dist.run, "gpu": gpu.run, "variants": variants.run,
+           "torch": torch_seen.run}  # fmt: skip
 
 
 def _parser() -> argparse.ArgumentParser:

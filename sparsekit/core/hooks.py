@@ -420,7 +420,7 @@ def copied(source: Context | str, target: Context | str, start: int, size: int) 
 
 
 #: Packages whose frames are skipped between the user's code and the library's.
-_NOT_USERS = ("sparsekit", "contextlib", "numba", "functools")
+_NOT_USERS = ("sparsekit", "contextlib", "numba", "functools", "torch")
 
 #: File names of code objects -> whether they are the library's own.
 _inner: dict[str, bool] = {}

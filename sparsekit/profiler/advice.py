@@ -18,6 +18,8 @@ from ..base.formatting import format_bytes, format_count, format_duration, forma
 from ..core import hooks
 from .describe import storage
 from .table import Table
+from .torch_gradients import counted_rows
+from .torch_operators import is_torch
 
 if TYPE_CHECKING:
     from .profile import Profile
@@ -31,6 +33,7 @@ LESSONS = {
     "became_dense": "notebooks/01_csr.ipynb#13.-Operators-without-a-sparse-kernel",
     "dense_by_nature": "notebooks/08_profiling.ipynb#6.-The-fix",
     "dense_gradient": "notebooks/03_train_gluon.ipynb#6.-Third-variant:-a-row-sparse-gradient",
+    "zero_rows": "notebooks/03_train_gluon.ipynb#6.-Third-variant:-a-row-sparse-gradient",
     "full_rows": "notebooks/02_row_sparse.ipynb#7.-What-it-costs",
     "eager_update": "notebooks/07_optimizers_lazy_or_not.ipynb#5.-What-the-full-update-costs",
     "wide_indices": "notebooks/01_csr.ipynb#6.-What-it-costs",
@@ -159,6 +162,7 @@ def advise(profile: Profile) -> Advice:
     for rule in RULES:
         for found in rule(run):
             met = found if isinstance(found, _Met) else _Met(found, {})
+            met = run.in_words(met)
             grouped.setdefault((met.finding.rule, met.finding.where, met.finding.reason), []).append(met)
     order = {rule.__name__.lstrip("_"): number for number, rule in enumerate(RULES)}
     findings = [finding for finding in (run.weighed(_together(met)) for met in grouped.values()) if finding.share >= LEAST]
@@ -174,6 +178,8 @@ class _RuleData:
         self.records, self.ledger, self.memory = profile.records, profile.ledger, profile.memory
         self.totals, self.wall, self.accounted = profile.totals, profile.wall, profile.accounted
         self.peak = max(1, self.memory["peak_bytes"])
+        #: Whether the operators are PyTorch's.
+        self.torch = any(is_torch(record) for record in self.records) and all(map(is_torch, self.operators()))
         self.moved = max(1, sum(row["bytes"] for row in self.totals))
         #: Sparse arrays that became dense, implicitly or explicitly, by shape.
         self.sparse_before: dict[tuple[int, ...], ArrayRecord] = {}
@@ -186,6 +192,12 @@ class _RuleData:
     def operators(self, *lanes: str) -> Iterator[Record]:
         """The operators' records, of some lanes if given."""
         return (record for record in self.records if record["kind"] == "op" and (not lanes or record["lane"] in lanes))
+
+    def in_words(self, met: _Met) -> _Met:
+        """The finding in PyTorch's words, if it is of a tensor of PyTorch."""
+        event, words = met.finding.event, _IN_TORCH.get(met.finding.rule)
+        torch = self.torch if event is None or event["kind"] != "op" else is_torch(event)
+        return met._replace(finding=met.finding._replace(remedy=words)) if torch and words else met
 
     def weighed(self, finding: Finding) -> Finding:
         """The finding with its share of the run."""
@@ -322,6 +334,43 @@ def _hardly_reached(record: Record, started: Record, made: ArrayRecord) -> _Met 
 
 
 @_rule
+def _zero_rows(profile: _RuleData) -> Iterator[Finding]:
+    """A dense gradient of PyTorch holds zeros but in few rows, or columns, as was counted."""
+    for found in counted_rows(profile.records):
+        saved = found.bytes - found.as_rows
+        if found.layout != "default" or 4 * found.most >= found.length or saved <= SMALL:
+            continue
+        yield Finding("zero_rows", f"gradient of {found.parameter}{f' ({found.module})' if found.module else ''}",
+                      f"The gradient of {found.parameter} is dense, {'×'.join(map(str, found.shape))}, "
+                      f"{format_bytes(found.bytes)}: at most {format_count(found.most)} of its {format_count(found.length)} "
+                      f"{found.axis} are not zero.",
+                      _SPARSE_WAYS.get(found.module, _SPARSE_WAYS[found.axis]),
+                      f"{format_bytes(saved)} of memory, as these {found.axis} take {format_bytes(found.as_rows)}, and the "
+                      "writing of zeros in every step", saved, 1, LESSONS["zero_rows"], found.event)
+
+
+#: How the gradient of a weight becomes sparse in PyTorch, by the class of its module or by the axis that has the zeros.
+_SPARSE_WAYS = {
+    "Embedding": "Make the layer with nn.Embedding(…, sparse=True), and the optimizer of its weight as SGD, Adagrad or "
+                 "SparseAdam.",
+    "EmbeddingBag": "Make the layer with nn.EmbeddingBag(…, sparse=True), and the optimizer of its weight as SGD, Adagrad or "
+                    "SparseAdam.",
+    "rows": "Look its rows up by nn.Embedding(…, sparse=True) or nn.EmbeddingBag(…, sparse=True), whose gradient is sparse.",
+    "columns": "If the inputs are mostly zero, give the layer their places: nn.EmbeddingBag(…, mode='sum', sparse=True) with the "
+               "transposed weight, and the values as per_sample_weights.",
+}
+
+#: What rules advise, in PyTorch's words; a rule without an entry advises in words that hold for both.
+_IN_TORCH = {
+    "full_rows": "Make the layer with sparse=False: dense kernels need no row numbers.",
+    "wide_indices": "Make the tensor with int32 indices: crow_indices.int(), col_indices.int().",
+    "hardly_sparse": "Convert it once with to_dense().",
+    "double_precision": "Use float32, model.float(), unless you need the digits.",
+    "reading": "Give the DataLoader num_workers, or read the data once and keep them as tensors.",
+}
+
+
+@_rule
 def _full_rows(profile: _RuleData) -> Iterator[Finding | _Met]:
     """A row-sparse gradient stores most rows."""
     for record in profile.operators("backward"):
@@ -362,7 +411,8 @@ def _wide_indices(profile: _RuleData) -> Iterator[Finding]:
         for array in record["inputs"]:
             index_bytes = sum(size for name, size in array["components"].items() if name != "data")
             key = (array["stype"], tuple(array["shape"]), array["nnz"])
-            if (array["index_dtype"] == "int64" and max(array["shape"], default=0) < 2**31 and array["nnz"] < 2**31
+            fixed = is_torch(record) and array["stype"] in ("coo", "row_sparse")  # PyTorch has no others
+            if (array["index_dtype"] == "int64" and not fixed and max(array["shape"], default=0) < 2**31 and array["nnz"] < 2**31
                     and index_bytes > 2 * max(SMALL, MATERIAL * profile.peak) and key not in seen
                     and array["bytes"] <= _as_dense(array)):
                 seen.add(key)
@@ -413,7 +463,8 @@ def _repeated_conversion(profile: _RuleData) -> Iterator[Finding]:
     groups: dict[tuple[str, str, tuple[int, ...]], list[Record]] = {}
     for record in profile.operators():
         alone = record["depth"] == 0 and not record.get("became_dense")  # otherwise it belongs to another cause
-        if record["name"] == "cast_storage" and record["line"] and record["inputs"] and alone:
+        converts = record["name"] == "cast_storage" or (is_torch(record) and record["lane"] == "convert")
+        if converts and record["line"] and record["inputs"] and alone:
             key = (record["line"], storage(record["inputs"], record["outputs"]), tuple(record["inputs"][0]["shape"]))
             groups.setdefault(key, []).append(record)
     for found in groups.values():
@@ -472,7 +523,8 @@ def _reading(profile: _RuleData) -> Iterator[Finding]:
 @_rule
 def _between_operators(profile: _RuleData) -> Iterator[Finding]:
     """Python between the operators takes longer than they do."""
-    outer = [record for record in profile.records if record["depth"] == 0 and record["lane"] != "user"]
+    # Between operators of PyTorch the profiler itself takes more than Python does.
+    outer = [record for record in profile.records if record["depth"] == 0 and record["lane"] != "user" and not is_torch(record)]
     pairs = [(before, after) for before, after in itertools.pairwise(outer) if before["thread"] == after["thread"]
              and before["kind"] == after["kind"] == "op" and before["lane"] == after["lane"] == "forward"]
     if len(pairs) <= 100:

@@ -43,7 +43,9 @@ class Origin(NamedTuple):
     shape: Shape
 
 
-COMPONENTS = {"csr": ("data", "indices", "indptr"), "row_sparse": ("data", "indices")}
+#: The components of each storage type; from ``coo`` on those that only PyTorch has.
+COMPONENTS = {"csr": ("data", "indices", "indptr"), "row_sparse": ("data", "indices"), "coo": ("data", "indices"),
+              "csc": ("data", "indices", "indptr"), "bsr": ("data", "indices", "indptr"), "bsc": ("data", "indices", "indptr")}
 
 
 class AllocationKind:

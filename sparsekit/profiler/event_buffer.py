@@ -6,6 +6,7 @@ Notes follow each other without borders: ``STRIDE`` items for what happened, one
 from __future__ import annotations
 
 import collections
+import math
 import weakref
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
@@ -21,9 +22,9 @@ if TYPE_CHECKING:
     from ..core.hooks import Account, Densification, Event, Piece, Recipe
     from .allocations import Entry
 
-__all__ = ["ASSIGN", "COUNTER", "DENSIFY", "FLOWED", "FREED", "MANY", "MARKER", "MET", "NOTHING", "READ", "SPAN", "SPARSE",
-           "STRIDE", "TABLE", "VIEW", "Assignment", "Densified", "Flow", "Mark", "Note", "Operation", "Operator", "Plan",
-           "Reader", "Span", "owner_of"]
+__all__ = ["ASSIGN", "COUNTER", "DENSIFY", "FLOWED", "FREED", "HELD", "MANY", "MARKER", "MET", "NOTHING", "READ", "SPAN",
+           "SPARSE", "STRIDE", "TABLE", "VIEW", "Assignment", "Densified", "Flow", "Mark", "Note", "Operation", "Operator",
+           "Plan", "Reader", "Span", "owner_of"]
 
 #: Kinds of notes.
 SPAN, ASSIGN, DENSIFY, FLOWED, MARKER, COUNTER = "span", "assign", "densify", "flowed", "marker", "counter"
@@ -176,6 +177,10 @@ MANY = "many"
 #: First of the five items that stand for a view when it is first met: its weak reference, what stands for its base, and
 #: its layout or shape, and element type.
 VIEW = "view"
+
+#: First of the five items that stand for an array of another library: the weak reference to what holds its memory, the bytes
+#: of that, and the array's shape and element type.
+HELD = "held"
 
 #: In the place of the layout: a sparse array that is first met, described by the result.
 SPARSE = "sparse"
@@ -423,6 +428,8 @@ class Reader:
             return self._entries.get(id(part[0])) or self._piece(*part)
         if part[0] is VIEW:
             return self._entries.get(id(part[1])) or self._view(*part[1:])
+        if part[0] is HELD:
+            return self._held(*part[1:])
         if len(part) == 4:
             stype, shape, parts, role = part
             return Sparse(stype, tuple(shape), tuple([self._entry_of(item) for item in parts]), role)
@@ -442,6 +449,16 @@ class Reader:
         return made
 
 
+    # Any: whatever holds the memory
+    def _held(self, reference: weakref.ref[Any], size: int, shape: Shape, dtype: DType) -> Allocation | View:
+        """An array of another library: the memory itself if it fills that, and else a view."""
+        whole = self._entries.get(id(reference))
+        if not isinstance(whole, Allocation):
+            fills = math.prod(shape) * dtype.itemsize == size
+            whole = self._piece(reference, shape if fills else (size // dtype.itemsize,), dtype)
+        return whole if whole.shape == shape and whole.dtype is dtype else View(whole, shape, dtype)
+
+
 def _owner(entry: Entry) -> Allocation | None:
     """The allocation that a dense array lies in."""
     return entry if isinstance(entry, Allocation) else getattr(entry, "owner", None)
@@ -451,4 +468,4 @@ def owner_of(part: Any) -> weakref.ref[Array] | None:  # Any: an item of the fla
     """The weak reference with whose array a part is forgotten."""
     if part.__class__ is weakref.ref:
         return part
-    return part[1] if part[0] is VIEW else owner_of(part[2][0]) if len(part) == 4 else part[0]
+    return part[1] if part[0] is VIEW or part[0] is HELD else owner_of(part[2][0]) if len(part) == 4 else part[0]

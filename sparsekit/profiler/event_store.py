@@ -404,11 +404,13 @@ def _operator_kind(plan: Plan, lane: str, layer: str, thread: int, line: str, ta
     fallback = bool(plan.fallback)
     became_dense = hooks.FALLBACK if fallback else _by_nature(plan, lane, inputs, outputs)
     everything = fallback or plan.attrs.get("lazy_update") is False
+    own = getattr(plan.op, "moved", None)
+    moved = describe.moved(inputs, outputs, everything) if own is None else own(inputs, outputs)
     return {
         "name": plan.op.name, "kind": "op", "lane": plan.op.lane or lane, "layer": layer,
         "attrs": {name: describe.plain(value) for name, value in plan.attrs.items()}, "fallback": fallback,
         "became_dense": became_dense,
-        "inputs": inputs, "outputs": outputs, "bytes": describe.moved(inputs, outputs, everything),
+        "inputs": inputs, "outputs": outputs, "bytes": moved,
         "flops": useful, "dense_flops": dense, "line": line, "thread": thread,
     }
 

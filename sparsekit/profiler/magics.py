@@ -71,6 +71,7 @@ class ProfileMagics(CodeMagics):
     @arguments.argument("--trace", metavar="FILE", help="Chrome trace to write, .json or .json.gz")
     @arguments.argument("--no-display", action="store_true", help="do not show the profile")
     @arguments.argument("--no-lines", action="store_true", help="do not note lines; recording is cheaper")
+    @arguments.argument("--torch", action="store_true", help="record the operators of PyTorch too")
     @arguments.argument("code", nargs="*", help="expression or statement to run (%%profile takes the cell instead)")
     @magic.line_cell_magic
     def profile(self, line: str, cell: str | None = None) -> None:
@@ -80,7 +81,7 @@ class ProfileMagics(CodeMagics):
             raise ProfilerError(f"{options.output!r} is not a valid name of a variable.", hint="-o prof keeps it as `prof`.")
         # The magic itself is a cell's first line; in tracebacks and profiles lines count from there.
         pieces = self.compiled(code, before="" if cell is None else "\n")
-        prof = Profiler(lines=not options.no_lines)
+        prof = Profiler(lines=not options.no_lines, torch=options.torch)
         try:
             with prof:
                 for piece in pieces:
@@ -103,7 +104,7 @@ class ProfileMagics(CodeMagics):
         options = arguments.parse_argstring(self.profile, line)
         if options.code:
             raise ProfilerError(f"%%profile does not know {' '.join(options.code)!r}.",
-                                hint="the code stands below it; options are -o, --trace, --no-display, --no-lines.")
+                                hint="the code stands below it; options are -o, --trace, --no-display, --no-lines, --torch.")
         return options, cell
 
 
@@ -113,7 +114,7 @@ def _silent(source: str) -> bool:
 
 
 _TAKES_VALUE = ("-o", "--output", "--trace")
-_FLAGS = ("--no-display", "--no-lines")
+_FLAGS = ("--no-display", "--no-lines", "--torch")
 
 
 def _split(line: str) -> tuple[str, str]:

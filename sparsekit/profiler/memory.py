@@ -96,7 +96,7 @@ class MemoryTracker:
                 for entry in outputs if isinstance(outputs, list) else (outputs,):
                     if isinstance(entry, Sparse) and entry.given is not None:
                         self._give(entry, *entry.given)
-                if event.lane == "update" or event.plan.op.lane == "update":
+                if (event.lane == "update" or event.plan.op.lane == "update") and not getattr(event.plan, "tells_roles", False):
                     self._infer(event)
             elif isinstance(event.content, Assignment):
                 entry, role, owner, before = event.content

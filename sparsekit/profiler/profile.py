@@ -21,6 +21,7 @@ from .event_view import aside
 from .group_by_line import PLACES, Place, place_totals, unplaced
 from .parts import ProcessKey, combined, process_totals
 from .table import GROUPS, Table, aggregate, totals_table
+from .torch_gradients import gradients_table
 from .trace import save_trace
 from .what_if import lives_of, what_if
 from .what_if_machines import SCALE, what_if_machines
@@ -225,6 +226,15 @@ class Profile:
         """Most rows that a row_sparse gradient stored, by parameter."""
         return dict(self._data().gradient_rows)
 
+    def gradients(self) -> Table:
+        """How many rows of PyTorch's gradients are not zero, by parameter: what ``Profiler(torch=True)`` counted.
+
+        Counted are dense gradients of two axes or more and of 4 kB or more, after the first, second, fourth, eighth … backward
+        pass: every value is read once.  Of a weight with more columns than rows the columns are counted.  Of sparse gradients
+        the stored rows are given, which may hold a row more than once until they are coalesced.
+        """
+        return gradients_table(self._data().records)
+
     def table(self, sort_by: str = "self", group_by: str = "op", ascending: bool | None = None,
               rows: int | None = None) -> Table:
         """Aggregate the events.
@@ -428,7 +438,7 @@ class Profile:
         memory = there._memory_shown()
         places = [there.table(group_by=by, rows=MOST_LINES).plain() for by in ("cell", "line")
                   if any(record["line"] for record in there.records)]
-        advice = there.advice()
+        advice, gradients = there.advice(), there.gradients()
         advised = advice.table().plain() if len(advice) else repr(advice)
         del there, advice
         sections: list[tuple[str, object]] = [  # object: a report shows text, tables and displays
@@ -443,6 +453,8 @@ class Profile:
             sections.append(("By cell or file, and line", places))
         if self.densified:
             sections.append(("Became dense", self.ledger_table().plain()))
+        if gradients.rows:
+            sections.append(("Gradients", gradients.plain()))
         sections.append(("Advice", advised))
         displays.call("html_report", title, sections, path=path)
         return Path(path)
@@ -480,6 +492,9 @@ class Profile:
         parts = [self.timeline_figure().html, self.memory_figure().html, self.table(rows=12).html]
         if self.densified:
             parts.append(self.ledger_table().html)
+        gradients = self.gradients()
+        if gradients.rows:
+            parts.append(gradients.html)
         return "\n".join(parts)
 
 

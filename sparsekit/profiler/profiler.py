@@ -9,10 +9,10 @@ import weakref
 from collections.abc import Callable
 from contextlib import ContextDecorator
 from functools import cache
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from ..base.errors import ProfilerError, expected
-from ..base.forking import across_fork
+from ..base.forking import across_fork, load
 from ..base.scoped import Scoped
 from ..core import hooks
 from .event_buffer import COUNTER, MARKER
@@ -23,6 +23,7 @@ from .source import RecordedRun
 if TYPE_CHECKING:
     from ..base.types import Array, Attrs
     from .source import Stored
+    from .torch_mode import Watch
     from .types import DeviceRow
 
 __all__ = ["CAPACITY", "Profiler", "active"]
@@ -38,8 +39,9 @@ def active() -> Profiler | None:
     return _active if _active is not None and _active.state == "running" else None
 
 
-def check_options(capacity: object = CAPACITY, lines: object = True) -> None:  # object: what the user gave, checked here
-    """Raise unless ``capacity`` is an integer of at least 2 and ``lines`` is True or False.
+# object: what the user gave, checked here
+def check_options(capacity: object = CAPACITY, lines: object = True, torch: object = False) -> None:
+    """Raise unless ``capacity`` is an integer of at least 2, and ``lines`` and ``torch`` are True or False.
 
     Raises
     ------
@@ -51,6 +53,8 @@ def check_options(capacity: object = CAPACITY, lines: object = True) -> None:  #
                             hint=f"the default is {CAPACITY:,}.")
     if not isinstance(lines, bool):
         raise ProfilerError(expected("lines", "True or False", lines), hint="lines=False records no lines, and costs less.")
+    if not isinstance(torch, bool):
+        raise ProfilerError(expected("torch", "True or False", torch), hint="torch=True records PyTorch's operators too.")
 
 
 class Profiler(Profile, Scoped):
@@ -67,11 +71,17 @@ class Profiler(Profile, Scoped):
         The profiler is the profile of the latest round.
     on_ready : callable, optional
         ``on_ready(profile)`` is given each round's profile; without a schedule the profile, when it stops.
+    torch : bool
+        Record the operators of PyTorch too: those that this thread calls, and those of the backward passes that it asks for.
+        It also counts how many rows of gradients are not zero, see ``gradients()``.
 
     Raises
     ------
     ProfilerError
-        If an argument is not what it must be; by ``start()``, if another profiler records already, or this one has been used.
+        If an argument is not what it must be, or PyTorch is too old; by ``start()``, if another profiler records already, or
+        this one has been used.
+    MissingPackageError
+        If PyTorch is asked for and not installed.
 
     Examples
     --------
@@ -83,14 +93,18 @@ class Profiler(Profile, Scoped):
     """
 
     def __init__(self, capacity: int = CAPACITY, lines: bool = True, schedule: Schedule | None = None,
-                 on_ready: Callable[[Profile], object] | None = None) -> None:  # object: its result is not used
+                 on_ready: Callable[[Profile], object] | None = None,  # object: its result is not used
+                 torch: bool = False) -> None:
         if schedule is not None and not isinstance(schedule, Schedule):
             raise ProfilerError(expected("schedule", "made by profiler.schedule", type(schedule)),
                                 hint="profiler.schedule(wait=1, warmup=1, active=3) makes one.")
         if on_ready is not None and not callable(on_ready):
             raise ProfilerError(expected("on_ready", "a function of a profile", type(on_ready)),
                                 hint="on_ready=print, for instance.")
-        check_options(capacity, lines)
+        check_options(capacity, lines, torch)
+        #: PyTorch, if its operators are recorded.
+        self._torch = _torch_mode().torch_of() if torch else None
+        self._watch: Watch | None = None
         self._run = RecordedRun(capacity, lines)
         super().__init__(self._run)
         self.state = "new"
@@ -212,10 +226,15 @@ class Profiler(Profile, Scoped):
             hooks.origin = weakref.WeakMethod(self._run.origin_of)
             _active = self
             self.state = "running"
+            if self._torch is not None:
+                self._watch = self._run.watch(self._torch)
+                self._watch.begin()
 
     def _detach(self) -> None:
         global _active
         with _lock, hooks.sink_lock:
+            if self._watch is not None:
+                self._watch.end()
             if hooks.sink is self._run.recorder:
                 hooks.sink = None
             if hooks.hidden is self._run.recorder:  # another thread traces
@@ -256,6 +275,8 @@ class Profiler(Profile, Scoped):
                 run.clock.stop()
             try:
                 run.per_event = cost_of_event(run.recorder.lines)
+                if run.watched is not None and run.watched.events:
+                    run.per_torch_event = _cost_of_torch_event(run.recorder.lines)
             finally:
                 if running:
                     run.clock.start()
@@ -353,6 +374,18 @@ def cost_of_event(lines: bool) -> float:
     costs = [(loop(True) - loop(False)) / 2000 for _ in range(5)]
     run.recorder.end()
     return max(0.0, statistics.median(costs))
+
+
+@cache
+def _cost_of_torch_event(lines: bool) -> float:
+    """Nanoseconds that recording one operator of PyTorch takes here."""
+    run = RecordedRun(CAPACITY, lines)
+    return float(_torch_mode().cost_of_torch_event(run.recorder))
+
+
+def _torch_mode() -> Any:  # Any: a module
+    """What watches PyTorch, which is imported when it is asked for."""
+    return load("sparsekit.profiler.torch_mode")
 
 
 class _Nothing:

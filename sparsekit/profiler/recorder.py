@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from ..base.types import Array, Attrs
     from ..core.hooks import Event, Timed
     from .allocations import Allocation
-    from .event_buffer import Note, Operation, Plan
+    from .event_buffer import Note, Operation, Place, Plan
     from .types import Marked, Node
 
 __all__ = ["Recorder"]
@@ -109,7 +109,7 @@ class Recorder:
         self._lasting: dict[int, tuple[weakref.ref[Any], str, str]] = {}  # Any: sparse stores
         self._collector, self._told = Collector(), 0
         # Operators of tables that wait, which take one note together, and how many there were at the last update.
-        self._tabled = self._looked = 0
+        self._tabled = self._looked = self._due = 0
         #: Bytes that each table keeps between runs, by what stands for its memory.
         self.reserved: dict[object, int] = {}  # object: as in ``Timed``
         self._meet = self._make_meet()
@@ -347,6 +347,38 @@ class Recorder:
                       None, None, None, 0))
         if not sparse and part.__class__ is not weakref.ref and part[0].__class__ is weakref.ref:
             array._seen = now
+
+    # Any: what holds the memory of an array of another library
+    def holder(self, memory: Any) -> weakref.ref[Any]:
+        """The weak reference that stands for memory of another library; the caller makes one for each piece of it."""
+        return weakref.ref(memory, self._died)
+
+    # Any: items of the flat list, which say what the arrays are
+    def foreign(self, plan: Plan, start: int, end: int, where: tuple[str, str, int | None, Place], inputs: list[Any],
+                outputs: list[Any]) -> None:
+        """Note that an operator of another library ran; ``where`` is its lane, layer, recorded node and the user's line."""
+        lane, layer, node, place = where
+        if len(outputs) == 1:
+            given, many = outputs[0], None
+        else:
+            given, many = outputs, MANY
+        self._extend((plan, start, end, lane, layer, node, hooks.state.__dict__["thread"], MANY, inputs, given, many, None,
+                      place, 0))
+        if start > self._due:
+            self._due = self._more(start)
+
+    # Any: an item of the flat list
+    def foreign_role(self, part: Any, role: str, owner: str, before: bool) -> None:
+        """Note what an array of another library serves as, as ``assign`` does."""
+        now = time.perf_counter_ns()
+        self._extend((ASSIGN, now, now, "", "", None, hooks.state.__dict__["thread"], (part, role, owner, before), None, None,
+                      None, None, None, 0))
+
+    # Any: an item of the flat list
+    def foreign_dense(self, record: hooks.Densification, part: Any) -> None:
+        """Note that a sparse array of another library implicitly became the dense one that ``part`` stands for."""
+        now = time.perf_counter_ns()
+        self._note(DENSIFY, now, now, hooks.state.lane, record, part)
 
     # object: items of the flat list
     def _note(self, kind: str, start: int, end: int, lane: str, content: object, parts: object = None) -> None:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from .event_buffer import Note, Operation
     from .memory_timeline import Lives
     from .parts import Part
+    from .torch_mode import Watch
     from .types import MarkRecord, Memory, Record
 
 __all__ = ["RecordedRun", "Stored", "accounted", "environment"]
@@ -38,7 +39,7 @@ def environment() -> dict[str, str]:
     """Versions of what took part; nothing that names a person or a machine."""
     package = sys.modules.get("sparsekit")
     found = {"sparsekit": str(getattr(package, "__version__", "")), "python": "{}.{}.{}".format(*sys.version_info[:3])}
-    for name in ("numpy", "scipy", "numba", "cupy"):
+    for name in ("numpy", "scipy", "numba", "cupy", "torch"):
         module = sys.modules.get(name)
         if module is not None:
             found[name] = str(getattr(module, "__version__", ""))
@@ -108,11 +109,21 @@ class RecordedRun:
         itself = self._itself = weakref.ref(self)
         self.recorder = Recorder(lines, lambda events, dead: itself()._digest(events, dead))  # type: ignore[union-attr]  # it has the recorder
         self.open: list[tuple[int, int]] = []
-        self.per_event = 0.0
+        self.per_event = self.per_torch_event = 0.0
+        #: What watches PyTorch for this run.
+        self.watched: Watch | None = None
         # Nanoseconds and bytes: what the whole process held at some moments.
         self.process: list[tuple[int, int]] = []
         self._stored: Stored | None = None
         self._seen: tuple[int, int] | None = None
+
+    def watch(self, torch: Any) -> Watch:  # Any: PyTorch
+        """What watches PyTorch for this run."""
+        if self.watched is None:
+            from .torch_mode import Watch
+
+            self.watched = Watch(torch, self.recorder)
+        return self.watched
 
     def note_process(self, now: int | None = None) -> None:
         """Note what the whole process holds now; thinned out when there are many notes."""
@@ -167,7 +178,9 @@ class RecordedRun:
         log = self.log
         totals = log.totals()
         idle = now - sum(covered for stack in log.nesting.covered().values() for _, _, covered in stack)
-        overhead = max(0.0, min(self.per_event * log.events, idle)) / 1000
+        foreign = self.watched.events if self.watched is not None else 0
+        cost = self.per_event * (log.events - foreign) + self.per_torch_event * foreign
+        overhead = max(0.0, min(cost, idle)) / 1000
         memory: Memory = {**log.memory.profile(), "process_samples": [[t / 1000, held] for t, held in self.process]}
         if reserved := sum(self.recorder.reserved.values()):
             memory["table_bytes"] = reserved

@@ -11,6 +11,7 @@ from ..base.errors import ProfilerError, UnknownNameError, expected
 from ..base.formatting import format_bytes
 from ..base.memory_model import FLOATS, INDICES, LASTING, Change, Sizes
 from .table import Table
+from .torch_gradients import counted_rows
 
 if TYPE_CHECKING:
     from ..base.memory_model import Kind
@@ -58,7 +59,8 @@ def what_if(profile: Profile, *, index_dtype: str | None = None, value_dtype: st
         stored values of sparse ones and the rows of row-sparse gradients, as if further samples were like these.  A
         data set that batches are cut from stays as it is.
     rows : int or dict, optional
-        Rows that a gradient stores, of all parameters or by parameter.
+        Rows that a gradient stores, of all parameters or by parameter; those that ``Profiler(torch=True)`` counted, if not
+        given.
 
     Returns
     -------
@@ -92,6 +94,9 @@ def what_if(profile: Profile, *, index_dtype: str | None = None, value_dtype: st
                             hint="read batches with an iterator or a DataLoader, "
                             "so that they are known as inputs.")
     change = Change(index_dtype, value_dtype, gradient, lazy_state, batch_size)
+    if rows is None:
+        rows = {found.parameter: found.most for found in counted_rows(profile.records)
+                if found.axis == "rows" and found.layout == "default"} or None
     return WhatIf(lives, Sizes(change, lives.kinds, batch, profile.gradient_rows, bounds, rows, lives.data_sets, lives.apart))
 
 

@@ -1,0 +1,153 @@
+"""How many rows of a gradient are non-zero: counted in PyTorch's dense gradients at some steps, shown as a table."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ..base.formatting import format_bytes, format_count, format_duration, format_percent
+from .table import Table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from .types import Record
+
+__all__ = ["COUNTED", "CountedRows", "count_rows", "counted_rows", "gradients_table", "is_due", "worth_counting"]
+
+#: Name of the span in which the rows of a gradient are counted; its arguments are what was found.
+COUNTED = "rows of a gradient"
+
+#: Gradients of fewer bytes are not counted.
+SMALLEST = 4096
+
+#: Bytes of a gradient that are looked at in one go: one temporary array as large is made.
+CHUNK = 1 << 22
+
+_COLUMNS = ("parameter", "layout", "shape", "non-zero", "counted", "bytes", "as rows", "saving")
+
+
+class CountedRows(NamedTuple):
+    """What was found of the gradients of one parameter.
+
+    Attributes
+    ----------
+    parameter, module : str
+        Its name, and the class of the module that has it.
+    layout : str
+        Storage type of the gradient.
+    shape : tuple of int
+    axis : str
+        ``"rows"``, or ``"columns"`` of a weight that has more columns than rows, as a wide linear layer's has.
+    most, least : int
+        Non-zero ones in a gradient.
+    times : int
+        Gradients that were counted.
+    bytes, as_rows : int
+        What the largest gradient takes, and what its non-zero rows and their int64 numbers would take.
+    time : float
+        Microseconds that the counting took.
+    event : dict
+        The record of the count that found most.
+    """
+
+    parameter: str
+    module: str
+    layout: str
+    shape: tuple[int, ...]
+    axis: str
+    most: int
+    least: int
+    times: int
+    bytes: int
+    as_rows: int
+    time: float
+    event: Record
+
+    @property
+    def length(self) -> int:
+        """Number of rows, or of columns."""
+        return self.shape[1 if self.axis == "columns" else 0]
+
+
+def is_due(number: int) -> bool:
+    """Whether the gradients of the ``number``-th backward pass are counted: of the first, second, fourth, eighth and so on."""
+    return number & (number - 1) == 0
+
+
+# Any: a tensor of PyTorch, which need not be installed
+def count_rows(gradient: Any) -> tuple[str, int]:
+    """Which axis was counted, and how many rows or columns of a dense gradient hold a number that is not zero.
+
+    Every value is read once, in pieces of at most ``CHUNK`` bytes.
+    """
+    matrix = gradient.detach().flatten(1)
+    rows, columns = matrix.shape
+    step = max(1, CHUNK // max(1, columns * matrix.element_size()))
+    pieces = (matrix[start: start + step] for start in range(0, rows, step))
+    # The largest of the sizes is not a number where one is none, which is not zero either; any() takes five times as long.
+    if columns <= rows:
+        return "rows", sum(int(piece.abs().amax(1).ne(0).sum()) for piece in pieces)
+    found = None
+    for piece in pieces:
+        touched = piece.abs().amax(0).ne(0)
+        found = touched if found is None else found.logical_or_(touched)
+    return "columns", int(found.sum()) if found is not None else 0
+
+
+# Any: as above
+def worth_counting(gradient: Any) -> bool:
+    """Whether a dense gradient has rows, and is large enough to matter."""
+    return bool(gradient.dim() > 1 and gradient.numel() * gradient.element_size() >= SMALLEST and not gradient.is_meta)
+
+
+def counted_rows(records: Iterable[Record]) -> list[CountedRows]:
+    """What was counted, by parameter, largest saving first."""
+    groups: dict[str, list[Record]] = {}
+    for record in records:
+        if record["name"] == COUNTED and isinstance(record["attrs"].get("parameter"), str):
+            groups.setdefault(str(record["attrs"]["parameter"]), []).append(record)
+    made = [_together(found) for found in groups.values()]
+    return sorted([one for one in made if one is not None], key=lambda one: (-(one.bytes - one.as_rows), one.parameter))
+
+
+def _together(found: list[Record]) -> CountedRows | None:
+    top = max(found, key=lambda record: _whole(record, "rows"))
+    attrs = top["attrs"]
+    given = attrs.get("shape")
+    shape = tuple(size for size in given if isinstance(size, int)) if isinstance(given, list) else ()
+    axis = "columns" if attrs.get("axis") == "columns" else "rows"
+    if len(shape) < 2:
+        return None  # a damaged trace
+    most, size = _whole(top, "rows"), max(_whole(record, "size") for record in found)
+    dense = str(attrs.get("layout")) == "default"
+    length = shape[1 if axis == "columns" else 0]
+    as_rows = min(size, most * (size // length + 8)) if dense and length else size
+    return CountedRows(str(attrs["parameter"]), str(attrs.get("module", "")), str(attrs.get("layout")), shape, axis, most,
+                       min(_whole(record, "rows") for record in found), len(found), size, as_rows,
+                       sum(record["duration"] for record in found), top)
+
+
+def _whole(record: Record, name: str) -> int:
+    value = record["attrs"].get(name)
+    return value if isinstance(value, int) else 0
+
+
+def gradients_table(records: Iterable[Record]) -> Table:
+    """The gradients that were counted, as a table."""
+    found = counted_rows(records)
+    rows = [{name: value for name, value in one._asdict().items() if name != "event"} for one in found]
+    cells = [[one.parameter, "dense" if one.layout == "default" else one.layout, " × ".join(map(str, one.shape)),
+              f"{_range(one)} of {format_count(one.length)} {one.axis}", format_count(one.times), format_bytes(one.bytes),
+              format_bytes(one.as_rows) if one.layout == "default" else "", _saving(one)] for one in found]
+    spent = sum(one.time for one in found)
+    footer = (f"Counted in the 1st, 2nd, 4th, 8th … backward pass, in {format_duration(spent)}, which the profiler lane has."
+              if found else "No gradient was counted: Profiler(torch=True) counts those of PyTorch.")
+    return Table(_COLUMNS, rows, cells, footer, "Rows of gradients")
+
+
+def _range(one: CountedRows) -> str:
+    return format_count(one.most) if one.least == one.most else f"{format_count(one.least)} to {format_count(one.most)}"
+
+
+def _saving(one: CountedRows) -> str:
+    return format_percent(1 - one.as_rows / one.bytes) if one.layout == "default" and one.bytes > one.as_rows else ""

@@ -1,0 +1,642 @@
+"""PyTorch under the profiler: a ``TorchDispatchMode`` that notes every ATen operator in the recorder's own form.
+
+The mode sees the operators of the thread that started the profiler, and those of the backward passes that it asks for.  What an
+operator computes is left to PyTorch: the mode calls it with the arguments that it was called with, and reads the clock before
+and after.  Nothing that belongs to the program is written to, and no random number is drawn.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import statistics
+import sys
+import threading
+import time
+import weakref
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..base.errors import ProfilerError
+from ..base.optional import optional_import, whole_import
+from ..core import hooks
+from .event_buffer import HELD, MARKER
+from .torch_gradients import COUNTED, count_rows, is_due, worth_counting
+from .torch_names import Names
+from .torch_operators import CONVERSIONS, PRODUCTS, TorchOperator, TorchPlan, remedy_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .recorder import Recorder
+
+__all__ = ["LEAST", "Watch", "cost_of_torch_event", "torch_of"]
+
+#: The first version of PyTorch that has all that is used here.
+LEAST = (2, 4)
+
+#: Pieces of memory and layers of operators that are remembered before those that are gone are forgotten.
+MOST_KNOWN = 100_000
+
+#: Sequence numbers of nodes from which on they say nothing.
+NO_SEQUENCE = 1 << 40
+
+#: Sparse layouts: storage type, and the functions that give values, indices and the pointers into them.
+_COMPRESSED = {"sparse_csr": ("csr", "col_indices", "crow_indices"), "sparse_csc": ("csc", "row_indices", "ccol_indices"),
+               "sparse_bsr": ("bsr", "col_indices", "crow_indices"), "sparse_bsc": ("bsc", "row_indices", "ccol_indices")}
+
+
+def torch_of() -> Any:  # Any: a package that need not be installed
+    """PyTorch.
+
+    Raises
+    ------
+    MissingPackageError
+        If it is not installed.
+    ProfilerError
+        If it is too old.
+    """
+    torch = optional_import("torch", "torch", "Profiler(torch=True)")
+    numbers = str(torch.__version__).split("+")[0].split(".")[:2]
+    if tuple(int(number) for number in numbers if number.isdigit()) < LEAST:
+        raise ProfilerError(f"Profiler(torch=True) needs PyTorch {LEAST[0]}.{LEAST[1]} or newer, got {torch.__version__}.",
+                            hint="python -m pip install --upgrade torch")
+    return torch
+
+
+class _Type:
+    """An element type that numpy does not have."""
+
+    def __init__(self, name: str, itemsize: int) -> None:
+        self.name, self.itemsize = name, itemsize
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class _Here(threading.local):
+    """What the calling thread does in PyTorch."""
+
+    def __init__(self) -> None:
+        self.seen = self.own = self.backward = False
+        self.modules: list[tuple[Any, str]] = []  # Any: modules
+        self.spans: list[tuple[str, int]] = []
+        self.sequence, self.first = -1, 0
+
+
+class _Parts:
+    """Makes what stands for tensors in notes."""
+
+    # Any in this class: PyTorch, its tensors and element types, and items of the flat list
+    def __init__(self, torch: Any, recorder: Recorder) -> None:
+        self._tensor, self._strided, self._coo = torch.Tensor, torch.strided, torch.sparse_coo
+        self._holder = recorder.holder
+        self._types: dict[Any, Any] = {}
+        self._known: dict[int, list[Any]] = {}
+
+    def type_of(self, dtype: Any) -> Any:
+        """The element type that stands for one of PyTorch's."""
+        found = self._types.get(dtype)
+        if found is None:
+            name = str(dtype).rpartition(".")[2]
+            try:
+                found = np.dtype(name)
+            except TypeError:
+                found = _Type(name, int(dtype.itemsize))
+            self._types[dtype] = found
+        return found
+
+    def memory(self, tensor: Any) -> list[Any]:
+        """The weak reference to a tensor's storage, its bytes and its role so far; made once for each storage."""
+        storage = tensor.untyped_storage()
+        held = self._known.get(id(storage))
+        if held is None or held[0]() is not storage:
+            if len(self._known) > MOST_KNOWN:
+                self._known = {key: one for key, one in self._known.items() if one[0]() is not None}
+            held = self._known[id(storage)] = [self._holder(storage), storage.nbytes(), None]
+        return held
+
+    def of(self, tensor: Any) -> Any:
+        """What stands for a tensor of any layout and class; a tensor without memory is described only."""
+        try:
+            layout = tensor.layout
+            if layout is self._strided:
+                return self._strided_part(tensor)
+            shape = tuple([int(size) for size in tensor.shape])
+            if layout is self._coo:
+                return self._coo_part(tensor, shape)
+            compressed = _COMPRESSED.get(str(layout).rpartition(".")[2])
+            if compressed is not None:
+                stype, indices, pointers = compressed
+                parts = tensor.values(), getattr(tensor, indices)(), getattr(tensor, pointers)()
+                return stype, shape, [self._strided_part(part) for part in parts], None
+            return None, shape, self.type_of(tensor.dtype)
+        except (RuntimeError, NotImplementedError, TypeError, ValueError):
+            # A subclass may have no storage, a lazy tensor no shape, and a traced one no numbers.
+            return None, (), None
+
+    def among(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+        """What stands for the tensors among arguments or results, those in lists included."""
+        tensor, of, found = self._tensor, self.of, []
+        for given in args:
+            if isinstance(given, tensor):
+                found.append(of(given))
+            elif given.__class__ is list or isinstance(given, tuple):
+                found += [of(one) for one in given if isinstance(one, tensor)]
+        return found + [of(one) for one in kwargs.values() if isinstance(one, tensor)] if kwargs else found
+
+    def _strided_part(self, tensor: Any) -> Any:
+        dtype = tensor.dtype
+        shape, of_type = tuple(tensor.shape), self._types.get(dtype) or self.type_of(dtype)
+        held = self.memory(tensor)
+        if tensor.is_meta or (held[1] and not tensor.data_ptr()):
+            return None, tuple([int(size) for size in shape]), of_type
+        return HELD, held[0], held[1], shape, of_type
+
+    def _coo_part(self, tensor: Any, shape: tuple[int, ...]) -> Any:
+        values, indices = tensor._values(), tensor._indices()
+        data, numbers = self._strided_part(values), self._strided_part(indices)
+        if tensor.sparse_dim() == 1 and tensor.dense_dim():
+            # Numbers of rows, and rows: what is called row_sparse here.
+            return "row_sparse", shape, [data, (*numbers[:3], (int(indices.shape[1]),), numbers[4])], None
+        return "coo", shape, [data, numbers], None
+
+
+class Watch:
+    """Watches the PyTorch programs of a thread, for a recorder.
+
+    Parameters
+    ----------
+    torch : module
+    recorder : Recorder
+    counting : bool
+        Count the rows of gradients that are not zero.
+
+    Attributes
+    ----------
+    events : int
+        Operators of PyTorch that were noted.
+    failed : int
+        Operators that ran, but could not be described.
+    """
+
+    # Any in this class: PyTorch, its tensors, modules and optimizers
+    def __init__(self, torch: Any, recorder: Recorder, counting: bool = True) -> None:
+        self._torch, self._recorder, self._counting = torch, recorder, counting
+        self._cuda = torch.version.cuda is not None or torch.version.hip is not None
+        self.names, self._here = Names(), _Here()
+        self.parts = _Parts(torch, recorder)
+        self._plans: dict[tuple[Any, ...], TorchPlan] = {}
+        self._layers: dict[int, str] = {}
+        self.events = self.failed = 0
+        # Threads whose forward passes were not recorded, as a mode is one thread's.
+        self._elsewhere: set[int] = set()
+        self._passes = 0
+        self._threads = 0
+        self.process = os.getpid()
+        self._handles: list[Any] = []
+        self._mode: Any = None
+        #: Whether operators are noted; the mode may outlast that.
+        self.noting = False
+
+    def begin(self) -> None:
+        """Watch, or go on."""
+        self._see()
+        modules = self._torch.nn.modules.module
+        optimizers = whole_import("torch.optim.optimizer")
+        self._handles = [
+            modules.register_module_forward_pre_hook(_weakly(self._enter_module)),
+            modules.register_module_forward_hook(_weakly(self._leave_module), always_call=True),
+            optimizers.register_optimizer_step_pre_hook(_weakly(self._before_step)),
+            optimizers.register_optimizer_step_post_hook(_weakly(self._after_step))]
+        self._mode = _mode_class(self._torch)(self)
+        self.noting = True
+        self._mode.__enter__()
+
+    def end(self) -> None:
+        """Watch no longer."""
+        if not self.noting:
+            return
+        if self._here.backward:
+            self._safely(self._after_backward)
+        self.noting = False
+        for handle in self._handles:
+            handle.remove()
+        self._handles = []
+        _remove(self._mode)
+        self._mode = None
+
+    def _see(self) -> None:
+        here = self._here
+        if not here.seen:
+            here.first, self._threads = self._threads << 41, self._threads + 1
+            here.sequence = self._torch.autograd._get_sequence_nr() - 1
+        here.seen = True
+
+    # The operators
+
+    def run(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call an operator, and note it."""
+        here = self._here
+        if here.own or not self.noting or self.process != os.getpid():
+            return func(*args, **kwargs)
+        device = self._device_event(args) if self._cuda else None
+        start = time.perf_counter_ns()
+        result = func(*args, **kwargs)
+        end = time.perf_counter_ns()
+        try:
+            if device is not None:
+                self._note_device(func, *device)
+            if getattr(func, "namespace", "") == "profiler":
+                self._span(here, str(func), args, start, end)
+            else:
+                # This method and the mode's own stand between the program and the operator.
+                self._note(here, (func, args, kwargs, result), start, end, sys._getframe(2))
+        except Exception:
+            # Whatever the profiler cannot read must not cost the user the program.
+            self.failed += 1
+        return result
+
+    def _note(self, here: _Here, call: tuple[Any, tuple[Any, ...], dict[str, Any], Any], start: int, end: int,
+              frame: Any) -> None:
+        func, args, kwargs, result = call
+        inputs, outputs = self.parts.among(args, kwargs), self.parts.among((result,), {})
+        lane, layer, node = self._where(here)
+        kind = self._became(func, lane, frame, inputs, outputs) if any(map(_is_sparse, inputs)) else ""
+        plan = self._plans.get((func, kind)) or self._plan(func, kind)
+        if plan.copies and self._across((*args, result)):
+            plan = self._plans.get((func, "transfer")) or self._plan(func, "transfer")
+        place = None
+        if self._recorder.lines and (lane != "backward" or node not in self._layers):
+            place = hooks.caller(frame)
+        self._recorder.foreign(plan, start, end, (lane, layer, node, place), inputs, outputs)
+        self.events += 1
+        if kind in hooks.KINDS:
+            self._densified(plan, kind, lane, frame, inputs, outputs)
+
+    def _where(self, here: _Here) -> tuple[str, str, int | None]:
+        """The lane, the layer and the node of the graph that an operator runs for.
+
+        While one of autograd's nodes runs, it is that node's.  Otherwise it has a node of its own if autograd has numbered one
+        since the operator before.
+        """
+        torch, modules = self._torch, here.modules
+        current, last = torch._C._current_autograd_node(), torch.autograd._get_sequence_nr() - 1
+        if current is None:
+            if here.backward:
+                self._after_backward()
+            lane, layer, node = self._lane(here), modules[-1][1] if modules else "", None
+            if last != here.sequence and last >= 0:
+                node = last + here.first
+                self._remember(node, layer)
+        else:
+            here.backward = True
+            lane, sequence = "backward", current._sequence_nr()
+            node = sequence + here.first if sequence < NO_SEQUENCE else None
+            layer = modules[-1][1] if modules else "" if node is None else self._layers.get(node, "")
+        here.sequence = last
+        return lane, layer, node
+
+    def _lane(self, here: _Here) -> str:
+        """The lane of what no node of the graph runs."""
+        for name, _ in reversed(here.spans):
+            if name.startswith("Optimizer."):
+                # What a closure of an optimizer computes has gradients.
+                return "forward" if self._torch.is_grad_enabled() and here.modules else "update"
+            if name.startswith("enumerate(DataLoader)"):
+                return "io"
+        return "forward"
+
+    def _remember(self, node: int, layer: str) -> None:
+        if len(self._layers) > 2 * MOST_KNOWN:
+            for old in list(self._layers)[:MOST_KNOWN]:
+                del self._layers[old]
+        self._layers[node] = layer
+
+    def _plan(self, func: Any, kind: str) -> TorchPlan:
+        """The plan of an operator whose result became dense, as ``kind`` says, or that copies between devices."""
+        op = TorchOperator(_name_of(func), bool(getattr(func, "is_view", False)))
+        overload = getattr(func, "_overloadname", "")
+        attrs: dict[str, Any] = {"overload": overload} if overload not in ("", "default") else {}
+        if op.short in CONVERSIONS:
+            attrs["asked"] = kind != hooks.FALLBACK
+        if kind == "transfer":
+            op.lane = kind
+        made = self._plans[func, kind] = TorchPlan(op, kind, attrs)
+        return made
+
+    def _across(self, tensors: tuple[Any, ...]) -> bool:
+        """Whether a copy goes to another device: ``copy_(target, source)``, ``_to_copy(source, device=…)``."""
+        return len({one.device for one in tensors if isinstance(one, self._torch.Tensor)}) > 1
+
+    def _became(self, func: Any, lane: str, frame: Any, inputs: list[Any], outputs: list[Any]) -> str:
+        """How a sparse input became dense in this call: a kind of densification, asked for, or empty if none did."""
+        short = _name_of(func).rpartition("::")[2]
+        dense = [part for part in outputs if part[0] is HELD]
+        if short in CONVERSIONS:
+            direct = lane != "backward" and _is_users(frame)
+            return hooks.ASKED if direct or not dense else hooks.FALLBACK
+        if not dense or short in PRODUCTS:
+            return ""
+        held = {id(part[1]) for part in inputs if part[0] is HELD}
+        largest = max((_size(part[3]) for part in dense if id(part[1]) not in held), default=-1)
+        return hooks.NATURAL if any(_is_sparse(part) and _size(part[1]) <= largest for part in inputs) else ""
+
+    def _densified(self, plan: TorchPlan, kind: str, lane: str, frame: Any, inputs: list[Any], outputs: list[Any]) -> None:
+        """Put a densification into the ledger."""
+        given = max((part for part in inputs if _is_sparse(part)), key=lambda part: _size(part[1]))
+        made = next(part for part in outputs if part[0] is HELD)
+        place = hooks.caller(frame)
+        from .source_location import line_of
+
+        short = plan.op.short
+        before = sum(_size(part[3]) * part[4].itemsize for part in given[2] if part[0] is HELD)
+        reason = ("the gradient of the operator is dense" if lane == "backward" else
+                  "PyTorch converts it, as it has no way for this layout" if kind == hooks.FALLBACK else
+                  "the result of the operator is dense")
+        record = hooks.Densification(plan.op.name, line_of(*place) if place else "", given[0], "default", given[1], before,
+                                     _size(made[3]) * made[4].itemsize, reason, remedy_of(short, lane), kind)
+        self._recorder.foreign_dense(record, made)
+
+    def _span(self, here: _Here, name: str, args: tuple[Any, ...], start: int, end: int) -> None:
+        """A range of ``torch.profiler.record_function`` begins or ends; optimizers and loaders have one."""
+        if "_enter" in name:
+            here.spans.append((str(args[0]) if args else "", end))
+        elif here.spans:
+            label, began = here.spans.pop()
+            lane = "update" if label.startswith("Optimizer.") else "io" if label.startswith("enumerate(DataLoader)") else "user"
+            self._recorder.span(label, lane, began, start, {})
+
+    # Devices
+
+    def _device_event(self, args: tuple[Any, ...]) -> tuple[Any, Any] | None:
+        """Begin to time an operator on a GPU, if it runs on one: its device and an event."""
+        cuda = self._torch.cuda
+        first = next((one for one in args if isinstance(one, self._torch.Tensor)), None)
+        if first is None or not first.is_cuda or not cuda.is_initialized() or cuda.is_current_stream_capturing():
+            return None
+        begun = cuda.Event(enable_timing=True)
+        begun.record()
+        return first.device, begun
+
+    def _note_device(self, func: Any, device: Any, begun: Any) -> None:
+        done = self._torch.cuda.Event(enable_timing=True)
+        done.record()
+
+        def milliseconds() -> float:
+            done.synchronize()
+            return float(begun.elapsed_time(done))
+
+        hooks.device_work.append(hooks.DeviceWork(_name_of(func), str(device), milliseconds))
+
+    # Modules
+
+    def _enter_module(self, module: Any, args: Any) -> None:
+        here = self._here
+        if not self.noting:
+            return
+        if not here.seen:
+            if threading.get_ident() not in self._elsewhere:
+                self._elsewhere.add(threading.get_ident())
+                self._recorder.mark(MARKER, f"not recorded: {type(module).__name__} in another thread", None)
+            return
+        alone = not here.modules
+        if not alone and self.names.is_root(module):
+            # An outermost module inside another: the rest of a pass that was interrupted, or one module used in two ways.
+            alone = not any(one is module for one, _ in here.modules) and not _contains(here.modules[0][0], module)
+            if alone:
+                here.modules.clear()
+        name = self.names.of_module(module, alone)
+        here.modules.append((module, name))
+        if alone:
+            here.own = True
+            try:
+                self._assign_parameters(module)
+            finally:
+                here.own = False
+
+    def _leave_module(self, module: Any, args: Any, result: Any) -> None:
+        modules = self._here.modules
+        while modules and any(one is module for one, _ in modules):
+            if modules.pop()[0] is module:
+                break
+
+    def _assign_parameters(self, root: Any) -> None:
+        """Say which memory holds parameters, and gradients that were there before."""
+        if self._here.backward:
+            self._after_backward()
+        for parameter, name, _ in self.names.alive():
+            if not _lazy(parameter):
+                self._assign(parameter, "parameter", name, before=True)
+                if parameter.is_leaf and parameter.grad is not None:
+                    self._assign(parameter.grad, "gradient", name, before=True)
+
+    def _assign(self, tensor: Any, role: str, owner: str, before: bool = False) -> None:
+        """Note that a tensor's memory serves as ``role``, unless that is known."""
+        if tensor.layout is self._torch.strided:
+            held = self.parts.memory(tensor)
+            if held[2] == (role, owner):
+                return
+            held[2] = role, owner
+        elif before and role == "gradient":
+            return
+        self._recorder.foreign_role(self.parts.of(tensor), role, owner, before)
+
+    # Gradients and optimizers
+
+    def _safely(self, work: Callable[[], None]) -> None:
+        """Do some work of the profiler's own, which is not noted, and whose failure is not the user's."""
+        here = self._here
+        here.own, before = True, here.own
+        try:
+            work()
+        except Exception:
+            self.failed += 1
+        finally:
+            here.own = before
+
+    def _after_backward(self) -> None:
+        """A backward pass has ended: say which memory holds gradients, and count their rows if it is time."""
+        here = self._here
+        here.backward = False
+        here.own, before = True, here.own
+        try:
+            self._passes += 1
+            for parameter, name, kind in self.names.alive():
+                if parameter.is_leaf and parameter.grad is not None:
+                    self._assign(parameter.grad, "gradient", name)
+                    if self._counting and is_due(self._passes):
+                        self._count(parameter.grad, name, kind)
+        finally:
+            here.own = before
+
+    def _count(self, gradient: Any, name: str, kind: str) -> None:
+        """Note how many rows of a gradient are not zero."""
+        start = time.perf_counter_ns()
+        shape = [int(size) for size in gradient.shape]
+        if gradient.layout is self._torch.strided:
+            if not worth_counting(gradient):
+                return
+            axis, rows = count_rows(gradient)
+            stype, size = "default", gradient.numel() * gradient.element_size()
+        elif gradient.layout is self._torch.sparse_coo and gradient.sparse_dim() == 1 and gradient.dense_dim():
+            values, indices = gradient._values(), gradient._indices()
+            stype, axis, rows = "row_sparse", "rows", int(indices.shape[1])
+            size = values.numel() * values.element_size() + indices.numel() * indices.element_size()
+        else:
+            return
+        self._recorder.span(COUNTED, "profiler", start, time.perf_counter_ns(), {
+            "parameter": name, "module": kind, "layout": stype, "axis": axis, "rows": rows, "shape": shape, "size": size,
+            "pass": self._passes})
+
+    def _before_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
+        if self._here.seen and self.noting:
+            self._safely(lambda: self._learn_optimizer(optimizer))
+
+    def _learn_optimizer(self, optimizer: Any) -> None:
+        for number, parameter in enumerate(parameter for group in optimizer.param_groups for parameter in group["params"]):
+            self._assign(parameter, "parameter", self.names.parameter(parameter, f"parameter{number}"))
+        if self._here.backward:
+            self._after_backward()
+        self._assign_states(optimizer, before=True)
+
+    def _after_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
+        if self._here.seen and self.noting:
+            self._safely(lambda: self._assign_states(optimizer, before=False))
+
+    def _assign_states(self, optimizer: Any, before: bool) -> None:
+        for parameter, state in optimizer.state.items():
+            values = state.values() if isinstance(state, dict) else ()
+            for value in values:
+                if isinstance(value, self._torch.Tensor):
+                    self._assign(value, "optimizer state", self.names.parameter(parameter, "parameter"), before)
+
+
+def _name_of(func: Any) -> str:  # Any: an operator of PyTorch
+    """An operator's name as PyTorch's profiler writes it; what is no operator has the name of its class."""
+    schema = getattr(func, "_schema", None)
+    return str(schema.name) if schema is not None else f"higher_order::{getattr(func, '_name', type(func).__name__)}"
+
+
+def _is_sparse(part: Any) -> bool:  # Any: an item of the flat list
+    return part[0].__class__ is str and part[0] is not HELD
+
+
+def _size(shape: tuple[int, ...]) -> int:
+    size = 1
+    for length in shape:
+        size *= length
+    return size
+
+
+def _is_users(frame: Any) -> bool:  # Any: a frame
+    """Whether a frame is the user's own, and not PyTorch's."""
+    place = hooks.caller(frame)
+    return place is not None and place[0] is frame.f_code
+
+
+def _contains(root: Any, module: Any) -> bool:  # Any: modules
+    return any(one is module for one in root.modules())
+
+
+def _lazy(parameter: Any) -> bool:  # Any: a parameter
+    """Whether a parameter has no shape yet."""
+    return any(kind.__name__ == "UninitializedTensorMixin" for kind in type(parameter).__mro__)
+
+
+def _weakly(method: Any) -> Any:  # Any: a method of a watch
+    """A hook that does not keep the watch alive."""
+    reference = weakref.WeakMethod(method)
+
+    def hook(*arguments: Any) -> None:  # Any: a hook's arguments
+        found = reference()
+        if found is not None:
+            try:
+                found(*arguments)
+            except Exception:
+                found.__self__.failed += 1
+
+    return hook
+
+
+@functools.cache
+def _mode_class(torch: Any) -> Any:  # Any: PyTorch, and a class that is derived from one of its classes
+    """The class of the mode, made when PyTorch is there."""
+    TorchDispatchMode = whole_import("torch.utils._python_dispatch").TorchDispatchMode
+    frames = torch._C._dynamo.eval_frame
+    skips = hasattr(frames, "set_code_exec_strategy")
+
+    class Mode(TorchDispatchMode):  # type: ignore[misc]  # PyTorch need not be installed
+        """Hands every operator to a watch."""
+
+        supports_higher_order_operators = True
+
+        def __init__(self, watch: Watch) -> None:
+            super().__init__()
+            self._watch = weakref.ref(watch)
+
+        @classmethod
+        def ignore_compile_internals(cls) -> bool:
+            """Whether compiled code runs as it does without the mode."""
+            return True
+
+        @classmethod
+        def _should_skip_dynamo(cls) -> bool:
+            """Whether PyTorch wraps the method below, which takes microseconds a call and seconds for the first."""
+            return not skips
+
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            watch = self._watch()
+            return func(*args, **(kwargs or {})) if watch is None else watch.run(func, args, kwargs or {})
+
+    if skips:  # code that torch.compile made may call this: nothing in there is to be compiled as if it were the user's
+        skip = frames._FrameAction.SKIP
+        frames.set_code_exec_strategy(Mode.__torch_dispatch__.__code__, frames._FrameExecStrategy(skip, skip))
+    return Mode
+
+
+def _remove(mode: Any) -> None:  # Any: a mode
+    """Take a mode off the stack, also from below others that are still entered."""
+    dispatch, above = whole_import("torch.utils._python_dispatch"), []
+    stack = dispatch._get_current_dispatch_mode_stack()
+    if not any(one is mode for one in stack):
+        return  # another thread's
+    while dispatch._get_current_dispatch_mode() is not mode:
+        above.append(dispatch._pop_mode())
+    if not above:
+        mode.__exit__(None, None, None)
+        return
+    # The flags that this mode would set back are those that the one above it is to set back.
+    dispatch._pop_mode()
+    for name in ("old_dispatch_mode_flags", "old_non_infra_dispatch_mode_flags",
+                 "old_without_ignore_compile_internals_dispatch_mode_flags"):
+        own, next_one = getattr(mode, name, None), getattr(above[-1], name, None)
+        if own and next_one:
+            next_one[-1] = own.pop()
+    for one in reversed(above):
+        dispatch._push_mode(one)
+
+
+def cost_of_torch_event(recorder: Recorder) -> float:
+    """Nanoseconds that recording one operator of PyTorch takes here, measured on small tensors."""
+    torch = torch_of()
+    small = torch.zeros(8)
+    watch = Watch(torch, recorder, counting=False)
+
+    def loop(count: int = 200) -> int:
+        begin = time.perf_counter_ns()
+        for _ in range(count):
+            torch.add(small, small)
+        return time.perf_counter_ns() - begin
+
+    costs = []
+    for _ in range(5):
+        plain = loop()
+        watch.begin()
+        try:
+            noted = loop()
+        finally:
+            watch.end()
+        costs.append((noted - plain) / 200)
+    return max(0.0, statistics.median(costs))

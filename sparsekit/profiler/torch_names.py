@@ -1,0 +1,93 @@
+"""Names of the modules and parameters of PyTorch programs, found when a module is called that none of ours contains."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterator
+from typing import Any
+
+__all__ = ["Names"]
+
+
+class Names:
+    """Names of modules and parameters, as ``named_modules`` and ``named_parameters`` of the outermost modules give them.
+
+    The class of the outermost module stands in front where a name is taken by another module's part, and where that module has
+    no others in it: ``Embedding.weight``.
+
+    Attributes
+    ----------
+    parameters : dict
+        By the address of a parameter: a weak reference to it, its name, and the class of the module that has it.
+    """
+
+    # Any in this class: modules and parameters of PyTorch, which need not be installed
+    def __init__(self) -> None:
+        self.parameters: dict[int, tuple[weakref.ref[Any], str, str]] = {}
+        self._modules: dict[int, tuple[weakref.ref[Any], str]] = {}
+        self._taken: dict[str, weakref.ref[Any]] = {}
+        self._roots: dict[int, weakref.ref[Any]] = {}
+
+    def of_module(self, module: Any, alone: bool) -> str:
+        """The name of a module; ``alone`` says that no other module's call surrounds this one."""
+        found = self._modules.get(id(module))
+        if found is not None and found[0]() is module and (not alone or id(module) in self._roots):
+            return found[1]
+        if not alone:
+            return type(module).__name__
+        self._learn(module)
+        return self._modules[id(module)][1]
+
+    def is_root(self, module: Any) -> bool:
+        """Whether a module was called with no other around it."""
+        found = self._roots.get(id(module))
+        return found is not None and found() is module
+
+    def parameter(self, parameter: Any, otherwise: str) -> str:
+        """The name of a parameter; one of no module gets the name ``otherwise``."""
+        found = self.parameters.get(id(parameter))
+        if found is None or found[0]() is not parameter:
+            self._note_parameter(parameter, self._free(otherwise, parameter, ""), "")
+        return self.parameters[id(parameter)][1]
+
+    def alive(self) -> Iterator[tuple[Any, str, str]]:
+        """Each parameter that lives, its name and the class of its module."""
+        for key, (reference, name, kind) in list(self.parameters.items()):
+            parameter = reference()
+            if parameter is None:
+                del self.parameters[key]
+            else:
+                yield parameter, name, kind
+
+    def _learn(self, root: Any) -> None:
+        """Name a module, what it contains, and all their parameters and buffers."""
+        own = self._free(type(root).__name__, root, "")
+        self._roots[id(root)] = weakref.ref(root)
+        for path, module in root.named_modules():
+            name = self._free(path, module, own) if path else own
+            self._modules[id(module)] = weakref.ref(module), name
+            for part in (module._parameters, module._buffers):
+                for label, tensor in part.items():
+                    held = None if tensor is None else self.parameters.get(id(tensor))
+                    if tensor is None or (held is not None and held[0]() is tensor and held[2]):
+                        continue  # of the names of a parameter that modules share, the first is kept
+                    full = f"{path}.{label}" if path else f"{own}.{label}" if not root._modules else label
+                    self._note_parameter(tensor, self._free(full, tensor, own), type(module).__name__)
+
+    def _note_parameter(self, tensor: Any, name: str, kind: str) -> None:
+        self.parameters[id(tensor)] = weakref.ref(tensor), name, kind
+
+    def _free(self, name: str, subject: Any, root: str) -> str:
+        """A name that nothing else has: the name itself, with its root's name in front, or with a number."""
+        number, tried = 1, name
+        while True:
+            found = self._taken.get(tried)
+            holder = None if found is None else found()
+            if holder is None or holder is subject:
+                self._taken[tried] = weakref.ref(subject)
+                return tried
+            if root:
+                tried, root = f"{root}.{name}", ""
+            else:
+                number += 1
+                tried = f"{name}{number}"

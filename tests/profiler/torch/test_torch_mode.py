@@ -1,0 +1,390 @@
+"""PyTorch's operators as the profiler records them: what of counts, bytes, lanes, lines and memory is known by hand."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+import sparsekit as mx
+from sparsekit.base.errors import ContractError, ProfilerError
+from sparsekit.profiler.torch_operators import is_torch
+
+ROWS, WIDTH, CLASSES = 1000, 8, 4
+
+
+def names(prof, *lanes):
+    return [record["name"] for record in prof.records if is_torch(record) and (not lanes or record["lane"] in lanes)]
+
+
+def one(prof, name, lane=None):
+    found = [record for record in prof.records if record["name"] == name and lane in (None, record["lane"])]
+    assert len(found) == 1, [record["name"] for record in prof.records]
+    return found[0]
+
+
+def classifier(torch, sparse=False):
+    class Classifier(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.emb = torch.nn.Embedding(ROWS, WIDTH, sparse=sparse)
+            self.out = torch.nn.Linear(WIDTH, CLASSES)
+
+        def forward(self, tokens):
+            return self.out(self.emb(tokens).mean(1))
+
+    return Classifier()
+
+
+def batch(torch):
+    return torch.tensor([[1, 2, 3], [3, 4, 5]]), torch.tensor([0, 1])
+
+
+def step(torch, model, optimizer, tokens, labels):
+    optimizer.zero_grad()
+    loss = torch.nn.functional.cross_entropy(model(tokens), labels)
+    loss.backward()
+    optimizer.step()
+    return loss
+
+
+# Operators
+
+
+def test_every_operator_is_recorded_with_shapes_bytes_and_operations(torch):
+    left, right = torch.ones(3, 5), torch.ones(5, 7)
+    with mx.Profiler(torch=True) as prof:
+        left @ right
+    record = one(prof, "aten::mm")
+    assert [array["shape"] for array in record["inputs"]] == [[3, 5], [5, 7]]
+    assert [array["shape"] for array in record["outputs"]] == [[3, 7]]
+    assert {array["stype"] for array in (*record["inputs"], *record["outputs"])} == {"default"}
+    assert {array["dtype"] for array in record["inputs"]} == {"float32"}
+    assert record["bytes"] == 4 * (15 + 35 + 21)
+    assert record["flops"] == record["dense_flops"] == 2 * 3 * 5 * 7
+    assert record["duration"] > 0
+    assert names(prof) == ["aten::mm"]
+
+
+def test_views_move_nothing_and_share_their_memory(torch):
+    with mx.Profiler(torch=True) as prof:
+        whole = torch.zeros(100, 10)
+        part = whole.t()[2:4].unsqueeze(0)
+        del whole
+        part.add_(1)
+    views = ("aten::t", "aten::slice", "aten::unsqueeze")
+    assert [record["bytes"] for record in prof.records if record["name"] in views] == [0] * 3
+    assert prof.memory["peak_bytes"] == 4000
+    assert [(row["bytes"], row["shape"]) for row in prof.memory["at_peak"]] == [(4000, [100, 10])]
+
+
+def test_the_peak_is_what_is_alive_at_once(torch):
+    with mx.Profiler(torch=True) as prof:
+        first = torch.zeros(1000)
+        second = first + 1  # 8,000 bytes are alive
+        del first
+        third = second * 2  # and again
+        del second
+        fourth = torch.zeros(3000)  # 16,000
+        del third, fourth
+        torch.zeros(10)
+    assert prof.memory["peak_bytes"] == 16_000
+    assert sorted(row["bytes"] for row in prof.memory["at_peak"]) == [4000, 12_000]
+    assert prof.memory["samples"][-1][1] <= 40
+
+
+def test_memory_that_the_graph_keeps_is_alive(torch):
+    weight = torch.nn.Parameter(torch.ones(1000))
+    with mx.Profiler(torch=True) as prof:
+        loss = (weight * 2).exp().sum()  # exp keeps its result for the gradient; that of `weight * 2` is gone
+        torch.zeros(1)
+        held = prof.memory["samples"][-1][1]
+        del loss
+        torch.zeros(1)
+    assert 8000 <= held < 8000 + 100  # the weight and what exp keeps
+    assert prof.memory["samples"][-1][1] < held - 3900
+
+
+def test_lanes_layers_and_lines(torch):
+    model, (tokens, labels) = classifier(torch), batch(torch)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with mx.Profiler(torch=True) as prof:
+        step(torch, model, optimizer, tokens, labels)
+    forward = one(prof, "aten::embedding")
+    backward = one(prof, "aten::embedding_dense_backward")
+    assert (forward["lane"], forward["layer"]) == ("forward", "emb")
+    assert (backward["lane"], backward["layer"]) == ("backward", "emb")
+    assert backward["line"] == forward["line"], "a gradient has the line of its operator"
+    assert forward["line"].startswith("test_torch_mode.py:")
+    assert backward["node"] == forward["node"] is not None
+    assert one(prof, "aten::addmm")["layer"] == "out"
+    updates = names(prof, "update")
+    assert updates.count("aten::add_") == 3
+    assert {record["thread"] for record in prof.records} == {0}, "the backward pass runs in the calling thread"
+
+
+def test_parameters_gradients_and_states_are_known_by_name(torch):
+    model, (tokens, labels) = classifier(torch), batch(torch)
+    optimizer = torch.optim.Adam(model.parameters())
+    with mx.Profiler(torch=True) as prof:
+        for _ in range(2):
+            step(torch, model, optimizer, tokens, labels)
+    rows = prof.memory["at_peak"]
+    sizes = {}
+    for row in rows:
+        sizes.setdefault((row["role"], row["owner"]), []).append(row["bytes"])
+    weight = ROWS * WIDTH * 4
+    assert sizes["parameter", "emb.weight"] == [weight]
+    assert sizes["gradient", "emb.weight"] == [weight]
+    assert sorted(sizes["optimizer state", "emb.weight"])[-2:] == [weight, weight]
+    assert sizes["parameter", "out.bias"] == [CLASSES * 4]
+    roles = prof.memory["samples"][-1][2]
+    assert roles["parameter"] == weight + 4 * (WIDTH * CLASSES + CLASSES)
+
+
+def test_parameters_of_no_module_get_a_name_from_their_optimizer(torch):
+    weight = torch.ones(100, requires_grad=True)
+    optimizer = torch.optim.SGD([weight], lr=0.1, momentum=0.9)
+    with mx.Profiler(torch=True) as prof:
+        (weight * 2).sum().backward()
+        optimizer.step()
+    owners = {(row["role"], row["owner"]) for row in prof.memory["at_peak"]}
+    assert {("parameter", "parameter0"), ("gradient", "parameter0"), ("optimizer state", "parameter0")} <= owners
+
+
+def test_two_models_with_parts_of_the_same_name_are_told_apart(torch):
+    first, second = classifier(torch), classifier(torch)
+    tokens, _ = batch(torch)
+    with mx.Profiler(torch=True) as prof:
+        first(tokens)
+        second(tokens)
+    owners = {row["owner"] for row in prof.memory["at_peak"] if row["role"] == "parameter"}
+    assert {"emb.weight", "Classifier2.emb.weight"} <= owners
+
+
+def test_what_a_loader_collates_is_in_the_lane_of_reading(torch):
+    data = torch.utils.data.TensorDataset(torch.ones(6, 3))
+    with mx.Profiler(torch=True) as prof:
+        batches = [rows for (rows,) in torch.utils.data.DataLoader(data, batch_size=2)]
+    assert len(batches) == 3
+    assert names(prof, "io").count("aten::stack") == 3
+    assert sum(record["kind"] == "span" and record["lane"] == "io" for record in prof.records) >= 3
+
+
+def test_ranges_of_the_user_are_spans(torch):
+    with mx.Profiler(torch=True) as prof, torch.profiler.record_function("mine"):
+        torch.ones(2)
+    span = next(record for record in prof.records if record["name"] == "mine")
+    assert (span["kind"], span["lane"]) == ("span", "user")
+
+
+def test_our_own_operators_are_recorded_beside(torch):
+    with mx.Profiler(torch=True) as prof:
+        mx.nd.ones((2, 3)) + 1
+        torch.ones(2, 3) + 1
+    assert len(names(prof)) == 2
+    assert len(prof.records) == 4
+
+
+# Layouts, conversions, the ledger
+
+
+@pytest.mark.parametrize(("make", "stype", "stored", "size"), [
+    (lambda eye: eye.to_sparse(), "coo", 4, 4 * (4 + 16)),
+    (lambda eye: eye.to_sparse_csr(), "csr", 4, 4 * (4 + 8) + 5 * 8),
+    (lambda eye: eye.to_sparse_csc(), "csc", 4, 4 * (4 + 8) + 5 * 8),
+    (lambda eye: eye.to_sparse(1), "row_sparse", 16, 16 * 4 + 4 * 8),
+    (lambda eye: eye.to_sparse_bsr((2, 2)), "bsr", 8, 8 * 4 + 2 * 8 + 3 * 8),
+])  # fmt: skip
+def test_layouts_and_their_bytes(torch, make, stype, stored, size):
+    tensor = make(torch.eye(4))
+    with mx.Profiler(torch=True) as prof:
+        tensor.clone()
+    given = one(prof, "aten::clone")["inputs"][0]
+    assert (given["stype"], given["nnz"], given["bytes"]) == (stype, stored, size)
+
+
+def test_a_conversion_that_the_user_asks_for_is_not_in_the_ledger(torch):
+    sparse = torch.eye(50).to_sparse()
+    with mx.Profiler(torch=True) as prof:
+        sparse.to_dense()
+        sparse.to_sparse_csr()
+    assert prof.ledger == []
+    assert set(names(prof)) == set(names(prof, "convert"))
+    assert all(record["attrs"]["asked"] for record in prof.records if record["kind"] == "op")
+
+
+def test_an_operator_that_makes_a_sparse_tensor_dense_is_in_the_ledger(torch):
+    sparse, dense = torch.eye(50).to_sparse(), torch.ones(50, 50)
+    with mx.Profiler(torch=True) as prof:
+        dense + sparse  # the line of the ledger
+    (found,) = prof.ledger
+    assert (found.op, found.source, found.target, found.shape) == ("aten::add", "coo", "default", (50, 50))
+    assert (found.bytes_before, found.bytes_after) == (50 * (4 + 16), 50 * 50 * 4)
+    assert found.line.startswith("test_torch_mode.py:")
+    assert "add_" in found.remedy
+    with pytest.raises(ContractError, match=r"aten::add at test_torch_mode.py:\d+: coo \(50, 50\)"):
+        mx.expect(prof).no_densify()
+
+
+def test_products_and_updates_of_dense_tensors_by_sparse_ones_are_no_densifications(torch):
+    sparse, dense = torch.eye(50).to_sparse(), torch.ones(50, 50)
+    with mx.Profiler(torch=True) as prof:
+        torch.sparse.mm(sparse, dense)
+        dense.add_(sparse)
+        sparse.sum()
+        sparse * sparse
+    mx.expect(prof).no_densify()
+
+
+def test_sparse_and_dense_gradients_of_one_parameter_add_up_to_a_dense_one(torch):
+    emb = torch.nn.Embedding(ROWS, WIDTH, sparse=True)
+    with mx.Profiler(torch=True) as prof:
+        (emb(torch.tensor([1, 2])).sum() + emb.weight.sum()).backward()
+    (found,) = prof.ledger
+    assert (found.source, found.shape) == ("row_sparse", (ROWS, WIDTH))
+    assert "gradient" in found.remedy
+
+
+def test_a_sparse_gradient_keeps_the_contracts_of_rows(torch):
+    model, (tokens, labels) = classifier(torch, sparse=True), batch(torch)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with mx.Profiler(torch=True) as prof:
+        step(torch, model, optimizer, tokens, labels)
+    assert prof.gradient_rows == {"emb.weight": 6}
+    mx.expect(prof).no_densify().grad_rows("emb.weight", at_most=6).calls("aten::embedding", 1)
+    with pytest.raises(ContractError, match="one stored 6 rows"):
+        mx.expect(prof).grad_rows("emb.weight", at_most=5)
+
+
+# Rows of gradients
+
+
+def test_rows_of_dense_gradients_are_counted(torch):
+    model, (tokens, labels) = classifier(torch), batch(torch)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with mx.Profiler(torch=True) as prof:
+        for _ in range(5):
+            step(torch, model, optimizer, tokens, labels)
+    (row,) = prof.gradients().rows
+    assert (row["parameter"], row["most"], row["least"], row["shape"]) == ("emb.weight", 5, 5, (ROWS, WIDTH))
+    assert row["times"] == 3, "of the first, the second and the fourth backward pass"
+    assert (row["bytes"], row["as_rows"]) == (ROWS * WIDTH * 4, 5 * (WIDTH * 4 + 8))
+    assert "5 of 1,000 rows" in repr(prof.gradients())
+
+
+def test_columns_of_a_wide_layer_are_counted(torch):
+    layer = torch.nn.Linear(5000, 3)
+    inputs = torch.zeros(2, 5000)
+    inputs[0, 7] = inputs[1, 9] = inputs[1, 4999] = 1
+    with mx.Profiler(torch=True) as prof:
+        layer(inputs).sum().backward()
+        torch.ones(1)
+    (row,) = prof.gradients().rows
+    assert (row["axis"], row["most"], row["module"]) == ("columns", 3, "Linear")
+
+
+@pytest.mark.parametrize("shape", [(7, 3), (3, 7), (40_000, 130), (100, 60_000), (5, 2, 9)])
+def test_the_count_is_that_of_numpy(torch, shape):
+    import numpy as np
+
+    from sparsekit.profiler.torch_gradients import count_rows
+
+    gradient = torch.zeros(shape)
+    flat = gradient.flatten(1)
+    places = torch.randint(0, flat.numel(), (flat.numel() // 50,))
+    flat.view(-1)[places] = torch.tensor(float("nan"))
+    flat.view(-1)[:3] = -0.0
+    axis, found = count_rows(gradient)
+    matrix = flat.numpy()
+    assert axis == ("rows" if matrix.shape[1] <= matrix.shape[0] else "columns")
+    assert found == np.count_nonzero(np.any(matrix != 0, axis=1 if axis == "rows" else 0))
+
+
+def test_the_advice_names_the_parameter_its_rows_and_the_saving(torch):
+    emb = torch.nn.Embedding(20_000, 64)
+    with mx.Profiler(torch=True) as prof:
+        emb(torch.arange(128)).sum().backward()
+    found = next(one for one in prof.advice() if one.rule == "zero_rows")
+    assert "128 of its 20,000 rows" in found.reason
+    assert "sparse=True" in found.remedy
+    assert found.amount == 20_000 * 256 - 128 * (256 + 8)
+
+
+def test_a_program_without_waste_gets_no_advice_about_gradients(torch):
+    layer = torch.nn.Linear(200, 100)
+    with mx.Profiler(torch=True) as prof:
+        layer(torch.randn(300, 200)).square().sum().backward()
+    assert [one.rule for one in prof.advice() if one.rule in ("zero_rows", "became_dense", "dense_by_nature")] == []
+
+
+# The rest of the profiler
+
+
+def test_what_if_takes_the_rows_that_were_counted(torch):
+    model, (tokens, labels) = classifier(torch), batch(torch)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with mx.Profiler(torch=True) as prof:
+        step(torch, model, optimizer, tokens, labels)
+    changed = prof.what_if(gradient={"emb.weight": "row_sparse"})
+    assert changed.before == prof.memory["peak_bytes"]
+    assert changed.saved == ROWS * WIDTH * 4 - 5 * (WIDTH * 4 + 8)
+
+
+def test_trace_report_diff_and_displays(torch, tmp_path):
+    model, (tokens, labels) = classifier(torch), batch(torch)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with mx.Profiler(torch=True) as prof:
+        step(torch, model, optimizer, tokens, labels)
+        torch.ones(40, 40) + torch.eye(40).to_sparse()
+    path = prof.save_trace(tmp_path / "trace.json")
+    again = mx.profiler.load_trace(path)
+    assert [record["name"] for record in again.records] == [record["name"] for record in prof.records]
+    assert again.gradients().rows == prof.gradients().rows
+    assert again.ledger == prof.ledger
+    page = prof.to_html(tmp_path / "report.html").read_text()
+    assert "as rows" in page
+    assert prof.timeline_figure().html
+    assert prof.memory_figure().html
+    assert "aten::embedding" in repr(prof.table(rows=100))
+    assert "text/html" in prof._repr_mimebundle_()
+    with mx.Profiler(torch=True) as after:
+        step(torch, model, optimizer, tokens, labels)
+    assert any(row["name"] == "aten::add" for row in prof.diff(after).rows)
+
+
+def test_pause_resume_and_schedule(torch):
+    with mx.Profiler(torch=True) as prof:
+        torch.ones(1)
+        prof.pause()
+        torch.zeros(1)
+        prof.resume()
+        torch.full((1,), 2.0)
+    assert names(prof) == ["aten::ones", "aten::full"]
+    taken = []
+    with mx.Profiler(torch=True, schedule=mx.profiler.schedule(wait=1, warmup=1, active=1), on_ready=taken.append) as prof:
+        for size in range(3):
+            torch.ones(size)
+            prof.step()
+    assert [[array["shape"] for array in record["outputs"]] for record in taken[0].records if is_torch(record)] == [[[2]]]
+
+
+def test_options_are_checked():
+    with pytest.raises(ProfilerError, match="torch must be True or False"):
+        mx.Profiler(torch="yes")
+
+
+def test_a_version_that_is_too_old_is_refused(torch, monkeypatch):
+    monkeypatch.setattr(torch, "__version__", "1.13.1+cu117")
+    with pytest.raises(ProfilerError, match=r"needs PyTorch 2\.4 or newer, got 1\.13\.1"):
+        mx.Profiler(torch=True)
+
+
+def test_another_thread_is_named_and_not_recorded(torch):
+    model, (tokens, _) = classifier(torch), batch(torch)
+    with mx.Profiler(torch=True) as prof:
+        thread = threading.Thread(target=lambda: model(tokens))
+        thread.start()
+        thread.join()
+    assert names(prof) == []
+    assert "Classifier" in next(mark["name"] for mark in prof.marks)

@@ -1,0 +1,258 @@
+"""A PyTorch program gives the same numbers to the bit, and leaves the same behind, with the profiler on as off."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import os
+import sys
+import weakref
+
+import pytest
+
+import sparsekit as mx
+from sparsekit.profiler.torch_operators import is_torch
+
+
+def network(torch):
+    return torch.nn.Sequential(
+        torch.nn.EmbeddingBag(500, 16, mode="sum"), torch.nn.Linear(16, 32), torch.nn.BatchNorm1d(32), torch.nn.Dropout(0.3),
+        torch.nn.ReLU(), torch.nn.Linear(32, 5))
+
+
+def trained(torch, optimizer):
+    """Losses, parameters, gradients, states and the random state of some steps."""
+    torch.manual_seed(3)
+    model = network(torch)
+    made = optimizer(model.parameters())
+    losses = []
+    for _ in range(4):
+        made.zero_grad()
+        tokens, labels = torch.randint(0, 500, (8, 6)), torch.randint(0, 5, (8,))
+        loss = torch.nn.functional.cross_entropy(model(tokens), labels)
+        loss.backward()
+        made.step()
+        losses.append(loss.detach())
+    states = [value for state in made.state.values() for value in state.values() if isinstance(value, torch.Tensor)]
+    return [*losses, *model.state_dict().values(), *[p.grad for p in model.parameters()], *states, torch.get_rng_state()]
+
+
+@pytest.mark.parametrize("name", ["SGD", "Adam", "Adagrad", "RMSprop", "LBFGS"])
+def test_training_gives_the_same_bits(torch, name):
+    def optimizer(parameters):
+        made = getattr(torch.optim, name)(parameters, lr=0.05)
+        if name == "LBFGS":
+            step = made.step
+            made.step = lambda: step(lambda: sum((p * p).sum() for p in made.param_groups[0]["params"]))
+        return made
+
+    plain = trained(torch, optimizer)
+    with mx.Profiler(torch=True) as prof:
+        seen = trained(torch, optimizer)
+    assert len(prof.records) > 100
+    for before, after in zip(plain, seen, strict=True):
+        assert torch.equal(before, after)
+
+
+@pytest.mark.parametrize("build", [
+    lambda torch: torch.nn.LSTM(8, 8, batch_first=True),
+    lambda torch: torch.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True),
+    lambda torch: torch.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True).eval(),
+    lambda torch: torch.nn.Conv1d(5, 3, 2),
+    lambda torch: torch.nn.MultiheadAttention(8, 2, batch_first=True),
+], ids=["lstm", "transformer", "transformer_eval", "conv", "attention"])  # fmt: skip
+def test_layers_give_the_same_bits(torch, build):
+    def run():
+        torch.manual_seed(5)
+        layer = build(torch)
+        given = torch.randn(2, 5, 8, requires_grad=True)
+        result = layer(given, given, given) if isinstance(layer, torch.nn.MultiheadAttention) else layer(given)
+        result = result[0] if isinstance(result, tuple) else result
+        result.square().sum().backward()
+        return [result, given.grad, *[p.grad for p in layer.parameters()], torch.get_rng_state()]
+
+    plain = run()
+    with mx.Profiler(torch=True):
+        seen = run()
+    assert all(torch.equal(before, after) for before, after in zip(plain, seen, strict=True))
+
+
+def test_gradients_are_not_copied_for_being_seen(torch):
+    """Autograd takes over a gradient that nothing else holds: under the profiler it must not make another copy."""
+    layer = torch.nn.Linear(300, 300, bias=False)
+    with mx.Profiler(torch=True) as prof:
+        layer(torch.ones(2, 300)).sum().backward()
+        torch.ones(1)
+    moved = [record["name"] for record in prof.records if record["lane"] == "backward"]
+    assert not {"aten::clone", "aten::copy_"} & set(moved)
+    assert sum(row["bytes"] for row in prof.memory["at_peak"] if row["shape"] == [300, 300]) == 2 * 300 * 300 * 4
+
+
+def test_errors_are_the_programs_own_and_recording_goes_on(torch):
+    with mx.Profiler(torch=True) as prof:
+        with pytest.raises(RuntimeError, match="mat1 and mat2 shapes"):
+            torch.ones(2, 3) @ torch.ones(2, 3)
+        with pytest.raises(ZeroDivisionError):
+            torch.nn.Sequential(_Failing(torch))(torch.ones(2))
+        torch.nn.Linear(2, 2)(torch.ones(1, 2))
+    names = [record["name"] for record in prof.records]
+    assert "aten::mm" not in names
+    assert names.count("aten::addmm") == 1
+    assert next(record for record in prof.records if record["name"] == "aten::addmm")["layer"] == "Linear"
+
+
+def _Failing(torch):
+    class Failing(torch.nn.Module):
+        def forward(self, given):
+            raise ZeroDivisionError
+
+    return Failing()
+
+
+def test_without_gradients(torch):
+    with mx.Profiler(torch=True) as prof, torch.no_grad():
+        torch.nn.Linear(3, 3)(torch.ones(2, 3))
+    with mx.Profiler(torch=True) as inference, torch.inference_mode():
+        torch.nn.Linear(3, 3)(torch.ones(2, 3))
+    for profile, name in ((prof, "aten::addmm"), (inference, "aten::linear")):
+        (record,) = [record for record in profile.records if record["name"] == name]
+        assert (record["lane"], record["flops"]) == ("forward", 2 * 2 * 3 * 3)
+
+
+def test_other_modes_go_on_working_whichever_is_outside(torch):
+    from torch.utils._python_dispatch import TorchDispatchMode, _get_current_dispatch_mode_stack, is_in_torch_dispatch_mode
+
+    class Counts(TorchDispatchMode):
+        seen = 0
+
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            self.seen += 1
+            return func(*args, **(kwargs or {}))
+
+    with mx.Profiler(torch=True) as prof, Counts() as counts:
+        torch.ones(2)
+    with Counts() as outside, mx.Profiler(torch=True) as inner:
+        torch.ones(2)
+    assert (counts.seen, outside.seen) == (1, 1)
+    assert [len([r for r in one.records if is_torch(r)]) for one in (prof, inner)] == [1, 1]
+    below = mx.Profiler(torch=True)
+    below.start()
+    with Counts() as above:
+        below.stop()  # before what was entered after it
+        assert is_in_torch_dispatch_mode()
+        torch.ones(2)
+    assert above.seen == 1
+    assert _get_current_dispatch_mode_stack() == []
+    assert not is_in_torch_dispatch_mode()
+
+
+def test_tensors_without_memory(torch):
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    with mx.Profiler(torch=True) as prof:
+        torch.ones(1000, 1000, device="meta") + 1
+        with FakeTensorMode():
+            torch.ones(1000, 1000) @ torch.ones(1000, 1000)
+        torch.nn.LazyLinear(3)(torch.ones(2, 5))
+    assert prof.memory["peak_bytes"] < 10_000
+
+
+def test_subclasses_of_tensors(torch):
+    class Plain(torch.Tensor):
+        pass
+
+    class Wraps(torch.Tensor):
+        @staticmethod
+        def __new__(cls, inner):
+            return torch.Tensor._make_wrapper_subclass(cls, inner.shape, dtype=inner.dtype)
+
+        def __init__(self, inner):
+            self.inner = inner
+
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            return cls(func(*[one.inner if isinstance(one, Wraps) else one for one in args], **(kwargs or {})))
+
+    with mx.Profiler(torch=True) as prof:
+        plain = torch.ones(3).as_subclass(Plain) + 1
+        wraps = Wraps(torch.ones(3)) + 1
+    assert isinstance(plain, Plain)
+    assert isinstance(wraps, Wraps)
+    assert torch.equal(wraps.inner, torch.full((3,), 2.0))
+    assert [record["name"] for record in prof.records].count("aten::add") == 2
+
+
+def test_compiled_code_stays_compiled(torch):
+    graphs = []
+
+    def backend(module, inputs):
+        graphs.append(module)
+        return module.forward
+
+    torch._dynamo.reset()
+    compiled = torch.compile(lambda given: (given * 2).sin(), backend=backend)
+    given = torch.ones(4)
+    plain = compiled(given)
+    with mx.Profiler(torch=True) as prof:
+        assert torch.equal(compiled(given), plain)
+        other = torch.compile(lambda given: given.cos() + 1, backend=backend)
+        assert torch.equal(other(given), given.cos() + 1)
+    assert len(graphs) == 2
+    assert "aten::cos" in [record["name"] for record in prof.records]
+
+
+def test_higher_order_operators(torch):
+    from torch.utils.checkpoint import checkpoint
+
+    weight = torch.ones(4, 4, requires_grad=True)
+
+    def run():
+        weight.grad = None
+        result = checkpoint(lambda given: (given @ weight).sin().cos(), torch.ones(2, 4), use_reentrant=False)
+        result.sum().backward()
+        return weight.grad.clone()
+
+    plain = run()
+    with mx.Profiler(torch=True) as prof:
+        assert torch.equal(run(), plain)
+    assert [record["name"] for record in prof.records].count("aten::sin") == 2, "once again in the backward pass"
+
+
+def test_nothing_is_kept_alive_or_left_behind(torch):
+    from torch.nn.modules import module as modules
+    from torch.optim import optimizer as optimizers
+    from torch.utils._python_dispatch import _get_current_dispatch_mode_stack
+
+    def hooks():
+        return [len(found) for found in (modules._global_forward_pre_hooks, modules._global_forward_hooks,
+                                         optimizers._global_optimizer_pre_hooks, optimizers._global_optimizer_post_hooks)]
+
+    before, model = hooks(), network(torch)
+    prof = mx.Profiler(torch=True)
+    with contextlib.suppress(ZeroDivisionError), prof:
+        result = model(torch.randint(0, 500, (8, 6)))
+        references = [weakref.ref(result), weakref.ref(model), weakref.ref(next(model.parameters()))]
+        del result, model
+        gc.collect()
+        assert [reference() for reference in references] == [None] * 3
+        raise ZeroDivisionError
+    assert hooks() == before
+    assert _get_current_dispatch_mode_stack() == []
+    assert prof.memory["samples"][-1][1] < 2000 * 4
+
+
+def test_a_forked_worker_records_nothing_and_works(torch):
+    data = torch.utils.data.TensorDataset(torch.arange(12.0).reshape(6, 2))
+    with mx.Profiler(torch=True) as prof:
+        rows = [batch for (batch,) in torch.utils.data.DataLoader(data, batch_size=2, num_workers=2,
+                                                                  multiprocessing_context="fork")]
+    assert torch.equal(torch.cat(rows), torch.arange(12.0).reshape(6, 2))
+    assert "aten::stack" not in [record["name"] for record in prof.records], "it ran in the workers"
+
+
+def test_pytorch_is_imported_only_when_asked_for():
+    program = "import sys, sparsekit as mx\nwith mx.Profiler(): mx.nd.ones((2,))\nprint('torch' in sys.modules)"
+    import subprocess
+
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, env=os.environ)
+    assert done.stdout.split() == ["False"]

@@ -53,6 +53,7 @@ SHORT = 20
 MOST_LINES = 50
 
 _LEDGER_COLUMNS = ("operator", "kind", "line", "from", "to", "shape", "bytes before", "bytes after", "times", "remedy")
+_CONVERSION_COLUMNS = ("operator", "line", "from", "to", "shape", "bytes before", "bytes after", "how", "times")
 
 
 class Profile:
@@ -225,6 +226,24 @@ class Profile:
     def gradient_rows(self) -> dict[str, int]:
         """Most rows that a row_sparse gradient stored, by parameter."""
         return dict(self._data().gradient_rows)
+
+    def conversions(self) -> Table:
+        """Changes of storage type, by operator, line, types and shape: those that the code asked for, and implicit ones.
+
+        Implicit is what an operator, autograd or a library did on its way.  What became dense so is in the ledger too.
+        """
+        groups: dict[tuple[Any, ...], int] = {}  # Any: the columns below
+        for record in self._data().records:
+            if record["lane"] == "convert" and record["kind"] == "op" and record["inputs"] and record["outputs"]:
+                source, target = record["inputs"][0], record["outputs"][0]
+                implicit = bool(record["became_dense"] or record["depth"] or record["attrs"].get("asked") is False)
+                key = (record["name"], record["line"], source["stype"], target["stype"], tuple(source["shape"]), source["bytes"],
+                       target["bytes"], "implicit" if implicit else "asked for")
+                groups[key] = groups.get(key, 0) + 1
+        rows = [dict(zip(_CONVERSION_COLUMNS, (*key, number), strict=True)) for key, number in groups.items()]
+        cells = [[*key[:4], " × ".join(map(str, key[4])), format_bytes(key[5]), format_bytes(key[6]), key[7], format_count(number)]
+                 for key, number in groups.items()]
+        return Table(_CONVERSION_COLUMNS, rows, cells, "", "Changes of storage type")
 
     def gradients(self) -> Table:
         """How many rows of PyTorch's gradients are not zero, by parameter: what ``Profiler(torch=True)`` counted.

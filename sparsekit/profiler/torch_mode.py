@@ -22,6 +22,7 @@ from ..base.errors import ProfilerError
 from ..base.optional import optional_import, whole_import
 from ..core import hooks
 from .event_buffer import HELD, MARKER
+from .source_location import line_of
 from .torch_gradients import COUNTED, count_rows, is_due, worth_counting
 from .torch_names import Names
 from .torch_operators import CONVERSIONS, PRODUCTS, TorchOperator, TorchPlan, remedy_of
@@ -91,7 +92,7 @@ class _Parts:
     # Any in this class: PyTorch, its tensors and element types, and items of the flat list
     def __init__(self, torch: Any, recorder: Recorder) -> None:
         self._tensor, self._strided, self._coo = torch.Tensor, torch.strided, torch.sparse_coo
-        self._holder = recorder.holder
+        self._holder, self._plain = recorder.holder, torch._C._disabled_torch_dispatch_impl
         self._types: dict[Any, Any] = {}
         self._known: dict[int, list[Any]] = {}
 
@@ -120,10 +121,14 @@ class _Parts:
     def of(self, tensor: Any) -> Any:
         """What stands for a tensor of any layout and class; a tensor without memory is described only."""
         try:
+            if tensor.__class__.__torch_dispatch__ is not self._plain:
+                # What such a class keeps inside is its own, and asking for more may change what is traced.
+                sizes = tuple([size if size.__class__ is int else 0 for size in tensor.shape])
+                return None, sizes, self.type_of(tensor.dtype)
             layout = tensor.layout
             if layout is self._strided:
                 return self._strided_part(tensor)
-            shape = tuple([int(size) for size in tensor.shape])
+            shape = tuple(tensor.shape)
             if layout is self._coo:
                 return self._coo_part(tensor, shape)
             compressed = _COMPRESSED.get(str(layout).rpartition(".")[2])
@@ -149,9 +154,9 @@ class _Parts:
     def _strided_part(self, tensor: Any) -> Any:
         dtype = tensor.dtype
         shape, of_type = tuple(tensor.shape), self._types.get(dtype) or self.type_of(dtype)
+        if tensor.is_meta:
+            return None, shape, of_type
         held = self.memory(tensor)
-        if tensor.is_meta or (held[1] and not tensor.data_ptr()):
-            return None, tuple([int(size) for size in shape]), of_type
         return HELD, held[0], held[1], shape, of_type
 
     def _coo_part(self, tensor: Any, shape: tuple[int, ...]) -> Any:
@@ -220,6 +225,9 @@ class Watch:
             return
         if self._here.backward:
             self._safely(self._after_backward)
+        if self.failed:
+            self._recorder.mark(MARKER, f"not recorded: {self.failed} operators that could not be described", None)
+            self.failed = 0
         self.noting = False
         for handle in self._handles:
             handle.remove()
@@ -263,8 +271,10 @@ class Watch:
         func, args, kwargs, result = call
         inputs, outputs = self.parts.among(args, kwargs), self.parts.among((result,), {})
         lane, layer, node = self._where(here)
-        kind = self._became(func, lane, frame, inputs, outputs) if any(map(_is_sparse, inputs)) else ""
-        plan = self._plans.get((func, kind)) or self._plan(func, kind)
+        kind, plan = "", self._plans.get((func, "")) or self._plan(func, "")
+        if plan.op.lane == "convert" or any(map(_is_sparse, inputs)):
+            kind = self._became(plan.op.short, lane, frame, inputs, outputs)
+            plan = self._plans.get((func, kind)) or self._plan(func, kind)
         if plan.copies and self._across((*args, result)):
             plan = self._plans.get((func, "transfer")) or self._plan(func, "transfer")
         place = None
@@ -320,7 +330,7 @@ class Watch:
         overload = getattr(func, "_overloadname", "")
         attrs: dict[str, Any] = {"overload": overload} if overload not in ("", "default") else {}
         if op.short in CONVERSIONS:
-            attrs["asked"] = kind != hooks.FALLBACK
+            attrs["asked"] = kind == hooks.ASKED
         if kind == "transfer":
             op.lane = kind
         made = self._plans[func, kind] = TorchPlan(op, kind, attrs)
@@ -330,13 +340,11 @@ class Watch:
         """Whether a copy goes to another device: ``copy_(target, source)``, ``_to_copy(source, device=…)``."""
         return len({one.device for one in tensors if isinstance(one, self._torch.Tensor)}) > 1
 
-    def _became(self, func: Any, lane: str, frame: Any, inputs: list[Any], outputs: list[Any]) -> str:
+    def _became(self, short: str, lane: str, frame: Any, inputs: list[Any], outputs: list[Any]) -> str:
         """How a sparse input became dense in this call: a kind of densification, asked for, or empty if none did."""
-        short = _name_of(func).rpartition("::")[2]
         dense = [part for part in outputs if part[0] is HELD]
         if short in CONVERSIONS:
-            direct = lane != "backward" and _is_users(frame)
-            return hooks.ASKED if direct or not dense else hooks.FALLBACK
+            return hooks.ASKED if lane != "backward" and _is_users(frame) else hooks.FALLBACK if dense else ""
         if not dense or short in PRODUCTS:
             return ""
         held = {id(part[1]) for part in inputs if part[0] is HELD}
@@ -348,15 +356,12 @@ class Watch:
         given = max((part for part in inputs if _is_sparse(part)), key=lambda part: _size(part[1]))
         made = next(part for part in outputs if part[0] is HELD)
         place = hooks.caller(frame)
-        from .source_location import line_of
-
-        short = plan.op.short
         before = sum(_size(part[3]) * part[4].itemsize for part in given[2] if part[0] is HELD)
         reason = ("the gradient of the operator is dense" if lane == "backward" else
                   "PyTorch converts it, as it has no way for this layout" if kind == hooks.FALLBACK else
                   "the result of the operator is dense")
         record = hooks.Densification(plan.op.name, line_of(*place) if place else "", given[0], "default", given[1], before,
-                                     _size(made[3]) * made[4].itemsize, reason, remedy_of(short, lane), kind)
+                                     _size(made[3]) * made[4].itemsize, reason, remedy_of(plan.op.short, lane), kind)
         self._recorder.foreign_dense(record, made)
 
     def _span(self, here: _Here, name: str, args: tuple[Any, ...], start: int, end: int) -> None:

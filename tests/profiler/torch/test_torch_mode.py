@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import atexit
+import re
+import sys
 import threading
+from pathlib import Path
 
 import pytest
+from IPython.core.interactiveshell import InteractiveShell
+from traitlets.config import Config
 
 import sparsekit as mx
+from sparsekit import cli
 from sparsekit.base.errors import ContractError, ProfilerError
+from sparsekit.profiler.magics import load_ipython_extension
 from sparsekit.profiler.torch_operators import is_torch
 
 ROWS, WIDTH, CLASSES = 1000, 8, 4
@@ -211,7 +219,30 @@ def test_a_conversion_that_the_user_asks_for_is_not_in_the_ledger(torch):
         sparse.to_sparse_csr()
     assert prof.ledger == []
     assert set(names(prof)) == set(names(prof, "convert"))
-    assert all(record["attrs"]["asked"] for record in prof.records if record["kind"] == "op")
+    assert [(row["from"], row["to"], row["shape"], row["bytes before"], row["bytes after"], row["how"])
+            for row in prof.conversions().rows] == [
+        ("coo", "default", (50, 50), 50 * 20, 50 * 50 * 4, "asked for"),
+        ("coo", "csr", (50, 50), 50 * 20, 50 * 12 + 51 * 8, "asked for")]
+
+
+def test_a_conversion_that_a_library_makes_is_implicit(torch):
+    emb = torch.nn.Embedding(ROWS, WIDTH, sparse=True)
+    optimizer = torch.optim.SparseAdam(emb.parameters())
+    with mx.Profiler(torch=True) as prof:
+        emb(torch.tensor([1, 1, 2])).sum().backward()
+        optimizer.step()
+    (row,) = [row for row in prof.conversions().rows if row["operator"] == "aten::_coalesce"]
+    assert (row["how"], row["bytes before"], row["bytes after"]) == ("implicit", 3 * (WIDTH * 4 + 8), 2 * (WIDTH * 4 + 8))
+    assert prof.ledger == []
+
+
+def test_a_tensor_that_a_library_makes_dense_is_in_the_ledger(torch):
+    sparse, library = torch.eye(50).to_sparse(), {"__name__": "torch.of_a_test"}
+    exec(compile("def dense(given):\n    return given.to_dense()\n", "torch_of_a_test.py", "exec"), library)
+    with mx.Profiler(torch=True) as prof:
+        library["dense"](sparse)
+    (found,) = prof.ledger
+    assert (found.kind, found.bytes_after, found.line[:18]) == ("fallback", 50 * 50 * 4, "test_torch_mode.py")
 
 
 def test_an_operator_that_makes_a_sparse_tensor_dense_is_in_the_ledger(torch):
@@ -367,6 +398,41 @@ def test_pause_resume_and_schedule(torch):
             torch.ones(size)
             prof.step()
     assert [[array["shape"] for array in record["outputs"]] for record in taken[0].records if is_torch(record)] == [[[2]]]
+
+
+def test_the_page_runs_as_it_is_written(torch, capsys):
+    text = (Path(__file__).parents[3] / "sparsekit" / "docs" / "pytorch.md").read_text(encoding="utf-8")
+    for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
+        exec(compile(block, "pytorch.md", "exec"), {})
+    printed = capsys.readouterr().out
+    assert "128 of 20,000 rows" in printed
+    assert "2 contracts hold" in printed
+
+
+def test_a_script_is_profiled_with_pytorch(torch, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("train.py").write_text("import torch\nemb = torch.nn.Embedding(9000, 8)\nemb(torch.arange(5)).sum().backward()\n")
+    assert cli.main(["profile", "--torch", "train.py"]) == 0
+    printed = capsys.readouterr().err
+    assert "aten::embedding_dense_backward" in printed
+    assert "5 of 9,000 rows" in printed
+    assert "train.py:3" in printed
+
+
+def test_a_cell_is_profiled_with_pytorch(torch, tmp_path, monkeypatch):
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path))
+    monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])  # IPython puts a module of its own there
+    InteractiveShell.clear_instance()
+    shell = InteractiveShell.instance(config=Config({"HistoryManager": {"enabled": False}}))
+    try:
+        load_ipython_extension(shell)
+        shell.user_ns["torch"] = torch
+        shell.run_line_magic("profile", "--torch --no-display -o prof torch.ones(3)")
+        assert names(shell.user_ns["prof"]) == ["aten::ones"]
+    finally:
+        atexit.unregister(shell.atexit_operations)
+        shell.atexit_operations()
+        InteractiveShell.clear_instance()
 
 
 def test_options_are_checked():

@@ -155,6 +155,7 @@ def test_tensors_without_memory(torch):
             torch.ones(1000, 1000) @ torch.ones(1000, 1000)
         torch.nn.LazyLinear(3)(torch.ones(2, 5))
     assert prof.memory["peak_bytes"] < 10_000
+    assert prof.marks == [], "everything could be described"
 
 
 def test_subclasses_of_tensors(torch):
@@ -180,6 +181,7 @@ def test_subclasses_of_tensors(torch):
     assert isinstance(wraps, Wraps)
     assert torch.equal(wraps.inner, torch.full((3,), 2.0))
     assert [record["name"] for record in prof.records].count("aten::add") == 2
+    assert prof.marks == []
 
 
 def test_compiled_code_stays_compiled(torch):

@@ -23,8 +23,10 @@ class Workload(NamedTuple):
     steps: int
 
 
-WORKLOADS = (Workload("dense gradient, Adam", 100_000, 64, 256, False, 8),
-             Workload("sparse=True, SparseAdam", 1_000_000, 64, 2048, True, 8))
+WORKLOADS = (Workload("dense gradient, Adam", 100_000, 64, 256, False, 16),
+             Workload("sparse=True, SparseAdam", 1_000_000, 64, 2048, True, 16))
+#: So small that a step takes little but the calls of its operators.
+SMALL = Workload("dense gradient, Adam", 1000, 8, 8, False, 128)
 QUICK = (Workload("dense gradient, Adam", 1000, 8, 8, False, 2),)
 
 FORMS = {"plain": "no profiler", "seen": "sparsekit.Profiler(torch=True)", "torch": "torch.profiler, shapes and memory",
@@ -43,27 +45,36 @@ def run(rivals: dict[str, str], rounds: int = 0, quick: bool = False) -> Report:
         worker = stack.enter_context(Worker("sparsekit", command))
         report.versions["torch"] = worker.ask("versions")["torch"]
         for workload in QUICK if quick else WORKLOADS:
-            _section(report, worker, workload)
+            _step(report, worker, workload)
+        _operator(report, worker, QUICK[0] if quick else SMALL)
     return report
 
 
-def _section(report: Report, worker: Worker, workload: Workload) -> None:
+def _step(report: Report, worker: Worker, workload: Workload) -> None:
+    contenders, what, operators = _measured(report, worker, workload)
+    report.add(f"a step, {what}", "ms", contenders, against=FORMS["seen"], fact=f"{operators} operators a step")
+
+
+def _operator(report: Report, worker: Worker, workload: Workload) -> None:
+    (plain, *others), what, operators = _measured(report, worker, workload)
+    costs = []
+    for one in others:
+        costs.append(Contender(one.name, one.measure))
+        costs[-1].values = [1000 * (own - base) / operators for own, base in zip(one.values, plain.values, strict=True)]
+    report.add(f"what recording adds to an operator, {what}", "µs", costs, against=FORMS["seen"],
+               fact=f"the difference to a step without a profiler, {report.median(plain):.3f} ms, by its {operators} operators")
+
+
+def _measured(report: Report, worker: Worker, workload: Workload) -> tuple[list[Contender], str, int]:
     operators = worker.ask("prepare", workload.rows, workload.width, workload.batch, int(workload.sparse))
     contenders = [Contender(name, partial(worker.ask, "step", form, workload.steps)) for form, name in FORMS.items()]
     take_turns(contenders, report.rounds)
     what = f"{workload.rows:,} x {workload.width}, batch {workload.batch:,} x 40, {workload.heading}"
-    report.add(f"a step, {what}", "ms", contenders, against=FORMS["seen"], fact=f"{operators} operators a step")
-    plain, *others = contenders
-    costs = []
-    for one in others:
-        cost = Contender(one.name, one.measure)
-        cost.values = [1000 * (own - base) / operators for own, base in zip(one.values, plain.values, strict=True)]
-        costs.append(cost)
-    report.add(f"cost of an operator, {what}", "µs", costs, fact="the differences of the steps above, by operator")
+    return contenders, what, operators
 
 
 NOTES = (
     "A step is forward, backward and update of an embedding, a mean over 40 tokens and two linear layers, 2 threads.",
     "Profilers are started before the steps that are timed and stopped after them; what is computed afterwards is not timed.",
-    "sparsekit: lines, layers, memory by role; the rows of gradients are counted in steps 1, 2, 4 and 8 of each measurement.",
+    "sparsekit: lines, layers, memory by role; the rows of gradients are counted in steps 1, 2, 4, 8 … of each measurement.",
 )

@@ -7,7 +7,7 @@ milliseconds a step.
 from __future__ import annotations
 
 import time
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import sparsekit as mx
@@ -51,7 +51,7 @@ class Worker(OwnWorker):
         for optimizer in self.optimizers:
             optimizer.step()
 
-    def _profiler(self, form: str) -> Any:  # Any: a context manager
+    def _profiler(self, form: str) -> AbstractContextManager[object]:
         if form == "plain":
             return nullcontext()
         if form == "seen":

@@ -33,7 +33,7 @@ LESSONS = {
     "became_dense": "notebooks/01_csr.ipynb#13.-Operators-without-a-sparse-kernel",
     "dense_by_nature": "notebooks/08_profiling.ipynb#6.-The-fix",
     "dense_gradient": "notebooks/03_train_gluon.ipynb#6.-Third-variant:-a-row-sparse-gradient",
-    "zero_rows": "notebooks/03_train_gluon.ipynb#6.-Third-variant:-a-row-sparse-gradient",
+    "zero_rows": "notebooks/05_embeddings_language_model.ipynb#3.-What-that-saves",
     "full_rows": "notebooks/02_row_sparse.ipynb#7.-What-it-costs",
     "eager_update": "notebooks/07_optimizers_lazy_or_not.ipynb#5.-What-the-full-update-costs",
     "wide_indices": "notebooks/01_csr.ipynb#6.-What-it-costs",

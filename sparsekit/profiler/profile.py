@@ -241,8 +241,8 @@ class Profile:
                        target["bytes"], "implicit" if implicit else "asked for")
                 groups[key] = groups.get(key, 0) + 1
         rows = [dict(zip(_CONVERSION_COLUMNS, (*key, number), strict=True)) for key, number in groups.items()]
-        cells = [[*key[:4], " × ".join(map(str, key[4])), format_bytes(key[5]), format_bytes(key[6]), key[7], format_count(number)]
-                 for key, number in groups.items()]
+        cells = [[*key[:4], " × ".join(map(str, key[4])), format_bytes(key[5]), format_bytes(key[6]), key[7],
+                  format_count(number)] for key, number in groups.items()]
         return Table(_CONVERSION_COLUMNS, rows, cells, "", "Changes of storage type")
 
     def gradients(self) -> Table:
@@ -511,7 +511,7 @@ class Profile:
         parts = [self.timeline_figure().html, self.memory_figure().html, self.table(rows=12).html]
         if self.densified:
             parts.append(self.ledger_table().html)
-        gradients = self.gradients()
+        gradients = Profile(aside(self._data())).gradients()
         if gradients.rows:
             parts.append(gradients.html)
         return "\n".join(parts)

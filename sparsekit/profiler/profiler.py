@@ -9,7 +9,7 @@ import weakref
 from collections.abc import Callable
 from contextlib import ContextDecorator
 from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from ..base.errors import ProfilerError, expected
 from ..base.forking import across_fork, load
@@ -21,6 +21,8 @@ from .schedules import Schedule
 from .source import RecordedRun
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from ..base.types import Array, Attrs
     from .source import Stored
     from .torch_mode import Watch
@@ -383,7 +385,7 @@ def _cost_of_torch_event(lines: bool) -> float:
     return float(_torch_mode().cost_of_torch_event(run.recorder))
 
 
-def _torch_mode() -> Any:  # Any: a module
+def _torch_mode() -> ModuleType:
     """What watches PyTorch, which is imported when it is asked for."""
     return load("sparsekit.profiler.torch_mode")
 

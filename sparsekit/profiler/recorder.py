@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from ..core.hooks import Event, Timed
     from .allocations import Allocation
     from .event_buffer import Note, Operation, Place, Plan
+    from .torch_types import NoteItem, Torch, TorchReference
     from .types import Marked, Node
 
 __all__ = ["Recorder"]
@@ -348,14 +349,12 @@ class Recorder:
         if not sparse and part.__class__ is not weakref.ref and part[0].__class__ is weakref.ref:
             array._seen = now
 
-    # Any: what holds the memory of an array of another library
-    def holder(self, memory: Any) -> weakref.ref[Any]:
+    def holder(self, memory: Torch) -> TorchReference:
         """The weak reference that stands for memory of another library; the caller makes one for each piece of it."""
         return weakref.ref(memory, self._died)
 
-    # Any: items of the flat list, which say what the arrays are
-    def foreign(self, plan: Plan, start: int, end: int, where: tuple[str, str, int | None, Place], inputs: list[Any],
-                outputs: list[Any]) -> None:
+    def foreign(self, plan: Plan, start: int, end: int, where: tuple[str, str, int | None, Place], inputs: list[NoteItem],
+                outputs: list[NoteItem]) -> None:
         """Note that an operator of another library ran; ``where`` is its lane, layer, recorded node and the user's line."""
         lane, layer, node, place = where
         if len(outputs) == 1:
@@ -367,15 +366,13 @@ class Recorder:
         if start > self._due:
             self._due = self._more(start)
 
-    # Any: an item of the flat list
-    def foreign_role(self, part: Any, role: str, owner: str, before: bool) -> None:
+    def foreign_role(self, part: NoteItem, role: str, owner: str, before: bool) -> None:
         """Note what an array of another library serves as, as ``assign`` does."""
         now = time.perf_counter_ns()
         self._extend((ASSIGN, now, now, "", "", None, hooks.state.__dict__["thread"], (part, role, owner, before), None, None,
                       None, None, None, 0))
 
-    # Any: an item of the flat list
-    def foreign_dense(self, record: hooks.Densification, part: Any) -> None:
+    def foreign_dense(self, record: hooks.Densification, part: NoteItem) -> None:
         """Note that a sparse array of another library implicitly became the dense one that ``part`` stands for."""
         now = time.perf_counter_ns()
         self._note(DENSIFY, now, now, hooks.state.lane, record, part)

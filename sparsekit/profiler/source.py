@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from .memory_timeline import Lives
     from .parts import Part
     from .torch_mode import Watch
+    from .torch_types import Torch
     from .types import MarkRecord, Memory, Record
 
 __all__ = ["RecordedRun", "Stored", "accounted", "environment"]
@@ -117,7 +118,7 @@ class RecordedRun:
         self._stored: Stored | None = None
         self._seen: tuple[int, int] | None = None
 
-    def watch(self, torch: Any) -> Watch:  # Any: PyTorch
+    def watch(self, torch: Torch) -> Watch:
         """What watches PyTorch for this run."""
         if self.watched is None:
             from .torch_mode import Watch

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..base.formatting import format_bytes, format_count, format_duration, format_percent
 from .table import Table
@@ -10,6 +10,7 @@ from .table import Table
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from .torch_types import TorchTensor
     from .types import Record
 
 __all__ = ["COUNTED", "CountedRows", "count_rows", "counted_rows", "gradients_table", "is_due", "worth_counting"]
@@ -74,8 +75,7 @@ def is_due(number: int) -> bool:
     return number & (number - 1) == 0
 
 
-# Any: a tensor of PyTorch, which need not be installed
-def count_rows(gradient: Any) -> tuple[str, int]:
+def count_rows(gradient: TorchTensor) -> tuple[str, int]:
     """Which axis was counted, and how many rows or columns of a dense gradient hold a number that is not zero.
 
     Every value is read once, in pieces of at most ``CHUNK`` bytes.
@@ -94,8 +94,7 @@ def count_rows(gradient: Any) -> tuple[str, int]:
     return "columns", int(found.sum()) if found is not None else 0
 
 
-# Any: as above
-def worth_counting(gradient: Any) -> bool:
+def worth_counting(gradient: TorchTensor) -> bool:
     """Whether a dense gradient has rows, and is large enough to matter."""
     return bool(gradient.dim() > 1 and gradient.numel() * gradient.element_size() >= SMALLEST and not gradient.is_meta)
 

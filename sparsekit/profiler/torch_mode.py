@@ -14,7 +14,8 @@ import sys
 import threading
 import time
 import weakref
-from typing import TYPE_CHECKING, Any
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -28,9 +29,26 @@ from .torch_names import Names
 from .torch_operators import CONVERSIONS, PRODUCTS, TorchOperator, TorchPlan, remedy_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
+    from types import FrameType
 
+    from ..base.types import JSON, DType
     from .recorder import Recorder
+    from .torch_types import (
+        NoteItem,
+        Torch,
+        TorchFunction,
+        TorchMode,
+        TorchModule,
+        TorchOptimizer,
+        TorchTensor,
+        TorchType,
+    )
+
+    Given: TypeAlias = tuple[Any, ...]  # Any: what a call of PyTorch is given
+    Named: TypeAlias = dict[str, Any]  # Any: as above
+    #: The weak reference to a storage, its bytes, and the role and owner that were noted.
+    Held: TypeAlias = list[Any]  # Any: the three have types of their own, which a list cannot say
 
 __all__ = ["LEAST", "Watch", "cost_of_torch_event", "torch_of"]
 
@@ -48,7 +66,7 @@ _COMPRESSED = {"sparse_csr": ("csr", "col_indices", "crow_indices"), "sparse_csc
                "sparse_bsr": ("bsr", "col_indices", "crow_indices"), "sparse_bsc": ("bsc", "row_indices", "ccol_indices")}
 
 
-def torch_of() -> Any:  # Any: a package that need not be installed
+def torch_of() -> Torch:
     """PyTorch.
 
     Raises
@@ -80,8 +98,8 @@ class _Here(threading.local):
     """What the calling thread does in PyTorch."""
 
     def __init__(self) -> None:
-        self.seen = self.own = self.backward = False
-        self.modules: list[tuple[Any, str]] = []  # Any: modules
+        self.seen = self.own = False
+        self.modules: list[tuple[TorchModule, str]] = []
         self.spans: list[tuple[str, int]] = []
         self.sequence, self.first = -1, 0
 
@@ -89,14 +107,13 @@ class _Here(threading.local):
 class _Parts:
     """Makes what stands for tensors in notes."""
 
-    # Any in this class: PyTorch, its tensors and element types, and items of the flat list
-    def __init__(self, torch: Any, recorder: Recorder) -> None:
+    def __init__(self, torch: Torch, recorder: Recorder) -> None:
         self._tensor, self._strided, self._coo = torch.Tensor, torch.strided, torch.sparse_coo
         self._holder, self._plain = recorder.holder, torch._C._disabled_torch_dispatch_impl
-        self._types: dict[Any, Any] = {}
-        self._known: dict[int, list[Any]] = {}
+        self._types: dict[TorchType, DType | _Type] = {}
+        self._known: dict[int, Held] = {}
 
-    def type_of(self, dtype: Any) -> Any:
+    def type_of(self, dtype: TorchType) -> DType | _Type:
         """The element type that stands for one of PyTorch's."""
         found = self._types.get(dtype)
         if found is None:
@@ -108,7 +125,11 @@ class _Parts:
             self._types[dtype] = found
         return found
 
-    def memory(self, tensor: Any) -> list[Any]:
+    def is_plain(self, tensor: TorchTensor) -> bool:
+        """Whether a tensor's memory is its own, and operators on it run no code of a subclass."""
+        return tensor.__class__.__torch_dispatch__ is self._plain
+
+    def memory(self, tensor: TorchTensor) -> Held:
         """The weak reference to a tensor's storage, its bytes and its role so far; made once for each storage."""
         storage = tensor.untyped_storage()
         held = self._known.get(id(storage))
@@ -118,10 +139,10 @@ class _Parts:
             held = self._known[id(storage)] = [self._holder(storage), storage.nbytes(), None]
         return held
 
-    def of(self, tensor: Any) -> Any:
+    def of(self, tensor: TorchTensor) -> NoteItem:
         """What stands for a tensor of any layout and class; a tensor without memory is described only."""
         try:
-            if tensor.__class__.__torch_dispatch__ is not self._plain:
+            if not self.is_plain(tensor):
                 # What such a class keeps inside is its own, and asking for more may change what is traced.
                 sizes = tuple([size if size.__class__ is int else 0 for size in tensor.shape])
                 return None, sizes, self.type_of(tensor.dtype)
@@ -141,7 +162,7 @@ class _Parts:
             # A subclass may have no storage, a lazy tensor no shape, and a traced one no numbers.
             return None, (), None
 
-    def among(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+    def among(self, args: Given, kwargs: Named) -> list[NoteItem]:
         """What stands for the tensors among arguments or results, those in lists included."""
         tensor, of, found = self._tensor, self.of, []
         for given in args:
@@ -151,7 +172,7 @@ class _Parts:
                 found += [of(one) for one in given if isinstance(one, tensor)]
         return found + [of(one) for one in kwargs.values() if isinstance(one, tensor)] if kwargs else found
 
-    def _strided_part(self, tensor: Any) -> Any:
+    def _strided_part(self, tensor: TorchTensor) -> NoteItem:
         dtype = tensor.dtype
         shape, of_type = tuple(tensor.shape), self._types.get(dtype) or self.type_of(dtype)
         if tensor.is_meta:
@@ -159,7 +180,7 @@ class _Parts:
         held = self.memory(tensor)
         return HELD, held[0], held[1], shape, of_type
 
-    def _coo_part(self, tensor: Any, shape: tuple[int, ...]) -> Any:
+    def _coo_part(self, tensor: TorchTensor, shape: tuple[int, ...]) -> NoteItem:
         values, indices = tensor._values(), tensor._indices()
         data, numbers = self._strided_part(values), self._strided_part(indices)
         if tensor.sparse_dim() == 1 and tensor.dense_dim():
@@ -186,22 +207,22 @@ class Watch:
         Operators that ran, but could not be described.
     """
 
-    # Any in this class: PyTorch, its tensors, modules and optimizers
-    def __init__(self, torch: Any, recorder: Recorder, counting: bool = True) -> None:
+    def __init__(self, torch: Torch, recorder: Recorder, counting: bool = True) -> None:
         self._torch, self._recorder, self._counting = torch, recorder, counting
         self._cuda = torch.version.cuda is not None or torch.version.hip is not None
         self.names, self._here = Names(), _Here()
         self.parts = _Parts(torch, recorder)
-        self._plans: dict[tuple[Any, ...], TorchPlan] = {}
+        self._plans: dict[tuple[TorchFunction, str], TorchPlan] = {}
         self._layers: dict[int, str] = {}
         self.events = self.failed = 0
         # Threads whose forward passes were not recorded, as a mode is one thread's.
         self._elsewhere: set[int] = set()
-        self._passes = 0
+        # Passes so far, and whether one runs; those of a GPU run in threads of PyTorch's own.
+        self._passes, self._backward = 0, False
         self._threads = 0
         self.process = os.getpid()
-        self._handles: list[Any] = []
-        self._mode: Any = None
+        self._handles: list[Torch] = []
+        self._mode: TorchMode = None
         #: Whether operators are noted; the mode may outlast that.
         self.noting = False
 
@@ -223,7 +244,7 @@ class Watch:
         """Watch no longer."""
         if not self.noting:
             return
-        if self._here.backward:
+        if self._backward:
             self._safely(self._after_backward)
         if self.failed:
             self._recorder.mark(MARKER, f"not recorded: {self.failed} operators that could not be described", None)
@@ -244,7 +265,7 @@ class Watch:
 
     # The operators
 
-    def run(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def run(self, func: TorchFunction, args: Given, kwargs: Named) -> TorchTensor:
         """Call an operator, and note it."""
         here = self._here
         if here.own or not self.noting or self.process != os.getpid():
@@ -266,8 +287,8 @@ class Watch:
             self.failed += 1
         return result
 
-    def _note(self, here: _Here, call: tuple[Any, tuple[Any, ...], dict[str, Any], Any], start: int, end: int,
-              frame: Any) -> None:
+    def _note(self, here: _Here, call: tuple[TorchFunction, Given, Named, TorchTensor], start: int, end: int,
+              frame: FrameType) -> None:
         func, args, kwargs, result = call
         inputs, outputs = self.parts.among(args, kwargs), self.parts.among((result,), {})
         lane, layer, node = self._where(here)
@@ -294,14 +315,14 @@ class Watch:
         torch, modules = self._torch, here.modules
         current, last = torch._C._current_autograd_node(), torch.autograd._get_sequence_nr() - 1
         if current is None:
-            if here.backward:
+            if self._backward:
                 self._after_backward()
             lane, layer, node = self._lane(here), modules[-1][1] if modules else "", None
             if last != here.sequence and last >= 0:
                 node = last + here.first
                 self._remember(node, layer)
         else:
-            here.backward = True
+            self._backward = True
             lane, sequence = "backward", current._sequence_nr()
             node = sequence + here.first if sequence < NO_SEQUENCE else None
             layer = modules[-1][1] if modules else "" if node is None else self._layers.get(node, "")
@@ -324,11 +345,11 @@ class Watch:
                 del self._layers[old]
         self._layers[node] = layer
 
-    def _plan(self, func: Any, kind: str) -> TorchPlan:
+    def _plan(self, func: TorchFunction, kind: str) -> TorchPlan:
         """The plan of an operator whose result became dense, as ``kind`` says, or that copies between devices."""
         op = TorchOperator(_name_of(func), bool(getattr(func, "is_view", False)))
         overload = getattr(func, "_overloadname", "")
-        attrs: dict[str, Any] = {"overload": overload} if overload not in ("", "default") else {}
+        attrs: dict[str, JSON] = {"overload": overload} if overload not in ("", "default") else {}
         if op.short in CONVERSIONS:
             attrs["asked"] = kind == hooks.ASKED
         if kind == "transfer":
@@ -336,11 +357,11 @@ class Watch:
         made = self._plans[func, kind] = TorchPlan(op, kind, attrs)
         return made
 
-    def _across(self, tensors: tuple[Any, ...]) -> bool:
+    def _across(self, tensors: Given) -> bool:
         """Whether a copy goes to another device: ``copy_(target, source)``, ``_to_copy(source, device=…)``."""
         return len({one.device for one in tensors if isinstance(one, self._torch.Tensor)}) > 1
 
-    def _became(self, short: str, lane: str, frame: Any, inputs: list[Any], outputs: list[Any]) -> str:
+    def _became(self, short: str, lane: str, frame: FrameType, inputs: list[NoteItem], outputs: list[NoteItem]) -> str:
         """How a sparse input became dense in this call: a kind of densification, asked for, or empty if none did."""
         dense = [part for part in outputs if part[0] is HELD]
         if short in CONVERSIONS:
@@ -351,7 +372,8 @@ class Watch:
         largest = max((_size(part[3]) for part in dense if id(part[1]) not in held), default=-1)
         return hooks.NATURAL if any(_is_sparse(part) and _size(part[1]) <= largest for part in inputs) else ""
 
-    def _densified(self, plan: TorchPlan, kind: str, lane: str, frame: Any, inputs: list[Any], outputs: list[Any]) -> None:
+    def _densified(self, plan: TorchPlan, kind: str, lane: str, frame: FrameType, inputs: list[NoteItem],
+                    outputs: list[NoteItem]) -> None:
         """Put a densification into the ledger."""
         given = max((part for part in inputs if _is_sparse(part)), key=lambda part: _size(part[1]))
         made = next(part for part in outputs if part[0] is HELD)
@@ -364,7 +386,7 @@ class Watch:
                                      _size(made[3]) * made[4].itemsize, reason, remedy_of(plan.op.short, lane), kind)
         self._recorder.foreign_dense(record, made)
 
-    def _span(self, here: _Here, name: str, args: tuple[Any, ...], start: int, end: int) -> None:
+    def _span(self, here: _Here, name: str, args: Given, start: int, end: int) -> None:
         """A range of ``torch.profiler.record_function`` begins or ends; optimizers and loaders have one."""
         if "_enter" in name:
             here.spans.append((str(args[0]) if args else "", end))
@@ -375,7 +397,7 @@ class Watch:
 
     # Devices
 
-    def _device_event(self, args: tuple[Any, ...]) -> tuple[Any, Any] | None:
+    def _device_event(self, args: Given) -> tuple[Torch, Torch] | None:
         """Begin to time an operator on a GPU, if it runs on one: its device and an event."""
         cuda = self._torch.cuda
         first = next((one for one in args if isinstance(one, self._torch.Tensor)), None)
@@ -385,7 +407,7 @@ class Watch:
         begun.record()
         return first.device, begun
 
-    def _note_device(self, func: Any, device: Any, begun: Any) -> None:
+    def _note_device(self, func: TorchFunction, device: Torch, begun: Torch) -> None:
         done = self._torch.cuda.Event(enable_timing=True)
         done.record()
 
@@ -397,7 +419,7 @@ class Watch:
 
     # Modules
 
-    def _enter_module(self, module: Any, args: Any) -> None:
+    def _enter_module(self, module: TorchModule, args: Given) -> None:
         here = self._here
         if not self.noting:
             return
@@ -415,21 +437,18 @@ class Watch:
         name = self.names.of_module(module, alone)
         here.modules.append((module, name))
         if alone:
-            here.own = True
-            try:
+            with self._at_work():
                 self._assign_parameters(module)
-            finally:
-                here.own = False
 
-    def _leave_module(self, module: Any, args: Any, result: Any) -> None:
+    def _leave_module(self, module: TorchModule, args: Given, result: TorchTensor) -> None:
         modules = self._here.modules
         while modules and any(one is module for one, _ in modules):
             if modules.pop()[0] is module:
                 break
 
-    def _assign_parameters(self, root: Any) -> None:
+    def _assign_parameters(self, root: TorchModule) -> None:
         """Say which memory holds parameters, and gradients that were there before."""
-        if self._here.backward:
+        if self._backward:
             self._after_backward()
         for parameter, name, _ in self.names.alive():
             if not _lazy(parameter):
@@ -437,53 +456,63 @@ class Watch:
                 if parameter.is_leaf and parameter.grad is not None:
                     self._assign(parameter.grad, "gradient", name, before=True)
 
-    def _assign(self, tensor: Any, role: str, owner: str, before: bool = False) -> None:
+    def _assign(self, tensor: TorchTensor, role: str, owner: str, before: bool = False) -> None:
         """Note that a tensor's memory serves as ``role``, unless that is known."""
-        if tensor.layout is self._torch.strided:
+        part = self.parts.of(tensor)
+        if part[0] is None:
+            return  # a wrapper, as those of torch.func, or on the device "meta"
+        if part[0] is HELD:
             held = self.parts.memory(tensor)
             if held[2] == (role, owner):
                 return
             held[2] = role, owner
         elif before and role == "gradient":
             return
-        self._recorder.foreign_role(self.parts.of(tensor), role, owner, before)
+        self._recorder.foreign_role(part, role, owner, before)
 
     # Gradients and optimizers
 
-    def _safely(self, work: Callable[[], None]) -> None:
-        """Do some work of the profiler's own, which is not noted, and whose failure is not the user's."""
+    @contextmanager
+    def _at_work(self) -> Iterator[None]:
+        """The profiler itself uses PyTorch: that is neither noted, nor seen by the program's function modes."""
         here = self._here
         here.own, before = True, here.own
         try:
-            work()
-        except Exception:
-            self.failed += 1
+            with self._torch._C.DisableTorchFunction():
+                yield
         finally:
             here.own = before
 
+    def _safely(self, work: Callable[[], None]) -> None:
+        """Do some work of the profiler's own, which is not noted, and whose failure is not the user's."""
+        try:
+            with self._at_work():
+                work()
+        except Exception:
+            self.failed += 1
+
     def _after_backward(self) -> None:
         """A backward pass has ended: say which memory holds gradients, and count their rows if it is time."""
-        here = self._here
-        here.backward = False
-        here.own, before = True, here.own
-        try:
-            self._passes += 1
+        self._backward = False
+        self._passes += 1
+        with self._at_work():
             for parameter, name, kind in self.names.alive():
                 if parameter.is_leaf and parameter.grad is not None:
                     self._assign(parameter.grad, "gradient", name)
                     if self._counting and is_due(self._passes):
                         self._count(parameter.grad, name, kind)
-        finally:
-            here.own = before
 
-    def _count(self, gradient: Any, name: str, kind: str) -> None:
+    def _count(self, gradient: TorchTensor, name: str, kind: str) -> None:
         """Note how many rows of a gradient are not zero."""
+        if not self.parts.is_plain(gradient):
+            return  # its operators are the subclass's: between processes they would be messages
         start = time.perf_counter_ns()
         shape = [int(size) for size in gradient.shape]
         if gradient.layout is self._torch.strided:
             if not worth_counting(gradient):
                 return
-            axis, rows = count_rows(gradient)
+            with _unseen(self._torch):
+                axis, rows = count_rows(gradient)
             stype, size = "default", gradient.numel() * gradient.element_size()
         elif gradient.layout is self._torch.sparse_coo and gradient.sparse_dim() == 1 and gradient.dense_dim():
             values, indices = gradient._values(), gradient._indices()
@@ -495,22 +524,22 @@ class Watch:
             "parameter": name, "module": kind, "layout": stype, "axis": axis, "rows": rows, "shape": shape, "size": size,
             "pass": self._passes})
 
-    def _before_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
+    def _before_step(self, optimizer: TorchOptimizer, args: Given, kwargs: Named) -> None:
         if self._here.seen and self.noting:
             self._safely(lambda: self._learn_optimizer(optimizer))
 
-    def _learn_optimizer(self, optimizer: Any) -> None:
+    def _learn_optimizer(self, optimizer: TorchOptimizer) -> None:
         for number, parameter in enumerate(parameter for group in optimizer.param_groups for parameter in group["params"]):
             self._assign(parameter, "parameter", self.names.parameter(parameter, f"parameter{number}"))
-        if self._here.backward:
+        if self._backward:
             self._after_backward()
         self._assign_states(optimizer, before=True)
 
-    def _after_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
+    def _after_step(self, optimizer: TorchOptimizer, args: Given, kwargs: Named) -> None:
         if self._here.seen and self.noting:
             self._safely(lambda: self._assign_states(optimizer, before=False))
 
-    def _assign_states(self, optimizer: Any, before: bool) -> None:
+    def _assign_states(self, optimizer: TorchOptimizer, before: bool) -> None:
         for parameter, state in optimizer.state.items():
             values = state.values() if isinstance(state, dict) else ()
             for value in values:
@@ -518,13 +547,13 @@ class Watch:
                     self._assign(value, "optimizer state", self.names.parameter(parameter, "parameter"), before)
 
 
-def _name_of(func: Any) -> str:  # Any: an operator of PyTorch
+def _name_of(func: TorchFunction) -> str:
     """An operator's name as PyTorch's profiler writes it; what is no operator has the name of its class."""
     schema = getattr(func, "_schema", None)
     return str(schema.name) if schema is not None else f"higher_order::{getattr(func, '_name', type(func).__name__)}"
 
 
-def _is_sparse(part: Any) -> bool:  # Any: an item of the flat list
+def _is_sparse(part: NoteItem) -> bool:
     return part[0].__class__ is str and part[0] is not HELD
 
 
@@ -535,26 +564,26 @@ def _size(shape: tuple[int, ...]) -> int:
     return size
 
 
-def _is_users(frame: Any) -> bool:  # Any: a frame
+def _is_users(frame: FrameType) -> bool:
     """Whether a frame is the user's own, and not PyTorch's."""
     place = hooks.caller(frame)
     return place is not None and place[0] is frame.f_code
 
 
-def _contains(root: Any, module: Any) -> bool:  # Any: modules
+def _contains(root: TorchModule, module: TorchModule) -> bool:
     return any(one is module for one in root.modules())
 
 
-def _lazy(parameter: Any) -> bool:  # Any: a parameter
+def _lazy(parameter: TorchTensor) -> bool:
     """Whether a parameter has no shape yet."""
     return any(kind.__name__ == "UninitializedTensorMixin" for kind in type(parameter).__mro__)
 
 
-def _weakly(method: Any) -> Any:  # Any: a method of a watch
+def _weakly(method: Callable[..., None]) -> Callable[..., None]:
     """A hook that does not keep the watch alive."""
     reference = weakref.WeakMethod(method)
 
-    def hook(*arguments: Any) -> None:  # Any: a hook's arguments
+    def hook(*arguments: Torch) -> None:
         found = reference()
         if found is not None:
             try:
@@ -566,13 +595,13 @@ def _weakly(method: Any) -> Any:  # Any: a method of a watch
 
 
 @functools.cache
-def _mode_class(torch: Any) -> Any:  # Any: PyTorch, and a class that is derived from one of its classes
+def _mode_class(torch: Torch) -> TorchMode:
     """The class of the mode, made when PyTorch is there."""
-    TorchDispatchMode = whole_import("torch.utils._python_dispatch").TorchDispatchMode
+    base: Torch = whole_import("torch.utils._python_dispatch").TorchDispatchMode
     frames = torch._C._dynamo.eval_frame
     skips = hasattr(frames, "set_code_exec_strategy")
 
-    class Mode(TorchDispatchMode):  # type: ignore[misc]  # PyTorch need not be installed
+    class Mode(base):  # type: ignore[misc]  # PyTorch need not be installed
         """Hands every operator to a watch."""
 
         supports_higher_order_operators = True
@@ -591,7 +620,8 @@ def _mode_class(torch: Any) -> Any:  # Any: PyTorch, and a class that is derived
             """Whether PyTorch wraps the method below, which takes microseconds a call and seconds for the first."""
             return not skips
 
-        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        def __torch_dispatch__(self, func: TorchFunction, types: Given, args: Given = (),
+                               kwargs: Named | None = None) -> TorchTensor:
             watch = self._watch()
             return func(*args, **(kwargs or {})) if watch is None else watch.run(func, args, kwargs or {})
 
@@ -601,7 +631,15 @@ def _mode_class(torch: Any) -> Any:  # Any: PyTorch, and a class that is derived
     return Mode
 
 
-def _remove(mode: Any) -> None:  # Any: a mode
+@contextmanager
+def _unseen(torch: Torch) -> Iterator[None]:
+    """What the profiler itself computes by PyTorch is not seen by any of the program's modes."""
+    dispatch = whole_import("torch.utils._python_dispatch")
+    with dispatch._disable_current_modes(), torch._C.DisableTorchFunction():
+        yield
+
+
+def _remove(mode: TorchMode) -> None:
     """Take a mode off the stack, also from below others that are still entered."""
     dispatch, above = whole_import("torch.utils._python_dispatch"), []
     stack = dispatch._get_current_dispatch_mode_stack()
@@ -626,8 +664,13 @@ def _remove(mode: Any) -> None:  # Any: a mode
 def cost_of_torch_event(recorder: Recorder) -> float:
     """Nanoseconds that recording one operator of PyTorch takes here, measured on small tensors."""
     torch = torch_of()
-    small = torch.zeros(8)
     watch = Watch(torch, recorder, counting=False)
+    with _unseen(torch):
+        return _measured(torch, watch)
+
+
+def _measured(torch: Torch, watch: Watch) -> float:
+    small = torch.zeros(8, device="cpu")
 
     def loop(count: int = 200) -> int:
         begin = time.perf_counter_ns()

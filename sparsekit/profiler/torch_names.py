@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .torch_types import TorchModule, TorchReference, TorchTensor
 
 __all__ = ["Names"]
 
@@ -21,14 +24,13 @@ class Names:
         By the address of a parameter: a weak reference to it, its name, and the class of the module that has it.
     """
 
-    # Any in this class: modules and parameters of PyTorch, which need not be installed
     def __init__(self) -> None:
-        self.parameters: dict[int, tuple[weakref.ref[Any], str, str]] = {}
-        self._modules: dict[int, tuple[weakref.ref[Any], str]] = {}
-        self._taken: dict[str, weakref.ref[Any]] = {}
-        self._roots: dict[int, weakref.ref[Any]] = {}
+        self.parameters: dict[int, tuple[TorchReference, str, str]] = {}
+        self._modules: dict[int, tuple[TorchReference, str]] = {}
+        self._taken: dict[str, TorchReference] = {}
+        self._roots: dict[int, TorchReference] = {}
 
-    def of_module(self, module: Any, alone: bool) -> str:
+    def of_module(self, module: TorchModule, alone: bool) -> str:
         """The name of a module; ``alone`` says that no other module's call surrounds this one."""
         found = self._modules.get(id(module))
         if found is not None and found[0]() is module and (not alone or id(module) in self._roots):
@@ -38,19 +40,19 @@ class Names:
         self._learn(module)
         return self._modules[id(module)][1]
 
-    def is_root(self, module: Any) -> bool:
+    def is_root(self, module: TorchModule) -> bool:
         """Whether a module was called with no other around it."""
         found = self._roots.get(id(module))
         return found is not None and found() is module
 
-    def parameter(self, parameter: Any, otherwise: str) -> str:
+    def parameter(self, parameter: TorchTensor, otherwise: str) -> str:
         """The name of a parameter; one of no module gets the name ``otherwise``."""
         found = self.parameters.get(id(parameter))
         if found is None or found[0]() is not parameter:
             self._note_parameter(parameter, self._free(otherwise, parameter, ""), "")
         return self.parameters[id(parameter)][1]
 
-    def alive(self) -> Iterator[tuple[Any, str, str]]:
+    def alive(self) -> Iterator[tuple[TorchTensor, str, str]]:
         """Each parameter that lives, its name and the class of its module."""
         for key, (reference, name, kind) in list(self.parameters.items()):
             parameter = reference()
@@ -59,7 +61,7 @@ class Names:
             else:
                 yield parameter, name, kind
 
-    def _learn(self, root: Any) -> None:
+    def _learn(self, root: TorchModule) -> None:
         """Name a module, what it contains, and all their parameters and buffers."""
         own = self._free(type(root).__name__, root, "")
         self._roots[id(root)] = weakref.ref(root)
@@ -74,10 +76,10 @@ class Names:
                     full = f"{path}.{label}" if path else f"{own}.{label}" if not root._modules else label
                     self._note_parameter(tensor, self._free(full, tensor, own), type(module).__name__)
 
-    def _note_parameter(self, tensor: Any, name: str, kind: str) -> None:
+    def _note_parameter(self, tensor: TorchTensor, name: str, kind: str) -> None:
         self.parameters[id(tensor)] = weakref.ref(tensor), name, kind
 
-    def _free(self, name: str, subject: Any, root: str) -> str:
+    def _free(self, name: str, subject: TorchModule | TorchTensor, root: str) -> str:
         """A name that nothing else has: the name itself, with its root's name in front, or with a number."""
         number, tried = 1, name
         while True:

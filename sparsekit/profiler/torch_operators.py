@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..core import hooks
 from . import describe
 
 if TYPE_CHECKING:
     from ..base.types import JSON, Attrs
-    from .types import ArrayRecord
+    from .types import ArrayRecord, Record
 
 __all__ = ["CONVERSIONS", "PRODUCTS", "TorchOperator", "TorchPlan", "is_torch", "remedy_of"]
 
@@ -51,7 +51,7 @@ _REMEDY = "use a function that keeps zeros, or apply it to the stored values and
 _IN_BACKWARD = "let every use of the parameter give a sparse gradient, or none: sparse and dense gradients add up to a dense one"
 
 
-def is_torch(record: Any) -> bool:  # Any: a record, or what has its fields
+def is_torch(record: Record) -> bool:
     """Whether an event is an operator of PyTorch."""
     return "::" in record["name"] and record["kind"] == "op"
 

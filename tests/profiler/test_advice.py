@@ -270,7 +270,8 @@ def lesson(rule):
 
 
 #: What a lesson must mention to teach the remedy.
-TAUGHT = {"became_dense": "ledger", "dense_by_nature": "log1p", "dense_gradient": "weight_grad_stype='row_sparse'",
+TAUGHT = {"zero_rows": "sparse_grad=sparse",
+          "became_dense": "ledger", "dense_by_nature": "log1p", "dense_gradient": "weight_grad_stype='row_sparse'",
           "full_rows": "grad_stype='default'", "eager_update": "lazy_update", "wide_indices": "index_dtype='int32'",
           "hardly_sparse": "density", "double_precision": "net.cast('float32')", "repeated_conversion": "before the loop",
           "temporaries": "temporaries", "compilation": "kernels.warm()", "reading": "load_libsvm",

@@ -1,10 +1,11 @@
 import gc
+import sys
 import time
 import weakref
 
 import pytest
 
-from sparsekit.base.errors import ProfilerError, UnknownNameError
+from sparsekit.base.errors import MissingPackageError, ProfilerError, UnknownNameError
 from sparsekit.core import hooks
 from sparsekit.profiler import Profiler, active
 from sparsekit.profiler.table import GROUPS, _natural
@@ -287,3 +288,16 @@ def test_lines_are_noted_or_not(lines):
     with pytest.raises(ProfilerError, match="lines must be True or False, got ") as caught:
         Profiler(lines=lines)
     assert caught.value.hint
+
+
+@pytest.mark.parametrize("torch", ["yes", 1, None])
+def test_torch_must_be_true_or_false(torch):
+    with pytest.raises(ProfilerError, match="torch must be True or False, got "):
+        Profiler(torch=torch)
+
+
+def test_pytorch_that_is_not_installed_is_named_with_the_command_that_installs_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(MissingPackageError, match=r"Profiler\(torch=True\) needs the package 'torch'") as caught:
+        Profiler(torch=True)
+    assert caught.value.hint == "python -m pip install 'sparsekit[torch]'"

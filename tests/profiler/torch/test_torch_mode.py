@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import json
 import re
 import sys
 import threading
@@ -13,7 +14,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
 import sparsekit as mx
-from sparsekit import cli
+from sparsekit import bench, cli
 from sparsekit.base.errors import ContractError, ProfilerError
 from sparsekit.profiler.magics import load_ipython_extension
 from sparsekit.profiler.torch_operators import is_torch
@@ -435,11 +436,6 @@ def test_a_cell_is_profiled_with_pytorch(torch, tmp_path, monkeypatch):
         InteractiveShell.clear_instance()
 
 
-def test_options_are_checked():
-    with pytest.raises(ProfilerError, match="torch must be True or False"):
-        mx.Profiler(torch="yes")
-
-
 def test_a_version_that_is_too_old_is_refused(torch, monkeypatch):
     monkeypatch.setattr(torch, "__version__", "1.13.1+cu117")
     with pytest.raises(ProfilerError, match=r"needs PyTorch 2\.4 or newer, got 1\.13\.1"):
@@ -454,3 +450,11 @@ def test_another_thread_is_named_and_not_recorded(torch):
         thread.join()
     assert names(prof) == []
     assert "Classifier" in next(mark["name"] for mark in prof.marks)
+
+
+def test_a_quick_bench_runs(torch, tmp_path):
+    file = tmp_path / "figures.json"
+    assert bench.main(["torch", "--quick", "--rounds", "1", "--json", str(file)]) == 0
+    step, operator = json.loads(file.read_text())["sections"]
+    assert set(step["rows"]) == {"no profiler", *operator["rows"]}
+    assert (step["unit"], operator["unit"]) == ("ms", "µs")

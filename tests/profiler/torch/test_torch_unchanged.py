@@ -146,6 +146,129 @@ def test_other_modes_go_on_working_whichever_is_outside(torch):
     assert not is_in_torch_dispatch_mode()
 
 
+def _layer(torch):
+    return torch.nn.Sequential(torch.nn.Linear(20, 60), torch.nn.ReLU(), torch.nn.Linear(60, 30))
+
+
+def _per_sample(torch, given):
+    layer = _layer(torch)
+
+    def loss(parameters, row):
+        return torch.func.functional_call(layer, parameters, (row[None],)).square().sum()
+
+    return list(torch.func.vmap(torch.func.grad(loss), (None, 0))(dict(layer.named_parameters()), given).values())
+
+
+def _twice(torch, given):
+    given.requires_grad_()
+    (gradient,) = torch.autograd.grad(given.sin().sum(), given, create_graph=True)
+    gradient.square().sum().backward()
+    return [given.grad]
+
+
+def _traced(torch, given):
+    traced = torch.jit.trace(_layer(torch), given)
+    return [traced(given), [node.kind() for node in traced.inlined_graph.nodes()]]
+
+
+def _exported(torch, given):
+    found = torch.export.export(_layer(torch), (given,))
+    return [found.module()(given), str(found.graph)]
+
+
+def _kept_elsewhere(torch, given):
+    layer, packed = _layer(torch), []
+    with torch.autograd.graph.saved_tensors_hooks(lambda kept: packed.append(kept.shape) or kept * 1, lambda kept: kept):
+        result = layer(given)
+    result.sum().backward()
+    return [packed, *[parameter.grad for parameter in layer.parameters()]]
+
+
+def _automatic_types(torch, given):
+    layer = _layer(torch)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        result = layer(given)
+    result.float().sum().backward()
+    return [result, *[parameter.grad for parameter in layer.parameters()]]
+
+
+def _compiled(torch, given):
+    torch._dynamo.reset()
+    layer = _layer(torch)
+    result = torch.compile(layer, backend="aot_eager")(given)
+    result.sum().backward()
+    return [result, *[parameter.grad for parameter in layer.parameters()]]
+
+
+def _ragged(torch, given):
+    rows = torch.nested.nested_tensor([given[:1], given[1:]], layout=torch.jagged)
+    return [(rows * 2).values(), torch.nested.to_padded_tensor(rows, 0.0)]
+
+
+def _odd_types(torch, given):
+    kinds = (torch.bool, torch.float8_e4m3fn, torch.bfloat16, torch.complex64, torch.uint16)
+    quantized = torch.quantize_per_tensor(given, 0.1, 0, torch.quint8)
+    return [*[torch.ones(6).to(kind).view(torch.uint8) for kind in kinds], quantized.dequantize(), given.to_mkldnn().to_dense()]
+
+
+def _fused(torch, given):
+    found = []
+    for options in ({"foreach": True}, {"fused": True}):
+        layer = _layer(torch)
+        optimizer = torch.optim.AdamW(layer.parameters(), **options)
+        layer(given).square().sum().backward()
+        optimizer.step()
+        found += layer.parameters()
+    return found
+
+
+@pytest.mark.parametrize("program", [
+    _per_sample, _twice, _traced, _exported, _kept_elsewhere, _automatic_types, _compiled, _ragged, _odd_types, _fused])
+@pytest.mark.filterwarnings("ignore")  # of PyTorch, whose own ways these programs use: some are to go
+def test_programs_of_other_kinds_give_the_same_bits(torch, program):
+    def run():
+        torch.manual_seed(7)
+        return [*program(torch, torch.randn(3, 20)), torch.get_rng_state()]
+
+    plain = run()
+    with mx.Profiler(torch=True) as prof:
+        seen = run()
+    assert all(torch.equal(one, other) if isinstance(one, torch.Tensor) else one == other
+               for one, other in zip(plain, seen, strict=True))
+    assert any(map(is_torch, prof.records))
+    assert prof.marks == [], "everything could be described"
+
+
+def test_what_the_profiler_computes_is_hidden_from_the_programs_own_modes(torch):
+    from torch.overrides import TorchFunctionMode
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    class Operators(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            seen.append(str(func))
+            return func(*args, **(kwargs or {}))
+
+    class Functions(TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            seen.append(getattr(func, "__name__", str(func)))
+            return func(*args, **(kwargs or {}))
+
+    def run(profiler):
+        seen.clear()
+        layer = torch.nn.Embedding(1000, 8)
+        optimizer = torch.optim.SGD(layer.parameters(), lr=0.1)
+        with Functions(), Operators(), profiler as prof:
+            layer(torch.tensor([1, 2])).sum().backward()
+            optimizer.step()
+            if prof is not None:
+                assert prof.gradients().rows[0]["most"] == 2
+                assert prof.overhead >= 0
+        return [name for name in seen if name not in ("__get__", "is_leaf")]
+
+    seen = []
+    assert run(mx.Profiler(torch=True)) == run(contextlib.nullcontext())
+
+
 def test_tensors_without_memory(torch):
     from torch._subclasses.fake_tensor import FakeTensorMode
 

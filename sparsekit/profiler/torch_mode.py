@@ -322,7 +322,10 @@ class Watch:
                 node = last + here.first
                 self._remember(node, layer)
         else:
-            self._backward = True
+            if not self._backward:
+                self._backward = True
+                # While gradients are there: the program may end, or set them to zero, without another operator.
+                torch.autograd.Variable._execution_engine.queue_callback(_weakly(self._backward_ended))
             lane, sequence = "backward", current._sequence_nr()
             node = sequence + here.first if sequence < NO_SEQUENCE else None
             layer = modules[-1][1] if modules else "" if node is None else self._layers.get(node, "")
@@ -491,16 +494,23 @@ class Watch:
         except Exception:
             self.failed += 1
 
+    def _backward_ended(self) -> None:
+        if self._backward and self.noting:
+            self._safely(self._after_backward)
+
     def _after_backward(self) -> None:
         """A backward pass has ended: say which memory holds gradients, and count their rows if it is time."""
         self._backward = False
         self._passes += 1
         with self._at_work():
             for parameter, name, kind in self.names.alive():
-                if parameter.is_leaf and parameter.grad is not None:
-                    self._assign(parameter.grad, "gradient", name)
-                    if self._counting and is_due(self._passes):
-                        self._count(parameter.grad, name, kind)
+                self._see_gradient(parameter, name, kind)
+
+    def _see_gradient(self, parameter: TorchTensor, name: str, kind: str = "") -> None:
+        if parameter.is_leaf and parameter.grad is not None:
+            self._assign(parameter.grad, "gradient", name)
+            if self._counting and is_due(self._passes):
+                self._count(parameter.grad, name, kind)
 
     def _count(self, gradient: TorchTensor, name: str, kind: str) -> None:
         """Note how many rows of a gradient are not zero."""
@@ -529,10 +539,14 @@ class Watch:
             self._safely(lambda: self._learn_optimizer(optimizer))
 
     def _learn_optimizer(self, optimizer: TorchOptimizer) -> None:
-        for number, parameter in enumerate(parameter for group in optimizer.param_groups for parameter in group["params"]):
-            self._assign(parameter, "parameter", self.names.parameter(parameter, f"parameter{number}"))
         if self._backward:
             self._after_backward()
+        for number, parameter in enumerate(parameter for group in optimizer.param_groups for parameter in group["params"]):
+            known = self.names.knows(parameter)
+            name = self.names.parameter(parameter, f"parameter{number}")
+            self._assign(parameter, "parameter", name)
+            if not known:
+                self._see_gradient(parameter, name)
         self._assign_states(optimizer, before=True)
 
     def _after_step(self, optimizer: TorchOptimizer, args: Given, kwargs: Named) -> None:

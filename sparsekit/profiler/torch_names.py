@@ -45,10 +45,14 @@ class Names:
         found = self._roots.get(id(module))
         return found is not None and found() is module
 
+    def knows(self, parameter: TorchTensor) -> bool:
+        """Whether a parameter has a name."""
+        found = self.parameters.get(id(parameter))
+        return found is not None and found[0]() is parameter
+
     def parameter(self, parameter: TorchTensor, otherwise: str) -> str:
         """The name of a parameter; one of no module gets the name ``otherwise``."""
-        found = self.parameters.get(id(parameter))
-        if found is None or found[0]() is not parameter:
+        if not self.knows(parameter):
             self._note_parameter(parameter, self._free(otherwise, parameter, ""), "")
         return self.parameters[id(parameter)][1]
 

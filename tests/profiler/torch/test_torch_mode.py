@@ -305,6 +305,27 @@ def test_rows_of_dense_gradients_are_counted(torch):
     assert "5 of 1,000 rows" in repr(prof.gradients())
 
 
+def test_a_gradient_is_counted_before_the_program_takes_it_away(torch):
+    emb = torch.nn.Embedding(ROWS, WIDTH)
+    with mx.Profiler(torch=True) as prof:
+        emb(torch.tensor([1, 2, 2])).sum().backward()
+        emb.weight.grad = None
+        emb(torch.tensor([1])).sum().backward()
+        del emb
+    (row,) = prof.gradients().rows
+    assert (row["most"], row["least"], row["times"]) == (2, 1, 2)
+
+
+def test_gradients_of_parameters_without_a_module_are_counted(torch):
+    weight = torch.ones(ROWS, WIDTH, requires_grad=True)
+    optimizer = torch.optim.SGD([weight], lr=0.1)
+    with mx.Profiler(torch=True) as prof:
+        weight[torch.tensor([3, 5])].sum().backward()
+        optimizer.step()
+    (row,) = prof.gradients().rows
+    assert (row["parameter"], row["most"]) == ("parameter0", 2)
+
+
 def test_columns_of_a_wide_layer_are_counted(torch):
     layer = torch.nn.Linear(5000, 3)
     inputs = torch.zeros(2, 5000)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from ..base.types import JSON
     from .allocations import Entry
+    from .torch_graph import TorchGraph
     from .types import ArrayRecord, KindRecord, MarkRecord, Record
 
     #: What decides the kind of an event: an operator's plan and arrays by number, or a span's name; and where it ran.
@@ -90,6 +91,8 @@ class Log:
 
     def __init__(self, clock: Clock, capacity: int) -> None:
         self.memory = MemoryTracker()
+        #: The graph of a PyTorch program, if one is recorded.
+        self.graph: TorchGraph | None = None
         self.capacity = capacity
         self.densifications: list[tuple[int, int, hooks.Densification]] = []
         self.densified = 0
@@ -124,7 +127,7 @@ class Log:
     def digest(self, events: list[Operation | Note], dead: collections.deque[Allocation]) -> None:
         """Take events in the order in which they ended, and out of ``dead`` the allocations freed meanwhile."""
         self.memory.prepare(events)
-        at, replay, operator = self._clock.at, self.memory.replay, self._operator
+        at, replay, operator, graph = self._clock.at, self.memory.replay, self._operator, self.graph
         first, pause = self._clock.first_stretch()
         for event in events:
             # Until the first pause, the clock only subtracts.
@@ -142,6 +145,8 @@ class Log:
                 self._flowed(*event.content)
             elif isinstance(event.content, Mark):
                 self._mark(event, event.content, start)
+            if graph is not None:
+                graph.add(event)
         if len(self.start) > self.capacity:
             self._fold(len(self.start) - self.capacity // 2)
 

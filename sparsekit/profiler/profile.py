@@ -437,6 +437,27 @@ class Profile:
         dense = ({**event, "how": event["kind"], "kind": "densification", "name": event["op"]} for event in self.ledger_events)
         return [*self.marks, *dense]
 
+    def graph(self, title: str = "") -> Any:  # Any: a display, a layer above
+        """A picture of the first forward pass of a PyTorch program: layouts and bytes of all tensors, and what became dense.
+
+        It has at most 400 operators, and ends where the first backward pass or update begins.  Saved traces have none.
+
+        Returns
+        -------
+        GraphDisplay
+            The picture and its table; ``live()`` gives the same graph to pan, zoom and search in.
+
+        Raises
+        ------
+        ProfilerError
+            If there is none.
+        """
+        nodes = self._data().graph
+        if not nodes:
+            raise ProfilerError("There is no graph in this profile.", hint="Profiler(torch=True) records that of a PyTorch "
+                                "program; net.graph(batch) draws a block of this library.")
+        return displays.call("graph_figure", {"nodes": nodes}, title=title or "The first forward pass")
+
     def memory_figure(self, **options: object) -> Any:  # Any: a figure, a layer above; object: its options
         """The static picture of memory over time, with the table of what was alive at the peak.
 

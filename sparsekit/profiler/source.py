@@ -18,7 +18,7 @@ from .recorder import Recorder
 if TYPE_CHECKING:
     import collections
 
-    from ..base.types import Array
+    from ..base.types import Array, Plain
     from ..core.hooks import Densification
     from .allocations import Allocation, Origin
     from .event_buffer import Note, Operation
@@ -71,6 +71,8 @@ class Stored:
         self.environment: dict[str, str] = fields["environment"]
         #: Function that returns the lifetime of each array; None if the data are not a run of this process.
         self.lives: Callable[[], Lives | None] | None = fields.get("lives")
+        #: Nodes of the graph of a PyTorch program; empty if none was recorded.
+        self.graph: list[Plain] = fields.get("graph", [])
         #: Of several processes: the data of each, on the common clock.
         self.parts: list[Part] = fields.get("parts", [])
 
@@ -121,8 +123,10 @@ class RecordedRun:
     def watch(self, torch: Torch) -> Watch:
         """What watches PyTorch for this run."""
         if self.watched is None:
+            from .torch_graph import TorchGraph
             from .torch_mode import Watch
 
+            self.log.graph = TorchGraph()
             self.watched = Watch(torch, self.recorder)
         return self.watched
 
@@ -192,7 +196,8 @@ class RecordedRun:
             gradient_rows=dict(log.memory.gradient_rows), densified=log.densified, marks=list(log.marks),
             more_marks=log.more_marks, more_densifications=dict(log.more_densifications),
             folded=log.folded_events, folded_totals=dict(log.folded), events=log.events,
-            overhead=overhead, lives=_lives_of(self._itself), environment=environment(),
+            overhead=overhead, graph=[] if log.graph is None else log.graph.data(),
+            lives=_lives_of(self._itself), environment=environment(),
             accounted=min(1.0, (log.covered() / 1000 + overhead) * 1000 / now) if now else 1.0)
 
 

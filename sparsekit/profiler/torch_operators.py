@@ -75,12 +75,13 @@ class TorchOperator:
 
     Attributes
     ----------
+    view : bool
     lane : str or None
         The lane of its events, if it always has the same.
     """
 
     def __init__(self, name: str, view: bool) -> None:
-        self.name, self._view = name, view
+        self.name, self.view = name, view
         self.short = name.rpartition("::")[2]
         self.lane: str | None = "convert" if self.short in CONVERSIONS else None
         if self.short == "_local_scalar_dense":
@@ -89,7 +90,7 @@ class TorchOperator:
     def moved(self, inputs: Sequence[ArrayRecord], outputs: Sequence[ArrayRecord]) -> int:
         """Bytes that a call reads and writes."""
         name, given = self.short, sum(array["bytes"] for array in outputs)
-        if self._view or name in _UNTOUCHED:
+        if self.view or name in _UNTOUCHED:
             return 0
         if name in _WRITING:
             return given
@@ -105,7 +106,7 @@ class TorchOperator:
     def cost(self, attrs: Attrs, inputs: list[ArrayRecord], outputs: list[ArrayRecord]) -> tuple[int, int]:
         """Useful and dense-equivalent operations: two for each product, else one for each value of the results."""
         name, size = self.short, sum(math.prod(array["shape"]) for array in outputs)
-        if self._view or name in _UNTOUCHED or self.lane is not None:
+        if self.view or name in _UNTOUCHED or self.lane is not None:
             return 0, 0
         if name in PRODUCTS and len(inputs) > 1 and outputs:
             left = inputs[1 if name.startswith(("add", "badd", "_sparse_addmm", "sspadd")) and len(inputs) > 2 else 0]

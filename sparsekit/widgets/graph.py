@@ -16,13 +16,13 @@ from .theme import ALARM, INK, LINE, MUTED, OTHER, PAPER, STRIPE, ink_on
 __all__ = ["DASHES", "LETTERS", "STYPE_COLORS", "GraphDisplay", "alarm_words", "card_height", "edge_path", "graph_figure",
            "kind_words", "output_lines"]
 
-STYPE_COLORS = {"default": OTHER, "csr": "#0072b2", "row_sparse": "#009e73"}
+STYPE_COLORS = {"default": OTHER, "csr": "#0072b2", "row_sparse": "#009e73", "coo": "#cc79a7"}
 
 #: Marks of storage types besides colour: a letter on cards, strokes on edges.
-LETTERS = {"default": "D", "csr": "C", "row_sparse": "R"}
-DASHES = {"default": None, "csr": "7 3", "row_sparse": "2 3"}
-WEIGHTS = {"default": 1.2, "csr": 2.2, "row_sparse": 2.6}
-WORDS = {"default": "dense", "csr": "csr", "row_sparse": "row_sparse"}
+LETTERS = {"default": "D", "csr": "C", "row_sparse": "R", "coo": "O"}
+DASHES = {"default": None, "csr": "7 3", "row_sparse": "2 3", "coo": "8 2 2 2"}
+WEIGHTS = {"default": 1.2, "csr": 2.2, "row_sparse": 2.6, "coo": 2.2}
+WORDS = {"default": "dense", "csr": "csr", "row_sparse": "row_sparse", "coo": "coo"}
 
 MARGIN = 20.0
 #: Outputs that a card shows; the table has them all.

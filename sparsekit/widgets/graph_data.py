@@ -211,6 +211,10 @@ def cost(fallbacks: Iterable[Fallback]) -> str:
     return f"{'' if len(known) == len(found) else 'at least '}{format_bytes(sum(known))} dense"
 
 
+#: Storage types that only tensors of PyTorch have.
+_OF_PYTORCH = ("coo", "csc", "bsr", "bsc")
+
+
 def finding(nodes: Sequence[Node]) -> str:
     """State what a graph would do: how many operators fall back, at what cost, and which arrays are sparse."""
     operators = [node for node in nodes if node.op]
@@ -218,7 +222,7 @@ def finding(nodes: Sequence[Node]) -> str:
         return f"A graph of {_many(len(nodes), 'variable')} and no operators."
     words = _fallbacks(operators)
     stypes = Counter(array.stype for node in nodes for array in node.outputs)
-    names = {"csr": "csr", "row_sparse": "row-sparse", "default": "dense"}
+    names = {"csr": "csr", "row_sparse": "row-sparse", **{name: name for name in _OF_PYTORCH}, "default": "dense"}
     parts = [f"{format_count(stypes[stype])} {name}" for stype, name in names.items() if stypes[stype]]
     return f"{words} Arrays: {', '.join(parts)}." if parts else words
 

@@ -3,10 +3,10 @@
 
 import { ALARM, OTHER, element, inkOn, shape, stillPreferred, table } from "./common.js";
 
-const COLORS = { default: OTHER, csr: "#0072b2", row_sparse: "#009e73" };
-const LETTERS = { default: "D", csr: "C", row_sparse: "R" };
-const DASHES = { csr: "7 3", row_sparse: "2 3" };
-const WEIGHTS = { csr: 2.2, row_sparse: 2.6 };
+const COLORS = { default: OTHER, csr: "#0072b2", row_sparse: "#009e73", coo: "#cc79a7" };
+const LETTERS = { default: "D", csr: "C", row_sparse: "R", coo: "O" };
+const DASHES = { csr: "7 3", row_sparse: "2 3", coo: "8 2 2 2" };
+const WEIGHTS = { csr: 2.2, row_sparse: 2.6, coo: 2.2 };
 const own = (map, key, other) => (Object.hasOwn(map, key) ? map[key] : other);
 const KEYS = [["↑ ↓", "to inputs and users"], ["← →", "along the row"], ["Enter", "details"], ["+ −", "zoom"], ["0", "all"], ["f", "next fallback"], ["Esc", "close"]];
 

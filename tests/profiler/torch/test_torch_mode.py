@@ -384,6 +384,64 @@ def test_what_if_takes_the_rows_that_were_counted(torch):
     assert changed.saved == ROWS * WIDTH * 4 - 5 * (WIDTH * 4 + 8)
 
 
+def graph_of(prof):
+    """Operators with what made their inputs, by position; names of variables with what is said of them."""
+    nodes = prof._data().graph
+    operators = [(node["op"], node["name"], [nodes[source]["name"] for source, _, _ in node["inputs"]])
+                 for node in nodes if node["op"]]
+    return operators, {node["name"]: node for node in nodes if not node["op"]}
+
+
+def test_the_graph_says_which_operator_took_what(torch):
+    model, (tokens, labels) = classifier(torch, sparse=True), batch(torch)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with mx.Profiler(torch=True) as prof:
+        for _ in range(2):
+            step(torch, model, optimizer, tokens, labels)
+    operators, variables = graph_of(prof)
+    assert operators == [
+        ("aten::embedding", "emb", ["emb.weight", "input1"]), ("aten::mean", "Classifier", ["emb"]),
+        ("aten::t", "out", ["out.weight"]), ("aten::addmm", "out", ["out.bias", "Classifier", "out"]),
+        ("aten::_log_softmax", "_log_softmax", ["out"]),
+        ("aten::nll_loss_forward", "nll_loss_forward", ["_log_softmax", "input2"])]
+    assert {name: node.get("gradient") for name, node in variables.items()} == {
+        "emb.weight": "row_sparse", "out.weight": "default", "out.bias": "default", "input1": None, "input2": None}
+    assert variables["emb.weight"]["outputs"] == [
+        {"shape": [ROWS, WIDTH], "dtype": "float32", "stype": "default", "bytes": ROWS * WIDTH * 4}]
+    assert "emb.weight" in prof.graph().svg
+
+
+def test_the_graph_has_what_becomes_dense_forwards_and_backwards(torch):
+    emb, sparse = torch.nn.Embedding(ROWS, WIDTH, sparse=True), torch.eye(50).to_sparse()
+    with mx.Profiler(torch=True) as prof:
+        loss = (torch.ones(50, 50) + sparse).sum() + emb(torch.tensor([1, 2])).sum() + emb.weight.sum()
+        loss.backward()
+    nodes = prof._data().graph
+    (added,) = [node for node in nodes if "result" in node]
+    assert (added["op"], added["result"]["what"], added["result"]["bytes"]) == ("aten::add", "coo 50 × 50", 50 * 50 * 4)
+    assert len([one for one in prof.ledger if "gradient" in one.remedy]) == 1
+    assert len([node for node in nodes if "backward" in node]) == 1
+    assert "1 coo" in prof.graph().alt
+
+
+def test_a_graph_follows_memory_that_is_written_in_place_and_seen_as_a_view(torch):
+    with mx.Profiler(torch=True) as prof:
+        whole = torch.zeros(4, 6)
+        whole[:2].add_(1)
+        whole.t().exp()
+    operators, variables = graph_of(prof)
+    assert [(op, sources) for op, _, sources in operators] == [
+        ("aten::zeros", []), ("aten::slice", ["zeros"]), ("aten::add_", ["slice"]), ("aten::t", ["add_"]), ("aten::exp", ["t"])]
+    assert variables == {}
+
+
+def test_a_profile_without_a_graph_says_so(torch):
+    with mx.Profiler(torch=True) as prof:
+        mx.nd.ones((2,)) + 1
+    with pytest.raises(ProfilerError, match="no graph in this profile"):
+        prof.graph()
+
+
 def test_trace_report_diff_and_displays(torch, tmp_path):
     model, (tokens, labels) = classifier(torch), batch(torch)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)

@@ -57,7 +57,9 @@ class Worker(OwnWorker):
         if form == "seen":
             return mx.Profiler(torch=True)
         more = {"record_shapes": True, "profile_memory": True} if form == "torch" else {}
-        return self.torch.profiler.profile(activities=[self.torch.profiler.ProfilerActivity.CPU], **more)
+        made: AbstractContextManager[object] = self.torch.profiler.profile(
+            activities=[self.torch.profiler.ProfilerActivity.CPU], **more)
+        return made
 
     def step(self, form: str, steps: str) -> float:
         """Milliseconds of a training step."""

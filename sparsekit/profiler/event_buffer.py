@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ..base.types import Array, Attrs, DType, Shape
     from ..core.hooks import Account, Densification, Event, Piece, Recipe
     from .allocations import Entry
+    from .types import NoteItem
 
 __all__ = ["ASSIGN", "COUNTER", "DENSIFY", "FLOWED", "FREED", "HELD", "MANY", "MARKER", "MET", "NOTHING", "READ", "SPAN",
            "SPARSE", "STRIDE", "TABLE", "VIEW", "Assignment", "Densified", "Flow", "Mark", "Note", "Operation", "Operator",
@@ -464,7 +465,7 @@ def _owner(entry: Entry) -> Allocation | None:
     return entry if isinstance(entry, Allocation) else getattr(entry, "owner", None)
 
 
-def owner_of(part: Any) -> weakref.ref[Array] | None:  # Any: an item of the flat list
+def owner_of(part: NoteItem) -> weakref.ref[Array] | None:
     """The weak reference with whose array a part is forgotten."""
     if part.__class__ is weakref.ref:
         return part

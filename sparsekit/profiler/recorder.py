@@ -54,8 +54,8 @@ if TYPE_CHECKING:
     from ..core.hooks import Event, Timed
     from .allocations import Allocation
     from .event_buffer import Note, Operation, Place, Plan
-    from .torch_types import NoteItem, Torch, TorchReference
-    from .types import Marked, Node
+    from .torch_types import Torch, TorchReference
+    from .types import Marked, Node, NoteItem
 
 __all__ = ["Recorder"]
 
@@ -285,7 +285,7 @@ class Recorder:
 
         return call
 
-    def _introduce(self, array: Marked) -> Any:  # Any: an item of the flat list
+    def _introduce(self, array: Marked) -> NoteItem:
         """What stands for an array object that this recorder has not marked; from now on a number, unless it is sparse."""
         store = array._store
         if store.__class__ is not np.ndarray and hasattr(store, "components"):

@@ -34,16 +34,8 @@ if TYPE_CHECKING:
 
     from ..base.types import JSON, DType
     from .recorder import Recorder
-    from .torch_types import (
-        NoteItem,
-        Torch,
-        TorchFunction,
-        TorchMode,
-        TorchModule,
-        TorchOptimizer,
-        TorchTensor,
-        TorchType,
-    )
+    from .torch_types import Torch, TorchFunction, TorchMode, TorchModule, TorchOptimizer, TorchTensor, TorchType
+    from .types import NoteItem
 
     Given: TypeAlias = tuple[Any, ...]  # Any: what a call of PyTorch is given
     Named: TypeAlias = dict[str, Any]  # Any: as above
@@ -232,10 +224,10 @@ class Watch:
         modules = self._torch.nn.modules.module
         optimizers = whole_import("torch.optim.optimizer")
         self._handles = [
-            modules.register_module_forward_pre_hook(_weakly(self._enter_module)),
-            modules.register_module_forward_hook(_weakly(self._leave_module), always_call=True),
-            optimizers.register_optimizer_step_pre_hook(_weakly(self._before_step)),
-            optimizers.register_optimizer_step_post_hook(_weakly(self._after_step))]
+            modules.register_module_forward_pre_hook(_weakly(self, Watch._enter_module)),
+            modules.register_module_forward_hook(_weakly(self, Watch._leave_module), always_call=True),
+            optimizers.register_optimizer_step_pre_hook(_weakly(self, Watch._before_step)),
+            optimizers.register_optimizer_step_post_hook(_weakly(self, Watch._after_step))]
         self._mode = _mode_class(self._torch)(self)
         self.noting = True
         self._mode.__enter__()
@@ -325,7 +317,7 @@ class Watch:
             if not self._backward:
                 self._backward = True
                 # While gradients are there: the program may end, or set them to zero, without another operator.
-                torch.autograd.Variable._execution_engine.queue_callback(_weakly(self._backward_ended))
+                torch.autograd.Variable._execution_engine.queue_callback(_weakly(self, Watch._backward_ended))
             lane, sequence = "backward", current._sequence_nr()
             node = sequence + here.first if sequence < NO_SEQUENCE else None
             layer = modules[-1][1] if modules else "" if node is None else self._layers.get(node, "")
@@ -593,17 +585,17 @@ def _lazy(parameter: TorchTensor) -> bool:
     return any(kind.__name__ == "UninitializedTensorMixin" for kind in type(parameter).__mro__)
 
 
-def _weakly(method: Callable[..., None]) -> Callable[..., None]:
-    """A hook that does not keep the watch alive."""
-    reference = weakref.WeakMethod(method)
+def _weakly(watch: Watch, work: Callable[..., None]) -> Callable[..., None]:
+    """A hook that does some work of the watch, does not keep it alive, and never raises."""
+    reference = weakref.ref(watch)
 
     def hook(*arguments: Torch) -> None:
         found = reference()
         if found is not None:
             try:
-                found(*arguments)
+                work(found, *arguments)
             except Exception:
-                found.__self__.failed += 1
+                found.failed += 1
 
     return hook
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import weakref
 from typing import Any, TypeAlias
 
-__all__ = ["NoteItem", "Torch", "TorchFunction", "TorchMode", "TorchModule", "TorchOptimizer", "TorchReference", "TorchTensor",
-           "TorchType"]
+__all__ = ["Torch", "TorchFunction", "TorchMode", "TorchModule", "TorchOptimizer", "TorchReference", "TorchTensor", "TorchType"]
 
 #: PyTorch itself, or a part of it.  Any: it need not be installed.
 Torch: TypeAlias = Any
@@ -31,6 +30,3 @@ TorchMode: TypeAlias = Any
 
 #: A weak reference to a module or a tensor.  Any: as above.
 TorchReference: TypeAlias = weakref.ref[Any]
-
-#: An item of the recorder's flat list that stands for an array of another library.  Any: the list holds items of all types.
-NoteItem: TypeAlias = Any

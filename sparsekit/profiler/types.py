@@ -9,7 +9,7 @@ from ..base.types import JSON
 from .allocations import Origin
 
 __all__ = ["Alive", "ArrayRecord", "ChangeRow", "Changes", "DeviceRow", "KindRecord", "MarkRecord", "Marked", "Memory", "Node",
-           "Record", "Sample", "Temporary", "TotalRow", "TurnRow"]
+           "NoteItem", "Record", "Sample", "Temporary", "TotalRow", "TurnRow"]
 
 
 class ArrayRecord(TypedDict):
@@ -96,6 +96,9 @@ class Temporary(TypedDict):
     bytes: int
     most: int
 
+
+#: An item of the recorder's flat list that stands for an array.  Any: the list holds items of all types.
+NoteItem: TypeAlias = Any
 
 #: Time, bytes, and bytes by role: a list, as it is in a file.
 Sample: TypeAlias = list[Any]  # Any: the three have types of their own, which a list cannot say

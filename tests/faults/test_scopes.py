@@ -103,6 +103,8 @@ EXCUSED = {
     "_named": "names errors",
     "cluster_of": "processes of a cluster, which a watcher ends when this one is gone",
     "job_folder": "a folder within the cluster's, which goes with it or when the next cluster starts",
+    "_at_work": "whether a recorder notes what its thread runs in PyTorch",
+    "_unseen": "PyTorch's modes, by PyTorch's own managers",
     "locked": "the lock of a file, which the system lets go when the file is dropped",
     "_outputs": "files within the cluster's folder",
     "fewer_processes": "methods of Ray's, while a cluster is started", "joined": "a process that ends with the block",

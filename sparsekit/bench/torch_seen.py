@@ -23,10 +23,10 @@ class Workload(NamedTuple):
     steps: int
 
 
-WORKLOADS = (Workload("dense gradient, Adam", 100_000, 64, 256, False, 16),
-             Workload("sparse=True, SparseAdam", 1_000_000, 64, 2048, True, 16))
+WORKLOADS = (Workload("dense gradient, Adam", 100_000, 64, 256, False, 8),
+             Workload("sparse=True, SparseAdam", 1_000_000, 64, 512, True, 8))
 #: So small that a step takes little but the calls of its operators.
-SMALL = Workload("dense gradient, Adam", 1000, 8, 8, False, 128)
+SMALL = Workload("dense gradient, Adam", 1000, 8, 8, False, 64)
 QUICK = (Workload("dense gradient, Adam", 1000, 8, 8, False, 2),)
 
 FORMS = {"plain": "no profiler", "seen": "sparsekit.Profiler(torch=True)", "torch": "torch.profiler, shapes and memory",

@@ -13,6 +13,7 @@ import statistics
 import sys
 import threading
 import time
+import warnings
 import weakref
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -193,6 +194,7 @@ class Watch:
 
     Attributes
     ----------
+    torch : module
     events : int
         Operators of PyTorch that were noted.
     failed : int
@@ -200,7 +202,7 @@ class Watch:
     """
 
     def __init__(self, torch: Torch, recorder: Recorder, counting: bool = True) -> None:
-        self._torch, self._recorder, self._counting = torch, recorder, counting
+        self.torch, self._recorder, self._counting = torch, recorder, counting
         self._cuda = torch.version.cuda is not None or torch.version.hip is not None
         self.names, self._here = Names(), _Here()
         self.parts = _Parts(torch, recorder)
@@ -214,6 +216,7 @@ class Watch:
         self._threads = 0
         self.process = os.getpid()
         self._handles: list[Torch] = []
+        self._filter: object = None  # object: an item of ``warnings.filters``
         self._mode: TorchMode = None
         #: Whether operators are noted; the mode may outlast that.
         self.noting = False
@@ -221,14 +224,17 @@ class Watch:
     def begin(self) -> None:
         """Watch, or go on."""
         self._see()
-        modules = self._torch.nn.modules.module
+        modules = self.torch.nn.modules.module
         optimizers = whole_import("torch.optim.optimizer")
         self._handles = [
             modules.register_module_forward_pre_hook(_weakly(self, Watch._enter_module)),
             modules.register_module_forward_hook(_weakly(self, Watch._leave_module), always_call=True),
             optimizers.register_optimizer_step_pre_hook(_weakly(self, Watch._before_step)),
             optimizers.register_optimizer_step_post_hook(_weakly(self, Watch._after_step))]
-        self._mode = _mode_class(self._torch)(self)
+        # PyTorch says that hooks see a module that torch.compile made twice, which names take into account.
+        warnings.filterwarnings("ignore", message=".*when there are global hooks on modules", category=UserWarning)
+        self._filter = warnings.filters[0]
+        self._mode = _mode_class(self.torch)(self)
         self.noting = True
         self._mode.__enter__()
 
@@ -245,6 +251,8 @@ class Watch:
         for handle in self._handles:
             handle.remove()
         self._handles = []
+        if self._filter in warnings.filters:  # the program may have put others in the place of all
+            warnings.filters.remove(self._filter)  # type: ignore[attr-defined]  # it is a list
         _remove(self._mode)
         self._mode = None
 
@@ -252,7 +260,7 @@ class Watch:
         here = self._here
         if not here.seen:
             here.first, self._threads = self._threads << 41, self._threads + 1
-            here.sequence = self._torch.autograd._get_sequence_nr() - 1
+            here.sequence = self.torch.autograd._get_sequence_nr() - 1
         here.seen = True
 
     # The operators
@@ -304,7 +312,7 @@ class Watch:
         While one of autograd's nodes runs, it is that node's.  Otherwise it has a node of its own if autograd has numbered one
         since the operator before.
         """
-        torch, modules = self._torch, here.modules
+        torch, modules = self.torch, here.modules
         current, last = torch._C._current_autograd_node(), torch.autograd._get_sequence_nr() - 1
         if current is None:
             if self._backward:
@@ -329,7 +337,7 @@ class Watch:
         for name, _ in reversed(here.spans):
             if name.startswith("Optimizer."):
                 # What a closure of an optimizer computes has gradients.
-                return "forward" if self._torch.is_grad_enabled() and here.modules else "update"
+                return "forward" if self.torch.is_grad_enabled() and here.modules else "update"
             if name.startswith("enumerate(DataLoader)"):
                 return "io"
         return "forward"
@@ -354,7 +362,7 @@ class Watch:
 
     def _across(self, tensors: Given) -> bool:
         """Whether a copy goes to another device: ``copy_(target, source)``, ``_to_copy(source, device=…)``."""
-        return len({one.device for one in tensors if isinstance(one, self._torch.Tensor)}) > 1
+        return len({one.device for one in tensors if isinstance(one, self.torch.Tensor)}) > 1
 
     def _became(self, short: str, lane: str, frame: FrameType, inputs: list[NoteItem], outputs: list[NoteItem]) -> str:
         """How a sparse input became dense in this call: a kind of densification, asked for, or empty if none did."""
@@ -394,8 +402,8 @@ class Watch:
 
     def _device_event(self, args: Given) -> tuple[Torch, Torch] | None:
         """Begin to time an operator on a GPU, if it runs on one: its device and an event."""
-        cuda = self._torch.cuda
-        first = next((one for one in args if isinstance(one, self._torch.Tensor)), None)
+        cuda = self.torch.cuda
+        first = next((one for one in args if isinstance(one, self.torch.Tensor)), None)
         if first is None or not first.is_cuda or not cuda.is_initialized() or cuda.is_current_stream_capturing():
             return None
         begun = cuda.Event(enable_timing=True)
@@ -403,7 +411,7 @@ class Watch:
         return first.device, begun
 
     def _note_device(self, func: TorchFunction, device: Torch, begun: Torch) -> None:
-        done = self._torch.cuda.Event(enable_timing=True)
+        done = self.torch.cuda.Event(enable_timing=True)
         done.record()
 
         def milliseconds() -> float:
@@ -473,7 +481,7 @@ class Watch:
         here = self._here
         here.own, before = True, here.own
         try:
-            with self._torch._C.DisableTorchFunction():
+            with self.torch._C.DisableTorchFunction():
                 yield
         finally:
             here.own = before
@@ -510,13 +518,13 @@ class Watch:
             return  # its operators are the subclass's: between processes they would be messages
         start = time.perf_counter_ns()
         shape = [int(size) for size in gradient.shape]
-        if gradient.layout is self._torch.strided:
+        if gradient.layout is self.torch.strided:
             if not worth_counting(gradient):
                 return
-            with _unseen(self._torch):
+            with _unseen(self.torch):
                 axis, rows = count_rows(gradient)
             stype, size = "default", gradient.numel() * gradient.element_size()
-        elif gradient.layout is self._torch.sparse_coo and gradient.sparse_dim() == 1 and gradient.dense_dim():
+        elif gradient.layout is self.torch.sparse_coo and gradient.sparse_dim() == 1 and gradient.dense_dim():
             values, indices = gradient._values(), gradient._indices()
             stype, axis, rows = "row_sparse", "rows", int(indices.shape[1])
             size = values.numel() * values.element_size() + indices.numel() * indices.element_size()
@@ -549,7 +557,7 @@ class Watch:
         for parameter, state in optimizer.state.items():
             values = state.values() if isinstance(state, dict) else ()
             for value in values:
-                if isinstance(value, self._torch.Tensor):
+                if isinstance(value, self.torch.Tensor):
                     self._assign(value, "optimizer state", self.names.parameter(parameter, "parameter"), before)
 
 
@@ -587,9 +595,11 @@ def _lazy(parameter: TorchTensor) -> bool:
 
 def _weakly(watch: Watch, work: Callable[..., None]) -> Callable[..., None]:
     """A hook that does some work of the watch, does not keep it alive, and never raises."""
-    reference = weakref.ref(watch)
+    reference, compiling = weakref.ref(watch), watch.torch.compiler.is_compiling
 
     def hook(*arguments: Torch) -> None:
+        if compiling():
+            return  # torch.compile runs this line while it reads the program, and leaves the hook out of what it makes
         found = reference()
         if found is not None:
             try:

@@ -11,8 +11,8 @@ A_CALL = 60
 #: Share by which the total of an operator may be larger beside that.
 SHARE = 0.1
 
-#: Runs of which one has to agree: another program may interrupt between two readings of the clock.
-TRIES = 4
+#: Runs, of which each operator has to agree in one: another program may interrupt between two readings of the clock.
+TRIES = 8
 
 
 def called_by_the_mode(events, name):
@@ -53,6 +53,7 @@ def test_each_operators_total_is_that_of_torch_profiler(torch, monkeypatch):
         optimizer.step()
 
     step()
+    wrong = None
     for _ in range(TRIES):
         with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as theirs, mx.Profiler(torch=True) as ours:
             for _ in range(3):
@@ -61,7 +62,8 @@ def test_each_operators_total_is_that_of_torch_profiler(torch, monkeypatch):
         assert {name: len(calls) for name, calls in times.items()} == {
             name: len(called_by_the_mode(events, name)) for name in times}
         assert len(times) > 15
-        wrong = differing(times, events)
+        found = differing(times, events)
+        wrong = found if wrong is None else {name: found[name] for name in wrong.keys() & found.keys()}
         if not wrong:
             break
     assert not wrong

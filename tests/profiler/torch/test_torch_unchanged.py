@@ -6,6 +6,7 @@ import contextlib
 import gc
 import os
 import sys
+import warnings
 import weakref
 
 import pytest
@@ -324,6 +325,28 @@ def test_compiled_code_stays_compiled(torch):
         assert torch.equal(other(given), given.cos() + 1)
     assert len(graphs) == 2
     assert "aten::cos" in [record["name"] for record in prof.records]
+
+
+@pytest.mark.filterwarnings("error")
+def test_modules_that_are_compiled_are_the_same_with_the_profiler_on(torch):
+    from torch._dynamo.utils import counters
+
+    given = torch.randn(3, 20)
+    torch._dynamo.reset()
+    counters.clear()
+    before, filters = torch.compile(_layer(torch), backend="eager", fullgraph=True), list(warnings.filters)
+    plain = before(given)
+    with mx.Profiler(torch=True) as prof:
+        assert torch.equal(before(given), plain)
+        assert counters["stats"]["unique_graphs"] == 1, "nothing is compiled again"
+        layer = torch.nn.Sequential(torch.nn.Linear(20, 7), torch.nn.Tanh())
+        while_recorded = torch.compile(layer, backend="eager", fullgraph=True)
+        seen = while_recorded(given)
+    assert warnings.filters == filters
+    assert torch.equal(seen, layer(given))
+    assert torch.equal(while_recorded(given), seen)
+    assert torch.equal(before(given), plain)
+    assert prof.marks == []
 
 
 def test_higher_order_operators(torch):

@@ -101,6 +101,7 @@ RECORDINGS = (
     Recording(("scripts.json",), "oracle/run_scripts.py", "this", ("{mxnet-source}", "--mxnet", "{mxnet}", "--record", "{0}")),
     Recording(("trace_mxnet.json",), "oracle/record_traces.py", "mxnet", ("mxnet", "{0}"),
               varies=("ts", "dur", "tid", "id", "args")),
+    Recording(("torch_optimizers.json",), "oracle/record_torch_optimizers.py", "torch"),
     Recording(("trace_torch.json",), "oracle/record_traces.py", "torch", ("torch", "{0}"), varies=("ts", "dur")),
     Recording(("coming_from.json",), "oracle/record_coming_from.py", "mxnet", ("{0}", "MXNet"), starts=True),
     Recording(("coming_from.json",), "oracle/record_coming_from.py", "torch", ("{0}", "PyTorch"), starts=True),

@@ -44,9 +44,12 @@ class Layout:
         numpy's number of the element type.
     cls : type
         The array class.
+    missed : object or None
+        What the rows of an array have missed that an exact lazy update left alone (``optimizer.missed``).
     """
 
     __slots__ = ("__weakref__", "cls", "ctx", "number", "shape", "store_type")
+    missed: Any = None  # Any: a class of a layer above
 
     def __init__(self, ctx: Context, store_type: type, shape: Shape, number: int) -> None:
         self.ctx, self.store_type, self.shape, self.number = ctx, store_type, tuple(shape), number

@@ -374,7 +374,8 @@ def _invoke_slow(call: Call, inputs: tuple[ArrayObject, ...], out: Any, ctx: Con
     ctx = inputs[0]._ctx if inputs else ctx or current_context()
     if any(array._ctx is not ctx for array in inputs):
         return invoke(call, _on_one_context(call, inputs), out)
-    stores = tuple([array._store for array in inputs])
+    stores = tuple([array._store if array._layout.missed is None else array._layout.missed.store_for(call, inputs, place)
+                    for place, array in enumerate(inputs)])
     try:
         plan = _prepare(call, stores, ctx)
         if out is not None:
@@ -465,6 +466,8 @@ def _remember(call: Call, plan: Plan, inputs: tuple[ArrayObject, ...], made: Arr
     if isinstance(result, np.ndarray) and result.nbytes > LARGE and not plan.op.mutates:
         return  # the free memory is checked at each call
     layouts = tuple([array._layout for array in inputs])
+    if any(one.missed is not None for one in layouts):
+        return  # its rows are brought up to date at each call
     key = layouts[0] if len(layouts) == 1 else layouts or layout.ctx
     simple = plan.ufunc and len(layouts) == 2 and plan.k.device == "cpu"
     direct = getattr(plan.k.xp, plan.ufunc) if simple else None

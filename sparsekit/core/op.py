@@ -520,6 +520,9 @@ class Op:
     def __repr__(self) -> str:
         return f"<Op {self.name}: {len(self.rules)} rule rows>"
 
+    def __reduce__(self) -> tuple[Callable[[str], Op], tuple[str]]:
+        return find, (self.name,)  # a copy or a pickle names the one record
+
 
 class Call:
     """An operator with its attributes fixed, and the plans made for it so far.

@@ -213,9 +213,9 @@ def kind_of(array: ArrayObject) -> tuple[Hashable, ...]:
     """What a program depends on of an array: layout, element type, and whether and where its gradient goes."""
     entry = array._entry
     if entry is None or not hooks.state.recording:
-        return array._layout, array._store.dtype
+        return array._layout, array.dtype
     gradient = entry[0].grad
-    return array._layout, array._store.dtype, "" if gradient is None else gradient.stype
+    return array._layout, array.dtype, "" if gradient is None else gradient.stype
 
 
 class _Arrived(NamedTuple):
@@ -368,7 +368,8 @@ class Program:
         """
         values = self.empty[:]
         for slot, array in zip(self.inputs, arrays, strict=True):
-            values[slot] = array._store
+            missed = array._layout.missed
+            values[slot] = array._store if missed is None else missed.store_in(self, slot, arrays)
         workspace = self._workspace()
         first = graph.reserve(len(self.steps)) if hooks.sink is not None else 0
         told = None

@@ -76,6 +76,15 @@ class Block:
         self._name = self._prefix[:-1] if self._prefix.endswith("_") else self._prefix
         self._scope = Scope(self)
 
+    def __getstate__(self) -> dict[str, Any]:  # Any: attributes
+        """What a copy or a pickle has of a block: its scope knows the block itself, and is made anew."""
+        return {**vars(self), "_scope": self._scope._counts}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:  # Any: attributes
+        vars(self).update(state)
+        self._scope = Scope(self)
+        self._scope._counts = dict(state["_scope"])
+
     def _alias(self) -> str:
         """What automatic names of such blocks start with."""
         return type(self).__name__.lower()
@@ -361,6 +370,13 @@ class HybridBlock(Block):
     def __init__(self, prefix: str | None = None, params: ParameterDict | None = None) -> None:
         super().__init__(prefix=prefix, params=params)
         self._programs = None
+
+    def __getstate__(self) -> dict[str, Any]:  # Any: as in Block
+        return {**super().__getstate__(), "_programs": self._programs}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:  # Any: as in Block
+        self._programs = state["_programs"]
+        super().__setstate__({name: value for name, value in state.items() if name != "_programs"})
 
     def register_child(self, block: Block, name: str | None = None) -> None:
         """Add a child, which must be a HybridBlock too."""

@@ -384,6 +384,13 @@ class Parameter:
         self._settle()  # a copy has the gradient
         return {name: value for name, value in vars(self).items() if name != "_source"}
 
+    def __setstate__(self, state: dict[str, Any]) -> None:  # Any: attributes
+        vars(self).update(state)
+        gradients = self._grads
+        self._attach()
+        for ctx, gradient in gradients.items():
+            self._grads[ctx]._receive(gradient)
+
     def list_grad(self) -> list[Any]:
         """The gradients on every context, in the order of ``list_ctx()``."""
         self._check_gradient()

@@ -121,6 +121,9 @@ class TrainStep:
         self._latest: _Made | None = None
         self._lock = threading.RLock()
 
+    def __reduce__(self) -> tuple[Any, ...]:  # Any: the arguments
+        return TrainStep, (self._net, self._loss, self._trainer, self._strict, self._clip_norm)  # a copy is traced by itself
+
     def __repr__(self) -> str:
         loss = "None" if self._loss is None else self._loss.name
         return f"TrainStep({self._net.name}, {loss}, {self._trainer.optimizer!r})"

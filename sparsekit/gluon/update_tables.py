@@ -109,6 +109,9 @@ class UpdateTables:
     def __init__(self) -> None:
         self._known: dict[tuple[int, ...], _Updates] = {}
 
+    def __reduce__(self) -> tuple[type[UpdateTables], tuple[()]]:
+        return UpdateTables, ()  # the tables of a copy are made anew
+
     def run(self, trainer: Trainer, pending: Sequence[Pending]) -> bool:
         """Make the updates; False, and nothing has been done, if they must be made one by one."""
         indices = tuple([index for index, _, _ in pending])

@@ -34,9 +34,9 @@ LATER = {
     "ops.recurrent.rnn":
         "RNN _rnn_backward",
     "ops.update.update_adaptive":
-        "adam_update adamax_update nadam_update _sparse_adagrad_update adagrad_update _contrib_group_adagrad_update "
-        "rmsprop_update rmspropalex_update ftrl_update ftml_update adadelta_update _contrib_adamw_update _adamw_update "
-        "lamb_update_phase1 lamb_update_phase2",
+        "adam_update _adamw_rows_update adamax_update nadam_update _sparse_adagrad_update adagrad_update "
+        "_contrib_group_adagrad_update rmsprop_update rmspropalex_update ftrl_update ftml_update adadelta_update "
+        "_contrib_adamw_update _adamw_update lamb_update_phase1 lamb_update_phase2",
     "ops.update.update_momentum":
         "sgd_update sgd_mom_update nag_mom_update signsgd_update signum_update dcasgd_update dcasgd_mom_update sgld_update",
     "ops.update.update_precision":

@@ -5,16 +5,16 @@ from __future__ import annotations
 from ..base.entry import doors, entry
 from . import contrib
 from .adaptive import FTML, AdaDelta, AdaGrad, Adam, Adamax, Ftrl, Nadam, RMSProp
-from .contrib import GroupAdaGrad
+from .contrib import AdamW, GroupAdaGrad
 from .layerwise import LAMB, LARS, LBSGD
 from .momentum import DCASGD, NAG, SGD, SGLD, Signum, Test, ccSGD
 from .optimizer import Optimizer, create, register
 from .updater import Updater, get_updater
 
-__all__ = ["DCASGD", "FTML", "LAMB", "LARS", "LBSGD", "NAG", "SGD", "SGLD", "AdaDelta", "AdaGrad", "Adam", "Adamax", "Ftrl",
-           "GroupAdaGrad", "Nadam", "Optimizer", "RMSProp", "Signum", "Test", "Updater", "ccSGD", "contrib", "create",
+__all__ = ["DCASGD", "FTML", "LAMB", "LARS", "LBSGD", "NAG", "SGD", "SGLD", "AdaDelta", "AdaGrad", "Adam", "AdamW", "Adamax",
+           "Ftrl", "GroupAdaGrad", "Nadam", "Optimizer", "RMSProp", "Signum", "Test", "Updater", "ccSGD", "contrib", "create",
            "get_updater", "register"]
 
-doors(DCASGD, FTML, LAMB, LARS, LBSGD, NAG, SGD, SGLD, AdaDelta, AdaGrad, Adam, Adamax, Ftrl, GroupAdaGrad, Nadam, Optimizer,
-      RMSProp, Signum, Test, Updater)
+doors(DCASGD, FTML, LAMB, LARS, LBSGD, NAG, SGD, SGLD, AdaDelta, AdaGrad, Adam, AdamW, Adamax, Ftrl, GroupAdaGrad, Nadam,
+      Optimizer, RMSProp, Signum, Test, Updater)
 create, register = entry(create, callbacks=True), entry(register)

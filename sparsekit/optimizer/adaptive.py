@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from ..core.op import Op, find
 from .optimizer import Optimizer, register
@@ -30,7 +30,7 @@ class _Adaptive(Optimizer):
     _states, _like_weight = 2, False
     #: The operator's name for ``clip_gradient``, and whether it takes a learning rate.
     _clip_name, _has_rate = "clip_gradient", True
-    lazy_update = False
+    lazy_update: bool | Literal["exact"] = False
 
     def create_state(self, index: Index, weight: NDArray) -> State:
         """The states, all zero: row_sparse for a row_sparse weight if they are stored like it, else dense."""
@@ -40,7 +40,7 @@ class _Adaptive(Optimizer):
         """Make one step, which writes to ``weight`` and ``state``."""
         self._update_count(index)
         attrs: dict[str, float] = {name: getattr(self, name) for name in self._op_settings}
-        attrs["wd"], attrs["lazy_update"], attrs["rescale_grad"] = self._get_wd(index), self.lazy_update, self.rescale_grad
+        attrs["wd"], attrs["lazy_update"], attrs["rescale_grad"] = self._get_wd(index), bool(self.lazy_update), self.rescale_grad
         attrs[self._clip_name] = self.clip_gradient or -1.0
         if self._has_rate:
             attrs["lr"] = self._get_lr(index)

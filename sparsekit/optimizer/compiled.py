@@ -52,6 +52,8 @@ def reason_against(optimizer: Optimizer, gradients: bool = False) -> str:
         return "a profiler records each operator, and the clock cannot be read in a table"
     if hooks.state.recording or hooks.state.tracing:
         return "it is part of what is recorded"
+    if optimizer._is_exact:
+        return f"{type(optimizer).__name__} with lazy_update='exact' brings rows up to date before they are read"
     if not optimizer._calls_once:
         name, why = type(optimizer).__name__, optimizer._why_not
         return f"{name} {why}" if why else f"the update of {name} is not the library's own"

@@ -95,7 +95,7 @@ class LARS(SGD):
     **arguments : as in ``Optimizer``
     """
 
-    _needs_gradients, _timeless = True, False
+    _needs_gradients, _timeless, _can_be_exact = True, False, False
     sums_over, in_order = "weight", True  # the rates of the last two steps, of whichever weights, correct the momentum
     _counted = ("num_update", "last_lr", "cur_lr")
 
@@ -124,7 +124,7 @@ class LARS(SGD):
             weight, grad = (math.sqrt(square) for square in _squares(arrays[0], arrays[1]))
             if weight > 0 and grad > 0:
                 rate *= self.eta * weight / (grad * self.rescale_grad + decay * weight + self.eps)
-        attrs: dict[str, float] = {"lr": rate, "wd": decay, "lazy_update": self.lazy_update}
+        attrs: dict[str, float] = {"lr": rate, "wd": decay, "lazy_update": bool(self.lazy_update)}
         if "momentum" in op.attrs:
             corrected = self.momentum_correction and self.last_lr != 0
             attrs["momentum"] = self.momentum * self.cur_lr / self.last_lr if corrected else self.momentum
@@ -154,7 +154,7 @@ class LBSGD(SGD):
         Other arguments of ``SGD`` and ``Optimizer``.  ``lazy_update`` applies to the sum of row_sparse gradients.
     """
 
-    _one_call = _timeless = False
+    _one_call = _timeless = _can_be_exact = False
     sums_over, in_order = "weight", True  # a schedule gives the rate for the updates of all weights before this one
     _why_not = "keeps the sum of several gradients between its steps"
 
@@ -199,7 +199,7 @@ class LBSGD(SGD):
             return
         mean = total if self.batch_scale == 1 else total / self.batch_scale
         attrs: dict[str, float] = {
-            "lr": rate * self._factor(count, weight, mean, decay), "wd": decay, "lazy_update": self.lazy_update}
+            "lr": rate * self._factor(count, weight, mean, decay), "wd": decay, "lazy_update": bool(self.lazy_update)}
         if "momentum" in op.attrs:
             attrs["momentum"] = self.momentum
         self._run(op, index, (weight, mean, *rest), **attrs)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -28,7 +28,8 @@ class _Descent(Optimizer):
     #: Operators: plain, with momentum; plain and with momentum on a float32 copy.
     _ops: tuple[Op, Op, Op, Op]
 
-    def __init__(self, momentum: float = 0.0, lazy_update: bool = True, **arguments: Unpack[Settings]) -> None:
+    def __init__(self, momentum: float = 0.0, lazy_update: bool | Literal["exact"] = True,
+                 **arguments: Unpack[Settings]) -> None:
         super().__init__(**arguments)
         self.momentum, self.lazy_update = momentum, lazy_update
 
@@ -60,7 +61,7 @@ class _Descent(Optimizer):
 
     def _descend(self, index: Index, arrays: tuple[NDArray, ...], op: Op) -> None:
         self._update_count(index)
-        attrs: dict[str, float] = {"lr": self._get_lr(index), "wd": self._get_wd(index), "lazy_update": self.lazy_update,
+        attrs: dict[str, float] = {"lr": self._get_lr(index), "wd": self._get_wd(index), "lazy_update": bool(self.lazy_update),
                                    "rescale_grad": self.rescale_grad, "clip_gradient": self.clip_gradient or -1.0}
         if "momentum" in op.attrs:
             attrs["momentum"] = self.momentum
@@ -77,12 +78,22 @@ class SGD(_Descent):
     Parameters
     ----------
     momentum : float
-    lazy_update : bool
+    lazy_update : bool or "exact"
         With a row_sparse gradient, update only the rows it stores.  Absent rows get no weight decay, and their
-        momentum neither decays nor moves them.  False computes exactly the dense update.  Default True.
+        momentum neither decays nor moves them.  False computes exactly the dense update.  "exact" does so too, up to
+        rounding, by updating only the rows that the gradient stores: a row makes up for the steps it missed when
+        it is read.  Default True.
     **arguments : as in ``Optimizer``
+
+    Notes
+    -----
+    With "exact", ``dot`` with a csr array, ``Embedding``, ``take`` along the first axis and ``sparse_retain`` bring the rows
+    up to date that they read; whatever else reads the weight or its momentum, such as ``asnumpy``, ``save_parameters`` and
+    ``save_states``, brings all rows up to date.  Arrays that ``detach()`` gave before share memory with the weight, and show
+    rows as they are.  Training steps run operator by operator.  Servers of several machines and GPUs do not support it.
     """
 
+    _can_be_exact = True
     _ops = (find("sgd_update"), find("sgd_mom_update"), find("mp_sgd_update"), find("mp_sgd_mom_update"))
     aggregate_num = 4
 

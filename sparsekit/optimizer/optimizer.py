@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..base.errors import DTypeError, LearningRateError, SparsekitError, UnknownNameError
+from ..base.errors import DTypeError, LearningRateError, SparsekitError, UnknownNameError, UnsupportedError, expected
 from ..base.naming import changed_settings, settings
 from ..core import device, hooks
 from ..core.dispatch import invoke, wrap
@@ -16,6 +16,7 @@ from ..core.op import Call, Op
 from ..kernels import for_device
 from ..ops.creation import empty_store
 from ..ops.update.update_precision import precise
+from .missed import exact_step
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -159,6 +160,8 @@ class Optimizer:
     #: Whether steps of several weights must be made in the program's order, by one server: they draw random numbers, or what
     #: one of them leaves in the optimizer is read by the next.  It is inherited as ``sums_over`` is.
     in_order = True
+    #: Whether ``lazy_update="exact"`` is supported.
+    _can_be_exact = False
     #: Weights that one call of ``update`` may take, in lists; 0 if lists are not supported.
     aggregate_num = 0
     #: Whether the state of a float16 weight is ``(state, float32 copy)``, as mp_ operators take it; else the copy is first.
@@ -201,6 +204,10 @@ class Optimizer:
     def __repr__(self) -> str:
         rate = f"lr_scheduler={self.lr_scheduler!r}" if self.lr_scheduler is not None else f"learning_rate={self.lr!r}"
         return f"{type(self).__name__}({', '.join([rate, *changed_settings(self, _ATTRIBUTES, _NOT_SHOWN)])})"
+
+    def __getstate__(self) -> dict[str, Any]:  # Any: attributes
+        """What a copy or a pickle has of an optimizer: calls are planned anew."""
+        return {**vars(self), "_calls": {}, "_recorded_calls": {}, "_collected": None, "_half": None}
 
     register = staticmethod(register)
     create_optimizer = staticmethod(create)
@@ -254,7 +261,16 @@ class Optimizer:
         return None
 
     def create_state_multi_precision(self, index: Index, weight: NDArray) -> State:
-        """``create_state``; under ``multi_precision``, the state of a float16 weight includes a float32 copy of it."""
+        """``create_state``; under ``multi_precision``, the state of a float16 weight includes a float32 copy of it.
+
+        Raises
+        ------
+        UnsupportedError
+            If ``lazy_update`` is "exact" and the optimizer has no such update.
+        SparsekitError
+            If ``lazy_update`` is another text.
+        """
+        self._check_lazy()
         if weight.dtype != np.float16:
             return self.create_state(index, weight)
         if not self.multi_precision:
@@ -264,6 +280,16 @@ class Optimizer:
         copy = weight.astype(np.float32)
         state = self.create_state(index, copy)
         return (state, copy) if self._copy_last else (copy, state)
+
+    def _check_lazy(self) -> None:
+        """Raise if ``lazy_update`` is a value that there is not, or not for this optimizer."""
+        lazy = getattr(self, "lazy_update", False)
+        if isinstance(lazy, str) and lazy != "exact":
+            raise SparsekitError(expected("lazy_update", "True, False or 'exact'", lazy),
+                                 hint="'exact' gives the result of False at the cost of True, for SGD and AdamW.")
+        if self._is_exact and not self._can_be_exact:
+            raise UnsupportedError(f"{type(self).__name__} has no lazy_update='exact'.",
+                                   hint="SGD and AdamW have it; lazy_update=False updates all rows at each step.")
 
     @staticmethod
     def _zeros(weight: NDArray, stype: str | None = None, shape: Shape | None = None) -> NDArray:
@@ -332,10 +358,17 @@ class Optimizer:
         """
         if self._half is not None:
             op, arrays = precise(op), (self._half, *arrays[1:], arrays[0])
+        if self._is_exact:
+            self._check_lazy()
+            return exact_step(self, op, index, arrays, attrs)
         if self._collected is not None:
             self._collected.append(Collected(index, op, arrays, attrs))
             if not self._executing:
                 return arrays[0]
+        return self._invoke(op, index, arrays, attrs)
+
+    def _invoke(self, op: Op, index: Index, arrays: tuple[NDArray, ...], attrs: dict[str, float]) -> NDArray:
+        """Run an operator whose update is not collected."""
         if hooks.sink is not None:
             recorded = self._recorded_calls.get((index, op))
             if recorded is None or recorded[0] != attrs:
@@ -354,7 +387,12 @@ class Optimizer:
     @property
     def _calls_once(self) -> bool:
         """Whether each update of a weight is one call of an operator, as ``_one_call`` says of the library's own optimizers."""
-        return self._one_call and type(self) in registry.values() and self._of_library
+        return self._one_call and not self._is_exact and type(self) in registry.values() and self._of_library
+
+    @property
+    def _is_exact(self) -> bool:
+        """Whether rows without a gradient make up for the steps that they miss."""
+        return getattr(self, "lazy_update", False) == "exact"
 
     @property
     def _of_library(self) -> bool:
@@ -373,7 +411,8 @@ class Optimizer:
 
     def _changes_stored_rows_alone(self, weight: NDArray, state: State) -> bool:
         """Whether a step by a row_sparse gradient changes no rows of the weight but those that the gradient stores."""
-        return bool(self._of_library and getattr(self, "lazy_update", False)) and _all_of(state, weight.stype)
+        lazy = self._of_library and getattr(self, "lazy_update", False) and not self._is_exact
+        return bool(lazy) and _all_of(state, weight.stype)
 
     def _collect(self, update: Callable[[], None], execute: bool = False) -> list[Collected]:
         """The updates that a function makes; unless ``execute``, it counts them and computes their attributes only."""

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..base import rng
 from ..base.context import cpu
-from ..base.errors import SparsekitError
+from ..base.errors import SparsekitError, UnsupportedError
 from ..core.dispatch import wrap
 from ..lr_scheduler import LRScheduler
 from ..ndarray.files import load_frombuffer, save_tobuffer
@@ -130,8 +130,10 @@ def described(optimizer: Optimizer) -> str:
     Raises
     ------
     SparsekitError
-        If a setting is not of plain data.
+        If a setting is not of plain data, or if rows make up for missed steps, which servers do not support.
     """
+    if optimizer._is_exact:
+        raise UnsupportedError("Servers do not support lazy_update='exact'.", hint="use lazy_update=True or False.")
     description: Any = _describe(optimizer)  # Any: JSON
     # Any: factors, or names
     factors: dict[str, dict[Index, Any]] = {name: dict(vars(optimizer)[name]) for name in ("lr_mult", "wd_mult", "idx2name")}

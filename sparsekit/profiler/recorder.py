@@ -333,7 +333,8 @@ class Recorder:
         ``mark`` is what its components were known by in another array that they come from, and ``before`` says that
         it had that role before the profile began.
         """
-        store, now = array._store, time.perf_counter_ns()
+        missed = array._layout.missed
+        store, now = array._store if missed is None else missed.store_of(array), time.perf_counter_ns()
         sparse = store.__class__ is not np.ndarray and hasattr(store, "components")
         # Inputs come and go with each batch, and keep their components.
         if sparse and role != "input":

@@ -134,6 +134,11 @@ def adamw(weight, grad, mean, var, factor, lr, eta, beta1, beta2, epsilon, wd, c
     return weight - eta * (lr * mean / (np.sqrt(var) + epsilon) + wd * weight), (mean, var)
 
 
+def adamw_rows(weight, grad, mean, var, lr, beta1, beta2, epsilon, wd, **attrs):
+    mean, var = _moments(_scaled(grad, attrs), mean, var, beta1, beta2)
+    return weight - lr * mean / (np.sqrt(var) + epsilon) - wd * weight, (mean, var)
+
+
 def lamb_phase1(weight, grad, mean, var, beta1, beta2, epsilon, t, bias_correction, wd, **attrs):
     mean, var = _moments(_scaled(grad, attrs), mean, var, beta1, beta2)
     shares = (1 - beta1**t, 1 - beta2**t) if bias_correction else (1, 1)
@@ -176,6 +181,7 @@ STEPS = {
     "ftml_update": ftml,
     "adadelta_update": adadelta,
     "_contrib_adamw_update": adamw,
+    "_adamw_rows_update": adamw_rows,
     "lamb_update_phase2": lamb_phase2,
 }
 for _name, _step in STEPS.items():

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from .. import samples
 
 
-__all__ = ["adam_update", "adamw_update", "lamb_update", "lamb_update_phase1", "lamb_update_phase2"]
+__all__ = ["adam_update", "adamw_rows_update", "adamw_update", "lamb_update", "lamb_update_phase1", "lamb_update_phase2"]
 
 _TAIL = {"wd": 0.0, "rescale_grad": 1.0, "clip_gradient": -1.0}
 _LAZY, _ALL = {**_TAIL, "lazy_update": True}, {**_TAIL, "lazy_update": False}
@@ -54,6 +54,12 @@ adam_update = declare(
     lambda lr, wd, epsilon, beta1, beta2: (lr, wd, epsilon, *_moments(beta1, beta2)),
     "Adam: mean and var are moving means of ``g`` and ``g * g``; ``weight -= lr * mean / (sqrt(var) + epsilon)``, "
     "without bias correction, which belongs in ``lr``.", signs=" +", order=_DECAYED)
+
+adamw_rows_update = declare(
+    "_adamw_rows_update", "mean var", "adamw_step", {"lr": REQUIRED, **_BETAS, **_LAZY},
+    lambda lr, wd, epsilon, beta1, beta2: (lr, wd, epsilon, *_moments(beta1, beta2)),
+    "AdamW, whose weight decay is apart: mean and var as Adam's; ``weight -= lr * mean / (sqrt(var) + epsilon) + wd * weight``, "
+    "without bias correction, which belongs in ``lr``.", signs=" +", order="Weight decay is no part of ``g``.")
 
 adamax_update = declare(
     "adamax_update", "mean var", "adamax_step", {"lr": REQUIRED, "beta1": 0.9, "beta2": 0.999, **_ALL},

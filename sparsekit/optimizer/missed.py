@@ -1,0 +1,433 @@
+"""Lazy updates that are exact: the dense steps that a row missed are made up for before anybody reads the row.
+
+A dense optimizer also changes rows without a gradient: weight decay shrinks them, and momentum goes on moving them.  With
+``lazy_update="exact"`` a step changes only the rows that the gradient stores, and each row remembers after how many steps it
+was exact.  Steps without a gradient are linear in weight and momentum, so many of them are one small matrix, and a row that
+is needed again is brought up to date at once.
+
+The arrays of weight and states are of a class whose store brings all rows up to date when it is read, so that whatever reads
+them gets exact values.  Operators that name the rows they read (``dot`` with a csr array, ``Embedding``, ``take``,
+``sparse_retain``) bring up to date only these.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import threading
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..base.errors import UnsupportedError
+from ..core import hooks
+from ..core.arrays import Layout, layout_of, wrap
+from ..core.dispatch import invoke
+from ..core.op import Call, Op
+from ..ndarray.ndarray import NDArray
+from ..ops.update.catch_up import adam_decay_catch_up, momentum_catch_up, scale_catch_up, steps_catch_up
+from ..storage import RowSparse
+
+if TYPE_CHECKING:
+    from ..base.types import Array, Attrs
+    from ..core.program import Program
+    from ..core.types import ArrayObject
+    from ..storage.types import Store
+    from .optimizer import Optimizer
+    from .types import Index
+
+__all__ = ["History", "Missed", "exact_step"]
+
+#: Steps that a history holds; then all rows are brought up to date, and it begins anew.
+LONGEST = 8192
+#: Steps whose maps are kept up to date one by one; those of older steps are products of whole blocks.
+BLOCK = 128
+#: Terms of AdamW's series, at most, and the share of a step that it may be wrong by.
+TERMS, WRONG = 16, 1e-11
+#: Elements that are brought up to date at a time.
+CHUNK = 1 << 20
+
+
+class History:
+    """The maps of the steps so far, and their products from any step on.
+
+    Parameters
+    ----------
+    identity : ndarray of float64, shape (numbers,)
+        The map of no step.
+    compose : callable
+        ``compose(later, earlier)``: the maps of both one after the other; arrays of maps, (count, numbers).
+
+    Attributes
+    ----------
+    count : int
+        Steps in it.
+    """
+
+    def __init__(self, identity: Array, compose: Callable[[Array, Array], Array]) -> None:
+        self.count, self._identity, self._compose = 0, identity[None], compose
+        # From each step to the end of its block, and from the end of each block to the begin of the current one.
+        self._within = np.empty((LONGEST, identity.shape[0]))
+        self._after = np.empty((LONGEST // BLOCK, identity.shape[0]))
+
+    def clear(self) -> None:
+        """Forget all steps."""
+        self.count = 0
+
+    def add(self, step: Array) -> None:
+        """Append the map of a step."""
+        first = self.count // BLOCK * BLOCK
+        window = self._within[first:self.count + 1]
+        window[-1] = self._identity
+        window[:] = self._compose(step[None], window)
+        self.count += 1
+        if self.count % BLOCK == 0:
+            block = first // BLOCK
+            self._after[:block] = self._compose(self._within[first:first + 1], self._after[:block])
+            self._after[block] = self._identity
+
+    def since(self, steps: Array) -> Array:
+        """The maps of what followed after so many steps, (count, numbers)."""
+        found = np.repeat(self._identity, steps.shape[0], 0)
+        first = self.count // BLOCK * BLOCK
+        late = (steps >= first) & (steps < self.count)
+        found[late] = self._within[steps[late]]
+        early = steps < first
+        if early.any():
+            found[early] = self._compose(self._after[steps[early] // BLOCK], self._within[steps[early]])
+            if self.count > first:
+                found[early] = self._compose(self._within[first:first + 1], found[early])
+        return found
+
+
+# what the steps of each optimizer do to a row without a gradient
+
+
+class _Scale:
+    """SGD: weight decay alone."""
+
+    op, identity = scale_catch_up, np.ones(1)
+
+    def __init__(self, attrs: Attrs) -> None:
+        self.key: object = None  # object: it is compared alone
+
+    @staticmethod
+    def compose(later: Array, earlier: Array) -> Array:
+        return later * earlier
+
+    def clear(self) -> None:
+        """Forget all steps."""
+
+    def columns(self, count: int) -> int:
+        """The most numbers that a row is given after so many steps."""
+        return int(self.identity.shape[0])
+
+    def map_of(self, attrs: Attrs) -> Array:
+        """The map of one step with these attributes."""
+        return np.array([1 - attrs["lr"] * attrs["wd"]])
+
+    def call(self, history: History, steps: Array) -> tuple[Op, Attrs, Array]:
+        """The operator that brings rows up to date, its attributes, and its numbers for rows exact after these steps."""
+        return self.op, {}, history.since(steps)
+
+
+class _Momentum(_Scale):
+    """SGD with momentum: ``m = momentum * m - lr * wd * w; w += m``."""
+
+    op, identity = momentum_catch_up, np.array([1.0, 0.0, 0.0, 1.0])
+
+    @staticmethod
+    def compose(later: Array, earlier: Array) -> Array:
+        found: Array = (later.reshape(-1, 2, 2) @ earlier.reshape(-1, 2, 2)).reshape(-1, 4)
+        return found
+
+    def map_of(self, attrs: Attrs) -> Array:
+        shrink, momentum = attrs["lr"] * attrs["wd"], attrs["momentum"]
+        return np.array([1 - shrink, momentum, -shrink, momentum])
+
+
+class _AdamW(_Scale):
+    """AdamW: ``m = beta1 * m; v = beta2 * v; w -= lr * m / (sqrt(v) + epsilon) + wd * w``, where ``wd`` is a rate of its own.
+
+    With ``b = sqrt(beta2)`` the divisor after j steps is ``(sqrt(v) + epsilon) * (1 - y * (1 - b**j))``, where y is the share
+    of ``sqrt(v)`` in ``sqrt(v) + epsilon``; its reciprocal is a series of powers of y.  The maps hold the decay, the number of
+    steps and, for each power p of ``b**j``, the sum of ``lr * beta1**j * b**(p * j)``, decayed.
+    """
+
+    def __init__(self, attrs: Attrs) -> None:
+        beta1, beta2 = attrs["beta1"], attrs["beta2"]
+        self.key = (beta1, beta2, attrs["epsilon"])
+        self._attrs = {"beta1": beta1, "beta2": beta2, "epsilon": attrs["epsilon"]}
+        self.terms = _terms(beta1, math.sqrt(beta2))
+        powers = np.arange(max(self.terms, 1))
+        self._factors = beta1 * math.sqrt(beta2) ** powers
+        # row k: the coefficients of (1 - z)**k
+        self._binomial = np.array([[math.comb(k, p) * (-1.0) ** p for p in powers] for k in powers])
+        self.identity = np.array([1.0, 0.0, *powers * 0.0])
+        self._rates: list[float] = []
+        self._decays: list[float] = []
+
+    def columns(self, count: int) -> int:
+        return 3 * count if self.terms == 0 else self.terms + 3
+
+    def clear(self) -> None:
+        self._rates.clear()
+        self._decays.clear()
+
+    def compose(self, later: Array, earlier: Array) -> Array:  # type: ignore[override]  # it needs the decay rates
+        sums = later[:, :1] * earlier[:, 2:] + later[:, 2:] * self._factors ** earlier[:, 1:2]
+        found: Array = np.concatenate([later[:, :1] * earlier[:, :1], later[:, 1:2] + earlier[:, 1:2], sums], 1)
+        return found
+
+    def map_of(self, attrs: Attrs) -> Array:
+        self._rates.append(attrs["lr"])
+        self._decays.append(attrs["wd"])
+        return np.array([1 - attrs["wd"], 1.0, *attrs["lr"] * self._factors])
+
+    def call(self, history: History, steps: Array) -> tuple[Op, Attrs, Array]:
+        if self.terms == 0:
+            return steps_catch_up, self._attrs, self._one_by_one(history.count, steps)
+        found = history.since(steps)
+        gaps = found[:, 1:2]
+        numbers = [found[:, :1], self._attrs["beta1"] ** gaps, self._attrs["beta2"] ** gaps, found[:, 2:] @ self._binomial.T]
+        return adam_decay_catch_up, {"epsilon": self._attrs["epsilon"]}, np.concatenate(numbers, 1)
+
+    def _one_by_one(self, count: int, steps: Array) -> Array:
+        first = int(steps.min())
+        made = (np.arange(first, count) >= steps[:, None]).astype(np.float64)
+        return np.concatenate([made, made * self._rates[first:count], made * self._decays[first:count]], 1)
+
+
+def _terms(beta1: float, b: float) -> int:
+    """The terms that the series needs; 0 if they are too many."""
+    if not 0 < b < 1 or not 0 <= beta1 < b:
+        return 0
+    steps = np.arange(1, 20_000)
+    sizes = np.log(max(beta1, 1e-300)) * steps - np.log(b) * steps
+    for count in range(1, TERMS + 1):
+        if np.max(sizes + count * np.log1p(-b**steps)) < math.log(WRONG):
+            return count
+    return 0
+
+
+_KINDS: dict[str, type[_Scale]] = {"sgd_update": _Scale, "sgd_mom_update": _Momentum, "mp_sgd_update": _Scale,
+                                   "mp_sgd_mom_update": _Momentum, "_adamw_rows_update": _AdamW,
+                                   "_mp_adamw_rows_update": _AdamW}
+
+
+# arrays whose rows wait
+
+
+class _Waiting(Layout):
+    """The layout of an array some of whose rows have missed steps; no plan is cached for it."""
+
+    __slots__ = ("missed",)
+
+    def __init__(self, like: Layout, missed: Missed) -> None:
+        super().__init__(like.ctx, like.store_type, like.shape, like.number)
+        self.missed = missed
+
+
+_slot: Any = NDArray._store  # Any: a slot, which the classes below hide
+
+
+def _held(array: ArrayObject) -> Store:
+    """The store of an array, whatever its rows have missed."""
+    found: Store = _slot.__get__(array)
+    return found
+
+
+@functools.cache
+def _waiting_class(cls: type[NDArray]) -> type[NDArray]:
+    """The class of arrays of a class whose store, when it is read, has all rows up to date."""
+
+    def read(array: NDArray) -> Store:
+        array._layout.missed.catch_up()
+        return _held(array)
+
+    # Any: as above
+    held: dict[str, Any] = {name: property(functools.partial(_of_store, name)) for name in ("dtype", "nbytes")}
+    held["ndim"] = property(lambda array: len(array.shape))
+    held["size"] = property(lambda array: math.prod(array.shape))
+    held.update(__slots__=(), _store=property(read, _replace),
+                __module__=cls.__module__, __doc__=cls.__doc__)
+    return type(cls.__name__, (cls,), held)
+
+
+def _replace(array: NDArray, value: Store) -> None:
+    """Give an array another store: what its rows have missed is of the one it had."""
+    array._layout.missed.release()
+    array._store = value
+
+
+def _of_store(name: str, array: NDArray) -> object:  # object: its property of that name
+    return getattr(_held(array), name)
+
+
+def _plain(array: NDArray) -> NDArray:
+    """Another array object of the same buffers, whose rows do not wait."""
+    made: NDArray = wrap(_held(array), array._layout.ctx)
+    made._seen = array._seen
+    return made
+
+
+#: The rows that operators read of an input, from all inputs, by the operator's name and the input's place.
+_ROWS: dict[tuple[str, int], Callable[[Sequence[ArrayObject], Attrs, int], Array | None]] = {
+    ("dot", 1): lambda inputs, attrs, rows: (
+        None if inputs[0].stype != "csr" or attrs["transpose_a"] or attrs["transpose_b"] else inputs[0]._store.indices),
+    ("Embedding", 1): lambda inputs, attrs, rows: _named(inputs[0], rows),
+    ("_contrib_SparseEmbedding", 1): lambda inputs, attrs, rows: _named(inputs[0], rows),
+    ("take", 0): lambda inputs, attrs, rows: (
+        _named(inputs[1], rows) if attrs["axis"] == 0 and attrs["mode"] == "clip" else None),
+    ("_sparse_retain", 0): lambda inputs, attrs, rows: _named(inputs[1], rows),
+}
+
+
+def _named(array: ArrayObject, rows: int) -> Array | None:
+    """The rows that an array of indices names, where what lies outside is clipped; None if it is sparse."""
+    return None if array.stype != "default" else np.clip(np.nan_to_num(array._store.reshape(-1)), 0, rows - 1).astype(np.int64)
+
+
+class Missed:
+    """What the rows of one weight and its states have missed.
+
+    Attributes
+    ----------
+    kind : object
+        What a step without a gradient does.
+    arrays : tuple of NDArray
+        The weight that steps compute with, its states, and for a float16 weight with a copy also the weight.
+    last : ndarray of int64
+        After how many steps each row was exact.
+    caught_up : int
+        Rows that have been brought up to date so far, for counting.
+    """
+
+    def __init__(self, op: Op, attrs: Attrs, weight: NDArray, states: Sequence[NDArray], half: NDArray | None) -> None:
+        if weight._layout.ctx.device_type == "gpu":
+            raise UnsupportedError("lazy_update='exact' updates weights on a CPU.", hint="use lazy_update=True or False.")
+        self.op, self.kind = op, _KINDS[op.name](attrs)
+        self.arrays = (weight, *states, *[one for one in (half,) if one is not None])
+        self.plain, self._half = tuple(map(_plain, self.arrays)), half is not None
+        self.last, self.caught_up = np.zeros(weight.shape[0], np.int64), 0
+        self._history = History(self.kind.identity, self.kind.compose)
+        self._lock = threading.RLock()
+        for array in self.arrays:
+            array._layout = _Waiting(array._layout, self)
+            array.__class__ = _waiting_class(type(array))  # type: ignore[arg-type]  # classes are hashable
+
+    def fits(self, op: Op, attrs: Attrs, arrays: Sequence[NDArray]) -> bool:
+        """Whether it is of these arrays, and of steps of this kind."""
+        return (op is self.op and self.kind.key == type(self.kind)(attrs).key and len(arrays) == len(self.arrays)
+                and all(one is other for one, other in zip(arrays, self.arrays, strict=True)))
+
+    def release(self) -> None:
+        """Bring all rows up to date, and let the arrays be ordinary ones."""
+        self.catch_up()
+        for array in self.arrays:
+            array.__class__ = type(array).__bases__[0]
+            array._layout = layout_of(array._store, array._layout.ctx)
+
+    def store_of(self, array: ArrayObject) -> Store:
+        """The store of one of the arrays, whatever its rows have missed."""
+        return _held(array)
+
+    def store_for(self, call: Call, inputs: Sequence[ArrayObject], place: int) -> Store:
+        """The store of an input of an operator, with the rows up to date that it reads."""
+        rows_of = _ROWS.get((call.op.name, place))
+        self.catch_up(None if rows_of is None else rows_of(inputs, call.attrs, self.last.shape[0]))
+        return _held(inputs[place])
+
+    def store_in(self, program: Program, slot: int, arrays: Sequence[ArrayObject]) -> Store:
+        """The store of an input of a program, with the rows up to date that the program reads."""
+        array_of = dict(zip(program.inputs, arrays, strict=True))
+        found: list[Array] = []
+        for step in program.steps:
+            slots = [store.slot for store in step.inputs]
+            for place in [place for place, one in enumerate(slots) if one == slot]:
+                known = (step.call.op.name, place) in _ROWS and all(one in array_of for one in slots)
+                rows = _ROWS[step.call.op.name, place]([array_of[one] for one in slots], step.call.attrs,
+                                                       self.last.shape[0]) if known else None
+                if rows is None:
+                    self.catch_up()
+                    return _held(array_of[slot])
+                found.append(rows)
+        self.catch_up(np.concatenate(found) if found else None)
+        return _held(array_of[slot])
+
+    def add(self, attrs: Attrs, rows: Array) -> None:
+        """Count a step that has been made of these rows, which are up to date, and that all others miss."""
+        with self._lock:
+            if self._history.count == LONGEST:
+                self.catch_up()
+            self._history.add(self.kind.map_of(attrs))
+            self.last[rows] = self._history.count
+
+    def catch_up(self, rows: Array | None = None) -> None:
+        """Bring rows up to date, all by default.
+
+        With all of them up to date it begins anew, as it does after a load: training that goes on after a save and training
+        that goes on from the file are equal to the last bit.
+        """
+        with self._lock:
+            now = self._history.count
+            behind = np.flatnonzero(self.last < now) if rows is None else np.unique(rows[self.last[rows] < now])
+            step = max(1, CHUNK // max(1, math.prod(self.arrays[0].shape[1:]), self.kind.columns(now)))
+            for first in range(0, behind.shape[0], step):
+                self._catch_up(behind[first:first + step], now)
+            if rows is None and now:
+                self.last[:] = 0
+                self.kind.clear()
+                self._history.clear()
+
+    def _catch_up(self, rows: Array, now: int) -> None:
+        steps, places = np.unique(self.last[rows], return_inverse=True)
+        op, attrs, numbers = self.kind.call(self._history, steps)
+        ctx = self.plain[0]._layout.ctx
+        held = self.plain[:-1] if self._half else self.plain
+        state = hooks.state
+        before = state.lane
+        state.lane = "update"
+        try:
+            given = RowSparse(numbers[places], rows, (self.last.shape[0], numbers.shape[1]), check=False)
+            invoke(op.bind(attrs), (*held, wrap(given, ctx)))
+        finally:
+            state.lane = before
+        self.last[rows] = now
+        self.caught_up += rows.shape[0]
+        self._round(rows)
+
+    def _round(self, rows: Array | slice) -> None:
+        """Write rows of the float32 copy to the float16 weight."""
+        if self._half:
+            copy, half = [one.data if hasattr(one, "data") and hasattr(one, "indices") else one
+                          for one in (self.plain[0]._store, self.plain[-1]._store)]
+            half[rows] = copy[rows]
+
+
+def exact_step(optimizer: Optimizer, op: Op, index: Index, arrays: tuple[NDArray, ...], attrs: dict[str, float]) -> NDArray:
+    """A step whose result is that of the dense step: rows without a gradient make it when they are read.
+
+    ``arrays`` are those of the operator: weight, gradient and states, and the float32 copy of a float16 weight at the end.
+    """
+    weight, grad, *rest = arrays
+    half = weight if op.name.startswith(("mp_", "_mp_")) else None
+    held = (weight, *rest) if half is None else (rest[-1], *rest[:-1], weight)
+    missed: Missed | None = weight._layout.missed
+    sparse = grad.stype == "row_sparse"
+    if missed is not None and not missed.fits(op, attrs, held):
+        missed.release()
+        missed = None
+    if missed is None:
+        if not sparse:
+            return optimizer._invoke(op, index, arrays, {**attrs, "lazy_update": False})
+        missed = Missed(op, attrs, held[0], held[1:] if half is None else held[1:-1], half)
+    rows = grad._store.indices if sparse else None
+    missed.catch_up(rows)
+    plain = missed.plain
+    given = (plain[0], grad, *plain[1:]) if half is None else (plain[-1], grad, *plain[1:-1], plain[0])
+    optimizer._invoke(op, index, given, {**attrs, "lazy_update": sparse})
+    if rows is not None:
+        missed.add(attrs, rows)
+    return weight

@@ -1,0 +1,87 @@
+"""Blocks, trainers, optimizers and steps can be pickled and copied, and train on as the original does."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+import sparsekit as mx
+from sparsekit import autograd, gluon
+
+COPIES = {"pickle": lambda value: pickle.loads(pickle.dumps(value)), "deepcopy": copy.deepcopy}
+
+
+def make(lazy=True, steps=4):
+    mx.random.seed(1)
+    net = gluon.nn.HybridSequential()
+    with net.name_scope():
+        net.add(gluon.nn.Embedding(10, 3, sparse_grad=True), gluon.nn.Dense(2))
+    net.initialize()
+    net.hybridize()
+    trainer = gluon.Trainer(net.collect_params(), "sgd", {"momentum": 0.9, "wd": 0.01, "learning_rate": 0.1, "lazy_update": lazy})
+    step = gluon.TrainStep(net, gluon.loss.L2Loss(), trainer)
+    train(step, range(steps))
+    for number in range(steps):  # the trainer has tables of its own
+        with autograd.record():
+            loss = net(batch(number)[0]).sum()
+        loss.backward()
+        trainer.step(1)
+    return net, trainer, step
+
+
+def batch(number):
+    random = np.random.default_rng(number)
+    return mx.nd.array(random.integers(0, 10, (4, 2))), mx.nd.array(random.standard_normal((4, 2)))
+
+
+def train(step, numbers):
+    return [step(*batch(number)).asnumpy() for number in numbers]
+
+
+@pytest.mark.parametrize("lazy", [True, "exact"])
+@pytest.mark.parametrize("way", COPIES)
+def test_a_copy_trains_as_the_original_does_and_apart_from_it(way, lazy):
+    original, trainer, step = make(lazy)
+    net, its_trainer, again = COPIES[way]((original, trainer, step))
+    assert its_trainer is not trainer
+    for one, other in zip(original.collect_params().values(), net.collect_params().values(), strict=True):
+        np.testing.assert_array_equal(one.data().asnumpy(), other.data().asnumpy())
+        assert one.data() is not other.data()
+    np.testing.assert_array_equal(train(again, range(4, 9)), train(step, range(4, 9)))
+
+
+@pytest.mark.parametrize("way", COPIES)
+def test_a_copy_has_gradients_and_a_scope_of_its_own(way):
+    original, _, _ = make()
+    net = COPIES[way](original)
+    with autograd.record():
+        loss = net(batch(0)[0]).sum()
+    loss.backward()
+    assert net[1].weight.grad().asnumpy().any()
+    with net.name_scope():
+        made = gluon.nn.Dense(2)
+    assert made.prefix == f"{net.prefix}dense1_"
+    with original.name_scope():
+        assert gluon.nn.Dense(2).prefix == made.prefix  # the scope of the original has not counted that of the copy
+
+
+@pytest.mark.parametrize("way", COPIES)
+@pytest.mark.parametrize("name", sorted(set(mx.optimizer.Optimizer.opt_registry)))
+def test_optimizers_that_have_made_steps(way, name):
+    weight, grad = mx.nd.ones((3, 2)), mx.nd.ones((3, 2))
+    updater = mx.optimizer.get_updater(mx.optimizer.create(name))
+    updater(0, grad, weight)
+    again, its_weight = COPIES[way]((updater, weight))
+    mx.random.seed(0)
+    updater(0, grad, weight)
+    mx.random.seed(0)
+    again(0, grad, its_weight)
+    np.testing.assert_array_equal(weight.asnumpy(), its_weight.asnumpy())
+
+
+@pytest.mark.parametrize("way", COPIES)
+def test_blocks_that_wait_for_their_shapes(way):
+    net = COPIES[way](gluon.nn.Dense(2))
+    net.initialize()
+    assert net(mx.nd.ones((1, 5))).shape == (1, 2)

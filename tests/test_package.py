@@ -59,7 +59,7 @@ def test_the_wheel_says_what_it_needs(wheel):
         scripts = archive.read(f"sparsekit-{__version__}.dist-info/entry_points.txt").decode()
     always = {re.match(r"[\w-]+", line).group() for line in told.get_all("Requires-Dist") if "extra ==" not in line}
     assert always == {"numpy", "scipy", "numba"}
-    assert set(told.get_all("Provides-Extra")) == {"lab", "dist", "docs", "test", "torch", "cuda12", "cuda13"}
+    assert set(told.get_all("Provides-Extra")) == {"lab", "sklearn", "dist", "docs", "test", "torch", "cuda12", "cuda13"}
     assert told["Requires-Python"] == ">=3.11"
     assert told["License-Expression"] == "Apache-2.0"
     assert "sparsekit = sparsekit.cli:main" in scripts

@@ -28,6 +28,7 @@ from . import (
     dispatch,
     dist,
     epoch,
+    estimators,
     gpu,
     harness,
     importing,
@@ -45,7 +46,8 @@ __all__ = ["main"]
 BENCHES: dict[str, Callable[[dict[str, str], int, bool], Any]] = {
            "epoch": epoch.run, "dispatch": dispatch.run, "import": importing.run, "dot": arrays.dot,
            "convert": arrays.convert, "crossover": crossover.run, "update": update.run, "libsvm": libsvm.run,
-           "models": models.run, "lstm": lstm.run, "dist": dist.run, "gpu": gpu.run, "variants": variants.run,
+           "models": models.run, "lstm": lstm.run, "dist": dist.run, "sklearn": estimators.run,
+           "gpu": gpu.run, "variants": variants.run,
            "torch": torch_seen.run}  # fmt: skip
 
 

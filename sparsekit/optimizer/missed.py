@@ -110,7 +110,12 @@ class _Scale:
     op, identity = scale_catch_up, np.ones(1)
 
     def __init__(self, attrs: Attrs) -> None:
-        self.key: object = None  # object: it is compared alone
+        """Take what all steps have in common."""
+
+    @staticmethod
+    def key_of(attrs: Attrs) -> tuple[float, ...]:
+        """What all steps have in common; a step with another one begins anew."""
+        return ()
 
     @staticmethod
     def compose(later: Array, earlier: Array) -> Array:
@@ -157,7 +162,6 @@ class _AdamW(_Scale):
 
     def __init__(self, attrs: Attrs) -> None:
         beta1, beta2 = attrs["beta1"], attrs["beta2"]
-        self.key = (beta1, beta2, attrs["epsilon"])
         self._attrs = {"beta1": beta1, "beta2": beta2, "epsilon": attrs["epsilon"]}
         self.terms = _terms(beta1, math.sqrt(beta2))
         powers = np.arange(max(self.terms, 1))
@@ -167,6 +171,10 @@ class _AdamW(_Scale):
         self.identity = np.array([1.0, 0.0, *powers * 0.0])
         self._rates: list[float] = []
         self._decays: list[float] = []
+
+    @staticmethod
+    def key_of(attrs: Attrs) -> tuple[float, ...]:
+        return attrs["beta1"], attrs["beta2"], attrs["epsilon"]
 
     def columns(self, count: int) -> int:
         return 3 * count if self.terms == 0 else self.terms + 3
@@ -199,6 +207,7 @@ class _AdamW(_Scale):
         return np.concatenate([made, made * self._rates[first:count], made * self._decays[first:count]], 1)
 
 
+@functools.cache
 def _terms(beta1: float, b: float) -> int:
     """The terms that the series needs; 0 if they are too many."""
     if not 0 < b < 1 or not 0 <= beta1 < b:
@@ -246,7 +255,7 @@ def _waiting_class(cls: type[NDArray]) -> type[NDArray]:
         array._layout.missed.catch_up()
         return _held(array)
 
-    # Any: as above
+    # Any: members of a class
     held: dict[str, Any] = {name: property(functools.partial(_of_store, name)) for name in ("dtype", "nbytes")}
     held["ndim"] = property(lambda array: len(array.shape))
     held["size"] = property(lambda array: math.prod(array.shape))
@@ -275,7 +284,8 @@ def _plain(array: NDArray) -> NDArray:
 #: The rows that operators read of an input, from all inputs, by the operator's name and the input's place.
 _ROWS: dict[tuple[str, int], Callable[[Sequence[ArrayObject], Attrs, int], Array | None]] = {
     ("dot", 1): lambda inputs, attrs, rows: (
-        None if inputs[0].stype != "csr" or attrs["transpose_a"] or attrs["transpose_b"] else inputs[0]._store.indices),
+        inputs[0]._store.indices if inputs[0].stype == "csr" and inputs[0]._entry is None  # its gradient may read all rows
+        and not attrs["transpose_a"] and not attrs["transpose_b"] else None),
     ("Embedding", 1): lambda inputs, attrs, rows: _named(inputs[0], rows),
     ("_contrib_SparseEmbedding", 1): lambda inputs, attrs, rows: _named(inputs[0], rows),
     ("take", 0): lambda inputs, attrs, rows: (
@@ -308,6 +318,7 @@ class Missed:
         if weight._layout.ctx.device_type == "gpu":
             raise UnsupportedError("lazy_update='exact' updates weights on a CPU.", hint="use lazy_update=True or False.")
         self.op, self.kind = op, _KINDS[op.name](attrs)
+        self._key = self.kind.key_of(attrs)
         self.arrays = (weight, *states, *[one for one in (half,) if one is not None])
         self.plain, self._half = tuple(map(_plain, self.arrays)), half is not None
         self.last, self.caught_up = np.zeros(weight.shape[0], np.int64), 0
@@ -319,7 +330,7 @@ class Missed:
 
     def fits(self, op: Op, attrs: Attrs, arrays: Sequence[NDArray]) -> bool:
         """Whether it is of these arrays, and of steps of this kind."""
-        return (op is self.op and self.kind.key == type(self.kind)(attrs).key and len(arrays) == len(self.arrays)
+        return (op is self.op and self._key == self.kind.key_of(attrs) and len(arrays) == len(self.arrays)
                 and all(one is other for one, other in zip(arrays, self.arrays, strict=True)))
 
     def release(self) -> None:

@@ -105,6 +105,16 @@ def test_a_quick_bench_runs_and_writes_its_figures(tmp_path, capsys, name, headi
     assert "sparsekit" in capsys.readouterr().out
 
 
+def test_estimators_beside_those_of_scikit_learn(tmp_path):
+    pytest.importorskip("sklearn")
+    file = tmp_path / "figures.json"
+    assert bench.main(["sklearn", "--quick", "--rounds", "1", "--json", str(file)]) == 0
+    section, = json.loads(file.read_text())["sections"]
+    assert set(section["rows"]) == {"sparsekit SparseClassifier", "SGDClassifier", "LogisticRegression"}
+    with pytest.raises(SparsekitError, match="--rival"):
+        bench.main(["sklearn", "--rival", "sklearn=python"])
+
+
 def test_a_file_that_cannot_be_written_is_refused_before_measuring(tmp_path, monkeypatch):
     monkeypatch.setitem(bench.BENCHES, "dispatch", lambda *_: pytest.fail("it measured first"))
     with pytest.raises(SparsekitError, match="no folder"):

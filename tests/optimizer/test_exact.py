@@ -408,6 +408,35 @@ def test_several_contexts():
         np.testing.assert_allclose(exact, dense, rtol=2e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("hybrid", [False, True])
+def test_gradients_of_the_batch_read_rows_that_are_up_to_date(hybrid):
+    class Product(gluon.HybridBlock):
+        def __init__(self):
+            super().__init__()
+            self.weight = self.params.get("weight", shape=(ROWS, WIDTH), grad_stype="row_sparse")
+
+        def hybrid_forward(self, F, x, weight):
+            return F.dot(x, weight)
+
+    found = {}
+    for lazy in ("exact", False):
+        net = Product()
+        net.initialize(mx.init.One())
+        if hybrid:
+            net.hybridize()
+        trainer = gluon.Trainer(net.collect_params(), "sgd", {"wd": 0.5, "learning_rate": 0.5, "lazy_update": lazy})
+        for number in (1, 2, 3, 4):
+            batch = mx.nd.sparse.csr_matrix((np.ones(1), [number], [0, 1]), shape=(1, ROWS))
+            if number == 4:
+                batch.attach_grad()
+            with autograd.record():
+                loss = net(batch).sum()
+            loss.backward()
+            trainer.step(1)
+        found[lazy] = batch.grad.asnumpy()
+    np.testing.assert_array_equal(found["exact"], found[False])
+
+
 def test_factors_clipping_and_scaling():
     found = {}
     for lazy in ("exact", False):

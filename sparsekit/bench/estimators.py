@@ -1,0 +1,138 @@
+"""``sparsekit bench sklearn``: the time in which estimators reach equal accuracy on sparse text, beside scikit-learn's own."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ..base.errors import SparsekitError
+from ..base.optional import optional_import
+from ..datasets import load_docstrings
+from .harness import Contender, Report, take_turns
+
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+    from ..base.types import Array
+
+    #: An estimator of scikit-learn's kind.
+    Estimator: TypeAlias = Any
+
+__all__ = ["run"]
+
+#: Packages whose docstrings are told apart: the first from the others.
+PACKAGES = ("numpy", "scipy", "sklearn", "matplotlib")
+COLUMNS, QUICK = 2**20, 2**12
+#: Passes, or iterations of LogisticRegression, that are tried; and how far below the best of the worst all have to come.
+PASSES, BELOW = (1, 2, 3, 5, 8, 12, 20, 40), 0.002
+QUICK_PASSES = (2, 12)
+
+
+class Data(NamedTuple):
+    """Rows of length 1 (matrices of scipy) and labels 0 and 1, to train on and to test."""
+
+    rows: Any  # Any: a matrix of scipy
+    label: Array
+    test_rows: Any  # Any: as above
+    test_label: Array
+
+
+class Way(NamedTuple):
+    """An estimator: what makes it from a setting, the settings tried, and what trains it for so many passes."""
+
+    make: Callable[[float], Estimator]
+    settings: tuple[float, ...]
+    name: str
+    train: Callable[[Estimator, Data, int], None]
+
+
+def _data(columns: int) -> Data:
+    """Docstrings as rows of length 1."""
+    normalize = optional_import("sklearn.preprocessing", "sklearn", "sparsekit bench sklearn").normalize
+    found = load_docstrings(columns, PACKAGES[:1], PACKAGES, seed=0)
+    parts = [(normalize(part.data.asscipy()), np.asarray(part.label).astype(np.int64)) for part in (found.train, found.test)]
+    return Data(*parts[0], *parts[1])
+
+
+def _in_passes(estimator: Estimator, data: Data, passes: int) -> None:
+    for _ in range(passes):
+        estimator.partial_fit(data.rows, data.label, classes=(0, 1))
+
+
+def _in_one(estimator: Estimator, data: Data, passes: int) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that it has not converged
+        estimator.set_params(max_iter=passes).fit(data.rows, data.label)
+
+
+def _ways() -> dict[str, Way]:
+    """The estimators by name."""
+    models = optional_import("sklearn.linear_model", "sklearn", "sparsekit bench sklearn")
+    ours = optional_import("sparsekit.sklearn", "sklearn", "sparsekit bench sklearn")
+    return {
+        "sparsekit SparseClassifier": Way(
+            lambda rate: ours.SparseClassifier(learning_rate=rate, random_state=0), (0.1, 0.3, 1.0, 3.0), "learning_rate",
+            _in_passes),
+        "SGDClassifier": Way(lambda alpha: models.SGDClassifier(loss="log_loss", alpha=alpha, random_state=0),
+                             (1e-4, 1e-5, 1e-6, 1e-7), "alpha", _in_passes),
+        "LogisticRegression": Way(lambda c: models.LogisticRegression(C=c), (1.0, 10.0, 100.0, 1000.0), "C", _in_one),
+    }
+
+
+def _accuracies(way: Way, data: Data, tried: tuple[int, ...]) -> dict[tuple[int, float], float]:
+    """The accuracy on the test rows after so many passes with each setting."""
+    found = {}
+    for setting in way.settings:
+        estimator, before = way.make(setting), 0
+        for passes in tried:
+            way.train(estimator, data, passes if way.train is _in_one else passes - before)
+            before = passes
+            found[passes, setting] = float(estimator.score(data.test_rows, data.test_label))
+    return found
+
+
+def _seconds(way: Way, data: Data, passes: int, setting: float) -> float:
+    estimator = way.make(setting)
+    start = time.perf_counter()
+    way.train(estimator, data, passes)
+    return time.perf_counter() - start
+
+
+def run(rivals: dict[str, str], rounds: int = 0, quick: bool = False) -> Report:
+    """Measure the time in which SparseClassifier, SGDClassifier and LogisticRegression reach the same accuracy on text.
+
+    Parameters are those of ``dispatch.run``; there are no rivals in processes of their own.
+    """
+    if rivals:
+        raise SparsekitError("sparsekit bench sklearn takes no --rival: it runs scikit-learn in its own process.",
+                             hint="leave out --rival, and run it by a Python that has scikit-learn.")
+    ways = _ways()
+    data = _data(QUICK if quick else COLUMNS)
+    rounds = rounds or (2 if quick else 11)
+    report = Report("Estimators on sparse text, to equal accuracy", rounds, NOTES)
+    report.versions["sklearn"] = optional_import("sklearn", "sklearn", "sparsekit bench sklearn").__version__
+    found = {name: _accuracies(way, data, QUICK_PASSES if quick else PASSES) for name, way in ways.items()}
+    target = min(max(accuracies.values()) for accuracies in found.values()) - BELOW
+    chosen = {name: min(key for key, accuracy in accuracies.items() if accuracy >= target)
+              for name, accuracies in found.items()}
+    contenders = [Contender(name, partial(_seconds, way, data, *chosen[name])) for name, way in ways.items()]
+    take_turns(contenders, rounds)
+    rows, columns = data.rows.shape
+    facts = [f"{name}: {passes} passes, {ways[name].name}={setting:g}, best accuracy {max(found[name].values()):.4f}"
+             for name, (passes, setting) in chosen.items()]
+    report.add(f"{rows:,} docstrings, {columns:,} columns, {data.rows.nnz / rows:.0f} values a row: time to an accuracy of "
+               f"{target:.4f}", "s", contenders, against=contenders[0].name, fact="; ".join(facts))
+    return report
+
+
+NOTES = (
+    f"the label is whether a docstring is from {PACKAGES[0]} or from {', '.join(PACKAGES[1:])}; rows are float32, of length 1.",
+    "the accuracy is that on the test rows, which the best of each estimator's settings and passes reaches, less 0.002.",
+    "each estimator has the setting that reaches it in the fewest passes; LogisticRegression has iterations of lbfgs.",
+    "all run in one process, in turn; what is measured is training alone.",
+)

@@ -1,0 +1,501 @@
+"""Estimators with scikit-learn's interface."""
+
+from __future__ import annotations
+
+import abc
+import numbers
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.model_selection import train_test_split
+from sklearn.utils import check_random_state, column_or_1d
+from sklearn.utils.multiclass import check_classification_targets, unique_labels
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from ..base.errors import ParameterError, expected
+from ..base.optional import scipy_part
+from ..base.progress import Progress
+from ..gluon import Trainer, TrainStep
+from ..gluon.loss import L2Loss, Loss, SigmoidBinaryCrossEntropyLoss, SoftmaxCrossEntropyLoss
+from ..ndarray import array
+from .blocks import Interactions, Linear
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
+
+    from ..base.types import Array
+    from .types import Held, Rows, Values
+
+__all__ = ["FactorizationMachineClassifier", "FactorizationMachineRegressor", "SparseClassifier", "SparseRegressor"]
+
+#: Rows that are predicted at a time.
+ROWS = 4096
+
+Made = TypeVar("Made", bound="_Estimator")
+
+_PARAMETERS = """
+    Parameters
+    ----------
+    optimizer : str, default "adagrad"
+        Name of an optimizer of ``sparsekit.optimizer``.
+    learning_rate : float, default {rate}
+    alpha : float, default 0
+        Weight decay.  With ``optimizer="sgd"`` or ``"adamw"`` and ``optimizer_params={{"lazy_update": "exact"}}`` it reaches all
+        columns in each step; with others only the columns that a batch stores.
+    optimizer_params : dict, optional
+        More arguments of the optimizer.
+    max_iter : int, default 20
+        Passes through the data.
+    batch_size : int, default 256
+    early_stopping : bool, default False
+        Set a part of the data aside, stop when the score on it does not improve, and keep the best weights.
+    validation_fraction : float, default 0.1
+        The part that is set aside.
+    n_iter_no_change : int, default 3
+        Passes without improvement after which ``early_stopping`` stops.
+    tol : float, default 0.0001
+        The smallest change that is an improvement.
+    progress : bool, default False
+        Show a progress bar, with the loss.
+    random_state : int, RandomState or None
+        Decides the order of the rows, the rows set aside and initial values.{more}
+
+    Attributes
+    ----------
+    net_ : gluon.HybridBlock
+        The trained model.
+    n_features_in_ : int
+    n_iter_ : int
+        Passes made by ``fit``, or by all calls of ``partial_fit``.
+    loss_curve_ : list of float
+        Mean training loss of each pass.
+    validation_scores_ : list of float
+        Scores on the rows set aside, with ``early_stopping``.{classes}
+
+    Notes
+    -----
+    Training runs in float32 for float32 data and in float64 for any other; ``X.astype("float32")`` is faster.  Features should
+    be of similar size, as those of ``HashingVectorizer`` are.
+    """
+
+
+class _Estimator(BaseEstimator, abc.ABC):
+    """What the estimators have in common: they are told apart by their model, their loss and their targets."""
+
+    #: The model, from the number of columns, the outputs and the element type.
+    _model: Callable[..., Linear]
+
+    def __init__(self, *, optimizer: str = "adagrad", learning_rate: float = 0.3, alpha: float = 0.0,
+                 optimizer_params: dict[str, Any] | None = None, max_iter: int = 20, batch_size: int = 256,
+                 early_stopping: bool = False, validation_fraction: float = 0.1, n_iter_no_change: int = 3, tol: float = 1e-4,
+                 progress: bool = False, random_state: int | np.random.RandomState | None = None) -> None:
+        self.optimizer, self.learning_rate, self.alpha, self.optimizer_params = optimizer, learning_rate, alpha, optimizer_params
+        self.max_iter, self.batch_size, self.early_stopping = max_iter, batch_size, early_stopping
+        self.validation_fraction, self.n_iter_no_change, self.tol = validation_fraction, n_iter_no_change, tol
+        self.progress, self.random_state = progress, random_state
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    # fitting
+
+    def fit(self, X: Rows, y: Values, sample_weight: Values | None = None) -> Self:
+        """Train from the beginning.
+
+        Parameters
+        ----------
+        X : csr matrix, or array, of shape (rows, columns)
+        y : array of shape (rows,)
+        sample_weight : array of shape (rows,), optional
+            How much each row counts.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ParameterError
+            If a parameter is outside its range; it is a ``ValueError``.
+        """
+        self._check_parameters()
+        X, y, weights = self._validated(X, y, sample_weight, reset=True)
+        target = self._targets(y)
+        random = check_random_state(self.random_state)
+        held: Held | None = None
+        if self.early_stopping:
+            X, target, weights, held = self._set_aside(X, target, weights, random)
+        self._begin(X, target, weights, random)
+        best, since, kept = -np.inf, 0, None
+        for _ in self._passes():
+            self._epoch(X, target, weights, random)
+            if held is None:
+                continue
+            score = self._score(*held)
+            self.validation_scores_.append(score)
+            since = 0 if score > best + self.tol else since + 1
+            if score > best:
+                best, kept = score, self._weights()
+            if since >= self.n_iter_no_change:
+                break
+        if kept is not None:
+            self._set_weights(kept)
+        return self
+
+    def _passes(self) -> Iterator[int]:
+        """Count the passes of ``fit``, and show how many there have been."""
+        bar = Progress(type(self).__name__, self.max_iter, unit="epochs", shown=bool(self.progress))
+        bar.note = lambda: f"loss {self.loss_curve_[-1]:.4f}" if self.loss_curve_ else ""
+        try:
+            for number in range(self.max_iter):
+                yield number
+                bar.advance()
+        finally:
+            bar.close()
+
+    def _fit_once(self, X: Rows, y: Values, sample_weight: Values | None) -> Self:
+        """Make one pass through the rows; the first call begins the training."""
+        self._check_parameters()
+        first = not hasattr(self, "net_")
+        X, y, weights = self._validated(X, y, sample_weight, reset=first)
+        target = self._targets(y, first)
+        if first:
+            self._random = check_random_state(self.random_state)
+            self._begin(X, target, weights, self._random)
+        elif not hasattr(self, "_random"):
+            self._random = check_random_state(self.random_state)
+        self._epoch(X.astype(self._dtype, copy=False), target, weights, self._random)
+        return self
+
+    def _check_parameters(self) -> None:
+        for name in ("max_iter", "batch_size", "n_iter_no_change"):
+            _check_whole(name, getattr(self, name))
+        for name in ("learning_rate", "alpha", "tol"):
+            _check_number(name, getattr(self, name))
+        if not 0 < _check_number("validation_fraction", self.validation_fraction) < 1:
+            raise ParameterError(expected("validation_fraction", "between 0 and 1", self.validation_fraction),
+                                 hint="0.1 sets a tenth aside.")
+
+    def _validated(self, X: Rows, y: Values, sample_weight: Values | None, reset: bool) -> tuple[Rows, Array, Array | None]:
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], reset=reset)
+        if sample_weight is not None:
+            sample_weight = _check_sample_weight(sample_weight, X, dtype=X.dtype)
+            if sample_weight.min(initial=0) < 0:
+                raise ParameterError(expected("sample_weight", "at least 0", sample_weight.min()),
+                                     hint="a weight of 0 leaves a row out.")
+        return _canonical(X), column_or_1d(y, warn=True), sample_weight
+
+    def _set_aside(self, X: Rows, target: Array, weights: Array | None,
+                   random: np.random.RandomState) -> tuple[Rows, Array, Array | None, Held]:
+        """The rows to train on, and those to score: rows, targets and weights."""
+        given = np.ones(X.shape[0]) if weights is None else weights
+        train, test = train_test_split(np.arange(X.shape[0]), test_size=self.validation_fraction, random_state=random,
+                                       stratify=self._strata(target))
+        return X[train], target[train], None if weights is None else given[train], (X[test], target[test], given[test])
+
+    def _begin(self, X: Rows, target: Array, weights: Array | None, random: np.random.RandomState) -> None:
+        """Make the model and what trains it."""
+        self._dtype = X.dtype.name
+        self.net_ = self._model(X.shape[1], self._outputs(), self._dtype)
+        self.net_.initialize()
+        self._start(target, weights, random)
+        arguments = {"learning_rate": self.learning_rate, "wd": self.alpha, **(self.optimizer_params or {})}
+        self._step = TrainStep(self.net_, self._loss(), Trainer(self.net_.collect_params(), self.optimizer, arguments))
+        self.n_iter_ = 0
+        self.loss_curve_: list[float] = []
+        if self.early_stopping:
+            self.validation_scores_: list[float] = []
+
+    def _epoch(self, X: Rows, target: Array, weights: Array | None, random: np.random.RandomState) -> None:
+        """A pass through the rows in random order."""
+        order = random.permutation(X.shape[0])
+        X, target = X[order], target[order]
+        weights = None if weights is None else weights[order]
+        total = share = 0.0
+        for part in self._parts(X.shape[0], self.batch_size):
+            given = float(part.stop - part.start) if weights is None else float(weights[part].sum())
+            if given == 0:
+                continue
+            label = [array(target[part], dtype=self._label_type or self._dtype)]
+            if weights is not None:
+                label.append(array(weights[part].reshape(-1, 1), dtype=self._dtype))
+            loss = self._step(self.net_.inputs(X[part]), label, batch_size=given)  # type: ignore[arg-type]  # weights are any numbers
+            total, share = total + float(loss.asnumpy().sum(dtype=np.float64)), share + given
+        self.n_iter_ += 1
+        self.loss_curve_.append(total / share if share else 0.0)
+
+    @staticmethod
+    def _parts(rows: int, size: int) -> Iterator[slice]:
+        for start in range(0, rows, size):
+            yield slice(start, min(start + size, rows))
+
+    def _outcome(self, X: Rows) -> Array:
+        """What the model computes of the rows, (rows, outputs)."""
+        found = [self.net_(*self.net_.inputs(X[part])).asnumpy() for part in self._parts(X.shape[0], ROWS)]
+        return np.concatenate(found)
+
+    def _outcome_of(self, X: Rows) -> Array:
+        check_is_fitted(self, "net_")
+        X = validate_data(self, X, accept_sparse="csr", reset=False, dtype=[np.float64, np.float32])
+        return self._outcome(_canonical(X).astype(self._dtype, copy=False))
+
+    def _weights(self) -> list[Array]:
+        return [parameter.data().asnumpy() for parameter in self.net_.collect_params().values()]
+
+    def _set_weights(self, kept: list[Array]) -> None:
+        for parameter, values in zip(self.net_.collect_params().values(), kept, strict=True):
+            parameter.set_data(array(values, dtype=values.dtype).tostype(parameter.stype))
+
+    # what a subclass says
+
+    #: Element type of the targets of the loss; None for that of the data.
+    _label_type: str | None = None
+
+    def _outputs(self) -> int:
+        return 1
+
+    @abc.abstractmethod
+    def _loss(self) -> Loss:
+        """The loss of the outputs."""
+
+    @abc.abstractmethod
+    def _targets(self, y: Array, first: bool = True) -> Array:
+        """What the loss is called with; ``first`` says that training begins."""
+
+    @abc.abstractmethod
+    def _score(self, X: Rows, target: Array, weights: Array) -> float:
+        """How good the outputs are, for early stopping; larger is better."""
+
+    def _strata(self, target: Array) -> Array | None:
+        return None
+
+    def _start(self, target: Array, weights: Array | None, random: np.random.RandomState) -> None:
+        """Set the initial values that are not zero."""
+
+    # linear parts of the model
+
+    @property
+    def coef_(self) -> Array:
+        """Weights of the linear part, of shape (outputs, columns); a copy."""
+        check_is_fitted(self, "net_")
+        found: Array = self.net_.weight.data().asnumpy().T
+        return found
+
+    @property
+    def intercept_(self) -> Array:
+        """The bias of each output; a copy."""
+        check_is_fitted(self, "net_")
+        found: Array = self.net_.bias.data().asnumpy()
+        return found
+
+
+class _Classifier(ClassifierMixin, _Estimator):
+    """A classifier: one output for two classes, by the logistic function, else one for each class, by softmax."""
+
+    def partial_fit(self, X: Rows, y: Values, classes: Values | None = None, sample_weight: Values | None = None) -> Self:
+        """Make one pass through these rows; the first call begins the training.
+
+        Parameters
+        ----------
+        X, y, sample_weight : as in ``fit``
+        classes : array, optional
+            All classes that will ever come; needed in the first call, unless ``y`` has them all.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ParameterError
+            If ``y`` has classes that the first call did not know.
+        """
+        self._known = None if classes is None else unique_labels(classes)
+        try:
+            return self._fit_once(X, y, sample_weight)
+        finally:
+            del self._known
+
+    def _targets(self, y: Array, first: bool = True) -> Array:
+        check_classification_targets(y)
+        if first:
+            known = getattr(self, "_known", None)
+            self.classes_ = np.unique(y) if known is None else known
+            if self.classes_.shape[0] < 2:
+                raise ParameterError(f"A classifier needs two classes at least, and y has one class: {self.classes_[0]!r}.",
+                                     hint="partial_fit takes all that will come in classes=.")
+        places = np.searchsorted(self.classes_, y)
+        if not np.array_equal(self.classes_[np.minimum(places, self.classes_.shape[0] - 1)], y):
+            raise ParameterError("y has classes that the first call did not know.",
+                                 hint="give all classes in classes= to the first call of partial_fit.")
+        return places if self.classes_.shape[0] > 2 else places.reshape(-1, 1)
+
+    def _outputs(self) -> int:
+        return 1 if self.classes_.shape[0] == 2 else int(self.classes_.shape[0])
+
+    def _loss(self) -> Loss:
+        return SigmoidBinaryCrossEntropyLoss() if self.classes_.shape[0] == 2 else SoftmaxCrossEntropyLoss()
+
+    def _strata(self, target: Array) -> Array | None:
+        return target.reshape(-1) if np.bincount(target.reshape(-1)).min(initial=2) > 1 else None
+
+    def _score(self, X: Rows, target: Array, weights: Array) -> float:
+        found = self._outcome(X)
+        places = (found[:, 0] > 0).astype(int) if found.shape[1] == 1 else found.argmax(1)
+        return float(np.average(places == target.reshape(-1), weights=weights))
+
+    def decision_function(self, X: Rows) -> Array:
+        """Log-odds of the second class, of shape (rows,); of more than two classes their scores, (rows, classes)."""
+        found = self._outcome_of(X)
+        return found[:, 0] if self.classes_.shape[0] == 2 else found
+
+    def predict_proba(self, X: Rows) -> Array:
+        """Probabilities of the classes, of shape (rows, classes)."""
+        found = self._outcome_of(X)
+        if self.classes_.shape[0] == 2:
+            found = np.concatenate([np.zeros_like(found), found], 1)
+        shares: Array = np.exp(found - found.max(1, keepdims=True))
+        shares /= shares.sum(1, keepdims=True)
+        return shares
+
+    def predict(self, X: Rows) -> Array:
+        """The most probable class of each row."""
+        found = self.decision_function(X)
+        chosen: Array = self.classes_[(found > 0).astype(int) if found.ndim == 1 else found.argmax(1)]
+        return chosen
+
+
+class _Regressor(RegressorMixin, _Estimator):
+    """A regressor, by least squares; the bias starts at the mean of the targets."""
+
+    def partial_fit(self, X: Rows, y: Values, sample_weight: Values | None = None) -> Self:
+        """Make one pass through these rows; the first call begins the training.
+
+        Parameters
+        ----------
+        X, y, sample_weight : as in ``fit``
+
+        Returns
+        -------
+        self
+        """
+        return self._fit_once(X, y, sample_weight)
+
+    def _loss(self) -> Loss:
+        return L2Loss()
+
+    def _targets(self, y: Array, first: bool = True) -> Array:
+        return y.astype(np.float64).reshape(-1, 1)
+
+    def _start(self, target: Array, weights: Array | None, random: np.random.RandomState) -> None:
+        mean = np.average(target[:, 0], weights=weights)
+        self.net_.bias.set_data(array([mean], dtype=self._dtype))
+        super()._start(target, weights, random)
+
+    def _score(self, X: Rows, target: Array, weights: Array) -> float:
+        return -float(np.average((self._outcome(X) - target)[:, 0] ** 2, weights=weights))
+
+    def predict(self, X: Rows) -> Array:
+        """The values of the rows, of shape (rows,)."""
+        return self._outcome_of(X)[:, 0]
+
+
+class _Machine(_Estimator):
+    """A factorization machine."""
+
+    def __init__(self, *, factors: int = 8, init_scale: float = 0.01, optimizer: str = "adagrad", learning_rate: float = 0.1,
+                 alpha: float = 0.0, optimizer_params: dict[str, Any] | None = None, max_iter: int = 20, batch_size: int = 256,
+                 early_stopping: bool = False, validation_fraction: float = 0.1, n_iter_no_change: int = 3, tol: float = 1e-4,
+                 progress: bool = False, random_state: int | np.random.RandomState | None = None) -> None:
+        super().__init__(optimizer=optimizer, learning_rate=learning_rate, alpha=alpha, optimizer_params=optimizer_params,
+                         max_iter=max_iter, batch_size=batch_size, early_stopping=early_stopping,
+                         validation_fraction=validation_fraction, n_iter_no_change=n_iter_no_change, tol=tol,
+                         progress=progress, random_state=random_state)
+        self.factors, self.init_scale = factors, init_scale
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        _check_whole("factors", self.factors)
+        _check_number("init_scale", self.init_scale)
+
+    def _model(self, features: int, outputs: int, dtype: str) -> Interactions:
+        return Interactions(features, outputs, dtype, int(self.factors))
+
+    def _start(self, target: Array, weights: Array | None, random: np.random.RandomState) -> None:
+        vectors = self.net_.vectors  # type: ignore[attr-defined]  # the net is that of _model
+        values = random.standard_normal(vectors.shape).astype(self._dtype) * np.dtype(self._dtype).type(self.init_scale)
+        vectors.set_data(array(values, dtype=self._dtype).tostype("row_sparse"))
+
+
+_FACTORS = """
+    factors : int, default 8
+        Length of the vectors of the columns.
+    init_scale : float, default 0.01
+        Standard deviation of their initial values."""
+_CLASSES = """
+    classes_ : array
+        The classes, sorted."""
+
+
+def _documented(rate: float, more: str = "", classes: str = "") -> Callable[[type[Made]], type[Made]]:
+    """Add the parameters and attributes that all estimators have to the docstring of one."""
+
+    def add(cls: type[Made]) -> type[Made]:
+        cls.__doc__ = (cls.__doc__ or "").rstrip() + "\n" + _PARAMETERS.format(rate=rate, more=more, classes=classes)
+        return cls
+
+    return add
+
+
+@_documented(0.3, classes=_CLASSES)
+class SparseClassifier(_Classifier):
+    """Logistic regression on sparse rows, trained by mini-batches."""
+
+    _model = Linear
+
+
+@_documented(0.3)
+class SparseRegressor(_Regressor):
+    """Linear least squares on sparse rows, trained by mini-batches."""
+
+    _model = Linear
+
+
+@_documented(0.1, _FACTORS, _CLASSES)
+class FactorizationMachineClassifier(_Classifier, _Machine):
+    """A factorization machine that predicts classes (S. Rendle, 2010).
+
+    To a linear model it adds the interactions of all pairs of columns, each the dot product of two vectors.
+    """
+
+
+@_documented(0.1, _FACTORS)
+class FactorizationMachineRegressor(_Regressor, _Machine):
+    """A factorization machine that predicts numbers (S. Rendle, 2010).
+
+    To a linear model it adds the interactions of all pairs of columns, each the dot product of two vectors.
+    """
+
+
+def _check_whole(name: str, value: object) -> None:  # object: whatever the user gave
+    if not isinstance(value, numbers.Integral) or int(value) < 1:
+        raise ParameterError(expected(name, "an integer of at least 1", value), hint=f"{name}=1, for example.")
+
+
+def _check_number(name: str, value: object) -> float:  # object: as above
+    if not isinstance(value, numbers.Real) or not 0 <= float(value) < np.inf:
+        raise ParameterError(expected(name, "a number of at least 0", value), hint=f"{name}=0.1, for example.")
+    return float(value)
+
+
+def _canonical(X: Rows) -> Rows:
+    """The rows as a csr matrix with sorted columns, each once, and never the caller's own if that must be changed."""
+    X = scipy_part("sparse").csr_array(X)
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    return X

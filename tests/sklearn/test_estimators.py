@@ -1,0 +1,201 @@
+"""The estimators for scikit-learn: its own checks, its pipelines and searches, and what they promise beside that."""
+
+import copy
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+pytest.importorskip("sklearn")
+
+import scipy.sparse
+from sklearn.base import clone
+from sklearn.datasets import make_classification
+from sklearn.feature_extraction.text import HashingVectorizer
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from sparsekit.base.errors import ParameterError
+from sparsekit.sklearn import (
+    FactorizationMachineClassifier,
+    FactorizationMachineRegressor,
+    SparseClassifier,
+    SparseRegressor,
+)
+
+ALL = (SparseClassifier, SparseRegressor, FactorizationMachineClassifier, FactorizationMachineRegressor)
+CLASSIFIERS, REGRESSORS = ALL[::2], ALL[1::2]
+WORDS = {"fruit": "apple pear plum cherry ripe sweet juice", "tools": "hammer saw drill nail screw steel handle",
+         "sea": "wave ship sail tide salt harbour storm"}
+
+
+@pytest.mark.filterwarnings("ignore")
+@parametrize_with_checks([make() for make in ALL])
+def test_the_checks_of_scikit_learn(estimator, check):
+    check(estimator)
+
+
+def texts(count=120, seed=0):
+    """Texts and their topics."""
+    random = np.random.default_rng(seed)
+    topics = random.choice(sorted(WORDS), count)
+    return [" ".join(random.choice(WORDS[topic].split(), 6)) for topic in topics], topics
+
+
+def rows(count=200, columns=1000, seed=0, dtype="float32"):
+    return scipy.sparse.random(count, columns, 0.01, "csr", dtype=dtype, random_state=seed)
+
+
+@pytest.mark.parametrize("make", CLASSIFIERS)
+def test_a_pipeline_under_cross_validation_and_search(make):
+    data, topics = texts()
+    pipeline = make_pipeline(HashingVectorizer(n_features=2**20), make(max_iter=10, random_state=0))
+    assert cross_val_score(pipeline, data, topics, cv=3).min() > 0.95
+    name = f"{make.__name__.lower()}__learning_rate"
+    search = GridSearchCV(pipeline, {name: [1e-6, 0.3]}, cv=3, n_jobs=2, scoring="neg_log_loss").fit(data, topics)
+    assert search.best_params_ == {name: 0.3}
+    assert search.predict(["plum pear", "ship storm"]).tolist() == ["fruit", "sea"]
+
+
+def test_it_finds_what_logistic_regression_finds():
+    data, label = make_classification(400, 20, random_state=0)
+    data = scipy.sparse.csr_array(data)
+    ours = SparseClassifier(max_iter=400, batch_size=400, random_state=0).fit(data, label)
+    theirs = LogisticRegression(C=np.inf, tol=1e-8).fit(data, label)
+    np.testing.assert_allclose(ours.predict_proba(data), theirs.predict_proba(data), atol=5e-3)
+
+
+def test_it_finds_what_least_squares_finds():
+    random = np.random.default_rng(0)
+    data = random.standard_normal((300, 10))
+    label = data @ random.standard_normal(10) + 5 + 0.1 * random.standard_normal(300)
+    ours = SparseRegressor(max_iter=300, batch_size=300, random_state=0).fit(data, label)
+    theirs = Ridge(alpha=1e-9).fit(data, label)
+    np.testing.assert_allclose(ours.coef_[0], theirs.coef_, atol=2e-3)
+    np.testing.assert_allclose(ours.intercept_[0], theirs.intercept_, atol=2e-3)
+
+
+def test_a_machine_learns_what_no_linear_model_can():
+    random = np.random.default_rng(0)
+    data = random.integers(0, 2, (400, 2)) * 2.0 - 1
+    label = (data[:, 0] * data[:, 1] > 0).astype(int)
+    machine = FactorizationMachineClassifier(max_iter=60, init_scale=0.3, random_state=0)
+    assert machine.fit(data, label).score(data, label) == 1
+    assert SparseClassifier(max_iter=60, random_state=0).fit(data, label).score(data, label) < 0.7
+    values = FactorizationMachineRegressor(max_iter=100, init_scale=0.3, random_state=0).fit(data, data[:, 0] * data[:, 1])
+    assert values.score(data, data[:, 0] * data[:, 1]) > 0.99
+
+
+@pytest.mark.parametrize("make", ALL)
+def test_the_same_random_state_gives_the_same_bits(make):
+    data, label = rows(), np.arange(200) % 2
+    one, other = (make(max_iter=3, batch_size=32, random_state=4).fit(data, label) for _ in range(2))
+    np.testing.assert_array_equal(one.predict(data), other.predict(data))
+    np.testing.assert_array_equal(one.coef_, other.coef_)
+    assert not np.array_equal(one.coef_, make(max_iter=3, batch_size=32, random_state=5).fit(data, label).coef_)
+
+
+@pytest.mark.parametrize("way", [copy.deepcopy, lambda value: pickle.loads(pickle.dumps(value))])
+@pytest.mark.parametrize("make", ALL)
+def test_copies_predict_and_train_on(make, way):
+    data, label = rows(), np.arange(200) % 2
+    model = make(batch_size=64, random_state=0).partial_fit(data, label)
+    again = way(model)
+    np.testing.assert_array_equal(again.predict(data), model.predict(data))
+    for one in (model, again):
+        one.partial_fit(data, label)
+    np.testing.assert_array_equal(again.coef_, model.coef_)
+    assert not hasattr(clone(model), "net_")
+
+
+@pytest.mark.parametrize("make", CLASSIFIERS)
+def test_partial_fit_takes_classes_that_come_later(make):
+    data = rows()
+    model = make().partial_fit(data[:100], np.zeros(100, int), classes=[0, 1, 2])
+    model.partial_fit(data[100:], np.ones(100, int))
+    assert model.predict_proba(data).shape == (200, 3)
+    assert model.n_iter_ == len(model.loss_curve_) == 2
+    with pytest.raises(ParameterError, match="classes that the first call did not know"):
+        model.partial_fit(data[:1], [7])
+
+
+@pytest.mark.parametrize("make", ALL)
+def test_a_weight_of_two_is_a_row_twice_and_of_zero_none(make):
+    data, label = rows(60, 50, dtype="float64"), np.arange(60) % 2
+    weight = np.arange(60) // 2 % 3
+    weighted = make(max_iter=5, random_state=0).fit(data, label, sample_weight=weight)
+    twice = np.repeat(np.arange(60), weight)
+    repeated = make(max_iter=5, random_state=0).fit(data[twice], label[twice])
+    np.testing.assert_allclose(weighted.coef_, repeated.coef_, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("make", ALL)
+def test_early_stopping_keeps_the_best_weights(make):
+    data = rows(300, 40, dtype="float64")
+    label = np.arange(300) % 2  # noise: what is learnt on it does not help
+    settings = {"early_stopping": True, "n_iter_no_change": 4, "learning_rate": 1.0, "tol": 0, "random_state": 0}
+    model = make(max_iter=100, **settings).fit(data, label)
+    scores = model.validation_scores_
+    best = scores.index(max(scores)) + 1
+    assert model.n_iter_ == len(scores) == best + 4
+    np.testing.assert_array_equal(model.coef_, make(max_iter=best, **settings).fit(data, label).coef_)
+    assert not hasattr(make().fit(data, label), "validation_scores_")
+
+
+@pytest.mark.parametrize(("setting", "value"), [("max_iter", 0), ("batch_size", 2.5), ("learning_rate", -1), ("alpha", "much"),
+                                                ("validation_fraction", 1), ("tol", float("nan")), ("n_iter_no_change", None)])
+@pytest.mark.parametrize("make", ALL)
+def test_bad_parameters_are_named(make, setting, value):
+    with pytest.raises(ParameterError, match=setting):
+        make(**{setting: value}).fit(rows(), np.arange(200) % 2)
+
+
+@pytest.mark.parametrize(("setting", "value"), [("factors", 0), ("init_scale", -1)])
+def test_bad_parameters_of_machines_are_named(setting, value):
+    with pytest.raises(ParameterError, match=setting):
+        FactorizationMachineClassifier(**{setting: value}).fit(rows(), np.arange(200) % 2)
+
+
+def test_negative_weights_are_refused():
+    with pytest.raises(ParameterError, match="sample_weight"):
+        SparseClassifier().fit(rows(), np.arange(200) % 2, sample_weight=np.full(200, -1.0))
+
+
+def test_what_is_given_is_not_changed():
+    data = scipy.sparse.csr_array(([1.0, 2.0, 4.0, 1.0], [3, 1, 1, 0], [0, 3, 4]), shape=(2, 5))  # unsorted, and one twice
+    before = data.copy()
+    model = SparseClassifier(max_iter=2).fit(data, [0, 1])
+    for name in ("data", "indices", "indptr"):
+        np.testing.assert_array_equal(getattr(data, name), getattr(before, name))
+    np.testing.assert_allclose(model.decision_function(data), model.decision_function(data.toarray()))
+
+
+def test_decay_reaches_all_columns_with_an_exact_optimizer():
+    data, label = rows(), np.arange(200) % 2
+    settings = {"optimizer": "adamw", "learning_rate": 0.05, "alpha": 0.5, "max_iter": 4, "batch_size": 20, "random_state": 0}
+    exact, dense, lazy = (SparseClassifier(optimizer_params={"lazy_update": kind}, **settings).fit(data, label).coef_
+                          for kind in ("exact", False, True))
+    np.testing.assert_allclose(exact, dense, rtol=1e-3, atol=1e-6)
+    assert not np.allclose(lazy, dense, rtol=1e-2)
+
+
+def test_float32_stays_float32():
+    assert SparseClassifier().fit(rows(), np.arange(200) % 2).coef_.dtype == np.float32
+    assert SparseClassifier().fit(rows(dtype="float64"), np.arange(200) % 2).coef_.dtype == np.float64
+
+
+def test_progress_is_shown_on_request(capsys, monkeypatch):
+    monkeypatch.setattr("sys.stderr.isatty", lambda: False, raising=False)
+    SparseClassifier(max_iter=2).fit(rows(), np.arange(200) % 2)
+    assert capsys.readouterr().err == ""
+
+
+def test_without_scikit_learn_the_error_names_the_extra():
+    code = ("import sys; sys.modules['sklearn'] = None\nimport sparsekit\ntry:\n    import sparsekit.sklearn\n"
+            "except sparsekit.MissingPackageError as error:\n    print(error)")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "sparsekit[sklearn]" in done.stdout

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import functools
+import importlib.util
 import os
+import sys
 
 from .warn import warn_user
 
-__all__ = ["flag", "thread_count", "usable_cores"]
+__all__ = ["flag", "thread_count", "usable_cores", "why_numpy_kernels"]
 
 #: The largest number of threads for kernels.
 MOST_THREADS = 1024
@@ -49,3 +52,26 @@ def thread_count() -> int:
     warn_user(f"SPARSEKIT_NUM_THREADS must be an integer from 1 to {MOST_THREADS}, got {given!r}: {cores} is used, the number of "
               "usable cores.  Set it to such a number, or unset it.")
     return cores
+
+
+@functools.cache
+def why_numpy_kernels() -> str:
+    """Why the kernels of the CPU are those in numpy; empty if they are numba's.
+
+    ``SPARSEKIT_KERNELS`` is ``numba`` or ``numpy``; without it they are numba's if it is installed, which is looked up
+    without importing it.  An invalid value gives a warning, and counts as not set.
+    """
+    given = os.environ.get("SPARSEKIT_KERNELS", "")
+    value = given.strip().lower()
+    if value == "numpy":
+        return f"SPARSEKIT_KERNELS is {value}"
+    if value == "numba":
+        return ""
+    if value:
+        warn_user(f"SPARSEKIT_KERNELS must be numba or numpy, got {given!r}: numba is used if it is installed.  Set it to one of "
+                  "these, or unset it.")
+    if "numba" in sys.modules:
+        missing = sys.modules["numba"] is None  # which is how an import is blocked
+    else:
+        missing = importlib.util.find_spec("numba") is None
+    return "numba is not installed" if missing else ""

@@ -1,7 +1,8 @@
-"""Raw-buffer kernels: ``cpu`` in numba, ``gpu`` in cupy and CUDA, mirrored file by file.
+"""Raw-buffer kernels: ``cpu`` in numba, ``numpy`` in numpy and scipy, ``gpu`` in cupy and CUDA, mirrored file by file.
 
 ``for_device("cpu")`` gives the object that operators see as ``k``: its ``xp`` is the array
-module, its other attributes are kernels, imported when first touched.
+module, its other attributes are kernels, imported when first touched.  They are those in numpy where numba is not installed,
+or where ``SPARSEKIT_KERNELS=numpy`` asks for them.
 """
 
 from __future__ import annotations
@@ -11,16 +12,18 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from ..base.context import HOST
+from ..base.environment import why_numpy_kernels
 from ..base.errors import UnknownNameError
 from ..base.forking import load
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from types import ModuleType
     from typing import Any
 
     from .types import ArrayModule, Kernels
 
-__all__ = ["NUMPY", "for_device", "is_numpy", "loaded", "warm"]
+__all__ = ["NUMPY", "for_device", "host_file", "is_numpy", "loaded", "warm"]
 
 #: Which file holds which kernel; the same for every device.
 FILES = {
@@ -66,14 +69,14 @@ class DeviceKernels:
 
     numbers = None
 
-    def __init__(self, device: str, xp: ArrayModule) -> None:
-        self.device, self.xp = device, xp
+    def __init__(self, device: str, xp: ArrayModule, folder: str) -> None:
+        self.device, self.xp, self._folder = device, xp, folder
 
     def __getattr__(self, name: str) -> Callable[..., Any]:  # Any: which kernel it is, is known at run time alone
         file = _FILE_OF.get(name)
         if file is None:
             raise UnknownNameError.of("kernel", name, _FILE_OF)
-        kernel: Callable[..., Any] = getattr(load(f"{__name__}.{self.device}.{file}"), name)  # Any: the same
+        kernel: Callable[..., Any] = getattr(load(f"{__name__}.{self._folder}.{file}"), name)  # Any: the same
         setattr(self, name, kernel)
         return kernel
 
@@ -106,8 +109,17 @@ def for_device(device: str) -> Kernels:
         # The cast: cupy has no types.
         xp = NUMPY if device == "cpu" else cast("ArrayModule", load(f"{__name__}.gpu.arrays").Arrays())
         # The cast: __getattr__ declares no kernels.
-        found = _loaded[device] = cast("Kernels", DeviceKernels(device, xp))
+        found = _loaded[device] = cast("Kernels", DeviceKernels(device, xp, _folder(device)))
     return found
+
+
+def _folder(device: str) -> str:
+    return "numpy" if device == "cpu" and why_numpy_kernels() else device
+
+
+def host_file(name: str) -> ModuleType:
+    """A file of the CPU's kernels that no other device has, such as ``libsvm_read``."""
+    return load(f"{__name__}.{_folder('cpu')}.{name}")
 
 
 def loaded() -> tuple[str, ...]:
@@ -118,7 +130,9 @@ def loaded() -> tuple[str, ...]:
 def warm() -> int:
     """Compile the CPU kernels for float32 values and int64 indices; returns how many.
 
-    Compiled code is kept on disk (``NUMBA_CACHE_DIR``), so that later processes start fast.
+    Compiled code is kept on disk (``NUMBA_CACHE_DIR``), so that later processes start fast.  Kernels in numpy need none of it.
     """
+    if why_numpy_kernels():
+        return 0
     module = load(f"{__name__}.cpu.warm")
     return int(module.warm())

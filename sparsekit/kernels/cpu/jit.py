@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
 
-from ...base.environment import thread_count
+from ...base.environment import thread_count, why_numpy_kernels
 from ...base.errors import DTypeError, MissingPackageError
 from ...base.forking import across_fork, load
 from ...base.signal_safe import undisturbed
@@ -131,7 +131,8 @@ def _imported() -> ModuleType:
     return module
 
 
-_INSTALL = "python -m pip install --upgrade sparsekit numba brings versions that fit each other."
+_INSTALL = ("python -m pip install --upgrade sparsekit numba brings versions that fit each other; with SPARSEKIT_KERNELS=numpy "
+            "the slower kernels in numpy are used.")
 
 
 class _ReadOnly(Exception):
@@ -156,6 +157,8 @@ class Kernel:
         """
         if name != "dispatcher":
             raise AttributeError(name)
+        if why_numpy_kernels():  # numpy's kernels leave errors in a line of text to one of these
+            return self._interpreted
         numba()
 
         def prepare() -> Callable[..., Any]:  # Any: the same
@@ -194,7 +197,7 @@ class Kernel:
         return dispatcher
 
     def _interpreted(self, *arguments: object) -> Any:  # Any: what the function gives
-        """Run the Python function uncompiled, as ``NUMBA_DISABLE_JIT=1`` requests for debugging."""
+        """Run the Python function uncompiled, as ``NUMBA_DISABLE_JIT=1`` requests for debugging, and where there is no numba."""
         if any(getattr(value, "dtype", None) == _HALF for value in arguments):
             return widened(self, arguments)
         with np.errstate(all="ignore"):  # compiled code checks none of it
@@ -293,8 +296,8 @@ if hasattr(os, "register_at_fork"):
 
 @functools.cache
 def worker_count() -> int:
-    """Threads that large kernels are spread over; one where they are interpreted, as Python runs in one at a time."""
-    return 1 if os.environ.get("NUMBA_DISABLE_JIT", "0") != "0" else thread_count()
+    """Threads that large kernels are spread over; one where they are interpreted or numpy's, as Python runs in one at a time."""
+    return 1 if why_numpy_kernels() or os.environ.get("NUMBA_DISABLE_JIT", "0") != "0" else thread_count()
 
 
 class _Scratch(threading.local):

@@ -120,6 +120,20 @@ def _rounds_once(values):
     return ((values.view(np.int64) & _BETWEEN != _HALF_WAY) & (size > 1e-37) & (size < 1e38)) | (values == 0) | ~np.isfinite(values)
 
 
+def _buffers(room):
+    """Buffers for a short text."""
+    return [np.empty(room, kind) for kind in ("u8", "i8", "i8", "i8", "u8", "i8")] + [np.empty((room, 4), np.int64)]
+
+
+def _single(word, powers):
+    """Bits of the float32 nearest to a number, and whether that is left to the caller."""
+    text = b"%b\n" % word
+    labels, *others = _buffers(2)
+    _, _, _, hards, *_ = reference.parse_rows(
+        np.frombuffer(text + bytes(reference.SLACK), np.uint8).copy(), 0, len(text), 0, 1, False, False, powers, 23, labels, *others)
+    return labels[0], hards
+
+
 def _numbers(part, spans, powers, mantissa_bits):
     """The numbers that words spell, as bits of the float nearest to each."""
     values, sure = _decimals(part, spans) if spans.starts.shape[0] else (np.zeros(0), np.zeros(0, np.bool_))
@@ -133,9 +147,8 @@ def _numbers(part, spans, powers, mantissa_bits):
     with np.errstate(over="ignore"):
         bits = values.astype(np.float32).view(np.uint32).astype(np.uint64)
     for place in np.flatnonzero(valid & ~_rounds_once(values)).tolist():
-        word = np.append(part[spans.starts[place]:spans.ends[place]], np.full(1 + reference.SLACK, NEWLINE, np.uint8))
-        bits[place], _, status = reference._parse_number(word, 0, powers, mantissa_bits)
-        if status == reference.HARD:
+        bits[place], left = _single(part[spans.starts[place]:spans.ends[place]].tobytes(), powers)
+        if left:
             hard.append(place)
     return _Numbers(bits, valid, hard)
 
@@ -214,8 +227,6 @@ def parse_rows(text, start, stop, base, width, several, need_query, powers, mant
         labelled, stored = int(label_indptr[count]), int(indptr[count])
         line = lines[count]
         begin, end = start + (newlines[line - 1] + 1 if line else 0), start + newlines[line] + 1
-        room = end - begin + 2
-        *_, code, offset = reference.parse_rows(text, begin, end, *settings, *[
-            np.empty((room, 4) if one is hard else room, one.dtype) for one in buffers])
+        *_, code, offset = reference.parse_rows(text, begin, end, *settings, *_buffers(end - begin + 2))
     return (count, stored, labelled, hards, bool((same_row & (step < 0)).any()), int(columns.min(initial=np.iinfo(np.int64).max)),
             int(columns.max(initial=-1)), code, offset)

@@ -9,7 +9,7 @@ import sys
 
 from .warn import warn_user
 
-__all__ = ["flag", "thread_count", "usable_cores", "why_numpy_kernels"]
+__all__ = ["flag", "is_installed", "kernels_asked", "thread_count", "usable_cores"]
 
 #: The largest number of threads for kernels.
 MOST_THREADS = 1024
@@ -55,23 +55,22 @@ def thread_count() -> int:
 
 
 @functools.cache
-def why_numpy_kernels() -> str:
-    """Why the kernels of the CPU are those in numpy; empty if they are numba's.
+def kernels_asked() -> str:
+    """The kernels of the CPU that ``SPARSEKIT_KERNELS`` asks for, ``numba`` or ``numpy``; empty if it is not set.
 
-    ``SPARSEKIT_KERNELS`` is ``numba`` or ``numpy``; without it they are numba's if it is installed, which is looked up
-    without importing it.  An invalid value gives a warning, and counts as not set.
+    An invalid value gives a warning, and counts as not set.
     """
     given = os.environ.get("SPARSEKIT_KERNELS", "")
     value = given.strip().lower()
-    if value == "numpy":
-        return f"SPARSEKIT_KERNELS is {value}"
-    if value == "numba":
-        return ""
-    if value:
-        warn_user(f"SPARSEKIT_KERNELS must be numba or numpy, got {given!r}: numba is used if it is installed.  Set it to one of "
-                  "these, or unset it.")
-    if "numba" in sys.modules:
-        missing = sys.modules["numba"] is None  # which is how an import is blocked
-    else:
-        missing = importlib.util.find_spec("numba") is None
-    return "numba is not installed" if missing else ""
+    if value in ("", "numba", "numpy"):
+        return value
+    warn_user(f"SPARSEKIT_KERNELS must be numba or numpy, got {given!r}: numba is used if it is installed.  Set it to one of "
+              "these, or unset it.")
+    return ""
+
+
+def is_installed(package: str) -> bool:
+    """Whether a package can be found, which is looked up without importing it."""
+    if package in sys.modules:
+        return sys.modules[package] is not None  # None is how an import is blocked
+    return importlib.util.find_spec(package) is not None

@@ -1,8 +1,8 @@
 """Raw-buffer kernels: ``cpu`` in numba, ``numpy`` in numpy and scipy, ``gpu`` in cupy and CUDA, mirrored file by file.
 
 ``for_device("cpu")`` gives the object that operators see as ``k``: its ``xp`` is the array
-module, its other attributes are kernels, imported when first touched.  They are those in numpy where numba is not installed,
-or where ``SPARSEKIT_KERNELS=numpy`` asks for them.
+module, its other attributes are kernels, imported when first touched.  Those of the CPU are the ones in numpy where
+``SPARSEKIT_KERNELS=numpy`` asks for them, and where numba is missing or does not work.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from ..base.context import HOST
-from ..base.environment import why_numpy_kernels
 from ..base.errors import UnknownNameError
 from ..base.forking import load
+from .cpu.jit import why_numpy
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from .types import ArrayModule, Kernels
 
-__all__ = ["NUMPY", "for_device", "host_file", "is_numpy", "loaded", "warm"]
+__all__ = ["NUMPY", "for_device", "host_file", "is_numpy", "loaded", "warm", "why_numpy"]
 
 #: Which file holds which kernel; the same for every device.
 FILES = {
@@ -69,14 +69,14 @@ class DeviceKernels:
 
     numbers = None
 
-    def __init__(self, device: str, xp: ArrayModule, folder: str) -> None:
-        self.device, self.xp, self._folder = device, xp, folder
+    def __init__(self, device: str, xp: ArrayModule) -> None:
+        self.device, self.xp = device, xp
 
     def __getattr__(self, name: str) -> Callable[..., Any]:  # Any: which kernel it is, is known at run time alone
         file = _FILE_OF.get(name)
         if file is None:
             raise UnknownNameError.of("kernel", name, _FILE_OF)
-        kernel: Callable[..., Any] = getattr(load(f"{__name__}.{self._folder}.{file}"), name)  # Any: the same
+        kernel: Callable[..., Any] = getattr(load(f"{__name__}.{_folder(self.device)}.{file}"), name)  # Any: the same
         setattr(self, name, kernel)
         return kernel
 
@@ -109,12 +109,12 @@ def for_device(device: str) -> Kernels:
         # The cast: cupy has no types.
         xp = NUMPY if device == "cpu" else cast("ArrayModule", load(f"{__name__}.gpu.arrays").Arrays())
         # The cast: __getattr__ declares no kernels.
-        found = _loaded[device] = cast("Kernels", DeviceKernels(device, xp, _folder(device)))
+        found = _loaded[device] = cast("Kernels", DeviceKernels(device, xp))
     return found
 
 
 def _folder(device: str) -> str:
-    return "numpy" if device == "cpu" and why_numpy_kernels() else device
+    return "numpy" if device == "cpu" and why_numpy() else device
 
 
 def host_file(name: str) -> ModuleType:
@@ -130,9 +130,11 @@ def loaded() -> tuple[str, ...]:
 def warm() -> int:
     """Compile the CPU kernels for float32 values and int64 indices; returns how many.
 
-    Compiled code is kept on disk (``NUMBA_CACHE_DIR``), so that later processes start fast.  Kernels in numpy need none of it.
+    Compiled code is kept on disk (``NUMBA_CACHE_DIR``), so that later processes start fast.  For kernels in numpy, it imports
+    the parts of scipy that they call.
     """
-    if why_numpy_kernels():
+    if why_numpy():
+        load(f"{__name__}.numpy.arrays").warm()
         return 0
     module = load(f"{__name__}.cpu.warm")
     return int(module.warm())

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...base.forking import load
-from .arrays import kernel
+from .arrays import kernel, scipy
 
 __all__ = ["gelu", "gelu_backward", "layer_norm_backward_rows", "log_softmax_backward_rows", "softmax_backward_rows"]
 
@@ -14,7 +13,7 @@ _PEAK = np.float32(0.3989422804014327)
 
 def _normal(values):
     """The normal distribution function."""
-    return load("scipy.special").ndtr(values)
+    return scipy("special").ndtr(values)
 
 
 @kernel

@@ -1,4 +1,7 @@
-"""What kernels in numpy share: how they are called, places in csr matrices, and products by scipy's compiled loops."""
+"""What kernels in numpy share: how they are called, places in csr matrices, and products by scipy's compiled loops.
+
+numpy's own numbers of places have 32 bits on some machines, such as WebAssembly: what is returned or multiplied is int64.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,10 @@ import functools
 import numpy as np
 
 from ...base.forking import load
-from ..cpu.jit import widened
+from ..cpu.jit import apart, widened
 
-__all__ = ["add_product", "find", "first_of_each", "kernel", "matrix", "places_of", "ranges", "row_of_each", "union"]
+__all__ = ["add_product", "find", "first_of_each", "kernel", "matrix", "numbered", "places_of", "ranges", "row_of_each",
+           "scipy", "starts_of_rows", "union", "warm", "which"]
 
 _HALF = np.dtype(np.float16)
 
@@ -31,9 +35,15 @@ def kernel(function):
 
 
 @functools.cache
-def _tools():
-    # A private module, as the public classes copy indices to a narrower type, and cannot add to memory that they are given.
-    return load("scipy.sparse._sparsetools")
+def scipy(part):
+    """A module of scipy, whose import a profile tells apart from what needs it."""
+    return apart(f"import scipy.{part}", lambda: load(f"scipy.{part}"))
+
+
+def warm():
+    """Import every part of scipy that kernels call."""
+    for part in ("sparse", "sparse._sparsetools", "special"):
+        scipy(part)
 
 
 def add_product(data, indices, indptr, right, out, turned=False):
@@ -45,7 +55,8 @@ def add_product(data, indices, indptr, right, out, turned=False):
     width = out.shape[1]
     if out.size and right.size:
         name = ("csc" if turned else "csr") + ("_matvec" if width == 1 else "_matvecs")
-        getattr(_tools(), name)(
+        # A private module, as the public classes copy indices to a narrower type, and cannot add to memory that they are given.
+        getattr(scipy("sparse._sparsetools"), name)(
             out.shape[0], right.shape[0], *(() if width == 1 else (width,)), indptr, indices, data.astype(out.dtype, copy=False),
             right.astype(out.dtype, copy=False).reshape(-1), into.reshape(-1))
     if into is not out:
@@ -54,21 +65,31 @@ def add_product(data, indices, indptr, right, out, turned=False):
 
 def matrix(data, indices, indptr, columns):
     """scipy's matrix of these components, none of which is copied or looked at."""
-    made = load("scipy.sparse").csr_array((indptr.shape[0] - 1, columns), dtype=data.dtype)
+    made = scipy("sparse").csr_array((indptr.shape[0] - 1, columns), dtype=data.dtype)
     made.data, made.indices, made.indptr = data, indices, indptr
     return made
 
 
+def numbered(count):
+    """The numbers from 0 up to ``count - 1``, int64."""
+    return np.arange(count, dtype=np.int64)
+
+
+def which(condition):
+    """The places where a condition holds, int64."""
+    return np.flatnonzero(condition).astype(np.int64, copy=False)
+
+
 def row_of_each(indptr):
     """The row of each stored value, int64."""
-    return np.repeat(np.arange(indptr.shape[0] - 1), np.diff(indptr))
+    return np.repeat(numbered(indptr.shape[0] - 1), np.diff(indptr))
 
 
 def ranges(starts, counts):
     """The numbers ``starts[i] … starts[i] + counts[i] - 1`` for each i, one after another, int64."""
     ends = np.cumsum(counts, dtype=np.int64)
     total = int(ends[-1]) if ends.shape[0] else 0
-    return np.repeat(np.asarray(starts, np.int64) - ends + counts, counts) + np.arange(total)
+    return np.repeat(np.asarray(starts, np.int64) - ends + counts, counts) + numbered(total)
 
 
 def first_of_each(ascending):
@@ -82,7 +103,7 @@ def find(wanted, ascending):
     """The place of each of ``wanted`` among ``ascending``, and which of them are there at all."""
     if not ascending.shape[0]:
         return np.zeros(wanted.shape, np.int64), np.zeros(wanted.shape, np.bool_)
-    places = np.minimum(np.searchsorted(ascending, wanted), ascending.shape[0] - 1)
+    places = np.minimum(np.searchsorted(ascending, wanted), ascending.shape[0] - 1).astype(np.int64, copy=False)
     return places, ascending[places] == wanted
 
 
@@ -97,6 +118,11 @@ def places_of(rows, *matrices):
         occurring = np.unique(np.concatenate(columns))
         columns, width = [np.searchsorted(occurring, one) for one in columns], occurring.shape[0]
     return [row * width + one for (row, _), one in zip(matrices, columns, strict=True)], width
+
+
+def starts_of_rows(places, rows, step):
+    """Where each of ``rows`` rows begins among ascending numbers of ``places_of``."""
+    return np.searchsorted(places, numbered(rows) * step)
 
 
 def union(left, right):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .arrays import add_product, find, kernel, matrix, places_of, ranges, row_of_each, union
+from .arrays import add_product, find, kernel, matrix, numbered, places_of, ranges, row_of_each, starts_of_rows, union, which
 from .group import unique_with_rank
 
 __all__ = [
@@ -66,9 +66,9 @@ def _dot_rows(data, indices, indptr, right, columns):
     if data.shape[0] >= columns >> 3:
         occurs = np.zeros(columns, np.bool_)
         occurs[indices] = True
-        found = np.flatnonzero(occurs)
+        found = which(occurs)
         ranks = np.empty(columns, np.int64)
-        ranks[found] = np.arange(found.shape[0])
+        ranks[found] = numbered(found.shape[0])
         ranks = ranks[indices]
     else:
         found, ranks = unique_with_rank(indices)
@@ -124,7 +124,7 @@ def csr_add_csr(data, indices, indptr, right_data, right_indices, right_indptr, 
     out[at], out_indices[at] = data, indices
     out[other] = out[other] + factor * right_data
     out_indices[other] = right_indices
-    out_indptr[...] = np.searchsorted(every, np.arange(indptr.shape[0]) * step)
+    out_indptr[...] = starts_of_rows(every, indptr.shape[0], step)
     return count
 
 
@@ -136,7 +136,7 @@ def csr_multiply_csr(data, indices, indptr, right_data, right_indices, right_ind
     kept = left[both]
     count = kept.shape[0]
     out[:count], out_indices[:count] = data[both] * right_data[other[both]], indices[both]
-    out_indptr[...] = np.searchsorted(kept, np.arange(indptr.shape[0]) * step)
+    out_indptr[...] = starts_of_rows(kept, indptr.shape[0], step)
     return count
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .arrays import find, first_of_each, kernel, places_of, ranges, row_of_each, union
+from .arrays import find, first_of_each, kernel, places_of, ranges, row_of_each, starts_of_rows, union
 from .group import group_columns
 
 __all__ = [
@@ -28,6 +28,11 @@ def _before(counts):
     found = np.zeros(counts.shape[0] + 1, np.int64)
     np.cumsum(counts, out=found[1:])
     return found
+
+
+def _moved(columns, shift, dtype):
+    """Columns and a number, added in the type that the result has: it holds what the columns' own may not."""
+    return columns.astype(dtype, copy=False) + shift
 
 
 def _places(*matrices):
@@ -58,7 +63,7 @@ def csr_union(data, indices, indptr, right_data, right_indices, right_indptr, ou
     count = every.shape[0]
     out[:count] = right_out[:count] = 0
     out[at], right_out[other], out_indices[at], out_indices[other] = data, right_data, indices, right_indices
-    out_indptr[...] = np.searchsorted(every, np.arange(indptr.shape[0]) * step)
+    out_indptr[...] = starts_of_rows(every, indptr.shape[0], step)
     return count
 
 
@@ -66,7 +71,7 @@ def csr_union(data, indices, indptr, right_data, right_indices, right_indptr, ou
 def csr_copy_rows(data, indices, starts, out_indptr, shift, out, out_indices):
     """The values from ``starts[row]`` on into ``out_indptr[row]:out_indptr[row + 1]``, ``shift`` added to their columns."""
     places, target = ranges(starts, np.diff(out_indptr)), slice(int(out_indptr[0]), int(out_indptr[-1]))
-    out[target], out_indices[target] = data[places], indices[places] + shift
+    out[target], out_indices[target] = data[places], _moved(indices[places], shift, out_indices.dtype)
 
 
 @kernel
@@ -74,7 +79,7 @@ def csr_put_rows(data, indices, indptr, shift, targets, out, out_indices):
     """Each row behind what its row of out holds already, ``shift`` added to its columns; moves ``targets`` on."""
     counts, source = np.diff(indptr), slice(int(indptr[0]), int(indptr[-1]))
     places = ranges(targets, counts)
-    out[places], out_indices[places] = data[source], indices[source] + shift
+    out[places], out_indices[places] = data[source], _moved(indices[source], shift, out_indices.dtype)
     targets += counts
 
 
@@ -91,7 +96,7 @@ def csr_column_steps(data, indices, starts, ends, low, step, out, out_indices, o
     """Of the stored values between starts and ends those in every ``step``-th column from ``low``; returns how many."""
     counts = ends - starts
     places = ranges(starts, counts)
-    ranks, rest = np.divmod(indices[places] - low, step)
+    ranks, rest = np.divmod(_moved(indices[places], -low, np.int64), step)
     kept = rest == 0
     count = np.count_nonzero(kept)
     out[:count], out_indices[:count] = data[places[kept]], ranks[kept]
@@ -121,7 +126,7 @@ def csr_reshape(indices, indptr, columns, out_columns, out_indices, out_indptr):
     """Columns and row starts of the same elements in rows of ``out_columns``."""
     places = row_of_each(indptr) * columns + indices
     rows, out_indices[...] = np.divmod(places, max(out_columns, 1))
-    out_indptr[...] = np.searchsorted(rows, np.arange(out_indptr.shape[0]))
+    out_indptr[...] = starts_of_rows(rows, out_indptr.shape[0], 1)
 
 
 @kernel
@@ -134,15 +139,15 @@ def csr_where(data, indices, indptr, left_data, left_indices, left_indptr, right
     every, at, other = union(left[taken], right[others])
     out[at], out[other] = left_data[taken], right_data[others]
     out_indices[at], out_indices[other] = left_indices[taken], right_indices[others]
-    out_indptr[...] = np.searchsorted(every, np.arange(indptr.shape[0]) * step)
+    out_indptr[...] = starts_of_rows(every, indptr.shape[0], step)
     return every.shape[0]
 
 
 def _best_stored(data, indices, indptr, largest):
-    """Of each row the best stored value, nan above all, 0 in an empty row; and the first column that has it, -1 in an empty row."""
+    """The best stored value of each row, nan above all, 0 if it is empty; and the first column that has it, -1 if it is empty."""
     rows, counts = row_of_each(indptr), np.diff(indptr)
     occupied = np.flatnonzero(counts)
-    best, column = np.zeros(counts.shape[0], data.dtype), np.full(counts.shape[0], -1)
+    best, column = np.zeros(counts.shape[0], data.dtype), np.full(counts.shape[0], -1, np.int64)
     if occupied.shape[0]:
         best[occupied] = (np.maximum if largest else np.minimum).reduceat(data, indptr[occupied])
         wanted = best[rows]

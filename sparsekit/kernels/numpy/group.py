@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .arrays import find, first_of_each, kernel
+from .arrays import find, first_of_each, kernel, numbered, which
 
 __all__ = ["distinct", "group_columns", "outside", "row_ranks", "shared_rows", "unique_with_rank"]
 
@@ -16,11 +16,11 @@ def _sorted(indices):
     """The values in ascending order, and the position of each, int64 (n,): both are sorted as one word, if they fit."""
     room = indices.shape[0].bit_length()
     if int(indices.max(initial=0)).bit_length() + room > 63:
-        order = np.argsort(indices, kind="stable")
+        order = np.argsort(indices, kind="stable").astype(np.int64, copy=False)
         return indices[order].astype(np.int64, copy=False), order
     entries = indices.astype(np.int64)
     entries <<= room
-    entries |= np.arange(indices.shape[0])
+    entries |= numbered(indices.shape[0])
     entries.sort()
     return entries >> room, entries & ((1 << room) - 1)
 
@@ -32,7 +32,7 @@ def group_columns(indices):
     ``indices`` (n,), not negative; returns int64 (distinct,), and uint64 (distinct + 1,) and (n,).
     """
     keys, places = _sorted(indices)
-    starts = np.flatnonzero(first_of_each(keys))
+    starts = which(first_of_each(keys))
     return keys[starts], np.append(starts, keys.shape[0]).view(np.uint64), places.view(np.uint64)
 
 
@@ -60,8 +60,8 @@ def row_ranks(rows, ascending, limit):
     if limit > _TABLE * (rows.shape[0] + ascending.shape[0]):
         places, there = find(rows, ascending)
         return np.where(there, places, -1)
-    table = np.full(limit, -1)
-    table[ascending] = np.arange(ascending.shape[0])
+    table = np.full(limit, -1, np.int64)
+    table[ascending] = numbered(ascending.shape[0])
     return table[rows]
 
 
@@ -76,4 +76,4 @@ def outside(values, size):
 def shared_rows(indices, others):
     """The numbers that are in two ascending arrays without repetition, and their places in both, int64."""
     places, there = find(indices, others)
-    return indices[there], np.flatnonzero(there), places[there]
+    return indices[there], which(there), places[there]

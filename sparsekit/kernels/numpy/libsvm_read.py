@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..cpu import libsvm_read as reference
-from .arrays import first_of_each, ranges
+from .arrays import first_of_each, numbered, ranges
 
 __all__ = ["count_lines", "last_newline", "parse_rows"]
 
@@ -23,7 +23,7 @@ _BLANK[[9, 10, 11, 12, 13, 32]] = True
 
 #: The most digits of an index, and of a number that is computed here.
 _MOST_DIGITS = 18
-_POWERS = 10 ** np.arange(_MOST_DIGITS + 1)
+_POWERS = 10 ** numbered(_MOST_DIGITS + 1)
 
 _NUMBER = re.compile(rb"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|nan|inf|infinity)", re.IGNORECASE)
 
@@ -96,7 +96,7 @@ def _whole(part, spans):
 
 
 def _decimals(part, spans):
-    """The float64 values of words with a sign, a point and up to 18 digits at most, and which words are so and sure to be exact."""
+    """The float64 values of words that have a sign, a point and 18 digits at most, and for which words they are sure."""
     lead = part[spans.starts]
     starts = spans.starts + ((lead == ord("-")) | (lead == ord("+")))
     points = _next(part, POINT, spans)
@@ -117,7 +117,8 @@ def _decimals(part, spans):
 def _rounds_once(values):
     """Which float64 values become the float32 that is nearest to the decimal number they come from."""
     size = np.abs(values)
-    return ((values.view(np.int64) & _BETWEEN != _HALF_WAY) & (size > 1e-37) & (size < 1e38)) | (values == 0) | ~np.isfinite(values)
+    once = (values.view(np.int64) & _BETWEEN != _HALF_WAY) & (size > 1e-37) & (size < 1e38)
+    return once | (values == 0) | ~np.isfinite(values)
 
 
 def _buffers(room):
@@ -130,7 +131,8 @@ def _single(word, powers):
     text = b"%b\n" % word
     labels, *others = _buffers(2)
     _, _, _, hards, *_ = reference.parse_rows(
-        np.frombuffer(text + bytes(reference.SLACK), np.uint8).copy(), 0, len(text), 0, 1, False, False, powers, 23, labels, *others)
+        np.frombuffer(text + bytes(reference.SLACK), np.uint8).copy(), 0, len(text), 0, 1, False, False, powers, 23,
+        labels, *others)
     return labels[0], hards
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .arrays import add_product, kernel, union
+from .arrays import add_product, kernel, numbered, union
 
 __all__ = [
     "add_rows",
@@ -28,8 +28,9 @@ def row_sparse_merge(data, indices, right_data, right_indices, factor, out, out_
 @kernel
 def add_rows(data, indices, factor, out):
     """``out[indices] += factor * data``; out (rows, width), indices may repeat."""
-    count = indices.shape[0]
-    add_product(np.full(count, factor, out.dtype), indices.astype(np.int64, copy=False), np.arange(count + 1), data, out, turned=True)
+    indptr = numbered(indices.shape[0] + 1)
+    factors = np.full(indices.shape[0], factor, out.dtype)
+    add_product(factors, indices.astype(np.int64, copy=False), indptr, data, out, turned=True)
 
 
 @kernel

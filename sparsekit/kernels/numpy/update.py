@@ -30,9 +30,9 @@ __all__ = [
 BLOCK = 1 << 14
 
 
-def clipped(values, bound):
+def clipped(value, bound):
     """The values brought between ``-bound`` and ``bound``; nan stays nan."""
-    return values if bound == np.inf else np.clip(values, -bound, bound)
+    return value if bound == np.inf else np.clip(value, -bound, bound)
 
 
 def _zero_if(condition, values):

@@ -19,6 +19,8 @@ from .libsvm_errors import explain, malformed
 from .source import TextSource, line_too_long
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from ..base.types import Array, DTypeLike, Indices
     from .types import TextLike
 
@@ -33,7 +35,7 @@ _MARGIN = 1 + kernels.SLACK
 
 
 @functools.cache
-def _functions() -> Any:  # Any: a module of kernels
+def _functions() -> ModuleType:
     """What reads text: compiled, or in numpy."""
     return host_file("libsvm_read")
 

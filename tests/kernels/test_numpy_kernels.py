@@ -167,6 +167,22 @@ def test_odd_layouts(arrange):
         compare(name, arguments(name, Inputs(np.float32, np.int64)), arrange)
 
 
+class OneRow(Inputs):
+    """Inputs of which steps choose one row, as they do with dense weights."""
+
+    rows = 2
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("clip", [np.inf, 0.1])
+def test_steps_of_one_row(clip):
+    for name in NAMES:
+        if name.endswith("_step"):
+            given = arguments(name, OneRow(np.float32, np.int64))
+            given[4][1] = clip
+            compare(name, given)
+
+
 class NumpyOf32Bits:
     """numpy as it is where a place has 32 bits, as far as kernels use it: what it counts is int32 unless a type is given."""
 

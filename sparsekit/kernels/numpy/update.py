@@ -49,8 +49,25 @@ FOR_ARRAYS = {"_larger": _larger, "_zero_if": _zero_if, "clipped": clipped, "mat
 
 def _rows_inside(indices, rows):
     """How many indices there are before the first that is outside."""
-    outside = np.flatnonzero((indices < 0) | (indices >= rows))
-    return int(outside[0]) if outside.shape[0] else indices.shape[0]
+    if not indices.shape[0] or (indices.min() >= 0 and indices.max() < rows):
+        return indices.shape[0]
+    return int(np.argmax((indices < 0) | (indices >= rows)))
+
+
+def _blocks(indices, width):
+    """Where blocks of a weight's chosen rows are, and where these are among the rows of a gradient."""
+    rows = max(1, BLOCK // max(width, 1))
+    for start in range(0, indices.shape[0], rows):
+        chosen = indices[start:start + rows]
+        given = slice(start, start + chosen.shape[0])
+        if chosen.shape[0] == 1:  # a slice copies nothing
+            chosen = slice(int(chosen[0]), int(chosen[0]) + 1)
+        if width <= BLOCK:
+            yield chosen, given
+        else:
+            for left in range(0, width, BLOCK):
+                columns = slice(left, left + BLOCK)
+                yield (chosen, columns), (given, columns)
 
 
 def over_rows(step):
@@ -59,17 +76,14 @@ def over_rows(step):
 
     @functools.wraps(step.formula)
     def run(weight, data, indices, moves, numbers, *states):
-        count, width = _rows_inside(indices, weight.shape[0]), weight.shape[1]
+        count = _rows_inside(indices, weight.shape[0])
         factor, *n = numbers[:1 + step.numbers]
-        rows = max(1, BLOCK // max(width, 1))
-        for start in range(0, count, rows):
-            chosen = indices[start:min(start + rows, count)]
-            for left in range(0, width, BLOCK):
-                place = chosen, slice(left, left + BLOCK)
-                given = data[start:start + chosen.shape[0], place[1]] if moves else data[:, place[1]]
-                made = formula(factor * given, n, weight[place], *[state[place] for state in states])
-                for array, values in zip((weight, *states), made if states else (made,), strict=True):
-                    array[place] = values
+        rows = data if moves else np.broadcast_to(data, (count, data.shape[1]))
+        for place, given in _blocks(indices[:count], weight.shape[1]):
+            made = formula(factor * rows[given], n, weight[place], *[state[place] for state in states])
+            # The weight comes last: a new state may be the weight before, itself.
+            for array, values in zip((*states, weight), (*made[1:], made[0]) if states else (made,), strict=True):
+                array[place] = values
         return count
 
     return kernel(run)

@@ -189,6 +189,10 @@ class Kernel:
     #: Whether numba has refused float16 arguments; from then on they are widened before it is asked.
     _widens = False
 
+    #: Of an optimizer's step: the function of one element, and how many numbers it takes.
+    formula: Callable[..., Any]  # Any: what the function takes and gives
+    numbers: int
+
     # Any: numba takes the arguments and options of any function
     def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
         self.py_func, self.targetoptions = function, options  # numba's names: it looks here for what it may write into a caller

@@ -139,7 +139,8 @@ def _single(word, powers):
 def _numbers(part, spans, powers, mantissa_bits):
     """The numbers that words spell, as bits of the float nearest to each."""
     values, sure = _decimals(part, spans) if spans.starts.shape[0] else (np.zeros(0), np.zeros(0, np.bool_))
-    valid, hard = sure.copy(), []
+    valid = sure.copy()
+    hard: list[int] = []
     for place in np.flatnonzero(~sure).tolist():
         word = part[spans.starts[place]:spans.ends[place]].tobytes()
         if _NUMBER.fullmatch(word):
@@ -185,7 +186,7 @@ def parse_rows(text, start, stop, base, width, several, need_query, powers, mant
     words, newlines = _words(part), np.flatnonzero(part == NEWLINE)
     lines = np.searchsorted(newlines, words.starts)
     first = first_of_each(lines)
-    row, lines, count = np.cumsum(first) - 1, lines[first], np.count_nonzero(first)
+    row, lines, count = np.cumsum(first) - 1, lines[first], int(np.count_nonzero(first))
     colons = _next(part, COLON, words)
     is_label, label_words = _label_words(part, words, first, colons, several)
     is_query = _is_query(part, words) & ~is_label

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from .base.environment import thread_count
+from .base.environment import is_installed, kernels_asked, thread_count
 from .base.machine import available_memory
 from .base.version import __version__
 from .kernels.cpu.kept import folders
@@ -82,12 +82,17 @@ def examine() -> Iterator[Finding]:
     """Yield the findings one by one, since some take seconds."""
     yield Finding("sparsekit", __version__)
     yield Finding("python", f"{platform.python_version()} on {platform.system()} {platform.machine()}")
-    for package in ("numpy", "scipy", "numba"):
+    for package in ("numpy", "scipy"):
         yield package_finding(package, "python -m pip install --upgrade sparsekit", needed=True)
-    yield kernels_finding()
-    yield cache_finding()
-    yield threads_finding()
-    yield kernel_threads_finding()
+    yield package_finding("numba", "python -m pip install numba, for compiled kernels, which are faster")
+    kernels = kernels_finding()
+    yield kernels
+    if kernels.value.startswith(IN_NUMPY):
+        yield Finding("threads", "1 for kernels in numpy")
+    else:
+        yield cache_finding()
+        yield threads_finding()
+        yield kernel_threads_finding()
     yield memory_finding()
     yield gpu_finding()
     for extra, packages in EXTRAS.items():
@@ -116,19 +121,30 @@ def ask(program: str, seconds: float = 120) -> tuple[bool, str]:
     return done.returncode == 0, said[-1] if said else f"exit status {done.returncode}"
 
 
-COMPILE = """
-from sparsekit.kernels.cpu.group import unique_with_rank
-import numpy
-distinct, rank = unique_with_rank(numpy.array([5, 3, 5]))
-print("compile and run" if distinct.tolist() == [3, 5] and rank.tolist() == [1, 0, 1] else 1 / 0)
+#: What is found where kernels are those in numpy, and where numba compiles them.
+IN_NUMPY, COMPILED = "in numpy", "numba's compile and run"
+
+RUN_KERNEL = f"""
+import numpy, warnings
+warnings.simplefilter("ignore")
+from sparsekit.kernels import for_device, why_numpy
+distinct, rank = for_device("cpu").unique_with_rank(numpy.array([5, 3, 5]))
+assert distinct.tolist() == [3, 5] and rank.tolist() == [1, 0, 1]
+print("{IN_NUMPY}, since " + why_numpy() if why_numpy() else "{COMPILED}")
 """
 
 
 def kernels_finding() -> Finding:
-    """Test that numba compiles a kernel of sparsekit here, and that the kernel computes the right result."""
-    well, said = ask(COMPILE)
-    remedy = "python -m pip install --upgrade --force-reinstall numba; NUMBA_CACHE_DIR must name a writable folder"
-    return Finding("kernels", said, "" if well else remedy, needed=True)
+    """Test that a kernel of sparsekit runs here and computes the right result: which kernels are used, and why."""
+    well, said = ask(RUN_KERNEL)
+    reinstall = "python -m pip install --upgrade --force-reinstall"
+    if not well and kernels_asked() == "numpy":
+        return Finding("kernels", said, f"{reinstall} numpy scipy", needed=True)
+    if not well:
+        return Finding("kernels", said, f"{reinstall} numba; NUMBA_CACHE_DIR must name a writable folder; "
+                       "SPARSEKIT_KERNELS=numpy does without numba", needed=True)
+    broken = said.startswith(IN_NUMPY) and not kernels_asked() and is_installed("numba")
+    return Finding("kernels", said, f"{reinstall} numba" if broken else "")
 
 
 def cache_finding() -> Finding:

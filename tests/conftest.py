@@ -9,11 +9,14 @@ import pytest
 
 from sparsekit.core import dispatch, hooks
 from sparsekit.core.op import registry
+from sparsekit.kernels import why_numpy
 
 
-def pytest_runtest_setup() -> None:
+def pytest_runtest_setup(item: pytest.Item) -> None:
     """The ledger is bounded, and full after a few thousand tests: its length would say nothing."""
     hooks.ledger.clear()
+    if item.get_closest_marker("compiled") and why_numpy():
+        pytest.skip(f"the kernels are those in numpy: {why_numpy()}")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -17,6 +17,7 @@ import pytest
 from sparsekit import cli, doctor, lab
 from sparsekit.base.errors import DataFileError, SparsekitError
 from sparsekit.base.version import __version__
+from sparsekit.kernels import why_numpy
 
 SCRIPT = """
 import sys
@@ -289,10 +290,10 @@ def test_demo_and_bench_take_their_own_options():
 def test_doctor_reports_every_part_and_is_content_here(capsys):
     assert doctor.main([]) == 0
     said = capsys.readouterr().out
-    for name in ("sparsekit", "python", "numpy", "numba", "kernels", "threading layer", "memory", "gpu", "chromium"):
+    for name in ("sparsekit", "python", "numpy", "numba", "kernels", "threads", "memory", "gpu", "chromium"):
         assert name in said
     assert f"{__version__}\n" in said
-    assert "compile and run" in said
+    assert f"in numpy, since {why_numpy()}\n" in said if why_numpy() else "numba's compile and run\n" in said
 
 
 def test_doctor_names_the_remedy_of_what_is_missing(capsys, monkeypatch):

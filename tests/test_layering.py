@@ -259,7 +259,7 @@ def test_importing_sparsekit_is_quick(record_property, tmp_path):
     assert seconds < 0.25  # the goal is 60 ms; four times that is no slow machine but a heavy import
 
 
-#: Files of kernels/cpu and kernels/gpu that hold no kernels, and those for what no GPU does: reading files, running tables.
+#: Files of kernels that hold none, and those for what only one device or library does: reading files, running tables.
 NOT_MIRRORED = {"__init__.py", "arrays.py", "intrinsic_names.py", "intrinsics.py", "jit.py", "kept.py", "launch.py",
                 "libsvm_read.py", "table_rows.py", "table_twins.py", "thread_pool.py", "warm.py"}
 
@@ -275,6 +275,14 @@ def kernels_in(device: str) -> dict[str, dict[str, list[str]]]:
         for path in sorted((PACKAGE / "kernels" / device).glob("*.py"))
         if path.name not in NOT_MIRRORED
     }
+
+
+def test_kernels_in_numpy_have_the_files_and_the_parameters_of_those_of_numba():
+    cpu, numpy = kernels_in("cpu"), kernels_in("numpy")
+    assert set(numpy) == set(cpu)
+    for name, functions in numpy.items():  # optimizer steps are made of numba's: tests/kernels/test_types.py counts them
+        shared = {word: parameters for word, parameters in functions.items() if word in cpu[name] and word != "over_rows"}
+        assert shared == {word: cpu[name][word] for word in shared}, f"kernels/numpy/{name} does not mirror kernels/cpu/{name}"
 
 
 def test_gpu_kernels_mirror_the_cpu_kernels():

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import functools
+import importlib.util
 import os
+import sys
 
 from .warn import warn_user
 
-__all__ = ["flag", "thread_count", "usable_cores"]
+__all__ = ["flag", "is_installed", "kernels_asked", "thread_count", "usable_cores"]
 
 #: The largest number of threads for kernels.
 MOST_THREADS = 1024
@@ -49,3 +52,25 @@ def thread_count() -> int:
     warn_user(f"SPARSEKIT_NUM_THREADS must be an integer from 1 to {MOST_THREADS}, got {given!r}: {cores} is used, the number of "
               "usable cores.  Set it to such a number, or unset it.")
     return cores
+
+
+@functools.cache
+def kernels_asked() -> str:
+    """The kernels of the CPU that ``SPARSEKIT_KERNELS`` asks for, ``numba`` or ``numpy``; empty if it is not set.
+
+    An invalid value gives a warning, and counts as not set.
+    """
+    given = os.environ.get("SPARSEKIT_KERNELS", "")
+    value = given.strip().lower()
+    if value in ("", "numba", "numpy"):
+        return value
+    warn_user(f"SPARSEKIT_KERNELS must be numba or numpy, got {given!r}: numba is used if it is installed.  Set it to one of "
+              "these, or unset it.")
+    return ""
+
+
+def is_installed(package: str) -> bool:
+    """Whether a package can be found, which is looked up without importing it."""
+    if package in sys.modules:
+        return sys.modules[package] is not None  # None is how an import is blocked
+    return importlib.util.find_spec(package) is not None

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..kernels import why_numpy
 from .harness import Contender, Report, Worker, start_own, start_rivals, take_turns
 
 __all__ = ["Workload", "run", "write_data"]
@@ -88,6 +89,16 @@ def _variants(own: Worker, path: str, rounds: int) -> list[Contender]:
     return found
 
 
+def _by_kernels(own: Worker, path: str, rounds: int, stack: ExitStack) -> list[Contender]:
+    """Measure the same epoch with kernels compiled by numba and with those in numpy."""
+    other = stack.enter_context(start_own(settings={"SPARSEKIT_KERNELS": "numpy"}))
+    other.ask("prepare", path)
+    contenders = [Contender(name, partial(worker.ask, "mean", TURN, "epoch"))
+                  for name, worker in (("kernels by numba", own), ("kernels in numpy", other))]
+    take_turns(contenders, rounds, warm_up=2)
+    return contenders
+
+
 def run(rivals: dict[str, str], rounds: int = 0, quick: bool = False) -> Report:
     """Measure the tutorial's epoch, the cost of the profiler, and a batch of each variant, in milliseconds.
 
@@ -116,6 +127,9 @@ def run(rivals: dict[str, str], rounds: int = 0, quick: bool = False) -> Report:
                     Contender("profiler off", partial(own.ask, "mean", TURN, "epoch_train_step"))]
         take_turns(compiled, rounds)
         report.add("one epoch by TrainStep, under the profiler", "ms", compiled, against="profiler on")
+        if not why_numpy():
+            kernels = _by_kernels(own, path, rounds, stack)
+            report.add("one epoch, row-sparse gradient, by the kernels in use", "ms", kernels, against="kernels in numpy")
         report.add("one batch of each variant", "ms", _variants(own, path, 2 if quick else 3))
     return report
 

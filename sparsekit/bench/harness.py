@@ -10,7 +10,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
@@ -44,14 +44,17 @@ class Worker:
         Its name in error messages.
     command : sequence of str
         Program and arguments.
+    settings : mapping, optional
+        Environment variables to set for it.
     """
 
-    def __init__(self, name: str, command: Sequence[str]) -> None:
+    def __init__(self, name: str, command: Sequence[str], settings: Mapping[str, str] | None = None) -> None:
         self.name = name
         try:
             self._process = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-            )
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+                env={**os.environ, **(settings or {})},
+            )  # fmt: skip
         except OSError as error:
             raise SparsekitError(
                 f"{name} could not be started: {error.strerror}.", hint="pass the path of a Python executable."
@@ -98,9 +101,9 @@ class Worker:
         self.close()
 
 
-def start_own(module: str = "worker") -> Worker:
-    """Start a worker of this library: a module of this package, run by the current Python."""
-    return Worker("sparsekit", [sys.executable, "-m", f"sparsekit.bench.{module}"])
+def start_own(module: str = "worker", settings: Mapping[str, str] | None = None) -> Worker:
+    """Start a worker of this library: a module of this package, run by the current Python, with environment variables."""
+    return Worker("sparsekit", [sys.executable, "-m", f"sparsekit.bench.{module}"], settings)
 
 
 #: The folder with the scripts of rivals, set by ``sparsekit bench --rivals``.

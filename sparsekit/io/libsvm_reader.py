@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
@@ -10,6 +11,7 @@ import numpy as np
 
 from ..base.config import config
 from ..base.errors import DataFileError, DTypeError, LibSVMError, ShapeError, UnknownNameError, expected
+from ..kernels import host_file
 from ..kernels.cpu import libsvm_read as kernels
 from ..kernels.cpu.jit import in_threads, worker_count
 from ..storage import CSR
@@ -17,6 +19,8 @@ from .libsvm_errors import explain, malformed
 from .source import TextSource, line_too_long
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from ..base.types import Array, DTypeLike, Indices
     from .types import TextLike
 
@@ -28,6 +32,12 @@ CHUNK_BYTES, PIECE_BYTES = 1 << 22, 1 << 20
 _ANY_WIDTH = 1 << 62
 #: Bytes of a buffer after the text: for a missing newline at the end of the file, and for reads of the kernel beyond the text.
 _MARGIN = 1 + kernels.SLACK
+
+
+@functools.cache
+def _functions() -> ModuleType:
+    """What reads text: compiled, or in numpy."""
+    return host_file("libsvm_read")
 
 
 class Rows:
@@ -335,7 +345,7 @@ class LibSVMReader:
         count = max(1, min(worker_count(), (stop - start) // PIECE_BYTES))
         edges = [start]
         for piece in range(1, count):
-            edges.append(kernels.last_newline(text, edges[-1], start + (stop - start) * piece // count))
+            edges.append(_functions().last_newline(text, edges[-1], start + (stop - start) * piece // count))
         edges.append(stop)
         for piece in range(count):
             length = edges[piece + 1] - edges[piece]
@@ -348,7 +358,7 @@ class LibSVMReader:
 
     def _parse_piece(self, text: Array, start: int, stop: int, base: int, width: int,
                      to: _Scratch) -> tuple[_Parsed, Rows]:
-        parsed = _Parsed(*kernels.parse_rows(
+        parsed = _Parsed(*_functions().parse_rows(
             text, start, stop, base, width, self.multilabel, self.query_id, kernels.reading_powers(), self._mantissa,
             to.labels, to.label_indptr, to.indptr, to.indices, to.bits, to.queries, to.hard))
         rows = Rows(self._floats(to.labels[:parsed.labels]),
@@ -376,7 +386,7 @@ class LibSVMReader:
             raise self._error(blocks, text, kernels.REPEATED, offset, base, 0)
 
     def _error(self, blocks: _LineBlocks, text: Array, code: int, offset: int, base: int, width: int) -> LibSVMError:
-        first = int(kernels.last_newline(text, 0, offset))
+        first = int(_functions().last_newline(text, 0, offset))
         last = _line_end(text, first, text.size) - 1
         what, hint = explain(code, bytes(text[first:last]), offset - first, base, width)
         line = blocks.lines_before(first) + 1
@@ -439,11 +449,11 @@ class _LineBlocks:
             if at_end and filled and self._text[filled - 1] != 10:
                 self._text[filled] = 10
                 filled += 1
-            cut = int(kernels.last_newline(self._text, 0, filled))
+            cut = int(_functions().last_newline(self._text, 0, filled))
             if cut:
                 yield self._text, cut
                 if self._counting:
-                    self._lines += int(kernels.count_lines(self._text, 0, cut))
+                    self._lines += int(_functions().count_lines(self._text, 0, cut))
                 self._position += cut
                 self._text[:filled - cut] = self._text[cut:filled].copy()
                 filled -= cut
@@ -462,7 +472,7 @@ class _LineBlocks:
 
     def lines_before(self, offset: int) -> int:
         """Number of newlines in the source before position ``offset`` of the buffer."""
-        lines = self._lines + int(kernels.count_lines(self._text, 0, offset))
+        lines = self._lines + int(_functions().count_lines(self._text, 0, offset))
         if not self._counting:
             with self._source.open() as handle:
                 left = self._position

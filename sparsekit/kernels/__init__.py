@@ -1,7 +1,8 @@
-"""Raw-buffer kernels: ``cpu`` in numba, ``gpu`` in cupy and CUDA, mirrored file by file.
+"""Raw-buffer kernels: ``cpu`` in numba, ``numpy`` in numpy and scipy, ``gpu`` in cupy and CUDA, mirrored file by file.
 
 ``for_device("cpu")`` gives the object that operators see as ``k``: its ``xp`` is the array
-module, its other attributes are kernels, imported when first touched.
+module, its other attributes are kernels, imported when first touched.  Those of the CPU are the ones in numpy where
+``SPARSEKIT_KERNELS=numpy`` asks for them, and where numba is missing or does not work.
 """
 
 from __future__ import annotations
@@ -13,14 +14,16 @@ import numpy as np
 from ..base.context import HOST
 from ..base.errors import UnknownNameError
 from ..base.forking import load
+from .cpu.jit import why_numpy
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from types import ModuleType
     from typing import Any
 
     from .types import ArrayModule, Kernels
 
-__all__ = ["NUMPY", "for_device", "is_numpy", "loaded", "warm"]
+__all__ = ["NUMPY", "for_device", "host_file", "is_numpy", "loaded", "warm", "why_numpy"]
 
 #: Which file holds which kernel; the same for every device.
 FILES = {
@@ -73,7 +76,7 @@ class DeviceKernels:
         file = _FILE_OF.get(name)
         if file is None:
             raise UnknownNameError.of("kernel", name, _FILE_OF)
-        kernel: Callable[..., Any] = getattr(load(f"{__name__}.{self.device}.{file}"), name)  # Any: the same
+        kernel: Callable[..., Any] = getattr(load(f"{__name__}.{_folder(self.device)}.{file}"), name)  # Any: the same
         setattr(self, name, kernel)
         return kernel
 
@@ -110,6 +113,15 @@ def for_device(device: str) -> Kernels:
     return found
 
 
+def _folder(device: str) -> str:
+    return "numpy" if device == "cpu" and why_numpy() else device
+
+
+def host_file(name: str) -> ModuleType:
+    """A file of the CPU's kernels that no other device has, such as ``libsvm_read``."""
+    return load(f"{__name__}.{_folder('cpu')}.{name}")
+
+
 def loaded() -> tuple[str, ...]:
     """The devices whose kernels have been loaded."""
     return tuple(_loaded)
@@ -118,7 +130,11 @@ def loaded() -> tuple[str, ...]:
 def warm() -> int:
     """Compile the CPU kernels for float32 values and int64 indices; returns how many.
 
-    Compiled code is kept on disk (``NUMBA_CACHE_DIR``), so that later processes start fast.
+    Compiled code is kept on disk (``NUMBA_CACHE_DIR``), so that later processes start fast.  For kernels in numpy, it imports
+    the parts of scipy that they call.
     """
+    if why_numpy():
+        load(f"{__name__}.numpy.arrays").warm()
+        return 0
     module = load(f"{__name__}.cpu.warm")
     return int(module.warm())

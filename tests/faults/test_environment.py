@@ -284,20 +284,64 @@ print(dense.asnumpy().tolist())
 """
 
 
-@pytest.mark.parametrize(("numba", "why"), [
-    (None, "cannot be imported"), ("__version__ = '0.60.0'", "need numba 0.61 or newer, and 0.60.0 is installed"),
-    ("raise ImportError('Numba needs NumPy 2.0 or less')", "NumPy 2.0 or less"), ("raise SystemError('broken')", "broken")])
-def test_a_missing_or_unfit_numba_is_named_with_a_remedy(tmp_path, numba, why):
-    change = "modules['numba'] = None" if numba is None else f"path.insert(0, {str(tmp_path)!r})"
-    if numba is not None:
-        (tmp_path / "numba").mkdir()
-        (tmp_path / "numba" / "__init__.py").write_text(numba, encoding="utf-8")
-        for name in ("extending", "types"):
-            (tmp_path / "numba" / f"{name}.py").write_text("", encoding="utf-8")
-    said = run(f"import sys; sys.{change}\n{CALL}").check()
-    assert why in said
+UNFIT = [("__version__ = '0.60.0'", "numba 0.60.0 is installed, which is older than 0.61"),
+         ("raise ImportError('needs NumPy 2.0 or less')", "numba cannot be imported (ImportError: needs NumPy 2.0 or less)"),
+         ("raise SystemError('broken')", "numba cannot be imported (SystemError: broken)"),
+         ("__version__ = '0.61'; config = 0", "numba cannot be imported (AttributeError: ")]
+
+
+def with_numba(folder: Path, text: str) -> str:
+    """A line of a program that puts a package of this text in the place of numba."""
+    (folder / "numba").mkdir()
+    (folder / "numba" / "__init__.py").write_text(text, encoding="utf-8")
+    return f"import sys; sys.path.insert(0, {str(folder)!r})\n"
+
+
+@pytest.mark.parametrize(("numba", "why"), [(None, "numba cannot be imported (ModuleNotFoundError: "), *UNFIT])
+def test_a_missing_or_unfit_numba_that_is_asked_for_is_named_with_a_remedy(tmp_path, numba, why):
+    change = "import sys; sys.modules['numba'] = None\n" if numba is None else with_numba(tmp_path, numba)
+    said = run(change + CALL, env={"SPARSEKIT_KERNELS": "numba"}).check()
+    assert f"Kernels cannot be compiled, since {why}" in said
     assert "Hint: python -m pip install --upgrade sparsekit numba" in said
     assert said.endswith("[[2.0, 2.0], [2.0, 2.0]]\n")
+
+
+INSTEAD = """
+import os, warnings
+import sparsekit as mx
+x = mx.nd.array([[1, 0], [0, 2]]).tostype("csr")
+with warnings.catch_warnings(record=True) as said:
+    warnings.simplefilter("always")
+    print(x.sum(axis=0).asnumpy(), mx.nd.dot(x, x.T).asnumpy().tolist())
+net = mx.gluon.nn.Dense(1)
+net.initialize()
+net.hybridize()
+net(x)
+print(len(said), os.path.basename(said[0].filename), said[0].message)
+print(mx.gluon.hybrid.explain(net))
+"""
+
+
+@pytest.mark.parametrize(("numba", "why"), UNFIT)
+def test_a_numba_that_does_not_work_gives_one_warning_and_kernels_in_numpy(tmp_path, numba, why):
+    values, warned, explained = run(with_numba(tmp_path, numba) + INSTEAD).check().splitlines()
+    assert values == "[1. 2.] [[1.0, 0.0], [0.0, 4.0]]"
+    assert warned.startswith(f"1 program.py Kernels in numpy are used, which are slower, since {why}")
+    assert why in explained
+
+
+@pytest.mark.parametrize(("numba", "why"), UNFIT[1:2])
+def test_the_doctor_says_which_kernels_are_used_and_why(tmp_path, numba, why):
+    with_numba(tmp_path, numba)
+    program = "from sparsekit import doctor; print(doctor.line(doctor.kernels_finding()))"
+    path = os.pathsep.join([str(tmp_path), str(PACKAGE.parent)])
+    for asked, mark, value, remedy in (
+            ("", "-", f"in numpy, since {why}", "--force-reinstall numba"),
+            ("numpy", "+", "in numpy, since SPARSEKIT_KERNELS is numpy", ""),
+            ("numba", "!", "Hint: python -m pip install", "SPARSEKIT_KERNELS=numpy does without numba")):
+        said = run(program, env={"SPARSEKIT_KERNELS": asked, "PYTHONPATH": path}).check()
+        assert said.startswith(f"{mark} kernels {' ' * 14}{value}"), said
+        assert remedy in said
 
 
 LOGGING = """

@@ -13,6 +13,8 @@ from sparsekit.core.cuda_graphs import copied
 from sparsekit.core.op import registry
 from sparsekit.gluon import nn
 
+pytestmark = pytest.mark.compiled
+
 
 class Block(mx.gluon.HybridBlock):
     """A function of arrays."""

@@ -189,6 +189,7 @@ def may_run_in_python(name, net, arguments, reasons):
     return not reasons or noted or (name == "sgld" and reasons == {"it draws random numbers"})
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
 @pytest.mark.parametrize("net", NETS)
 @pytest.mark.parametrize("name", sorted(registry))
@@ -216,6 +217,7 @@ def mixed_batches(count):
     return [(data.astype("float16"), random(8, 3, seed=seed)) for seed, (data, _) in enumerate(sparse_batches(count))]
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("optimizer", ["sgd", "adam", "lamb", "ftml"])
 def test_float16_and_float32_weights_of_one_net(optimizer):
     check(Mixed, mixed_batches(8), optimizer, {"multi_precision": True, "wd": 0.01}, events={5: schedule})
@@ -223,6 +225,7 @@ def test_float16_and_float32_weights_of_one_net(optimizer):
           events={4: EVENTS["a learning rate"], 5: double, 7: set_optimizer(wd=0.1)})
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("value", [1e5, np.inf, np.nan, 6e-8, 65519.0])
 def test_float16_weights_beyond_their_range(value):
     """The float32 copy becomes the nearest float16 number, or infinite."""
@@ -239,6 +242,7 @@ class Own(mx.optimizer.Adam):
         super().update(index, weight, grad * 2, state)
 
 
+@pytest.mark.compiled
 def test_an_optimizer_of_ones_own_is_left_alone():
     states = []
     for optimizer in (Own(multi_precision=True), mx.optimizer.Adam(multi_precision=True, rescale_grad=2.0)):
@@ -280,6 +284,7 @@ BATCHES = {
 }
 
 
+@pytest.mark.compiled
 @pytest.mark.filterwarnings("ignore::sparsekit.IndexWarning")
 @pytest.mark.parametrize("case", BATCHES)
 @pytest.mark.parametrize("optimizer", ["sgd", "adam"])
@@ -288,6 +293,7 @@ def test_batches_of_one_kind(case, optimizer):
     check(make, batches(), optimizer, made=0 if case == "float64 labels" else 1)
 
 
+@pytest.mark.compiled
 def test_several_kinds_of_batches_have_tables_of_their_own():
     short = [(csr(8 if seed % 3 else 5, 3, seed), random(8 if seed % 3 else 5, 1)) for seed in range(14)]
     check(Linear, short, made=2)
@@ -297,6 +303,7 @@ def test_several_kinds_of_batches_have_tables_of_their_own():
     check(lambda: nn.Dense(1, in_units=6), labels)
 
 
+@pytest.mark.compiled
 def test_arrays_of_any_layout_as_data():
     base = np.random.default_rng(0).standard_normal((40, 40)).astype("float32")
     views = [base[:8, :6], base[:6, :8].T, base[0:16:2, 0:12:2], base[:8, :6].astype(">f4"), base[7::-1, :6]]
@@ -307,6 +314,7 @@ def test_arrays_of_any_layout_as_data():
     check(lambda: nn.Dense(1, in_units=6), batches)
 
 
+@pytest.mark.compiled
 def test_random_numbers_and_running_statistics():
     def make():
         net = nn.HybridSequential()
@@ -317,12 +325,14 @@ def test_random_numbers_and_running_statistics():
         check(make, dense_batches(), "adam", hybrid=hybrid)
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("name", ["L1Loss", "L2Loss", "HuberLoss", "HingeLoss", "LogisticLoss", "SigmoidBinaryCrossEntropyLoss",
                                   "KLDivLoss", "PoissonNLLLoss"])
 def test_losses(name):
     check(lambda: nn.Dense(1, in_units=6), dense_batches(5), loss=getattr(mx.gluon.loss, name))
 
 
+@pytest.mark.compiled
 @pytest.mark.filterwarnings("ignore::sparsekit.IndexWarning")
 def test_labels_out_of_range():
     batches = [(random(8, 6, seed=seed), ids(5 if seed < 4 else 8, seed, "float32", (8,))) for seed in range(7)]
@@ -382,6 +392,7 @@ EVENTS = {
 }
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("event", EVENTS)
 @pytest.mark.parametrize("optimizer", ["sgd", "adam", "adagrad", "lamb"])
 def test_changes_in_between(event, optimizer):
@@ -397,21 +408,25 @@ def test_changes_in_between(event, optimizer):
             assert one.state() == other.state()
 
 
+@pytest.mark.compiled
 def test_frozen_and_thawed():
     check(Linear, sparse_batches(12), events={4: set_weight(grad_req="null"), 8: set_weight(grad_req="write")})
     check(Linear, sparse_batches(12), events={4: set_weight(grad_req="add"), 8: set_weight(grad_req="write")})
 
 
+@pytest.mark.compiled
 def test_states_and_parameters_from_files(tmp_path):
     check(Linear, sparse_batches(10), "adam", events={5: lambda twin: save_and_load(twin, tmp_path)})
 
 
+@pytest.mark.compiled
 def test_tables_can_be_switched_off(monkeypatch):
     events = {4: lambda twin: monkeypatch.setattr(mx.config, "tables", False),
               6: lambda twin: monkeypatch.setattr(mx.config, "tables", True)}
     check(Linear, sparse_batches(10), events=events)
 
 
+@pytest.mark.compiled
 def test_a_hook_is_called_at_every_step():
     calls = []
     one, other = twins(Linear)
@@ -439,6 +454,7 @@ def test_alternation_with_plain_steps_and_a_second_step():
             assert one.state() == other.state()
 
 
+@pytest.mark.compiled
 def test_two_trainers_share_the_gradients_of_a_step():
     found = []
     for compiled in (True, False):
@@ -455,6 +471,7 @@ def test_two_trainers_share_the_gradients_of_a_step():
     assert found[0] == found[1]
 
 
+@pytest.mark.compiled
 def test_a_batch_with_a_gradient_of_its_own_gets_it():
     one, other = twins(lambda: nn.Dense(1, in_units=6))
     for number in range(9):
@@ -491,6 +508,7 @@ def test_other_modes_and_the_profiler():
         assert one.state() == other.state()
 
 
+@pytest.mark.compiled
 def test_ids_out_of_range_are_told_and_refused(monkeypatch):
     one, other = twins(Embedded, "adam")
     for number in range(5):
@@ -539,6 +557,7 @@ def test_copies_have_the_latest_gradient():
     assert b"_collected" not in one.trainer._updaters[0].get_states(dump_optimizer=True)
 
 
+@pytest.mark.compiled
 def test_nothing_is_kept_alive():
     twin = Twin(True, Linear)
     for data, label in sparse_batches(5):
@@ -588,6 +607,7 @@ class Interruption(Exception):
     """Raised by a signal."""
 
 
+@pytest.mark.compiled
 def test_gradients_are_read_while_another_thread_trains():
     """Whoever reads a row-sparse gradient gets the memory of the table, unless the next step has begun."""
     one, _ = twins(Linear, "sgd", {})
@@ -615,6 +635,7 @@ def test_gradients_are_read_while_another_thread_trains():
     assert gradient.indices.asnumpy().tolist() == sorted({int(column) for column in data.indices.asnumpy()})
 
 
+@pytest.mark.compiled
 def test_an_interrupted_step_counts_the_updates_that_it_made():
     def interrupt(*_):
         raise Interruption
@@ -663,6 +684,7 @@ def test_an_interrupted_step_counts_the_updates_that_it_made():
     assert interrupted == 12
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
 @pytest.mark.parametrize("optimizer", ["sgd", "adam", "lamb"])
 def test_large_batches_after_tiny_ones(optimizer, dtype):
@@ -678,6 +700,7 @@ def test_large_batches_after_tiny_ones(optimizer, dtype):
         assert dtype == "float16" or next(iter(one.compiled._made.values())).whole._table.stops
 
 
+@pytest.mark.compiled
 def test_a_step_that_cannot_be_compiled_says_why():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -755,6 +778,7 @@ def twin_of(make, loss, optimizer="adagrad", **more):
     return twin
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("kind", [tuple, list])
 @pytest.mark.parametrize("hybrid", [False, True])
 def test_several_inputs_labels_and_results(kind, hybrid):
@@ -791,6 +815,7 @@ class Recurrent(mx.gluon.HybridBlock):
         return -F.pick(F.log_softmax(self.dense(out)), target, axis=2), states
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("dropout", [0, 0.3])
 @pytest.mark.parametrize("clip", [None, 0.01, 1e9, 0.0])
 @pytest.mark.parametrize("optimizer", ["sgd", "adam"])
@@ -812,6 +837,7 @@ def test_a_net_that_returns_its_loss_and_states_that_are_carried_on(optimizer, c
     assert reasons == [("RNN", "it draws random numbers")] * (dropout > 0)
 
 
+@pytest.mark.compiled
 def test_clipping_warns_of_what_is_not_finite():
     def warned(step):
         with warnings.catch_warnings(record=True) as found:
@@ -830,6 +856,7 @@ def test_clipping_warns_of_what_is_not_finite():
     assert one.state() == other.state()
 
 
+@pytest.mark.compiled
 def test_results_that_are_arrays_of_the_batch_or_the_net():
     class Passed(mx.gluon.loss.Loss):
         def __init__(self):
@@ -918,6 +945,7 @@ class Multiple(mx.gluon.HybridBlock):
         return F.broadcast_mul(F.reshape(x, (1,)), weight)
 
 
+@pytest.mark.compiled
 def test_data_without_axes():
     net = Multiple()
     net.initialize()
@@ -932,6 +960,7 @@ def test_data_without_axes():
         step(x, label)
 
 
+@pytest.mark.compiled
 def test_an_interrupt_stops_a_table_within_a_tenth_of_a_second():
     class Deep(mx.gluon.HybridBlock):
         def hybrid_forward(self, F, x):

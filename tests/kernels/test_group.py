@@ -9,6 +9,8 @@ import pytest
 
 from sparsekit.kernels.cpu import group, table_twins
 
+pytestmark = pytest.mark.compiled
+
 SIZE = group.REMEMBERED.start
 
 

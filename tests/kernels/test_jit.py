@@ -12,6 +12,8 @@ from sparsekit.kernels import FILES, cpu, warm
 from sparsekit.kernels.cpu.jit import Kernel, kernel
 from sparsekit.kernels.cpu.warm import IN_TABLES
 
+pytestmark = pytest.mark.compiled
+
 
 def fresh_kernels():
     """A kernel and one that it calls, neither of which has been compiled."""

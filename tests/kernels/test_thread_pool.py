@@ -16,6 +16,8 @@ from sparsekit.kernels.cpu.intrinsic_names import put_up
 from sparsekit.kernels.cpu.jit import kernel, worker_count
 from sparsekit.kernels.cpu.thread_pool import lead, share
 
+pytestmark = pytest.mark.compiled
+
 
 @kernel(cache=False)
 def _count(counts, start, stop):

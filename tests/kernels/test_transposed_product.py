@@ -13,6 +13,8 @@ from scipy import sparse
 import sparsekit as mx
 from sparsekit.kernels.cpu import csr, jit
 
+pytestmark = pytest.mark.compiled
+
 
 def matrix(rows, columns, stored, seed=0, dtype=np.float32, index=np.int64):
     """A random matrix in canonical form: data, indices, indptr."""

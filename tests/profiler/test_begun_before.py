@@ -25,6 +25,7 @@ def step_with_dropout():
     return step
 
 
+@pytest.mark.compiled
 def test_a_profile_leaves_out_a_step_whose_beginning_it_was_not_told(monkeypatch):
     step, real, switched = step_with_dropout(), whole_step._run_told, []
     first, second = mx.Profiler(), mx.Profiler()

@@ -73,7 +73,7 @@ CASES = {
 }
 
 #: The first fallback of each kind warns, and a warning is an error.
-pytestmark = pytest.mark.filterwarnings("ignore::sparsekit.base.errors.StorageFallbackWarning")
+pytestmark = [pytest.mark.compiled, pytest.mark.filterwarnings("ignore::sparsekit.base.errors.StorageFallbackWarning")]
 
 WAYS = ["hybridized", "step"]
 

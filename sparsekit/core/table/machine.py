@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ...base.forking import load
+from ...kernels.cpu.jit import why_numpy
 from .refusal import Refused
 
 if TYPE_CHECKING:
@@ -212,6 +213,8 @@ def reason_against_tables() -> str:
         return "tables need a processor of 64 bits, lowest byte first"
     if not hasattr(np.ufunc, "_get_strided_loop"):
         return f"numpy {np.__version__} does not hand out its inner loops"
+    if why_numpy():
+        return f"tables call compiled kernels, and those in numpy are used ({why_numpy()})"
     try:
         module = load("sparsekit.kernels.cpu.table_rows")
         if load("numba").config.DISABLE_JIT:

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
 
-from ...base.environment import thread_count
+from ...base.environment import is_installed, kernels_asked, thread_count
 from ...base.errors import DTypeError, MissingPackageError
 from ...base.forking import across_fork, load
 from ...base.signal_safe import undisturbed
+from ...base.warn import warn_user
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -54,7 +55,7 @@ class _Within(threading.local):
 _within = _Within()
 
 
-def _whole(name: str, work: Callable[[], T], module: str = "") -> T:
+def apart(name: str, work: Callable[[], T], module: str = "") -> T:
     """Import or compile something without interruption, and report the time to the listeners.
 
     An import that Ctrl-C cuts in half leaves a package that can never be imported again in this process, and a
@@ -87,6 +88,32 @@ def _whole(name: str, work: Callable[[], T], module: str = "") -> T:
                     listener(*entry)
 
 
+def why_numpy() -> str:
+    """Why the kernels of the CPU are those in numpy; empty if they are numba's, which is imported to find out.
+
+    A numba that is installed and cannot be used is told once, in a warning.
+    """
+    if not _why:
+        _why.append(_reason())
+    return _why[0]
+
+
+_why: list[str] = []
+
+
+def _reason() -> str:
+    asked = kernels_asked()
+    if asked:
+        return "SPARSEKIT_KERNELS is numpy" if asked == "numpy" else ""
+    if not is_installed("numba"):
+        return "numba is not installed"
+    found = _numba_or_why()
+    if not isinstance(found, str):
+        return ""
+    warn_user(f"Kernels in numpy are used, which are slower, since {found}.  {_INSTALL}")
+    return found
+
+
 def numba() -> ModuleType:
     """numba, taught what kernels can say.
 
@@ -95,43 +122,61 @@ def numba() -> ModuleType:
     MissingPackageError
         If it is not installed, too old, or does not work with the other packages.
     """
-    return _numba[0] if _numba else _whole("import numba", _imported)
+    found = _numba_or_why()
+    if isinstance(found, str):
+        raise MissingPackageError(f"Kernels cannot be compiled, since {found}.", hint=_INSTALL)
+    return found
 
 
-_numba: list[ModuleType] = []
+def _numba_or_why() -> ModuleType | str:
+    """numba, or why it cannot be used."""
+    return _numba[0] if _numba else apart("import numba", _imported)
 
 
-def _imported() -> ModuleType:
-    if _numba:  # by another thread, which this one waited for
-        return _numba[0]
+_numba: list[ModuleType | str] = []
+
+
+def _imported() -> ModuleType | str:
+    if not _numba:  # else another thread has imported it, for which this one waited
+        _quiet()
+        _numba.append(_taught())
+    return _numba[0]
+
+
+def _quiet() -> None:
+    """Keep numba from logging what it compiles, at DEBUG some thousand lines a kernel, unless the user has chosen a level."""
     logging = importlib.import_module("logging")
     logger = logging.getLogger("numba")
-    if logger.level == logging.NOTSET:  # else the user has chosen what numba says
-        logger.setLevel(logging.WARNING)  # at DEBUG, one kernel is some thousand lines
+    if logger.level == logging.NOTSET:
+        logger.setLevel(logging.WARNING)
+
+
+def _taught() -> ModuleType | str:
     try:
         module = importlib.import_module("numba")
-        extending = importlib.import_module("numba.extending")
-        types = importlib.import_module("numba.types")
         version = tuple(map(int, re.findall(r"\d+", module.__version__)[:2]))
+        if version < OLDEST_NUMBA:
+            return f"numba {module.__version__} is installed, which is older than {'.'.join(map(str, OLDEST_NUMBA))}"
+        if not module.config.DISABLE_JIT:
+            _teach()
     except Exception as error:  # numba raises whatever it meets, of numpy's version for instance
-        raise MissingPackageError(f"Sparse kernels are compiled by numba, which cannot be imported ({error}).",
-                                  hint=_INSTALL) from error
-    if version < OLDEST_NUMBA:
-        raise MissingPackageError(f"Sparse kernels need numba {'.'.join(map(str, OLDEST_NUMBA))} or newer, "
-                                  f"and {module.__version__} is installed.", hint=_INSTALL)
-    if not module.config.DISABLE_JIT:
-
-        @extending.typeof_impl.register(Kernel)  # a kernel met inside another kernel is its dispatcher
-        def _(value: Kernel, _context: object) -> Type:  # object: numba's own, which is not read
-            kind: Type = types.Dispatcher(value.dispatcher)
-            return kind
-
-        importlib.import_module("sparsekit.kernels.cpu.intrinsics").register()
-    _numba.append(module)
+        return f"numba cannot be imported ({type(error).__name__}: {error})"
     return module
 
 
-_INSTALL = "python -m pip install --upgrade sparsekit numba brings versions that fit each other."
+def _teach() -> None:
+    extending, types = importlib.import_module("numba.extending"), importlib.import_module("numba.types")
+
+    @extending.typeof_impl.register(Kernel)  # a kernel met inside another kernel is its dispatcher
+    def _(value: Kernel, _context: object) -> Type:  # object: numba's own, which is not read
+        kind: Type = types.Dispatcher(value.dispatcher)
+        return kind
+
+    importlib.import_module("sparsekit.kernels.cpu.intrinsics").register()
+
+
+_INSTALL = ("python -m pip install --upgrade sparsekit numba brings versions that fit each other; "
+            "SPARSEKIT_KERNELS=numpy asks for the kernels in numpy.")
 
 
 class _ReadOnly(Exception):
@@ -143,6 +188,10 @@ class Kernel:
 
     #: Whether numba has refused float16 arguments; from then on they are widened before it is asked.
     _widens = False
+
+    #: Of an optimizer's step: the function of one element, and how many numbers it takes.
+    formula: Callable[..., Any]  # Any: what the function takes and gives
+    numbers: int
 
     # Any: numba takes the arguments and options of any function
     def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
@@ -156,6 +205,8 @@ class Kernel:
         """
         if name != "dispatcher":
             raise AttributeError(name)
+        if why_numpy():  # numpy's kernels leave errors in a line of text to one of these
+            return self._interpreted
         numba()
 
         def prepare() -> Callable[..., Any]:  # Any: the same
@@ -184,7 +235,7 @@ class Kernel:
             if known is not None:  # numba asks twice for a kernel that another one calls
                 again: Callable[..., Any] = known.entry_point  # Any: the same
                 return again
-            compiled: Callable[..., Any] = _whole(  # Any: the same
+            compiled: Callable[..., Any] = apart(  # Any: the same
                 name, lambda: compile_signature(signature), self.py_func.__module__)
             kept.warn_if_not_kept()
             return compiled
@@ -194,7 +245,7 @@ class Kernel:
         return dispatcher
 
     def _interpreted(self, *arguments: object) -> Any:  # Any: what the function gives
-        """Run the Python function uncompiled, as ``NUMBA_DISABLE_JIT=1`` requests for debugging."""
+        """Run the Python function uncompiled, as ``NUMBA_DISABLE_JIT=1`` requests for debugging, and where there is no numba."""
         if any(getattr(value, "dtype", None) == _HALF for value in arguments):
             return widened(self, arguments)
         with np.errstate(all="ignore"):  # compiled code checks none of it
@@ -293,8 +344,8 @@ if hasattr(os, "register_at_fork"):
 
 @functools.cache
 def worker_count() -> int:
-    """Threads that large kernels are spread over; one where they are interpreted, as Python runs in one at a time."""
-    return 1 if os.environ.get("NUMBA_DISABLE_JIT", "0") != "0" else thread_count()
+    """Threads that large kernels are spread over; one where they are interpreted or numpy's, as Python runs in one at a time."""
+    return 1 if why_numpy() or os.environ.get("NUMBA_DISABLE_JIT", "0") != "0" else thread_count()
 
 
 class _Scratch(threading.local):

@@ -104,6 +104,8 @@ def sign_of(value):
 def over_rows(states, numbers):
     """Make the kernel of a step from a function of one element.
 
+    ``kernels/numpy`` runs the same function on arrays, so it has no branches but in ``clipped`` and the like.
+
     Parameters
     ----------
     states : int
@@ -164,7 +166,9 @@ def over_rows(states, numbers):
         )[states]
         for name in ("__module__", "__name__", "__qualname__", "__doc__"):
             setattr(entry, name, getattr(function, name))
-        return kernel(error_model="numpy")(entry)
+        made = kernel(error_model="numpy")(entry)
+        made.formula, made.numbers = function, numbers
+        return made
 
     return make
 

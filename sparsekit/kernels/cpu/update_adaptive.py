@@ -23,6 +23,18 @@ __all__ = [
 ]
 
 
+@kernel
+def _larger(value, other):
+    """The larger of two values; the second if either is nan."""
+    return value if value > other else other
+
+
+@kernel
+def _zero_if(condition, value):
+    """The value, or 0 where a condition holds."""
+    return type(value)(0) if condition else value
+
+
 @over_rows(states=2, numbers=8)
 def adam_step(gradient, n, weight, mean, variance):
     """``g = clip(g + decay * w)``, its moving mean m and that of its square v; ``w -= rate * m / (sqrt(v) + epsilon)``."""
@@ -49,9 +61,8 @@ def adamax_step(gradient, n, weight, mean, largest):
     bound, rate, decay, keep_mean, take_mean, keep = n
     g = clipped(gradient + decay * weight, bound)
     mean = keep_mean * mean + take_mean * g
-    size, now = keep * largest, abs(g)
-    size = size if size > now else now
-    return weight - (rate * mean / size if size != 0 else type(size)(0)), mean, size
+    size = _larger(keep * largest, abs(g))
+    return weight - _zero_if(size == 0, rate * mean / size), mean, size
 
 
 @over_rows(states=2, numbers=10)
@@ -132,7 +143,7 @@ def ftrl_step(gradient, n, weight, total, square):
     root = math.sqrt(second)
     z = total + g - (root - math.sqrt(square)) * weight / rate
     value = (sign_of(z) * sparsity - z) / ((beta + root) / rate + decay)
-    return type(z)(0) if abs(z) <= sparsity else value, z, second
+    return _zero_if(abs(z) <= sparsity, value), z, second
 
 
 @over_rows(states=3, numbers=9)

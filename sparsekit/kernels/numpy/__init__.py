@@ -1,0 +1,1 @@
+"""CPU kernels in numpy and scipy, for machines without numba; the twins of ``kernels/cpu``."""

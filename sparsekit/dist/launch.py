@@ -419,7 +419,8 @@ def servers(job: str | None = None) -> list[ServerProcess]:
     >>> mx.dist.servers()                                                # doctest: +SKIP
     [ServerProcess(index=0, pid=4711, node='…'), ServerProcess(index=1, pid=4712, node='…')]
     """
-    return current().processes() if job is None else engine().processes_of(_joined(job))
+    found: list[ServerProcess] = current().processes() if job is None else engine().processes_of(_joined(job))
+    return found
 
 
 @_named

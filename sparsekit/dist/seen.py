@@ -237,7 +237,8 @@ class _Call:
         """The call is answered; gives the answer, which says for whom it waited."""
         if self.waits and isinstance(result, (Reply, Waiting)):
             result = result._replace(waited=tuple(self.waits))
-        log, loads = self.log, {}
+        log = self.log
+        loads: dict[Key, list[int]] = {}
         if self.request is not None:
             loads, received, sent = log.load(shard, self.request, result.values if isinstance(result, Reply) else (), self.again)
         else:

@@ -117,8 +117,9 @@ class Partition:
     def blocks_of(self, shard: int) -> Array:
         """Numbers of the blocks that a server holds, ascending; only the last block of all may have fewer rows."""
         rounds = np.arange(-(-self.blocks // self.shards))
-        found = rounds * self.shards + (shard - self._begins(rounds)) % self.shards
-        return found[found < self.blocks]
+        numbers: Array = rounds * self.shards + (shard - self._begins(rounds)) % self.shards
+        found: Array = numbers[numbers < self.blocks]
+        return found
 
     def rows_of(self, shard: int) -> Array:
         """The rows that a server holds, ascending."""

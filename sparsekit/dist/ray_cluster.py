@@ -255,7 +255,7 @@ def set_filters() -> dict[Any, tuple[Any, Any]]:
     Ray would take the expressions from the environment when it is imported; that may have been long ago.
     """
     logging_ = load_ray()._private.ray_logging
-    found = (getattr(logging_, name, None) for name in ("stdout_deduplicator", "stderr_deduplicator"))
+    found: Iterator[Any] = (getattr(logging_, name, None) for name in ("stdout_deduplicator", "stderr_deduplicator"))
     before = {one: (one.allow_re, one.skip_re) for one in found if hasattr(one, "skip_re")}
     for one in before:
         one.allow_re, one.skip_re = ALLOWED, SKIPPED

@@ -6,8 +6,9 @@ import os
 import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -75,7 +76,8 @@ class Transport(Protocol):
         """End the process of a server at once, so that it is started again."""
 
 
-class ServerProcess(NamedTuple):
+@dataclass(frozen=True)
+class ServerProcess:
     """The process of a server.
 
     Attributes

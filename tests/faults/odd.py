@@ -155,7 +155,7 @@ GOOD = {
     "state": lambda: None, "shape": lambda: (2, 2), "_": lambda: None, "desc": lambda: mx.init.InitDesc("weight"), "arr": X,
     "default_bucket_key": lambda: 2, "grad_func": lambda: lambda scores, labels: scores, "param_idx2name": lambda: {0: "weight"},
     "states_": lambda: pickle.dumps({}), "shared_module": lambda: started(mx.mod.Module(network())), "num_parts": lambda: 1,
-    "context": lambda: mx.cpu(), "idx": lambda: 0, "address": lambda: "local",
+    "context": lambda: mx.cpu(), "idx": lambda: 0, "address": lambda: "local", "job": lambda: "job",
 }
 
 #: The same for single callables, where the name means something else.

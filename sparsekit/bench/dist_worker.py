@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import os
-import signal
 import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 import sparsekit as mx
-
-from ..dist.transport import current
 
 if TYPE_CHECKING:
     from ..base.types import Array
@@ -79,16 +76,17 @@ def training(features: int, batch: int, stored: int, steps: int) -> dict[str, An
     kv.set_optimizer(mx.optimizer.AdaGrad(learning_rate=0.1, rescale_grad=1.0 / batch / kv.num_workers))
     batches = [_batch(kv.rank, step, features, batch, stored) for step in range(steps + 3)]
     weight = mx.nd.sparse.zeros("row_sparse", (features, 1))
+    servers = [server.pid for server in mx.dist.servers()] if kv.rank == 0 else []
     kv.row_sparse_pull("weight", out=weight, row_ids=batches[0][2])
     for number in range(steps + 2):
         if number == 2:
             kv._barrier()
-            before, used, start = kv.statistics(), _computed(kv.rank), time.perf_counter()
+            before, used, start = kv.statistics(), _computed(servers), time.perf_counter()
         _step(kv, weight, batches[number], batches[number + 1][2])
     seconds, after = time.perf_counter() - start, kv.statistics()
     moved = sum(after[what] - before[what] for what in ("bytes_sent", "bytes_received"))
-    cpu, servers = (now - then for now, then in zip(_computed(kv.rank), used, strict=True))
-    return {"seconds": seconds / steps, "bytes": moved / steps, "cpu": cpu / steps, "servers": servers / steps}
+    cpu, work = (now - then for now, then in zip(_computed(servers), used, strict=True))
+    return {"seconds": seconds / steps, "bytes": moved / steps, "cpu": cpu / steps, "servers": work / steps}
 
 
 def _batch(rank: int, step: int, features: int, batch: int, stored: int) -> Batch:
@@ -108,18 +106,10 @@ def _step(kv: DistKVStore, weight: RowSparseNDArray, batch: Batch, following: ND
     kv.push_pull_rows("weight", gradient, out=weight, row_ids=following)
 
 
-def _computed(rank: int) -> tuple[float, float]:
+def _computed(servers: list[int]) -> tuple[float, float]:
     """Seconds that this process has computed, and those of the servers' processes, which rank 0 alone counts."""
     times = os.times()
-    return times.user + times.system, sum(_time_of(process.pid) for process in _processes()) if rank == 0 else 0.0
-
-
-def _processes() -> Iterator[Any]:
-    way: Any = current()
-    for index in range(way.shards):
-        process = way.process_of(index, 10.0)
-        if process is not None:
-            yield process
+    return times.user + times.system, sum(map(_time_of, servers))
 
 
 def _time_of(pid: int) -> float:
@@ -142,7 +132,7 @@ def recovery(features: int, batch: int, stored: int, steps: int) -> dict[str, fl
     for number in range(steps):
         start = time.perf_counter()
         if number == steps // 2:
-            os.kill(next(_processes()).pid, signal.SIGKILL)
+            mx.dist.kill_server(0)
         _step(kv, weight, batches[number], batches[number + 1][2])
         if number == steps // 2:
             seconds = time.perf_counter() - start

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 from ..base.lazy import lazy as _lazy
 
-_LAZY = {"connect": "dist.launch:connect", "disconnect": "dist.launch:disconnect", "run": "dist.launch:run"}
+__all__ = ["connect", "disconnect", "kill_server", "run", "servers", "stop_servers"]
 
-__all__ = ["connect", "disconnect", "run"]
+_LAZY = {name: f"dist.launch:{name}" for name in __all__}
 
 
 if TYPE_CHECKING:
-    from .launch import connect, disconnect, run
+    from .launch import connect, disconnect, kill_server, run, servers, stop_servers
 else:
     __getattr__ = _lazy(globals(), _LAZY)
 

@@ -28,7 +28,7 @@ from ..base.errors import (
 )
 from .compression import pack
 from .messages import KeySpec, Pull, Push, Refused, Reply, Request, Waiting, Welcome, payload_bytes, row_ids
-from .partition import Partition
+from .partition import Partition, dealt
 from .seen import ClientNotes
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ class Client:
         self._initialized: set[Key] = set()
         self._barriers = self._optimizers = self._states = 0
         self._left = False
-        self._placement: Callable[[Key], str] = _dealt
+        self._placement: Callable[[Key], str] = _by_rows
         self.failed: BaseException | None = None
         self._counts = {"round_trips": 0, "calls": 0, "bytes_sent": 0, "bytes_received": 0, "resent": 0, "skipped": 0}
         self._seconds, self._waited = 0.0, dict.fromkeys(range(self.workers), 0.0)
@@ -214,8 +214,10 @@ class Client:
                     raise DistError(f"The key {key!r} has been initialized already.", hint="push() changes its value.",
                                     rank=self.rank, key=key)
             self.flush()
-            while self.rank == 0 and self._send_values(values):  # a server that is being replaced may lose what it took
-                self._greet()
+            if self.rank == 0:
+                parts = {key: (spec, *_nonzero(rows, data)) for key, (spec, rows, data) in values.items()}
+                while self._send_values(parts):  # again, as a server that is being replaced may lose what it took
+                    self._greet()
             self.barrier()
             if values.keys() - self.specs().keys():
                 self._greet()
@@ -229,7 +231,8 @@ class Client:
         specs = self.specs()
         for key, (spec, rows, data) in values.items():
             known = specs.get(key)
-            spec = spec._replace(placement=self._placement(key) if known is None else known.placement)
+            spec = (dealt(spec._replace(placement=self._placement(key))) if known is None
+                    else spec._replace(placement=known.placement))
             cut = Partition(key, spec, self.shards)
             for shard, local, part in _cut(cut, rows, data):
                 if key not in self._servers[shard].specs:
@@ -503,10 +506,14 @@ class Client:
     def leave(self) -> None:
         """Push no more: the other workers no longer wait for this one."""
         with self._lock:
-            if not self._left:
-                self.flush()
-                self._call([(server.number, "leave", (self.rank, self.life)) for server in self._servers], "leave")
-                self._left = True
+            if self._left:
+                return
+            self.flush()
+            while late := [server.number for server, welcome in zip(self._servers, self._greet(), strict=True)
+                           if self.rank not in welcome.left]:  # again if a server that is being replaced has lost it
+                self.flush()  # a server that has lost the last push must have it before
+                self._call([(shard, "leave", (self.rank, self.life)) for shard in late], "leave")
+            self._left = True
 
     def close(self) -> None:
         """Send what is held, if the servers can still be reached."""
@@ -590,9 +597,11 @@ class Client:
             values = self.pull([(key, None) for key in specs])
             calls: list[tuple[int, str, tuple[object, ...]]] = []
             for (key, spec), whole in zip(specs.items(), values, strict=True):
-                homes = Partition(key, spec, self.shards).holders
-                calls += [(shard, "reinit", (self.rank, self.life, key, spec, None, whole if shard in homes else None))
-                          for shard in {*homes, *self._partition(key).holders}]
+                (home,) = Partition(key, spec, self.shards).holders
+                every = row_ids(np.arange(len(whole)), len(whole)) if spec.stype == "row_sparse" else None
+                stored = _nonzero(every, whole)
+                calls += [(shard, "reinit", (self.rank, self.life, key, spec, *(stored if shard == home else (None, None))))
+                          for shard in {home, *self._partition(key).holders}]
             self._call(calls, "reinit")
         self.barrier()
         for server in self._servers:
@@ -721,7 +730,19 @@ def _cut(cut: Partition, rows: Array | None, values: Array) -> Iterator[tuple[in
         yield shard, row_ids(local, cut.count(shard)), part.copy() if isinstance(places, slice) else part
 
 
-def _dealt(key: Key) -> str:
+def _nonzero(rows: Array | None, values: Array) -> tuple[Array | None, Array]:
+    """Rows of a row_sparse value and their values, without rows of zeros; of a dense value all.
+
+    A row with a negative zero is kept, as its bits are not those of a row that is left out.
+    """
+    if rows is None:
+        return rows, values
+    bits = np.ascontiguousarray(values).view(f"u{values.itemsize}")
+    stored = np.flatnonzero(bits.any(axis=tuple(range(1, bits.ndim))))
+    return (rows, values) if len(stored) == len(rows) else (rows[stored], values[stored])
+
+
+def _by_rows(key: Key) -> str:
     return "rows"
 
 

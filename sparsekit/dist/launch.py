@@ -6,6 +6,7 @@ import argparse
 import atexit
 import contextlib
 import fcntl
+import functools
 import os
 import runpy
 import shutil
@@ -19,15 +20,20 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeAlias
 
-from ..base.errors import DataFileError, DistError, LostWorkerError, expected
+from ..base.entry import entry
+from ..base.errors import DataFileError, DistError, LostWorkerError, NoClusterError, expected
 from ..base.forking import load
+from .arguments import check_numbers, check_settings, is_number_below
 from .journal import LIVES, Run, begin_run, manifest_of
 from .output import Outputs
 from .results import Profiled
+from .transport import ServerProcess, current
 
 Place: TypeAlias = "str | os.PathLike[str]"
 
-__all__ = ["Driver", "Script", "connect", "disconnect", "main", "run"]
+__all__ = ["Driver", "Script", "connect", "disconnect", "kill_server", "main", "run", "servers", "stop_servers"]
+
+_named = functools.partial(entry, callbacks=True)
 
 #: Seconds between two looks at what workers have printed and whether they have ended.
 LOOK = 0.1
@@ -71,6 +77,7 @@ def cluster_of(address: str | None) -> Iterator[Any]:
 # --------------------------------------------------------------------------- run
 
 
+@_named
 def run(fn: Callable[..., object], workers: int = 2, servers: int = 2, folder: Place | None = None,
         resume: bool | Place | None = None, mode: str = "sync", staleness: int | None = None,
         timeout: float = 120.0, address: str | None = None, args: Sequence[object] = (),
@@ -119,7 +126,8 @@ def run(fn: Callable[..., object], workers: int = 2, servers: int = 2, folder: P
         Options of Ray for these processes, such as ``{"num_cpus": 4}``.
     profile : bool
         Whether each worker records a profile while it runs the function.  The result then has an attribute ``profile``: one
-        timeline of all workers and servers, on one clock.  Of a process that was started again, it has the last life.
+        timeline of all workers and servers, on one clock.  Of a server that was started again it has all lives on the same
+        machine, of a worker the last one.
 
     Returns
     -------
@@ -150,16 +158,19 @@ def run(fn: Callable[..., object], workers: int = 2, servers: int = 2, folder: P
     [array([3., 3.], dtype=float32), array([3., 3.], dtype=float32)]
     """
     check_numbers(workers=workers, servers=servers)
+    check_settings(mode, staleness, timeout=timeout, frozen_after=frozen_after)
     if not callable(fn):
         raise DistError(expected("fn", "callable", fn), hint="pass the function itself, without calling it.")
+    if not is_number_below(restarts, float("inf")):
+        raise DistError(expected("restarts", "an integer of at least 0", restarts), hint="pass 3, for instance.")
     settings = {"workers": workers, "servers": servers, "mode": mode, "staleness": staleness, "timeout": timeout, "fsync": fsync,
-                "frozen_after": frozen_after, "options": tuple((server_options or {}).items())}
+                "frozen_after": frozen_after, "options": tuple((server_options or {}).items()), "profile": profile}
     with cluster_of(address) as cluster, job_folder(folder, resume, workers, servers, mode, journal, cluster.folder) as found:
         place, first_life, again = found
         job = engine().Job(uuid.uuid4().hex[:12], folder=place, first_life=first_life, again=again, **settings)
         function = _Program(fn, tuple(args), dict(kwargs or {}))
         program = engine().pickled(Profiled(function) if profile else function)
-        driver = Driver(cluster, job, program, restarts, dict(worker_options or {}), profile)
+        driver = Driver(cluster, job, program, restarts, dict(worker_options or {}))
         results = driver.results()
         return Profiled.gather(results, driver.told) if profile else results
 
@@ -174,13 +185,6 @@ class _Program:
 
     def __call__(self) -> object:
         return self.fn(*self.args, **self.kwargs)
-
-
-def check_numbers(**numbers: object) -> None:
-    """Raise ``DistError`` for a number of processes below 1."""
-    for name, number in numbers.items():
-        if not isinstance(number, int) or isinstance(number, bool) or number < 1:
-            raise DistError(expected(name, "a positive integer", number), hint=f"pass {name}=2, for instance.")
 
 
 # --------------------------------------------------------------------------- the folder of a job
@@ -246,9 +250,7 @@ def continued(place: str, resume: object, workers: int, servers: int, mode: str)
 class Driver:
     """Starts the processes of a job, starts workers again, shows what they print, and collects their results."""
 
-    def __init__(self, cluster: Any, job: Any, program: bytes, restarts: int, options: Mapping[str, object],
-                 profile: bool = False) -> None:
-        self.profile = profile
+    def __init__(self, cluster: Any, job: Any, program: bytes, restarts: int, options: Mapping[str, object]) -> None:
         self.told: list[Any] = []
         self.cluster, self.job, self.restarts = cluster, job, restarts
         self.program, self.options = program, options
@@ -267,10 +269,12 @@ class Driver:
                 for rank in range(self.job.workers):
                     self.workers[rank] = engine().Worker(self.job, rank, self.lives[rank], place, self.program, self.options)
                 self._watch(servers, outputs, place)
-                if self.profile and self.lost is None:
+                if self.job.profile and self.lost is None:
                     self.told = engine().ask(self.job, servers, "profile")
             finally:
                 engine().stop(list(self.workers.values()), servers)
+                for spans in filter(None, map(self.job.spans_of, range(self.job.servers))):
+                    spans.unlink(missing_ok=True)
                 outputs.show(last=True)
         if self.lost is not None:
             raise self.lost
@@ -329,6 +333,7 @@ class Driver:
 # --------------------------------------------------------------------------- joining from outside
 
 
+@_named
 def connect(address: str | None = None, job: str | None = None, rank: int | None = None, workers: int = 1, servers: int = 1,
             folder: Place | None = None, mode: str = "sync", staleness: int | None = None,
             timeout: float = 120.0, fsync: bool = False, frozen_after: float = 5.0) -> None:
@@ -358,7 +363,8 @@ def connect(address: str | None = None, job: str | None = None, rank: int | None
         If there is no cluster at ``address``.
     """
     check_numbers(workers=workers, servers=servers)
-    if rank is not None and not 0 <= rank < workers:
+    check_settings(mode, staleness, timeout=timeout, frozen_after=frozen_after)
+    if rank is not None and not is_number_below(rank, workers):
         raise DistError(expected("rank", f"from 0 to {workers - 1}", rank), hint="workers= is the number of all workers.")
     if _here.way is not None:
         raise DistError("This process is a worker already.", hint="call mx.dist.disconnect() first.")
@@ -382,6 +388,107 @@ def disconnect() -> None:
     finally:
         if cluster is not None:
             cluster.stop()
+
+
+# --------------------------------------------------------------------------- the servers of a worker
+
+
+@_named
+def servers(job: str | None = None) -> list[ServerProcess]:
+    """The servers of the run that this process is a worker of, or of a job of ``connect``, with their processes.
+
+    Parameters
+    ----------
+    job : str, optional
+        Name of a job in the cluster that ``connect`` has joined; its workers may have ended.
+
+    Returns
+    -------
+    list of ServerProcess
+        In their order, each with ``index``, ``pid`` and ``node``; empty if there is no such job.
+
+    Raises
+    ------
+    NoClusterError
+        If this process is no worker of a run, or with ``job``, has joined no cluster.
+    WaitTimeoutError
+        If a server does not answer in time.
+
+    Examples
+    --------
+    >>> mx.dist.servers()                                                # doctest: +SKIP
+    [ServerProcess(index=0, pid=4711, node='…'), ServerProcess(index=1, pid=4712, node='…')]
+    """
+    found: list[ServerProcess] = current().processes() if job is None else engine().processes_of(_joined(job))
+    return found
+
+
+@_named
+def stop_servers(job: str) -> int:
+    """End the servers of a job of ``connect`` whose workers have all been killed, so that none of them could do it.
+
+    Their journals stay in the job's folder.  A worker of the job that still runs gets a ``LostServerError``.
+
+    Parameters
+    ----------
+    job : str
+        Name of the job, in the cluster that ``connect`` has joined.
+
+    Returns
+    -------
+    int
+        How many servers were ended.
+
+    Raises
+    ------
+    NoClusterError
+        If this process has joined no cluster.
+
+    Examples
+    --------
+    >>> mx.dist.connect("auto")                                          # doctest: +SKIP
+    >>> mx.dist.stop_servers("job")                                      # doctest: +SKIP
+    2
+    """
+    found = engine().servers_of(_joined(job))
+    engine().stop((), found)
+    return len(found)
+
+
+def _joined(job: object) -> str:
+    """The name of a job, in a process that has joined a cluster."""
+    if not isinstance(job, str):
+        raise DistError(expected("job", "the name of a job", job), hint="connect() calls it 'job' by default.")
+    if _here.cluster is None:
+        raise NoClusterError("This process has joined no cluster.", hint="call mx.dist.connect(address) first.")
+    return job
+
+
+@_named
+def kill_server(index: int) -> None:
+    """End the process of a server at once, as a crash would, to see that a program survives it.
+
+    The server is started again and continues from its journal.  Calls that need it wait meanwhile.
+
+    Parameters
+    ----------
+    index : int
+        Number of the server, from 0.
+
+    Raises
+    ------
+    NoClusterError
+        If this process is no worker of a run.
+    DistError
+        If there is no such server.
+    LostDataError
+        If the servers keep no journal: raised here, or by the next call that needs the server.
+    """
+    way = current()
+    if not is_number_below(index, way.shards):
+        raise DistError(expected("index", f"the number of a server, from 0 to {way.shards - 1}", index),
+                        hint="mx.dist.servers() lists them.")
+    way.kill(index)
 
 
 # --------------------------------------------------------------------------- scripts

@@ -31,7 +31,8 @@ class KeySpec(NamedTuple):
         Name of its element type.
     stype : {"default", "row_sparse"}
     placement : str
-        ``"rows"`` if the rows are dealt to the servers, ``"whole:2"`` if server 2 holds all of them.
+        ``"rows:16"`` if the rows are dealt to the servers in blocks of 16, ``"whole:2"`` if server 2 holds all of them.
+        ``"rows"`` stands in journals that do not say the size of the blocks, for one that ``partition`` knows.
     """
 
     shape: tuple[int, ...]

@@ -1,15 +1,16 @@
 """Which server holds which rows of a key.
 
-Rows are dealt to the servers in blocks, one after the other.  Row-sparse keys have small blocks, since the rows that
-batches touch lie together: the first rows of a vocabulary, for instance.  The first block of a key goes to a server that
-depends on the key, so that small keys spread.  Local rows are in the order of the rows, so that sorted rows stay sorted.
+Rows are dealt to the servers in blocks, a round of one block to each server after the other.  Row-sparse keys have small
+blocks, since the rows that batches touch lie together: the first rows of a vocabulary, for instance.  Each round begins with
+another server, so that rows with equal distances, every eighth for instance, do not all come to the same one.  The first round
+begins with a server that depends on the key, so that small keys spread.  Local rows are in the order of the rows, so that
+sorted rows stay sorted.
 """
 
 from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -21,12 +22,25 @@ if TYPE_CHECKING:
     from .messages import Key, KeySpec
 
 
-__all__ = ["Part", "Partition"]
+__all__ = ["Part", "Partition", "dealt"]
 
-#: Rows of a block of a row_sparse key.
-ROWS = 256
+#: Rows of a block of a row_sparse key.  Smaller blocks spread skewed rows no better than chance spreads even ones.
+ROWS = 16
 #: Elements of a block of a dense key, about.
 ELEMENTS = 1 << 14
+#: Rows of a block of a row_sparse key in journals that do not say it; each of their rounds begins with the same server.
+EARLIER_ROWS = 256
+#: The golden ratio as a fraction of 2**64: its multiples are spread evenly, and so are those of every distance.
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+HALF = np.uint64(32)
+
+
+def dealt(spec: KeySpec) -> KeySpec:
+    """The specification of a new key, which says in how large blocks its rows are dealt if it lies on no server whole."""
+    if spec.placement != "rows":
+        return spec
+    width = math.prod(spec.shape[1:])
+    return spec._replace(placement=f"rows:{ROWS if spec.stype == 'row_sparse' else max(1, ELEMENTS // max(width, 1))}")
 
 
 class Part(NamedTuple):
@@ -66,36 +80,51 @@ class Partition:
     def __init__(self, key: Key, spec: KeySpec, shards: int) -> None:
         self.shape, self.shards = spec.shape, shards
         self.rows = spec.shape[0] if spec.shape else 1
-        width = math.prod(spec.shape[1:])
-        self.block = ROWS if spec.stype == "row_sparse" else max(1, ELEMENTS // max(width, 1))
-        if spec.placement == "rows":
-            self.first = zlib.crc32(repr(key).encode()) % shards
+        how, _, number = spec.placement.partition(":")
+        #: Server that each round begins with, or None if the rounds take turns.
+        self._first: int | None = None
+        self._seed = zlib.crc32(repr(key).encode())
+        if how == "whole":
+            self._first, self.block = int(number), max(self.rows, 1)
+        elif number:
+            self.block = int(number)
         else:
-            self.first, self.block = int(spec.placement.partition(":")[2]), max(self.rows, 1)
-        blocks = max(1, -(-self.rows // self.block))
-        self.holders = tuple(sorted((self.first + place) % shards for place in range(min(blocks, shards))))
+            width = math.prod(spec.shape[1:])
+            self._first = self._seed % shards
+            self.block = EARLIER_ROWS if spec.stype == "row_sparse" else max(1, ELEMENTS // max(width, 1))
+        self.blocks = -(-self.rows // self.block)
+        first = int(self._begins(np.zeros(1, np.int64))[0])
+        self.holders = tuple(sorted((first + place) % shards for place in range(min(max(1, self.blocks), shards))))
+
+    def _begins(self, rounds: Array) -> Array:
+        """The server that each round begins with."""
+        if self._first is not None:
+            return np.full(rounds.shape, self._first)
+        spread = rounds.astype(np.uint64) * GOLDEN + np.uint64(self._seed << 32)
+        found: Array = ((spread >> HALF) * np.uint64(self.shards) >> HALF).astype(np.int64)
+        return found
 
     def count(self, shard: int) -> int:
         """Number of rows that a server holds."""
-        place = (shard - self.first) % self.shards
-        blocks, rest = divmod(self.rows, self.block)
-        whole = (blocks - place + self.shards - 1) // self.shards if place < blocks else 0
-        return whole * self.block + (rest if blocks % self.shards == place else 0)
+        rounds, rest = divmod(self.rows, self.block * self.shards)
+        place = (shard - int(self._begins(np.array([rounds]))[0])) % self.shards
+        return rounds * self.block + min(max(rest - place * self.block, 0), self.block)
 
     def local_shape(self, shard: int) -> tuple[int, ...]:
         """Shape of the part of a server."""
         return (self.count(shard), *self.shape[1:]) if self.shape else ()
 
-    def ranges(self, shard: int) -> Iterator[tuple[int, int]]:
-        """First row, and row behind the last, of each block of a server."""
-        step = self.block * self.shards
-        for start in range((shard - self.first) % self.shards * self.block, self.rows, step):
-            yield start, min(start + self.block, self.rows)
+    def blocks_of(self, shard: int) -> Array:
+        """Numbers of the blocks that a server holds, ascending; only the last block of all may have fewer rows."""
+        rounds = np.arange(-(-self.blocks // self.shards))
+        numbers: Array = rounds * self.shards + (shard - self._begins(rounds)) % self.shards
+        found: Array = numbers[numbers < self.blocks]
+        return found
 
     def rows_of(self, shard: int) -> Array:
         """The rows that a server holds, ascending."""
-        parts = [np.arange(start, stop) for start, stop in self.ranges(shard)]
-        return np.concatenate(parts) if parts else np.zeros(0, np.int64)
+        found = (self.blocks_of(shard)[:, None] * self.block + np.arange(self.block)).reshape(-1)
+        return found[:self.count(shard)]
 
     def split(self, rows: Array) -> list[Part]:
         """Ascending rows by the servers that hold them; every holder gets a part, of no rows perhaps.
@@ -112,9 +141,9 @@ class Partition:
         if len(self.holders) == 1:
             return [Part(self.holders[0], rows, slice(None))]
         block, within = np.divmod(rows, self.block)
-        turn, owner = np.divmod(block, self.shards)
-        local = turn * self.block + within
-        owner = (owner + self.first) % self.shards
+        rounds, place = np.divmod(block, self.shards)
+        local = rounds * self.block + within
+        owner = (place + self._begins(rounds)) % self.shards
         found = []
         for shard in self.holders:
             places = np.flatnonzero(owner == shard)
@@ -125,15 +154,29 @@ class Partition:
         """The part of a whole array that a server holds, contiguous; of one server the array itself."""
         if len(self.holders) == 1:
             return np.ascontiguousarray(array) if array.ndim else array
-        parts = [array[start:stop] for start, stop in self.ranges(shard)]
-        return np.concatenate(parts) if parts else np.zeros((0, *array.shape[1:]), array.dtype)
+        part = np.empty((self.count(shard), *array.shape[1:]), array.dtype)
+        whole, short, blocks = self._cut(array, shard)
+        of_part = len(blocks) * self.block
+        if len(blocks):
+            np.take(whole, blocks, axis=0, out=part[:of_part].reshape(len(blocks), *whole.shape[1:]),
+                    mode="clip")  # without it, numpy would fill a second array
+        part[of_part:] = short
+        return part
 
     def put(self, whole: Array, shard: int, part: Array) -> None:
         """Write the part of a server to the whole array."""
         if len(self.holders) == 1:
             whole[...] = part
             return
-        at = 0
-        for start, stop in self.ranges(shard):
-            whole[start:stop] = part[at:at + stop - start]
-            at += stop - start
+        long, short, blocks = self._cut(whole, shard)
+        of_part = len(blocks) * self.block
+        long[blocks] = part[:of_part].reshape(len(blocks), *long.shape[1:])
+        short[...] = part[of_part:]
+
+    def _cut(self, array: Array, shard: int) -> tuple[Array, Array, Array]:
+        """Views of an array: its whole blocks, and the rows behind them if the server holds these; numbers of its blocks."""
+        full = self.rows // self.block
+        blocks = self.blocks_of(shard)
+        end = full * self.block
+        short = array[end:] if len(blocks) and blocks[-1] == full else array[:0]
+        return array[:end].reshape(full, self.block, *array.shape[1:]), short, blocks[blocks < full]

@@ -7,12 +7,14 @@ import ctypes
 import fcntl
 import logging
 import os
+import re
 import runpy
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,16 +23,17 @@ from pathlib import Path
 from types import ModuleType, TracebackType
 from typing import IO, Any
 
-from ..base.errors import DistError, LostServerError, NoClusterError, SparsekitError, WaitTimeoutError, shown
+from ..base.errors import DistError, FencedError, LostServerError, NoClusterError, SparsekitError, WaitTimeoutError, shown
 from ..base.forking import load
 from ..base.optional import optional_import
 from . import launch, transport
 from .client import client_of
 from .output import redirect
+from .rehearsal import Rehearsal
 from .shard import Shard
 
 __all__ = ["Cluster", "Job", "Outcome", "RayTransport", "Worker", "ask", "join", "joined", "load_ray", "part", "pickled",
-           "portable", "start_servers", "stop", "tell_lost", "unpickled", "wait"]
+           "portable", "processes_of", "servers_of", "start_servers", "stop", "tell_lost", "unpickled", "wait"]
 
 #: The namespace of all actors, in which their names are looked up.
 NAMESPACE = "sparsekit"
@@ -59,11 +62,11 @@ PAUSE = 0.05
 LOOPBACK = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
 
 #: What Ray reads from the environment when it is imported and started.
-ENVIRONMENT = {
-    "RAY_USAGE_STATS_ENABLED": "0",
-    "RAY_DEDUP_LOGS_ALLOW_REGEX": "^(?!A worker died)",  # all that workers print is shown, also what several print alike
-    "RAY_DEDUP_LOGS_SKIP_REGEX": "^A worker died",  # we say so ourselves, in fewer words
-}
+ENVIRONMENT = {"RAY_USAGE_STATS_ENABLED": "0"}
+
+#: Lines that Ray always shows, and lines that it leaves out: all that workers print is shown, also what several print alike;
+#: that a process has died we say ourselves, in fewer words.
+ALLOWED, SKIPPED = re.compile("^(?!A worker died)"), re.compile("^A worker died")
 
 #: The secret of this process's clusters.  Ray would write one to the home folder, and a process of Ray reads it once.
 TOKEN = "RAY_AUTH_TOKEN"
@@ -109,10 +112,15 @@ class Job:
     again: bool = False
     detached: bool = False
     options: tuple[tuple[str, object], ...] = ()  # Ray's options of the servers' actors
+    profile: bool = False
 
     def server_name(self, index: int) -> str:
         """Name of a server's actor."""
         return f"{self.name}/server-{index}"
+
+    def spans_of(self, index: int) -> Path | None:
+        """Where the spans of all lives of a server are kept, if a profile is asked for."""
+        return Path(self.folder) / f"server-{index}.{self.name}.spans" if self.profile and self.folder is not None else None
 
 
 # --------------------------------------------------------------------------- the cluster
@@ -135,6 +143,7 @@ class Cluster:
         self.folder: Path | None = None
         self._lock: IO[str] | None = None
         self._environment: dict[str, str | None] = {}
+        self._filters: dict[Any, tuple[Any, Any]] = {}
         self._watcher: subprocess.Popen[bytes] | None = None
         running = sys.modules.get("ray")
         if running is not None and running.is_initialized():
@@ -166,6 +175,7 @@ class Cluster:
             os.environ[TOKEN] = os.urandom(32).hex()
         try:
             listen_to_loopback(True)
+            self._filters = set_filters()
             with fewer_processes():
                 load_ray().init(
                     address="local", num_cpus=processors, include_dashboard=False, log_to_driver=False, logging_level="ERROR",
@@ -181,6 +191,7 @@ class Cluster:
         self._environment = set_environment(ENVIRONMENT)
         try:
             listen_to_loopback(False)
+            self._filters = set_filters()
             load_ray().init(address=address, log_to_driver=True, logging_level="ERROR", namespace=NAMESPACE)
         except (ConnectionError, RuntimeError, ValueError) as error:
             restore_environment(self._environment)
@@ -194,7 +205,9 @@ class Cluster:
             with contextlib.suppress(Exception):
                 load_ray().shutdown()
         restore_environment(self._environment)
-        self._environment = {}
+        for filter_, before in self._filters.items():
+            filter_.allow_re, filter_.skip_re = before
+        self._environment, self._filters = {}, {}
         if self._watcher is not None:
             self._watcher.communicate()
             self._watcher = None
@@ -234,6 +247,19 @@ def listen_to_loopback(only: bool) -> None:
     constants = load_ray()._private.ray_constants
     if hasattr(constants, "ENABLE_RAY_CLUSTER"):
         constants.ENABLE_RAY_CLUSTER = not only
+
+
+def set_filters() -> dict[Any, tuple[Any, Any]]:
+    """Have Ray show ``ALLOWED`` lines and leave out ``SKIPPED`` ones; gives its filters with what they had before.
+
+    Ray would take the expressions from the environment when it is imported; that may have been long ago.
+    """
+    logging_ = load_ray()._private.ray_logging
+    found: Iterator[Any] = (getattr(logging_, name, None) for name in ("stdout_deduplicator", "stderr_deduplicator"))
+    before = {one: (one.allow_re, one.skip_re) for one in found if hasattr(one, "skip_re")}
+    for one in before:
+        one.allow_re, one.skip_re = ALLOWED, SKIPPED
+    return before
 
 
 @contextlib.contextmanager
@@ -335,11 +361,36 @@ class ServerActor:
         self.process = Process.here(this_node())
         self.failure: Exception | None = None
         self.present: set[int] = set()
+        self.rehearsal = Rehearsal()  # begins while the server reads its journal
         try:
             self.server = transport.Server(lambda before: Shard(job.folder, index, job.servers, job.workers, job.mode,
-                                                                job.staleness, job.fsync, before), again)
+                                                                job.staleness, job.fsync, before), again,
+                                           job.spans_of(index))
         except Exception as error:  # kept, so that callers get it by its name
             self.failure = error
+            return
+        self.rehearsal.of(self.server.shard)
+        if job.folder is not None:
+            mark = Path(job.folder) / f"server-{index}.actor"
+            threading.Thread(target=self._watch, args=(mark,), name="watch for a later incarnation", daemon=True).start()
+
+    def _watch(self, mark: Path) -> None:
+        """End this process when a later incarnation has taken its place: a machine that was taken for lost may come back.
+
+        Until then it refuses to write.  It goes on, with an error for whoever calls it, if something else uses its folder: Ray
+        would start it again.
+        """
+        actor = load_ray().get_runtime_context().get_actor_id()
+        mark.write_text(actor, encoding="ascii")
+        while True:
+            time.sleep(PATIENCE)
+            try:
+                self.server.shard._fence()
+            except FencedError as error:
+                with contextlib.suppress(OSError):  # the whole folder may be gone
+                    if mark.read_text(encoding="ascii") == actor:
+                        log.error("Process %d ends: %s", self.process.pid, error)
+                        os._exit(1)
 
     def __repr__(self) -> str:
         return "server"
@@ -349,8 +400,12 @@ class ServerActor:
         if self.failure is not None:
             return False, self.failure
         try:
-            return True, self.server.call(method, arguments)
+            value = self.server.call(method, arguments)
+            self.rehearsal.after(method, arguments)
+            return True, value
         except Exception as error:
+            if isinstance(error, FencedError) and error.rank is None:
+                log.error("Process %d refuses %r: %s", self.process.pid, method, error)
             return False, portable(error)
 
     def ping(self) -> Process:
@@ -405,6 +460,32 @@ def start_servers(job: Job) -> list[Any]:
         options |= {"lifetime": "detached", "get_if_exists": True}
     actor = ray.remote(concurrency_groups={"life": 1})(with_ping_group(ray, ServerActor))
     return [actor.options(name=job.server_name(index), **options).remote(job, index) for index in range(job.servers)]
+
+
+def servers_of(job: str) -> list[Any]:
+    """The servers of a job of this name, in their order."""
+    ray = load_ray()
+    first = Job(job).server_name(0)[:-1]
+    names = [one["name"] for one in ray.util.list_named_actors(all_namespaces=True) if one["namespace"] == NAMESPACE]
+    found = sorted((name for name in names if name.startswith(first)), key=lambda name: int(name.removeprefix(first)))
+    return [ray.get_actor(name, namespace=NAMESPACE) for name in found]
+
+
+def processes_of(job: str) -> list[transport.ServerProcess]:
+    """The processes of the servers of a job.
+
+    Raises
+    ------
+    WaitTimeoutError
+        If a server does not answer in time.
+    """
+    ray = load_ray()
+    try:
+        found = ray.get([handle.ping.remote() for handle in servers_of(job)], timeout=Job.timeout)
+    except TimeoutError as error:
+        raise WaitTimeoutError(f"A server of the job {job!r} has not said within {Job.timeout:.0f} s which process it is.",
+                               hint="its machine may be gone; mx.dist.stop_servers() ends the servers of a job.") from error
+    return [transport.ServerProcess(index, process.pid, process.node) for index, process in enumerate(found)]
 
 
 def with_ping_group(ray: ModuleType, base: type) -> type:
@@ -502,11 +583,45 @@ class RayTransport:
             return
         log.warning("Server %d (process %d) has not answered for %g s: it is ended and started again.", index, process.pid,
                     self.job.frozen_after)
+        self._end(process)
+
+    def _end(self, process: Process) -> object:
+        """End a process, on whatever machine it is; gives Ray's reference, or None if it has ended."""
         if process.node == self._node:
             process.kill()
-            return
+            return None
         there = self._ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(process.node, soft=False)
-        self._ray.remote(process.kill).options(num_cpus=0, scheduling_strategy=there).remote()
+        return self._ray.remote(process.kill).options(num_cpus=0, scheduling_strategy=there).remote()
+
+    def processes(self) -> list[transport.ServerProcess]:
+        """As ``Transport.processes``; servers that are being started are waited for.
+
+        Raises
+        ------
+        WaitTimeoutError
+            If a server does not answer in time.
+        """
+        found = map(self._present, range(self.shards))
+        return [transport.ServerProcess(index, process.pid, process.node) for index, process in enumerate(found)]
+
+    def _present(self, index: int) -> Process:
+        """The process of a server as it is now."""
+        until = time.monotonic() + self.timeout
+        while True:
+            self.greet(index)
+            found = self.process_of(index, min(self.timeout, PATIENCE))
+            if found is not None:
+                return found
+            if time.monotonic() > until:
+                raise WaitTimeoutError(f"Server {index} has not said within {self.timeout:.0f} s which process it is.",
+                                       hint="its machine may be gone; timeout= sets how long to wait.", rank=self.rank)
+            time.sleep(PAUSE)
+
+    def kill(self, index: int) -> None:
+        """As ``Transport.kill``."""
+        gone = self._end(self._present(index))
+        if gone is not None:
+            self._ray.get(gone, timeout=self.timeout)
 
     def ping(self, index: int) -> object:
         """Ask a server for a sign of life, and return Ray's reference of the answer."""

@@ -16,7 +16,7 @@ from ..storage import RowSparse
 from .held import Held, Undo
 from .journal import Log, Manifest, manifest_of, write_manifest
 from .messages import Key, KeySpec
-from .partition import Partition
+from .partition import Partition, dealt
 from .shard import Shard
 from .states import joined_store, joined_tree, merged_optimizer, part_of_store, part_of_tree, rows_of_shards
 
@@ -140,7 +140,8 @@ def _deal_key(key: Key, old: Sequence[_Old], new: Sequence[Shard], workers: int)
     parts = {index: old[index].keys[key] for index in before.holders}
     limit = old[0].limits[key]
     version = next(iter(parts.values())).version
-    moved = spec if spec.placement == "rows" else spec._replace(placement=f"whole:{int(spec.placement[6:]) % len(new)}")
+    how, _, home = spec.placement.partition(":")
+    moved = dealt(spec._replace(placement=f"whole:{int(home) % len(new)}" if how == "whole" else "rows"))
     after = Partition(key, moved, len(new))
     store = joined_store(before, {index: held.value._store for index, held in parts.items()})
     undo = _joined_undo(before, parts)

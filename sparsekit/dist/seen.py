@@ -6,10 +6,13 @@ them what the clocks of the servers show, from which ``profiler.clocks`` compute
 
 from __future__ import annotations
 
+import json
+import platform
 import time
 import weakref
 from collections import deque
 from itertools import pairwise
+from pathlib import Path
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +27,7 @@ if TYPE_CHECKING:
     from .messages import Key, Push
     from .shard import Shard
 
-__all__ = ["ClientNotes", "ServerLog", "waits_of"]
+__all__ = ["ClientNotes", "ServerLog", "SpanFile", "waits_of"]
 
 #: Spans that a server keeps.
 SPANS = 100_000
@@ -33,6 +36,56 @@ QUESTIONS, EVERY = 5, 5.0
 
 #: A call of the transport.  object: as in ``Transport.call``
 Call = tuple[int, str, tuple[object, ...]]
+
+
+def _machine() -> str:
+    """What the processes that read one clock have in common: a machine, since it was started."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    except OSError:
+        return platform.node()
+
+
+class SpanFile:
+    """What the lives of one server noted, in a file: what a killed process has written stays.
+
+    Each life writes its machine and when it began, and then a line for each call: spans, counts, and loads by key.
+
+    Parameters
+    ----------
+    path : Path
+    began : float
+        When this life began.
+    """
+
+    def __init__(self, path: Path, began: float) -> None:
+        self.before = path.read_bytes().splitlines() if path.exists() else []
+        self._path: Path | None = path
+        self.write(["life", _machine(), began], start="\n")
+
+    def write(self, line: list[Any], start: str = "") -> None:  # Any: plain data
+        """Write a line; a profile is not worth an error, so a full disk ends it."""
+        if self._path is None:
+            return
+        try:
+            with self._path.open("a", encoding="utf-8") as file:
+                file.write(f"{start}{json.dumps(line)}\n")
+        except OSError:
+            self._path = None
+
+    def lives(self) -> list[tuple[float | None, list[Any]]]:  # Any: plain data
+        """Former lives: when each began, None if its clock was another machine's, and its lines."""
+        found: list[tuple[float | None, list[Any]]] = []
+        for text in self.before:
+            try:
+                kind, *what = json.loads(text)
+            except ValueError:  # the process was killed while it wrote, or the line is empty
+                continue
+            if kind == "life":
+                found.append((what[1] if what[0] == _machine() else None, []))
+            else:
+                found[-1][1].append(what)
+        return found
 
 
 class ServerLog:
@@ -44,19 +97,49 @@ class ServerLog:
     ----------
     shard : Shard
         Gets the clock, if it has none.
+    kept : Path, optional
+        A file in which the spans outlive the process.  The spans of former lives are taken from it, and count on.
     """
 
-    def __init__(self, shard: Shard) -> None:
+    def __init__(self, shard: Shard, kept: Path | None = None) -> None:
         self.clock = shard.clock or time.perf_counter
-        self.began = self.clock() - shard.recovery_seconds
+        self.began = began = self.clock() - shard.recovery_seconds
         self.spans: deque[tuple[Any, ...]] = deque(maxlen=SPANS)  # Any: the fields of a span
-        self.noted = 0
+        self.noted, self.lives = 0, 1
         #: Rows and bytes pushed, and rows and bytes pulled with their numbers, by key.
         self.loads: dict[Key, list[int]] = {}
         self.counts = {"calls": 0, "bytes_received": 0, "bytes_sent": 0}
+        self._file = None if kept is None else SpanFile(kept, began)
+        self._fresh: list[tuple[Any, ...]] = []  # Any: as above
+        if self._file is not None:
+            self._go_on(self._file)
         if shard.counts["replayed"]:
-            self._note("journal", "replay", None, None, None, self.began, self.clock(), 0, None)
+            self._note("journal", "replay", None, None, None, began, self.clock(), 0, None)
         self.follow(shard)
+
+    def _go_on(self, file: SpanFile) -> None:
+        """Take what former lives noted; the spans of another machine are on another clock, and are left out."""
+        for began, lines in file.lives():
+            self.lives += 1
+            self.began = self.began if began is None else min(self.began, began)
+            for spans, counts, loads in lines:
+                self.noted += len(spans)
+                if began is not None:
+                    self.spans.extend(map(tuple, spans))
+                self._count(dict(loads), *counts)
+
+    def _count(self, loads: dict[Key, list[int]], calls: int, received: int, sent: int) -> None:
+        for key, load in loads.items():
+            self.loads[key] = [one + more for one, more in zip(self.loads.get(key, (0, 0, 0, 0)), load, strict=True)]
+        for name, more in zip(self.counts, (calls, received, sent), strict=True):
+            self.counts[name] += more
+
+    def keep(self, loads: dict[Key, list[int]], calls: int, received: int, sent: int) -> None:
+        """Count a call that has been answered, and write what has been noted since the last one."""
+        self._count(loads, calls, received, sent)
+        if self._file is not None:
+            self._file.write(["call", self._fresh, [calls, received, sent], list(loads.items())])
+            self._fresh = []
 
     def follow(self, shard: Shard) -> None:
         """Note what a shard does from now on."""
@@ -65,6 +148,8 @@ class ServerLog:
     def _note(self, *span: object) -> None:  # object: the fields of a span
         self.spans.append(span)
         self.noted += 1
+        if self._file is not None:
+            self._fresh.append(span)
 
     def begin(self, method: str, arguments: tuple[Any, ...], again: bool) -> _Call:  # Any: as in Transport.call
         """A call begins."""
@@ -76,24 +161,28 @@ class ServerLog:
         del found["spans"]
         return {**found, **self.counts, "clock": self.clock(), "began": self.began, "spans": [list(span) for span in self.spans],
                 "dropped": self.noted - len(self.spans), "loads": [[key, *load] for key, load in self.loads.items()],
-                "mode": shard.mode, "staleness": shard.staleness, "shards": shard.shards, "workers": shard.workers}
+                "lives": self.lives, "mode": shard.mode, "staleness": shard.staleness, "shards": shard.shards,
+                "workers": shard.workers}
 
-    def load(self, shard: Shard, request: Request, values: tuple[Any, ...], again: bool) -> tuple[int, int]:  # Any: arrays
-        """Count by key what a request brought and what was given for it; gives the bytes of both, the first unless ``again``."""
+    @staticmethod
+    def load(shard: Shard, request: Request, values: tuple[Any, ...],  # Any: arrays
+             again: bool) -> tuple[dict[Key, list[int]], int, int]:
+        """What a request brought and what was given for it, by key; and the bytes of both, the first unless ``again``."""
+        loads: dict[Key, list[int]] = {}
         received = sent = 0
         for push in () if again else request.pushes:
-            load = self.loads.get(push.key) or self.loads.setdefault(push.key, [0, 0, 0, 0])
+            load = loads.setdefault(push.key, [0, 0, 0, 0])
             size = push.values.nbytes if push.rows is None else push.values.nbytes + push.rows.nbytes
             load[0] += _rows_of(shard, push)
             load[1] += size
             received += size
         asked = [0 if again or pull.rows is None else pull.rows.nbytes for pull in request.pulls]
         for pull, given in zip(request.pulls, values, strict=False):
-            load = self.loads.get(pull.key) or self.loads.setdefault(pull.key, [0, 0, 0, 0])
+            load = loads.setdefault(pull.key, [0, 0, 0, 0])
             load[2] += len(given) if given.ndim else 1
             load[3] += given.nbytes + (0 if pull.rows is None else pull.rows.nbytes)
             sent += given.nbytes
-        return received + sum(asked), sent
+        return loads, received + sum(asked), sent
 
     def take(self, shard: Shard, rank: int | None) -> None:
         """Take the spans of the shard, which come from a call of a rank."""
@@ -149,14 +238,13 @@ class _Call:
         if self.waits and isinstance(result, (Reply, Waiting)):
             result = result._replace(waited=tuple(self.waits))
         log = self.log
+        loads: dict[Key, list[int]] = {}
         if self.request is not None:
-            received, sent = log.load(shard, self.request, result.values if isinstance(result, Reply) else (), self.again)
+            loads, received, sent = log.load(shard, self.request, result.values if isinstance(result, Reply) else (), self.again)
         else:
             received, sent = 0 if self.again else payload_bytes(self.arguments), payload_bytes(result)
         self._work(shard, received + sent, [received, sent])
-        log.counts["calls"] += not self.again
-        log.counts["bytes_received"] += received
-        log.counts["bytes_sent"] += sent
+        log.keep(loads, int(not self.again), received, sent)
         return result
 
 

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
 from ..base import displays
-from ..base.errors import DistError, NoClusterError, UnknownNameError, WaitTimeoutError
+from ..base.errors import DistError, NoClusterError, UnknownNameError, WaitTimeoutError, expected
+from .arguments import check_numbers, check_settings, is_number_below
 from .client import finish
 from .messages import Reply, Request, Waiting
 from .seen import ServerLog
 from .shard import Shard
 
-__all__ = ["LocalCluster", "LocalTransport", "Server", "Transport", "current", "set_current"]
+__all__ = ["LocalCluster", "LocalTransport", "Server", "ServerProcess", "Transport", "current", "set_current"]
 
 Result = TypeVar("Result")
 
@@ -65,6 +69,31 @@ class Transport(Protocol):
             What the method raised.
         """
 
+    def processes(self) -> list[ServerProcess]:
+        """The processes of the servers as they are now."""
+
+    def kill(self, index: int) -> None:
+        """End the process of a server at once, so that it is started again."""
+
+
+@dataclass(frozen=True)
+class ServerProcess:
+    """The process of a server.
+
+    Attributes
+    ----------
+    index : int
+        Number of the server.
+    pid : int
+        Number of its process, on its machine.
+    node : str
+        What Ray calls its machine; empty if the server is part of this process.
+    """
+
+    index: int
+    pid: int
+    node: str
+
 
 class Server:
     """A shard that several threads may call: one call at a time, and those that wait are answered when something changes.
@@ -74,14 +103,16 @@ class Server:
     make : callable
         ``make(started_before)`` makes the shard; called again if a call was interrupted in the midst of a step.
     started_before : bool
+    spans : Path, optional
+        A file in which the spans for profiles outlive the process.
     """
 
-    def __init__(self, make: Callable[[bool], Shard], started_before: bool = False) -> None:
+    def __init__(self, make: Callable[[bool], Shard], started_before: bool = False, spans: Path | None = None) -> None:
         self._make, self._changed = make, threading.Condition()
         start = time.perf_counter()
         self.shard = make(started_before)
         self.shard.recovery_seconds = time.perf_counter() - start
-        self.log = ServerLog(self.shard)
+        self.log = ServerLog(self.shard, spans)
         self.stopped = False
 
     def call(self, method: str, arguments: tuple[Any, ...], patience: float = PATIENCE,
@@ -166,6 +197,8 @@ class LocalCluster:
 
     def __init__(self, shards: int = 1, workers: int = 1, folder: str | None = None, mode: str = "sync",
                  staleness: int | None = None, fsync: bool = False, life: int = 0, **more: Any) -> None:  # Any: as in Shard
+        check_numbers(shards=shards, workers=workers)
+        check_settings(mode, staleness)
         self.shards, self.workers, self.life = shards, workers, life
         self._made = (folder, shards, workers, mode, staleness, fsync, more)
         self.servers: list[Server | None] = [self._server(index, False) for index in range(shards)]
@@ -181,6 +214,7 @@ class LocalCluster:
 
     def stop(self, index: int) -> None:
         """Stop a server, as if it had been killed."""
+        self._check("index", index, self.shards)
         server, self.servers[index] = self.servers[index], None
         if server is not None:
             server.stop()
@@ -191,6 +225,11 @@ class LocalCluster:
         self.servers[index] = self._server(index, True)
         with self._started:
             self._started.notify_all()
+
+    @staticmethod
+    def _check(name: str, number: object, limit: int) -> None:
+        if not is_number_below(number, limit):
+            raise DistError(expected(name, f"from 0 to {limit - 1}", number), hint="numbers of workers and servers begin with 0.")
 
     def wait_for(self, index: int, until: float) -> Server:
         """The server, when it is there.
@@ -208,6 +247,7 @@ class LocalCluster:
 
     def transport(self, rank: int, life: int | None = None) -> LocalTransport:
         """The transport of a worker."""
+        self._check("rank", rank, self.workers)
         return LocalTransport(self, rank, self.life if life is None else life)
 
     def profiles(self) -> list[Any]:  # Any: profiles, which lie above
@@ -219,7 +259,14 @@ class LocalCluster:
 
         The first error that a worker raises is raised when all have ended.  A worker that raises is lost to the others.
         A profiler around it records all workers; ``profiler.merge([prof, *cluster.profiles()])`` is one profile of all.
+
+        Raises
+        ------
+        DistError
+            If it is not callable, or a worker meets an error of training on several machines.
         """
+        if not callable(function):
+            raise DistError(expected("function", "callable", function), hint="pass the function itself, without calling it.")
         results: list[Any] = [None] * self.workers  # Any: results
         errors: list[BaseException] = []
 
@@ -278,6 +325,14 @@ class LocalTransport:
                 answer = self._call(shard, method, arguments, max(0.0, patience), until, again=True)
                 results[place] = _acknowledged(result, answer)
         return results
+
+    def processes(self) -> list[ServerProcess]:
+        """As ``Transport.processes``: this process, for each server that is there."""
+        return [ServerProcess(index, os.getpid(), "") for index, server in enumerate(self.cluster.servers) if server is not None]
+
+    def kill(self, index: int) -> None:
+        """As ``Transport.kill``; the server is started again at once."""
+        self.cluster.start(index)
 
     # Any: as in the protocol
     def _call(self, shard: int, method: str, arguments: tuple[Any, ...], patience: float, until: float,

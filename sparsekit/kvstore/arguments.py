@@ -7,16 +7,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..base.errors import DTypeError, RowIndexError, ShapeError, StorageTypeError, expected
+from ..base.context import cpu
+from ..base.errors import DTypeError, RowIndexError, ShapeError, StorageTypeError, UnknownNameError, expected
+from ..core import device
 from ..ndarray.arithmetic import add
 from ..ndarray.ndarray import NDArray
+from ..optimizer import Optimizer
+from ..storage import RowSparse, densify
 
 if TYPE_CHECKING:
     from ..base.context import Context
     from ..base.types import Array, Shape
 
 
-__all__ = ["check_row_sparse", "flatten", "numbers_of", "pairs", "sum_of"]
+__all__ = ["arrays_by_key", "check_row_sparse", "checked_optimizer", "flatten", "numbers_of", "only_optimizer", "pairs",
+           "row_targets", "store_every_row", "sum_of"]
 
 
 def pairs(key: object, value: object) -> Iterator[tuple[Any, list[Any]]]:
@@ -37,6 +42,41 @@ def pairs(key: object, value: object) -> Iterator[tuple[Any, list[Any]]]:
     if not arrays:
         raise ShapeError(f"The list of arrays for key {key!r} is empty.", hint="pass at least one array.")
     yield key, arrays
+
+
+def arrays_by_key(key: object, value: object) -> dict[Any, list[Any]]:
+    """The arrays of each key, also of one that is listed several times."""
+    found: dict[Any, list[Any]] = {}
+    for one, arrays in pairs(key, value):
+        found.setdefault(one, []).extend(arrays)
+    return found
+
+
+def row_targets(key: object, out: object, row_ids: object) -> Iterator[tuple[Any, Any, Any]]:
+    """Each array of ``row_sparse_pull``, with its key before it and its row numbers behind it."""
+    ids = list(flatten(row_ids))
+    if isinstance(key, (list, tuple)) and len(key) == len(ids) == 1 and isinstance(out, (list, tuple)) and len(out) > 1:
+        key = key[0]
+    targets = [(one, array) for one, arrays in pairs(key, out) for array in arrays]
+    if len(ids) not in (1, len(targets)):
+        raise ShapeError(f"{len(ids)} row_ids were passed for {len(targets)} arrays.", hint="pass one, or one per array.")
+    for place, (one, array) in enumerate(targets):
+        yield one, array, ids[place % len(ids)]
+
+
+def checked_optimizer(optimizer: object) -> Optimizer:
+    """The optimizer; raises ``DTypeError`` for anything else."""
+    if not isinstance(optimizer, Optimizer):
+        raise DTypeError(f"optimizer must be an Optimizer, not a {type(optimizer).__name__}.",
+                         hint="make one with mx.optimizer.create('sgd').")
+    return optimizer
+
+
+def only_optimizer(capability: str) -> bool:
+    """Answer ``is_capable`` of a store whose only capability is ``"optimizer"``."""
+    if capability.lower() != "optimizer":
+        raise UnknownNameError.of("capability", capability, ("optimizer",))
+    return True
 
 
 def flatten(nested: object) -> Iterator[Any]:
@@ -75,6 +115,14 @@ def numbers_of(row_ids: NDArray | None, count: int) -> Array:
         raise RowIndexError(f"row_ids must be integers from 0 to {count - 1}, got values from {rows.min()} to "
                             f"{rows.max()}.", hint=f"the value has {count} rows.")
     return rows
+
+
+def store_every_row(value: NDArray) -> None:
+    """Have a row_sparse value store every row, as the steps of optimizers need it; missing rows are zero."""
+    store: Any = value._store
+    if value.stype == "row_sparse" and store.data.shape[0] != value.shape[0]:
+        whole = densify(value.detach().as_in_context(cpu())._store)
+        store.replace(device.onto(RowSparse(whole, np.arange(value.shape[0]), value.shape, check=False), value.context))
 
 
 def sum_of(arrays: list[Any], shape: Shape, context: Context) -> NDArray:

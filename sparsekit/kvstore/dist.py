@@ -12,7 +12,6 @@ import numpy as np
 from ..base import displays
 from ..base.context import cpu
 from ..base.errors import (
-    DTypeError,
     ParameterError,
     StorageTypeError,
     UnknownNameError,
@@ -26,9 +25,18 @@ from ..dist.compression import quantize
 from ..dist.messages import KeySpec
 from ..dist.states import join_states, split_states
 from ..dist.transport import current
-from ..optimizer import Optimizer, states
+from ..optimizer import states
 from ..storage import RowSparse
-from .arguments import check_row_sparse, flatten, numbers_of, pairs, sum_of
+from .arguments import (
+    arrays_by_key,
+    check_row_sparse,
+    checked_optimizer,
+    numbers_of,
+    only_optimizer,
+    pairs,
+    row_targets,
+    sum_of,
+)
 from .base import KVStoreBase
 from .kvstore import read_states
 
@@ -40,6 +48,7 @@ if TYPE_CHECKING:
     from ..dist.client import Client
     from ..dist.messages import Key
     from ..ndarray.ndarray import NDArray
+    from ..optimizer import Optimizer
 
 
 __all__ = ["DistKVStore"]
@@ -100,7 +109,7 @@ class DistKVStore(KVStoreBase):
         self._type = name
         self._client: Client = client_of(current())
         if timeout is not None:
-            self._client.timeout = timeout
+            self._client.timeout = _seconds("timeout", timeout)
         self._optimizer: Optimizer | None = None
         self._base: dict[str, Any] = {}
         self._changed: set[str] = set()
@@ -138,9 +147,7 @@ class DistKVStore(KVStoreBase):
 
     @timeout.setter
     def timeout(self, seconds: float) -> None:
-        if not seconds > 0:
-            raise ParameterError(expected("timeout", "above 0", seconds), hint="pass seconds.")
-        self._client.timeout = float(seconds)
+        self._client.timeout = _seconds("timeout", seconds)
 
     @staticmethod
     def is_capable(capability: str) -> bool:
@@ -151,9 +158,7 @@ class DistKVStore(KVStoreBase):
         UnknownNameError
             For any other capability.
         """
-        if capability.lower() != KVStoreBase.OPTIMIZER:
-            raise UnknownNameError.of("capability", capability, (KVStoreBase.OPTIMIZER,))
-        return True
+        return only_optimizer(capability)
 
     def get_num_dead_node(self, node_id: int = 7, timeout: float = 60) -> int:
         """How many nodes are lost.
@@ -257,10 +262,7 @@ class DistKVStore(KVStoreBase):
         MismatchError
             If an array is not of the shape or the element type of the value; then nothing is pushed.
         """
-        gathered: dict[Key, list[Any]] = {}
-        for one, arrays in pairs(key, value):
-            gathered.setdefault(one, []).extend(arrays)
-        self._push({one: self._sum(one, arrays) for one, arrays in gathered.items()})
+        self._push({one: self._sum(one, arrays) for one, arrays in arrays_by_key(key, value).items()})
 
     def _sum(self, key: Key, arrays: list[Any]) -> NDArray:
         """The sum of what a worker pushes to one key, on the CPU."""
@@ -374,18 +376,11 @@ class DistKVStore(KVStoreBase):
         self._pull([], targets)
 
     def _row_targets(self, key: object, out: object, row_ids: object) -> list[Rows]:
-        ids = list(flatten(row_ids))
-        if isinstance(key, (list, tuple)) and len(key) == len(ids) == 1 and isinstance(out, (list, tuple)) and len(out) > 1:
-            key = key[0]
-        targets = [(one, array) for one, arrays in pairs(key, out) for array in arrays]
-        if len(ids) not in (1, len(targets)):
-            raise ParameterError(f"{len(ids)} row_ids were passed for {len(targets)} arrays.", hint="pass one, or one per array.")
         found: list[Rows] = []
         unique: dict[int, Array] = {}
-        for place, (one, array) in enumerate(targets):
+        for one, array, given in row_targets(key, out, row_ids):
             spec = self._client.spec(one)
             check_row_sparse(spec.stype, spec.shape, array)
-            given = ids[place % len(ids)]
             rows = numbers_of(given, spec.shape[0])
             if id(given) not in unique:
                 unique[id(given)] = np.unique(rows).astype(np.int64)
@@ -427,8 +422,8 @@ class DistKVStore(KVStoreBase):
         return None if self._client.mode == "async" else self._client.step(key)
 
     def _row_numbers(self, key: Key, row_id: NDArray) -> Array:
-        """Row numbers of a key as numpy has them; raises if one is not."""
-        return numbers_of(row_id, self._client.spec(key).shape[0])
+        """Row numbers of a key as integers, whatever type they have in the array; raises if one is not."""
+        return numbers_of(row_id, self._client.spec(key).shape[0]).astype(np.int64)
 
     def _rows(self, key: Key, rows: Array | None) -> Array:
         """Values of ascending rows of a key, or of all."""
@@ -477,9 +472,7 @@ class DistKVStore(KVStoreBase):
         SparsekitError
             If it has a setting that cannot be sent.
         """
-        if not isinstance(optimizer, Optimizer):
-            raise DTypeError(f"optimizer must be an Optimizer, not a {type(optimizer).__name__}.",
-                             hint="make one with mx.optimizer.create('sgd').")
+        optimizer = checked_optimizer(optimizer)
         text = states.described(optimizer)
         self._client.set_optimizer(text, self._placement_for(optimizer))
         self._optimizer, self._base, self._changed = optimizer, copy.deepcopy(_settings_of(optimizer)), set()
@@ -599,6 +592,13 @@ class DistKVStore(KVStoreBase):
         """
         raise UnsupportedError(f"Command {head} cannot be sent to the servers, which take none of MXNet's commands.",
                                hint="set_optimizer() and set_gradient_compression() say what the servers do.")
+
+
+def _seconds(name: str, given: object) -> float:
+    """A number of seconds above 0; raises ``ParameterError`` for anything else."""
+    if not isinstance(given, (int, float, np.integer, np.floating)) or isinstance(given, bool) or not given > 0:
+        raise ParameterError(expected(name, "a number of seconds above 0", given), hint="pass 60, for instance.")
+    return float(given)
 
 
 #: Attributes of an optimizer that the servers keep themselves, or that do not matter to them.

@@ -7,18 +7,25 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from ..base.context import cpu
 from ..base.errors import (
     DataFileError,
-    DTypeError,
     ParameterNameError,
-    ShapeError,
     SparsekitError,
-    UnknownNameError,
     UnsupportedError,
 )
 from ..base.files import write_whole
 from ..ndarray.functions import F
 from ..ndarray.ndarray import NDArray
-from ..optimizer import Optimizer, get_updater
-from .arguments import check_row_sparse, flatten, numbers_of, pairs, sum_of
+from ..optimizer import get_updater
+from .arguments import (
+    arrays_by_key,
+    check_row_sparse,
+    checked_optimizer,
+    numbers_of,
+    only_optimizer,
+    pairs,
+    row_targets,
+    store_every_row,
+    sum_of,
+)
 from .base import KVStoreBase
 
 if TYPE_CHECKING:
@@ -68,9 +75,7 @@ class KVStore(KVStoreBase):
         UnknownNameError
             For any other capability.
         """
-        if capability.lower() != KVStoreBase.OPTIMIZER:
-            raise UnknownNameError.of("capability", capability, (KVStoreBase.OPTIMIZER,))
-        return True
+        return only_optimizer(capability)
 
     # values
 
@@ -81,7 +86,8 @@ class KVStore(KVStoreBase):
         ----------
         key : int, str or list of them
         value : NDArray or list of NDArray
-            Of a list for one key, the first array is stored.
+            Of a list for one key, the first array is stored.  A row_sparse value may lack rows, which are zero: the first
+            step of an optimizer stores them.
 
         Raises
         ------
@@ -124,13 +130,12 @@ class KVStore(KVStoreBase):
         ShapeError
             If an array does not have the shape of the value.
         """
-        gathered: dict[Any, list[Any]] = {}
-        for one, arrays in pairs(key, value):
-            gathered.setdefault(one, []).extend(arrays)
-        for one, arrays in gathered.items():
+        for one, arrays in arrays_by_key(key, value).items():
             held = self._value(one)
             total = sum_of(arrays, held.shape, held.context)
             if self._updater is not None:
+                if hasattr(self._updater, "optimizer"):
+                    store_every_row(held)
                 self._updater(one, total, held)
             elif total.stype == held.stype:
                 held._receive(total.copy() if total.stype != "default" else total)
@@ -194,17 +199,11 @@ class KVStore(KVStoreBase):
         ShapeError
             If the number of ``row_ids`` does not match ``out``, or an array does not have the shape of the value.
         """
-        ids = list(flatten(row_ids))
-        if isinstance(key, (list, tuple)) and len(key) == len(ids) == 1 and isinstance(out, (list, tuple)) and len(out) > 1:
-            key = key[0]
-        targets = [(one, array) for one, arrays in pairs(key, out) for array in arrays]
-        if len(ids) not in (1, len(targets)):
-            raise ShapeError(f"{len(ids)} row_ids were passed for {len(targets)} arrays.", hint="pass one, or one per array.")
-        for place, (one, array) in enumerate(targets):
+        for one, array, given in row_targets(key, out, row_ids):
             held = self._value(one)
             check_row_sparse(held.stype, held.shape, array)
-            numbers_of(ids[place % len(ids)], held.shape[0])
-            rows = F.reshape(ids[place % len(ids)].as_in_context(held.context), shape=(-1,))
+            numbers_of(given, held.shape[0])
+            rows = F.reshape(given.as_in_context(held.context), shape=(-1,))
             array._receive(F.sparse_retain(held.detach(), rows).as_in_context(array.context))
 
     # the optimizer
@@ -227,10 +226,7 @@ class KVStore(KVStoreBase):
         >>> weight.asnumpy()
         array([-0.01, -0.01], dtype=float32)
         """
-        if not isinstance(optimizer, Optimizer):
-            raise DTypeError(f"optimizer must be an Optimizer, not a {type(optimizer).__name__}.",
-                             hint="make one with mx.optimizer.create('sgd').")
-        self._set_updater(get_updater(optimizer))
+        self._set_updater(get_updater(checked_optimizer(optimizer)))
 
     def _set_updater(self, updater: Callable[..., Any] | Updater) -> None:
         """Set a function ``updater(key, sum, value)`` that each later push calls, and that changes the value in place."""

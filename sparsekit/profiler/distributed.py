@@ -97,12 +97,18 @@ class Distributed:
                     ("exchange", "waiting", "work", "apply", "journal")),
                   "" if row["duplicates"] is None else format_count(row["duplicates"]),
                   "" if row["clock_error"] is None else f"±{format_duration(row['clock_error'])}"] for row in rows]
-        folded = sum(data.folded for _, data in self._workers)
-        footer = f"{format_count(folded)} older events are not in these tables." if folded else ""
-        dropped = sum(int(_number(part.process.about.get("dropped"))) for part in self._servers)
-        if dropped:
-            footer = f"{footer} Servers kept their latest spans only: {format_count(dropped)} are missing.".strip()
-        return Table(columns, rows, cells, footer, "What each process exchanged")
+        return Table(columns, rows, cells, " ".join(self._missing()), "What each process exchanged")
+
+    def _missing(self) -> Iterator[str]:
+        """Sentences about what is not in the table of processes, and about servers that were started again."""
+        if folded := sum(data.folded for _, data in self._workers):
+            yield f"{format_count(folded)} older events are not in these tables."
+        if dropped := sum(int(_number(part.process.about.get("dropped"))) for part in self._servers):
+            yield f"Servers kept their latest spans only: {format_count(dropped)} are missing."
+        for process, _ in self._servers:
+            again = int(_number(process.about.get("lives"))) - 1
+            if again > 0:
+                yield f"{process.name.capitalize()} was started again {'once' if again == 1 else f'{format_count(again)} times'}."
 
     def _worker_row(self, part: Part) -> dict[str, Any]:  # Any: the fields of a row
         process, data = part

@@ -71,14 +71,18 @@ class Table:
         return f"{text}\n{self.footer}" if self.footer else text
 
     @property
+    def _title(self) -> str:
+        """The caption and the note as sentences."""
+        return f"{self.caption}. {self.footer}" if self.caption and self.footer else self.caption or self.footer
+
+    @property
     def html(self) -> str:
         """The table as plain HTML."""
-        caption = " ".join(part for part in (self.caption, self.footer) if part)
-        return html_table(self.columns, self.cells, caption)
+        return html_table(self.columns, self.cells, self._title)
 
     def plain(self) -> dict[str, list[str] | list[list[str]] | str]:
         """The table as plain data for a report: ``columns rows caption``."""
-        return {"columns": list(self.columns), "rows": self.cells, "caption": self.footer or self.caption}
+        return {"columns": list(self.columns), "rows": self.cells, "caption": self._title}
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:  # object: IPython's, not used
         return {"text/plain": repr(self), "text/html": self.html}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+from bisect import bisect
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -33,17 +34,20 @@ GIGABIT = 1.25e8
 class Measured(NamedTuple):
     """What was measured of a step; times in microseconds.
 
+    Times are medians over the steps, so that a slow one, such as the first one after a restart, does not count; the time of
+    servers is added up within each step first.  Bytes and calls are means.
+
     Attributes
     ----------
     workers, servers : int
     steps : int
         Steps of the worker with fewest that were counted.
     step : float
-        From the end of one step to that of the next one, the median; of the slowest worker.
+        From the end of one step to that of the next one; of the slowest worker.
     compute : float
-        What of it is outside of exchanges with servers, the median; of the slowest worker.
+        What of it is outside of exchanges with servers; of the slowest worker.
     waiting : float
-        What of it was spent waiting for other workers, the median; of the worker that waited most.
+        What of it was spent waiting for other workers; of the worker that waited most.
     sent, received : float
         Bytes of a worker.
     calls : float
@@ -101,9 +105,9 @@ class _Step(NamedTuple):
 
 
 class _Steps(NamedTuple):
-    """The steps of a worker, and when the first of them began."""
+    """The steps of a worker, and when each of them began and the last one ended."""
 
-    start: float
+    borders: list[float]
     steps: list[_Step]
 
     def median(self, name: str) -> float:
@@ -138,7 +142,7 @@ def steps_of(records: Sequence[Record]) -> _Steps:
             steps[place - 1] = step._replace(waiting=step.waiting + record["duration"])
         elif record["lane"] in ("compile", "profiler"):
             apart[place - 1] += record["self"]
-    return _Steps(ends[0] if ends else 0.0, [
+    return _Steps(ends, [
         step._replace(compute=max(0.0, step.length - step.exchange - own)) for step, own in zip(steps, apart, strict=True)])
 
 
@@ -165,7 +169,7 @@ def measured(data: Stored) -> Measured:
     seen = Distributed(data)
     trip = min((answer.high - answer.low for part in workers for answers in answers_of(part.data.records).values()
                 for answer in answers), default=0.0)
-    work = _work(servers, min(one.start for one in steps), len(every))
+    work = _work(servers, max((one.borders for one in steps), key=len), len(every))
     taken = max(statistics.median((step.exchange - step.waiting) / max(1, step.calls) for step in one.steps) for one in steps)
     return Measured(
         len(workers), max(len(servers), len(seen.servers)), min(len(one.steps) for one in steps),
@@ -175,26 +179,42 @@ def measured(data: Stored) -> Measured:
         max(0.0, taken - trip - work["answer"]), work["calls"], work["serve"], work["apply"], work["journal"], seen.balance)
 
 
-def _work(servers: Iterable[Part], start: float, steps: int) -> dict[str, float]:
-    """What servers took from a time on: for a call, and for each byte of gradients; and calls for each step of a worker."""
-    sums = dict.fromkeys(("serve", "apply", "journal", "apply_bytes", "journal_bytes", "calls"), 0.0)
-    count = 0
+#: What is added up of a server in each step.
+WORK = ("serve", "apply", "journal", "apply_bytes", "journal_bytes", "calls")
+
+
+def _work(servers: Iterable[Part], borders: Sequence[float], steps: int) -> dict[str, float]:
+    """What servers took, the median of the steps: for a call, and for each byte of gradients; calls for each step of a worker."""
+    typical = dict.fromkeys(WORK, 0.0)
+    calls = count = 0
     for _, data in servers:
         count += 1
-        for record in data.records:
-            if record["start"] < start or record["lane"] not in ("serve", "apply", "journal"):
-                continue
-            if record["lane"] == "serve" and record["name"] != "serve":
-                continue
-            sums[record["lane"]] += record["duration"]
-            if record["lane"] == "serve":
-                sums["calls"] += record["attrs"].get("moved") is not None
-            else:
-                sums[f"{record['lane']}_bytes"] += record["bytes"]
-    calls = sums["calls"] or 1.0
-    rest = max(0.0, sums["serve"] - sums["apply"] - sums["journal"])
-    return {"answer": sums["serve"] / calls, "serve": rest / calls, "calls": sums["calls"] / max(1, steps) / max(1, count),
-            "apply": sums["apply"] / (sums["apply_bytes"] or 1.0), "journal": sums["journal"] / (sums["journal_bytes"] or 1.0)}
+        sums = _sums(data.records, borders)
+        calls += sum(int(one["calls"]) for one in sums)
+        for name in WORK:
+            typical[name] += statistics.median(one[name] for one in sums)
+    answers = typical["calls"] or 1.0
+    rest = max(0.0, typical["serve"] - typical["apply"] - typical["journal"])
+    return {"answer": typical["serve"] / answers, "serve": rest / answers, "calls": calls / max(1, steps) / max(1, count),
+            "apply": typical["apply"] / (typical["apply_bytes"] or 1.0),
+            "journal": typical["journal"] / (typical["journal_bytes"] or 1.0)}
+
+
+def _sums(records: Iterable[Record], borders: Sequence[float]) -> list[dict[str, float]]:
+    """What a server did in each step."""
+    sums = [dict.fromkeys(WORK, 0.0) for _ in borders[1:]]
+    for record in records:
+        lane, place = record["lane"], bisect(borders, record["start"] + record["duration"] / 2) - 1
+        if not 0 <= place < len(sums) or lane not in ("serve", "apply", "journal") or (
+                lane == "serve" and record["name"] != "serve"):
+            continue
+        one = sums[place]
+        one[lane] += record["duration"]
+        if lane == "serve":
+            one["calls"] += record["attrs"].get("moved") is not None
+        else:
+            one[f"{lane}_bytes"] += record["bytes"]
+    return sums
 
 
 def what_if_machines(data: Stored, workers: int | Sequence[int] | None = None, servers: int | Sequence[int] | None = None,
@@ -286,9 +306,10 @@ class Machines:
 
     def _notes(self, asked: bool) -> list[str]:
         found = self.measured
+        trips = f"{found.calls:.3g} round trip{'' if found.calls == 1 else 's'}"
         what = (f"Measured: {format_count(found.steps)} steps of {found.workers} workers and {found.servers} servers, "
                 f"{format_duration(found.compute)} of computing, {format_bytes(found.sent)} sent and "
-                f"{format_bytes(found.received)} received in {found.calls:.3g} round trips for each step of a worker. "
+                f"{format_bytes(found.received)} received in {trips} for each step of a worker. "
                 f"The model gives {format_duration(self.model)} for a step that took {format_duration(found.step)}.")
         assumed = ("Assumed: a worker computes as long, and moves as many bytes, however many there are; all do so at once, and "
                    "the slowest one that was measured sets the pace; what goes up and what comes down add up on a cable.")

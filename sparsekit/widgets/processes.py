@@ -105,7 +105,7 @@ def _finding(runs: Mapping[str, list[Event]], errors: Mapping[str, float | None]
             if "serve" in (totals := lane_totals(events))}
     if work:
         busiest = max(work, key=lambda name: work[name])
-        words += f" {busiest.capitalize()} worked {format_share(work[busiest], _span(every))} of it."
+        words += f" {busiest.capitalize()} worked {format_share(work[busiest], _span(every))} of that time."
     known = [error for error in errors.values() if error]
     return f"{words} Clocks agree within {format_duration(max(known))}." if known else words
 

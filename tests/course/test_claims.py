@@ -97,6 +97,8 @@ FREE_TO_SAY = {
     "05_embeddings_language_model": ("is the row-sparse model faster?",),
     "08_profiling": ("a machine that becomes slower",),
     "10_gpu": ("A step on the device takes 200 µs",),
+    "12_many_machines": ("or how many times as fast so many machines were", "two machines are slower than one",
+                         "a faster processor makes it worse: with a GPU that computes ten times as fast"),
 }
 
 @pytest.mark.parametrize("name", NAMES)

@@ -305,7 +305,7 @@ class World:
     # servers
 
     def deal(self):
-        self.specs = {key: KeySpec(shape, "float32", stype) for key, (shape, stype) in SHAPES.items()}
+        self.specs = {key: partition.dealt(KeySpec(shape, "float32", stype)) for key, (shape, stype) in SHAPES.items()}
         self.partitions = {key: Partition(key, spec, self.count) for key, spec in self.specs.items()}
 
     def keys_on(self, index):

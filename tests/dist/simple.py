@@ -8,12 +8,12 @@ import numpy as np
 
 import sparsekit as mx
 from sparsekit.dist.messages import KeySpec, Pull, Push, Request
-from sparsekit.dist.partition import Partition
+from sparsekit.dist.partition import Partition, dealt
 from sparsekit.optimizer.states import described
 
 
 def spec_of(array, placement="rows"):
-    return KeySpec(array.shape, array.dtype.name, array.stype, placement)
+    return dealt(KeySpec(array.shape, array.dtype.name, array.stype, placement))
 
 
 def placement_for(optimizer, key):
@@ -81,7 +81,7 @@ class Keys:
         self.values, self.shards = values, shards
         self.specs = {key: spec_of(value, placement_for(optimizer, key)) for key, value in values.items()}
         self.specs = {key: spec._replace(placement=f"whole:{int(spec.placement[6:]) % shards}")
-                      if spec.placement != "rows" else spec for key, spec in self.specs.items()}
+                      if spec.placement.startswith("whole") else spec for key, spec in self.specs.items()}
         self.partitions = {key: Partition(key, spec, shards) for key, spec in self.specs.items()}
 
     def on(self, shard):

@@ -6,7 +6,7 @@ import pytest
 import sparsekit as mx
 from sparsekit.dist.compression import pack, packed_size, quantize, unpack
 from sparsekit.dist.messages import KeySpec
-from sparsekit.dist.partition import Partition
+from sparsekit.dist.partition import Partition, dealt
 from sparsekit.dist.transport import LocalCluster
 
 #: What MXNet 1.9.1 gave: ``kv.create('device')`` with 2bit compression and a threshold of 0.5, two contexts that push the same.
@@ -92,7 +92,7 @@ def test_every_worker_keeps_its_own_residual_and_sparse_gradients_travel_whole()
     for found, count, row in LocalCluster(2, 2).run(worker):
         for step, values in enumerate(found):
             assert values.tobytes() == (sent[0][step] + sent[1][step]).reshape(shape).tobytes()
-        cut = Partition("w", KeySpec(shape, "float32"), 2)
+        cut = Partition("w", dealt(KeySpec(shape, "float32")), 2)
         assert count == 4 * sum(packed_size(cut.count(shard) * 3) for shard in cut.holders)
         assert len(cut.holders) == 2
         assert (row == np.float32(0.1) + np.float32(0.1)).all()

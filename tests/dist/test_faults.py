@@ -10,7 +10,7 @@ import sparsekit as mx
 from sparsekit.base.errors import WaitTimeoutError
 from sparsekit.dist.client import Client, Pushed
 from sparsekit.dist.messages import KeySpec, Refused
-from sparsekit.dist.transport import LocalCluster, LocalTransport, current
+from sparsekit.dist.transport import LocalCluster, LocalTransport, current, set_current
 
 from .mortal import Killed, run
 from .test_trainer import ARGUMENTS, one_process, same, worker
@@ -88,11 +88,14 @@ def client_of_two(cluster, transport):
         change = rng.standard_normal((len(rows), 2)).astype(np.float32)
         client.push([Pushed("w", rows, change), Pushed("b", None, start[step])], "{}")
         got = client.pull([("w", rows), ("b", None)])
+    client.barrier()
+    client.leave()
+    client.pull([("b", None)])  # shows that servers have started again, and the next call tells them where this worker is
     return [*client.pull([("w", None), ("b", None)]), *got], client.statistics()
 
 
 @pytest.mark.parametrize("lose", [False, True])
-@pytest.mark.parametrize("at", range(2, 15))
+@pytest.mark.parametrize("at", range(2, 18))
 def test_servers_that_start_again_get_what_they_have_lost(at, lose, tmp_path):
     cluster = LocalCluster(2, 1)
     wanted, counts = client_of_two(cluster, LocalTransport(cluster, 0))
@@ -101,6 +104,50 @@ def test_servers_that_start_again_get_what_they_have_lost(at, lose, tmp_path):
     found, counts = client_of_two(cluster, Restarting(cluster, 0, at, lose))
     assert all(one.tobytes() == other.tobytes() for one, other in zip(found, wanted, strict=True))
     assert counts["resent"] == (2 if lose and 8 <= at <= 12 else 0)  # these calls push
+    for server in cluster.servers:
+        assert server.shard.left == {0}, "also if the message that the worker leaves was lost"
+    assert cluster.servers[0].shard.arrived == {0: 2}, "also if the message that it has come to the barrier was lost"
+
+
+class Repeating(LocalTransport):
+    """A transport that sends some messages twice: at once, as if the answer had been lost, or again later."""
+
+    def __init__(self, cluster, rank, late):
+        super().__init__(cluster, rank)
+        self.late, self.before = late, []
+
+    def call(self, requests, timeout):
+        again = [one for one in requests if one[1] in ("barrier", "leave", "hello", "optimizer")]
+        found = super().call(requests, timeout)
+        repeated, self.before = (self.before, again) if self.late else (again, [])
+        super().call(repeated, timeout)
+        return found
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_messages_that_come_twice_count_once(late):
+    """Barriers hold all who have not left, and steps wait for them; neither is released by an old message."""
+    cluster, there = LocalCluster(2, 2), set()
+
+    def program():
+        set_current(Repeating(cluster, current().rank, late), thread=True)
+        kv = mx.kv.create("dist_sync")
+        kv.init("w", mx.nd.zeros((3000, 20)))
+        kv.set_optimizer(mx.optimizer.SGD(learning_rate=1))
+        out, found = mx.nd.zeros((3000, 20)), []
+        for step in range(6 - 3 * kv.rank):
+            time.sleep(0.01 * kv.rank)
+            there.add((kv.rank, step))
+            kv.barrier()
+            assert {(rank, step) for rank in range(2) if step < 3 or rank == 0} <= there
+            kv.push("w", mx.nd.ones((3000, 20)) * (1 + kv.rank))
+            kv.pull("w", out=out)
+            found.append(-float(out.asnumpy()[0, 0]))
+        kv.leave()
+        return found
+
+    assert cluster.run(program) == [[3, 6, 9, 10, 11, 12], [3, 6, 9]]
+    assert [server.shard.counts["duplicates"] for server in cluster.servers] == [0, 0]
 
 
 def test_a_server_that_refuses_whatever_is_sent_ends_in_an_error_in_time():

@@ -23,10 +23,21 @@ def test_a_missing_ray_is_named_with_the_extra():
 
 
 @pytest.mark.parametrize(("given", "named"), [
-    ({"workers": 0}, "workers"), ({"servers": True}, "servers"), ({"workers": 1.5}, "workers")])
-def test_numbers_of_processes_are_checked(given, named):
-    with pytest.raises(mx.DistError, match=f"{named} must be a positive integer"):
-        mx.dist.run(int, **given)
+    ({"workers": 0}, "workers must be a positive integer"), ({"servers": True}, "servers must be a positive integer"),
+    ({"workers": 1.5}, "workers must be a positive integer"), ({"mode": "Sync"}, "mode must be 'sync' or 'async'"),
+    ({"staleness": -1}, "staleness must be"), ({"staleness": 1.5}, "staleness must be"),
+    ({"timeout": float("nan")}, "timeout must be a number of seconds above 0"), ({"timeout": "10"}, "timeout must be"),
+    ({"frozen_after": 0}, "frozen_after must be")])
+def test_arguments_are_checked_before_anything_is_started(given, named):
+    for start in (lambda **more: mx.dist.run(int, **more), mx.dist.connect):
+        with pytest.raises(mx.DistError, match=named):
+            start(**given)
+
+
+@pytest.mark.parametrize("wrong", [-1, 1.5, True, None])
+def test_a_number_of_restarts_is_checked(wrong):
+    with pytest.raises(mx.DistError, match="restarts must be an integer of at least 0"):
+        mx.dist.run(int, restarts=wrong)
 
 
 def test_what_is_run_is_a_function():

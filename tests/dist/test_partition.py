@@ -1,6 +1,7 @@
 """Every row lies on exactly one server, in order, and small keys spread; messages carry arrays and count their bytes."""
 
 import pickle
+import zlib
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 
 from sparsekit.base.errors import RowIndexError
 from sparsekit.dist.messages import KeySpec, Pull, Push, Reply, Request, Waiting, Welcome, payload_bytes, row_ids
-from sparsekit.dist.partition import ELEMENTS, ROWS, Partition
+from sparsekit.dist.partition import ELEMENTS, ROWS, Partition, dealt
 
 
 @st.composite
@@ -18,7 +19,7 @@ def partitions(draw):
     rows = draw(st.one_of(st.integers(0, 5), st.integers(0, 5000)))
     shape = (rows, *draw(st.sampled_from([(), (1,), (3,), (40, 50), (30_000,)])))
     shards = draw(st.integers(1, 9))
-    placement = draw(st.sampled_from(["rows", f"whole:{shards - 1}"]))
+    placement = draw(st.sampled_from(["rows", "rows:1", "rows:16", "rows:300", f"whole:{shards - 1}"]))
     key = draw(st.one_of(st.text(max_size=5), st.integers(-5, 500)))
     return Partition(key, KeySpec(shape, "float32", stype, placement), shards)
 
@@ -71,26 +72,61 @@ def test_a_value_without_axes_lies_on_one_server():
     assert partition.take(np.float32(3).reshape(()), partition.holders[0]) == 3
 
 
-def test_frequent_rows_are_balanced():
-    """The first rows of a vocabulary are touched most; ranges in one piece would all lie on the first server."""
-    rows = 1_000_000
-    ids = np.unique(np.exp(np.random.default_rng(0).uniform(0, np.log(rows), 200_000)).astype(np.int64) % rows)
-    partition = Partition("w", KeySpec((rows, 4), "float32", "row_sparse"), 8)
-    loads = [len(part.rows) for part in partition.split(ids)]
-    assert max(loads) < 1.05 * np.mean(loads)
+def busiest(ids, rows, shards, placement=None):
+    """Rows of the server with most of them, as a multiple of the mean."""
+    spec = dealt(KeySpec((rows, 4), "float32", "row_sparse"))
+    loads = [len(part.rows) for part in Partition("w", spec._replace(placement=placement or spec.placement), shards).split(ids)]
+    return max(loads) / np.mean(loads)
 
 
-def test_small_keys_spread_over_servers():
-    holders = [Partition(key, KeySpec((10,), "float32"), 4).holders for key in range(200)]
+#: Rows that batches touch: the first rows of a vocabulary most; those of one field of several; every 4,096th.
+TOUCHED = {
+    "log-uniform": lambda draw: np.expm1(draw.random(200_000) * np.log(2_000_000)).astype(np.int64),
+    "zipf": lambda draw: draw.zipf(1.2, 200_000),
+    "every eighth": lambda draw: 8 * np.expm1(draw.random(200_000) * np.log(250_000)).astype(np.int64),
+    "every 4,096th": lambda draw: 4096 * draw.integers(0, 20_000, 20_000),
+}
+
+
+@pytest.mark.parametrize("kind", TOUCHED)
+@pytest.mark.parametrize("shards", [2, 8, 32])
+def test_touched_rows_are_balanced(kind, shards):
+    """As evenly as chance would spread them: 4 standard deviations of a binomial distribution, and half a block."""
+    ids = np.unique(TOUCHED[kind](np.random.default_rng(0)))
+    ids = ids[ids < 100_000_000]
+    mean = len(ids) / shards
+    assert busiest(ids, 100_000_000, shards) < 1 + 4 / mean**0.5 + ROWS / 2 / mean
+
+
+def test_blocks_that_take_turns_from_one_server_are_not_balanced():
+    """What the test above would find: ranges, larger blocks, and rounds that all begin with the same server."""
+    ids = np.unique(TOUCHED["log-uniform"](np.random.default_rng(0)))
+    assert busiest(ids, 2_000_000, 8, "rows:250000") > 3
+    assert busiest(ids[:3000], 2_000_000, 8, "rows") > busiest(ids[:3000], 2_000_000, 8) + 0.1
+    assert busiest(4096 * np.arange(400), 2_000_000, 8, "rows") > 7
+
+
+def test_journals_that_do_not_say_the_size_of_blocks_are_read_as_they_were_written():
+    partition = Partition("w", KeySpec((2000, 4), "float32", "row_sparse", "rows"), 3)
+    first = zlib.crc32(b"'w'") % 3
+    for shard in range(3):
+        blocks = range((shard - first) % 3, 8, 3)
+        wanted = [row for block in blocks for row in range(256 * block, min(256 * (block + 1), 2000))]
+        assert partition.rows_of(shard).tolist() == wanted
+
+
+@pytest.mark.parametrize("deal", [dealt, lambda spec: spec], ids=["today", "earlier"])
+def test_small_keys_spread_over_servers(deal):
+    holders = [Partition(key, deal(KeySpec((10,), "float32")), 4).holders for key in range(200)]
     assert all(len(one) == 1 for one in holders)
     counts = np.bincount([one[0] for one in holders], minlength=4)
     assert counts.min() > 25
 
 
 def test_large_dense_values_are_shared_by_servers():
-    assert len(Partition(0, KeySpec((ELEMENTS * 4,), "float32"), 4).holders) == 4
-    assert len(Partition(0, KeySpec((64, 1024), "float32"), 4).holders) == 4
-    assert len(Partition(0, KeySpec((ROWS + 1, 1), "float32", "row_sparse"), 4).holders) == 2
+    assert len(Partition(0, dealt(KeySpec((ELEMENTS * 4,), "float32")), 4).holders) == 4
+    assert len(Partition(0, dealt(KeySpec((64, 1024), "float32")), 4).holders) == 4
+    assert len(Partition(0, dealt(KeySpec((ROWS + 1, 1), "float32", "row_sparse")), 4).holders) == 2
 
 
 @pytest.mark.parametrize("rows", [[-1], [10], [3, 11]])

@@ -7,11 +7,14 @@ import numpy as np
 import pytest
 
 import sparsekit as mx
+from sparsekit.dist import seen
 from sparsekit.dist.client import Pushed, client_of
-from sparsekit.dist.messages import KeySpec
-from sparsekit.dist.partition import Partition
-from sparsekit.dist.transport import LocalCluster
+from sparsekit.dist.messages import KeySpec, Pull, Push, Request
+from sparsekit.dist.partition import Partition, dealt
+from sparsekit.dist.shard import Shard
+from sparsekit.dist.transport import LocalCluster, Server
 from sparsekit.profiler.clocks import Answer, difference, offset_of
+from sparsekit.profiler.distributed import Distributed
 from sparsekit.profiler.processes import server_profile
 
 ROWS, WIDTH, STEPS = 5000, 4, 5
@@ -90,10 +93,49 @@ def test_servers_count_what_workers_count(run):
     assert all(rows[f"server {i}"]["duplicates"] == 0 for i in range(2))
 
 
+def test_what_a_killed_server_did_stays_in_the_profile(tmp_path):
+    """Its spans and counts are in a file, with a line that the kill has torn."""
+    make, path = lambda again: Shard(str(tmp_path / "job"), 0, 1, 1, started_before=again), tmp_path / "spans"
+    lives = []
+    for life in range(3):
+        server = Server(make, life > 0, path)
+        for step in range(2):
+            push = Push("w", 2 * life + step + 1, None, np.ones(4, "f"))
+            server.call("init", (0, 0, "w", KeySpec((4,), "float32"), None, np.zeros(4, "f")))
+            server.call("exchange", (Request(0, 0, 0, (push,), (Pull("w", push.sequence),)),))
+        lives.append(server.call("profile", ()))
+        server.shard.close()
+        with path.open("a") as file:
+            file.write('["call", [["serve", "exch')
+    told = lives[-1]
+    assert [one["lives"] for one in lives] == [1, 2, 3]
+    assert told["began"] == lives[0]["began"]
+    assert told["loads"] == [["w", 4 * 6, 16 * 6, 4 * 6, 16 * 6]]
+    assert (told["calls"], told["dropped"]) == (12, 0)
+    assert sum(span[0] == "apply" for span in told["spans"]) == 6
+    assert [span[:2] for span in told["spans"]].count(["journal", "replay"]) == 2
+    assert [list(span) for span in lives[0]["spans"]] == told["spans"][:len(lives[0]["spans"])]
+    prof = server_profile(told)
+    assert [record["attrs"]["step"] for record in prof.records if record["lane"] == "apply"] == [1, 2, 3, 4, 5, 6]
+    assert "Server 0 was started again 2 times." in repr(Distributed(prof._data()))
+
+
+def test_spans_of_another_machine_are_on_another_clock(tmp_path, monkeypatch):
+    make, path = lambda again: Shard(str(tmp_path / "job"), 0, 1, 1, started_before=again), tmp_path / "spans"
+    for machine in ("one", "other"):
+        monkeypatch.setattr(seen, "_machine", lambda machine=machine: machine)
+        server = Server(make, machine == "other", path)
+        server.call("hello", (0, 0))
+        told = server.call("profile", ())
+        server.shard.close()
+    assert (told["calls"], told["lives"], told["dropped"]) == (2, 2, 2)
+    assert all(span[5] >= told["began"] for span in told["spans"])
+
+
 def test_balance_is_that_of_the_partition(run):
     merged, _ = run
-    cut = Partition("table", KeySpec((ROWS, WIDTH), "float32", "row_sparse"), 2)
-    home = Partition("bias", KeySpec((100,), "float32"), 2).holders[0]
+    cut = Partition("table", dealt(KeySpec((ROWS, WIDTH), "float32", "row_sparse")), 2)
+    home = Partition("bias", dealt(KeySpec((100,), "float32")), 2).holders[0]
     loads = [0, 0]
     for rank in range(2):
         for step in range(STEPS):
@@ -370,6 +412,22 @@ def test_the_model_gives_what_runs_on_one_machine_take():
     assert runs[1].what_if(workers=2).measured.sent == pytest.approx(runs[2].what_if(workers=2).measured.sent, rel=0.05)
 
 
+def test_a_slow_step_of_a_server_does_not_count(monkeypatch):
+    """The first one after a restart, for instance; a mean would take it for the time of all."""
+    update = Shard._update
+
+    def slow(self, updater, held, total, leader):
+        time.sleep(0.2 * (held.version == 2))
+        update(self, updater, held, total, leader)
+
+    monkeypatch.setattr(Shard, "_update", slow)
+    merged, _ = profiled(steps=7)
+    found = merged.what_if(workers=2)
+    assert max(record["duration"] for record in merged.records if record["lane"] == "apply") > 200_000
+    assert found.rows[0]["server_work"] < 30_000
+    assert found.model < 100_000
+
+
 @pytest.mark.parametrize(("asked", "said"), [({"workers": 0}, "workers"), ({"servers": "two"}, "servers"), ({"gbit": -1}, "gbit"),
                                              ({"workers": [1, 2], "servers": [1, 2, 3]}, "belong together"),
                                              ({"workers": 2, "value_dtype": "float16"}, "at once")])
@@ -395,5 +453,5 @@ def test_the_picture_has_the_lanes_of_each_process(run):
 def test_the_report_has_all_processes(run, tmp_path):
     page = run[0].to_html(tmp_path / "page.html").read_text()
     assert page.count('figure data-view="timeline"') == 1
-    for words in ("By process", "Exchanged", "Who waited for whom", "The server with most bytes"):
+    for words in ("By process", "Exchanged", "Who waited for whom", "How the load is spread. The server with most bytes"):
         assert words in page

@@ -9,10 +9,11 @@ import pytest
 
 import sparsekit as mx
 from sparsekit.base.errors import FencedError, LostDataError
+from sparsekit.dist import partition
 from sparsekit.dist import resume as resuming
 from sparsekit.dist.journal import manifest_of
 from sparsekit.dist.messages import KeySpec, Pull, Push, Request
-from sparsekit.dist.partition import Partition
+from sparsekit.dist.partition import Partition, dealt
 from sparsekit.dist.resume import resume
 from sparsekit.dist.shard import Shard
 from sparsekit.dist.states import join_states, split_states
@@ -153,10 +154,7 @@ def test_workers_may_be_more_or_fewer(tmp_path):
 
 
 def test_an_asynchronous_run_keeps_the_pushes_that_all_servers_have(tmp_path):
-    spec = KeySpec((8, 1), "float32")
-    before, after = Partition("w", spec, 2), Partition("w", spec, 3)
-    assert len(before.holders) == 1 or len(after.holders) > 0
-    spec = KeySpec((40, 1), "float32")
+    spec = dealt(KeySpec((40, 1), "float32"))
     before = Partition("w", spec, 2)
     assert before.holders == (0, 1)
     shards = [Shard(str(tmp_path), index, 2, 2, "async") for index in range(2)]
@@ -176,6 +174,30 @@ def test_an_asynchronous_run_keeps_the_pushes_that_all_servers_have(tmp_path):
     (shard,) = [Shard(str(tmp_path), 0, 1, 2, "async")]
     assert shard.hello(0, 0).last == shard.hello(1, 0).last == {"w": 1}
     assert set(shard.exchange(Request(0, 0, 0, (), (Pull("w", 1),))).values[0].reshape(-1)) == {11}
+
+
+@pytest.mark.parametrize("shards", [2, 3])
+def test_a_run_whose_journal_does_not_say_the_size_of_blocks_goes_on(tmp_path, shards):
+    """As many servers read what earlier versions dealt as it was dealt; others get the rows as they are dealt today."""
+    values = {"w": full(mx.nd.array(np.random.default_rng(4).normal(size=(1200, 2))).tostype("row_sparse"))}
+    random = np.random.default_rng(5)
+    gradients = [{"w": [gradient(random, (1200, 2), "row_sparse") for _ in range(2)]} for _ in range(2)]
+    before = Keys(values, 2)
+    before.specs = {"w": KeySpec((1200, 2), "float32", "row_sparse", "rows")}
+    before.partitions = {"w": Partition("w", before.specs["w"], 2)}
+    assert [before.partitions["w"].count(shard) for shard in range(2)] in ([688, 512], [512, 688])  # 3 blocks of 256, and 2
+    made = servers(tmp_path, before)
+    before.init(made)
+    pushed(made, before, gradients, 1)
+    after = before if shards == 2 else Keys(values, 3)
+    if shards == 3:
+        resume(str(tmp_path), 3)
+    made = servers(tmp_path, after)
+    wanted = one_process(values, gradients)
+    assert equal(after.whole(made, 0, 1), wanted[0])
+    pushed(made, after, gradients, 2)
+    assert equal(after.whole(made, 0, 2), wanted[1])
+    assert made[0].keys["w"].spec.placement == ("rows" if shards == 2 else f"rows:{partition.ROWS}")
 
 
 def test_frozen_servers_of_the_run_before_are_fenced(tmp_path):

@@ -1,5 +1,6 @@
 """Servers in this process: workers that are threads wait for each other, for servers that start again, and never for ever."""
 
+import os
 import threading
 import time
 
@@ -172,3 +173,50 @@ def test_outside_of_a_run_there_is_no_transport():
         set_current(None)
     with pytest.raises(NoClusterError):
         current()
+
+
+@pytest.mark.parametrize(("given", "named"), [
+    ({"shards": 0}, "shards must be a positive integer"), ({"workers": True}, "workers must be a positive integer"),
+    ({"shards": 1.5}, "shards must be"), ({"mode": "asynchronous"}, "mode must be 'sync' or 'async'"),
+    ({"mode": "async", "staleness": -1}, "staleness must be None or an integer of at least 0")])
+def test_arguments_of_a_cluster_are_checked(given, named):
+    with pytest.raises(mx.DistError, match=named):
+        LocalCluster(**given)
+
+
+def test_what_a_cluster_does_not_have_is_named():
+    cluster = LocalCluster(2, 1)
+    for wrong in (2, -1, None, "0"):
+        for call in (cluster.stop, cluster.start):
+            with pytest.raises(mx.DistError, match="index must be from 0 to 1"):
+                call(wrong)
+    with pytest.raises(mx.DistError, match="rank must be from 0 to 0"):
+        cluster.transport(1)
+    with pytest.raises(mx.DistError, match="function must be callable"):
+        cluster.run(3)
+    assert cluster.run(lambda: mx.kv.create("dist_sync").rank) == [0], "it is as it was"
+
+
+def test_a_worker_lists_servers_and_ends_one_of_them(tmp_path):
+    cluster = LocalCluster(2, 1, str(tmp_path))
+
+    def work():
+        kv = mx.kv.create("dist_sync")
+        kv.init("w", mx.nd.zeros((3000, 20)))
+        kv.push("w", mx.nd.ones((3000, 20)))
+        listed = mx.dist.servers()
+        mx.dist.kill_server(1)
+        out = mx.nd.zeros((3000, 20))
+        kv.pull("w", out=out)
+        for wrong in (2, -1, "1", True, None):
+            with pytest.raises(mx.DistError, match="from 0 to 1"):
+                mx.dist.kill_server(wrong)
+        return listed, out.asnumpy().min(), out.asnumpy().max()
+
+    ((listed, least, most),) = cluster.run(work)
+    assert [(one.index, one.pid, one.node) for one in listed] == [(0, os.getpid(), ""), (1, os.getpid(), "")]
+    assert [server.shard.epoch for server in cluster.servers] == [1, 2]
+    assert (least, most) == (1, 1)
+    for function in (mx.dist.servers, lambda: mx.dist.kill_server(0)):
+        with pytest.raises(mx.NoClusterError):
+            function()

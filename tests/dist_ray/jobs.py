@@ -101,14 +101,6 @@ def way() -> Any:
     return transport.current()
 
 
-def server_pid(index: int) -> int:
-    found = way().process_of(index, 20.0)
-    if found is None or not alive(found.pid):
-        way().greet(index)
-        found = way().process_of(index, 20.0)
-    return found.pid
-
-
 def alive(pid: int) -> bool:
     """Whether a process exists and is no zombie."""
     try:
@@ -123,9 +115,12 @@ def break_something(what: str) -> Any:
         die_within_the_next_push()
         return None
     verb, *numbers = what.split()
-    pids = [server_pid(int(index)) for index in numbers]
-    for pid in pids:
-        os.kill(pid, signal.SIGKILL if verb == "kill" else signal.SIGSTOP)
+    pids = [mx.dist.servers()[int(index)].pid for index in numbers]
+    for index, pid in zip(numbers, pids, strict=True):
+        if verb == "kill":
+            mx.dist.kill_server(int(index))
+        else:
+            os.kill(pid, signal.SIGSTOP)
     return pids
 
 
@@ -181,7 +176,7 @@ def train_slowly(steps: int, pids: str, flags: str) -> dict[str, Any]:
     def wait(rank: int, step: int) -> None:
         if rank == 0 and step == 3 and first_time(Path(flags) / "told"):
             new = Path(pids).with_suffix(".new")
-            new.write_text(" ".join(str(server_pid(index)) for index in range(way().shards)))
+            new.write_text(" ".join(str(server.pid) for server in mx.dist.servers()))
             new.replace(pids)
             while not (Path(flags) / "frozen").exists():
                 time.sleep(0.02)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,8 @@ import numpy as np
 import pytest
 
 import sparsekit as mx
+
+from .conftest import until
 
 STEPS = 8
 
@@ -42,6 +46,8 @@ def test_two_workers_and_two_servers_equal_one_process(cluster, jobs, wanted, ho
     same(results, wanted)
     assert [result["rank"] for result in results] == [0, 1]
     assert sum(one["applied"] for one in results[0]["statistics"]) == 3 * STEPS, "a table on both servers, an array on one"
+    for one in results[0]["statistics"]:
+        assert (one["duplicates"], one["refused"], one["replayed"]) == (0, 0, 0), "nothing is sent twice without a fault"
     assert not list(home.glob("sparsekit-job-*")), "the temporary journals are removed"
 
 
@@ -97,27 +103,36 @@ def places(cluster: Any) -> dict[str, Any]:
 
 
 def test_servers_whose_machine_freezes_are_replaced_and_fenced_when_it_wakes(cluster, second, jobs, wanted, flags, tmp_path):
-    pids = tmp_path / "pids"
-    frozen = threading.Thread(target=freeze_and_wake, args=(second, pids, flags))
+    pids, folder = tmp_path / "pids", tmp_path / "job"
+    woken: list[bool] = []
+    frozen = threading.Thread(target=freeze_and_wake, args=(second, pids, flags, jobs.alive, woken))
     frozen.start()
     try:
         results = mx.dist.run(jobs.train_slowly, workers=2, servers=2, args=(STEPS, str(pids), flags), frozen_after=60.0,
-                              **places(cluster))
+                              folder=folder, **places(cluster))
     finally:
         Path(flags, "go").touch()
         frozen.join()
     same(results, wanted)
     assert [one["epoch"] for one in results[0]["statistics"]] == [2, 2]
+    assert woken == [False, False], "the servers that woke have ended by themselves"
+    for index, pid in enumerate(pids.read_text().split()):
+        (path,) = Path(second.get_logs_dir_path()).glob(f"worker-*-{pid}.err")
+        assert f"Process {pid} ends: Incarnation 1 of shard-{index} has been replaced by a later one." in path.read_text()
+    same(mx.dist.run(jobs.train, workers=2, servers=2, folder=folder, args=(STEPS,), **places(cluster)), wanted)
 
 
-def freeze_and_wake(node: Any, pids: Path, flags: str) -> None:
-    """Freeze a machine: Ray's process, which makes Ray take it for lost, and both servers; wake them when the workers go on."""
+def freeze_and_wake(node: Any, pids: Path, flags: str, alive: Callable[[int], bool], woken: list[bool]) -> None:
+    """Freeze a machine: Ray's process, which makes Ray take it for lost, and both servers; wake them when the workers go on.
+
+    The servers wake first: Ray's process would end them.
+    """
     while not pids.exists():
         if Path(flags, "go").exists():
             return
         time.sleep(0.02)
-    stopped = [node.all_processes["raylet"][0].process.pid, *map(int, pids.read_text().split())]
-    for pid in stopped:
+    raylet, servers = node.all_processes["raylet"][0].process.pid, [int(pid) for pid in pids.read_text().split()]
+    for pid in (raylet, *servers):
         os.kill(pid, signal.SIGSTOP)
     node.free_the_first()
     Path(flags, "frozen").touch()
@@ -125,8 +140,14 @@ def freeze_and_wake(node: Any, pids: Path, flags: str) -> None:
         end = time.monotonic() + 60
         while not Path(flags, "go").exists() and time.monotonic() < end:
             time.sleep(0.02)
+        for pid in servers:
+            os.kill(pid, signal.SIGCONT)
+        end = time.monotonic() + 20
+        while any(map(alive, servers)) and time.monotonic() < end:
+            time.sleep(0.05)
+        woken += map(alive, servers)
     finally:
-        for pid in stopped:
+        for pid in (raylet, *servers):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGCONT)
 
@@ -206,6 +227,65 @@ def test_a_process_that_something_else_started_joins_as_a_worker(cluster):
         mx.dist.disconnect()
     with pytest.raises(mx.NoClusterError, match="sparsekit launch"):
         mx.kv.create("dist_sync")
+
+
+PART = """
+import sys
+import sparsekit as mx
+
+mx.dist.connect(sys.argv[1], job="several", rank=int(sys.argv[2]), workers=2, servers=2, timeout=60)
+kv = mx.kv.create("dist_sync")
+kv.init("w", mx.nd.zeros((600, 2)).tostype("row_sparse"))
+kv.push("w", mx.nd.ones((600, 2)) * (1 + kv.rank))
+out = mx.nd.zeros((600, 2))
+kv.pull("w", out=out)
+print(kv.rank, kv.num_workers, out.asnumpy().min(), out.asnumpy().max(), *(server.pid for server in mx.dist.servers()))
+if kv.rank == 0:
+    mx.dist.disconnect()  # the end of the process does it for rank 1
+"""
+
+
+def test_programs_that_something_else_started_join_by_the_address_of_the_cluster(cluster, jobs, tmp_path):
+    script = tmp_path / "part.py"
+    script.write_text(PART)
+    started = [subprocess.Popen([sys.executable, str(script), cluster.address, str(rank)], stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, text=True) for rank in range(2)]
+    said = [one.communicate(timeout=100) for one in started]
+    assert [one.returncode for one in started] == [0, 0], said
+    words = [out.split() for out, _ in said]
+    assert [one[:4] for one in words] == [["0", "2", "3.0", "3.0"], ["1", "2", "3.0", "3.0"]]
+    assert words[0][4:] == words[1][4:], "both have used the same servers"
+    until(lambda: not any(jobs.alive(int(pid)) for pid in words[0][4:]), 10, "the servers end with their last worker")
+
+
+ORPHANED = """
+import os, signal, sys
+import sparsekit as mx
+
+mx.dist.connect(sys.argv[1], job="orphaned", rank=0, workers=1, servers=2, timeout=60)
+mx.kv.create("dist_sync").init("w", mx.nd.zeros((600, 2)).tostype("row_sparse"))
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_servers_whose_workers_were_all_killed_are_listed_and_ended(cluster, jobs, tmp_path):
+    with pytest.raises(mx.NoClusterError, match="has joined no cluster"):
+        mx.dist.stop_servers("orphaned")
+    script = tmp_path / "orphaned.py"
+    script.write_text(ORPHANED)
+    ended = subprocess.run([sys.executable, str(script), cluster.address], timeout=100, capture_output=True)
+    assert ended.returncode == -signal.SIGKILL, ended.stderr
+    mx.dist.connect(cluster.address)
+    try:
+        found = mx.dist.servers("orphaned")
+        assert [one.index for one in found] == [0, 1]
+        assert all(jobs.alive(one.pid) for one in found)
+        assert mx.dist.stop_servers("orphaned") == 2
+        until(lambda: not any(jobs.alive(one.pid) for one in found), 10, "the servers have ended")
+        until(lambda: mx.dist.servers("orphaned") == [], 10, "Ray has forgotten them")
+        assert mx.dist.stop_servers("orphaned") == 0
+    finally:
+        mx.dist.disconnect()
 
 
 def test_a_function_that_cannot_be_sent_is_an_error(cluster):

@@ -87,6 +87,19 @@ def test_a_script_runs_in_every_worker(script, tmp_path):
     assert (tmp_path / "w.npy").exists()
 
 
+def test_a_script_runs_in_a_cluster_that_is_there(cluster, script, tmp_path):
+    words = ["--address", cluster.address, script, "--steps", 3, "--out", tmp_path / "w.npy"]
+    found = subprocess.run(command(*words), capture_output=True, text=True, timeout=100, cwd=tmp_path)
+    assert found.returncode == 0, found.stderr
+    said = [re.sub(r"\x1b\[\d+m", "", line) for line in found.stdout.splitlines()]
+    for rank in range(2):
+        told = [line for line in said if line.endswith(f"worker {rank} of 2 __main__ {script}")]
+        assert len(told) == 1, said
+        assert f"(rank {rank} pid=" in told[0]
+    assert "died" not in found.stderr
+    assert (tmp_path / "w.npy").exists()
+
+
 def test_a_worker_that_fails_ends_the_command_with_its_rank_and_traceback(tmp_path):
     script = tmp_path / "fails.py"
     script.write_text("import sparsekit as mx\nkv = mx.kv.create('dist_sync')\nif kv.rank == 1:\n    [][3]\nkv._barrier()\n")

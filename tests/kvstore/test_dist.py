@@ -10,7 +10,7 @@ import pytest
 import sparsekit as mx
 from sparsekit.base.errors import LostWorkerError, MismatchError, NoClusterError, WaitTimeoutError
 from sparsekit.dist.messages import KeySpec
-from sparsekit.dist.partition import Partition
+from sparsekit.dist.partition import Partition, dealt
 from sparsekit.dist.transport import LocalCluster
 
 SHAPE = (1000, 2)
@@ -115,7 +115,7 @@ def test_rows_by_number():
                 kv.row_sparse_pull("w", out=out[0], row_ids=mx.nd.array(wrong))
         with pytest.raises(mx.StorageTypeError, match="out of row_sparse_pull must be row_sparse"):
             kv.row_sparse_pull("w", out=mx.nd.zeros(SHAPE), row_ids=mx.nd.array([0]))
-        with pytest.raises(mx.ParameterError, match="3 row_ids"):
+        with pytest.raises(mx.ShapeError, match="3 row_ids"):
             kv.row_sparse_pull("w", out=out, row_ids=[mx.nd.array([0])] * 3)
         return True
 
@@ -146,8 +146,9 @@ def test_what_servers_cannot_do_is_refused_by_name():
             kv.init("c", mx.nd.ones((2, 2)).tostype("csr"))
         with pytest.raises(mx.DTypeError, match="optimizer must be an Optimizer"):
             kv.set_optimizer("sgd")
-        with pytest.raises(mx.ParameterError, match="above 0"):
-            kv.timeout = 0
+        for wrong in (0, -1, float("nan"), None, "60", True, [60]):
+            with pytest.raises(mx.ParameterError, match="a number of seconds above 0"):
+                kv.timeout = wrong
         with pytest.raises(mx.ParameterNameError, match="'none' has not been initialized"):
             kv.push("none", mx.nd.ones((2,)))
         with pytest.raises(mx.SparsekitError, match="no optimizer"):
@@ -161,7 +162,7 @@ def test_what_servers_cannot_do_is_refused_by_name():
 
 
 def parts_of(key, shape, stype="default", servers=2):
-    return Partition(key, KeySpec(shape, "float32", stype), servers)
+    return Partition(key, dealt(KeySpec(shape, "float32", stype)), servers)
 
 
 @pytest.mark.parametrize("servers", [1, 2, 3])
@@ -199,6 +200,44 @@ def test_bytes_of_every_call_are_those_of_rows_and_their_numbers(servers):
     assert whole == (4 * 3 * 30000, 4 * 3 * 30000, 1)
     assert mixed == (3 * (4 + 3 * 4), 4 * 3 * 30000, 1)
     assert every == (0, 4 * 2 * 1000, 1)
+
+
+@pytest.mark.parametrize("kind", ["float16", "float32", "float64", "int32"])
+@pytest.mark.parametrize("width", [(), (2,), (3, 2)])
+def test_rows_of_zeros_are_not_sent(kind, width):
+    """A value that stores every row, of which few are not zero; a negative zero has bits, and they arrive."""
+    whole = np.zeros((1000, *width), kind)
+    whole[[3, 500]] = 7
+    whole[999] = -0.0
+    kept = [3, 500] if kind == "int32" else [3, 500, 999]
+    every = mx.nd.sparse.row_sparse_array((whole, np.arange(1000)), shape=whole.shape, dtype=kind)
+
+    def worker():
+        kv = mx.kv.create("dist_sync")
+        kv.init("w", every)
+        sent = kv.statistics()["bytes_sent"]
+        out = mx.nd.zeros(whole.shape, dtype=kind)
+        kv.pull("w", out=out)
+        return sent, out.asnumpy()
+
+    (first, found), (second, again) = together(2, worker)
+    assert (first, second) == (len(kept) * (4 + whole[0].nbytes), 0)
+    assert found.tobytes() == again.tobytes() == whole.tobytes()
+
+
+def test_a_parameter_of_zeros_is_not_sent_whole():
+    """Nor where an optimizer that looks at whole weights moves it to one server."""
+    def worker(name):
+        weight = mx.gluon.Parameter("weight", shape=(20_000, 8), stype="row_sparse", grad_stype="row_sparse")
+        weight.initialize(mx.init.Zero())
+        trainer = mx.gluon.Trainer([weight], name, {"learning_rate": 0.1}, kvstore="dist_sync")
+        found = weight.row_sparse_data(mx.nd.array([3])).data.asnumpy()
+        return trainer._kvstore.statistics()["bytes_sent"], found.tolist()
+
+    for name in ("adam", "lamb"):
+        (sent, row), = together(1, lambda name=name: worker(name))
+        assert sent < 1000
+        assert row == [[0.0] * 8]
 
 
 def test_a_push_and_the_pull_behind_it_are_one_call_of_each_server():

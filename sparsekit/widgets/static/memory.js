@@ -1,7 +1,7 @@
 // The live memory view: memory over time by role, and what was alive at the peak as nested boxes.
 // An anywidget front-end module: render({ model, el }) builds the view and returns its cleanup.
 
-import { OTHER, element, formatBytes, formatDuration, formatShape, formatShare, formatTick, inkOn, shape, table, ticks } from "./common.js";
+import { OTHER, element, formatBytes, formatDuration, formatShape, formatShare, formatTick, inkOn, shape, table, taken, ticks } from "./common.js";
 import { switches } from "./memory_what_if.js";
 
 const ROLES = {
@@ -231,10 +231,10 @@ class MemoryView {
     const step = event.shiftKey ? Math.max(1, Math.round(this.samples.length / 20)) : 1;
     const target = { ArrowLeft: this.at - step, ArrowRight: this.at + step, Home: this.peakIndex(), End: this.samples.length - 1, Escape: this.peakIndex() }[event.key];
     if (target === undefined || !this.samples.length) return;
-    event.preventDefault();
-    event.stopPropagation();
-    this.held = event.key !== "Escape";
-    this.cursor(Math.min(Math.max(target, 0), this.samples.length - 1));
+    taken(event, () => {
+      this.held = event.key !== "Escape";
+      this.cursor(Math.min(Math.max(target, 0), this.samples.length - 1));
+    });
   }
 
   cursor(index) {

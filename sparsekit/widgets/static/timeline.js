@@ -283,7 +283,7 @@ class Timeline {
       Home: () => camera.home(), End: () => camera.end(),
       Enter: () => this.enter(), "/": () => this.search.focus(),
       p: () => scene.partners.length && this.select(scene.partners[0], false),
-      m: () => this.nextMark(1), M: () => this.nextMark(-1),
+      ...(this.data.marks.count ? { m: () => this.nextMark(1), M: () => this.nextMark(-1) } : {}),
       z: () => scene.selected >= 0 && camera.zoomTo(scene.selected),
       ...(this.data.comparable ? {
         a: () => this.align(!this.data.aligned, true),

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from html import escape as _escape
 
-__all__ = ["escape", "html_table", "text_table"]
+__all__ = ["escape", "folded", "html_table", "text_table"]
 
 # XML 1.0 cannot represent these characters; a name with one would invalidate the whole picture.
 _FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -23,6 +23,11 @@ def html_table(columns: Sequence[str], rows: Iterable[Sequence[object]], caption
     body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
     title = f"<caption>{escape(caption)}</caption>" if caption else ""
     return f"<table>{title}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def folded(html: str, words: str = "The same as a table") -> str:
+    """Fold ``html`` below a line of words; what is wider than the page is scrolled."""
+    return f'<details><summary>{escape(words)}</summary><div style="overflow-x:auto">{html}</div></details>'
 
 
 def text_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:  # object: the text of a cell is shown

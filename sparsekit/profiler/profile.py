@@ -11,6 +11,7 @@ from ..base.entry import entry
 from ..base.errors import ProfilerError, UnknownNameError
 from ..base.formatting import format_bytes, format_count, format_duration, format_percent
 from ..base.optional import optional_import
+from ..base.tables import folded
 from ..core import hooks
 from .advice import advise
 from .describe import storage
@@ -529,12 +530,13 @@ class Profile:
         return bundle
 
     def _html(self) -> str:
-        parts = [self.timeline_figure().html, self.memory_figure().html, self.table(rows=12).html]
+        parts = [self.timeline_figure().html, self.memory_figure().html,
+                 folded(self.table(rows=12).html, "The operators as a table")]
         if self.densified:
-            parts.append(self.ledger_table().html)
+            parts.append(folded(self.ledger_table().html, "What became dense, as a table"))
         gradients = Profile(aside(self._data())).gradients()
         if gradients.rows:
-            parts.append(gradients.html)
+            parts.append(folded(gradients.html, "Gradients as a table"))
         return "\n".join(parts)
 
 

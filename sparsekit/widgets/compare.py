@@ -15,7 +15,7 @@ from .display import Display
 from .lanes import LanePainter, axis, legend, shared_palette
 from .layout import APART, Event, Window, clean, lane_totals, stepped, typical_window
 from .svg import Drawing, fit, wrap
-from .theme import MUTED, STRIPE, lane_order
+from .theme import MUTED, PAPER, STRIPE, lane_order
 
 __all__ = ["timelines_figure"]
 
@@ -249,7 +249,7 @@ class _Comparison:
         width = WIDTH - RIGHT - 8 - left
         factor = format_ratio(width / max(end - LEFT, 1e-9))
         drawing.rect(
-            left - 6, top - 1, width + 12, bottom - top + 2, "#ffffff", stroke=MUTED, stroke_dasharray="4 3", rx=3.0
+            left - 6, top - 1, width + 12, bottom - top + 2, PAPER, stroke=MUTED, stroke_dasharray="4 3", rx=3.0
         )
         for near, far in ((top, top), (bottom, bottom)):
             drawing.line(end + 2, near, left - 6, far, stroke=MUTED, stroke_dasharray="4 3")

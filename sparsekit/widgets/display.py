@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import base64
 import os
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from ..base.errors import UnsupportedError
 from ..base.files import written
-from ..base.tables import escape, html_table, text_table
+from ..base.tables import escape, folded, html_table, text_table
 
 __all__ = ["Display", "write_file"]
+
+
+#: JupyterLab and VS Code say in their own words whether the page is dark; a picture follows its element's colour scheme.
+_DARK = ('<style>:is([data-jp-theme-light="false"],.vscode-dark) img[src^="data:image/svg"]{color-scheme:dark}'
+         '[data-jp-theme-light="true"] img[src^="data:image/svg"]{color-scheme:light}</style>')
 
 
 def write_file(path: str | os.PathLike[str], text: str) -> Path:
@@ -63,7 +69,13 @@ class Display:
     def image(self) -> str:
         """The picture as one HTML ``<img>`` element that needs no other file."""
         data = base64.b64encode(self.svg.encode()).decode("ascii")
-        return f'<img alt="{escape(self.alt)}" src="data:image/svg+xml;base64,{data}">'
+        return (f'{_DARK}<div style="overflow-x:auto"><img alt="{escape(self.alt)}" style="min-width:{self._least_width()}px" '
+                f'src="data:image/svg+xml;base64,{data}"></div>')
+
+    def _least_width(self) -> int:
+        """Pixels below which the letters of the picture are too small; a narrower page scrolls it."""
+        found = re.search(r'<svg[^>]* width="([\d.]+)(pt)?"', self.svg)
+        return round(0.8 * float(found[1]) * (4 / 3 if found[2] else 1)) if found else 0
 
     @property
     def table(self) -> str:
@@ -72,8 +84,13 @@ class Display:
 
     @property
     def html(self) -> str:
-        """Picture and table as HTML that survives GitHub's and nbviewer's sanitisers."""
-        return f"{self.image}\n{self.table}"
+        """Picture and folded table as HTML that survives GitHub's and nbviewer's sanitisers."""
+        return f"{self.image}\n{self.folded_table}"
+
+    @property
+    def folded_table(self) -> str:
+        """The table as HTML, to be opened."""
+        return folded(self.table)
 
     @property
     def text(self) -> str:

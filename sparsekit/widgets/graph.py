@@ -213,7 +213,7 @@ def kind_words(node: Node) -> str:
 
 def _badge(drawing: Drawing, x: float, y: float, number: int) -> None:
     drawing.add("circle", cx=x, cy=y, r=9.0, fill=INK)
-    drawing.text(x, y + 4, str(number), size=11, fill="#ffffff", text_anchor="middle", font_weight="bold")
+    drawing.text(x, y + 4, str(number), size=11, fill=PAPER, text_anchor="middle", font_weight="bold")
 
 
 def _stroke(drawing: Drawing, path: str, stype: str) -> None:

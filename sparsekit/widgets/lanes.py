@@ -8,7 +8,7 @@ from typing import Any
 from ..base.formatting import format_count, format_duration, format_tick
 from .layout import APART, Event, EventBox, Window, merge, place_rows, ticks
 from .svg import Drawing, fit, text_width
-from .theme import ALARM, INK, LINE, MUTED, OTHER, STRIPE, ink_on, lane_order, operator_colors
+from .theme import ALARM, INK, LINE, MUTED, OTHER, PAPER, STRIPE, ink_on, lane_order, operator_colors
 
 __all__ = ["LanePainter", "Palette", "axis", "legend", "shared_palette", "single_palette"]
 
@@ -247,8 +247,8 @@ class LanePainter:
         return shortened if len(shortened) > 5 else self.palette.codes.get(name, "") if room > -3 else ""
 
     def _badge(self, x: float, y: float, number: int) -> None:
-        self.drawing.add("circle", cx=x, cy=y - 1, r=7.0, fill=INK, stroke="#ffffff", stroke_width=1.2)
-        self.drawing.text(x, y + 2.6, str(number), size=10, fill="#ffffff", text_anchor="middle", font_weight="bold")
+        self.drawing.add("circle", cx=x, cy=y - 1, r=7.0, fill=INK, stroke=PAPER, stroke_width=1.2)
+        self.drawing.text(x, y + 2.6, str(number), size=10, fill=PAPER, text_anchor="middle", font_weight="bold")
 
 
 def axis(drawing: Drawing, left: float, width: float, top: float, bottom: float, length: float) -> None:

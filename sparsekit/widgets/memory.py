@@ -13,7 +13,7 @@ from .layout import ticks
 from .pack import plain
 from .plots import drawing_on, legend_words, number_axis, plain_text
 from .svg import Drawing, fit, text_width, wrap
-from .theme import INK, LINE, MUTED, OTHER, ROLE_COLORS, ink_on, role_order
+from .theme import INK, LINE, MUTED, OTHER, PAPER, ROLE_COLORS, ink_on, role_order
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -310,7 +310,7 @@ def _widest(x: Sequence[float], low: Sequence[float], high: Sequence[float]) -> 
 def _mark_peak(drawing: Drawing, peak: float, x: float, y: float, end: float, bottom: float) -> None:
     label = f"peak {format_bytes(peak)}"
     drawing.line(x, y - 4, x, bottom, stroke=INK, stroke_width=1.2, stroke_dasharray="4 3")
-    drawing.add("circle", cx=x, cy=y, r=4.0, fill=INK, stroke="#ffffff", stroke_width=1.4)
+    drawing.add("circle", cx=x, cy=y, r=4.0, fill=INK, stroke=PAPER, stroke_width=1.4)
     right = x + text_width(label, 13) + 10 < end
     drawing.text(
         x + 9 if right else x - 9, y - 6, label, size=13, font_weight="bold", text_anchor=None if right else "end"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ..base.optional import optional_import
 from .charts import Line
 from .svg import wrap
-from .theme import INK, LINE, MUTED, PAPER
+from .theme import INK, LINE, MUTED, PAPER, dark_style
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -110,7 +110,8 @@ class Sheet:
         """The picture as the text of an SVG file, the same on every run."""
         file = io.StringIO()
         self.figure.savefig(file, format="svg", metadata=dict.fromkeys(("Creator", "Date", "Format", "Type")))
-        return file.getvalue().replace(f"'{_LAID_OUT}', ", "").replace(f"'{_READ[-1]}'", f"'{_READ[-1]}', '{_LAID_OUT}'")
+        found = file.getvalue().replace(f"'{_LAID_OUT}', ", "").replace(f"'{_READ[-1]}'", f"'{_READ[-1]}', '{_LAID_OUT}'")
+        return found.replace("<defs>", f"{dark_style()}<defs>", 1)
 
 
 def plain_text(text: object) -> str:

@@ -114,8 +114,7 @@ def _content(content: object) -> str:
 
 
 def _static(display: Display) -> str:
-    table = f'<details><summary>The same as a table</summary><div class="scroll">{display.table}</div></details>'
-    return f"<figure>{display.image}{table}</figure>"
+    return f"<figure>{display.image}{display.folded_table}</figure>"
 
 
 def _timeline(records: Records, title: str, align: str = "auto",
@@ -169,10 +168,9 @@ _TITLES = {"inspector": "Inside the array", "xray": "What one batch does to the 
 def _live(kind: str, display: Display, content: Mapping[str, Any], values: dict[str, Any]) -> str:
     values["title"] = plain(str(content.get("title") or _TITLES.get(kind, kind.capitalize())))
     values["description"] = plain(str(content.get("description") or display.alt))
-    table = f'<details><summary>The same as a table</summary><div class="scroll">{display.table}</div></details>'
     return (
         f'<figure data-view="{kind}"><div class="static">{display.image}</div><div class="live"></div>'
-        f'{table}<script type="application/json">{_json(values)}</script></figure>'
+        f'{display.folded_table}<script type="application/json">{_json(values)}</script></figure>'
     )
 
 

@@ -104,7 +104,7 @@ def cell_text(value: object) -> str:
 def _paint(drawing: Drawing, grid: Grid, parts: Parts, box: tuple[float, float, float, float]) -> dict[str, str]:
     """Fill ``box`` (x, y, width, height) with the blocks, neighbours of one level joined; give what each colour means."""
     x, y, w, h = box
-    drawing.rect(x, y, w, h, "#ffffff", stroke=LINE)
+    drawing.rect(x, y, w, h, PAPER, stroke=LINE)
     bounds = bounds_of(grid, parts)
     shares = shares_of(grid, parts)
     # Whole pixels: no seams between blocks, and few bytes.
@@ -264,7 +264,7 @@ def _numbers(drawing: Drawing, parts: Parts, box: tuple[float, float, float, flo
     """Draw every element of a small array; stored ones in their row's colour."""
     x, y, w, h = box
     wide, tall = w / parts.columns, h / parts.rows
-    drawing.rect(x, y, w, h, "#ffffff", stroke=LINE)
+    drawing.rect(x, y, w, h, PAPER, stroke=LINE)
     for row, column, value in zip(*_entries(parts, SMALL[0] * SMALL[1]), strict=True):
         color = _color(row)
         left, top = x + wide * int(column), y + tall * int(row)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ..base.tables import escape
-from .theme import FONT, INK, LINE, PAPER
+from .theme import FONT, INK, LINE, PAPER, dark_style
 
 __all__ = ["Drawing", "fit", "text_width", "wrap"]
 
@@ -117,13 +117,13 @@ class Drawing:
         return f"url(#{name})"
 
     def finish(self, height: float, title: str) -> str:
-        """Return the document: its background, the title for screen readers, and all elements."""
+        """Return the document: its background, the title for screen readers, its colours in dark pages, and all elements."""
         size = f'width="{_figure(float(self.width))}" height="{_figure(float(height))}"'
         box = f'viewBox="0 0 {_figure(float(self.width))} {_figure(float(height))}"'
         definitions = f"<defs>{''.join(self._definitions.values())}</defs>" if self._definitions else ""
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" {size} {box} role="img" font-family="{FONT}">'
-            f"<title>{escape(title)}</title>{definitions}"
+            f"<title>{escape(title)}</title>{dark_style()}{definitions}"
             f'<rect x="0.5" y="0.5" width="{_figure(self.width - 1.0)}" height="{_figure(float(height) - 1.0)}" '
             f'rx="8" fill="{PAPER}" stroke="{LINE}"/>{"".join(self._parts)}</svg>\n'
         )

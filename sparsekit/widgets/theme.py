@@ -6,8 +6,10 @@ from collections.abc import Iterable, Mapping
 
 __all__ = [
     "ALARM",
+    "DARK",
     "FONT",
     "INK",
+    "IN_THE_DARK",
     "LANES",
     "LINE",
     "MUTED",
@@ -18,15 +20,19 @@ __all__ = [
     "SERIES",
     "STRIPE",
     "contrast",
+    "dark_style",
     "ink_on",
     "lane_order",
     "operator_colors",
     "role_order",
 ]
 
-#: The picture paints its own paper, so that it reads the same in light and dark notebooks.
+#: A picture's own paper, lines and letters in a light page; ``dark_style`` gives what they are in a dark one.
 PAPER, STRIPE, LINE = "#fcfcfa", "#f1f1ed", "#d3d3cc"
 INK, MUTED = "#1c1f23", "#5b6067"
+#: What stands on a colour keeps it, in light and in dark pages: not the same as ``INK``, which does not.
+DARK = "#1c1f22"
+IN_THE_DARK = {PAPER: "#16181c", STRIPE: "#22262c", LINE: "#3b4149", INK: "#eceef0", MUTED: "#a9b0b8"}
 FONT = "Helvetica Neue, Helvetica, Arial, Liberation Sans, DejaVu Sans, sans-serif"
 
 #: Okabe and Ito's colours; vermilion is kept back for "became dense", black for text.
@@ -105,7 +111,20 @@ def contrast(one: str, other: str) -> float:
     return (high + 0.05) / (low + 0.05)
 
 
+def dark_style() -> str:
+    """The style sheet by which a picture follows a dark page: its own neutral colours change, the others stay.
+
+    It reads what matplotlib writes as style, and what ``Drawing`` writes as attributes.  A browser takes the colour scheme
+    of a picture from the element that it stands in.
+    """
+    rules = (f'[{what}="{light}"],[style*="{what}: {light}"]{{{what}:{dark}!important}}'
+             for light, dark in IN_THE_DARK.items() for what in ("fill", "stroke"))
+    return f"<style>@media(prefers-color-scheme:dark){{{''.join(rules)}}}</style>"
+
+
 def ink_on(color: str) -> str:
     """Choose the text colour that is read on ``color`` (``#rrggbb``): dark or white, black where both are too close to it."""
-    best = max((INK, "#ffffff"), key=lambda ink: contrast(ink, color))
+    if color in (PAPER, STRIPE, LINE):
+        return INK
+    best = max((DARK, "#ffffff"), key=lambda ink: contrast(ink, color))
     return best if contrast(best, color) >= 4.5 else "#000000"

@@ -21,7 +21,7 @@ from .layout import APART, Event, Window, clean, lane_totals, typical_window
 from .mark_lanes import MarkLanes, heights, left_out
 from .marks import Mark, around, mark_columns, mark_rows, marks_sentence, read_marks, series_of
 from .svg import Drawing, fit, wrap
-from .theme import INK, LINE, MUTED
+from .theme import INK, LINE, MUTED, PAPER
 
 __all__ = ["timeline_figure"]
 
@@ -146,7 +146,7 @@ class _Timeline:
         return MarkLanes(self.drawing, painter, WIDTH - RIGHT + 10, WIDTH - 20)
 
     def _share(self, x: float, y: float, own: float, whole: float) -> None:
-        room = 34.0
+        room = 28.0
         length = room * own / whole if whole > 0 else 0.0
         if whole > 0:
             self.drawing.rect(x, y - 5, room, 10, LINE, rx=2.0)
@@ -167,7 +167,7 @@ class _Timeline:
         for i, event in enumerate(top):
             y = self.y + 20
             drawing.add("circle", cx=30.0, cy=y - 4.5, r=8.0, fill=INK)
-            drawing.text(30, y - 0.5, str(i + 1), size=11, fill="#ffffff", text_anchor="middle", font_weight="bold")
+            drawing.text(30, y - 0.5, str(i + 1), size=11, fill=PAPER, text_anchor="middle", font_weight="bold")
             words = f"{place(event)} ({event.lane}): {format_duration(event.duration)}"
             if event.own < 0.99 * event.duration:
                 words += f", {format_duration(event.own)} of it its own"

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import random
+
+import pytest
 
 from sparsekit.widgets import sources, theme
 
@@ -59,3 +62,42 @@ def test_a_brushed_range_lies_below_the_bars_and_their_letters(open_report):
     assert sum(before) > 1000
     # Two edges of 1.5 pixels are all that covers bars.
     assert sum(before) * 0.98 < sum(during) <= sum(before)
+
+
+def paper_of(page):
+    """The colour of the picture's paper, beside its upper left corner."""
+    image = pytest.importorskip("PIL.Image", reason="no Pillow: pip install 'sparsekit[test]'")
+    box = page.locator("img").first.bounding_box()
+    shot = page.screenshot(clip={"x": box["x"] + 8, "y": box["y"] + 8, "width": 1, "height": 1})
+    return "#{:02x}{:02x}{:02x}".format(*image.open(io.BytesIO(shot)).convert("RGB").getpixel((0, 0)))
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_a_picture_follows_the_page_and_not_the_readers_system(browser, name):
+    """As in JupyterLab and in what nbconvert exports, whose themes say themselves what they are."""
+    html = VIEWS[name].static().html
+    for system in ("light", "dark"):
+        context = browser.new_context(viewport={"width": 1100, "height": 600}, color_scheme=system)
+        page = context.new_page()
+        for light, expected in (("true", theme.PAPER), ("false", theme.IN_THE_DARK[theme.PAPER])):
+            page.set_content(f'<body data-jp-theme-light="{light}">{html}</body>')
+            page.locator("img").evaluate("image => image.decode()")
+            assert paper_of(page) == expected, (system, light)
+        context.close()
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_letters_of_a_picture_keep_their_size_on_a_phone(browser, name):
+    """The picture scrolls in its own box; the page is no wider than the screen."""
+    page = browser.new_page(viewport={"width": 390, "height": 800})
+    try:
+        page.set_content(f'<meta name="viewport" content="width=device-width">{VIEWS[name].static().html}')
+        shrunk, wider = page.evaluate("""async () => {
+            const image = document.querySelector("img");
+            await image.decode();
+            return [image.width / image.naturalWidth, document.documentElement.scrollWidth - innerWidth];
+        }""")
+        assert shrunk > 0.79
+        assert wider <= 0
+    finally:
+        page.close()

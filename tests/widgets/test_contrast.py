@@ -58,7 +58,8 @@ def themes():
         yield name, {names[key]: value for key, value in variables(found[1]).items() if key in names}
     yield "no theme", {key: value for key, value in variables(sources.style()).items() if key in names.values()}
     yield "picture", {"bg": theme.PAPER, "stripe": theme.STRIPE, "fg": theme.INK, "muted": theme.MUTED}
-    yield "white plate", {"bg": "#ffffff", "stripe": "#ffffff", "fg": theme.INK, "muted": theme.MUTED}
+    yield "picture in a dark page", {name: theme.IN_THE_DARK[color] for name, color in (
+        ("bg", theme.PAPER), ("stripe", theme.STRIPE), ("fg", theme.INK), ("muted", theme.MUTED))}
 
 
 @pytest.mark.parametrize(("name", "colors"), [*themes()], ids=lambda value: value if isinstance(value, str) else "")
@@ -69,5 +70,14 @@ def test_lane_names_ticks_and_headings_are_read_in_each_theme(name, colors):
             assert theme.contrast(colors[ink], colors[ground]) >= 4.5, (name, ink, ground)
 
 
-def test_numbers_in_dark_circles_are_read():
-    assert theme.contrast("#ffffff", theme.INK) >= 4.5
+def test_a_picture_has_the_colours_of_a_report_in_the_dark():
+    _, page = next(found for found in themes() if found[0] == "dark page by the reader's setting")
+    _, picture = next(found for found in themes() if found[0] == "picture in a dark page")
+    assert picture == page
+    assert theme.IN_THE_DARK[theme.LINE] in sources.read("report.css")
+
+
+def test_what_stands_on_a_colour_stays_as_it_is_in_the_dark():
+    """Else dark letters on yellow would become light ones."""
+    inks = {theme.ink_on(color) for color in COLORS if color not in theme.IN_THE_DARK}
+    assert not inks & set(theme.IN_THE_DARK)

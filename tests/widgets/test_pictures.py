@@ -47,18 +47,19 @@ class Elements(HTMLParser):
 
 
 def checked(display):
-    """One picture, one table, both well formed and without anything that a sanitiser removes."""
+    """One picture, one folded table, both well formed and without anything but colours that a sanitiser removes."""
     bundle = display._repr_mimebundle_()
     assert sorted(bundle) == ["text/html", "text/plain"]
     html = bundle["text/html"]
-    (encoded,) = re.findall(r'<img alt="[^"]+" src="data:image/svg\+xml;base64,([^"]+)">', html)
+    (encoded,) = re.findall(r'<img alt="[^"]+" style="min-width:\d+px" src="data:image/svg\+xml;base64,([^"]+)">', html)
     assert base64.b64decode(encoded).decode() == display.svg
     assert html.count("<table>") == html.count("<img ") == 1
-    found = Elements(html)
+    found = Elements(re.sub(r"<style>[^<]*</style>", "", html, count=1))
     assert not found.tags & {"script", "style", "iframe", "svg"}
-    assert found.attributes <= {"alt", "src", "scope"}
+    assert found.attributes <= {"alt", "src", "scope", "style"}
+    assert re.search(r"<details><summary>[^<]+</summary><div[^>]*><table>", html)
     xml.dom.minidom.parseString(display.svg.encode())
-    assert "<style" not in display.svg
+    assert display.svg.count("<style") == display.svg.count(theme.dark_style()) == 1
     assert " style=" not in display.svg
     assert "http" not in display.svg.replace('xmlns="http://www.w3.org/2000/svg"', "")
     assert display.alt

@@ -151,9 +151,9 @@ function luminance(color) {
 // The text colour that is read on a colour: dark or white, or black where neither has a contrast of 4.5.
 export function inkOn(color) {
   const light = luminance(color) + 0.05;
-  const [dark, white] = [light / (luminance("#1c1f23") + 0.05), 1.05 / light];
+  const [dark, white] = [light / (luminance("#1c1f22") + 0.05), 1.05 / light];
   if (Math.max(dark, white) < 4.5) return "#000000";
-  return dark >= white ? "#1c1f23" : "#ffffff";
+  return dark >= white ? "#1c1f22" : "#ffffff";
 }
 
 export function stillPreferred() {

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
-from ..base.errors import ParameterError, UnknownNameError
-from ..base.formatting import format_bytes, format_count, format_density, format_duration, format_ratio, format_share
+from ..base.errors import ParameterError, UnknownNameError, UnsupportedError
+from ..base.formatting import format_bytes, format_count, format_density, format_duration, format_ratio, format_share, number
 from .charts import DASHES, Line, Plot, key
 from .crossover_model import DTYPES, FORMATS, INDEX_DTYPES, Grid, Setting, break_evens, estimate_time, load_grid, memory
 from .display import Display
@@ -15,7 +16,7 @@ from .options import known, share, whole
 from .pack import plain
 from .plots import drawing_on, lines_on, plain_text
 from .svg import Drawing, fit, wrap
-from .theme import MUTED, SERIES
+from .theme import INK, MUTED, PAPER, SERIES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,9 +34,67 @@ NAMES = {"dense": "dense", "csr": "csr + dense gradient", "row_sparse": "csr + r
 DENSITIES = tuple(10.0 ** (-6 + i / 10) for i in range(61))
 
 
+class Here(NamedTuple):
+    """Where a profile lies on the map: measured bytes of batch and gradient, and the time of a step in microseconds."""
+
+    kind: str
+    density: float
+    memory: float
+    time: float
+
+
+def here_of(profile: object) -> tuple[dict[str, Any], Here] | None:
+    """The layer of a profile that reads most bytes of csr batches: the setting of the map, and what was measured."""
+    records = [record for record in getattr(profile, "records", profile) or () if isinstance(record, Mapping)]
+    calls: dict[tuple[Any, ...], list[tuple[Any, Any]]] = {}
+    for record in records:
+        sparse = [one for one in record.get("inputs") or () if one.get("stype") == "csr" and len(one["shape"]) == 2]
+        for batch in sparse if record.get("lane") == "forward" else ():
+            for weight in record["inputs"]:
+                if len(weight["shape"]) == 2 and weight is not batch and weight["shape"][0] == batch["shape"][1]:
+                    calls.setdefault(tuple(weight["shape"]), []).append((batch, record))
+    if not calls:
+        return None
+    shape, found = max(calls.items(), key=lambda item: (sum(number(batch.get("bytes")) for batch, _ in item[1]), item[0]))
+    batches, first = [batch for batch, _ in found], found[0][0]
+    spent, gradient = 0.0, {"bytes": 0, "stype": "default"}
+    for record in records:
+        arrays = [*(record.get("inputs") or ()), *(record.get("outputs") or ())]
+        if record.get("lane") in ("forward", "backward", "update") and any(tuple(one["shape"]) == shape for one in arrays):
+            spent += number(record.get("self"))
+        if record.get("lane") == "backward":
+            of_weight = [one for one in record.get("outputs") or () if tuple(one["shape"]) == shape]
+            gradient = max([gradient, *of_weight], key=lambda one: number(one.get("bytes")))
+    density = statistics.fmean(min(1.0, number(batch.get("density"))) for batch in batches)
+    size = statistics.fmean(number(batch.get("bytes")) for batch in batches) + number(gradient["bytes"])
+    kind = "row_sparse" if gradient["stype"] == "row_sparse" else "csr"
+    options = {"rows": shape[0], "units": shape[1], "batch": max(1, first["shape"][0]), "density": density,
+               "dtype": first.get("dtype"), "index_dtype": first.get("index_dtype")}
+    return options, Here(kind, density, size, spent / len(batches))
+
+
+def _placed(options: Mapping[str, Any]) -> tuple[dict[str, Any], Here | None]:
+    """The options with those of a profile below them, and where the profile lies.
+
+    Raises
+    ------
+    UnsupportedError
+        If the profile has no layer whose input is csr.
+    """
+    given = dict(options)
+    profile = given.pop("profile", None)
+    if profile is None:
+        return given, None
+    found = here_of(profile)
+    if found is None:
+        raise UnsupportedError("profile= has no product of a csr batch with a weight, so it has no place on the map.",
+                               hint="profile the training step of a layer whose input is csr.")
+    return {**found[0], **given}, found[1]
+
+
 def _setting(options: Mapping[str, Any]) -> Setting:
     default = Setting()
-    known("option of the crossover", options, (*default._fields, "grid"))
+    known("option of the crossover", options, (*default._fields, "grid", "profile"))
     dtype, index = str(options.get("dtype") or default.dtype), str(options.get("index_dtype") or default.index_dtype)
     if dtype not in DTYPES:
         raise UnknownNameError.of("element type", dtype, DTYPES)
@@ -70,9 +129,11 @@ def curves(setting: Setting, grid: Grid) -> dict[str, dict[str, list[float | Non
 def crossover_payload(**options: object) -> dict[str, Any]:
     """Give the setting to start from and the calibrated grid as plain data; arguments as for ``crossover_figure``."""
     options.pop("title", None)
+    options, here = _placed(options)
     setting = _setting(options)
     _, facts = _grid(options)
-    return {"setting": plain(setting._asdict()), "grid": plain(facts), "names": NAMES}
+    return {"setting": plain(setting._asdict()), "grid": plain(facts), "names": NAMES,
+            "here": plain(here._asdict()) if here else None}
 
 
 def _best(setting: Setting, grid: Grid) -> tuple[dict[str, float], dict[str, float]]:
@@ -93,7 +154,7 @@ def _finding(setting: Setting, grid: Grid, found: Mapping[str, Any]) -> str:
         fast = min(times, key=lambda kind: times[kind])
         words += f"; {NAMES[fast] if fast != small else 'it'} is fastest, {format_duration(times[fast])}"
         if fast != "dense" and "dense" in times:
-            words += f", {format_ratio(times['dense'] / times[fast])} as fast as dense"
+            words += f", {format_ratio(times['dense'] / times[fast])} faster than dense"
     for what in ("memory", "time"):
         evens = break_evens(DENSITIES, found[what])
         to_dense = next((density for density, _, best in evens if best == "dense"), None)
@@ -131,6 +192,9 @@ def crossover_figure(title: str = "", ax: Axes | None = None, of: str = "memory"
     index_dtype : {"int32", "int64"}
     grid : dict, optional
         The output of ``sparsekit bench crossover --json FILE`` of another machine; by default the one in the package.
+    profile : Profile or list of dict, optional
+        A profile, or its records: the layer that reads most bytes of csr batches gives the sizes that are not named here,
+        and its measured bytes and time are marked "you are here".
 
     Returns
     -------
@@ -143,28 +207,32 @@ def crossover_figure(title: str = "", ax: Axes | None = None, of: str = "memory"
         If an element type, an index type or an option is unknown.
     ParameterError
         If a size is not an integer of at least 1, or the density is not from 0 to 1.
+    UnsupportedError
+        If the profile has no layer whose input is csr.
     """
+    options, here = _placed(options)
     setting = _setting(options)
     grid, facts = _grid(options)
     found = curves(setting, grid)
     if ax is not None:
         known("panel of the crossover", (of,), ("memory", "time"))
         return _on_axes(ax, found[of], str(title), format_bytes if of == "memory" else format_duration)
-    finding = _finding(setting, grid, found)
+    finding = _finding(setting, grid, found) + _here_words(here)
     drawing = Drawing(WIDTH)
     drawing.text(20, 32, fit(str(title) or "Where sparse storage pays", WIDTH - 40, 19), size=19, font_weight="bold")
     lines = wrap(finding, WIDTH - 40, 13, 3)
     for i, line in enumerate(lines):
         drawing.text(20, 53 + 17 * i, line, size=13, fill=MUTED)
     top = 92.0 + 17 * len(lines)
-    _panel(drawing, found["memory"], setting, (76.0, top, 400.0, 240.0), "Memory: batch and gradient", format_bytes)
-    _panel(drawing, found["time"], setting, (574.0, top, 400.0, 240.0), "Time of a step", format_duration)
+    measured = (here.memory, here.time) if here else (None, None)
+    _panel(drawing, found["memory"], setting, (76.0, top, 400.0, 240.0), "Memory: batch and gradient", format_bytes, measured[0])
+    _panel(drawing, found["time"], setting, (574.0, top, 400.0, 240.0), "Time of a step", format_duration, measured[1])
     y = key(drawing, [Line(NAMES[kind], (), COLORS[kind]) for kind in DRAWN], 76, top + 298)
     for note in _notes(setting, facts, found):
         for line in wrap(note, WIDTH - 40, 11.5):
             drawing.text(20, y + 8, line, size=11.5, fill=MUTED)
             y += 16
-    columns = ("storage", "batch", "gradient", "memory", "against dense", "time", "against dense")
+    columns = ("storage", "batch", "gradient", "memory", "beside dense", "time", "beside dense")
     return Display(drawing.finish(y + 12, finding), finding, columns, _table(setting, grid),
                    f"One step at density {format_density(setting.density)}")  # fmt: skip
 
@@ -181,7 +249,8 @@ def _on_axes(ax: Axes, values: Mapping[str, list[float | None]], title: str, wor
 
 
 def _panel(drawing: Drawing, values: Mapping[str, list[float | None]], setting: Setting,
-           box: tuple[float, float, float, float], title: str, words: Callable[[float], str]) -> None:  # fmt: skip
+           box: tuple[float, float, float, float], title: str, words: Callable[[float], str],
+           measured: float | None = None) -> None:  # fmt: skip
     known = [value for line in values.values() for value in line if value is not None and value > 0]
     if not known:
         drawing.text(box[0], box[1] - 12, title, size=13.5, font_weight="bold")
@@ -191,13 +260,32 @@ def _panel(drawing: Drawing, values: Mapping[str, list[float | None]], setting: 
     plot.axes(title, words, lambda density: format_density(density) if round(math.log10(density)) % 2 == 0 else "", "by density")
     if setting.density > 0:
         drawing.line(plot.x(setting.density), box[1], plot.x(setting.density), box[1] + box[3], stroke=MUTED, stroke_width=1.6)
-        drawing.text(plot.x(setting.density), box[1] + box[3] + 29, f"here: {format_density(setting.density)}", size=11,
+        here = "here" if measured is None else "you are here"
+        drawing.text(plot.x(setting.density), box[1] + box[3] + 29, f"{here}: {format_density(setting.density)}", size=11,
                      text_anchor="middle", font_weight="bold")  # fmt: skip
     for i, kind in enumerate(DRAWN):
         plot.curve(DENSITIES, Line(kind, values[kind], COLORS[kind]), DASHES[i])
     for row, (density, _, best) in enumerate(break_evens(DENSITIES, values)):
         name = {"dense": "dense", "csr": "csr", "row_sparse": "row-sparse"}[best]
         plot.mark(density, f"{name} above {format_density(density)}", row)
+    if measured:
+        drawing.add("circle", cx=plot.x(setting.density), cy=plot.y(measured), r=6.0, fill=INK, stroke=PAPER, stroke_width=2.0)
+
+
+def _here_words(here: Here | None) -> str:
+    if here is None:
+        return ""
+    return (f" Your profile, with {NAMES[here.kind]}: {format_bytes(here.memory)} of batch and gradient, and "
+            f"{format_duration(here.time)} in the layer's operators a step.")
+
+
+def less(value: float, reference: float, words: tuple[str, str]) -> str:
+    """How ``value`` compares with ``reference``, as a factor above 1: ``"226× less"``."""
+    if not (value > 0 and reference > 0):
+        return ""
+    ratio = max(value / reference, reference / value)
+    return "the same" if ratio < 1.005 else f"{ratio:.3g}× {words[value > reference]}" if ratio < 9.95 \
+        else f"{format_ratio(ratio)} {words[value > reference]}"
 
 
 def _notes(setting: Setting, facts: Mapping[str, Any], found: Mapping[str, Any]) -> list[str]:
@@ -220,9 +308,9 @@ def _table(setting: Setting, grid: Grid) -> list[tuple[str, ...]]:
     reference = estimate_time(grid, "dense", setting)[0]
     for kind in FORMATS:
         parts, (time, beyond) = memory(kind, setting), estimate_time(grid, kind, setting)
-        ratio = f"{sizes[kind] / sizes['dense']:.3g}×"
+        ratio = "" if kind == "dense" else less(sizes[kind], sizes["dense"], ("less", "more"))
         spent = "not measured" if time is None else format_duration(time) + (" (extrapolated)" if beyond else "")
-        faster = f"{time / reference:.3g}×" if time is not None and reference else ""
+        faster = less(time or 0.0, reference or 0.0, ("faster", "slower")) if kind != "dense" else ""
         rows.append((NAMES[kind], format_bytes(parts["batch"]), format_bytes(parts["gradient"]), format_bytes(sizes[kind]),
                      ratio, spent, faster))  # fmt: skip
     return rows

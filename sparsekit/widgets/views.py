@@ -74,8 +74,8 @@ def crossover(title: str = "Where sparse storage pays", **options: Any) -> Any:
     ----------
     title : str, optional
     **options
-        ``rows``, ``units``, ``batch``, ``density``, ``dtype``, ``index_dtype`` to start from, and ``grid``: as for
-        ``crossover_figure``.
+        ``rows``, ``units``, ``batch``, ``density``, ``dtype``, ``index_dtype`` to start from, or ``profile`` to start from
+        what was measured, and ``grid``: as for ``crossover_figure``.
 
     Returns
     -------
@@ -84,7 +84,7 @@ def crossover(title: str = "Where sparse storage pays", **options: Any) -> Any:
 
     Raises
     ------
-    UnknownNameError, ParameterError
+    UnknownNameError, ParameterError, UnsupportedError
         As for ``crossover_figure``.
     MissingPackageError
         If anywidget is not installed.

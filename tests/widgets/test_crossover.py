@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import sparsekit as mx
-from sparsekit.base.errors import ParameterError, UnknownNameError
+from sparsekit.base.errors import ParameterError, UnknownNameError, UnsupportedError
 from sparsekit.widgets import crossover_figure
 from sparsekit.widgets.break_even import crossover_payload
 from sparsekit.widgets.crossover_model import FORMATS, Grid, Setting, break_evens, estimate_time, load_grid, memory
@@ -134,3 +134,35 @@ def test_options_that_there_are_none_of_are_named():
     with pytest.raises(UnknownNameError, match="'densty'") as caught:
         crossover_figure(densty=0.5)
     assert "'density'" in caught.value.hint
+
+
+def test_a_profile_has_its_place_on_the_map():
+    weight = mx.nd.ones((300, 4))
+    weight.attach_grad(stype="row_sparse")
+    places = np.arange(12)
+    batch = mx.nd.sparse.csr_matrix((np.ones(12), places * 25, [0, 4, 8, 12]), shape=(3, 300), dtype="float32")
+    with mx.Profiler() as prof:
+        for _ in range(2):
+            with mx.autograd.record():
+                loss = mx.nd.sparse.dot(batch, weight).sum()
+            loss.backward()
+    sent = crossover_payload(profile=prof)
+    assert sent["setting"] == {"dtype": "float32", "index_dtype": "int64", "rows": 300, "units": 4, "batch": 3,
+                               "density": pytest.approx(12 / 900)}
+    here = sent["here"]
+    assert here["kind"] == "row_sparse"
+    assert here["memory"] == batch._store.nbytes + weight.grad._store.nbytes
+    spent = sum(record["self"] for record in prof.records if record["name"] in ("dot", "sparse.dot"))
+    assert here["time"] == pytest.approx(spent / 2)
+    shown = crossover_figure(profile=prof, units=8)
+    assert "you are here" in shown.svg
+    assert "Your profile, with csr + row-sparse gradient" in shown.alt
+    assert "8 units" in shown.alt
+    with pytest.raises(UnsupportedError, match="no product of a csr batch"):
+        crossover_figure(profile=[record for record in prof.records if record["name"] == "sum"])
+
+
+def test_ratios_are_above_one():
+    assert [row[4] for row in crossover_figure().rows] == ["", "1.5× less", "226× less"]
+    assert crossover_figure().rows[2][6].endswith("× faster")
+    assert crossover_figure(density=0.9).rows[1][6].endswith("× slower")

@@ -17,6 +17,14 @@ const SLIDERS = [
   ["batch", "samples in a batch", Math.log10(8), Math.log10(512), 10, formatCount],
 ];
 
+// How a figure compares with another, as a factor above 1; the Python twin is ``less`` of break_even.py.
+function less(value, reference, words) {
+  if (!(value > 0 && reference > 0)) return "";
+  const factor = Math.max(value / reference, reference / value);
+  if (factor < 1.005) return "the same";
+  return `${factor < 9.95 ? `${Number(factor.toPrecision(3))}×` : ratio(factor)} ${words[Number(value > reference)]}`;
+}
+
 const ratio = (value) => `${value >= 9.95 ? formatCount(value) : value.toPrecision(3)}×`;
 
 class Crossover {
@@ -102,13 +110,14 @@ class Crossover {
     const estimates = Object.fromEntries(FORMATS.map((kind) => [kind, places.map((place) => estimateTime(this.data.grid, kind, place))]));
     const times = Object.fromEntries(FORMATS.map((kind) => [kind, estimates[kind].map(([time]) => time)]));
     this.drawn = [
-      this.panel(this.planes[0], sizes, "Memory: batch and gradient", formatBytes),
-      this.panel(this.planes[1], times, "Time of a step", formatDuration),
+      this.panel(this.planes[0], sizes, "Memory: batch and gradient", formatBytes, this.data.here?.memory),
+      this.panel(this.planes[1], times, "Time of a step", formatDuration, this.data.here?.time),
     ];
     this.tell(breakEvens(DENSITIES, sizes), breakEvens(DENSITIES, times), FORMATS.some((kind) => estimates[kind].some(([time, beyond]) => time !== null && beyond)));
   }
 
-  panel(svg, curves, title, format) {
+  // ``measured`` is what the user's profile took, marked at its density.
+  panel(svg, curves, title, format, measured) {
     const known = Object.values(curves).flat().filter((value) => value > 0);
     if (!known.length) {
       svg.replaceChildren(shape("text", { x: 20, y: 40 }, `Not measured for ${this.setting.dtype} values.`));
@@ -121,6 +130,10 @@ class Crossover {
     DRAWN.forEach((kind, i) => plane.curve(DENSITIES, curves[kind], COLORS[kind], DASHES[i]));
     breakEvens(DENSITIES, curves).forEach(([density, , best], row) => plane.mark(density, `${SHORT[best]} above ${formatDensity(density)}`, row));
     plane.mark(this.setting.density, "", 0, "sk-cursor");
+    if (measured > 0) {
+      const [x, y] = [plane.x(this.data.here.density), plane.y(measured)];
+      svg.append(shape("circle", { class: "sk-here", cx: x, cy: y, r: 6 }), shape("text", { class: "sk-halo", x: x + 10, y: y + 4 }, "you are here"));
+    }
     return plane;
   }
 
@@ -133,15 +146,15 @@ class Crossover {
     const fast = least((kind) => time[kind][0]);
     const dense = (evens) => evens.find(([, , best]) => best === "dense")?.[0];
     const words = [`Least memory: ${data.names[small]}, ${formatBytes(size[small].total)}`, small === "dense" ? "" : ` (${ratio(size.dense.total / size[small].total)} less than dense)`, ". "];
-    if (fast) words.push(`Fastest: ${data.names[fast]}, ${formatDuration(time[fast][0])}`, fast === "dense" || time.dense[0] === null ? "" : ` (${ratio(time.dense[0] / time[fast][0])} as fast as dense)`, ". ");
+    if (fast) words.push(`Fastest: ${data.names[fast]}, ${formatDuration(time[fast][0])}`, fast === "dense" || time.dense[0] === null ? "" : ` (${ratio(time.dense[0] / time[fast][0])} faster than dense)`, ". ");
     const wins = [["memory", dense(sizeEvens)], ["time", dense(timeEvens)]].filter(([, density]) => density).map(([what, density]) => `in ${what} above ${formatDensity(density)}`);
     if (wins.length) words.push(`Dense wins ${wins.join(" and ")}.`);
     this.status.textContent = words.join("");
     const rows = FORMATS.map((kind) => [data.names[kind], formatBytes(size[kind].batch), formatBytes(size[kind].gradient), formatBytes(size[kind].total),
-      `${Number((size[kind].total / size.dense.total).toPrecision(3))}×`,
+      kind === "dense" ? "" : less(size[kind].total, size.dense.total, ["less", "more"]),
       time[kind][0] === null ? "not measured" : formatDuration(time[kind][0]) + (time[kind][1] ? " (extrapolated)" : ""),
-      time[kind][0] !== null && time.dense[0] ? `${Number((time[kind][0] / time.dense[0]).toPrecision(3))}×` : ""]);
-    this.table.replaceChildren(table(["storage", "batch", "gradient", "memory", "against dense", "time", "against dense"], rows, `One step at density ${formatDensity(setting.density)}`));
+      kind === "dense" ? "" : less(time[kind][0], time.dense[0], ["faster", "slower"])]);
+    this.table.replaceChildren(table(["storage", "batch", "gradient", "memory", "beside dense", "time", "beside dense"], rows, `One step at density ${formatDensity(setting.density)}`));
     const { grid } = data;
     const measured = grid.command ? ` Time: ${grid.what}, measured by \`${grid.command}\` as processor time of one thread; between the grid's points off by ${formatShare(grid.median_error)} in the median, ${formatShare(grid.worst_error)} at worst.` : "";
     this.note.textContent = `Memory is exact for values at random places; the weight itself is the same in all three and left out.${measured}${beyond ? " Partly extrapolated, beyond what was measured." : ""}`;

@@ -12,7 +12,7 @@ from ..base.errors import UnsupportedError, expected
 if TYPE_CHECKING:
     pass
 
-__all__ = ["Grid", "Parts", "bin_density", "len_of", "read_array", "take_slice"]
+__all__ = ["Grid", "Parts", "bin_density", "elements_around", "len_of", "read_array", "take_slice"]
 
 #: Stored values that are binned at a time; bounds the temporary memory.
 CHUNK = 1 << 20
@@ -176,3 +176,45 @@ def _bin_rows(parts: Parts, counts: np.ndarray, block: tuple[int, int], every: i
     for piece in _chunks(parts.indices, 0, len_of(parts.indices), every):
         found = np.bincount(np.clip(piece // height, 0, down - 1), minlength=down)
         counts += (found * every)[:, None] * widths
+
+
+def _position(part: Any, count: int, wanted: int) -> int:
+    """Position of the first of ``count`` sorted values that is greater than ``wanted``, reading few of them."""
+    low, high = 0, count
+    while low < high:
+        middle = (low + high) // 2
+        if int(take_slice(part, middle, middle + 1)[0]) > wanted:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+def elements_around(parts: Parts, size: tuple[int, int]) -> tuple[int, int, list[tuple[int, int]]]:
+    """The elements around the stored value in the middle of the storage.
+
+    Returns
+    -------
+    row, column : int
+        The first row and column of a window of at most ``size`` elements, down and across.
+    stored : list of (row, column)
+        What is stored in the window.
+    """
+    middle = len_of(parts.indices) // 2
+    index = int(take_slice(parts.indices, middle, middle + 1)[0])
+    csr = parts.stype == "csr"
+    row, column = (_position(parts.indptr, parts.rows + 1, middle) - 1, index) if csr else (index, 0)
+    top, left = (max(0, min(at - length // 2, whole - length)) for at, length, whole in
+                 ((row, size[0], parts.rows), (column, size[1], parts.columns)))
+    rows = range(top, min(top + size[0], parts.rows))
+    if not csr:
+        first = _position(parts.indices, len_of(parts.indices), top - 1)
+        stored = {int(number) for number in take_slice(parts.indices, first, first + size[0])}
+        across = range(left, min(left + size[1], parts.columns))
+        return top, left, [(number, at) for number in rows if number in stored for at in across]
+    pointers = take_slice(parts.indptr, top, rows[-1] + 2)
+    found = []
+    for number, start, end in zip(rows, pointers.tolist(), pointers[1:].tolist(), strict=False):
+        columns = take_slice(parts.indices, start, end)
+        found += [(number, int(at)) for at in columns[(columns >= left) & (columns < left + size[1])]]
+    return top, left, found

@@ -8,7 +8,7 @@ import numpy as np
 
 from .components import Parts, bin_density, len_of, read_array, take_slice
 from .pack import plain
-from .spy import array_finding, bounds_of
+from .spy import BOUNDS, COVER, array_finding
 
 __all__ = ["MOST_ENTRIES", "inspector_payload"]
 
@@ -38,9 +38,9 @@ def inspector_payload(array: object, most: int = 64) -> dict[str, Any]:
     -------
     dict
         ``stype``, ``shape`` (as a matrix), ``full_shape``, ``dtype``, ``index_dtype``, ``stored``, ``components``,
-        ``grid`` (counts by block, and up to which density each colour is) and ``lines``: of each row that can be
-        stepped through its number, the position of its first stored value, the columns and the values of what it
-        stores, and how many it stores.
+        ``grid`` (counts by block, up to which density each level is, and how much of the colour it has) and ``lines``:
+        of each row that can be stepped through its number, the position of its first stored value, the columns and the
+        values of what it stores, and how many it stores.
     """
     parts = read_array(array)
     grid = bin_density(parts, most)
@@ -56,7 +56,7 @@ def inspector_payload(array: object, most: int = 64) -> dict[str, Any]:
         "stored_rows": len_of(parts.indices) if parts.stype == "row_sparse" else None,
         "components": plain(parts.components),
         "grid": {"counts": grid.counts.tolist(), "height": grid.height, "width": grid.width, "every": grid.every,
-                 "bounds": bounds_of(grid, parts)},
+                 "bounds": BOUNDS, "cover": COVER},
         "lines": lines,
         "indptr": take_slice(parts.indptr, 0, parts.rows + 1).tolist()
         if parts.stype == "csr" and parts.rows <= FEW_ROWS else None,

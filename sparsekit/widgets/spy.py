@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..base.formatting import format_bytes, format_count, format_density, format_ratio, format_shape
-from ..base.tables import escape
-from .components import Grid, Parts, bin_density, len_of, read_array, take_slice
+from ..base.tables import escape, folded
+from .components import Grid, Parts, bin_density, elements_around, len_of, read_array, take_slice
 from .display import Display
 from .svg import Drawing, fit, text_width, wrap
 from .theme import INK, LINE, MUTED, OTHER, PAPER, SERIES, STRIPE, ink_on
@@ -20,30 +20,21 @@ if TYPE_CHECKING:
     from ..base.types import Scalar
 
 
-__all__ = ["LEVELS", "array_figure", "array_finding", "array_html", "cell_text", "level_of", "small_spy"]
+__all__ = ["BOUNDS", "COVER", "array_figure", "array_finding", "array_html", "cell_text", "level_of"]
 
-#: Light to dark in even steps of lightness, so that it reads in grey too: the densities of blocks, the highest darkest.
-LEVELS = ("#c6dbef", "#9ecae1", "#6baed6", "#3182bd", "#08519c", "#08306b")
+#: The colour of blocks, and how much of it covers the paper at each density: absolute, so that pictures compare.
+BLUE = "#2171b5"
+BOUNDS = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
+COVER = (0.1, 0.22, 0.38, 0.56, 0.78, 1.0)
 WIDTH = 1000.0
-#: Room of a component's first cells.
-STRIP = 490.0
-#: An array up to this size is drawn number by number.
+#: Where the components begin, and the room of their cells.
+STRIPS, NAMES = 470.0, 64.0
+STRIP = WIDTH - 36 - STRIPS - NAMES
+#: An array up to this size is drawn number by number, with its components if they have no more cells than this.
 SMALL = (12, 16)
-#: As the same in an array's own display: rows and columns.
-FEW = 10
-
-
-def bounds_of(grid: Grid, parts: Parts) -> tuple[float, ...]:
-    """The highest density of each level, 1 or 3 times a power of ten: the last is the first that no block exceeds."""
-    highest = float(shares_of(grid, parts).max(initial=0.0)) or 1.0
-    last = math.ceil(2 * math.log10(highest) - 1e-9)
-    while _bound(last - 1) >= highest * (1 - 1e-9):
-        last -= 1
-    return tuple(_bound(i) for i in range(last - len(LEVELS) + 1, last + 1))
-
-
-def _bound(half: int) -> float:
-    return (3.0 if half % 2 else 1.0) * 10.0 ** (half // 2)
+CELLS = 17
+#: Elements of the magnifier, down and across, and the pixels of each.
+MAGNIFIED, PIXELS = (12, 40), 10.0
 
 
 def shares_of(grid: Grid, parts: Parts) -> np.ndarray:
@@ -54,14 +45,9 @@ def shares_of(grid: Grid, parts: Parts) -> np.ndarray:
     return grid.counts / (tall[:, None] * wide.astype(np.float64))
 
 
-def level_of(share: float, bounds: Sequence[float]) -> int:
-    """Which of ``LEVELS`` a block of this density has; -1 for an empty one."""
-    return -1 if share <= 0 else min(bisect_left(bounds, share * (1 - 1e-9)), len(bounds) - 1)
-
-
-def level_words(bounds: Sequence[float]) -> list[str]:
-    """What each level means, for a legend."""
-    return [f"≤ {format_density(bound)}" for bound in bounds]
+def level_of(share: float) -> int:
+    """Which of ``BOUNDS`` a block of this density has; -1 for an empty one."""
+    return -1 if share <= 0 else min(bisect_left(BOUNDS, share * (1 - 1e-9)), len(BOUNDS) - 1)
 
 
 def array_finding(parts: Parts) -> str:
@@ -101,18 +87,17 @@ def cell_text(value: object) -> str:
     return str(value)
 
 
-def _paint(drawing: Drawing, grid: Grid, parts: Parts, box: tuple[float, float, float, float]) -> dict[str, str]:
-    """Fill ``box`` (x, y, width, height) with the blocks, neighbours of one level joined; give what each colour means."""
+def _paint(drawing: Drawing, grid: Grid, parts: Parts, box: tuple[float, float, float, float]) -> list[int]:
+    """Fill ``box`` (x, y, width, height) with the blocks, neighbours of one level joined; give the levels that are there."""
     x, y, w, h = box
     drawing.rect(x, y, w, h, PAPER, stroke=LINE)
-    bounds = bounds_of(grid, parts)
     shares = shares_of(grid, parts)
     # Whole pixels: no seams between blocks, and few bytes.
     down = [round(y + h * min(1.0, i * grid.height / parts.rows)) for i in range(len(shares) + 1)]
     across = [round(x + w * min(1.0, j * grid.width / parts.columns)) for j in range(shares.shape[1] + 1)]
     boxes: dict[int, list[tuple[float, float, float, float]]] = {}
     for i, row in enumerate(shares.tolist()):
-        levels = [level_of(share, bounds) for share in row]
+        levels = [level_of(share) for share in row]
         start = 0
         for j in range(1, len(levels) + 1):
             if j == len(levels) or levels[j] != levels[start]:
@@ -121,11 +106,8 @@ def _paint(drawing: Drawing, grid: Grid, parts: Parts, box: tuple[float, float, 
                     boxes.setdefault(levels[start], []).append((across[start], down[i], *size))
                 start = j
     for level in sorted(boxes):
-        drawing.boxes(boxes[level], LEVELS[level], shape_rendering="crispEdges")
-    if grid.height == grid.width == 1:
-        return {LEVELS[level]: "stored" for level in boxes}
-    words = level_words(bounds)
-    return {LEVELS[level]: words[level] for level in sorted(boxes, reverse=True)}
+        drawing.boxes(boxes[level], BLUE, fill_opacity=COVER[level], shape_rendering="crispEdges")
+    return sorted(boxes)
 
 
 def _sides(parts: Parts, most: float) -> tuple[float, float]:
@@ -146,27 +128,8 @@ def _axes(drawing: Drawing, parts: Parts, box: tuple[float, float, float, float]
     drawing.text(x, y + h + size + 4, fit(words, 300, size), size=size, fill=MUTED)
 
 
-def small_spy(array: object, most: int = 40) -> str:
-    """The picture that an array's own display shows: an SVG document of about 300 × 200 pixels, or its few values."""
-    parts = read_array(array)
-    drawing = Drawing(330)
-    few = 0 < parts.rows <= FEW and 0 < parts.columns <= FEW
-    width, height = (parts.columns * min(42.0, 290.0 // parts.columns), 21.0 * parts.rows) if few else _sides(parts, 200.0)
-    box = (20.0, 30.0, width, height)
-    if few:
-        _numbers(drawing, parts, box)
-    elif parts.rows and parts.columns:
-        for i, (color, words) in enumerate(_paint(drawing, bin_density(parts, most), parts, box).items()):
-            drawing.rect(20 + width + 8, 30 + 15 * i, 10, 10, color, stroke=LINE)
-            drawing.text(20 + width + 22, 39 + 15 * i, words, size=9, fill=MUTED)
-    else:
-        drawing.rect(*box, STRIPE, stroke=LINE)
-    _axes(drawing, parts, box, 11)
-    return drawing.finish(height + 60, array_finding(parts))
-
-
 def array_html(array: object, context: str = "") -> str:
-    """An array's own display in a notebook: its facts as a table and its values as a binned picture.
+    """An array's own display in a notebook: the inspector's picture, and its facts as a table.
 
     Parameters
     ----------
@@ -175,20 +138,21 @@ def array_html(array: object, context: str = "") -> str:
         Where it lives.
     """
     parts = read_array(array)
-    shown = Display(small_spy(parts), array_finding(parts), ("", "value"), [])
+    shown = array_figure(parts, f"{parts.stype} {format_shape(parts.shape)}")
     sizes = ", ".join(f"{name} {size:,}" for name, size in parts.components.items())
     facts = [("storage type", parts.stype), ("shape", format_shape(parts.shape)), ("stored values", f"{parts.stored:,}"),
              ("density", format_density(parts.density)), ("values", parts.dtype), ("indices", parts.index_dtype),
              ("bytes", f"{sizes}: {sum(parts.components.values()):,} in all"), ("context", context)]  # fmt: skip
     rows = "".join(f'<tr><th scope="row">{escape(name)}</th><td>{escape(value)}</td></tr>' for name, value in facts if value)
-    return f"{shown.image}\n<table>{rows}</table>"
+    return f"{shown.image}\n{folded(f'<table>{rows}</table>')}"
 
 
 def array_figure(array: object, title: str = "", most: int = 64) -> Display:
     """Draw a sparse array: the places of its values, beside its components.
 
-    A small array is drawn number by number; a large one as blocks, coloured by the share of each block that
-    is stored, in O(stored values) and without becoming dense.
+    A small array is drawn number by number, with arrows from ``indptr`` to where each row begins; a large one as blocks,
+    in a colour that says the share of each block that is stored, the same in every picture, and as a few elements at
+    their true scale.  It takes O(stored values), and nothing becomes dense.
 
     Parameters
     ----------
@@ -218,29 +182,62 @@ def array_figure(array: object, title: str = "", most: int = 64) -> Display:
     top = 84.0 + 17 * len(lines)
     width, height = _sides(parts, 400.0)
     box = (30.0, top, width, height)
+    left = top + height + 30
     if 0 < parts.rows <= SMALL[0] and 0 < parts.columns <= SMALL[1]:
         _numbers(drawing, parts, box)
     elif parts.rows and parts.columns:
         grid = bin_density(parts, most)
-        _legend(drawing, grid, _paint(drawing, grid, parts, box), 30, top + height + 30)
+        left = _legend(drawing, grid, parts, _paint(drawing, grid, parts, box), 30, left, width * height)
+    else:
+        drawing.rect(*box, STRIPE, stroke=LINE)
     _axes(drawing, parts, box, 11.5)
-    bottom = _strips(drawing, parts, 470.0, top - 14)
+    bottom = _strips(drawing, parts, STRIPS, top)
+    if parts.rows > SMALL[0] or parts.columns > SMALL[1]:
+        bottom = _magnifier(drawing, parts, STRIPS, bottom + 14)
     columns = ("component", "type", "length", "bytes", "begins with")
-    return Display(drawing.finish(max(bottom, top + height + 72), finding), finding, columns, _rows(parts), "Components")
+    return Display(drawing.finish(max(bottom, left + 16), finding), finding, columns, _rows(parts), "Components")
 
 
-def _legend(drawing: Drawing, grid: Grid, meaning: Mapping[str, str], x: float, y: float) -> None:
+def _legend(drawing: Drawing, grid: Grid, parts: Parts, levels: Sequence[int], x: float, y: float, pixels: float) -> float:
+    """Draw what the colours mean; give where it ends."""
     block = f"a block is {format_count(grid.height)} × {format_count(grid.width)} elements; stored:"
     if grid.every > 1:
         block = f"from every {grid.every}th stored value; {block}"
+    if grid.height == grid.width == 1:
+        block = "one block is one element;"
     drawing.text(x, y + 10, block, size=11, fill=MUTED)
     x += text_width(block, 11) + 8
-    for color, words in meaning.items():
+    for level in reversed(levels):
+        words = "stored" if grid.height == grid.width == 1 else f"≤ {format_density(BOUNDS[level])}"
         if x + 20 + text_width(words, 11) > 460:
             x, y = 30.0, y + 17
-        drawing.rect(x, y + 1, 11, 11, color, stroke=LINE)
+        drawing.rect(x, y + 1, 11, 11, BLUE, fill_opacity=COVER[level], stroke=LINE)
         drawing.text(x + 15, y + 10, words, size=11, fill=MUTED)
         x += 24 + text_width(words, 11)
+    true = parts.density * pixels
+    words = f"{true:,.0f}" if true >= 10 else f"{true:.2g}"
+    drawing.text(30, y + 27, f"At their true size the stored values would cover {words} of its {pixels:,.0f} pixels.", size=11,
+                 fill=MUTED)  # fmt: skip
+    return y + 27
+
+
+def _magnifier(drawing: Drawing, parts: Parts, x: float, y: float) -> float:
+    """Draw the elements around a stored value in the middle, each as a square; give where that ends."""
+    if not parts.stored:
+        return y
+    row, column, found = elements_around(parts, MAGNIFIED)
+    down, across = min(MAGNIFIED[0], parts.rows), min(MAGNIFIED[1], parts.columns)
+    words = f"rows {row:,} to {row + down - 1:,}, columns {column:,} to {column + across - 1:,}"
+    drawing.text(x, y, "True scale, a square is an element", size=13, font_weight="bold")
+    drawing.text(x, y + 16, fit(words, WIDTH - 20 - x, 11.5), size=11.5, fill=MUTED)
+    y += 24
+    drawing.rect(x, y, PIXELS * across, PIXELS * down, PAPER, stroke=LINE)
+    lines = [f"M{x + PIXELS * i:.0f} {y:.0f}v{PIXELS * down:.0f}" for i in range(1, across)]
+    lines += [f"M{x:.0f} {y + PIXELS * i:.0f}h{PIXELS * across:.0f}" for i in range(1, down)]
+    drawing.add("path", d="".join(lines), fill="none", stroke=LINE, stroke_width=0.5)
+    side = PIXELS - 1
+    drawing.boxes([(x + PIXELS * (c - column) + 0.5, y + PIXELS * (r - row) + 0.5, side, side) for r, c in found], BLUE)
+    return y + PIXELS * down + 4
 
 
 def _entries(parts: Parts, most: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -272,6 +269,12 @@ def _numbers(drawing: Drawing, parts: Parts, box: tuple[float, float, float, flo
         words = fit(cell_text(value), wide - 3, min(12.0, tall * 0.5))
         drawing.text(left + wide / 2, top + tall / 2 + 4, words, size=min(12.0, tall * 0.5), fill=ink_on(color),
                      text_anchor="middle")  # fmt: skip
+    filled = {int(row) for row in _entries(parts, SMALL[0] * SMALL[1])[0]}
+    for i in range(parts.rows):
+        drawing.text(x - 6, y + tall * (i + 0.5) + 4, str(i), size=min(11.0, tall * 0.6), fill=MUTED, text_anchor="end")
+        if i not in filled:
+            drawing.text(x + w / 2, y + tall * (i + 0.5) + 4, "empty", size=min(11.0, tall * 0.6), fill=MUTED,
+                         text_anchor="middle")
     for i in range(1, parts.rows):
         drawing.line(x, y + tall * i, x + w, y + tall * i, stroke_width=0.5)
     for i in range(1, parts.columns):
@@ -279,39 +282,66 @@ def _numbers(drawing: Drawing, parts: Parts, box: tuple[float, float, float, flo
 
 
 def _strips(drawing: Drawing, parts: Parts, x: float, y: float) -> float:
-    """Draw how the components begin, cell by cell, in the colour of the row that each belongs to."""
-    rows, columns, values = _entries(parts, 10)
+    """Draw the components cell by cell, in the colour of the row that each belongs to, with arrows to where rows begin."""
+    rows, columns, values = _entries(parts, CELLS)
     color = [_color(row) for row in rows]
     strips: list[tuple[str, Sequence[Any], list[str], int]] = []
     if parts.stype == "csr":
-        pointers = take_slice(parts.indptr, 0, min(parts.rows + 1, 10))
-        strips.append(("indptr", list(pointers), [_color(i) for i in range(len(pointers))], parts.rows + 1))
-        if len(pointers) == parts.rows + 1:
-            strips[0][2][-1] = OTHER
+        pointers = take_slice(parts.indptr, 0, min(parts.rows + 1, CELLS))
+        colors = [_color(i) if i < parts.rows else OTHER for i in range(len(pointers))]
+        strips.append(("indptr", list(pointers), colors, parts.rows + 1))
         strips.append(("indices", list(columns), color, parts.stored))
+        begins = [int(pointer) for pointer in pointers]
     else:
-        stored = take_slice(parts.indices, 0, min(len_of(parts.indices), 10))
+        stored = take_slice(parts.indices, 0, min(len_of(parts.indices), CELLS))
         strips.append(("indices", list(stored), [_color(row) for row in stored], len_of(parts.indices)))
+        begins = [i * parts.columns for i in range(len(stored))]
     strips.append(("data", list(values), color, parts.stored))
-    says = {"indptr": "where each row starts, and where the last one ends", "data": "the stored values, row after row",
-            "indices": "the column of each stored value" if parts.stype == "csr" else "the numbers of the rows that are stored"}
     # One width for all, so that an index stands above its value.
     longest = max((text_width(cell_text(cell), 11.5) for _, cells, *_ in strips for cell in cells), default=0.0)
-    wide = min(max(46.0, longest + 8), STRIP / 3)
+    wide = min(max(25.0, longest + 8), STRIP / 3)
     fitting = max(1, int(STRIP / wide))
-    for name, cells, colors, length in strips:
-        size = format_bytes(parts.components[name])
-        drawing.text(x, y, name, size=14, font_weight="bold")
-        drawing.text(x + text_width(name, 14) + 10, y, fit(says[name], 330, 12), size=12, fill=MUTED)
-        drawing.text(WIDTH - 20, y, size, size=13, font_weight="bold", text_anchor="end")
-        _strip(drawing, cells[:fitting], colors, length, x, y + 10, wide)
+    for place, (name, cells, colors, length) in enumerate(strips):
+        drawing.text(x, y + 16, name, size=14, font_weight="bold")
+        drawing.text(x, y + 32, format_bytes(parts.components[name]), size=11.5, fill=MUTED)
+        _strip(drawing, cells[:fitting], colors, length, x + NAMES, y, wide)
+        if not place:
+            _arrows(drawing, begins[:fitting], strips[0][2], min(fitting, len(strips[1][1])), x + NAMES, (y + 40, y + 84), wide)
         # The indices of a row-sparse array are the numbers of its rows.
-        if name == "data" or (name, parts.stype) == ("indices", "csr"):
-            _row_labels(drawing, list(rows)[:fitting], x, y + 58, wide)
-        y += 88
-    words = "Small figures are positions; cells of one colour belong to one row of the matrix."
-    drawing.text(x, y, words, size=12, fill=MUTED)
-    return y + 20
+        if name == "data":
+            _row_labels(drawing, list(rows)[:fitting], x + NAMES, y + 48, wide)
+        y += 62 if place else 86
+    return _explained(drawing, parts, x, y + 6)
+
+
+def _arrows(drawing: Drawing, begins: Sequence[int], colors: Sequence[str], shown: int, x: float, ends: tuple[float, float],
+            wide: float) -> None:
+    """Draw an arrow from each pointer to the cell where its row begins; pointers of an empty row share their place."""
+    top, bottom = ends
+    for i, begin in enumerate(begins):
+        if begin > shown:
+            continue
+        start, end = x + wide * (i + 0.5) - 1, x + wide * begin + (0.28 * wide if begin < shown else 0.0)
+        middle = (top + bottom) / 2
+        bend = f"C{start:.1f} {middle:.1f} {end:.1f} {middle:.1f} {end:.1f} {bottom - 6:.1f}"
+        drawing.add("path", d=f"M{start:.1f} {top:.1f}{bend}", fill="none", stroke=colors[i], stroke_width=1.6)
+        drawing.add("path", d=f"M{end - 3.5:.1f} {bottom - 7:.1f}h7L{end:.1f} {bottom:.1f}z", fill=colors[i])
+
+
+def _explained(drawing: Drawing, parts: Parts, x: float, y: float) -> float:
+    """Say what the components are; give where that ends."""
+    says = ["data: the stored values, row after row", "Small figures are positions. Cells of one colour belong to one row."]
+    if parts.stype == "csr":
+        pointers = take_slice(parts.indptr, 0, min(parts.rows + 1, CELLS))
+        empty = ["Of two equal pointers, the first is that of an empty row."] if (np.diff(pointers) == 0).any() else []
+        says = ["indptr: where each row begins, and where the last one ends", *empty, "indices: the column of each stored value",
+                *says]
+    else:
+        says = ["indices: the numbers of the rows that are stored; an arrow leads to the values of each", *says]
+    for line in says:
+        drawing.text(x, y, fit(line, WIDTH - 20 - x, 11.5), size=11.5, fill=MUTED)
+        y += 16
+    return y + 6
 
 
 def _color(row: Scalar) -> str:

@@ -14,9 +14,9 @@ import sparsekit as mx
 from sparsekit.base.errors import UnsupportedError
 from sparsekit.widgets import array_figure
 from sparsekit.widgets import components as parts_module
-from sparsekit.widgets.components import Grid, bin_density, read_array
+from sparsekit.widgets.components import bin_density, read_array
 from sparsekit.widgets.inspector import MOST_ENTRIES, inspector_payload
-from sparsekit.widgets.spy import LEVELS, array_finding, array_html, bounds_of, level_of, small_spy
+from sparsekit.widgets.spy import BOUNDS, COVER, array_finding, array_html, level_of
 
 scipy_sparse = pytest.importorskip("scipy.sparse")
 
@@ -93,23 +93,42 @@ def test_very_many_values_are_sampled_and_said_to_be(monkeypatch):
     assert f"every {grid.every}th stored value" in array_figure(matrix, most=10).svg
 
 
-def test_levels_end_at_the_densest_block():
-    def bounds(counts):
-        parts = read_array({"stype": "csr", "shape": (200, 300), "data": [], "indices": [], "indptr": [0]})
-        return bounds_of(Grid(np.array(counts), 100, 100, 1), parts)
+def test_a_colour_means_the_same_density_in_every_picture():
+    assert [level_of(share) for share in (0, 1e-21, 1e-5, 2e-5, 1e-3, 0.02, 0.1, 1)] == [-1, 0, 0, 1, 2, 4, 4, 5]
+    assert list(COVER) == sorted(COVER)
+    assert list(BOUNDS) == sorted(BOUNDS)
+    for density, level in ((4e-5, 1), (0.005, 3), (0.9, 5)):
+        matrix = scipy_sparse.random(400, 5000, density=density, format="csr", random_state=0)
+        painted = re.findall(r'fill-opacity="([\d.]+)" shape-rendering', array_figure(matrix, most=2).svg)
+        assert [float(cover) for cover in painted] == [COVER[level]], density
 
-    assert bounds([[0, 0, 0], [0, 0, 0]]) == pytest.approx((0.003, 0.01, 0.03, 0.1, 0.3, 1))
-    assert bounds([[0, 10_000, 1], [0, 0, 0]])[-1] == 1
-    assert bounds([[0, 3000, 1], [0, 0, 0]]) == pytest.approx((0.001, 0.003, 0.01, 0.03, 0.1, 0.3))
-    found = bounds([[0, 2, 1], [0, 0, 0]])
-    assert found == pytest.approx((1e-6, 3e-6, 1e-5, 3e-5, 1e-4, 3e-4))
-    assert [level_of(share, found) for share in (0, 1e-9, 1e-6, 2e-6, 1e-4, 2e-4, 1)] == [-1, 0, 0, 1, 4, 5, 5]
-    # Also where a matrix is so large that a block's elements have no room in 64 bits.
-    huge = bounds_of(Grid(np.array([[5]]), 10**11, 10**11, 1), read_array(
-        {"stype": "csr", "shape": (10**11, 10**11), "data": [], "indices": [], "indptr": [0]}))
-    assert huge[-1] == pytest.approx(1e-21)
-    lightness = [sum(int(color[i : i + 2], 16) for i in (1, 3, 5)) for color in LEVELS]
-    assert lightness == sorted(lightness, reverse=True)
+
+def test_the_true_size_of_what_is_stored_is_said():
+    matrix = mx.nd.sparse.csr_matrix((np.ones(30_000), np.arange(30_000) * 33, np.arange(2001) * 15), shape=(2000, 1_000_000))
+    assert "would cover 0.8 of its 53,200 pixels" in array_figure(matrix).svg
+
+
+@pytest.mark.parametrize("shape", [(300, 500), (5, 500), (300, 20), (40, 40)])
+def test_the_magnifier_shows_the_elements_as_they_are(shape):
+    matrix = scipy_sparse.random(*shape, density=0.1, format="csr", random_state=0)
+    some = np.arange(0, shape[0], 3)
+    rows = mx.nd.sparse.row_sparse_array((np.ones((len(some), shape[1])), some), shape=shape)
+    for array, dense in ((matrix, matrix.toarray()), (rows, rows.asnumpy())):
+        row, column, found = parts_module.elements_around(read_array(array), (12, 40))
+        window = dense[row : row + 12, column : column + 40]
+        assert sorted(found) == [(row + int(i), column + int(j)) for i, j in np.argwhere(window)]
+        assert found
+
+
+def test_an_arrow_leads_from_each_pointer_to_where_its_row_begins():
+    array = mx.nd.sparse.csr_matrix([[7, 0, 8.25, 0], [0, 0, 0, 0], [0, -9.5, 0, 1]])
+    svg = array_figure(array).svg
+    begins = [float(x) for x in re.findall(r'd="M[\d.]+ [\d.]+C[\d.]+ [\d.]+ [\d.]+ [\d.]+ ([\d.]+) [\d.]+"', svg)]
+    assert len(begins) == 4
+    assert begins[1] == begins[2]
+    assert begins[0] < begins[1] < begins[3]
+    assert ">empty</text>" in svg
+    assert "Of two equal pointers, the first is that of an empty row." in svg
 
 
 def test_the_finding_says_what_an_array_is_like():
@@ -142,7 +161,6 @@ def test_odd_arrays_are_drawn(array):
     shown = array_figure(array, title="<script>")
     assert "<script" not in shown.svg
     assert shown.svg == array_figure(array, title="<script>").svg
-    small_spy(array)
     array_html(array)
     payload = inspector_payload(array)
     assert payload["stored"] == sum(line[4] for line in payload["lines"])
@@ -171,17 +189,17 @@ def test_stepping_through_shows_what_is_stored():
 def test_an_array_shows_itself_in_a_notebook():
     array = mx.nd.sparse.csr_matrix(([1.0, 2, 3], [0, 2, 2], [0, 2, 3, 3]), shape=(3, 1000))
     page = array._repr_html_()
-    (encoded,) = re.findall(r'<img alt="[^"]+" src="data:image/svg\+xml;base64,([^"]+)">', page)
+    (encoded,) = re.findall(r'<img alt="[^"]+" style="[^"]+" src="data:image/svg\+xml;base64,([^"]+)">', page)
     assert base64.b64decode(encoded).startswith(b"<svg")
     for words in ("csr", "3 × 1,000", "0.1 %", "data 12, indices 24, indptr 32: 68 in all", "cpu(0)"):
         assert words in page
     assert page == array._repr_html_()
-    assert len(page) < 20_000
+    assert len(page) < 25_000
 
 
 def test_a_few_values_are_written_out():
     few = mx.nd.sparse.csr_matrix([[7, 0, 8.25, 0], [0, 0, 0, 0], [0, -9.5, 0, 0]])
-    assert re.findall(r">(-?[\d.]+)</text>", small_spy(few)) == ["7", "8.25", "-9.5", "3"]
+    assert re.findall(r'font-size="12"[^>]*>(-?[\d.]+)</text>', array_figure(few).svg) == ["7", "8.25", "-9.5"]
 
 
 def test_a_display_that_fails_leaves_the_words(monkeypatch):

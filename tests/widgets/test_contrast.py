@@ -22,7 +22,7 @@ def test_contrast_is_that_of_the_guidelines():
 
 
 def test_the_palettes_are_among_the_colours_that_are_looked_at():
-    bars = {*theme.SERIES, *theme.ROLE_COLORS.values(), theme.OTHER, theme.ALARM, *spy.LEVELS, *graph.STYPE_COLORS.values(),
+    bars = {*theme.SERIES, *theme.ROLE_COLORS.values(), theme.OTHER, theme.ALARM, spy.BLUE, *graph.STYPE_COLORS.values(),
             *(age[2] for age in AGES)}
     density = re.search(r"const SCALE = \[(.*)\]", sources.read("timeline_data.js"))
     assert density is not None

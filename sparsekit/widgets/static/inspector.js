@@ -3,8 +3,8 @@
 
 import { SERIES, element, formatBytes, formatCount, formatDensity, grouped, inkOn, mount, table, taken, themeColors, watchTheme } from "./common.js";
 
-// As LEVELS of spy.py: light to dark in even steps of lightness; the data say up to which density each is.
-const LEVELS = ["#c6dbef", "#9ecae1", "#6baed6", "#3182bd", "#08519c", "#08306b"];
+// As in spy.py; the data say up to which density each level is, and how much of the colour it has.
+const BLUE = "#2171b5";
 // Rows on each side of the chosen one that are shown around it, and the most cells of a component.
 const ROWS = 4;
 const CELLS = 15;
@@ -54,7 +54,7 @@ class Inspector {
     const { grid } = this.data;
     const used = new Set(this.small ? [] : (grid?.counts ?? []).flatMap((counts, i) => counts.map((_, j) => this.level(i, j))));
     const legend = element("div", { class: "sk-legend" }, ...(grid?.bounds ?? []).map((bound, i) => [bound, i]).filter(([, i]) => used.has(i)).map(([bound, i]) =>
-      element("span", { class: "sk-chip" }, element("i", { style: `background:${LEVELS[i]}` }), element("span", {}, `≤ ${formatDensity(bound)}`))));
+      element("span", { class: "sk-chip" }, element("i", { style: `background:${BLUE};opacity:${grid.cover[i]}` }), element("span", {}, `≤ ${formatDensity(bound)}`))));
     const block = this.small ? "Each row has a colour of its own, here and in the components." : grid ? `Each block is ${formatCount(grid.height)} × ${formatCount(grid.width)} elements, coloured by the share of them that is stored.` : "";
     const sent = this.data.whole ? "" : ` ${formatCount(this.lines.reduce((sum, line) => sum + line[2].length, 0))} of ${formatCount(this.data.stored)} stored values can be stepped through, from evenly spaced rows.`;
     this.root.append(
@@ -187,7 +187,7 @@ class Inspector {
     this.canvas.style.height = `${height}px`;
     const context = this.canvas.getContext("2d");
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
-    context.fillStyle = "#fcfcfa";
+    context.fillStyle = this.colors.bg;
     context.fillRect(this.box.x, this.box.y, w, h);
     this.paintBlocks(context);
     context.strokeStyle = this.colors.muted;
@@ -212,24 +212,26 @@ class Inspector {
         context.textBaseline = "middle";
         columns.forEach((column, i) => context.fillText(short(values[i]), x + (column + 0.5) * wide, y + (row + 0.5) * tall, wide - 4));
       }
-      context.fillStyle = "#d3d3cc";
+      context.fillStyle = this.colors.line;
       for (let i = 1; i < this.rows; i += 1) context.fillRect(x, y + i * tall, w, 0.6);
       for (let i = 1; i < this.columns; i += 1) context.fillRect(x + i * wide, y, 0.6, h);
       return;
     }
+    context.fillStyle = BLUE;
     (grid?.counts ?? []).forEach((counts, i) => {
       const high = Math.min(grid.height, this.rows - i * grid.height);
       counts.forEach((_, j) => {
         const across = Math.min(grid.width, this.columns - j * grid.width);
         const level = this.level(i, j);
         if (level < 0) return;
-        context.fillStyle = LEVELS[level];
+        context.globalAlpha = grid.cover[level];
         // Whole pixels, or a lattice of hairlines would show between blocks.
         const [left, top] = [Math.round(x + j * grid.width * wide), Math.round(y + i * grid.height * tall)];
         const [right, bottom] = [Math.round(x + (j * grid.width + across) * wide), Math.round(y + (i * grid.height + high) * tall)];
         context.fillRect(left, top, Math.max(right - left, 1), Math.max(bottom - top, 1));
       });
     });
+    context.globalAlpha = 1;
   }
 
   // Which colour the block in row i and column j of the grid has; -1 for none.

@@ -104,6 +104,8 @@ class Monitor {
       const most = topOf(lines);
       const plane = new Plane(svg, { across: [steps[0], steps.at(-1)], up: [least, most * 1.05], label, below: formatCount, title });
       lines.forEach((line, place) => plane.curve(steps, line.values, line.color, DASHES[place % DASHES.length]));
+      const highest = known.reduce((high, value) => Math.max(high, value), 0);
+      if (highest > most * 1.05) svg.append(shape("text", { x: plane.box.right, y: 14, "text-anchor": "end" }, `cut off: up to ${label(highest)}`));
       if (this.at !== null && steps[this.at] !== undefined) plane.mark(steps[this.at], "", 0, "sk-cursor");
       return plane;
     });

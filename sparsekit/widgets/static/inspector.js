@@ -1,7 +1,7 @@
 // The live array inspector: a binned picture of the matrix beside its components, linked cell by cell.
 // An anywidget front-end module: render({ model, el }) builds the view and returns its cleanup.
 
-import { SERIES, element, formatBytes, formatCount, formatDensity, grouped, inkOn, mount, table, taken, themeColors, watchTheme } from "./common.js";
+import { OTHER, SERIES, element, formatBytes, formatCount, formatDensity, grouped, inkOn, mount, shape, table, taken, themeColors, watchTheme } from "./common.js";
 
 // As in spy.py; the data say up to which density each level is, and how much of the colour it has.
 const BLUE = "#2171b5";
@@ -20,10 +20,55 @@ function short(value) {
   return Math.abs(value) >= 1e4 || Math.abs(value) < 1e-3 ? value.toExponential(1) : String(Number(value.toPrecision(3)));
 }
 
+const width = (dtype) => Number(/\d+/.exec(dtype)?.[0] ?? 32) / 8;
+
+// The data of a whole array with one element set, or no longer stored where `value` is null, and what that did.
+export function edited(data, row, column, value) {
+  const csr = data.stype === "csr";
+  const rows = new Map(data.lines.map(([number, , columns, values]) => [number, new Map(columns.map((at, i) => [at, values[i]]))]));
+  const before = rows.get(row) ?? new Map();
+  const was = before.has(column);
+  if (value === null) csr ? before.delete(column) : before.clear();
+  else if (csr || before.size) before.set(column, value);
+  else for (let at = 0; at < data.shape[1]; at += 1) before.set(at, at === column ? value : 0);
+  rows.set(row, before);
+  const lines = [];
+  let start = 0;
+  for (const [number, cells] of [...rows].sort(([one], [other]) => one - other)) {
+    if (!cells.size) continue;
+    const columns = [...cells.keys()].sort((one, other) => one - other);
+    lines.push([number, start, columns, columns.map((at) => cells.get(at)), columns.length]);
+    start += csr ? columns.length : 1;
+  }
+  const stored = lines.reduce((sum, line) => sum + line[4], 0);
+  const counts = Array.from({ length: data.shape[0] }, (_, number) => rows.get(number)?.size ?? 0);
+  const indptr = csr ? [0, ...counts].map((_, i, all) => all.slice(0, i + 1).reduce((sum, count) => sum + count, 0)) : null;
+  const index = width(data.index_dtype);
+  const components = { data: stored * width(data.dtype), indices: (csr ? stored : lines.length) * index, ...(csr ? { indptr: indptr.length * index } : {}) };
+  return { data: { ...data, lines, stored, indptr, components, stored_rows: csr ? null : lines.length }, words: told(data, lines, row, column, value, was, components) };
+}
+
+function told({ stype, stored: count, shape: [rows] }, lines, row, column, value, was, components) {
+  const where = `row ${grouped(row)}, column ${grouped(column)}`;
+  const bytes = `The array takes ${formatBytes(Object.values(components).reduce((sum, size) => sum + size, 0))}.`;
+  if (value === null && !was) return `Nothing is stored in ${where}.`;
+  if (stype !== "csr") {
+    if (value === null) return `Row ${grouped(row)} is no longer stored: its number leaves indices, and its values leave data. ${bytes}`;
+    return was ? `The value in ${where} changes in data; indices stays as it is. ${bytes}` : `Row ${grouped(row)} is stored now: its number joins indices, and a whole row of values joins data. ${bytes}`;
+  }
+  const line = lines.find(([number]) => number === row);
+  const at = line ? line[1] + Math.max(0, line[2].indexOf(column)) : null;
+  if (value !== null && was) return `data[${grouped(at)}] changes; indices and indptr stay as they are. ${bytes}`;
+  const pointers = row + 1 < rows ? `indptr[${grouped(row + 1)}] to indptr[${grouped(rows)}] each` : `indptr[${grouped(rows)}]`;
+  if (value === null) return `The value in ${where} is no longer stored: what followed it in indices and data moves left, and ${pointers} become${pointers.endsWith("each") ? "" : "s"} 1 less. ${bytes}`;
+  const moved = at === count ? "It is the last" : "What follows it in indices and data moves right";
+  return `The value in ${where} is stored at position ${grouped(at)}. ${moved}, and ${pointers} become${pointers.endsWith("each") ? "" : "s"} 1 more. ${bytes}`;
+}
+
 class Inspector {
   constructor(root, data) {
     this.root = root;
-    this.data = data;
+    this.data = this.given = data;
     [this.rows, this.columns] = data.shape ?? [0, 0];
     this.csr = data.stype === "csr";
     this.lines = data.lines ?? [];
@@ -61,6 +106,7 @@ class Inspector {
       element("div", { class: "sk-body" },
         element("div", { class: "sk-main sk-half" }, this.stage, legend, element("p", {}, block + sent)),
         element("div", { class: "sk-main" }, this.status, this.strips)),
+      this.written && this.data.whole && this.rows && this.columns ? this.editor() : "",
       this.written ? "" : element("div", { class: "sk-around" }, element("h4", {}, "Around it"), this.near),
       this.facts(),
       element("details", {}, element("summary", {}, "Keys and mouse"), element("p", { class: "sk-keys" },
@@ -72,10 +118,46 @@ class Inspector {
     this.stage.addEventListener("keydown", (event) => this.key(event));
   }
 
+  // Set an element and see the components change; the array itself is in the kernel, and stays as it is.
+  editor() {
+    const field = (words, type, most) => element("input", { type, "aria-label": words, ...(most === undefined ? {} : { min: 0, max: most - 1, step: 1 }), value: most === undefined ? "1" : "0", size: 6,
+      onkeydown: (event) => { if (event.key === "Enter") set(Number(value.value)); } });
+    const [row, column, value] = [field("Row to edit", "number", this.rows), field("Column to edit", "number", this.columns), field("New value", "text")];
+    const set = (wanted) => {
+      const [r, c] = [Number(row.value), Number(column.value)];
+      if (!(Number.isInteger(r) && r >= 0 && r < this.rows && Number.isInteger(c) && c >= 0 && c < this.columns)) return this.told(`There are rows 0 to ${this.rows - 1} and columns 0 to ${this.columns - 1}.`);
+      if (wanted !== null && !Number.isFinite(wanted)) return this.told("A value is a number, such as 2.5.");
+      const found = edited(this.data, r, c, wanted);
+      return this.show(found.data, found.words, r, c);
+    };
+    this.fields = { row, column };
+    const button = (words, action) => element("button", { type: "button", onclick: action }, words);
+    this.effect = element("p", { class: "sk-effect", role: "status", "aria-live": "polite" }, "Click an element of the matrix, give it a value, and see the components change. The array in the kernel stays as it is.");
+    return element("div", { class: "sk-editor" }, element("div", { class: "sk-bar" }, element("label", {}, "row ", row), element("label", {}, "column ", column), element("label", {}, "value ", value),
+      button("set", () => set(Number(value.value))), button("remove", () => set(null)), button("as it was", () => this.show(this.given, "The array is as it was.", 0, 0))), this.effect);
+  }
+
+  told(words) { this.effect.textContent = words; }
+
+  show(data, words, row, column) {
+    this.data = data;
+    this.lines = data.lines;
+    this.told(words);
+    const line = Math.max(0, this.lines.findIndex(([number]) => number >= row));
+    if (!this.lines.length) {
+      this.strips.replaceChildren();
+      this.paint();
+    }
+    this.go(line, this.lines.length ? this.nearest(this.lines[line][2], column) : 0);
+    this.components.replaceWith(this.facts());
+  }
+
   facts() {
     const rows = Object.entries(this.data.components ?? {}).map(([name, size]) => [
       name, name === "data" ? this.data.dtype : this.data.index_dtype, formatBytes(size)]);
-    return element("details", {}, element("summary", {}, "Components as a table"), table(["component", "type", "bytes"], rows));
+    const open = Boolean(this.components?.open);
+    this.components = element("details", { open }, element("summary", {}, "Components as a table"), table(["component", "type", "bytes"], rows));
+    return this.components;
   }
 
   theme() {
@@ -153,6 +235,7 @@ class Inspector {
     const row = ((event.clientY - top - y) / h) * this.rows;
     const column = ((event.clientX - left - x) / w) * this.columns;
     if (row < 0 || column < 0 || row >= this.rows || column >= this.columns) return;
+    if (event.type === "pointerdown" && this.fields) [this.fields.row.value, this.fields.column.value] = [Math.floor(row), Math.floor(column)];
     let [low, high] = [0, this.lines.length - 1];
     while (low < high) {
       const middle = (low + high + 1) >> 1;
@@ -178,9 +261,9 @@ class Inspector {
     if (!(width > 40)) return;
     const ratio = window.devicePixelRatio || 1;
     const most = { w: width - 56, h: 340 };
-    const shape = Math.max(0.25, Math.min(4, (this.columns || 1) / (this.rows || 1)));
-    const w = Math.min(most.w, most.h * shape);
-    const h = Math.min(most.h, w / shape);
+    const ratioOfSides = Math.max(0.25, Math.min(4, (this.columns || 1) / (this.rows || 1)));
+    const w = Math.min(most.w, most.h * ratioOfSides);
+    const h = Math.min(most.h, w / ratioOfSides);
     this.box = { x: 46, y: 20, w, h };
     const height = h + 34;
     Object.assign(this.canvas, { width: Math.round(width * ratio), height: Math.round(height * ratio) });
@@ -301,7 +384,36 @@ class Inspector {
     return Array.from({ length: Math.min(room, count) }, (_, i) => first + i);
   }
 
+  // All of a small csr array, with an arrow from each pointer to where its row begins; false if there is no room.
+  fillComplete() {
+    const { data: { indptr, stored }, lines } = this;
+    const most = Math.floor((this.strips.clientWidth - 64) / 28);
+    if (!this.csr || !this.written || !this.data.whole || !indptr || Math.max(stored, indptr.length) > most) return false;
+    const cells = (label) => lines.flatMap(([row, start, , , count], l) => Array.from({ length: count }, (_, i) => ({
+      label: String(label(l, i)), at: start + i, color: SERIES[row % SERIES.length], on: l === this.line && i === this.item, go: () => (l !== this.line || i !== this.item) && this.go(l, i) })));
+    const strips = [this.strip("indptr", this.pointers(0, indptr.length), ""), this.strip("indices", cells((l, i) => grouped(lines[l][2][i])), ""), this.strip("data", cells((l, i) => short(lines[l][3][i])), "")];
+    const arrows = shape("svg", { class: "sk-arrows", "aria-hidden": "true" });
+    this.strips.classList.add("sk-complete");
+    this.strips.replaceChildren(...strips, arrows);
+    const wide = strips.some((strip) => strip.lastChild.scrollWidth > strip.lastChild.clientWidth + 1);
+    if (wide) this.strips.classList.remove("sk-complete");
+    if (wide) return false;
+    const { left, top } = this.strips.getBoundingClientRect();
+    const [from, to] = strips.map((strip) => [...strip.querySelectorAll(".sk-slot")].map((slot) => slot.getBoundingClientRect()));
+    indptr.forEach((begin, i) => {
+      const target = to[begin] ?? to.at(-1);
+      const x = (begin < to.length ? target.left + target.width * 0.3 : target.right) - left;
+      const [start, high, low] = [(from[i].left + from[i].right) / 2 - left, from[i].bottom - top + 1, target.top - top - 1];
+      const color = i < this.rows ? SERIES[i % SERIES.length] : OTHER;
+      arrows.append(shape("path", { d: `M${start} ${high}C${start} ${(high + low) / 2} ${x} ${(high + low) / 2} ${x} ${low - 5}`, fill: "none", stroke: color, "stroke-width": 1.8 }),
+        shape("path", { d: `M${x - 4} ${low - 7}h8l-4 7z`, fill: color }));
+    });
+    return true;
+  }
+
   fillStrips() {
+    this.strips.classList.remove("sk-complete");
+    if (this.fillComplete()) return;
     const { row, start, column } = this.place;
     const [, , columns, values, count] = this.lines[this.line];
     const color = SERIES[row % SERIES.length];
@@ -335,11 +447,12 @@ class Inspector {
   }
 
   // The indptr of an array of few rows, empty ones among them.
-  pointers() {
+  pointers(first, count) {
     const { indptr } = this.data;
     const lineOf = new Map(this.lines.map((line, i) => [line[0], i]));
     const { row } = this.place;
-    return this.window(indptr.length, row, grouped(this.data.stored).length).map((i) => ({
+    const shown = count ? Array.from({ length: count }, (_, i) => first + i) : this.window(indptr.length, row, grouped(this.data.stored).length);
+    return shown.map((i) => ({
       label: grouped(indptr[i]), at: i, color: i < this.rows ? SERIES[i % SERIES.length] : "#a9adb2", on: i === row || i === row + 1,
       go: () => lineOf.has(i) && i !== row && i !== row + 1 && this.go(lineOf.get(i), 0),
     }));

@@ -1,0 +1,65 @@
+"""Editing an array in the inspector: the components are those that scipy gives, and what changed is said."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from sparsekit.widgets import sources
+from sparsekit.widgets.inspector import inspector_payload
+
+from .gallery import made
+
+scipy_sparse = pytest.importorskip("scipy.sparse")
+
+
+def in_scipy(edits):
+    """The components after edits, by scipy: a dense copy says what is stored, since no edit stores a zero."""
+    small = made["SMALL"]
+    dense = scipy_sparse.csr_matrix((small["data"], small["indices"], small["indptr"]), shape=small["shape"]).toarray()
+    for row, column, value in edits:
+        dense[row, column] = value or 0
+    found = scipy_sparse.csr_matrix(dense)
+    return found.indptr.tolist(), found.indices.tolist(), found.data.tolist()
+
+
+def test_edits_give_the_components_that_scipy_gives(browser):
+    draw = random.Random(0)
+    edits = [(draw.randrange(6), draw.randrange(12), draw.choice([None, float(draw.randrange(1, 9))])) for _ in range(60)]
+    page = browser.new_page()
+    try:
+        page.add_script_tag(content=f"{sources.module('inspector.js')}\nwindow.own = {{ edited }};", type="module")
+        page.wait_for_function("() => window.own")
+        steps = page.evaluate("""([data, edits]) => edits.map(([row, column, value]) => {
+            ({ data } = window.own.edited(data, row, column, value));
+            return [data.indptr, data.lines.flatMap((line) => line[2]), data.lines.flatMap((line) => line[3]), data.components];
+        })""", [inspector_payload(made["SMALL"]), edits])
+    finally:
+        page.close()
+    for count, (indptr, indices, data, sizes) in enumerate(steps, 1):
+        assert (indptr, indices, data) == in_scipy(edits[:count]), count
+        assert sizes == {"data": 4 * len(data), "indices": 8 * len(data), "indptr": 8 * len(indptr)}
+
+
+def test_an_element_is_set_and_removed_by_hand(open_report):
+    page = open_report({"inspector": {"inspector": made["SMALL"]}})
+    page.wait_for_selector(".sk[data-ready]")
+    arrows, effect = page.locator(".sk-arrows path[fill='none']"), page.locator(".sk-effect")
+    assert arrows.count() == 7
+    for column in ("4", "7"):
+        page.get_by_label("Row to edit").fill("1")
+        page.get_by_label("Column to edit").fill(column)
+        page.get_by_role("button", name="remove").click()
+    assert "indptr[2] to indptr[6] each become 1 less. The array takes 212 B." in effect.inner_text()
+    ends = arrows.evaluate_all("paths => paths.map(path => path.getAttribute('d').split(' ').at(-2))")
+    assert ends[1] == ends[2]  # row 1 is empty now: its pointer and the next lead to one place
+    page.get_by_label("New value").fill("nine")
+    page.get_by_role("button", name="set", exact=True).click()
+    assert effect.inner_text() == "A value is a number, such as 2.5."
+    page.get_by_label("New value").fill("9")
+    page.get_by_label("New value").press("Enter")
+    assert "is stored at position 4" in effect.inner_text()
+    assert page.locator(".sk-said").inner_text().startswith("data[4] = 9 stands in row 1, column 7")
+    page.get_by_role("button", name="as it was").click()
+    assert page.locator(".sk-slot[aria-label^='data']").count() == 15

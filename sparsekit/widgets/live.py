@@ -123,7 +123,7 @@ class TimelineWidget(Base):
         ``prof.records``, or several runs by name to compare on one axis.
     title, description : str, optional
         Heading, and the sentence below it.
-    color_by : {"operator", "lane", "layer", "density"}
+    color_by : {"operator", "storage type", "lane", "layer", "density"}
     marks : list of dict, optional
         Markers, counters and densifications of one run, as for ``timeline_figure``; ``prof.timeline()`` gives those of the
         profile.  The key ``m`` goes from one to the next.
@@ -147,7 +147,7 @@ class TimelineWidget(Base):
     payload = traitlets.Bytes().tag(sync=True)
     title = traitlets.Unicode("").tag(sync=True)
     description = traitlets.Unicode("").tag(sync=True)
-    color_by = traitlets.Enum(("operator", "lane", "layer", "density"), "operator").tag(sync=True)
+    color_by = traitlets.Enum(("operator", "storage type", "lane", "layer", "density"), "operator").tag(sync=True)
     align = traitlets.Enum(ALIGN, "auto").tag(sync=True)
     selected = traitlets.Int(-1).tag(sync=True)
 

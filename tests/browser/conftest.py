@@ -324,8 +324,8 @@ def open_report(browser, tmp_path):
     def open_it(sections: Any, dark: bool = False, **options: Any) -> Any:
         path = tmp_path / "report.html"
         html_report("A report", sections, path=path)
-        context = browser.new_context(viewport={"width": 1200, "height": 900}, offline=True,
-                                      color_scheme="dark" if dark else "light", **options)  # fmt: skip
+        context = browser.new_context(**{"viewport": {"width": 1200, "height": 900}, **options}, offline=True,
+                                      color_scheme="dark" if dark else "light")  # fmt: skip
         contexts.append(context)
         context.set_default_timeout(10_000)
         page = context.new_page()

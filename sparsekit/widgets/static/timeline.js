@@ -4,10 +4,12 @@
 import { element, formatCount, unpack, watchTheme } from "./common.js";
 import { Camera } from "./timeline_camera.js";
 import { Coloring, Data, ROW } from "./timeline_data.js";
+import { Flame } from "./timeline_flame.js";
 import { Legend } from "./timeline_legend.js";
 import { MARK_KEYS, MarkPainter, markBeside, markTables } from "./timeline_marks.js";
 import { Painter } from "./timeline_paint.js";
 import { Pointer } from "./timeline_pointer.js";
+import { CONDITIONS, EXAMPLE, accepting } from "./timeline_query.js";
 import { Letters, Scene } from "./timeline_scene.js";
 import { AlignSwitch, STEP_KEYS, StepPainter, StepTimes, stepTable } from "./timeline_steps.js";
 import { Details, FoldedTable, Statistics, eventTable, sentence } from "./timeline_words.js";
@@ -17,6 +19,8 @@ const KEYS = [
   ["Tab", "next operator"], ["↑ ↓", "lane above, below"], ["p", "forward ↔ backward partner"],
   ["z", "zoom to the operator"], ["/", "search"], ["Escape", "leave"],
 ];
+
+const MODES = ["operator", "storage type", "lane", "layer", "density"];
 
 // ---- the view
 
@@ -37,7 +41,9 @@ class Timeline {
       zoomTo: (event) => this.camera.zoomTo(event),
     });
     this.statistics = new Statistics(scene, times);
+    this.flame = new Flame(scene, (query) => { this.search.value = query; this.find(query); });
     this.tables = [
+      this.flame,
       data.steps.some && new FoldedTable("The steps in view as a table", "sk-steps", () => [stepTable(scene, times, (slot) => this.goStep(slot))]),
       data.marks.count && new FoldedTable("Markers and counters in view as a table", "sk-marks", () => markTables(scene, (mark) => this.chooseMark(mark))),
       new FoldedTable("The events in view as a table", null, () => [eventTable(scene, times, (event) => this.select(event))]),
@@ -64,13 +70,13 @@ class Timeline {
     }, this.canvas);
     this.map = element("canvas", { class: "sk-map", "aria-hidden": "true" });
     this.status = element("div", { class: "sk-status", role: "status", "aria-live": "polite" });
-    const main = element("div", { class: "sk-main" }, this.map, this.stage, this.legend.element, this.status,
+    const main = element("div", { class: "sk-main" }, this.map, this.stage, this.details.element, this.legend.element, this.status,
       ...[this.statistics, ...this.tables].map((part) => part.element));
     this.root.append(
       element("h3", {}, title),
       element("p", {}, this.model.get("description") || ""),
       this.toolbar(),
-      element("div", { class: "sk-body" }, main, this.details.element),
+      main,
       this.help(),
     );
     this.showAligned();
@@ -80,9 +86,9 @@ class Timeline {
   toolbar() {
     const button = (text, label, action) => element("button", { type: "button", "aria-label": label, title: label, onclick: action }, text);
     this.choice = element("select", { onchange: () => this.recolor(this.choice.value, true) },
-      ...["operator", "lane", "layer", "density"].map((mode) => element("option", { value: mode }, mode)));
+      ...MODES.map((mode) => element("option", { value: mode }, mode)));
     this.search = element("input", {
-      type: "search", placeholder: "operator, layer, line …", "aria-label": "Search events",
+      type: "search", placeholder: EXAMPLE, title: CONDITIONS, "aria-label": "Search events",
       oninput: () => this.find(this.search.value),
       onkeydown: (event) => { if (event.key === "Enter") this.nextMatch(event.shiftKey ? -1 : 1); },
     });
@@ -95,7 +101,7 @@ class Timeline {
   help() {
     const keys = [...KEYS, ...(this.data.marks.count ? MARK_KEYS : []), ...(this.data.comparable ? STEP_KEYS : [])].flatMap(([key, words]) => [element("kbd", {}, key), ` ${words}   `]);
     return element("details", {}, element("summary", {}, "Keys and mouse"), element("p", { class: "sk-keys" }, ...keys,
-      element("br"), "Drag to pan; the wheel zooms once the timeline has the focus (or with Ctrl); Shift and drag measures a span; double click zooms to an operator."));
+      element("br"), "Drag to pan; the wheel zooms once the timeline has the focus (or with Ctrl); Shift and drag measures a span; double click zooms to an operator.", element("br"), CONDITIONS));
   }
 
   // ---- moving
@@ -171,13 +177,14 @@ class Timeline {
   // ---- choosing
 
   recolor(mode, tell = false) {
-    this.choice.value = ["operator", "lane", "layer", "density"].includes(mode) ? mode : "operator";
+    this.choice.value = MODES.includes(mode) ? mode : "operator";
     this.scene.coloring = new Coloring(this.data, this.choice.value);
     this.legend.fill(this.scene.coloring, this.data.columns.fallback.some((value) => value));
     if (tell) {
       this.model.set("color_by", this.choice.value);
       this.model.save_changes();
     }
+    this.flame.fill();
     this.mark();
   }
 
@@ -190,11 +197,9 @@ class Timeline {
   }
 
   find(words) {
-    const wanted = words.trim().toLowerCase();
-    const { name, layer, line } = this.data.columns;
-    if (wanted) {
-      const hit = this.data.strings.map((text) => text.toLowerCase().includes(wanted));
-      this.matches = Uint8Array.from(name, (_, i) => hit[name[i]] || hit[layer[i]] || hit[line[i]]);
+    const accept = accepting(this.data, words, this.times);
+    if (accept) {
+      this.matches = Uint8Array.from(this.data.columns.name, (_, i) => Number(accept(i)));
       this.say(`${formatCount(this.matches.reduce((sum, value) => sum + value, 0))} events match “${words.trim()}”; Enter goes to the next.`);
     } else {
       this.matches = null;

@@ -195,6 +195,10 @@ export class Coloring {
   constructor(data, mode) {
     this.mode = mode;
     const { name, lane, layer, density } = data.columns;
+    if (mode === "storage type") {
+      this.byStorage(data);
+      return;
+    }
     const keys = { operator: name, lane, layer }[mode];
     if (!keys) {
       this.colors = [...SCALE.map((color) => color), OTHER];
@@ -224,6 +228,22 @@ export class Coloring {
       this.codes.push("");
     }
     this.category = (event) => slots.get(keys[event]) ?? SERIES.length;
+    this.of = (event) => this.colors[this.category(event)];
+  }
+
+  // By the storage types of an operator's arrays: one bit for csr, one for row_sparse, one for dense.
+  byStorage(data) {
+    const { first_array: firsts, array } = data.columns;
+    const bits = data.array_table.map(([stype]) => ({ csr: 1, row_sparse: 2 })[stype] ?? 4);
+    const found = new Uint8Array(data.count);
+    for (let event = 0; event < data.count; event += 1) {
+      const end = event + 1 < data.count ? firsts[event + 1] : array.length;
+      for (let i = firsts[event]; i < end; i += 1) found[event] |= bits[array[i]];
+    }
+    this.names = ["csr", "row_sparse", "csr and row_sparse", "dense only", "no arrays"];
+    this.colors = [SERIES[0], SERIES[3], SERIES[2], OTHER, "#d3d3cc"];
+    this.codes = ["C", "R", "B", "D", ""];
+    this.category = (event) => (found[event] ? { 0: 3, 1: 0, 2: 1, 3: 2 }[found[event] & 3] : 4);
     this.of = (event) => this.colors[this.category(event)];
   }
 

@@ -11,12 +11,12 @@ export function sentence({ data }, times, event) {
   return `${data.label(event)}, ${where}, ${formatDuration(duration[event])} from ${formatDuration(start[event])}${step && `, ${step}`}${dense}.`;
 }
 
-// The panel beside the lanes.  `actions` has close(), select(event), beside(direction, event) and zoomTo(event), which its
+// The panel below the lanes, which keep their width.  `actions` has close(), select(event), beside(direction, event) and zoomTo(event), which its
 // buttons call.
 export class Details {
   constructor(scene, times, actions) {
     Object.assign(this, { scene, times, actions });
-    this.element = element("aside", { class: "sk-panel", "aria-label": "Details of the operator", hidden: true });
+    this.element = element("aside", { class: "sk-panel sk-dock", "aria-label": "Details of the operator", hidden: true });
   }
 
   get open() { return !this.element.hidden; }

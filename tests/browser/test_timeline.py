@@ -1,0 +1,130 @@
+"""Parts of the live timeline: details below the lanes, colours by storage type, the query, the flame graph."""
+
+from __future__ import annotations
+
+import pytest
+
+from .gallery import VIEWS, made
+
+
+def array(stype):
+    return {"stype": stype, "shape": [10, 1000], "dtype": "float32", "nnz": 100, "density": 0.01, "index_dtype": "int64",
+            "bytes": 1288, "components": {"data": 400}}  # fmt: skip
+
+
+#: Name, lane, layer, duration, storage types that go in, that come out, and whether it became dense.
+CALLS = [("read", "io", "", 40.0, [], ["csr"], False),
+         ("dot", "forward", "net_dense0", 100.0, ["csr", "default"], ["default"], False),
+         ("relu", "forward", "net_relu0", 20.0, ["default"], ["default"], False),
+         ("log", "forward", "net_log0", 60.0, ["csr"], ["default"], True),
+         ("dot", "backward", "net_dense0", 300.0, ["csr", "default"], ["row_sparse"], False),
+         ("sgd_update", "update", "net_dense0", 150.0, ["default", "row_sparse"], ["default"], False),
+         ("step", "user", "", 10.0, [], [], False)]  # fmt: skip
+KINDS = ["csr", "csr", "dense only", "csr", "csr and row_sparse", "row_sparse", "no arrays"]
+
+
+def records():
+    found, time = [], 0.0
+    for number, (name, lane, layer, duration, taken, given, dense) in enumerate(CALLS):
+        found.append({"name": name, "kind": "op", "lane": lane, "layer": layer, "start": time, "duration": duration,
+                      "self": duration, "node": None, "fallback": dense, "became_dense": "fallback" if dense else "",
+                      "bytes": 1000 * number, "flops": 0, "dense_flops": 0, "line": f"train.py:{number}", "attrs": {},
+                      "inputs": [array(one) for one in taken], "outputs": [array(one) for one in given]})  # fmt: skip
+        time += duration
+    return found
+
+
+@pytest.fixture
+def timeline(open_report):
+    page = open_report({"timeline": {"timeline": records()}})
+    page.wait_for_selector(".sk[data-ready]")
+    return page
+
+
+@pytest.mark.parametrize(("typed", "count"), [
+    ("dot", 2), ("lane:backward", 1), ("lane:forward time>50us", 2), ("dot, time>0.2ms", 1), ("dense", 1),
+    ("stype:row_sparse", 2),
+    ("stype:dense lane:forward", 3), ("density<2%", 6), ("moved>=3kB", 4), ("moved<3kB", 3), ("line:train.py:4", 1),
+    ("op:nothing", 0), ("layer:net_dense0 lane:update", 1), ("TRAIN.PY", 7)])  # fmt: skip
+def test_conditions_find_the_events_that_meet_all_of_them(timeline, typed, count):
+    timeline.get_by_label("Search events").fill(typed)
+    assert timeline.locator(".sk-status").inner_text().startswith(f"{count} events match")
+
+
+def test_colours_by_storage_type_say_what_operators_took_and_gave(timeline):
+    timeline.locator("select").first.select_option("storage type")
+    for name in dict.fromkeys(KINDS):
+        chip = timeline.locator(f'.sk-legend button[title="{name}"]')
+        chip.click()
+        assert chip.get_attribute("aria-pressed") == "true"
+        chip.click()
+    stage = timeline.locator(".sk-stage")
+    assert stage.get_attribute("data-frame") is not None
+    shown = " ".join(timeline.locator(".sk-legend").inner_text().split())
+    assert shown == "C csr R row_sparse B csr and row_sparse D dense only no arrays became dense"
+
+
+def test_details_leave_the_lanes_their_width(timeline):
+    stage = timeline.locator(".sk-stage")
+    before = stage.bounding_box()["width"]
+    stage.focus()
+    timeline.keyboard.press("Enter")
+    timeline.keyboard.press("Enter")
+    panel = timeline.locator(".sk-panel")
+    panel.wait_for()
+    assert stage.bounding_box()["width"] == before
+    assert panel.bounding_box()["y"] >= stage.bounding_box()["y"] + stage.bounding_box()["height"]
+
+
+def test_the_flame_graph_divides_the_time_in_view_and_finds_its_events(timeline):
+    timeline.get_by_text("Flame graph").click()
+    boxes = timeline.locator(".sk-flame button")
+    labels = boxes.evaluate_all("nodes => nodes.map(node => node.getAttribute('aria-label'))")
+    assert labels[0] == "in view: 680 µs, 100 %"
+    assert "forward: 180 µs, 26 %" in labels
+    assert "train.py:4: 300 µs, 44 %" in labels
+    timeline.locator(".sk-flame button[aria-label^='forward']").click()
+    assert timeline.locator(".sk-status").inner_text().startswith("3 events match “lane:forward”")
+    whole, *rest = (box.bounding_box() for box in boxes.all())
+    assert all(whole["x"] - 1 <= box["x"] and box["x"] + box["width"] <= whole["x"] + whole["width"] + 1 for box in rest)
+
+
+MANY = """([count]) => {
+    const frames = [];
+    return new Promise((resolve) => {
+        const stage = document.querySelector(".sk-stage");
+        stage.focus();
+        let left = count;
+        const next = () => {
+            frames.push(Number(stage.dataset.frame));
+            stage.dispatchEvent(new KeyboardEvent("keydown", { key: left % 2 ? "+" : "-", bubbles: true }));
+            left -= 1;
+            if (left) setTimeout(next, 60);
+            else resolve(frames);
+        };
+        next();
+    });
+}"""
+
+
+@pytest.mark.parametrize("color", ["operator", "storage type"])
+def test_a_frame_of_a_hundred_thousand_events_takes_less_than_a_sixtieth_of_a_second(open_report, color):
+    """The least of several: other programs may use the processor meanwhile."""
+    page = open_report({"timeline": {"timeline": made["training"](1, steps=20_000)}})
+    page.wait_for_selector(".sk[data-ready]", timeout=60_000)
+    page.locator("select").first.select_option(color)
+    page.get_by_role("button", name="Show the whole run").click()
+    page.wait_for_timeout(500)
+    frames = page.evaluate(MANY, [10])
+    assert "100,000 events" in page.locator(".sk-stage").get_attribute("aria-label")
+    assert min(frames) <= 16, frames
+
+
+def test_every_view_of_the_gallery_fits_a_phone(open_report):
+    for name, view in VIEWS.items():
+        page = open_report({name: view.content}, viewport={"width": 390, "height": 800})
+        page.wait_for_selector(".sk[data-ready]")
+        assert page.evaluate("() => document.documentElement.scrollWidth - innerWidth") <= 0, name
+        assert page.evaluate("""() => [...document.querySelectorAll(".sk *")].filter((node) => node.getClientRects().length
+            && !node.closest(".sk-table, .sk-pipe, .sk-strip, .sk-panel, .scroll, .sk-graph svg")
+            && node.getBoundingClientRect().right > innerWidth + 1).map((node) => node.outerHTML.slice(0, 80))""") == [], name

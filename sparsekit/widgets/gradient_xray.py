@@ -22,6 +22,8 @@ __all__ = ["AGES", "xray_figure", "xray_payload"]
 WIDTH = 1000.0
 #: What is shown one by one: weight rows, batch rows, units.
 ROWS, SAMPLES, UNITS = 10, 8, 4
+#: A colour for each weight row shown, none of them twice.
+ROW_COLORS = (*SERIES, "#332288", "#882255", "#44aa99", "#999933")
 #: Batches that the live view can step through.
 MOST_STEPS = 64
 #: Ages of a row's state, in steps since its last update: name, least age, colour, letter.
@@ -157,6 +159,7 @@ def _step(batch: Parts, step: int, states: _States, facts: dict[str, Any]) -> di
         "new": len(states.rows) - known,
         "lines": [{"row": row, "from": found[row], "before": before[row], "gradient": gradient.get(row)}
                   for row in shown.tolist()],
+        "upstream": _heads(found, facts["upstream"]) if facts["last"] and facts["upstream"] is not None else {},
         "bytes": len(touched) * (units * value + index),
         "dense_bytes": facts["features"] * units * value,
         "ages": classes,
@@ -165,6 +168,12 @@ def _step(batch: Parts, step: int, states: _States, facts: dict[str, Any]) -> di
         "batch_bytes": sum(batch.components.values()),
         "agrees": _agrees(touched, facts.get("gradient")) if facts["last"] else None,
     }
+
+
+def _heads(found: Mapping[int, list[list[Any]]], upstream: Any) -> dict[str, list[Any]]:
+    """The first units of the gradient of the output, for the batch rows that the shown weight rows come from."""
+    rows = sorted({row for entries in found.values() for row, _ in entries})
+    return {str(row): plain(upstream[row, :UNITS].tolist()) for row in rows}
 
 
 def _agrees(touched: np.ndarray, gradient: Parts | None) -> bool | None:
@@ -223,6 +232,7 @@ def xray_payload(batches: object, units: int | None = None, gradient: object = N
         "ages": [[name, color, letter] for name, _, color, letter in AGES],
         "steps": steps,
         "shown": {"samples": SAMPLES, "units": UNITS},
+        "colors": list(ROW_COLORS),
     }
 
 
@@ -352,7 +362,7 @@ def _pipeline(drawing: Drawing, data: Mapping[str, Any], top: float) -> float:
 
 def _line(drawing: Drawing, line: Mapping[str, Any], i: int, left: Sequence[float], y: float, shown: tuple[int, int]) -> None:
     samples, units = shown
-    color = SERIES[i % len(SERIES)]
+    color = ROW_COLORS[i]
     drawing.text(left[0], y + 18, fit(f"{line['row']:,}", 104, 12), size=12, font_weight="bold")
     stored = dict(line["from"])
     for s in range(samples):

@@ -9,7 +9,7 @@ import pytest
 from sparsekit.widgets import sources
 from sparsekit.widgets.inspector import inspector_payload
 
-from .gallery import made
+from .gallery import VIEWS, made
 
 scipy_sparse = pytest.importorskip("scipy.sparse")
 
@@ -63,3 +63,19 @@ def test_an_element_is_set_and_removed_by_hand(open_report):
     assert page.locator(".sk-said").inner_text().startswith("data[4] = 9 stands in row 1, column 7")
     page.get_by_role("button", name="as it was").click()
     assert page.locator(".sk-slot[aria-label^='data']").count() == 15
+
+
+def test_the_xray_plays_from_stage_to_stage_with_real_numbers(open_report):
+    page = open_report({"xray": VIEWS["xray"].content})
+    page.wait_for_selector(".sk[data-ready]")
+    stage = page.get_by_role("button", name="4 Lazy update")
+    page.locator(".sk-pipe").focus()
+    for key in ("ArrowRight", "ArrowRight", *["ArrowDown"] * 6):
+        page.keyboard.press(key)
+    said = page.locator(".sk-said").inner_text()
+    assert "Column 22 is stored by batch rows 0, 4" in said
+    assert "its gradient is 1.5·g0 + 0.5·g4 = 1.5·(0.13, -0.13) + 0.5·(" in said
+    page.get_by_role("button", name="play").click()
+    page.wait_for_function("() => document.querySelector('.sk-xray [aria-pressed=true]').innerText.startsWith('4')")
+    assert stage.get_attribute("aria-pressed") == "true"
+    page.get_by_role("button", name="play").wait_for()

@@ -9,7 +9,7 @@ import pytest
 
 import sparsekit as mx
 from sparsekit.base.errors import ParameterError, ShapeError, UnsupportedError
-from sparsekit.widgets import xray_figure
+from sparsekit.widgets import gradient_xray, xray_figure
 from sparsekit.widgets.gradient_xray import xray_payload
 
 scipy_sparse = pytest.importorskip("scipy.sparse")
@@ -142,3 +142,12 @@ def test_arrays_that_do_not_fit_the_batch_are_refused(upstream):
         xray_figure(batches(1), upstream=upstream)
     with pytest.raises(ShapeError, match="The gradient has 31 rows, the batch 30 columns"):
         xray_figure(batches(1), gradient=mx.nd.sparse.zeros("row_sparse", (31, 2)))
+
+
+def test_each_weight_row_has_a_colour_of_its_own_and_its_sum_has_numbers():
+    assert len(set(gradient_xray.ROW_COLORS)) == len(gradient_xray.ROW_COLORS) == gradient_xray.ROWS
+    batch = mx.nd.sparse.csr_matrix([[2.0, 0, 3], [0, 5, 1]])
+    upstream = np.array([[10.0, 1], [100, 2]])
+    (step,) = xray_payload([batch], upstream=upstream)["steps"]
+    for line in step["lines"]:
+        assert line["gradient"] == sum(value * np.array(step["upstream"][str(row)]) for row, value in line["from"]).tolist()

@@ -1,7 +1,7 @@
 // The live gradient X-ray: one batch in four stages, from csr rows to the lazy update of the optimizer's state.
 // An anywidget front-end module: render({ model, el }) builds the view and returns its cleanup.
 
-import { SERIES, element, formatBytes, formatCount, formatShare, grouped, inkOn, mount, shape, taken } from "./common.js";
+import { element, formatBytes, formatCount, formatShare, grouped, inkOn, mount, shape, taken } from "./common.js";
 
 const STAGES = [
   ["The batch", "Each stored value of a csr row names a column; only these columns take part. The batch is shown turned: a column here is a csr row."],
@@ -45,12 +45,13 @@ class Xray {
     });
     this.which = element("output", {});
     this.say = element("p", { class: "sk-status sk-said sk-short", role: "status", "aria-live": "polite" });
+    this.player = element("button", { type: "button", onclick: () => this.play() }, "play");
     this.table = element("div", { class: "sk-pipe", tabindex: "0", role: "group", "aria-label": "Weight rows of this batch; left and right change the stage, up and down choose a row" });
     this.map = shape("svg", { class: "sk-stale", role: "img" });
     this.mapWords = element("p", {});
     this.counts = element("div", { class: "sk-legend" });
     this.root.append(
-      element("div", { class: "sk-bar" }, this.back, ...this.stages, this.next,
+      element("div", { class: "sk-bar" }, this.back, ...this.stages, this.next, this.player,
         steps.length > 1 ? element("label", {}, "batch ", this.slider, " ", this.which) : null),
       this.say, this.table, this.mapWords, this.map, this.counts,
       element("p", { class: "sk-keys" }, element("kbd", {}, "← →"), " stage   ", element("kbd", {}, "↑ ↓"), " weight row   ", element("kbd", {}, "Page ↑ ↓"), " batch"),
@@ -103,7 +104,7 @@ class Xray {
       const who = line.from.map(([row]) => row);
       const values = line.gradient ? ` = (${line.gradient.map((value) => short(value)).join(", ")}${this.data.units > line.gradient.length ? ", …" : ""})` : "";
       const words = [`Column ${grouped(line.row)} is stored by batch row${who.length > 1 ? "s" : ""} ${who.slice(0, 8).join(", ")}${who.length > 8 ? ", …" : ""}`,
-        `so weight row ${grouped(line.row)} is read`, `its gradient is ${formula(line.from, 6)}${values}`,
+        `so weight row ${grouped(line.row)} is read`, `its gradient is ${formula(line.from, 6)}${this.numbers(line)}${values}`,
         `its state (${line.before < 0 ? "none yet" : ageWords(line.before)}) is updated now`];
       this.say.textContent = `${words.slice(0, this.stage + 1).join("; ")}.`;
       return;
@@ -117,6 +118,39 @@ class Xray {
     this.say.replaceChildren(STAGES[this.stage][1], " ", element("b", {}, facts[this.stage]));
   }
 
+  // The same sum with the numbers of the output's gradient, where they are known.
+  numbers({ from }) {
+    const { upstream } = this.now;
+    if (!from.every(([row]) => upstream?.[row]) || from.length > 4) return "";
+    const more = (row) => (this.data.units > upstream[row].length ? ", …" : "");
+    return ` = ${from.map(([row, value]) => `${short(value)}·(${upstream[row].map((one) => short(one)).join(", ")}${more(row)})`).join(" + ")}`;
+  }
+
+  // Stage after stage and batch after batch, until the last or until stopped.
+  play() {
+    const playing = this.playing !== undefined;
+    clearInterval(this.playing);
+    this.playing = undefined;
+    this.player.textContent = playing ? "play" : "stop";
+    if (playing) return;
+    const last = this.data.steps.length - 1;
+    if (this.step === last && this.stage === STAGES.length - 1) {
+      this.step = Math.max(0, last - 7);
+      this.stage = 0;
+    }
+    this.playing = setInterval(() => {
+      if (this.stage < STAGES.length - 1) this.stage += 1;
+      else if (this.step < last) [this.step, this.stage] = [this.step + 1, 0];
+      else this.play();
+      this.slider.value = this.step;
+      this.line = -1;
+      this.fill();
+    }, 900);
+    this.fill();
+  }
+
+  destroy() { clearInterval(this.playing); }
+
   fillTable() {
     const { now } = this;
     // What does not fit beside the last column, the state, would hide it: fewer samples, and figures of two digits.
@@ -129,7 +163,7 @@ class Xray {
     const heads = [["weight row", 1], ...Array.from({ length: samples }, (_, i) => [`row ${i}`, 1]), ["weight row", 1], ["gradient", 1], ["state before → after", 1]];
     const head = element("tr", {}, ...heads.map(([words], i) => element("th", { scope: "col", class: this.stageOf(i, samples) > this.stage ? "sk-later" : "" }, words)));
     const body = now.lines.map((line, i) => {
-      const color = SERIES[i % SERIES.length];
+      const color = this.data.colors[i];
       const ink = inkOn(color);
       const stored = new Map(line.from);
       const cells = Array.from({ length: samples }, (_, s) => (stored.has(s)

@@ -1,11 +1,13 @@
-"""The memory that is available on this machine and in the container around it."""
+"""The memory that is available on this machine and in the container around it, and what else runs on it."""
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
-__all__ = ["available_memory"]
+__all__ = ["OtherLoad", "available_memory"]
 
 PROC = Path("/proc")
 GROUPS = Path("/sys/fs/cgroup")
@@ -26,6 +28,33 @@ def available_memory(proc: Path = PROC, groups: Path = GROUPS) -> int | None:
     """
     found = [*_of_machine(proc), *_of_groups(proc, groups)]
     return max(0, min(found)) if found else None
+
+
+class OtherLoad:
+    """How many of the machine's cores other programs use from now on.
+
+    Parameters
+    ----------
+    proc : Path
+        Where the kernel's tables are mounted.
+    """
+
+    def __init__(self, proc: Path = PROC) -> None:
+        self._proc, self._start = proc, self._now(proc)
+
+    @staticmethod
+    def _now(proc: Path) -> tuple[float, float, float]:
+        """Seconds that passed, that all cores worked (nan where the system does not say), and that this process worked."""
+        fields = next((line.split()[1:] for line in _lines(proc / "stat") if line.startswith("cpu ")), [])
+        # user nice system idle iowait irq softirq; guests are counted as users too.
+        worked = [int(fields[place]) for place in (0, 1, 2, 5, 6)] if len(fields) > 6 else [float("nan")]
+        return time.monotonic(), sum(worked) / os.sysconf("SC_CLK_TCK"), sum(os.times()[:4])
+
+    def cores(self) -> float | None:
+        """Cores that other programs used since the start, in the mean; None where the system does not say."""
+        passed, worked, own = (now - before for now, before in zip(self._now(self._proc), self._start, strict=True))
+        found = (worked - own) / passed if passed > 0 else float("nan")
+        return max(0.0, found) if found == found else None
 
 
 def _of_machine(proc: Path) -> Iterator[int]:

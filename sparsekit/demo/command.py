@@ -22,7 +22,7 @@ from ..cli import INTERRUPTED
 from ..datasets import DocstringData, load_docstrings
 from ..datasets.docstrings import PACKAGES
 from ..io import save_libsvm
-from .compare import MARGIN, conclusion, judge, table
+from .compare import MARGIN, conclusion, disturbed, judge, table
 from .interrupt import check, stoppable
 from .page import Findings, about_data, write
 from .progress import stage
@@ -219,6 +219,8 @@ def _print_findings(found: Findings) -> None:
     """Print the table, the verdict, the accuracy and the conclusion."""
     columns, rows = table(found.outcomes, found.settings)
     _say(text_table(columns, rows), "", wrapped(found.verdict.text), "")
+    if warning := disturbed(found.outcomes):
+        _say(wrapped(f"Warning: {warning}"), "")
     right, baseline = found.trained.accuracies[-1], found.baseline
     words = f"Trained on all the data, the model classifies {100 * right:.1f} % of the test data correctly; predicting the "
     words += f"majority class is correct for {100 * baseline:.1f} %"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -11,10 +12,12 @@ from ..base.formatting import format_bytes, format_duration, format_ratio
 from .settings import Settings
 from .training import Outcome, Trained
 
-__all__ = ["TOLERANCE", "Verdict", "conclusion", "judge", "table", "times"]
+__all__ = ["TOLERANCE", "Verdict", "conclusion", "disturbed", "headline", "judge", "table", "times"]
 
 #: Relative difference that losses may have: float32 sums in another order round differently, and training amplifies that.
 TOLERANCE = 1e-4
+#: Cores that other programs may use without a warning: measurements take all that there are.
+BUSY = 0.3
 #: By how much the accuracy must exceed that of predicting the majority class.
 MARGIN = 0.05
 
@@ -50,7 +53,9 @@ def judge(outcomes: Sequence[Outcome]) -> Verdict:
 
 def times(outcomes: Sequence[Outcome]) -> list[list[str]]:
     """Return the rows of the table about time: a label, then one figure for each variant."""
-    rows = [["time of a batch", *(format_duration(outcome.batch) for outcome in outcomes)]]
+    rows = [["time of the median batch", *(format_duration(outcome.batch) for outcome in outcomes)]]
+    if any(outcome.spread[1] > 0 for outcome in outcomes):
+        rows.append(["shortest to longest", *(" to ".join(map(format_duration, outcome.spread)) for outcome in outcomes)])
     for lane, name in _LANES:
         if any(outcome.lanes.get(lane, 0.0) > 0 for outcome in outcomes):
             rows.append([name, *(_duration(outcome.lanes.get(lane, 0.0)) for outcome in outcomes)])
@@ -63,11 +68,10 @@ def times(outcomes: Sequence[Outcome]) -> list[list[str]]:
 
 def table(outcomes: Sequence[Outcome], settings: Settings) -> tuple[list[str], list[list[str]]]:
     """Return column names and rows of the whole table."""
-    rows = times(outcomes)
-    rows.append(["weight", *(format_bytes(outcome.weight) for outcome in outcomes)])
-    rows.append(["gradient", *(format_bytes(outcome.gradient) for outcome in outcomes)])
-    rows.append(["rows in the gradient", *(f"{_rows(outcome, settings):,}" for outcome in outcomes)])
-    rows.append(["peak memory", *(format_bytes(outcome.peak) for outcome in outcomes)])
+    rows = [["gradient", *(format_bytes(outcome.gradient) for outcome in outcomes)],
+            ["rows in the gradient", *(f"{_rows(outcome, settings):,}" for outcome in outcomes)],
+            ["weight", *(format_bytes(outcome.weight) for outcome in outcomes)],
+            ["peak memory", *(format_bytes(outcome.peak) for outcome in outcomes)], *times(outcomes)]
     rows.append(["loss, first batch", *(f"{outcome.losses[0]:.6f}" for outcome in outcomes)])
     rows.append([f"loss, batch {len(outcomes[0].losses)}", *(f"{outcome.losses[-1]:.6f}" for outcome in outcomes)])
     return ["", *(outcome.variant.name for outcome in outcomes)], rows
@@ -85,6 +89,25 @@ def _ratio(slow: Outcome, fast: Outcome) -> str:
     return format_ratio(slow.batch / fast.batch) if fast.batch > 0 else "-"
 
 
+def disturbed(outcomes: Sequence[Outcome]) -> str:
+    """Warn if other programs used the processor while the variants were measured; empty if they hardly did."""
+    others = max((outcome.others or 0.0 for outcome in outcomes), default=0.0)
+    if others < BUSY:
+        return ""
+    return (f"Other programs used {others:.1f} of the machine's {os.cpu_count() or 1} cores while this was measured: the times "
+            "say little, and may be several times too long. The bytes are exact. Repeat it when nothing else runs.")
+
+
+def headline(outcomes: Sequence[Outcome]) -> tuple[str, str]:
+    """One number, and what it says: by bytes, which are the same on every run."""
+    first, last = outcomes[0], outcomes[-1]
+    if last.gradient >= first.gradient:
+        return format_bytes(last.gradient), f"for the gradient of the {last.variant.name}"
+    words = (f"{format_bytes(last.gradient)} instead of {format_bytes(first.gradient)}: the gradient of one batch, if it "
+             "stores only the rows that the batch touches")
+    return f"{format_ratio(first.gradient / last.gradient)} smaller", words
+
+
 def conclusion(outcomes: Sequence[Outcome], trained: Trained, same: bool) -> str:
     """Summarize time, memory and loss of the last variant beside the first."""
     first, last = outcomes[0], outcomes[-1]
@@ -96,8 +119,9 @@ def conclusion(outcomes: Sequence[Outcome], trained: Trained, same: bool) -> str
     if first.batch > last.batch:
         compared = f"{faster} faster than {first.variant.name}"
     whole = first.batch * 1e-6 * trained.batches
-    return (f"With a {last.variant.name} a batch takes {format_duration(last.batch)} instead of "
-            f"{format_duration(first.batch)} ({compared}) and {format_bytes(last.peak)} instead of "
-            f"{format_bytes(first.peak)}, {loss}. Training on {trained.batches:,} batches took "
+    return (f"With a {last.variant.name} the gradient takes {format_bytes(last.gradient)} instead of "
+            f"{format_bytes(first.gradient)}, and training {format_bytes(last.peak)} at its peak instead of "
+            f"{format_bytes(first.peak)}, {loss}. A batch takes {format_duration(last.batch)} instead of "
+            f"{format_duration(first.batch)} ({compared}). Training on {trained.batches:,} batches took "
             f"{format_duration(1e6 * trained.seconds)}; at the speed of {first.variant.name} it would take "
             f"{format_duration(1e6 * whole)}.")

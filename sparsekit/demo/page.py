@@ -12,9 +12,9 @@ from ..base.version import __version__
 from ..datasets import DocstringData
 from ..widgets import html_report, memory_bars, timelines_figure
 from ..widgets.display import write_file
-from .compare import TOLERANCE, Verdict, table
+from .compare import TOLERANCE, Verdict, disturbed, headline, table
 from .settings import LEARNING_RATE, Settings
-from .training import Outcome, Trained, spans
+from .training import Outcome, Trained, measured
 from .variants import FLOAT_BYTES
 
 if TYPE_CHECKING:
@@ -68,7 +68,9 @@ def _sections(found: Findings) -> list[tuple[str, Any]]:
     columns, rows = table(found.outcomes, found.settings)
     caption = (f"Medians over {len(found.outcomes[0].losses)} batches of {found.settings.batch_size} rows, without the "
                "first two, under the profiler.")
-    first: list[Any] = [found.conclusion, found.verdict.text, *found.skipped,
+    number, words = headline(found.outcomes)
+    first: list[Any] = [{"headline": number, "words": words}, memory_bars(_memories(found), title="Memory at the peak"),
+                        found.conclusion, *filter(None, [disturbed(found.outcomes)]), found.verdict.text, *found.skipped,
                         {"columns": columns, "rows": rows, "caption": caption}]
     return [("In short", first), ("What was trained", _trained(found)), ("One batch of each variant", _timelines(found)),
             ("Memory", _memory(found)), ("Accuracy", _accuracy(found)), ("How to repeat this", _repeat(found))]
@@ -90,21 +92,21 @@ def _timelines(found: Findings) -> list[Any]:
     records = {outcome.variant.name: typical(outcome.profile.records) for outcome in found.outcomes}
     title = f"The median batch of each, {len(records)} ways" if len(records) > 1 else "The median batch"
     return [
-        _lanes_explained(found), timelines_figure(records, title=title, window="all"),
+        _lanes_explained(found), timelines_figure(records, window="all", align="start"),
         ("The same timelines, interactive. Zoom with the wheel or + and -, move by dragging or with the arrow keys, click an "
          "operator to read the shapes, storage types, stored values and bytes of its arrays."),
         {"timeline": records, "title": title}]
 
 
 def typical(records: list[Record]) -> list[Record]:
-    """Return the events of the batch of median duration, with times that start at 0."""
-    batches = sorted(spans(records), key=lambda record: record["duration"])
+    """Return the median batch of those measured, the span around it included, with times that start at 0."""
+    batches = sorted(measured(records), key=lambda record: record["duration"])
     if not batches:
         return records
     chosen = batches[(len(batches) - 1) // 2]
     start, end = chosen["start"], chosen["start"] + chosen["duration"]
     return [{**record, "start": record["start"] - start} for record in records
-            if start <= record["start"] < end and record is not chosen]
+            if start <= record["start"] < end]
 
 
 def _lanes_explained(found: Findings) -> str:
@@ -142,11 +144,14 @@ def _memory(found: Findings) -> list[Any]:
     if dense:
         size = FLOAT_BYTES * found.settings.features * found.settings.batch_size
         words += f" The dense variant allocates {format_bytes(size)} for every batch, the workspace."
-    # The peak of the process covers all variants trained so far, so it is left out.
-    memories = {outcome.variant.name: {**outcome.profile.memory, "gradient_rows": outcome.profile.gradient_rows,
-                                       "process_peak_bytes": None} for outcome in found.outcomes}
-    views = [{"memory": memory, "title": f"Memory over time: {name}"} for name, memory in memories.items()]
-    return [words, memory_bars(memories), *views]
+    views = [{"memory": memory, "title": f"Memory over time: {name}"} for name, memory in _memories(found).items()]
+    return [words, *views]
+
+
+def _memories(found: Findings) -> dict[str, dict[str, Any]]:
+    """The memory of each variant.  The peak of the process covers all variants trained so far, so it is left out."""
+    return {outcome.variant.name: {**outcome.profile.memory, "gradient_rows": outcome.profile.gradient_rows,
+                                   "process_peak_bytes": None} for outcome in found.outcomes}
 
 
 def _accuracy(found: Findings) -> list[Any]:
@@ -171,7 +176,10 @@ def _repeat(found: Findings) -> list[Any]:
             for package, version in found.data.versions.items()]
     return [f"{command}. The figures depend on the versions of the packages below: their docstrings are the data.",
             {"columns": ["package", "version", "docstrings"], "rows": rows, "caption": "The packages that were read"},
-            "The traces beside this file open in Perfetto, or with sparsekit view; results.json holds all figures."]
+            "The traces beside this file open in Perfetto, or with sparsekit view; results.json holds all figures.",
+            {"links": {**{f"Trace of {outcome.variant.name}": f"{outcome.variant.key}.trace.json.gz"
+                          for outcome in found.outcomes},
+                       "All figures": "results.json", "Perfetto, to open a trace in": "https://ui.perfetto.dev"}}]
 
 
 def _footer(found: Findings) -> str:
@@ -185,7 +193,7 @@ def _plain(found: Findings) -> dict[str, Any]:
         outcome.variant.key: {
             "batch_us": outcome.batch, "lanes_us": outcome.lanes, "weight_bytes": outcome.weight,
             "gradient_bytes": outcome.gradient, "gradient_rows": outcome.rows, "peak_bytes": outcome.peak,
-            "losses": outcome.losses,
+            "spread_us": list(outcome.spread), "others_cores": outcome.others, "losses": outcome.losses,
         } for outcome in found.outcomes}
     return {"sparsekit": __version__, "settings": settings, "packages": found.data.versions,
             "docstrings": found.data.counts, "variants": variants, "skipped": found.skipped,

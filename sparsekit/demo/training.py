@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .. import autograd, gluon
+from ..base import machine
 from ..io import LibSVMIter
 from ..profiler import Profiler
 from .interrupt import check
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from ..profiler.profile import Profile
     from ..profiler.types import Record
 
-__all__ = ["LANES", "Outcome", "Trained", "spans", "train", "train_on_all", "warm_up"]
+__all__ = ["LANES", "Outcome", "Trained", "measured", "spans", "train", "train_on_all", "warm_up"]
 
 #: Lanes of a batch, in their order.
 LANES = ("io", "convert", "forward", "backward", "update")
@@ -44,7 +45,7 @@ class Outcome(NamedTuple):
     losses : list of float
         Mean loss of each batch.
     batch : float
-        Median time of a batch in microseconds, without the first ``WARM_UP_BATCHES``.
+        Time of the median batch in microseconds, without the first ``WARM_UP_BATCHES``.
     lanes : dict of str to float
         Median own time of each lane in a batch, in microseconds; ``"other"`` is the rest, such as Python and freeing memory.
     weight, gradient : int
@@ -56,6 +57,10 @@ class Outcome(NamedTuple):
     seconds : float
         Time of all batches.
     profile : Profiler
+    spread : tuple of two floats
+        Shortest and longest batch of those measured, in microseconds.
+    others : float or None
+        Cores that other programs used meanwhile; None if that is unknown.
     """
 
     variant: Variant
@@ -68,6 +73,8 @@ class Outcome(NamedTuple):
     peak: int
     seconds: float
     profile: Any
+    spread: tuple[float, float] = (0.0, 0.0)
+    others: float | None = None
 
 
 class Trained(NamedTuple):
@@ -156,7 +163,7 @@ def train(variant: Variant, path: str, settings: Settings, shown: Stage) -> Outc
     run = TrainingRun(variant, settings)
     losses: list[float] = []
     sizes: list[tuple[int, int]] = []
-    source = iter(reader(path, settings))
+    source, load = iter(reader(path, settings)), machine.OtherLoad()
     batches, times = settings.batches or MOST_BATCHES, [time.monotonic()]
     with Profiler() as profile:
         while len(losses) < batches:
@@ -169,7 +176,7 @@ def train(variant: Variant, path: str, settings: Settings, shown: Stage) -> Outc
                 batches = _affordable(batches, float(np.median(np.diff(times))))
                 shown.shorten(batches)
             shown.advance(f"loss {losses[-1]:.3f}")
-    return _outcome(run, losses, max(sizes), profile)
+    return _outcome(run, losses, max(sizes), profile)._replace(others=load.cores())
 
 
 def _affordable(batches: int, seconds: float) -> int:
@@ -181,8 +188,9 @@ def _outcome(run: TrainingRun, losses: list[float], gradient: tuple[int, int], p
     """Take the figures from a finished profile."""
     batch, lanes = split(profile.records)
     weight = int(run.model[0].weight.data()._store.nbytes)
+    lengths = [span["duration"] for span in measured(profile.records)]
     return Outcome(run.variant, losses, batch, lanes, weight, *gradient, int(profile.memory["peak_bytes"]),
-                   profile.wall * 1e-6, profile)
+                   profile.wall * 1e-6, profile, (min(lengths, default=0.0), max(lengths, default=0.0)))
 
 
 def _size(gradient: NDArray) -> tuple[int, int]:
@@ -192,26 +200,31 @@ def _size(gradient: NDArray) -> tuple[int, int]:
 
 
 def split(records: list[Record]) -> tuple[float, dict[str, float]]:
-    """Return the median time of a batch, and of each lane within a batch, in microseconds.
+    """Return the time of the median batch, and the median time of each lane within a batch, in microseconds.
 
     Parameters
     ----------
     records : list of dict
         Events of a profile with a span named ``batch`` around each batch.
     """
-    batches = spans(records)[WARM_UP_BATCHES:] or spans(records)
+    batches = measured(records)
     if not batches:
         return 0.0, {}
     parts = [_parts(records, span["start"], span["start"] + span["duration"]) for span in batches]
     found = {lane: statistics.median(part.get(lane, 0.0) for part in parts) for lane in LANES}
     rest = [span["duration"] - sum(part.get(lane, 0.0) for lane in LANES)
             for span, part in zip(batches, parts, strict=True)]
-    return statistics.median(span["duration"] for span in batches), {**found, "other": statistics.median(rest)}
+    return statistics.median_low(span["duration"] for span in batches), {**found, "other": statistics.median(rest)}
 
 
 def spans(records: list[Record]) -> list[Record]:
     """Return the spans named ``batch``."""
     return [record for record in records if record["kind"] == "span" and record["name"] == "batch"]
+
+
+def measured(records: list[Record]) -> list[Record]:
+    """Return the spans of the batches that are measured: all but the first ``WARM_UP_BATCHES``."""
+    return spans(records)[WARM_UP_BATCHES:] or spans(records)
 
 
 def _parts(records: list[Record], start: float, end: float) -> dict[str, float]:

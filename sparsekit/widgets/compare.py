@@ -9,7 +9,7 @@ from ..base.displays import NO_OPERATORS
 from ..base.formatting import format_count, format_duration, format_ratio, format_share
 from .align import SLIVER, Alignment, checked, recorded_steps
 from .align import align as line_up
-from .compare_steps import STEP_CAPTION, StepMarks, step_finding, step_table
+from .compare_steps import STEP_CAPTION, StepMarks, step_finding, step_medians, step_table
 from .describe import place
 from .display import Display
 from .lanes import LanePainter, axis, legend, shared_palette
@@ -138,7 +138,8 @@ def _by_steps(runs: list[_ComparedRun], steps: Alignment, title: str, window: ob
     for i, run in enumerate(runs):
         run.line_up(steps, i, marks.window, marks.slots)
     finding = step_finding(named, steps)
-    title = title or f"The same {'steps' if len(marks.slots) > 1 else 'step'}, {format_count(len(runs))} ways"
+    same = f"The same {'steps' if len(marks.slots) > 1 else 'step'}, {format_count(len(runs))} ways"
+    title = title or faster(step_medians(named, steps)) or same
     svg = _Comparison(runs, [steps.reason], marks).draw(title, finding)
     return Display(svg, finding, ("step or lane", *(run.name for run in runs)), step_table(named, steps), STEP_CAPTION)
 
@@ -147,8 +148,18 @@ def _what(window: object) -> str:
     return ", one training step (the median one)" if window == "step" else ""
 
 
+def faster(times: Mapping[str, float]) -> str:
+    """Title of a comparison of two runs or more: which is the fastest, and by how much; empty where they take as long."""
+    times = {name: time for name, time in times.items() if time > 0}
+    longest, shortest = (pick(times, key=lambda name: times[name], default="") for pick in (max, min))
+    if not times or times[longest] <= times[shortest] * 1.05:
+        return ""
+    return f"{shortest}: {format_ratio(times[longest] / times[shortest])} faster than {longest}"
+
+
 def _title(runs: Sequence[_ComparedRun], window: object) -> str:
-    return ("One training step" if window == "step" else "The same work") + f", {format_count(len(runs))} ways"
+    lengths = {run.name: run.length for run in runs if run.length > 0}
+    return faster(lengths) or ("One training step" if window == "step" else "The same work") + f", {format_count(len(runs))} ways"
 
 
 def _finding(runs: Sequence[_ComparedRun], window: object) -> str:
@@ -256,7 +267,7 @@ class _Comparison:
         painter = LanePainter(drawing, self.palette, left, width, run.window)
         painter.lanes(run.events, self._lanes(run), top, 0, {}, ROW, guides=False)
         middle = (end + left - 6) / 2
-        drawing.text(middle, (top + bottom) / 2, factor, size=15, text_anchor="middle", font_weight="bold")
+        drawing.text(middle, (top + bottom) / 2, factor, size=12, text_anchor="middle", fill=MUTED)
         drawing.text(middle, (top + bottom) / 2 + 15, "magnified", size=11, text_anchor="middle", fill=MUTED)
 
     def _said(self) -> None:

@@ -12,7 +12,7 @@ from .layout import Event, Window, ticks
 from .svg import Drawing, text_width
 from .theme import INK, LINE, MUTED, PAPER, lane_order
 
-__all__ = ["STEP_CAPTION", "StepMarks", "step_finding", "step_table"]
+__all__ = ["STEP_CAPTION", "StepMarks", "step_finding", "step_medians", "step_table"]
 
 STEP_CAPTION = "Duration of each step, then own time by lane, a step"
 #: Rows of steps in a table; the others are summed up in one.
@@ -153,6 +153,11 @@ def _in_steps(run: int, events: Sequence[Event], steps: Alignment) -> list[Event
     """Events of one run that lie in steps which all runs have."""
     wanted = set(steps.common) or set(range(len(steps.slots) - steps.tail))
     return [event for event in events if steps.slot_of(run, event.start) in wanted]
+
+
+def step_medians(runs: Runs, steps: Alignment) -> dict[str, float]:
+    """The median time of a step of each run that has steps, in microseconds."""
+    return {runs[run][0]: took for run, took in enumerate(_medians(runs, steps)) if took is not None}
 
 
 def step_finding(runs: Runs, steps: Alignment) -> str:

@@ -53,7 +53,8 @@ def html_report(
         ``{"timeline": records}`` or ``{"timeline": {name: records, ...}}``,
         ``{"memory": prof.memory}``, ``{"inspector": array}``, ``{"xray": {...}}`` and ``{"crossover": {...}}``
         with the arguments of ``xray_figure`` and ``crossover_figure``, ``{"monitor": a monitor or its data}``,
-        ``{"columns": [...], "rows": [...], "caption": ""}``,
+        ``{"columns": [...], "rows": [...], "caption": ""}``, ``{"headline": "131× smaller", "words": "..."}`` for the one
+        number of the page, ``{"links": {words: address}}`` to files beside the page or to ``https://`` addresses,
         or a list of these.  A view may also have ``"title"`` and ``"description"``, a timeline of several runs ``"align"``
         as ``timelines_figure`` takes it, one of one run ``"marks"`` as ``timeline_figure`` does, one of several processes of
         a run ``"clock": "common"`` and ``"errors"`` as ``processes_figure`` does.
@@ -69,15 +70,16 @@ def html_report(
     """
     pairs = list(sections.items() if isinstance(sections, Mapping) else sections)
     parts = [_section(i + 1, str(heading), content) for i, (heading, content) in enumerate(pairs)]
+    if len(pairs) > 3:  # below the first section, which says what there is to say
+        parts.insert(1, _contents([str(heading) for heading, _ in pairs]))
     body = "\n".join(parts)
-    contents = _contents([str(heading) for heading, _ in pairs]) if len(pairs) > 3 else ""
     page = (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{escape(title)}</title>\n<style>\n{read('report.css')}{style()}</style>\n</head>\n<body>\n"
         f'<header><h1>{escape(title)}</h1><button type="button" hidden>theme: auto</button></header>\n'
-        f"<main>\n{contents}{body}\n</main>\n"
+        f"<main>\n{body}\n</main>\n"
         f"{f'<footer>{escape(footer)}</footer>' if footer else ''}\n{_scripts(body)}</body>\n</html>\n"
     )
     if path is not None:
@@ -107,6 +109,13 @@ def _content(content: object) -> str:
                     extra |= {name: content[name] for name in ("marks", "clock", "errors") if content.get(name)}
                 display, values = build(content[kind], str(content.get("title") or ""), **extra)
                 return _live(kind, display, content, values)
+        if "headline" in content:
+            words = escape(str(content.get("words") or ""))
+            return f'<p class="headline"><strong>{escape(str(content["headline"]))}</strong> {words}</p>'
+        if "links" in content:
+            links = (f'<li><a href="{escape(address)}">{escape(words)}</a></li>' for words, address in content["links"].items()
+                     if str(address).startswith("https://") or ":" not in str(address))
+            return f"<ul>{''.join(links)}</ul>"
         if "columns" in content:
             table = html_table(content["columns"], content.get("rows") or (), str(content.get("caption") or ""))
             return f'<div class="scroll">{table}</div>'

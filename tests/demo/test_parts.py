@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from sparsekit.base import machine
 from sparsekit.base import progress as base_progress
 from sparsekit.base.machine import available_memory
 from sparsekit.demo import command, compare, progress
@@ -128,8 +131,9 @@ def test_losses_count_as_the_same_within_rounding_only():
 def test_the_conclusion_follows_the_figures():
     trained = Trained([0.9], [0.1], 500, 2.0)
     fast = compare.conclusion([outcome(0, [1.0], 90_000.0), outcome(2, [1.0], 900.0)], trained, True)
-    assert "900 µs instead of 90.0 ms (100× faster than dense)" in fast
-    assert "for the same loss. Training on 500 batches took 2.00 s; at the speed of dense it would take 45.0 s." in fast
+    assert "A batch takes 900 µs instead of 90.0 ms (100× faster than dense)" in fast
+    assert fast.index("2.00 kB at its peak") < fast.index("for the same loss. A batch takes 900 µs")
+    assert "(100× faster than dense). Training on 500 batches took 2.00 s; at the speed of dense it would take 45.0 s." in fast
     slow = compare.conclusion([outcome(0, [1.0], 500.0), outcome(2, [1.0], 1000.0)], trained, False)
     assert "0.5× the speed" in slow
     assert "losses differ" in slow
@@ -152,17 +156,49 @@ BATCHES = [record("batch", "user", 0.0, 500.0, 100.0, "span"), record("dot", "fo
 
 def test_a_batch_is_split_by_lane_without_the_first_two():
     batch, lanes = split(BATCHES)
-    assert batch == 102.0
+    assert batch == 102.0  # of 101, 102 and 103
     assert lanes == {"io": 10.0, "convert": 12.0, "forward": 20.0, "backward": 40.0, "update": 0.0, "other": 20.0}
     assert split([]) == (0.0, {})
 
 
 def test_the_typical_batch_starts_at_zero():
     chosen = typical(BATCHES)
-    assert [entry["name"] for entry in chosen] == ["LibSVMIter", "dot", "inner", "dot"]
-    assert [entry["start"] for entry in chosen] == [0.0, 10.0, 12.0, 50.0]
-    assert chosen[1]["duration"] == 32.0
+    assert [entry["name"] for entry in chosen] == ["batch", "LibSVMIter", "dot", "inner", "dot"]
+    assert [entry["start"] for entry in chosen] == [0.0, 0.0, 10.0, 12.0, 50.0]
+    assert chosen[2]["duration"] == 32.0
     json.dumps(chosen)
+
+
+@pytest.mark.parametrize("batches", [BATCHES, BATCHES[:-5]])
+def test_picture_and_table_have_the_same_batch(batches):
+    """Also where their number is even: the median batch is one of them, and no mean of two."""
+    assert typical(batches)[0]["duration"] == split(batches)[0]
+
+
+def test_a_busy_machine_is_warned_of():
+    quiet, busy = (outcome(0, [1.0])._replace(others=others) for others in (0.05, 1.4))
+    assert compare.disturbed([quiet, quiet]) == compare.disturbed([quiet._replace(others=None)]) == ""
+    assert compare.disturbed([quiet, busy]).startswith("Other programs used 1.4 of the machine's ")
+    assert "The bytes are exact." in compare.disturbed([busy])
+
+
+def test_what_other_programs_use_is_all_work_but_our_own(tmp_path):
+    stat = tmp_path / "stat"
+    ticks = os.sysconf("SC_CLK_TCK")
+    stat.write_text("cpu  0 0 0 5 5 0 0 0 0 0\n", encoding="ascii")
+    load = machine.OtherLoad(tmp_path)
+    time.sleep(0.05)
+    stat.write_text(f"cpu  {100 * ticks} 0 0 900 5 0 0 0 0 0\n", encoding="ascii")
+    found = load.cores()
+    assert found is not None
+    assert 100 < found < 100 / 0.05
+    assert machine.OtherLoad(tmp_path / "none").cores() is None
+
+
+def test_the_one_number_of_the_report_is_of_bytes():
+    sparse = outcome(2, [1.0])._replace(gradient=8)
+    assert compare.headline([outcome(0, [1.0]), sparse])[0] == "100× smaller"
+    assert compare.headline([sparse]) == ("8 B", "for the gradient of the row-sparse gradient")
 
 
 def test_a_number_stays_with_its_unit():

@@ -150,8 +150,9 @@ def _memory(found: Findings) -> list[Any]:
 
 def _memories(found: Findings) -> dict[str, dict[str, Any]]:
     """The memory of each variant.  The peak of the process covers all variants trained so far, so it is left out."""
+    top = max(outcome.peak for outcome in found.outcomes)
     return {outcome.variant.name: {**outcome.profile.memory, "gradient_rows": outcome.profile.gradient_rows,
-                                   "process_peak_bytes": None} for outcome in found.outcomes}
+                                   "top_bytes": top, "process_peak_bytes": None} for outcome in found.outcomes}
 
 
 def _accuracy(found: Findings) -> list[Any]:

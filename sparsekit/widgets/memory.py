@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
@@ -93,6 +94,7 @@ def memory_payload(memory: Mapping[str, Any] | None) -> dict[str, Any]:
         **({"table_bytes": tables} if tables > 0 else {}),
         "peak_bytes": peak,
         "peak_time": time,
+        "top_bytes": max(peak, number(memory.get("top_bytes"))),
         "samples": [plain([sample.time, sample.total, sample.roles]) for sample in samples],
         "at_peak": [plain(item._asdict()) for item in alive],
         "process_peak_bytes": process if process > 0 else None,
@@ -116,10 +118,27 @@ def alive_rows(memory: Mapping[str, Any], most: int = 12) -> list[tuple[str, ...
 
     shown = alive[:most] if len(alive) > most + 1 else alive
     rows: list[tuple[str, ...]] = []
-    for item in shown:
-        rows.append((item.owner, item.role, item.stype, format_shape(item.shape), item.component, *sizes([item])))
+    for item, component in zip(shown, buffers(alive), strict=False):
+        rows.append((item.owner, item.role, item.stype, format_shape(item.shape), component, *sizes([item])))
     rest = alive[len(shown) :]
     return [*rows, (f"{len(rest)} others", "", "", "", "", *sizes(rest))] if rest else rows
+
+
+def buffers(alive: Sequence[Alive]) -> list[str]:
+    """The component of each array, with its number where several buffers of one array are alive: ``"data, 1 of 2"``."""
+    keys = [(item.owner, item.role, item.component) for item in alive]
+    counts, seen, found = Counter(keys), Counter[tuple[str, ...]](), []
+    for key in keys:
+        seen[key] += 1
+        found.append(f"{key[2]}, {seen[key]} of {counts[key]}" if counts[key] > 1 and key[0] != "(unnamed)" else key[2])
+    return found
+
+
+def _twice(alive: Sequence[Alive]) -> str:
+    """Name the gradient of which several buffers are alive; empty if there is none."""
+    counts = Counter(item.owner for item in alive if item.role == "gradient" and item.component == "data")
+    owner, count = max(counts.items(), key=lambda item: item[1], default=("", 1))
+    return f" {count} buffers of the gradient of {owner} are alive at once." if count > 1 and owner != "(unnamed)" else ""
 
 
 def _finding(memory: Mapping[str, Any], samples: Sequence[Sample], alive: Sequence[Alive]) -> str:
@@ -135,7 +154,7 @@ def _finding(memory: Mapping[str, Any], samples: Sequence[Sample], alive: Sequen
     if alive:
         first = alive[0]
         words += f"; the largest array is the {first.role} of {first.owner}, {format_bytes(first.bytes)}"
-    words += "."
+    words += f".{_twice(alive)}"
     tables, process = number(memory.get("table_bytes")), number(memory.get("process_peak_bytes"))
     if tables > 0:
         words += f" Compiled steps keep {format_bytes(tables)} between runs."
@@ -164,7 +183,8 @@ def memory_figure(memory: Mapping[str, Any] | None, title: str = "", rows: int =
     Parameters
     ----------
     memory : dict
-        ``prof.memory``: ``peak_bytes``, ``peak_time``, ``samples``, ``at_peak``, ``process_peak_bytes``.
+        ``prof.memory``: ``peak_bytes``, ``peak_time``, ``samples``, ``at_peak``, ``process_peak_bytes``; with ``top_bytes``,
+        the bytes that the height of the picture stands for, so that pictures of several runs have one scale.
     title : str, optional
     rows : int
         Rows of the table.
@@ -184,7 +204,7 @@ def memory_figure(memory: Mapping[str, Any] | None, title: str = "", rows: int =
     drawing = Drawing(WIDTH)
     y = heading(drawing, str(title) or "Where the memory goes", finding)
     if samples:
-        _area(drawing, samples, _peak(memory, samples), 78.0, 480.0, y + 16, 250.0)
+        _area(drawing, samples, _peak(memory, samples), 78.0, 480.0, y + 16, 250.0, number(memory.get("top_bytes")))
     if alive:
         _alive_bars(drawing, alive, 606.0, y + 8)
     bottom = y + 316 if samples or alive else y
@@ -243,13 +263,14 @@ def _area(
     width: float,
     top: float,
     height: float,
+    at_least: float = 0.0,
 ) -> None:
     """Draw stacked steps; each level holds until the next sample."""
     points = _thin(samples)
     start, end = samples[0].time, samples[-1].time
     # The last level is a level too: give it a little width.
     end += (end - start) * 0.02 or 1.0
-    highest = max([peak[0], *(sample.total for sample in points)]) or 1.0
+    highest = max([peak[0], at_least, *(sample.total for sample in points)]) or 1.0
     x = [left + (sample.time - start) / (end - start) * width for sample in points] + [left + width]
     bottom = top + height
     scale = height / (highest * 1.08)

@@ -166,6 +166,22 @@ def test_memory_says_when_and_what(memory):
     assert [row[4] for row in display.rows if row[0] == "batch"] == ["indices", "data", "indptr"]
 
 
+def test_two_buffers_of_one_gradient_are_told_apart():
+    part = {"owner": "w", "role": "gradient", "stype": "row_sparse", "shape": [9, 2], "component": "data", "bytes": 80}
+    shown = memory_figure({"peak_bytes": 176, "at_peak": [part, part, {**part, "component": "indices", "bytes": 16}]})
+    assert [row[4] for row in shown.rows] == ["data, 1 of 2", "data, 2 of 2", "indices"]
+    assert "2 buffers of the gradient of w are alive at once." in shown.alt
+    assert "alive at once" not in memory_figure({"peak_bytes": 80, "at_peak": [part]}).alt
+
+
+def test_pictures_of_several_runs_may_have_one_scale():
+    small = {"peak_bytes": 100, "peak_time": 1, "samples": [[0, 50, {"gradient": 50}], [1, 100, {"gradient": 100}]]}
+    heights = [float(re.findall(r'circle cx="[\d.]+" cy="([\d.]+)"', memory_figure(memory).svg)[0])
+               for memory in (small, {**small, "top_bytes": 1000}, {**small, "top_bytes": 1})]  # fmt: skip
+    assert heights[1] - heights[0] > 180
+    assert heights[2] == heights[0]
+
+
 def test_bars_name_the_part_that_shrank(memory):
     dense = {"at_peak": [{**memory["at_peak"][0]}, {**memory["at_peak"][1], "bytes": 512_000_000}]}
     display = checked(memory_bars({"dense": dense, "row-sparse": memory}))

@@ -75,6 +75,7 @@ class MemoryView {
     this.alive = (memory.at_peak ?? []).filter((item) => item.bytes > 0);
     this.peak = { time: memory.peak_time ?? 0, bytes: memory.peak_bytes ?? 0 };
     this.process = memory.process_peak_bytes;
+    this.top = memory.top_bytes ?? 0;
     this.recorded = this.alive;
     this.changes = memory.model?.kinds.length ? () => switches(memory.model, memory.at_peak, (alive) => this.suppose(alive)) : null;
     this.levels = ["role", ...(this.alive.some((item) => item.layer) ? ["layer"] : []), "owner"];
@@ -161,7 +162,8 @@ class MemoryView {
       this.area.append(shape("text", { x: 20, y: 40 }, "No memory was recorded."));
       return;
     }
-    this.highest = Math.max(this.peak.bytes, ...thin(this.samples).map((sample) => sample.total)) * 1.04 || 1;
+    // With one scale for several runs, that of the largest.
+    this.highest = Math.max(this.top, this.peak.bytes, ...thin(this.samples).map((sample) => sample.total)) * 1.04 || 1;
     this.drawAxes();
     this.drawLayers(thin(this.samples));
     this.drawPeak();
@@ -274,7 +276,9 @@ class MemoryView {
   }
 
   cells(items, path) {
-    const box = { x: 0, y: 0, w: this.tree.clientWidth || 480, h: 320 };
+    // As high as the bytes are of those of the largest run: areas compare between runs.
+    const share = this.top > 0 && !this.supposed && !path.length ? Math.min(1, this.alive.reduce((sum, item) => sum + item.bytes, 0) / this.top) : 1;
+    const box = { x: 0, y: 0, w: this.tree.clientWidth || 480, h: Math.max(60, 320 * share) };
     if (path.length === this.levels.length) {
       const parts = items.map((item) => ({ value: item.bytes, item })).sort((a, b) => b.value - a.value);
       return squarify(parts, box).map((cell) => this.cell(cell, cell.item.item.component, cell.item.item, path, null));

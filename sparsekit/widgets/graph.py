@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,15 +14,17 @@ from .graph_layout import GraphLayout, Placed, arrange
 from .svg import Drawing, fit, text_width, wrap
 from .theme import ALARM, INK, LINE, MUTED, OTHER, PAPER, STRIPE, ink_on
 
-__all__ = ["DASHES", "LETTERS", "STYPE_COLORS", "GraphDisplay", "alarm_words", "card_height", "edge_path", "graph_figure",
-           "kind_words", "output_lines"]
+__all__ = ["DASHES", "EDGES", "LETTERS", "STYPE_COLORS", "GraphDisplay", "alarm_words", "card_height", "edge_path",
+           "edge_widths", "graph_figure", "kind_words", "output_lines"]
 
 STYPE_COLORS = {"default": OTHER, "csr": "#0072b2", "row_sparse": "#009e73", "coo": "#cc79a7"}
 
 #: Marks of storage types besides colour: a letter on cards, strokes on edges.
 LETTERS = {"default": "D", "csr": "C", "row_sparse": "R", "coo": "O"}
 DASHES = {"default": None, "csr": "7 3", "row_sparse": "2 3", "coo": "8 2 2 2"}
-WEIGHTS = {"default": 1.2, "csr": 2.2, "row_sparse": 2.6, "coo": 2.2}
+EDGES = "The more bytes an array has, the wider its edge; broken lines: sparse, of bytes that are known when it runs."
+#: Width of an edge whose bytes are not known, of one of no bytes, and of the one of most bytes.
+UNKNOWN, THIN, WIDE = 2.2, 1.2, 10.0
 WORDS = {"default": "dense", "csr": "csr", "row_sparse": "row_sparse", "coo": "coo"}
 
 MARGIN = 20.0
@@ -105,6 +108,7 @@ class _Picture:
         self.layout: GraphLayout = arrange(self.nodes, [card_height(node) for node in self.nodes])
         self.width = self.layout.width + 2 * MARGIN
         self.drawing = Drawing(self.width)
+        self.widths = edge_widths(self.nodes)
         alarms = [i for i, node in enumerate(self.nodes) if node.alarms]
         self.badges = {i: number + 1 for number, i in enumerate(alarms)}
         self.y = 0.0
@@ -146,6 +150,8 @@ class _Picture:
             drawing.rect(x, self.y - 12, 16, 16, ALARM, rx=3.0)
             drawing.text(x + 8, self.y + 0.5, "!", size=12, fill=ink_on(ALARM), text_anchor="middle", font_weight="bold")
             drawing.text(x + 22, self.y, "sparse arrays become dense here", size=12)
+        self.y += 18
+        drawing.text(MARGIN, self.y, EDGES, size=11.5, fill=MUTED)
         self.y += 20
 
     def _chip(self, x: float, y: float, stype: str) -> None:
@@ -158,7 +164,7 @@ class _Picture:
         source, place, target, _, points = edge
         array: Array = self.nodes[source].outputs[place]
         path, (x, y) = edge_path([(x + MARGIN, y + top) for x, y in points])
-        _stroke(self.drawing, path, array.stype)
+        _stroke(self.drawing, path, array.stype, self.widths[source, place])
         dense = self.nodes[target].fallback is not None and array.stype not in ("default", "")
         color = ALARM if dense else STYPE_COLORS.get(array.stype, MUTED)
         size = 7.0 if dense else 4.5
@@ -216,9 +222,17 @@ def _badge(drawing: Drawing, x: float, y: float, number: int) -> None:
     drawing.text(x, y + 4, str(number), size=11, fill=PAPER, text_anchor="middle", font_weight="bold")
 
 
-def _stroke(drawing: Drawing, path: str, stype: str) -> None:
-    drawing.add("path", d=path, fill="none", stroke=STYPE_COLORS.get(stype, LINE), stroke_width=WEIGHTS.get(stype, 1.2),
+def _stroke(drawing: Drawing, path: str, stype: str, width: float = UNKNOWN) -> None:
+    drawing.add("path", d=path, fill="none", stroke=STYPE_COLORS.get(stype, LINE), stroke_width=width,
                 stroke_dasharray=DASHES.get(stype))
+
+
+def edge_widths(nodes: Sequence[Node]) -> dict[tuple[int, int], float]:
+    """How wide the edges from each output are: by the root of its bytes, so that the largest does not hide the others."""
+    sizes = {(i, place): array.known_bytes for i, node in enumerate(nodes) for place, array in enumerate(node.outputs)}
+    most = max((size for size in sizes.values() if size), default=0)
+    return {key: UNKNOWN if size is None else THIN + (WIDE - THIN) * math.sqrt(size / most) if most else THIN
+            for key, size in sizes.items()}
 
 
 def edge_path(points: Sequence[tuple[float, float]]) -> tuple[str, tuple[float, float]]:

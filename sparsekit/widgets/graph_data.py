@@ -55,6 +55,13 @@ class Array(NamedTuple):
         """Bytes of one element, None if not known."""
         return _ITEM_SIZES.get(self.dtype)
 
+    @property
+    def known_bytes(self) -> int | None:
+        """Bytes of the whole array, None where they are not known before it exists, as of a sparse one."""
+        if self.bytes is not None or self.stype in ("csr", "row_sparse") or None in (self.size, self.item):
+            return self.bytes
+        return (self.size or 0) * (self.item or 0)
+
 
 class Fallback(NamedTuple):
     """What becomes dense because no kernel takes it.

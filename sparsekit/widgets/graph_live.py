@@ -7,7 +7,7 @@ from typing import Any
 
 from ..base.formatting import format_count
 from ..base.optional import optional_import
-from .graph import GraphDisplay, alarm_words, card_height, edge_path, graph_figure, kind_words, output_lines
+from .graph import EDGES, GraphDisplay, alarm_words, card_height, edge_path, edge_widths, graph_figure, kind_words, output_lines
 from .graph_data import Node, array_words, bytes_words, cost, read_graph
 from .graph_fold import folded
 from .graph_layout import arrange
@@ -26,15 +26,16 @@ def graph_payload(data: object) -> dict[str, Any]:
     layout = arrange(nodes, [card_height(node) for node in nodes])
     cards = [{"x": round(place.x, 1), "y": round(place.y, 1), "w": place.width, "h": place.height, **_card(node)}
              for node, place in zip(nodes, layout.cards, strict=True)]
-    edges = []
+    edges, widths = [], edge_widths(nodes)
     for source, place, target, number, points in layout.edges:
         path, end = edge_path(points)
         array = nodes[source].outputs[place]
-        edges.append({"path": path, "end": [round(at, 1) for at in end], "stype": array.stype, "from": source, "to": target,
-                      "place": place, "input": nodes[target].inputs[number][2],
+        edges.append({"path": path, "end": [round(at, 1) for at in end], "stype": array.stype,
+                      "width": round(widths[source, place], 1), "from": source, "to": target, "place": place,
+                      "input": nodes[target].inputs[number][2],
                       "words": f"{array_words(array)}, {bytes_words(array)}",
                       "dense": nodes[target].fallback is not None and array.stype not in ("default", "")})
-    return {"cards": cards, "edges": edges, "width": layout.width, "height": layout.height, "note": note}
+    return {"cards": cards, "edges": edges, "width": layout.width, "height": layout.height, "note": note, "said": EDGES}
 
 
 def _card(node: Node) -> dict[str, Any]:

@@ -12,8 +12,8 @@ import pytest
 
 from sparsekit.base.errors import MissingPackageError
 from sparsekit.widgets import graph_figure
-from sparsekit.widgets.graph import card_height
-from sparsekit.widgets.graph_data import MOST_ROWS, Array, array_words, bytes_words, read_graph
+from sparsekit.widgets.graph import THIN, UNKNOWN, WIDE, card_height, edge_widths
+from sparsekit.widgets.graph_data import MOST_ROWS, Array, Node, array_words, bytes_words, read_graph
 from sparsekit.widgets.graph_fold import MOST_CARDS, folded
 from sparsekit.widgets.graph_layout import ABREAST, LANE, arrange
 
@@ -267,3 +267,15 @@ def test_without_anywidget_the_error_says_what_to_install(monkeypatch, data):
     finally:
         for name in ("sparsekit.widgets.graph_live", "sparsekit.widgets.live"):
             sys.modules.pop(name, None)
+
+
+def test_an_edge_is_as_wide_as_its_bytes_let_it_be():
+    def node(shape, stype="default"):
+        return Node("a", "op", (), (Array(shape, "float32", stype),), None, (), "", ())
+
+    nodes = [node((1000, 100)), node((10, 100)), node((0, 5)), node((10, None)), node((10, 100), "csr")]
+    widths = list(edge_widths(nodes).values())
+    assert widths[0] == WIDE
+    assert widths[1] == pytest.approx(THIN + (WIDE - THIN) * 0.1)
+    assert widths[2] == THIN
+    assert widths[3] == widths[4] == UNKNOWN

@@ -6,7 +6,6 @@ import { ALARM, OTHER, element, inkOn, shape, stillPreferred, table } from "./co
 const COLORS = { default: OTHER, csr: "#0072b2", row_sparse: "#009e73", coo: "#cc79a7" };
 const LETTERS = { default: "D", csr: "C", row_sparse: "R", coo: "O" };
 const DASHES = { csr: "7 3", row_sparse: "2 3", coo: "8 2 2 2" };
-const WEIGHTS = { csr: 2.2, row_sparse: 2.6, coo: 2.2 };
 const own = (map, key, other) => (Object.hasOwn(map, key) ? map[key] : other);
 const KEYS = [["↑ ↓", "to inputs and users"], ["← →", "along the row"], ["Enter", "details"], ["+ −", "zoom"], ["0", "all"], ["f", "next fallback"], ["Esc", "close"]];
 
@@ -19,6 +18,7 @@ class GraphView {
     this.edges = graph.edges ?? [];
     this.size = { w: Math.max(graph.width ?? 0, 200), h: Math.max(graph.height ?? 0, 100) };
     this.note = graph.note ?? "";
+    this.said = graph.said ?? "";
     this.alarms = this.cards.map((card, i) => (card.dense.length ? i : -1)).filter((i) => i >= 0);
     this.at = 0;
     this.build();
@@ -61,7 +61,7 @@ class GraphView {
     const chips = present.map((stype) => element("span", { class: "sk-chip" },
       element("i", { style: `background:${COLORS[stype]};color:${inkOn(COLORS[stype])}` }, LETTERS[stype]), element("span", {}, stype === "default" ? "dense" : stype)));
     const alarm = this.alarms.length ? element("span", { class: "sk-chip" }, element("i", { style: `background:${ALARM};color:${inkOn(ALARM)}` }, "!"), element("span", {}, "becomes dense")) : null;
-    return element("div", { class: "sk-legend" }, ...chips, alarm);
+    return element("div", { class: "sk-legend" }, ...chips, alarm, element("small", {}, this.said));
   }
 
   draw() {
@@ -70,7 +70,7 @@ class GraphView {
       const [x, y] = edge.end;
       const size = edge.dense ? 7 : 4.5;
       return shape("g", { "aria-hidden": "true" }, shape("title", {}, `${this.cards[edge.from].name} → ${this.cards[edge.to].name}: ${edge.words}`),
-        shape("path", { d: edge.path, fill: "none", stroke: own(COLORS, edge.stype, OTHER), "stroke-width": own(WEIGHTS, edge.stype, 1.2), "stroke-dasharray": own(DASHES, edge.stype, null) }),
+        shape("path", { d: edge.path, fill: "none", stroke: own(COLORS, edge.stype, OTHER), "stroke-width": edge.width, "stroke-dasharray": own(DASHES, edge.stype, null) }),
         shape("path", { d: `M${x - size} ${y - 1.6 * size}h${2 * size}L${x} ${y}z`, fill: color }));
     });
     this.nodes = this.cards.map((card, i) => this.card(card, i));

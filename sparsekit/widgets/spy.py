@@ -237,7 +237,7 @@ def _magnifier(drawing: Drawing, parts: Parts, x: float, y: float) -> float:
     drawing.add("path", d="".join(lines), fill="none", stroke=LINE, stroke_width=0.5)
     side = PIXELS - 1
     drawing.boxes([(x + PIXELS * (c - column) + 0.5, y + PIXELS * (r - row) + 0.5, side, side) for r, c in found], BLUE)
-    return y + PIXELS * down + 4
+    return y + PIXELS * down + 18
 
 
 def _entries(parts: Parts, most: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

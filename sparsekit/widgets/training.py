@@ -7,9 +7,10 @@ import math
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Self, overload
 
+from ..base import displays
 from ..base.errors import MissingPackageError
 from ..base.formatting import format_count, format_density, format_duration, format_share, number
 from ..base.scoped import Scoped
@@ -37,7 +38,7 @@ REST = "rest"
 
 
 def monitor(trainer: object = None, title: str = "Training", live: bool | None = None, every: float = 0.5) -> TrainingMonitor:
-    """Watch a training loop.
+    """Watch a training loop: its forward and backward passes are found, and with a trainer its updates.
 
     Parameters
     ----------
@@ -91,6 +92,11 @@ class TrainingMonitor(Scoped):
         self._totals: dict[str, float] = {}
         self._seen: dict[str, float] = {}
         self._began = self._sent = self._wait = self._first = 0.0
+        #: Seconds of this step that phases have counted, how many are open, and the passes that are: when they began, and
+        #: what was counted by then.
+        self._counted, self._open = 0.0, 0
+        self._passes: list[tuple[float, float]] = []
+        self._watching: AbstractContextManager[None] | None = None
 
     # ---- around the loop
 
@@ -100,12 +106,17 @@ class TrainingMonitor(Scoped):
 
     def _enter(self, before: object) -> Self:
         self._began = time.perf_counter()
+        self._watching = displays.call("watch_passes", self._passed)
+        self._watching.__enter__()
         self._wrap()
         if self._live or (self._live is None and _in_notebook()):
             self._show()
         return self
 
     def _leave(self, before: object, kind: type[BaseException] | None) -> None:
+        if self._watching is not None:
+            self._watching.__exit__(None, None, None)
+            self._watching = None
         with suppress(AttributeError, TypeError):
             if before is None:
                 del self.trainer.step
@@ -134,12 +145,33 @@ class TrainingMonitor(Scoped):
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
-        """Count the time of a block as ``name``: ``with m.phase("forward"): ...``; do not nest them."""
+        """Count the time of a block as ``name``: ``with m.phase("loss"): ...``; do not nest them.
+
+        What ``autograd.record()`` and ``backward()`` take is counted as "forward" and "backward" without it.
+        """
         start = time.perf_counter()
+        self._open += 1
         try:
             yield
         finally:
-            self._phases[name] = self._phases.get(name, 0.0) + time.perf_counter() - start
+            self._open -= 1
+            self._count(name, time.perf_counter() - start)
+
+    def _count(self, name: str, seconds: float) -> None:
+        self._phases[name] = self._phases.get(name, 0.0) + seconds
+        self._counted += seconds
+
+    def _passed(self, name: str, begins: bool) -> None:
+        """Count a pass, but for what phases inside it count; within a phase, that counts all."""
+        now = time.perf_counter()
+        if begins:
+            self._passes.append((now, self._counted) if not self._open else (math.nan, 0.0))
+        elif self._passes:
+            start, counted = self._passes.pop()
+            # A pass that began before this step belongs to the step before it as well.
+            seconds = now - max(start, self._began) - (self._counted - counted)
+            if seconds > 0:  # not of nan
+                self._count(name, seconds)
 
     def watch(self, batches: Iterable[Any]) -> Iterator[Any]:
         """Give the batches one by one, and count the time it takes to get each as "read"."""
@@ -177,7 +209,8 @@ class TrainingMonitor(Scoped):
         point = {"step": self._steps, "loss": value, **self._seen, **{k: number(v) for k, v in more.items()},
                  "times": {name: seconds * 1e6 for name, seconds in spent.items()}}  # fmt: skip
         self._add(point)
-        self._phases, self._seen = {}, {}
+        self._phases, self._seen, self._counted = {}, {}, 0.0
+        self._passes = [(start, 0.0) for start, _ in self._passes]
         self._send()
         self._began = time.perf_counter()
 
@@ -346,9 +379,8 @@ def monitor_payload(data: Mapping[str, Any] | None) -> dict[str, Any]:
 
 def _outside(totals: Mapping[str, float]) -> str:
     """Say that most of the time is in no phase, and how the phases that are missing are made."""
-    ways = {"read": "m.watch(batches) times reading", "update": "monitor(trainer) times the update",
-            "forward": "m.phase('forward') times any other part"}
-    missing = [way for name, way in ways.items() if name not in totals]
+    ways = {"read": "m.watch(batches) times reading", "update": "monitor(trainer) times the update"}
+    missing = [way for name, way in ways.items() if name not in totals] + ["m.phase('name') times any other part"]
     return "in no phase" + (f" ({', '.join(missing)})" if missing else "")
 
 

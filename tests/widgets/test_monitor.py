@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import time
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 import sparsekit as mx
+from sparsekit.core import hooks
 from sparsekit.widgets import monitor, monitor_figure
 from sparsekit.widgets.charts import Line
 from sparsekit.widgets.training import MOST_POINTS, monitor_payload, top_of
@@ -57,7 +59,7 @@ def test_time_in_no_phase_says_how_phases_are_made(with_trainer, with_watch):
     assert "in no phase" in said
     assert ("m.watch(batches)" in said) != with_watch
     assert ("monitor(trainer) times the update" in said) != with_trainer
-    assert "m.phase('forward')" in said
+    assert "m.phase('name')" in said
 
 
 def test_time_in_phases_needs_no_advice():
@@ -186,3 +188,33 @@ def test_a_first_step_that_compiles_does_not_flatten_the_rest(count):
     assert top_of([line]) < (2e6 if count == 2 else 400)
     assert top_of([Line("forward", [5.0], "#000000")]) == 5.0
     assert top_of([Line("forward", [], "#000000")]) == 0.0
+
+
+@pytest.mark.parametrize("own", [(), ("forward",), ("model",)])
+def test_passes_are_found_and_nothing_is_counted_twice(own):
+    weight = mx.nd.ones((400, 400))
+    weight.attach_grad()
+    with monitor() as seen:
+        for _ in range(4):
+            start = time.perf_counter()
+            with mx.autograd.record(), (seen.phase(own[0]) if own else contextlib.nullcontext()):
+                time.sleep(0.01)
+                loss = mx.nd.dot(weight, weight).sum()
+            loss.backward()
+            seen.step()
+            took = 1e6 * (time.perf_counter() - start)
+            # The time between two steps is the later one's.
+            assert sum(values[-1] for values in seen.data["times"].values()) <= took + 2000
+    times = seen.data["times"]
+    assert min(times[own[0] if own else "forward"]) > 9000
+    assert all(time > 0 for time in times["backward"])
+    assert own != ("model",) or max(times.get("forward", [0])) < 5000
+    assert hooks.passes is None
+
+
+def test_a_pass_within_a_phase_is_that_phases():
+    with monitor() as seen:
+        with seen.phase("all of it"), mx.autograd.record():
+            time.sleep(0.003)
+        seen.step()
+    assert "forward" not in seen.data["times"]

@@ -10,7 +10,7 @@ import numpy as np
 from ..base.errors import UnsupportedError, expected
 
 if TYPE_CHECKING:
-    pass
+    from ..base.types import Array
 
 __all__ = ["Grid", "Parts", "bin_density", "elements_around", "len_of", "read_array", "take_slice"]
 
@@ -178,7 +178,7 @@ def _bin_rows(parts: Parts, counts: np.ndarray, block: tuple[int, int], every: i
         counts += (found * every)[:, None] * widths
 
 
-def _position(part: Any, count: int, wanted: int) -> int:
+def _position(part: Array, count: int, wanted: int) -> int:
     """Position of the first of ``count`` sorted values that is greater than ``wanted``, reading few of them."""
     low, high = 0, count
     while low < high:

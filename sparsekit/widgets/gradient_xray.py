@@ -170,7 +170,7 @@ def _step(batch: Parts, step: int, states: _States, facts: dict[str, Any]) -> di
     }
 
 
-def _heads(found: Mapping[int, list[list[Any]]], upstream: Any) -> dict[str, list[Any]]:
+def _heads(found: Mapping[int, list[list[Any]]], upstream: np.ndarray) -> dict[str, list[Any]]:
     """The first units of the gradient of the output, for the batch rows that the shown weight rows come from."""
     rows = sorted({row for entries in found.values() for row, _ in entries})
     return {str(row): plain(upstream[row, :UNITS].tolist()) for row in rows}

@@ -34,6 +34,7 @@ renderers: dict[str, str] = {
     "processes_figure": "sparsekit.widgets.processes:processes_figure",
     "traced": "sparsekit.profiler.packed:traced",
     "merged": "sparsekit.profiler.packed:merged",
+    "passes_watcher": "sparsekit.profiler.passes:passes_watcher",
     "watch_passes": "sparsekit.profiler.passes:watch_passes",
     "server_profile": "sparsekit.profiler.processes:server_profile",
 }

@@ -106,7 +106,7 @@ hidden: Sink | None = None
 #: Called with ``"forward"`` or ``"backward"`` and whether such a pass begins or ends; None if nobody asks.
 passes: Callable[[str, bool], None] | None = None
 
-#: Held while one of the three changes.
+#: Held while one of the two recorders changes.
 sink_lock = threading.RLock()
 across_fork(lambda: sink_lock)
 

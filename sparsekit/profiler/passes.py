@@ -2,32 +2,18 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 from ..core import hooks
 
-__all__ = ["watch_passes"]
+__all__ = ["passes_watcher", "watch_passes"]
 
 
-@contextmanager
-def watch_passes(note: Callable[[str, bool], None]) -> Iterator[None]:
-    """Call ``note`` with ``"forward"`` or ``"backward"`` and whether it begins, for the passes of this thread.
+def passes_watcher() -> Callable[[str, bool], None] | None:
+    """What is called for each pass; None if nobody watches."""
+    return hooks.passes
 
-    Of several watchers, the one that began last is told.
-    """
-    thread = threading.get_ident()
 
-    def told(name: str, begins: bool) -> None:
-        if threading.get_ident() == thread:
-            note(name, begins)
-
-    with hooks.sink_lock:
-        before, hooks.passes = hooks.passes, told
-    try:
-        yield
-    finally:
-        with hooks.sink_lock:
-            if hooks.passes is told:
-                hooks.passes = before
+def watch_passes(told: Callable[[str, bool], None] | None) -> None:
+    """Call ``told`` with ``"forward"`` or ``"backward"`` and whether it begins, for the passes of all threads."""
+    hooks.passes = told

@@ -5,9 +5,10 @@ from __future__ import annotations
 import functools
 import math
 import sys
+import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Self, overload
 
 from ..base import displays
@@ -96,34 +97,33 @@ class TrainingMonitor(Scoped):
         #: what was counted by then.
         self._counted, self._open = 0.0, 0
         self._passes: list[tuple[float, float]] = []
-        self._watching: AbstractContextManager[None] | None = None
+        self._thread = 0
 
     # ---- around the loop
 
-    def _before(self) -> object:
-        """The trainer's own ``step``, or None if it is its class's."""
-        return getattr(self.trainer, "__dict__", {}).get("step")
+    def _before(self) -> tuple[object, object]:
+        """The trainer's own ``step``, or None if it is its class's, and who watches the passes."""
+        return getattr(self.trainer, "__dict__", {}).get("step"), displays.call("passes_watcher")
 
-    def _enter(self, before: object) -> Self:
+    def _enter(self, before: tuple[object, object]) -> Self:
         self._began = time.perf_counter()
-        self._watching = displays.call("watch_passes", self._passed)
-        self._watching.__enter__()
+        self._thread = threading.get_ident()
+        displays.call("watch_passes", self._passed)
         self._wrap()
         if self._live or (self._live is None and _in_notebook()):
             self._show()
         return self
 
-    def _leave(self, before: object, kind: type[BaseException] | None) -> None:
-        if self._watching is not None:
-            self._watching.__exit__(None, None, None)
-            self._watching = None
+    def _leave(self, before: tuple[object, object], kind: type[BaseException] | None) -> None:
+        step, watcher = before
+        displays.call("watch_passes", watcher)
         with suppress(AttributeError, TypeError):
-            if before is None:
+            if step is None:
                 del self.trainer.step
             else:
-                self.trainer.step = before
+                self.trainer.step = step
 
-    def _after(self, before: object, kind: type[BaseException] | None) -> None:
+    def _after(self, before: tuple[object, object], kind: type[BaseException] | None) -> None:
         self._send(last=True)
 
     def _wrap(self) -> None:
@@ -164,6 +164,8 @@ class TrainingMonitor(Scoped):
     def _passed(self, name: str, begins: bool) -> None:
         """Count a pass, but for what phases inside it count; within a phase, that counts all."""
         now = time.perf_counter()
+        if threading.get_ident() != self._thread:
+            return
         if begins:
             self._passes.append((now, self._counted) if not self._open else (math.nan, 0.0))
         elif self._passes:

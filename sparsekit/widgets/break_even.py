@@ -45,7 +45,8 @@ class Here(NamedTuple):
 
 def here_of(profile: object) -> tuple[dict[str, Any], Here] | None:
     """The layer of a profile that reads most bytes of csr batches: the setting of the map, and what was measured."""
-    records = [record for record in getattr(profile, "records", profile) or () if isinstance(record, Mapping)]
+    given: Any = getattr(profile, "records", profile) or ()
+    records = [record for record in given if isinstance(record, Mapping)]
     calls: dict[tuple[Any, ...], list[tuple[Any, Any]]] = {}
     for record in records:
         sparse = [one for one in record.get("inputs") or () if one.get("stype") == "csr" and len(one["shape"]) == 2]

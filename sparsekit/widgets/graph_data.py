@@ -58,7 +58,7 @@ class Array(NamedTuple):
     @property
     def known_bytes(self) -> int | None:
         """Bytes of the whole array, None where they are not known before it exists, as of a sparse one."""
-        if self.bytes is not None or self.stype in ("csr", "row_sparse") or None in (self.size, self.item):
+        if self.bytes is not None or self.stype != "default" or None in (self.size, self.item):
             return self.bytes
         return (self.size or 0) * (self.item or 0)
 

@@ -231,19 +231,22 @@ export class Coloring {
     this.of = (event) => this.colors[this.category(event)];
   }
 
-  // By the storage types of an operator's arrays: one bit for csr, one for row_sparse, one for dense.
+  // By the storage types of an operator's arrays: one bit for csr, one for row_sparse, one for coo, one for dense.
   byStorage(data) {
     const { first_array: firsts, array } = data.columns;
-    const bits = data.array_table.map(([stype]) => ({ csr: 1, row_sparse: 2 })[stype] ?? 4);
+    const bits = data.array_table.map(([stype]) => ({ csr: 1, row_sparse: 2, coo: 8 })[stype] ?? 4);
     const found = new Uint8Array(data.count);
     for (let event = 0; event < data.count; event += 1) {
       const end = event + 1 < data.count ? firsts[event + 1] : array.length;
       for (let i = firsts[event]; i < end; i += 1) found[event] |= bits[array[i]];
     }
-    this.names = ["csr", "row_sparse", "csr and row_sparse", "dense only", "no arrays"];
-    this.colors = [SERIES[0], SERIES[3], SERIES[2], OTHER, "#d3d3cc"];
-    this.codes = ["C", "R", "B", "D", ""];
-    this.category = (event) => (found[event] ? { 0: 3, 1: 0, 2: 1, 3: 2 }[found[event] & 3] : 4);
+    this.names = ["csr", "row_sparse", "csr and row_sparse", "dense only", "no arrays", ...(found.some((all) => all & 8) ? ["coo"] : [])];
+    this.colors = [SERIES[0], SERIES[3], SERIES[2], OTHER, "#d3d3cc", SERIES[4]];
+    this.codes = ["C", "R", "B", "D", "", "O"];
+    this.category = (event) => {
+      if (found[event] & 8) return 5;
+      return found[event] ? { 0: 3, 1: 0, 2: 1, 3: 2 }[found[event] & 3] : 4;
+    };
     this.of = (event) => this.colors[this.category(event)];
   }
 

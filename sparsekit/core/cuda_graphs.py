@@ -37,6 +37,9 @@ __all__ = ["Replay", "Workspace", "copied", "parts_of", "reason_against", "rebui
 #: Captures of one piece of a program; then it runs operator by operator.
 TRIES = 4
 
+#: Replays after which captures that were lost before are forgotten: by then they have paid for one more.
+STEADY = 64
+
 
 class Workspace:
     """Memory for one run of a program, and the graphs that work in it.
@@ -143,7 +146,7 @@ class Replay:
         self._seen: dict[int, Store] | None = None
         self._varying: set[int] = set()
         self._pieces: list[_Piece | _Instruction] | None = None
-        self._tries = 0
+        self._tries = self._steady = 0
 
     def run(self, values: Slots, workspace: Workspace, buffers: Buffers) -> None:
         """Run once: rehearse, capture or replay."""
@@ -164,6 +167,7 @@ class Replay:
         self._seen.update({step.place: workspace.memory[step.buffer] for step in self.instructions if step.buffer is not None})
 
     def _replay(self, pieces: list[_Piece | _Instruction], values: Slots, workspace: Workspace, buffers: Buffers) -> None:
+        self._steady += 1
         for piece in pieces:
             if not isinstance(piece, _Piece):
                 self._alone(piece, values, workspace, buffers)
@@ -184,7 +188,8 @@ class Replay:
     def _adapt(self, piece: _Piece, moved: _Moved, values: Slots, workspace: Workspace) -> None:
         """Note the arrays that a captured piece did not fit, so that the next run captures again."""
         self._pieces = None
-        self._tries += 1
+        self._tries = 1 if self._steady > STEADY else self._tries + 1
+        self._steady = 0
         if moved.sizes:
             reason = "the number of values that an input stores changes from run to run"
             self.verdicts.update({step: reason for step in piece.instructions if moved.slot in step.places})

@@ -146,17 +146,19 @@ def captured(work: Callable[[], None]) -> Captured:
         return Captured(stream.end_capture(), pool)
 
 
-@functools.cache
 def _refuse_uploads() -> None:
-    """Refuse uploads of pageable arrays during a capture: each replay would read their memory again."""
-    cuda = for_device("gpu").xp.cuda
-    pool = cuda.PinnedMemoryPool()
+    """Refuse uploads of pageable arrays to threads that capture: each replay would read their memory again.
+
+    cupy has one allocator of the memory that uploads pass through, and does not say which it is.  Memory still comes from
+    cupy's pool; an allocator that a program has set itself is replaced.
+    """
+    xp = for_device("gpu").xp
 
     def malloc(size: int) -> object:  # object: a pointer, which cupy alone reads
         capture.refuse("an array is sent from ordinary memory")
-        return pool.malloc(size)
+        return xp.get_default_pinned_memory_pool().malloc(size)
 
-    cuda.set_pinned_memory_allocator(malloc)
+    xp.cuda.set_pinned_memory_allocator(malloc)
 
 
 def wait(ctx: Context) -> None:

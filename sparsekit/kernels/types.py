@@ -51,6 +51,12 @@ class Solvers(Protocol):
     def solve(self, a: Array, b: Array, /) -> Array: ...
 
 
+class PinnedPool(Protocol):
+    """cupy's pool of the memory that uploads pass through."""
+
+    def malloc(self, size: int) -> object: ...  # object: a pointer, which cupy alone reads
+
+
 class ArrayModule(Protocol):
     """numpy, or ``kernels.gpu.arrays.Arrays``, as far as operators use either; with their parameters' names."""
 
@@ -63,6 +69,7 @@ class ArrayModule(Protocol):
     @property
     def cuda(self) -> Any: ...  # Any: cupy's, which need not be installed and has no types
     def get_default_memory_pool(self) -> Any: ...  # Any: the same
+    def get_default_pinned_memory_pool(self) -> PinnedPool: ...
     def from_dlpack(self, x: Any, /) -> Array: ...  # Any: an array of any library
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -10,22 +11,34 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))  # for the modules beside this one, which are no tests
 
 import fake_cupy
-import host
+import simt
 
 from sparsekit import kernels
 from sparsekit.base.context import num_gpus
-from sparsekit.core import device, hooks
+from sparsekit.core import hooks
 from sparsekit.kernels.gpu import launch
 
 REAL = num_gpus() > 0
 
 
 @pytest.fixture(scope="session")
-def compiled(tmp_path_factory):
-    """The device functions, compiled for the processor."""
-    if host.COMPILER is None:
-        pytest.skip("no C++ compiler is here that could check the device functions")
-    return host.Library(tmp_path_factory.mktemp("device"))
+def machine(tmp_path_factory):
+    """What runs device functions; programs are compiled once for all processes of a run."""
+    if simt.COMPILER is None:
+        assert not os.environ.get("SPARSEKIT_REQUIRE_COMPILER"), "the GPU's kernels need g++, which is not installed"
+        pytest.skip("the GPU's kernels are run by a C++ compiler, and none is here: install g++")
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base) / "device"
+    folder.mkdir(exist_ok=True)
+    return simt.Machine(folder)
+
+
+@pytest.fixture(scope="session")
+def compiled(machine):
+    """The device functions, for the types that most tests use."""
+    library = simt.Library(machine)
+    library.prepare([("float32", "int64"), ("float32", "int32")])
+    return library
 
 
 @pytest.fixture
@@ -39,6 +52,4 @@ def stand_in(monkeypatch, compiled):
     monkeypatch.setattr(hooks, "device_memory", {})
     monkeypatch.setattr(hooks, "device_waits", {})
     monkeypatch.setattr(launch, "_compiled", compiled.compiled)
-    monkeypatch.setattr(launch, "WARP", 1)
-    device._refuse_uploads.cache_clear()
     return fake_cupy.MODULE

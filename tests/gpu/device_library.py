@@ -11,19 +11,20 @@ from sparsekit.kernels.gpu import launch
 #: optimizers get float16 as float32 copies, and recurrent layers compute in single precision at least.
 VALUES = ("Half", "float", "double")
 INDICES = ("int", "long long")
+SUMS = {"Half": "float"}
 WIDE = {"elman_forward", "elman_backward", "lstm_forward", "lstm_backward", "gru_forward", "gru_backward"}
 
 
 def kernels() -> dict[str, launch.Kernel]:
     """Every device function, by name."""
-    for file in (*FILES, "arrays"):
+    for file in (*FILES, "arrays", "grouped"):
         importlib.import_module(f"sparsekit.kernels.gpu.{file}")
     return launch.KERNELS
 
 
 def kinds_of(kernel: launch.Kernel, value: str, index: str) -> tuple[str, ...]:
     """The C++ types of its parameters for such values and indices."""
-    types = {"data": value, "index": index, "pointer": index, "place": "long long"}
+    types = {"data": value, "index": index, "pointer": index, "place": "long long", "part": SUMS.get(value, value)}
     kinds = []
     for word in kernel.parameters:
         name = types.get(word.rstrip("*"))

@@ -6,11 +6,13 @@ import fake_cupy
 import numpy as np
 import pytest
 from capturing import Graph
+from fake_cuda import PinnedPool
 
 import sparsekit as mx
 from sparsekit import autograd, gluon, nd
 from sparsekit.base.rng import generator
 from sparsekit.core import device
+from sparsekit.core.cuda_graphs import STEADY, TRIES
 from sparsekit.gluon.hybrid import explain
 
 GPU = mx.gpu(1)  # not the current device, so that work which was not placed on it shows
@@ -273,6 +275,27 @@ def test_what_needs_the_host_is_refused(work, said):
     with pytest.raises(Exception, match=said):
         device.captured(lambda: work(x))
     device.captured(lambda: x + 1).launch()  # and the next capture is as good as ever
+
+
+def test_uploads_take_their_memory_from_the_pool_of_cupy():
+    taken, x = PinnedPool._taken, fake_cupy.ndarray(np.ones(2))
+    device.captured(lambda: x + 1)
+    fake_cupy.MODULE.asarray(np.ones(2))
+    assert PinnedPool._taken == taken + 1
+
+
+@pytest.mark.parametrize(("runs", "replayed"), [(STEADY + 3, True), (3, False)])
+def test_parameters_that_move_now_and_then_are_captured_again(runs, replayed):
+    net, batch = network(), batches(1)[0]
+    parameters = list(net.collect_params().values())
+    assert len(parameters) >= TRIES
+    for parameter in parameters:
+        for _ in range(runs):
+            net(batch)
+        parameter.initialize(mx.init.One(), ctx=GPU, force_reinit=True)  # in other memory
+    for _ in range(3):
+        net(batch)
+    assert any(row["reason"] == "" for row in explain(net)) == replayed, explain(net)
 
 
 def test_captured_work_is_done_by_the_launch():

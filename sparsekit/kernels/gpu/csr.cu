@@ -1,17 +1,15 @@
 // Kernels whose first operand is a CSR matrix.
 
-// A team a row; its threads share the columns of the result, so that reading right is coalesced.
+// A thread an element of the result; neighbours read what lies side by side in a row of right.
 template <class Data, class Index, class Pointer, class Right, class Out>
 DEVICE void dot_dense(const Data* data, const Index* indices, const Pointer* indptr, const Right* right, Out* out, whole rows,
-                      whole width, whole lanes) {
-    for (EACH(item, rows * lanes)) {
-        whole row = item / lanes;
-        for (whole column = item % lanes; column < width; column += lanes) {
-            SUM(Out) total = 0;
-            for (whole place = indptr[row]; place < (whole)indptr[row + 1]; place++)
-                total += (SUM(Out))data[place] * (SUM(Out))right[indices[place] * width + column];
-            out[row * width + column] = (Out)total;
-        }
+                      whole width) {
+    for (EACH(item, rows * width)) {
+        whole row = item / width, column = item % width;
+        SUM(Out) total = 0;
+        for (whole place = indptr[row]; place < (whole)indptr[row + 1]; place++)
+            total += (SUM(Out))data[place] * (SUM(Out))right[indices[place] * width + column];
+        out[item] = (Out)total;
     }
 }
 
@@ -46,21 +44,6 @@ DEVICE void dot_csr(const Data* data, const Index* indices, const Pointer* indpt
     }
 }
 
-// A sum for each group of stored values and each column, in the order of the groups; a negative row counts nothing.
-template <class Data, class Place, class Row, class Target, class Right, class Out>
-DEVICE void dot_grouped(const Data* data, const Place* starts, const Place* places, const Row* rows, const Target* targets,
-                        const Right* right, Out* out, whole groups, whole width, whole add) {
-    for (EACH(item, groups * width)) {
-        whole group = item / width, column = item % width, target = targets[group] * width + column;
-        SUM(Out) total = add ? (SUM(Out))out[target] : (SUM(Out))0;
-        for (whole order = starts[group]; order < (whole)starts[group + 1]; order++) {
-            whole place = places[order], row = rows[place];
-            if (row >= 0) total += (SUM(Out))data[place] * (SUM(Out))right[row * width + column];
-        }
-        out[target] = (Out)total;
-    }
-}
-
 template <class Pointer, class Row> DEVICE void row_of_each(const Pointer* indptr, Row* out, whole stored, whole rows) {
     for (EACH(place, stored)) out[place] = (Row)row_of(indptr, rows, place);
 }
@@ -73,16 +56,6 @@ DEVICE void sum_rows(const Data* data, const Pointer* indptr, Out* out, whole ro
         for (whole place = indptr[row] + lane; place < (whole)indptr[row + 1]; place += lanes) total += (SUM(Out))data[place];
         total = team_sum(total, lanes);
         if (lane == 0) out[row] = (Out)total;
-    }
-}
-
-// Adds the values of each group to out[targets[group]].
-template <class Data, class Place, class Target, class Out>
-DEVICE void sum_groups(const Data* data, const Place* starts, const Place* places, const Target* targets, Out* out, whole groups) {
-    for (EACH(group, groups)) {
-        SUM(Out) total = (SUM(Out))out[targets[group]];
-        for (whole order = starts[group]; order < (whole)starts[group + 1]; order++) total += (SUM(Out))data[places[order]];
-        out[targets[group]] = (Out)total;
     }
 }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .group import group_columns, row_ranks
+from .grouped import dot_groups, sum_groups
 from .launch import Kernel, lanes_for, xp
 
 __all__ = [
@@ -23,13 +24,11 @@ __all__ = [
     "csr_transposed_dot_rows",
 ]
 
-_dot_dense = Kernel("dot_dense", "data index pointer data data* count count count")
+_dot_dense = Kernel("dot_dense", "data index pointer data data* count count")
 _dot_vector = Kernel("dot_vector", "data index pointer data data* count count")
 _dot_csr = Kernel("dot_csr", "data index pointer data index pointer data* count count")
-_dot_grouped = Kernel("dot_grouped", "data place place place place data data* count count count")
 _row_of_each = Kernel("row_of_each", "pointer place* count count")
 _sum_rows = Kernel("sum_rows", "data pointer data* count count")
-_sum_groups = Kernel("sum_groups", "data place place place data* count")
 _row_scale = Kernel("row_scale", "data pointer data data* count count")
 _column_scale = Kernel("column_scale", "data index data data* count")
 _count_pairs = Kernel("count_pairs", "index pointer index pointer place* count count")
@@ -68,8 +67,7 @@ def csr_dot_dense(data, indices, indptr, right, out):
         lanes = lanes_for(data.shape[0] / max(rows, 1))
         _dot_vector(rows * lanes, data, indices, indptr, right, out, rows, lanes)
     else:
-        lanes = lanes_for(width)
-        _dot_dense(rows * lanes, data, indices, indptr, right, out, rows, width, lanes)
+        _dot_dense(rows * width, data, indices, indptr, right, out, rows, width)
 
 
 def csr_drop_absent(data, ranks, indptr):
@@ -90,9 +88,7 @@ def csr_dot_csr(data, indices, indptr, right_data, right_indices, right_indptr, 
 
 def _by_column(data, indices, rows, right, out):
     """``out += csrᵀ · right``, of the stored values whose row in right is not negative."""
-    columns, starts, places = group_columns(indices)
-    groups, width = columns.shape[0], out.shape[1]
-    _dot_grouped(groups * width, data, starts, places, rows, columns, right, out, groups, width, 1)
+    dot_groups(data, rows, right, group_columns(indices), out, (out.shape[1], 1), True)
 
 
 def csr_transposed_dot_dense(data, indices, indptr, right, out):
@@ -113,8 +109,8 @@ def csr_transposed_dot_rows(data, indices, indptr, right, columns):
     """csrᵀ · right for the columns that occur: these, ascending, and the rows of the product, in the type of data."""
     found, starts, places = group_columns(indices)
     distinct, width = found.shape[0], right.shape[1]
-    out, rows = xp().empty((distinct, width), data.dtype), _rows_of(indptr, data.shape[0])
-    _dot_grouped(distinct * width, data, starts, places, rows, xp().arange(distinct), right, out, distinct, width, 0)
+    out, rows, ranks = xp().empty((distinct, width), data.dtype), _rows_of(indptr, data.shape[0]), xp().arange(distinct)
+    dot_groups(data, rows, right, (ranks, starts, places), out, (width, 1), False)
     return found, out
 
 
@@ -127,8 +123,7 @@ def csr_sum_rows(data, indptr, out):
 
 def csr_sum_columns(data, indices, out):
     """Add each column's values to out (columns,), already cleared."""
-    columns, starts, places = group_columns(indices)
-    _sum_groups(columns.shape[0], data, starts, places, columns, out, columns.shape[0])
+    sum_groups(data, group_columns(indices), out, 1, True)
 
 
 def csr_row_scale(data, indptr, factor, out):

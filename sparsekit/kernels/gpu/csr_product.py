@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from .csr import _rows_of, _sum_groups
+from .csr import _rows_of
+from .grouped import sum_groups
 from .launch import xp
 
 __all__ = ["csr_product"]
@@ -32,7 +33,7 @@ def csr_product(data, indices, indptr, right_data, right_indices, right_indptr, 
     first[1:] = (row[1:] != row[:-1]) | (column[1:] != column[:-1])
     begin = k.flatnonzero(first)
     starts = k.append(begin, total)
-    values = k.zeros(begin.shape[0], dtype)
+    values = k.empty(begin.shape[0], dtype)
     products = data[source] * right_data[other]
-    _sum_groups(begin.shape[0], products, starts, order, k.arange(begin.shape[0]), values, begin.shape[0])
+    sum_groups(products, (k.arange(begin.shape[0]), starts, order), values, 1, False)
     return values, column[begin], k.searchsorted(row[begin], k.arange(rows + 1))

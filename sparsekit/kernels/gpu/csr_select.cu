@@ -82,7 +82,7 @@ DEVICE void take_steps(const Data* data, const Index* indices, const Start* star
 template <class Data, class Index, class Pointer, class Out>
 DEVICE void largest_column(const Data* data, const Index* indices, const Pointer* indptr, Out* out, whole rows, whole columns,
                            whole largest) {
-    typedef SUM(Data) Value;
+    typedef typename order_of<Data>::type Value;
     for (EACH(row, rows)) {
         whole found = -1, absent = 0;
         Value best = 0, zero = 0;

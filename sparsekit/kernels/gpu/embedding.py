@@ -1,12 +1,10 @@
-"""The kernel of an embedding's gradient; the device function is in ``embedding.cu``."""
+"""The kernel of an embedding's gradient; the device functions are in ``grouped.cu``."""
 
 from __future__ import annotations
 
-from .launch import Kernel
+from .grouped import sum_groups
 
 __all__ = ["sum_rows_grouped"]
-
-_sum_grouped = Kernel("sum_grouped", "data place place place data* count count")
 
 
 def sum_rows_grouped(data, starts, places, targets, out):
@@ -14,5 +12,4 @@ def sum_rows_grouped(data, starts, places, targets, out):
 
     Groups as ``group_columns`` gives them, none empty; the other rows of out (rows, width) stay as they are.
     """
-    groups, width = starts.shape[0] - 1, data.shape[1]
-    _sum_grouped(groups * width, data, starts, places, targets, out, groups, width)
+    sum_groups(data, (targets, starts, places), out, data.shape[1], False)

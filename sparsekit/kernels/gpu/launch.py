@@ -44,6 +44,9 @@ TYPES = {
 
 OPTIONS = ("--std=c++17",)
 
+#: Files that others build on.
+FIRST = ("prelude.cu", "grouped.cu")
+
 #: Every kernel, by its name.
 KERNELS: dict[str, Kernel] = {}
 
@@ -57,8 +60,8 @@ def xp() -> Any:  # Any: cupy's names beyond those of ArrayModule; it has no typ
 def library() -> str:
     """The text of all device functions."""
     folder = Path(__file__).parent
-    names = sorted(path.name for path in folder.glob("*.cu") if path.name != "prelude.cu")
-    return "\n".join((folder / name).read_text(encoding="utf-8") for name in ("prelude.cu", *names))
+    names = sorted(path.name for path in folder.glob("*.cu") if path.name not in FIRST)
+    return "\n".join((folder / name).read_text(encoding="utf-8") for name in (*FIRST, *names))
 
 
 def entry_point(name: str, kinds: tuple[str, ...], symbol: str) -> str:
@@ -99,9 +102,9 @@ class Kernel:
     name : str
         Of the template in a ``.cu`` file.
     parameters : str
-        A word each: ``data``, ``index``, ``pointer`` and ``place`` for arrays (values, columns, row starts, int64 places),
-        with a final ``*`` for those that it writes; ``count`` for a whole number, ``number`` for a real one, ``numbers``
-        for those of an optimizer step.
+        A word each: ``data``, ``index``, ``pointer``, ``place`` and ``part`` for arrays (values, columns, row starts, int64
+        places, sums of values in a type as wide as these need), with a final ``*`` for those that it writes; ``count`` for a
+        whole number, ``number`` for a real one, ``numbers`` for those of an optimizer step.
     """
 
     def __init__(self, name: str, parameters: str) -> None:

@@ -27,13 +27,21 @@ DEVICE unsigned short half_of(float value) {
     return bits;
 }
 
-// Sum over the team that this thread belongs to; every member gets it.
+// The lanes of the team that this thread belongs to.
+DEVICE unsigned team_mask(whole lanes) {
+    return lanes == 32 ? 0xffffffffu : ((1u << lanes) - 1) << (threadIdx.x % 32 / lanes * lanes);
+}
+
+// Sum over the team; every member gets it.  This orders no other memory: see team_meets.
 template <class Sum> DEVICE Sum team_sum(Sum value, whole lanes) {
     if (lanes == 1) return value;
-    unsigned place = threadIdx.x % 32;
-    unsigned mask = lanes == 32 ? 0xffffffffu : ((1u << lanes) - 1) << (place / lanes * lanes);
-    for (int step = (int)lanes / 2; step > 0; step /= 2) value += __shfl_xor_sync(mask, value, step, 32);
+    for (int step = (int)lanes / 2; step > 0; step /= 2) value += __shfl_xor_sync(team_mask(lanes), value, step, 32);
     return value;
+}
+
+// What members of the team did to memory before comes before what any of them does to it afterwards.
+[[maybe_unused]] DEVICE void team_meets(whole lanes) {
+    if (lanes > 1) __syncwarp(team_mask(lanes));
 }
 #endif
 
@@ -53,6 +61,10 @@ template <> struct sum_of<Half> { typedef float type; };
 template <> struct sum_of<float> { typedef float type; };
 template <> struct sum_of<double> { typedef double type; };
 #define SUM(Value) typename sum_of<Value>::type
+
+// The type in which they are compared: sums may wrap around, but half of the unsigned numbers would be negative.
+template <class Value> struct order_of { typedef SUM(Value) type; };
+template <> struct order_of<unsigned long long> { typedef unsigned long long type; };
 
 // The row that a stored value lies in: the last one that starts at or before it and is not empty.
 template <class Pointer> DEVICE whole row_of(const Pointer* indptr, whole rows, whole place) {

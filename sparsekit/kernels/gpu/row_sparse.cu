@@ -13,19 +13,6 @@ DEVICE void merge(const Data* data, const RightData* right_data, const Rank* lef
     }
 }
 
-// Adds factor times the rows of each group to row targets[group].
-template <class Data, class Place, class Target, class Out>
-DEVICE void add_grouped(const Data* data, const Place* starts, const Place* places, const Target* targets, Out* out, whole groups,
-                        whole width, double factor) {
-    for (EACH(item, groups * width)) {
-        whole group = item / width, column = item % width, target = targets[group] * width + column;
-        SUM(Out) total = (SUM(Out))out[target];
-        for (whole order = starts[group]; order < (whole)starts[group + 1]; order++)
-            total += (SUM(Out))factor * (SUM(Out))data[places[order] * width + column];
-        out[target] = (Out)total;
-    }
-}
-
 template <class Data, class Index, class Out>
 DEVICE void put_rows(const Data* data, const Index* indices, Out* out, whole rows, whole width) {
     for (EACH(item, rows * width)) out[indices[item / width] * width + item % width] = (Out)data[item];

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .group import group_columns, row_ranks
+from .grouped import sum_groups
 from .launch import Kernel, xp
 
 __all__ = [
@@ -12,7 +13,6 @@ __all__ = [
 ]
 
 _merge = Kernel("merge", "data data place place data* count count number")
-_add_grouped = Kernel("add_grouped", "data place place place data* count count number")
 _put_rows = Kernel("put_rows", "data index data* count count")
 
 
@@ -29,9 +29,7 @@ def row_sparse_merge(data, indices, right_data, right_indices, factor, out, out_
 
 def add_rows(data, indices, factor, out):
     """``out[indices] += factor * data``; out (rows, width), indices may repeat."""
-    rows, starts, places = group_columns(indices)
-    groups, width = rows.shape[0], data.shape[1]
-    _add_grouped(groups * width, data, starts, places, rows, out, groups, width, factor)
+    sum_groups(data, group_columns(indices), out, data.shape[1], True, factor)
 
 
 def copy_rows(data, indices, out):

@@ -15,8 +15,9 @@ template <class Value> DEVICE Value joined(Value left, Value right, whole way) {
 template <class Data, class Place, class Out>
 DEVICE void reduce_runs(const Data* data, const Place* starts, Out* out, whole runs, whole way) {
     for (EACH(run, runs)) {
-        SUM(Out) total = (SUM(Out))data[starts[run]];
-        for (whole place = starts[run] + 1; place < (whole)starts[run + 1]; place++) total = joined(total, (SUM(Out))data[place], way);
+        typedef typename order_of<Out>::type Value;
+        Value total = (Value)data[starts[run]];
+        for (whole place = starts[run] + 1; place < (whole)starts[run + 1]; place++) total = joined(total, (Value)data[place], way);
         out[run] = (Out)total;
     }
 }

@@ -60,6 +60,7 @@ DEVICE void group_adagrad_step(Value* weight, const Value* data, const Index* in
         Value speed = n(2) / sqrt(held + n(3));
         for (whole column = lane; column < width; column += lanes)
             weight[row * width + column] -= speed * clipped(n(0) * gradient[column], n(1));
+        team_meets(lanes);  // all have read the history
         if (lane == 0) history[row] = held;
     }
 }

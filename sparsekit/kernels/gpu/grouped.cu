@@ -1,0 +1,82 @@
+// Sums over groups of entries: group i is places[starts[i]] to places[starts[i + 1] - 1], and none is empty.
+//
+// A value that is in most rows makes a group as long as the batch, which one thread would still add up when all others
+// are done.  So a group of more than CHUNK entries is left to threads that add up CHUNK entries each, where the group
+// begins in their chunk or comes into it; join_groups adds these parts.  Which entries are added to which does not depend
+// on the device: a result is the same on every run.
+
+enum { CHUNK = 32 };
+
+template <class Place> DEVICE bool in_chunks(const Place* starts, whole group, whole chunks) {
+    return chunks && (whole)starts[group + 1] - (whole)starts[group] > CHUNK;
+}
+
+// The end of a chunk of so many entries.
+[[maybe_unused]] DEVICE whole end_of(whole chunk, whole entries) { return (chunk + 1) * CHUNK < entries ? (chunk + 1) * CHUNK : entries; }
+
+template <class Sum, class Place, class Term>
+DEVICE Sum add_entries(Sum total, const Place* places, whole low, whole high, whole column, Term term) {
+    for (; low < high; low++) total += term((whole)places[low], column);
+    return total;
+}
+
+// Adds up term(place, column) for each group and column; element (i, j) of the result lies at row_step i + column_step j.
+// The chunk c has two rows of parts: of the group that comes into it, and of the one that begins in it.
+template <class Place, class Target, class Out, class Part, class Term>
+DEVICE void add_groups(const Place* starts, const Place* places, const Target* targets, Out* out, Part* parts, whole groups,
+                       whole chunks, whole width, whole row_step, whole column_step, whole add, Term term) {
+    for (EACH(item, (groups + chunks) * width)) {
+        whole group = item / width, column = item % width;
+        if (group < groups) {
+            if (in_chunks(starts, group, chunks)) continue;
+            Out* target = out + targets[group] * row_step + column * column_step;
+            Part before = add ? (Part)*target : (Part)0;
+            *target = (Out)add_entries(before, places, starts[group], starts[group + 1], column, term);
+            continue;
+        }
+        whole chunk = group - groups, low = chunk * CHUNK, high = end_of(chunk, starts[groups]);
+        whole first = row_of(starts, groups, low), last = row_of(starts, groups, high - 1), end = starts[first + 1];
+        Part* part = parts + 2 * chunk * width + column;
+        if ((whole)starts[first] < low && in_chunks(starts, first, chunks))
+            part[0] = add_entries((Part)0, places, low, end < high ? end : high, column, term);
+        if ((whole)starts[last] >= low && in_chunks(starts, last, chunks))
+            part[width] = add_entries((Part)0, places, starts[last], high, column, term);
+    }
+}
+
+// Sums of stored values times the rows of right that they belong to; a negative row counts nothing.
+template <class Data, class Row, class Right, class Place, class Target, class Out, class Part>
+DEVICE void dot_grouped(const Data* data, const Row* rows, const Right* right, const Place* starts, const Place* places,
+                        const Target* targets, Out* out, Part* parts, whole groups, whole chunks, whole width, whole row_step,
+                        whole column_step, whole add) {
+    auto term = [=](whole place, whole column) {
+        whole row = rows[place];
+        return row < 0 ? (Part)0 : (Part)data[place] * (Part)right[row * width + column];
+    };
+    add_groups(starts, places, targets, out, parts, groups, chunks, width, row_step, column_step, add, term);
+}
+
+// Sums of factor times the rows of data.
+template <class Data, class Place, class Target, class Out, class Part>
+DEVICE void sum_grouped(const Data* data, const Place* starts, const Place* places, const Target* targets, Out* out, Part* parts,
+                        whole groups, whole chunks, whole width, whole row_step, whole column_step, whole add, double factor) {
+    auto term = [=](whole place, whole column) { return (Part)factor * (Part)data[place * width + column]; };
+    add_groups(starts, places, targets, out, parts, groups, chunks, width, row_step, column_step, add, term);
+}
+
+// A team for each chunk that a long group begins in, and each column.
+template <class Part, class Place, class Target, class Out>
+DEVICE void join_groups(const Part* parts, const Place* starts, const Target* targets, Out* out, whole groups, whole chunks,
+                        whole width, whole row_step, whole column_step, whole add, whole lanes) {
+    for (EACH(item, chunks * width * lanes)) {
+        whole lane = item % lanes, column = item / lanes % width, chunk = item / lanes / width;
+        whole group = row_of(starts, groups, end_of(chunk, starts[groups]) - 1);
+        if ((whole)starts[group] < chunk * CHUNK || !in_chunks(starts, group, chunks)) continue;
+        Part total = lane == 0 ? parts[(2 * chunk + 1) * width + column] : (Part)0;
+        for (whole next = chunk + 1 + lane; next <= ((whole)starts[group + 1] - 1) / CHUNK; next += lanes)
+            total += parts[2 * next * width + column];
+        total = team_sum(total, lanes);
+        Out* target = out + targets[group] * row_step + column * column_step;
+        if (lane == 0) *target = (Out)((add ? (Part)*target : (Part)0) + total);
+    }
+}

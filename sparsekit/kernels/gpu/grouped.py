@@ -1,0 +1,60 @@
+"""Sums over groups of entries, some of them as long as the batch; the device functions are in ``grouped.cu``."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .launch import Kernel, lanes_for, xp
+
+__all__ = ["dot_groups", "sum_groups"]
+
+_join_groups = Kernel("join_groups", "part place place data* count count count count count count count")
+_dot_grouped = Kernel("dot_grouped", "data place data place place place data* part* count count count count count count")
+_sum_grouped = Kernel("sum_grouped", "data place place place data* part* count count count count count count number")
+
+#: Entries that a thread adds up of a group that is longer; as in ``grouped.cu``.
+CHUNK = 32
+
+#: Entries up to which all groups are added up by one thread each: a second launch would take longer.
+FEW = 4 * CHUNK
+
+
+def _add_groups(kernel, arrays, groups, out, width, steps, add, *numbers):
+    """Start a kernel over groups of entries, and add up what it leaves in parts.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Takes the arrays, then starts, places, targets, out, parts, the numbers of groups and chunks, the width, the steps,
+        ``add`` and ``numbers``.
+    arrays : tuple of arrays
+    groups : tuple of arrays
+        As ``group_columns`` gives them: targets, starts and places.
+    out : array
+    width : int
+        Columns that are added up.
+    steps : tuple of int
+        From target to target and from column to column of ``out``.
+    add : bool
+        Whether sums are added to what ``out`` holds.
+    """
+    targets, starts, places = groups
+    count, entries = starts.shape[0] - 1, places.shape[0]
+    chunks = -(-entries // CHUNK) if entries > FEW else 0
+    kind = out.dtype.kind
+    parts = xp().empty((2 * chunks, width), np.float64 if out.dtype == np.float64 else np.float32 if kind == "f" else np.int64)
+    kernel((count + chunks) * width, *arrays, starts, places, targets, out, parts, count, chunks, width, *steps,
+           add, *numbers)
+    if chunks:
+        lanes = lanes_for(chunks)
+        _join_groups(chunks * width * lanes, parts, starts, targets, out, count, chunks, width, *steps, add, lanes)
+
+
+def dot_groups(data, rows, right, groups, out, steps, add):
+    """Sums of ``data[place] * right[rows[place]]`` over groups of places; a negative row counts nothing."""
+    _add_groups(_dot_grouped, (data, rows, right), groups, out, right.shape[1], steps, add)
+
+
+def sum_groups(data, groups, out, width, add, factor=1):
+    """``out[targets[i]]`` becomes the sum of factor times the rows of data in group i, added to what it holds if ``add``."""
+    _add_groups(_sum_grouped, (data,), groups, out, width, (width, 1), add, factor)

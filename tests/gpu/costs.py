@@ -1,0 +1,197 @@
+"""What GPU kernels cost, as far as it can be counted without a GPU: bytes touched, and the busiest thread's loads.
+
+    python tests/gpu/costs.py            # the table
+    python tests/gpu/costs.py --write    # and the record, profiles/gpu_costs.json
+
+The machine of ``simt.py`` counts, so that a result is the same on every run.  Times are predictions from the counts and
+from figures of NVIDIA's for one H100; nothing is measured on a GPU.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import inspect
+import json
+import sys
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parent))  # for the modules beside this one
+
+import fake_cupy
+import simt
+from grid_arguments import NAMES, ON_HOST, Grid, grid_arguments
+
+from sparsekit import kernels
+from sparsekit.kernels import FILES, for_device
+from sparsekit.kernels.gpu import launch
+
+RECORD = Path(__file__).parents[2] / "profiles" / "gpu_costs.json"
+
+#: Of an H100 (SXM): bytes a second of its memory and of its second cache, seconds that a load takes, and a launch.
+MEMORY, CACHE, LATENCY, LAUNCH = 3.35e12, 5.5e12, 0.6e-6, 2.5e-6
+
+#: Loads that a loop keeps on their way at once: NVIDIA's compiler unrolls such loops four times.
+IN_FLIGHT = 4
+
+
+class Batch(Grid):
+    """A batch whose columns are drawn for each row: so many fields, each with a vocabulary of its own.
+
+    The first fields have few values, of which one is in most rows; a Zipf law says how often each occurs.
+
+    Parameters
+    ----------
+    rows, columns, width, fields : int
+    hot : bool
+        Whether columns follow the law; else all are as frequent.
+    """
+
+    def __init__(self, rows, columns, width, fields, hot):
+        super().__init__(np.float32, np.int64, rows, columns, width)
+        self.fields, self.hot = fields, hot
+
+    def csr(self, rows=None, columns=None):
+        if (rows or self.rows, columns or self.columns) != (self.rows, self.columns):
+            return super().csr(rows, columns)
+        sizes = np.full(self.fields, self.columns // self.fields)
+        draws = self.rng.random((self.rows, self.fields))
+        if self.hot:
+            frequent = 1 / np.arange(1, sizes[0] + 1) ** np.linspace(2.5, 1.05, self.fields)[:, None]
+            shares = np.cumsum(frequent, axis=1) / frequent.sum(axis=1, keepdims=True)
+            ranks = np.stack([np.searchsorted(shares[field], draws[:, field]) for field in range(self.fields)], axis=1)
+        else:
+            ranks = (draws * sizes).astype(np.int64)
+        indices = (np.minimum(ranks, sizes - 1) + np.arange(self.fields) * sizes[0]).astype(self.index)
+        return self.dense(indices.size), indices.reshape(-1), np.arange(0, indices.size + 1, self.fields).astype(self.index)
+
+
+SHAPES = {
+    "tutorial": lambda columns: Batch(10, columns or 20_000, 128, 10, hot=False),
+    "criteo": lambda columns: Batch(2048, columns or 39_000, 1, 39, hot=True),
+    "criteo, 16 wide": lambda columns: Batch(2048, columns or 39_000, 16, 39, hot=True),
+}
+
+#: Kernels whose results are dense in all columns, which are fewer here.
+DENSE = {"csr_to_dense": 390, "csr_to_rows": 390, "csr_add_dense": 390, "dense_dot_csr": 3900, "dense_dot_csr_transposed": 3900}
+
+#: Kernels whose device functions another one starts on the same data.
+SAME = {"csr_transposed_dot_dense", "update_rows", "update_dense", "update_other_rows", "csr_where", "csr_product"}
+
+
+#: Kernels of layers, which are wider than one column.
+LAYERS = {*FILES["activation"], *FILES["normalize"], *FILES["recurrent"]}
+
+
+class Cost(NamedTuple):
+    """One device function at one shape.
+
+    ``touched`` is the number of bytes that it moves for each byte of the elements that it reads and writes, behind a small
+    cache; ``longest`` the loads of the busiest thread; ``predicted`` microseconds; ``share`` that of the roofline,
+    a launch and the elements' bytes at the memory's rate, in the prediction.
+    """
+
+    shape: str
+    kernel: str
+    function: str
+    compulsory: int
+    touched: float
+    longest: int
+    predicted: float
+    share: float
+
+
+def cost(shape, kernel, function, counts):
+    """The cost that counts amount to."""
+    moved = simt.SECTOR * (counts.fetched + counts.stored)
+    least = counts.compulsory / MEMORY
+    seconds = LAUNCH + max(simt.SECTOR * counts.distinct / MEMORY, moved / CACHE, counts.longest * LATENCY / IN_FLIGHT)
+    return Cost(shape, kernel, function, counts.compulsory, round(moved / max(counts.compulsory, 1), 2), counts.longest,
+                round(seconds * 1e6, 1), round((LAUNCH + least) / seconds, 2))
+
+
+def noting(found, shape, kernel):
+    """What adds the costs of device functions that a kernel starts to those found."""
+    return lambda function, counts: found.append(cost(shape, kernel, function, counts))
+
+
+def small_products(width):
+    """Work of device functions that the array module starts, not a kernel."""
+    k, rng = for_device("gpu").xp, np.random.default_rng(0)
+    left, right = (fake_cupy.ndarray(rng.random((64, 64 if place else width)).astype(np.float32)) for place in (1, 0))
+    k._small_product(left, right, 64, 64, width, None)
+    data, starts = fake_cupy.ndarray(rng.random(64 * width).astype(np.float32)), fake_cupy.ndarray(np.arange(0, 64 * width, 8))
+    k.maximum.reduceat(data, starts)
+
+
+def measure(library, shapes=tuple(SHAPES), names=None):
+    """The costs of all device functions at these shapes."""
+    found = []
+    for shape in shapes:
+        left_out = SAME | (LAYERS if SHAPES[shape](None).width == 1 else set())
+        for kernel in names or [name for name in NAMES if name not in left_out]:
+            at = SHAPES[shape](DENSE.get(kernel))
+            library.counting = noting(found, shape, kernel)
+            gpu, words = for_device("gpu"), inspect.signature(getattr(for_device("cpu"), kernel)).parameters
+            given = [fake_cupy.ndarray(item) if isinstance(item, np.ndarray) and word not in ON_HOST else item
+                     for word, item in zip(words, grid_arguments(kernel, at), strict=True)]
+            getattr(gpu, kernel)(*given)
+        library.counting = noting(found, shape, "array module")
+        small_products(at.width)
+    library.counting = None
+    return found
+
+
+def table(costs):
+    """The costs as text."""
+    heads = ("shape", "kernel", "device function", "bytes", "touched", "longest", "predicted us", "of roofline")
+    lines = ["{:16} {:30} {:26} {:>11} {:>8} {:>8} {:>13} {:>12}".format(*heads)]
+    lines += [f"{row.shape:16} {row.kernel:30} {row.function:26} {row.compulsory:11,} {row.touched:7.2f}x {row.longest:8,}"
+              f" {row.predicted:13.1f} {row.share:11.0%}" for row in costs]
+    return "\n".join(lines)
+
+
+def record(costs):
+    """The text of the record."""
+    head = {"counted by": "python tests/gpu/costs.py --write", "verified on hardware": False,
+            "predicted": "microseconds and share of the roofline, from the counts and the figures below; nothing is measured",
+            "H100": {"memory bytes a second": MEMORY, "second cache bytes a second": CACHE, "seconds a load": LATENCY,
+                     "seconds a launch": LAUNCH, "loads in flight": IN_FLIGHT},
+            "columns": list(Cost._fields)}
+    rows = ",\n".join(f"    {json.dumps(list(row))}" for row in costs)
+    return json.dumps(head, indent=2)[:-2] + f',\n  "costs": [\n{rows}\n  ]\n}}\n'
+
+
+@contextlib.contextmanager
+def library():
+    """The device functions, behind cupy's stand-in, in a process that does nothing else."""
+    sys.modules.update(fake_cupy.modules())
+    with tempfile.TemporaryDirectory() as folder:
+        made = simt.Library(simt.Machine(Path(folder)))
+        made.prepare([("float32", "int64")])
+        before, launch._compiled = launch._compiled, made.compiled
+        kernels._loaded.pop("gpu", None)
+        try:
+            yield made
+        finally:
+            launch._compiled = before
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--write", action="store_true", help=f"write profiles/{RECORD.name}")
+    parser.add_argument("--only", nargs="+", choices=NAMES, metavar="KERNEL", help="some kernels")
+    chosen = parser.parse_args()
+    with library() as made:
+        costs = measure(made, names=chosen.only)
+    print(table(costs))
+    if chosen.write:
+        RECORD.write_text(record(costs), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

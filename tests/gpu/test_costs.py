@@ -1,0 +1,96 @@
+"""What kernels cost, as far as it can be counted, stays what was recorded, and within bounds that say what is good."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import costs
+import device_library
+import fake_cupy
+import pytest
+
+from sparsekit import kernels
+from sparsekit.kernels.gpu import grouped, launch
+
+#: How much more than recorded is noticed: other compilers leave other loads in a loop.
+SLACK = 1.2
+
+#: Bytes that a kernel touches for each byte of its elements, and loads of the busiest thread, at all shapes.
+TOUCHED, LONGEST = 4, 130
+
+#: Kernels beyond these bounds, with theirs and the reason.
+BEYOND = {
+    "dot_csr": (27, 1800, "a thread a row walks through rows of the right side, and adds to a dense row"),
+    "dot_rows": (23, 130, "a team an element reads its row of the left side anew; the second cache has it"),
+    "dot_small": (32, 130, "it stands for cuBLAS in captured work, up to 4 million multiplications"),
+    "dot_grouped": (8, 160, "32 entries a thread, four loads each"),
+    "sum_grouped": (5, 130, "one column wide, threads of a warp read places that lie 32 entries apart"),
+    "join_groups": (13, 130, "it reads a row of parts for 16 entries, which is little beside what these are"),
+    "count_pairs": (4, 330, "a thread a row walks along two rows"),
+    "add_pairs": (8, 500, "the same"), "multiply_pairs": (8, 330, "the same"), "spread_pairs": (8, 500, "the same"),
+}
+
+
+def count(library, *what):
+    """The costs of shapes and kernels, counted now."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, module in fake_cupy.modules().items():
+            patch.setitem(sys.modules, name, module)
+        patch.setattr(kernels, "_loaded", {"cpu": kernels.for_device("cpu")})
+        patch.setattr(launch, "_compiled", library.compiled)
+        return costs.measure(library, *what)
+
+
+@pytest.fixture(scope="module")
+def counted(compiled):
+    """All costs, counted now."""
+    return count(compiled)
+
+
+def recorded():
+    record = json.loads(costs.RECORD.read_text(encoding="utf-8"))
+    assert record["columns"] == list(costs.Cost._fields)
+    return [costs.Cost(*row) for row in record["costs"]]
+
+
+def test_no_kernel_costs_more_than_recorded(counted):
+    before = {row[:3]: row for row in recorded()}
+    assert {row[:3] for row in counted} == set(before), "python tests/gpu/costs.py --write"
+    worse = [(row, before[row[:3]]) for row in counted
+             if row.touched > SLACK * before[row[:3]].touched or row.longest > SLACK * before[row[:3]].longest]
+    assert worse == []
+
+
+def test_every_device_function_is_recorded():
+    assert {row.function for row in recorded()} == set(device_library.kernels())
+
+
+def test_costs_are_within_bounds():
+    beyond = [row for row in recorded()
+              if row.touched > BEYOND.get(row.function, (TOUCHED,))[0] or row.longest > BEYOND.get(row.function, (0, LONGEST))[1]]
+    assert beyond == []
+
+
+def test_what_is_excused_from_the_bounds_needs_it():
+    needed = {row.function for row in recorded() if row.touched > TOUCHED or row.longest > LONGEST}
+    assert needed == set(BEYOND)
+
+
+@pytest.mark.parametrize("kernel", ["csr_transposed_dot_rows", "csr_sum_columns", "sum_rows_grouped", "dense_dot_csr"])
+def test_columns_that_most_rows_store_are_shared_by_many_threads(compiled, monkeypatch, kernel):
+    """One thread would do thousands of loads for each of them, one after the other."""
+    def longest():
+        return max(row.longest for row in count(compiled, ("criteo",), [kernel]) if row.kernel == kernel)
+
+    assert longest() < 200
+    monkeypatch.setattr(grouped, "FEW", 1 << 40)
+    assert longest() > 2000
+
+
+def test_a_record_is_what_was_counted():
+    rows = [costs.Cost("tutorial", "gelu", "gelu", 10, 1.0, 1, 2.5, 1.0)]
+    read = json.loads(costs.record(rows))
+    assert [costs.Cost(*row) for row in read["costs"]] == rows
+    assert read["verified on hardware"] is False
+    assert "gelu" in costs.table(rows)

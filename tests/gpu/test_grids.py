@@ -1,0 +1,182 @@
+"""Every GPU kernel in whole grids, on a machine of warps and blocks, against its CPU twin.
+
+The same text that NVIDIA's compiler takes runs under several schedules, which must give the same bits; a race, an access
+outside of an array or a lane that is waited for in vain is a fault of the machine.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+
+import fake_cupy
+import numpy as np
+import pytest
+import simt
+from grid_arguments import NAMES, ON_HOST, REAL, WIDE, Grid, grid_arguments
+
+from sparsekit.kernels import for_device
+from sparsekit.kernels.gpu import launch
+
+#: In order, as it is launched; and at random, in grids that are too small, so that threads take several items.
+SCHEDULES = (simt.Schedule(), simt.Schedule(2, 64, 2, 1, 5), simt.Schedule(5, 32, 3, 2, 2), simt.Schedule(3, 96, 3, 3, 17))
+
+WIDTHS = (1, 5, 33, 257)
+
+TOLERANCE = {"float16": 8e-3, "float32": 2e-5, "float64": 2e-5}
+
+
+def on_device(words, given, gpu):
+    """The arguments as the GPU's kernel takes them."""
+    return [getattr(gpu, item) if isinstance(item, str) else [fake_cupy.ndarray(part.copy()) for part in item]
+            if isinstance(item, list) else fake_cupy.ndarray(item.copy())
+            if isinstance(item, np.ndarray) and word not in ON_HOST else item for word, item in zip(words, given, strict=True)]
+
+
+def arrays(*values):
+    """numpy's arrays among arguments and results; numbers as arrays."""
+    for value in values:
+        if isinstance(value, (list, tuple)):
+            yield from arrays(*value)
+        elif isinstance(value, fake_cupy.ndarray):
+            yield value._host
+        elif isinstance(value, (np.ndarray, int)) and not isinstance(value, bool):
+            yield np.asarray(value)
+
+
+def stored(words, given, result):
+    """The arguments without what lies in buffers behind the number of values that a kernel returns."""
+    counted = isinstance(result, int) and not isinstance(result, bool) and "out_indices" in words
+    return [item[:result] if counted and word in ("out", "right_out", "out_indices") else item
+            for word, item in zip(words, given, strict=True)]
+
+
+@functools.cache
+def wanted(name, width, whole, rows=None):
+    """What the CPU's kernel makes of the arguments: these afterwards, and what it returns."""
+    cpu, given = for_device("cpu"), grid_arguments(name, Grid(np.float32, np.int64, rows, width=width, whole=whole))
+    host = [getattr(cpu, item) if isinstance(item, str) else item for item in given]
+    result = getattr(cpu, name)(*host)
+    return [part.copy() for part in arrays(stored(words_of(name), host, result), result)]  # a CPU kernel may reuse its memory
+
+
+def words_of(name):
+    """The names of a kernel's parameters."""
+    return tuple(inspect.signature(getattr(for_device("cpu"), name)).parameters)
+
+
+def run(library, schedule, name, at):
+    """What the GPU's kernel makes of them."""
+    gpu, words = for_device("gpu"), words_of(name)
+    library.schedule = schedule
+    device = on_device(words, grid_arguments(name, at), gpu)
+    result = getattr(gpu, name)(*device)
+    return list(arrays(stored(words, device, result), result))
+
+
+def assert_same(found, expected, tolerance):
+    assert len(found) == len(expected)
+    for left, right in zip(found, expected, strict=True):
+        if left.dtype.kind == "f":
+            left = left.astype(float)
+            scale = tolerance * max(1.0, float(np.nanmax(np.abs(right), initial=0)))
+            np.testing.assert_allclose(left, right.astype(float), rtol=tolerance, atol=scale)
+        else:
+            np.testing.assert_array_equal(left.astype(np.int64), right.astype(np.int64))
+
+
+@pytest.fixture
+def library(stand_in, compiled):
+    """The functions; what a test does to their schedule ends with it."""
+    yield compiled
+    compiled.schedule = simt.USUAL
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("name", NAMES)
+def test_a_grid_gives_what_the_cpu_gives(library, name, width):
+    made = [run(library, schedule, name, Grid(np.float32, np.int64, width=width)) for schedule in SCHEDULES]
+    assert_same(made[0], wanted(name, width, False), TOLERANCE["float32"])
+    for other in made[1:]:
+        assert [part.tobytes() for part in other] == [part.tobytes() for part in made[0]]
+
+
+def suited(value):
+    """The device functions that take such values."""
+    real = {"gelu", "gelu_backward", "softmax", "softmax_backward", "layer_norm", "layer_norm_backward"}
+    wide = {name for name in launch.KERNELS if name in WIDE or name.endswith("_step")}
+    return sorted(set(launch.KERNELS) - (set() if value == "float64" else wide) - (real if value.startswith("int") else set()))
+
+
+@pytest.mark.parametrize("index", ["int32", "int64"])
+@pytest.mark.parametrize("value", ["float16", "float64", "int32", "int64"])
+def test_every_type(library, value, index):
+    whole = value.startswith("int")
+    names = [name for name in NAMES if name not in WIDE | (REAL if whole else set()) or value == "float64"]
+    library.prepare([(value, index)], suited(value))
+    for name in names:
+        found = run(library, simt.USUAL, name, Grid(value, index, width=5, whole=whole))
+        assert_same(found, wanted(name, 5, whole), TOLERANCE.get(value, 0))
+
+
+@pytest.mark.parametrize("value", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("width", WIDTHS)
+def test_small_products_of_matrices_in_any_order(library, width, value):
+    rng, k = np.random.default_rng(1), for_device("gpu").xp
+    left, right = rng.random((9, 45)).astype(value), rng.random((45, width)).astype(value)
+    for one in (left, np.asfortranarray(left)):
+        for other in (right, np.asfortranarray(right)):
+            made = k._small_product(fake_cupy.ndarray(one), fake_cupy.ndarray(other), 9, 45, width, None).get()
+            np.testing.assert_allclose(made.astype(float), left.astype(float) @ right.astype(float), rtol=TOLERANCE[value])
+
+
+@pytest.mark.parametrize("name", ["add", "multiply", "maximum", "minimum"])
+@pytest.mark.parametrize("value", ["float16", "float32", "float64", "int32", "int64", "uint64"])
+def test_reductions_of_runs(library, name, value):
+    rng, high = np.random.default_rng(2), 2**63 if value == "uint64" else 0
+    data = rng.uniform(0.5, 1.5, 1000).astype(value) + np.array(high, value)
+    starts = np.append(0, np.sort(rng.choice(np.arange(1, 1000), 400, replace=False)))
+    for library.schedule in SCHEDULES:
+        found = getattr(for_device("gpu").xp, name).reduceat(fake_cupy.ndarray(data), fake_cupy.ndarray(starts)).get()
+        wanted = getattr(np, name).reduceat(data if high else data.astype(float), starts)
+        np.testing.assert_allclose(found.astype(float), wanted.astype(float), rtol=TOLERANCE.get(value, 0))
+
+
+def test_the_largest_of_unsigned_numbers(library):
+    """Half of them are negative in the type that adds up."""
+    data = np.array([3, 2**63 + 5, 2**63 + 1, 2**63 - 1], np.uint64)
+    matrix, found = (data, np.array([0, 1, 2, 3]), np.array([0, 3, 4])), fake_cupy.ndarray(np.full(2, -7))
+    for_device("gpu").csr_argmax(*map(fake_cupy.ndarray, matrix), 4, True, found)
+    np.testing.assert_array_equal(found.get(), [1, 3])
+    runs = for_device("gpu").xp.maximum.reduceat(fake_cupy.ndarray(data), fake_cupy.ndarray(np.array([0, 3])))
+    np.testing.assert_array_equal(runs.get(), [2**63 + 5, 2**63 - 1])
+
+
+@pytest.mark.parametrize("rows", [1, 2, 31, 33, 64, 127, 128, 129, 500])
+@pytest.mark.parametrize("repeats", [1, 3])
+def test_groups_of_every_length(library, rows, repeats):
+    """Groups that end where a chunk ends, begin there, fill one, or go on through many."""
+    rng = np.random.default_rng(rows)
+    for share in (0.0, 0.5, 1.0):
+        indices = np.where(rng.random(rows * repeats) < share, 2, rng.integers(0, 9, rows * repeats))
+        data, out = rng.random((rows * repeats, 3)), rng.random((9, 3))
+        wanted = out.copy()
+        np.add.at(wanted, indices, 2 * data)
+        made = []
+        for library.schedule in SCHEDULES:
+            found = fake_cupy.ndarray(out.copy())
+            for_device("gpu").add_rows(fake_cupy.ndarray(data), fake_cupy.ndarray(indices), 2, found)
+            np.testing.assert_allclose(found.get(), wanted, rtol=1e-12)
+            made.append(found.get().tobytes())
+        assert len(set(made)) == 1
+
+
+def test_every_device_function_was_run(library):
+    """A new one needs arguments in ``grid_arguments.py``, or a test above."""
+    library.launched.clear()
+    for name in NAMES:
+        for width in (1, 5):
+            run(library, simt.USUAL, name, Grid(np.float32, np.int64, width=width))
+    test_small_products_of_matrices_in_any_order(library, 5, "float32")
+    test_reductions_of_runs(library, "add", "float32")
+    assert library.launched == set(launch.KERNELS)

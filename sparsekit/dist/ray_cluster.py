@@ -467,12 +467,15 @@ def servers_of(job: str) -> list[Any]:
     ray = load_ray()
     first = Job(job).server_name(0)[:-1]
     names = [one["name"] for one in ray.util.list_named_actors(all_namespaces=True) if one["namespace"] == NAMESPACE]
-    found = sorted((name for name in names if name.startswith(first)), key=lambda name: int(name.removeprefix(first)))
-    return [ray.get_actor(name, namespace=NAMESPACE) for name in found]
+    found = []
+    for name in sorted((name for name in names if name.startswith(first)), key=lambda name: int(name.removeprefix(first))):
+        with contextlib.suppress(ValueError):  # it has ended meanwhile
+            found.append(ray.get_actor(name, namespace=NAMESPACE))
+    return found
 
 
 def processes_of(job: str) -> list[transport.ServerProcess]:
-    """The processes of the servers of a job.
+    """The processes of the servers of a job; without those that are ending, or being started again.
 
     Raises
     ------
@@ -480,12 +483,17 @@ def processes_of(job: str) -> list[transport.ServerProcess]:
         If a server does not answer in time.
     """
     ray = load_ray()
-    try:
-        found = ray.get([handle.ping.remote() for handle in servers_of(job)], timeout=Job.timeout)
-    except TimeoutError as error:
-        raise WaitTimeoutError(f"A server of the job {job!r} has not said within {Job.timeout:.0f} s which process it is.",
-                               hint="its machine may be gone; mx.dist.stop_servers() ends the servers of a job.") from error
-    return [transport.ServerProcess(index, process.pid, process.node) for index, process in enumerate(found)]
+    found = []
+    for index, answer in enumerate([handle.ping.remote() for handle in servers_of(job)]):
+        try:
+            process = ray.get(answer, timeout=Job.timeout)
+        except TimeoutError as error:
+            raise WaitTimeoutError(f"Server {index} of the job {job!r} has not said within {Job.timeout:.0f} s which process it "
+                                   f"is.", hint="its machine may be gone; mx.dist.stop_servers() ends the servers.") from error
+        except ray.exceptions.RayError:
+            continue
+        found.append(transport.ServerProcess(index, process.pid, process.node))
+    return found
 
 
 def with_ping_group(ray: ModuleType, base: type) -> type:

@@ -13,6 +13,7 @@ from ..base.errors import ConversionError, DTypeError, ShapeError
 from ..base.optional import optional_import
 from ..storage import CSR
 from ..storage.convert import row_ids
+from ..storage.memory import LINE
 from .arguments import is_tensor
 from .sharing import outside
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from ..base.types import Array
     from ..storage.types import Sparse
 
-__all__ = ["Parts", "fit_for_jax", "parts_of", "to_jax", "to_torch"]
+__all__ = ["Parts", "fit_for_jax", "jax_takes", "parts_of", "to_jax", "to_torch"]
 
 class Parts(NamedTuple):
     """The components of a sparse array of another library, as numpy arrays over its memory where that is possible.
@@ -185,6 +186,11 @@ def fit_for_jax(store: Sparse) -> Sparse:
         return store
     narrow = (getattr(store, name).astype(np.int32) for name in store.components[1:])
     return cast("Sparse", type(store)(store.data, *narrow, store.shape, check=False))
+
+
+def jax_takes(part: Array) -> bool:
+    """Whether JAX takes the memory as it is; it copies what does not begin at a cache line."""
+    return bool(part.ctypes.data % LINE == 0)
 
 
 def to_jax(store: Sparse, layout: str | None, shared: Iterable[str]) -> Any:  # Any: an array of JAX

@@ -26,8 +26,9 @@ from .functions import F
 from .interchange import from_binsparse, read_only
 from .ndarray import NDArray
 from .sharing import check_copy, outside
+from .sparse_assignment import assign
 from .sparse_creation import array, csr_matrix, empty, row_sparse_array, zeros
-from .sparse_indexing import assign, select
+from .sparse_indexing import select
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

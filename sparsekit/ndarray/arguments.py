@@ -17,6 +17,7 @@ from ..base.errors import DTypeError, ShapeError, SparsekitError, expected
 from ..base.literal import literal
 from ..core import device, hooks, indices
 from ..core.arrays import wrap
+from ..core.graph import CustomNode
 from ..storage import within_memory
 from ..storage.check import check_memory
 from ..storage.memory import contiguous_copy
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from ..storage.types import Store, StoreT
 
 
-__all__ = ["brought", "check_dense", "context_of", "host_values", "is_sparse", "is_sparse_frame", "is_tensor", "numbers_of", "on", "shape_of",
+__all__ = ["brought", "check_dense", "context_of", "followed", "host_values", "is_sparse", "is_sparse_frame", "is_tensor", "like", "numbers_of", "on", "shape_of",
            "to_device", "values_of"]
 
 def context_of(ctx: Context | None) -> Context:
@@ -92,6 +93,21 @@ def brought(source: object, store: StoreT, start: int, shared: int = 0) -> Store
     place = first.context if hasattr(first, "_store") else "Python" if library == "builtins" else library
     hooks.copied(place, Context("cpu", 0), start, store.nbytes - shared)
     return store
+
+
+def followed(made: Any, source: Any) -> Any:
+    """An array with its source's place in the graph, while that is recorded: gradients pass to the source."""
+    entry = getattr(source, "_entry", None)
+    if entry is None or not hooks.state.recording:
+        return made
+    node = CustomNode(lambda given: [like(given[0], source)], (entry,), 1, made._ctx)
+    return wrap(made._store, made._ctx, (node, 0))
+
+
+def like(gradient: Any, source: Any) -> Any:
+    """A gradient in the element type and on the context of its array, of any storage type."""
+    gradient = gradient if gradient.dtype == source.dtype else gradient.astype(source.dtype)
+    return gradient.as_in_context(source.context)
 
 
 def values_of(source: object, dtype: object = None, default: object = None) -> Array:

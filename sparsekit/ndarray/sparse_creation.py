@@ -13,26 +13,31 @@ from ..base.context import Context
 from ..base.dtypes import element_type
 from ..base.entry import entries
 from ..base.errors import DTypeError, ShapeError, SparseFormatError
-from ..core import hooks
+from ..core import device, hooks
+from ..core.arrays import wrap
+from ..core.graph import CustomNode, PlacesNode
 from ..ops.creation import empty_store
 from ..ops.sparse.cast import check_stype
 from ..storage import CSR, RowSparse, convert, within_memory
 from ..storage.check import check_memory
-from ..storage.convert import counts_to_indptr
+from ..storage.convert import counts_to_indptr, row_ids
 from .arguments import (
     brought,
     check_dense,
     context_of,
+    followed,
     host_values,
     is_sparse,
     is_sparse_frame,
     is_tensor,
+    like,
     numbers_of,
     on,
     shape_of,
     values_of,
 )
 from .foreign import parts_of
+from .functions import F
 from .sharing import Sharing
 
 if TYPE_CHECKING:
@@ -100,7 +105,8 @@ def csr_matrix(arg1: object, shape: Shape | None = None, ctx: Context | None = N
         store = _csr_of_foreign(arg1, dtype, sharing)
     else:
         store = _converted(arg1, "csr", dtype, sharing)
-    return on(brought(arg1, _numbered(_of_shape(store, shape), index_dtype), start, sharing.shared), ctx)
+    made = on(brought(arg1, _numbered(_of_shape(store, shape), index_dtype), start, sharing.shared), ctx)
+    return _with_gradient(made, arg1) if hooks.state.recording else made
 
 
 @strict
@@ -151,7 +157,8 @@ def row_sparse_array(arg1: object, shape: Shape | None = None, ctx: Context | No
         store = within_memory(_csr_of_foreign(arg1, dtype, sharing), "row_sparse")
     else:
         store = _converted(arg1, "row_sparse", dtype, sharing)
-    return on(brought(arg1, _numbered(_of_shape(store, shape), index_dtype), start, sharing.shared), ctx)
+    made = on(brought(arg1, _numbered(_of_shape(store, shape), index_dtype), start, sharing.shared), ctx)
+    return _with_gradient(made, arg1) if hooks.state.recording else made
 
 
 @strict
@@ -268,6 +275,32 @@ def _of_shape(store: StoreT, shape: Shape | None) -> StoreT:
         raise ShapeError(f"The source has shape {tuple(store.shape)}, but shape={shape} was asked for.",
                          hint="leave out shape=.")
     return store
+
+
+def _with_gradient(made: Any, source: Any) -> Any:
+    """The array with its place in the graph, if its values are those of a recorded array."""
+    if not isinstance(source, tuple):
+        return followed(made, source)
+    data = source[0] if source else None
+    entry = getattr(data, "_entry", None)
+    if entry is None:
+        return made
+    if made.stype == "row_sparse":
+        rows = wrap(device.onto(_index(source[1], "indices"), made._ctx), made._ctx)
+        node: CustomNode = CustomNode(lambda given: [like(F.take(given[0], rows, axis=0), data)], (entry,), 1, made._ctx)
+    else:
+        stored = made._on_host()
+        given_at, places = ([wrap(device.onto(part, made._ctx), made._ctx) for part in pair] for pair in (
+            _places_given(source[1:]), (row_ids(stored).astype(np.int64), stored.indices.astype(np.int64))))
+        node = PlacesNode(lambda given: [like(F._values_at(given[0], *given_at), data)], (entry,), made._ctx, tuple(places))
+    return wrap(made._store, made._ctx, (node, 0))
+
+
+def _places_given(numbers: tuple[Any, ...]) -> tuple[Indices, Indices]:
+    """Row and column of each value, in the order of the values."""
+    if len(numbers) == 1:
+        return _index(numbers[0][0], "row"), _index(numbers[0][1], "col")
+    return np.repeat(np.arange(len(numbers[1]) - 1), np.diff(_index(numbers[1], "indptr"))), _index(numbers[0], "indices")
 
 
 def _sharing(copy: bool | None, index_dtype: object, ctx: Context | None) -> Sharing:

@@ -50,7 +50,8 @@ def optional_import(name: str, extra: str | None, purpose: str) -> ModuleType:
     try:
         return whole_import(name)
     except ImportError as error:
+        package = name.split(".")[0]
         raise MissingPackageError(
-            f"{purpose} needs the package {name.split('.')[0]!r}, which cannot be imported ({error}).",
-            hint=f"python -m pip install {name.split('.')[0]!r}" if extra is None else f"python -m pip install 'sparsekit[{extra}]'",
+            f"{purpose} needs the package {package!r}, which cannot be imported ({error}).",
+            hint=f"python -m pip install {package}" if extra is None else f"python -m pip install 'sparsekit[{extra}]'",
         ) from error

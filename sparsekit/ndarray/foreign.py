@@ -200,7 +200,9 @@ def to_jax(store: Sparse, layout: str | None, shared: Iterable[str]) -> Any:  # 
     data, *numbers = (_to_jax(jax, getattr(store, name), name in shared) for name in store.components)
     if isinstance(store, CSR) and layout != "bcoo":
         return sparse.BCSR((data, *numbers), shape=store.shape, indices_sorted=True, unique_indices=True)
-    places = jax.numpy.stack([jax.numpy.asarray(row_ids(store)), numbers[0]], axis=1) if isinstance(store, CSR) else numbers[0][:, None]
+    places = numbers[0][:, None]
+    if isinstance(store, CSR):
+        places = jax.numpy.concatenate([jax.numpy.array(row_ids(store))[:, None], places], axis=1)
     return sparse.BCOO((data, places), shape=store.shape, indices_sorted=True, unique_indices=True)
 
 

@@ -175,8 +175,8 @@ class BaseSparseNDArray(NDArray):
         """A sparse array of JAX: csr as ``BCSR`` or ``BCOO``, row_sparse as ``BCOO`` with one sparse dimension.
 
         The values are copied, as JAX takes its arrays for constant and those here can be written to.  Indices of an
-        element type that JAX has, int32 or int64 under ``jax_enable_x64``, are shared if they begin at a cache line.  The places of a csr array in a
-        ``BCOO`` are always copied, since they are pairs of numbers there.
+        element type that JAX has, int32 or int64 under ``jax_enable_x64``, are shared if they begin at a
+        cache line.  The places of a csr array in a ``BCOO`` are always copied, since they are pairs of numbers there.
 
         Parameters
         ----------
@@ -224,7 +224,7 @@ class BaseSparseNDArray(NDArray):
                 why = f"this {self.stype} array on {self._ctx} has no such components"
             if why is not None:
                 raise ConversionError(f"copy=False: {why}.",
-                                      hint="leave out copy=, or convert the array first: tostype(), as_in_context(), index_dtype=.")
+                                      hint="leave out copy=, or convert the array first: tostype(), index_dtype=.")
             return store.components
         return () if copy is True else tuple(name for name in own if name in safe)
 

@@ -41,6 +41,8 @@ class _Event(TypedDict):
     bytes: int
     flops: int
     dense_flops: int
+    peak: int
+    kept: int
     line: str
     thread: int
 
@@ -108,6 +110,7 @@ class Memory(TypedDict):
     """The memory of a run."""
 
     devices: NotRequired[dict[str, dict[str, int]]]
+    found: NotRequired[list[list[float]]]
     peak_bytes: int
     peak_time: float
     samples: list[Sample]
@@ -135,7 +138,10 @@ class Changes(TypedDict, total=False):
 
 
 class TotalRow(TypedDict, total=False):
-    """Totals of the events of one group, which has some of the first seven fields; times in microseconds."""
+    """Totals of the events of one group, which has some of the first seven fields; times in microseconds.
+
+    Those of a cell have ``peak`` and ``kept``, as in ``CellMemory``.
+    """
 
     process: str
     name: str
@@ -153,6 +159,8 @@ class TotalRow(TypedDict, total=False):
     bytes: int
     flops: int
     dense_flops: int
+    peak: int
+    kept: int
 
 
 class Node(Protocol):

@@ -231,7 +231,7 @@ def _left_gradient(F: ArrayFunctions, g: ArrayObject, lhs: ArrayObject, rhs: Arr
 
 def _right_gradient(F: ArrayFunctions, g: ArrayObject, lhs: ArrayObject, rhs: ArrayObject, turn_left: bool, turn_right: bool,
                     want: Want) -> ArrayObject:
-    """∂/∂rhs: lhsᵀ · g, or its transpose if rhs was transposed; row_sparse under a csr left side, or at the places that are read."""
+    """∂/∂rhs: lhsᵀ · g, or its transpose if rhs was transposed; row_sparse under a csr left side, or at places."""
     g = _plain(F, g)
     if want.places is not None and len(lhs.shape) == 2:
         left, turned = _plain(F, lhs if turn_left else F.transpose(lhs)), F.transpose(g)

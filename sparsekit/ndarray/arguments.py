@@ -23,7 +23,7 @@ from ..storage.check import check_memory
 from ..storage.memory import contiguous_copy
 
 if TYPE_CHECKING:
-    from ..base.types import Array, DType
+    from ..base.types import Array, DType, Foreign
     from ..storage.types import Store, StoreT
 
 
@@ -96,7 +96,7 @@ def brought(source: object, store: StoreT, start: int, shared: int = 0) -> Store
     return store
 
 
-def followed(made: Any, source: Any) -> Any:
+def followed(made: Foreign, source: Foreign) -> Foreign:
     """An array with its source's place in the graph, while that is recorded: gradients pass to the source."""
     entry = getattr(source, "_entry", None)
     if entry is None or not hooks.state.recording:
@@ -105,7 +105,7 @@ def followed(made: Any, source: Any) -> Any:
     return wrap(made._store, made._ctx, (node, 0))
 
 
-def like(gradient: Any, source: Any) -> Any:
+def like(gradient: Foreign, source: Foreign) -> Foreign:
     """A gradient in the element type and on the context of its array, of any storage type."""
     gradient = gradient if gradient.dtype == source.dtype else gradient.astype(source.dtype)
     return gradient.as_in_context(source.context)

@@ -5,7 +5,7 @@ Neither library is imported for an array that comes in: who has such an array ha
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from .sharing import outside
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from ..base.types import Array
+    from ..base.types import Array, Foreign
     from ..storage.types import Sparse
 
 __all__ = ["Parts", "fit_for_jax", "jax_takes", "parts_of", "to_jax", "to_torch"]
@@ -52,7 +52,7 @@ class Parts(NamedTuple):
         return sum(part.nbytes for part in (self.data, *self.indices))
 
 
-def parts_of(source: Any) -> Parts:  # Any: an array of PyTorch or JAX
+def parts_of(source: Foreign) -> Parts:  # Any: an array of PyTorch or JAX
     """The components of a sparse array of PyTorch or JAX.
 
     Raises
@@ -68,7 +68,7 @@ def parts_of(source: Any) -> Parts:  # Any: an array of PyTorch or JAX
 # PyTorch
 
 
-def _of_torch(tensor: Any) -> Parts:
+def _of_torch(tensor: Foreign) -> Parts:
     layout, shape = str(tensor.layout).removeprefix("torch.sparse_"), tuple(map(int, tensor.shape))
     if tensor.device.type != "cpu":
         raise ConversionError(f"The tensor is on the device {tensor.device}.", hint="tensor.cpu() copies it.")
@@ -90,7 +90,7 @@ def _of_torch(tensor: Any) -> Parts:
     return Parts("places", values, (_from_torch(tensor.row_indices()), columns), shape, False)
 
 
-def _of_torch_coo(tensor: Any, shape: tuple[int, ...]) -> Parts:
+def _of_torch_coo(tensor: Foreign, shape: tuple[int, ...]) -> Parts:
     sparse, dense = int(tensor.sparse_dim()), int(tensor.dense_dim())
     form = _form_of_places(sparse, dense, shape, "tensor", "torch.sparse.sum or indexing takes dimensions away")
     # Those with an underscore also read a tensor that is not coalesced: its places repeat, and values there are summed.
@@ -106,7 +106,7 @@ def _form_of_places(sparse: int, dense: int, shape: tuple[int, ...], name: str, 
     return "places"
 
 
-def _from_torch(tensor: Any) -> Array:
+def _from_torch(tensor: Foreign) -> Array:
     try:
         found: Array = tensor.detach().numpy()
     except (TypeError, RuntimeError) as error:
@@ -115,7 +115,7 @@ def _from_torch(tensor: Any) -> Array:
     return found
 
 
-def to_torch(store: Sparse, shared: Iterable[str]) -> Any:  # Any: a tensor
+def to_torch(store: Sparse, shared: Iterable[str]) -> Foreign:  # Any: a tensor
     """A tensor of PyTorch, which shares the components that are named."""
     torch = optional_import("torch", "torch", "astorch()")
     values, *numbers = (torch.from_numpy(outside(getattr(store, name), name in shared)) for name in store.components)
@@ -127,7 +127,7 @@ def to_torch(store: Sparse, shared: Iterable[str]) -> Any:  # Any: a tensor
 # JAX
 
 
-def _of_jax(source: Any) -> Parts:
+def _of_jax(source: Foreign) -> Parts:
     shape, name = tuple(map(int, source.shape)), type(source).__name__
     if source.n_batch:
         raise ShapeError(f"The {name} of shape {shape} has {source.n_batch} batch dimensions.",
@@ -157,7 +157,7 @@ def _of_bcsr(data: Array, indices: Array, indptr: Array, shape: tuple[int, ...])
     return Parts("places", data[inside], (rows[inside], indices[inside]), shape, True)
 
 
-def _from_jax(array: Any) -> Array:
+def _from_jax(array: Foreign) -> Array:
     try:
         return np.asarray(array)
     except Exception as error:  # the classes are JAX's own
@@ -193,7 +193,7 @@ def jax_takes(part: Array) -> bool:
     return bool(part.ctypes.data % LINE == 0)
 
 
-def to_jax(store: Sparse, layout: str | None, shared: Iterable[str]) -> Any:  # Any: an array of JAX
+def to_jax(store: Sparse, layout: str | None, shared: Iterable[str]) -> Foreign:  # Any: an array of JAX
     """A ``BCSR`` or ``BCOO`` of JAX, which shares the components that are named."""
     jax = optional_import("jax", None, "asjax()")
     sparse = optional_import("jax.experimental.sparse", None, "asjax()")
@@ -206,5 +206,5 @@ def to_jax(store: Sparse, layout: str | None, shared: Iterable[str]) -> Any:  # 
     return sparse.BCOO((data, places), shape=store.shape, indices_sorted=True, unique_indices=True)
 
 
-def _to_jax(jax: Any, part: Array, share: bool) -> Any:
+def _to_jax(jax: Foreign, part: Array, share: bool) -> Foreign:
     return jax.dlpack.from_dlpack(outside(part, True)) if share else jax.numpy.array(part)

@@ -6,7 +6,7 @@ other.  False shares everything, or raises.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -103,6 +103,6 @@ def _unlike(found: Array, dtype: DType, name: str) -> str | None:
     return None
 
 
-def outside(part: Any, share: bool) -> Array:  # Any: a component, of numpy
+def outside(part: Array, share: bool) -> Array:
     """A component for another library: its memory, or a copy."""
     return handed_out(part) if share else part.copy()

@@ -33,6 +33,7 @@ from .sparse_indexing import select
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from ..base.types import Foreign
     from ..storage.types import Sparse
     from . import sparse_operators
     from .sparse_operators import *  # noqa: F403
@@ -99,7 +100,7 @@ class BaseSparseNDArray(NDArray):
         """Raise ``SparseFormatError`` if the components are not valid."""
         type(self._store)(*(getattr(self._store, name) for name in self._store.components), self.shape)
 
-    def asscipy(self, spmatrix: bool = False, copy: bool | None = None) -> Any:
+    def asscipy(self, spmatrix: bool = False, copy: bool | None = None) -> Foreign:
         """A ``scipy.sparse.csr_array`` that shares the stored values.
 
         A csr array's ``data`` is not copied; its indices are, since scipy's methods in place change them and kernels
@@ -136,11 +137,11 @@ class BaseSparseNDArray(NDArray):
         self._gave("scipy", start, store, shared)
         return made
 
-    def tocoo(self) -> Any:
+    def tocoo(self) -> Foreign:
         """A ``scipy.sparse.coo_array`` that shares the stored values of a csr array; rows and columns are copies."""
         return self.asscipy().tocoo(copy=False)
 
-    def astorch(self, copy: bool | None = None) -> Any:
+    def astorch(self, copy: bool | None = None) -> Foreign:
         """A sparse tensor of PyTorch that shares the stored values: csr as ``sparse_csr``, row_sparse as ``sparse_coo``.
 
         What is written to the tensor's values shows in the array.  Its indices are copies, as PyTorch can write to
@@ -171,7 +172,7 @@ class BaseSparseNDArray(NDArray):
         self._gave("torch", start, store, shared)
         return made
 
-    def asjax(self, layout: str | None = None, copy: bool | None = None) -> Any:
+    def asjax(self, layout: str | None = None, copy: bool | None = None) -> Foreign:
         """A sparse array of JAX: csr as ``BCSR`` or ``BCOO``, row_sparse as ``BCOO`` with one sparse dimension.
 
         The values are copied, as JAX takes its arrays for constant and those here can be written to.  Indices of an

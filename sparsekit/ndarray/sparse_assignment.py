@@ -20,14 +20,14 @@ from .ndarray import NDArray, check_no_part, is_whole
 from .sparse_indexing import parts_of_key, places_of_mask
 
 if TYPE_CHECKING:
-    from ..base.types import Array, Indices
+    from ..base.types import Array, Foreign, Indices
     from ..storage.types import Sparse
 
 
 __all__ = ["assign"]
 
 
-def assign(x: NDArray, key: object, value: Any) -> None:
+def assign(x: NDArray, key: object, value: Foreign) -> None:
     """``x[key] = value`` of a sparse array, whose storage type stays.
 
     Raises
@@ -53,7 +53,7 @@ def assign(x: NDArray, key: object, value: Any) -> None:
     x._receive(wrap(device.onto(made, x._ctx), x._ctx))
 
 
-def _csr_of(matrix: Any, x: NDArray) -> NDArray:
+def _csr_of(matrix: Foreign, x: NDArray) -> NDArray:
     """A csr array of a matrix of scipy."""
     found = matrix.tocsr().copy()
     found.sum_duplicates()
@@ -62,7 +62,7 @@ def _csr_of(matrix: Any, x: NDArray) -> NDArray:
     return made
 
 
-def _assign_whole(x: NDArray, value: Any) -> None:
+def _assign_whole(x: NDArray, value: Foreign) -> None:
     if isinstance(value, NDArray):
         if value.shape != x.shape:
             raise ShapeError(f"shapes {value.shape} and {x.shape} differ.", hint="they must be equal.")
@@ -77,7 +77,7 @@ def _assign_whole(x: NDArray, value: Any) -> None:
     x._receive(wrap(device.onto(np.ascontiguousarray(values), x._ctx), x._ctx))
 
 
-def _numbers(value: Any, x: NDArray) -> Array:
+def _numbers(value: Foreign, x: NDArray) -> Array:
     """A number or an array of numbers as numpy, in the element type of the array."""
     if isinstance(value, NDArray):
         return value.asnumpy().astype(x.dtype, copy=False)
@@ -93,7 +93,7 @@ def _numbers(value: Any, x: NDArray) -> Array:
 # parts of csr arrays
 
 
-def _changed_places(x: NDArray, store: CSR, key: object, value: Any) -> CSR:
+def _changed_places(x: NDArray, store: CSR, key: object, value: Foreign) -> CSR:
     """A csr store in which the places that ``key`` names have the new values."""
     places = places_of_mask(x, key)
     parts = () if places else parts_of_key(key, x.shape)
@@ -108,7 +108,7 @@ def _changed_places(x: NDArray, store: CSR, key: object, value: Any) -> CSR:
     return _merged(store, kept, _at(rows, row[last]), _at(columns, column[last]), values[last])
 
 
-def _paired(rows: Any, columns: Any) -> tuple[Array, Array]:
+def _paired(rows: Foreign, columns: Foreign) -> tuple[Array, Array]:
     """Row and column numbers, broadcast against each other."""
     try:
         found = np.broadcast_arrays(np.atleast_1d(rows), np.atleast_1d(columns))
@@ -118,7 +118,7 @@ def _paired(rows: Any, columns: Any) -> tuple[Array, Array]:
     return found[0], found[1]
 
 
-def _numbers_of(part: Any, size: int) -> range | Array:
+def _numbers_of(part: Foreign, size: int) -> range | Array:
     """The numbers along an axis that one part of a key names; a range takes no memory."""
     if isinstance(part, slice):
         return range(*part.indices(size))
@@ -146,7 +146,7 @@ def _is_last(numbers: range | Array, places: Array) -> Array:
     return last[places]
 
 
-def _block(value: Any, x: NDArray, shape: tuple[int, int]) -> tuple[Array, Array, Array]:
+def _block(value: Foreign, x: NDArray, shape: tuple[int, int]) -> tuple[Array, Array, Array]:
     """Rows, columns and values of what is not zero in a value for a block of that shape."""
     if isinstance(value, NDArray) and value.stype != "default":
         if value.shape != shape:
@@ -214,7 +214,7 @@ def _merged(store: CSR, kept: Array, rows: Array, columns: Array, values: Array)
 # parts of row_sparse arrays
 
 
-def _changed_rows(x: NDArray, store: RowSparse, key: object, value: Any) -> RowSparse:
+def _changed_rows(x: NDArray, store: RowSparse, key: object, value: Foreign) -> RowSparse:
     """A row_sparse store in which the rows that ``key`` names have the new values; rows that become zero are not stored."""
     places = places_of_mask(x, key)
     parts = list(places) if places is not None else parts_of_key(key, x.shape)

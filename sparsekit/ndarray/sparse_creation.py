@@ -43,7 +43,7 @@ from .sharing import Sharing
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ..base.types import Array, DTypeLike, Indices, Shape, ShapeLike
+    from ..base.types import Array, DTypeLike, Foreign, Indices, Shape, ShapeLike
     from ..storage.types import Sparse, Store, StoreT
     from .foreign import Parts
     from .ndarray import NDArray
@@ -55,13 +55,15 @@ __all__ = ["array", "csr_matrix", "empty", "row_sparse_array", "zeros"]
 @strict
 def csr_matrix(arg1: object, shape: Shape | None = None, ctx: Context | None = None, dtype: DTypeLike = None,
                index_dtype: object = None, copy: bool | None = True) -> CSRNDArray:
-    """A CSR matrix with a copy of whatever describes one.
+    """A CSR matrix with a copy of whatever describes one, or in its memory.
+
+    While gradients are recorded they pass to ``data``, or to the array that was given, at the stored places only.
 
     Parameters
     ----------
-    arg1 : array-like, NDArray, scipy matrix or array, pandas data frame, shape tuple, or components
+    arg1 : array-like, NDArray, sparse array of scipy, PyTorch or JAX, pandas data frame, shape tuple, or components
         ``(data, indices, indptr)``; ``(data, (row, col))``, where values at one place are summed; ``(rows, columns)``
-        for zeros; a sparse array of this library or of scipy; a data frame of pandas with sparse columns, which none of
+        for zeros; a sparse array of this library, of scipy, of PyTorch (CSR, CSC, COO) or of JAX (BCSR, BCOO); a data frame of pandas with sparse columns, which none of
         becomes dense; or anything dense with two dimensions.
         Columns out of order are put in order within their rows.
     shape : tuple of two ints, optional
@@ -71,9 +73,18 @@ def csr_matrix(arg1: object, shape: Shape | None = None, ctx: Context | None = N
         The source's; float32 for lists.
     index_dtype : optional
         Element type of the indices, int32 or int64.  By default that of an array of this library, else int64.
+    copy : bool, optional
+        True copies everything, as MXNet does.  None shares memory that neither side can spoil for the other: values that may
+        be written to, in the element type asked for, of numpy, scipy, PyTorch and arrays of this library; and indices
+        that nobody writes to, those of JAX and of this library.  The rest is copied.  False also shares the other indices, which
+        must not be changed from then on, as kernels rely on them as they were checked; it raises where a copy is needed.
+        Shared indices keep their element type.
 
     Raises
     ------
+    ConversionError
+        If ``copy=False``, and a component has to be copied; or if an array of PyTorch or JAX has no values here: on a GPU,
+        requiring gradients, or traced.
     SparseFormatError
         If the components do not form a matrix of that shape: an index outside, a column twice in a row, lengths that differ.
     DTypeError
@@ -112,12 +123,15 @@ def csr_matrix(arg1: object, shape: Shape | None = None, ctx: Context | None = N
 @strict
 def row_sparse_array(arg1: object, shape: Shape | None = None, ctx: Context | None = None, dtype: DTypeLike = None,
                      index_dtype: object = None, copy: bool | None = True) -> RowSparseNDArray:
-    """A row-sparse array with a copy of whatever describes one.
+    """A row-sparse array with a copy of whatever describes one, or in its memory.
+
+    While gradients are recorded they pass to ``data``, or to the array that was given.
 
     Parameters
     ----------
-    arg1 : array-like, NDArray, scipy matrix or array, shape tuple, or ``(data, indices)``
-        Row numbers in any order are put in order; they must not repeat.
+    arg1 : array-like, NDArray, sparse array of scipy, PyTorch or JAX, shape tuple, or ``(data, indices)``
+        Row numbers in any order are put in order; they must not repeat, but for tensors of PyTorch and JAX with one sparse
+        dimension, whose repeated rows are summed.
     shape : tuple of int, optional
         Taken from the largest row number if left out.
     ctx : Context, optional
@@ -125,9 +139,13 @@ def row_sparse_array(arg1: object, shape: Shape | None = None, ctx: Context | No
         The source's; float32 for lists.
     index_dtype : optional
         Element type of the indices, int32 or int64.  By default that of an array of this library, else int64.
+    copy : bool, optional
+        As for ``csr_matrix``.
 
     Raises
     ------
+    ConversionError
+        As for ``csr_matrix``.
     SparseFormatError
         If the components do not form an array of that shape.
     DTypeError
@@ -163,7 +181,7 @@ def row_sparse_array(arg1: object, shape: Shape | None = None, ctx: Context | No
 
 @strict
 def array(source_array: object, ctx: Context | None = None, dtype: DTypeLike = None, index_dtype: DTypeLike = None,
-          copy: bool | None = True) -> Any:
+          copy: bool | None = True) -> Foreign:
     """A sparse array with a copy of a sparse source.
 
     Parameters
@@ -277,7 +295,7 @@ def _of_shape(store: StoreT, shape: Shape | None) -> StoreT:
     return store
 
 
-def _with_gradient(made: Any, source: Any) -> Any:
+def _with_gradient(made: Foreign, source: Foreign) -> Foreign:
     """The array with its place in the graph, if its values are those of a recorded array."""
     if not isinstance(source, tuple):
         return followed(made, source)
@@ -310,7 +328,7 @@ def _sharing(copy: bool | None, index_dtype: object, ctx: Context | None) -> Sha
     return sharing
 
 
-def _values(source: Any, dtype: object, sharing: Sharing) -> Array:
+def _values(source: Foreign, dtype: object, sharing: Sharing) -> Array:
     """Values in the memory of the source, or a copy."""
     if sharing.copy is not True:
         if not hasattr(source, "dtype"):
@@ -323,7 +341,7 @@ def _values(source: Any, dtype: object, sharing: Sharing) -> Array:
     return values_of(source, dtype)
 
 
-def _indices(source: Any, name: str, sharing: Sharing, constant: bool = False) -> Indices:
+def _indices(source: Foreign, name: str, sharing: Sharing, constant: bool = False) -> Indices:
     """Indices in the memory of the source, or a copy as int64."""
     if sharing.copy is not True:
         if not hasattr(source, "dtype"):
@@ -335,7 +353,7 @@ def _indices(source: Any, name: str, sharing: Sharing, constant: bool = False) -
     return _index(source, name)
 
 
-def _pair(indices: Any, indptr: Any, sharing: Sharing, constant: bool = False) -> tuple[Indices, Indices]:
+def _pair(indices: Foreign, indptr: Foreign, sharing: Sharing, constant: bool = False) -> tuple[Indices, Indices]:
     """The indices of a csr array and their pointers, of one element type."""
     pair = _indices(indices, "indices", sharing, constant), _indices(indptr, "indptr", sharing, constant)
     if pair[0].dtype == pair[1].dtype:
@@ -344,7 +362,7 @@ def _pair(indices: Any, indptr: Any, sharing: Sharing, constant: bool = False) -
     return pair[0].astype(np.int64, copy=False), pair[1].astype(np.int64, copy=False)
 
 
-def _of_tensor(source: Any, stype: str, dtype: DTypeLike, sharing: Sharing) -> Store:
+def _of_tensor(source: Foreign, stype: str, dtype: DTypeLike, sharing: Sharing) -> Store:
     """From a sparse array of PyTorch or JAX."""
     parts = parts_of(source)
     if parts.form == "rows":
@@ -371,7 +389,7 @@ def _rows_of_tensor(parts: Parts, dtype: DTypeLike, sharing: Sharing) -> RowSpar
     return RowSparse(summed, rows.astype(np.int64, copy=False), parts.shape)
 
 
-def _converted(source: Any, stype: str, dtype: DTypeLike, sharing: Sharing) -> Store:
+def _converted(source: Foreign, stype: str, dtype: DTypeLike, sharing: Sharing) -> Store:
     """A store from an array of this library, or from anything dense."""
     if not hasattr(source, "_store") or source.stype == "default":
         sharing.copies(f"the source is dense, not {stype}")
@@ -391,7 +409,7 @@ def _converted(source: Any, stype: str, dtype: DTypeLike, sharing: Sharing) -> S
     return made
 
 
-def _csr_of_foreign(source: Any, dtype: DTypeLike, sharing: Sharing) -> CSR:
+def _csr_of_foreign(source: Foreign, dtype: DTypeLike, sharing: Sharing) -> CSR:
     """From any format of scipy, what becomes one, or a data frame; the source stays as it is."""
     if is_sparse_frame(source):
         sharing.copies("a data frame of pandas holds columns")
@@ -414,7 +432,7 @@ def _csr_of_foreign(source: Any, dtype: DTypeLike, sharing: Sharing) -> CSR:
     return CSR(_values(found.data, dtype, sharing), *_pair(found.indices, found.indptr, sharing), shape_of(found.shape))
 
 
-def _stored(column: Any) -> tuple[Any, Any]:
+def _stored(column: Foreign) -> tuple[Any, Any]:
     """Where a column of a data frame is not zero, and its values there."""
     array = column.array
     if hasattr(array, "sp_index") and array.fill_value == 0:
@@ -424,7 +442,7 @@ def _stored(column: Any) -> tuple[Any, Any]:
     return places, values[places]
 
 
-def _csr_of_frame(frame: Any, dtype: DTypeLike) -> CSR:
+def _csr_of_frame(frame: Foreign, dtype: DTypeLike) -> CSR:
     """From a data frame of pandas, column by column: no more than one of them is dense at a time."""
     if frame.ndim != 2:
         raise ShapeError(f"A csr array has two dimensions; the series has shape {frame.shape}.", hint="use its to_frame().")
@@ -438,7 +456,7 @@ def _csr_of_frame(frame: Any, dtype: DTypeLike) -> CSR:
     return _csr_of_places(np.concatenate(values), np.concatenate(rows).astype(np.int64), columns, frame.shape, Sharing(True))
 
 
-def _rows_of_series(series: Any, dtype: object) -> RowSparse:
+def _rows_of_series(series: Foreign, dtype: object) -> RowSparse:
     places, values = _stored(series)
     return RowSparse(values_of(values, dtype), _index(places, "indices"), shape_of(series.shape))
 

@@ -123,6 +123,7 @@ class PlacesNode(CustomNode):
 
     __slots__ = ("wanted",)
 
+    # Any: sequences of arrays, as above
     def __init__(self, function: Callable[..., Any], inputs: Sequence[Entry | None], ctx: Context,
                  places: tuple[ArrayObject, ArrayObject]) -> None:
         super().__init__(function, inputs, 1, ctx)

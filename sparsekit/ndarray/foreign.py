@@ -184,8 +184,9 @@ def fit_for_jax(store: Sparse) -> Sparse:
                          hint="jax.config.update('jax_enable_x64', True) gives it 64.")
     if store.indices.dtype == np.int32:
         return store
-    narrow = (getattr(store, name).astype(np.int32) for name in store.components[1:])
-    return cast("Sparse", type(store)(store.data, *narrow, store.shape, check=False))
+    narrow = [getattr(store, name).astype(np.int32) for name in store.components[1:]]
+    kind: Foreign = type(store)
+    return cast("Sparse", kind(store.data, *narrow, store.shape, check=False))
 
 
 def jax_takes(part: Array) -> bool:

@@ -166,7 +166,7 @@ class BaseSparseNDArray(NDArray):
             If ``copy=False``, and the array is on a GPU.
         """
         start = time.perf_counter_ns() if hooks.sink is not None else 0
-        store = self._on_host()
+        store: Sparse = self._on_host()  # type: ignore[assignment]  # this array is sparse
         shared = self._shared(store, copy, ("data",))
         made = to_torch(store, shared)
         self._gave("torch", start, store, shared)
@@ -199,7 +199,7 @@ class BaseSparseNDArray(NDArray):
         if layout is not None and layout not in layouts:
             raise UnknownNameError.of(f"layout of {self.stype} arrays in JAX", layout, layouts)
         start = time.perf_counter_ns() if hooks.sink is not None else 0
-        own = self._on_host()
+        own: Sparse = self._on_host()  # type: ignore[assignment]  # this array is sparse
         store = fit_for_jax(own)
         takes = tuple(name for name in store.components if jax_takes(getattr(store, name)))
         why = ("JAX has int32 indices" if store is not own else "places are pairs of numbers in a BCOO"
@@ -232,7 +232,7 @@ class BaseSparseNDArray(NDArray):
     def _gave(self, library: str, start: int, store: Sparse, shared: tuple[str, ...]) -> None:
         """Note the copied bytes for a recorder."""
         if start:
-            hooks.copied(self._ctx, library, start, store.nbytes - sum(getattr(store, name).nbytes for name in shared))
+            hooks.copied(self._ctx, library, start, store.nbytes - builtins.sum(getattr(store, name).nbytes for name in shared))
 
     def __getitem__(self, key: object) -> Any:  # Any: sparse again, or single elements as a dense array
         """Rows, or rows and columns, by numbers, slices with any step, lists and masks.

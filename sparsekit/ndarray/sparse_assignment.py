@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -21,7 +21,6 @@ from .sparse_indexing import parts_of_key, places_of_mask
 
 if TYPE_CHECKING:
     from ..base.types import Array, Foreign, Indices
-    from ..storage.types import Sparse
 
 
 __all__ = ["assign"]
@@ -47,9 +46,8 @@ def assign(x: NDArray, key: object, value: Foreign) -> None:
         return
     if isinstance(value, NDArray):
         check_no_part(value)
-    store: Sparse = x._on_host()  # type: ignore[assignment]  # x is sparse
-    change = _changed_rows if isinstance(store, RowSparse) else _changed_places
-    made = change(x, store, key, value)  # type: ignore[operator]  # of its kind of store
+    store = x._on_host()
+    made = _changed_rows(x, store, key, value) if isinstance(store, RowSparse) else _changed_places(x, cast("CSR", store), key, value)
     x._receive(wrap(device.onto(made, x._ctx), x._ctx))
 
 

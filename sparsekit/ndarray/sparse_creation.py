@@ -63,8 +63,8 @@ def csr_matrix(arg1: object, shape: Shape | None = None, ctx: Context | None = N
     ----------
     arg1 : array-like, NDArray, sparse array of scipy, PyTorch or JAX, pandas data frame, shape tuple, or components
         ``(data, indices, indptr)``; ``(data, (row, col))``, where values at one place are summed; ``(rows, columns)``
-        for zeros; a sparse array of this library, of scipy, of PyTorch (CSR, CSC, COO) or of JAX (BCSR, BCOO); a data frame of pandas with sparse columns, which none of
-        becomes dense; or anything dense with two dimensions.
+        for zeros; a sparse array of this library, of scipy, of PyTorch (CSR, CSC, COO) or of JAX (BCSR, BCOO); a data frame
+        of pandas with sparse columns, which none of becomes dense; or anything dense with two dimensions.
         Columns out of order are put in order within their rows.
     shape : tuple of two ints, optional
         Taken from the largest index if left out.
@@ -368,9 +368,11 @@ def _of_tensor(source: Foreign, stype: str, dtype: DTypeLike, sharing: Sharing) 
     if parts.form == "rows":
         store: Sparse = _rows_of_tensor(parts, dtype, sharing)
     elif parts.form == "places":
-        store = _csr_of_places(_values(parts.data, dtype, sharing), *parts.indices, parts.shape, sharing, parts.constant)
+        rows, columns = parts.indices
+        store = _csr_of_places(_values(parts.data, dtype, sharing), rows, columns, parts.shape, sharing, parts.constant)
     else:
-        store = CSR(_values(parts.data, dtype, sharing), *_pair(*parts.indices, sharing, parts.constant), parts.shape)
+        indices, indptr = parts.indices
+        store = CSR(_values(parts.data, dtype, sharing), *_pair(indices, indptr, sharing, parts.constant), parts.shape)
     if store.stype != stype:
         sharing.copies(f"the source is {store.stype}, not {stype}")
     return within_memory(store, stype)

@@ -158,8 +158,7 @@ def _natural(value: float | str) -> Any:  # Any: a number, or a list of texts an
     return [int(part) if part.isdecimal() else part for part in re.split(r"(\d+)", value)] if isinstance(value, str) else value
 
 
-# Any: as in COLUMNS
 def _cells(rows: Iterable[TotalRow], fields: tuple[str, ...],
-           columns: Iterable[tuple[str, str, Callable[[Any], str]]]) -> list[list[str]]:
+           columns: Iterable[tuple[str, str, Callable[[Any], str]]]) -> list[list[str]]:  # Any: as in COLUMNS
     return [[str(_field(row, field)) for field in fields] + [write(_field(row, name)) for name, _, write in columns]
             for row in rows]

@@ -41,8 +41,6 @@ class _Event(TypedDict):
     bytes: int
     flops: int
     dense_flops: int
-    peak: int
-    kept: int
     line: str
     thread: int
 

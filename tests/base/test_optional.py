@@ -26,7 +26,8 @@ NEEDED = {
     "jax": ["x.asjax()"],
     "jupyterlab": ["main('lab')"],
     "ipykernel": ["main('lab')"],
-    "cupy": ["mx.nd.ones(2, ctx=mx.gpu(0))", "mx.gpu(0).empty_cache()", "mx.context.gpu_memory_info()", "x.as_in_context(mx.gpu(0))"],
+    "cupy": ["mx.nd.ones(2, ctx=mx.gpu(0))", "mx.gpu(0).empty_cache()",
+              "mx.context.gpu_memory_info()", "x.as_in_context(mx.gpu(0))"],
 }
 
 #: Optional packages whose absence changes how something is shown, and nothing else.

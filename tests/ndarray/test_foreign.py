@@ -76,7 +76,8 @@ def test_values_and_indices_are_shared_as_asked(torch):
     for copy, shared in ((True, (False, False, False)), (None, (True, False, False)), (False, (True, True, True))):
         store = nd.sparse.csr_matrix(source, copy=copy)._store
         parts = source.parts["values"], source.parts["col_indices"], source.parts["crow_indices"]
-        assert tuple(np.shares_memory(one, getattr(store, name)) for one, name in zip(parts, store.components, strict=True)) == shared
+        found = [np.shares_memory(one, getattr(store, name)) for one, name in zip(parts, store.components, strict=True)]
+        assert tuple(found) == shared
 
 
 def test_tensors_that_do_not_fit_are_named(torch):
@@ -136,7 +137,7 @@ def test_copy_false_names_what_has_to_be_copied():
             (lambda: nd.sparse.csr_matrix(matrix, index_dtype="int64", copy=False), "int64 is asked for"),
             (lambda: nd.sparse.csr_matrix(VALUES, copy=False), "is dense"),
             (lambda: nd.sparse.csr_matrix(([1.0], [0], [0, 1]), shape=(1, 2), copy=False), "list cannot be shared"),
-            (lambda: nd.sparse.csr_matrix((read_only, np.array([0, 1]), np.array([0, 2])), shape=(1, 2), copy=False), "read-only"),
+            (lambda: nd.sparse.csr_matrix((read_only, np.arange(2), np.array([0, 2])), shape=(1, 2), copy=False), "read-only"),
             (lambda: nd.sparse.csr_matrix((np.ones(1), np.array([0]), np.array([0, 1], np.int32)), shape=(1, 2), copy=False),
              "indices hold int64 and indptr int32"),
             (lambda: nd.sparse.zeros("row_sparse", (2, 2)).asscipy(copy=False), "no such components")):
@@ -186,7 +187,8 @@ def jaxs(jax):
     """Arrays of JAX, those with padding and repeated places among them."""
     sparse, jnp = jax.experimental.sparse, jax.numpy
     return {
-        "BCSR": sparse.BCSR.fromdense(VALUES), "BCOO": sparse.BCOO.fromdense(VALUES), "padded": sparse.BCOO.fromdense(VALUES, nse=9),
+        "BCSR": sparse.BCSR.fromdense(VALUES), "BCOO": sparse.BCOO.fromdense(VALUES),
+        "padded": sparse.BCOO.fromdense(VALUES, nse=9),
         "padded rows": sparse.BCSR.fromdense(VALUES, nse=9), "of rows": sparse.BCOO.fromdense(VALUES, n_dense=1),
         "repeated": sparse.BCOO((jnp.array([1.0, 2, 3]), jnp.array([[1, 1], [0, 0], [1, 1]])), shape=(2, 2)),
         "out of order": sparse.BCSR((jnp.array([7.0, 8, 9]), jnp.array([2, 0, 2]), jnp.array([0, 3, 3, 3])), shape=(3, 4)),

@@ -47,7 +47,8 @@ def assign(x: NDArray, key: object, value: Foreign) -> None:
     if isinstance(value, NDArray):
         check_no_part(value)
     store = x._on_host()
-    made = _changed_rows(x, store, key, value) if isinstance(store, RowSparse) else _changed_places(x, cast("CSR", store), key, value)
+    made = (_changed_rows(x, store, key, value) if isinstance(store, RowSparse)
+            else _changed_places(x, cast("CSR", store), key, value))
     x._receive(wrap(device.onto(made, x._ctx), x._ctx))
 
 

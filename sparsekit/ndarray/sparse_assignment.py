@@ -68,8 +68,9 @@ def _assign_whole(x: NDArray, value: Foreign) -> None:
         if value is not x and not x._take_recorded(value):
             x._receive(value if value.stype == "default" else value.__copy__())
         return
-    values = _of_shape(_numbers(value, x), x.shape)
-    if not values.any():
+    given = _numbers(value, x)
+    values = _of_shape(given, x.shape)
+    if not given.any():
         x._receive(wrap(device.onto(empty_store(np, x.stype, x.shape, x.dtype), x._ctx), x._ctx))
         return
     check_room("assignment", x.shape, x.dtype)

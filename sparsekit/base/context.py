@@ -65,8 +65,9 @@ class Context(Pushed):
     def empty_cache(self) -> None:
         """Give the memory that cupy keeps for this GPU back to the device; a CPU's context keeps none."""
         if self.device_type == "gpu":
+            number = require(self).device_id  # which says what is missing where there is no cupy
             cupy = importlib.import_module("cupy")
-            with cupy.cuda.Device(require(self).device_id):
+            with cupy.cuda.Device(number):
                 cupy.get_default_memory_pool().free_all_blocks()
 
     def __repr__(self) -> str:

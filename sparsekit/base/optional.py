@@ -30,15 +30,15 @@ def scipy_part(name: str) -> ModuleType:
     return whole_import(f"scipy.{name}")
 
 
-def optional_import(name: str, extra: str, purpose: str) -> ModuleType:
+def optional_import(name: str, extra: str | None, purpose: str) -> ModuleType:
     """Import ``name``, or raise the error that says which extra installs it.
 
     Parameters
     ----------
     name : str
         Module to import, such as ``"anywidget"``.
-    extra : str
-        Extra of the sparsekit package that installs it, such as ``"lab"``.
+    extra : str, optional
+        Extra of the sparsekit package that installs it, such as ``"lab"``; None if the package is installed by its own name.
     purpose : str
         What needs it, as the subject of a sentence: ``"The live timeline"``.
 
@@ -50,7 +50,8 @@ def optional_import(name: str, extra: str, purpose: str) -> ModuleType:
     try:
         return whole_import(name)
     except ImportError as error:
+        package = name.split(".")[0]
         raise MissingPackageError(
-            f"{purpose} needs the package {name.split('.')[0]!r}, which cannot be imported ({error}).",
-            hint=f"python -m pip install 'sparsekit[{extra}]'",
+            f"{purpose} needs the package {package!r}, which cannot be imported ({error}).",
+            hint=f"python -m pip install {package}" if extra is None else f"python -m pip install 'sparsekit[{extra}]'",
         ) from error

@@ -19,6 +19,7 @@ __all__ = [
     "DType",
     "DTypeLike",
     "Decorator",
+    "Foreign",
     "Indices",
     "Lock",
     "Plain",
@@ -54,6 +55,9 @@ Scalar: TypeAlias = bool | int | float | np.generic
 
 #: An operator's attributes by name.  Any: each operator declares its own, with their defaults, and ``core.op`` checks them.
 Attrs: TypeAlias = Mapping[str, Any]
+
+#: An array of another library, or whatever a user gave in place of one.  Any: the library need not be installed.
+Foreign: TypeAlias = Any
 
 #: What JSON can say.
 JSON: TypeAlias = "dict[str, JSON] | list[JSON] | str | int | float | bool | None"

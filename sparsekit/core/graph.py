@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     Waiting: TypeAlias = dict["Node", Any]
 
 
-__all__ = ["CustomNode", "Node", "ProgramNode", "Variable", "backward", "number", "order", "release",
+__all__ = ["CustomNode", "Node", "PlacesNode", "ProgramNode", "Variable", "backward", "number", "order", "release",
            "reserve"]
 
 _numbers = itertools.count(1)
@@ -74,6 +74,8 @@ class Node:
     grad: Any = None  # Any: a variable's array, or the ``Buffer`` of one while tracing
     grad_req = "null"
     fresh = False
+    #: The form of the gradient at a node that is no variable.
+    wanted = Want()
 
     def __init__(self, call: Call | None, inputs: Sequence[Entry | None], values: tuple[ArrayObject, ...] | None, ctx: Context,
                  layer: str = "") -> None:
@@ -114,6 +116,18 @@ class CustomNode(Node):
     def __init__(self, function: Callable[..., Any], inputs: Sequence[Entry | None], outputs: int, ctx: Context) -> None:
         super().__init__(None, inputs, None, ctx, hooks.state.layer)
         self.function, self.outputs = function, outputs
+
+
+class PlacesNode(CustomNode):
+    """A matrix made of values at places, of which ``function`` reads the gradient there and nowhere else."""
+
+    __slots__ = ("wanted",)
+
+    # Any: sequences of arrays, as above
+    def __init__(self, function: Callable[..., Any], inputs: Sequence[Entry | None], ctx: Context,
+                 places: tuple[ArrayObject, ArrayObject]) -> None:
+        super().__init__(function, inputs, 1, ctx)
+        self.wanted = Want(places=places)
 
 
 class ProgramNode(CustomNode):
@@ -276,8 +290,6 @@ def _add(waiting: Waiting, node: Node, place: int, gradient: ArrayObject) -> Non
     given[place] = gradient if held is None else held + gradient
 
 
-_ANY = Want()
-
 #: Bytes from which a gradient is computed straight into its buffer; below, copying it there is cheaper.
 LARGE = 1 << 16
 
@@ -286,7 +298,7 @@ def _want(node: Node, uses: dict[Node, int]) -> Want:
     """The wanted form of the gradient of a node: a variable's buffer decides it, other nodes take any form."""
     grad = node.grad
     if not uses:
-        return _ANY
+        return node.wanted
     if grad.stype == "default" and grad._store.nbytes >= LARGE and node.grad_req == "write" and uses.get(node) == 1:
         return Want("default", grad)
     return Want(grad.stype)
@@ -331,7 +343,7 @@ def _gradients_of(node: Node, entries: Sequence[Entry | None], given: Any, F: Ar
     rule = op.gradient_function
     if rule is None:
         raise _no_gradient(node)
-    want = [None if entry is None else _ANY if entry[0].grad is None else _want(entry[0], uses) for entry in entries]
+    want = [None if entry is None else entry[0].wanted if entry[0].grad is None else _want(entry[0], uses) for entry in entries]
     out: Any = node.results  # Any: stores, of which arrays are made
     if call.outputs > 1:
         if call.visible < call.outputs and any(gradient is not None for gradient in given[call.visible:]):

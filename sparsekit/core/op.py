@@ -128,10 +128,13 @@ class Want(NamedTuple):
         Storage type of the buffer the gradient goes to, None if the natural one will do.
     out : array or None
         Buffer that may be overwritten with the gradient.
+    places : (rows, columns) of arrays, or None
+        The only places of a matrix whose gradient is read, if the others are not.
     """
 
     stype: str | None = None
     out: ArrayObject | None = None
+    places: tuple[ArrayObject, ArrayObject] | None = None
 
 
 class Rule:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 import operator
+import sys
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
@@ -12,21 +13,23 @@ import numpy as np
 from ..base.arguments import unmasked
 from ..base.context import Context, current_context, require
 from ..base.dtypes import MOST_AXES, element_type
-from ..base.errors import DTypeError, ShapeError, expected
+from ..base.errors import DTypeError, ShapeError, SparsekitError, expected
 from ..base.literal import literal
 from ..core import device, hooks, indices
 from ..core.arrays import wrap
+from ..core.graph import CustomNode
 from ..storage import within_memory
 from ..storage.check import check_memory
 from ..storage.memory import contiguous_copy
 
 if TYPE_CHECKING:
-    from ..base.types import Array, DType
+    from ..base.types import Array, DType, Foreign
     from ..storage.types import Store, StoreT
 
 
-__all__ = ["brought", "check_dense", "context_of", "host_values", "is_sparse", "is_sparse_frame", "on", "shape_of",
-           "to_device", "values_of"]
+__all__ = ["brought", "check_dense", "context_of", "followed", "host_values", "is_sparse", "is_sparse_frame", "is_tensor", "like",
+           "numbers_of", "on", "shape_of", "to_device", "values_of"]
+
 
 def context_of(ctx: Context | None) -> Context:
     """The context to create on: the one given, else the current one; it must exist."""
@@ -80,8 +83,8 @@ def on(store: object, ctx: Context | None) -> Any:
     return made if place is here else made.as_in_context(place)
 
 
-def brought(source: object, store: StoreT, start: int) -> StoreT:
-    """Copy a store to numpy arrays; the copy is noted for a recorder if ``start`` is not 0."""
+def brought(source: object, store: StoreT, start: int, shared: int = 0) -> StoreT:
+    """The store; what was copied from the source, all but ``shared`` bytes, is noted for a recorder if ``start`` is not 0."""
     if not start or (hasattr(store, "stype") and isinstance(source, tuple) and isinstance(source[0], (int, np.integer))):
         return store  # of a shape only nothing is copied
     first: Any = source
@@ -89,8 +92,23 @@ def brought(source: object, store: StoreT, start: int) -> StoreT:
         first = first[0]
     library = type(first).__module__.partition(".")[0]
     place = first.context if hasattr(first, "_store") else "Python" if library == "builtins" else library
-    hooks.copied(place, Context("cpu", 0), start, store.nbytes)
+    hooks.copied(place, Context("cpu", 0), start, store.nbytes - shared)
     return store
+
+
+def followed(made: Foreign, source: Foreign) -> Foreign:
+    """An array with its source's place in the graph, while that is recorded: gradients pass to the source."""
+    entry = getattr(source, "_entry", None)
+    if entry is None or not hooks.state.recording:
+        return made
+    node = CustomNode(lambda given: [like(given[0], source)], (entry,), 1, made._ctx)
+    return wrap(made._store, made._ctx, (node, 0))
+
+
+def like(gradient: Foreign, source: Foreign) -> Foreign:
+    """A gradient in the element type and on the context of its array, of any storage type."""
+    gradient = gradient if gradient.dtype == source.dtype else gradient.astype(source.dtype)
+    return gradient.as_in_context(source.context)
 
 
 def values_of(source: object, dtype: object = None, default: object = None) -> Array:
@@ -107,7 +125,7 @@ def values_of(source: object, dtype: object = None, default: object = None) -> A
     DTypeError
         If it holds anything but real numbers, or numbers that an integer type does not have.
     """
-    found = _numbers(source)
+    found = numbers_of(source)
     wanted = element_type(dtype, default or (found.dtype if hasattr(source, "dtype") else "float32"))
     if dtype is None and wanted.kind == "f" and found.dtype.kind in "iu" and found.dtype.itemsize > 2 and found.size:
         _check_digits(found, wanted)
@@ -122,7 +140,18 @@ def values_of(source: object, dtype: object = None, default: object = None) -> A
 
 def is_sparse(source: object) -> bool:
     """Whether it is a sparse array of another library, which numpy would make dense or an array of one object."""
-    return hasattr(source, "tocsr") or hasattr(source, "to_scipy_sparse") or is_sparse_frame(source)
+    return (hasattr(source, "tocsr") or hasattr(source, "to_scipy_sparse") or is_sparse_frame(source)
+            or is_tensor(source) is not None)
+
+
+def is_tensor(source: object) -> str | None:
+    """``"torch"`` or ``"jax"`` for a sparse array of that library, which nothing imports for the question; else None."""
+    torch: Any = sys.modules.get("torch")
+    if torch is not None and isinstance(source, getattr(torch, "Tensor", ())):
+        return None if source.layout is torch.strided else "torch"  # type: ignore[attr-defined]
+    sparse: Any = sys.modules.get("jax.experimental.sparse")
+    kinds = tuple(getattr(sparse, name, ()) for name in ("BCOO", "BCSR"))
+    return "jax" if isinstance(source, kinds) else None
 
 
 def is_sparse_frame(source: Any) -> TypeGuard[Any]:
@@ -144,11 +173,13 @@ def _unfit(source: object, why: str) -> DTypeError:
                       hint="give nested lists of numbers of equal length, or an array of real numbers.")
 
 
-def _numbers(source: object) -> Array:
+def numbers_of(source: object) -> Array:
     """Convert to a numpy array of numbers, without a copy if possible; raise for text and dates."""
     try:
         found = np.asarray(host_values(source) if hasattr(source, "_store") else unmasked(source))
-    except (ValueError, TypeError, OverflowError) as error:
+    except (ValueError, TypeError, OverflowError, RuntimeError) as error:  # the last of PyTorch's tensors
+        if isinstance(error, SparsekitError) and not isinstance(error, (TypeError, ValueError)):
+            raise
         raise _unfit(source, getattr(error, "message", str(error)).rstrip(".")) from None
     if found.dtype.kind in "US":
         found = _read_numbers(source, found)

@@ -20,7 +20,7 @@ from ..core.dispatch import invoke, wrap
 from ..core.op import find
 from ..kernels import loaded
 from . import sparse_creation
-from .arguments import brought, check_dense, context_of, is_sparse, on, shape_of, to_device, values_of
+from .arguments import brought, check_dense, context_of, followed, is_sparse, on, shape_of, to_device, values_of
 from .ndarray import NDArray
 
 if TYPE_CHECKING:
@@ -59,7 +59,8 @@ def array(source_array: object, ctx: Context | None = None, dtype: DTypeLike = N
         return sparse_creation.array(source_array, ctx, dtype)
     start = time.perf_counter_ns() if hooks.sink is not None else 0
     own = source_array.dtype if isinstance(source_array, NDArray) else "float32"
-    return on(brought(source_array, values_of(source_array, dtype, own), start), ctx)
+    made = on(brought(source_array, values_of(source_array, dtype, own), start), ctx)
+    return followed(made, source_array) if hooks.state.recording else made
 
 
 #: numpy arrays that are read-only because their memory is an array's here: id -> weak reference.

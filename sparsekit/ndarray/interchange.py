@@ -33,9 +33,6 @@ __all__ = ["Interchange", "from_binsparse", "from_dlpack", "read_only", "to_dlpa
 #: Kinds of devices in DLPack: ordinary memory, that of a GPU, and ordinary memory that a GPU reaches.
 CPU, GPU, PINNED = 1, 2, 3
 
-#: Whether this numpy distinguishes read-only memory from memory of unknown access.
-TELLS_READ_ONLY = np.lib.NumpyVersion(np.__version__) >= "2.1.0"
-
 #: The levels of a row_sparse array in binsparse's description of formats that have no name.
 SOME_ROWS = {"custom": {"level": {"level_desc": "sparse", "rank": 1, "level": {
     "level_desc": "dense", "rank": 1, "level": {"level_desc": "element"}}}}}
@@ -211,7 +208,7 @@ def from_dlpack(dlpack: object) -> NDArray:
                               hint="pass a contiguous copy of it.")
     if kind == GPU:
         return wrap(made, gpu(int(number)))
-    if not made.flags.writeable and source is dlpack and TELLS_READ_ONLY:
+    if not made.flags.writeable and source is dlpack:
         raise ConversionError("Read-only memory cannot be shared.", hint="mx.nd.array makes a copy of its values.")
     if not made.flags.writeable:  # numpy also sets this flag if DLPack did not state the access
         made = handed_out(made)

@@ -98,6 +98,11 @@ class NDArray(NumpyProtocol, Interchange, ArrayMethods):
     ctx = _ctx = context
 
     @property
+    def device(self) -> Context:
+        """The context, under the name that the array API standard has for it."""
+        return self._layout.ctx
+
+    @property
     def ndim(self) -> int:
         """Number of axes."""
         return len(self._store.shape)
@@ -165,6 +170,10 @@ class NDArray(NumpyProtocol, Interchange, ArrayMethods):
         return self.asnumpy().reshape(-1)[0]
 
     item = asscalar
+
+    def toarray(self) -> Array:
+        """``asnumpy`` under the name that scipy has for it: a dense numpy array with a copy of the values."""
+        return self.asnumpy()
 
     def tolist(self) -> Any:
         """The values as nested lists of Python numbers."""

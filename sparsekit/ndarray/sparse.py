@@ -11,26 +11,30 @@ import numpy as np
 from ..base import displays
 from ..base.arguments import strict
 from ..base.entry import entry
-from ..base.errors import ShapeError
+from ..base.errors import ConversionError, ShapeError, UnknownNameError
 from ..base.optional import scipy_part
 from ..core import hooks
 from ..core.dispatch import array_types, wrap
 from ..core.op import registry
 from ..ops.sparse.cast import check_stype
 from ..storage import CSR, RowSparse, within_memory
-from ..storage.memory import handed_out
 from . import arithmetic
 from .arguments import on, values_of
 from .composed import transpose
+from .foreign import fit_for_jax, jax_takes, to_jax, to_torch
 from .functions import F
 from .interchange import from_binsparse, read_only
 from .ndarray import NDArray
+from .sharing import check_copy, outside
+from .sparse_assignment import assign
 from .sparse_creation import array, csr_matrix, empty, row_sparse_array, zeros
-from .sparse_indexing import assign, select
+from .sparse_indexing import select
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from ..base.types import Foreign
+    from ..storage.types import Sparse
     from . import sparse_operators
     from .sparse_operators import *  # noqa: F403
 
@@ -96,33 +100,139 @@ class BaseSparseNDArray(NDArray):
         """Raise ``SparseFormatError`` if the components are not valid."""
         type(self._store)(*(getattr(self._store, name) for name in self._store.components), self.shape)
 
-    def asscipy(self) -> Any:
-        """A ``scipy.sparse.csr_matrix`` that shares the stored values.
+    def asscipy(self, spmatrix: bool = False, copy: bool | None = None) -> Foreign:
+        """A ``scipy.sparse.csr_array`` that shares the stored values.
 
         A csr array's ``data`` is not copied; its indices are, since scipy's methods in place change them and kernels
         rely on what was validated.  Before ``eliminate_zeros()`` and the like take a copy of the matrix, whose values
         they move.  The matrix of a row_sparse array is one of copies.
 
+        Parameters
+        ----------
+        spmatrix : bool
+            Give scipy's older class ``csr_matrix``, whose ``*`` and ``**`` are matrix products, as MXNet's ``asscipy`` does.
+        copy : bool, optional
+            True copies everything.  False shares the indices too, which must not be changed then.
+
         Raises
         ------
         ShapeError
             If there are not two dimensions.
+        ConversionError
+            If ``copy=False``, and the array is row_sparse or on a GPU.
         InsufficientMemoryError
             If a row_sparse array has more rows than a csr matrix can in this memory.
         """
         sparse = scipy_part("sparse")  # loaded by this call only: importing sparsekit must not load scipy
-        if self.ndim != 2:
-            raise ShapeError(f"scipy matrices have two dimensions, not shape {self.shape}.", hint="reshape the dense array.")
+        self._check_matrix()
         start = time.perf_counter_ns() if hooks.sink is not None else 0
         store = within_memory(self._on_host(), "csr")
-        matrix = sparse.csr_matrix((handed_out(store.data), store.indices, store.indptr), shape=self.shape)
-        for name in ("indices", "indptr"):
-            if np.may_share_memory(getattr(matrix, name), getattr(store, name)):
-                setattr(matrix, name, getattr(matrix, name).copy())
+        shared = self._shared(store, copy, ("data",))
+        data, indices, indptr = (outside(getattr(store, name), name in shared) for name in store.components)
+        made = (sparse.csr_matrix if spmatrix else sparse.csr_array)((data, indices, indptr), shape=self.shape)
+        for name, part in (("indices", indices), ("indptr", indptr)):  # scipy narrows those that fit int32
+            if copy is False and not np.may_share_memory(getattr(made, name), part):
+                setattr(made, name, part)
+        made.has_canonical_format = True
+        self._gave("scipy", start, store, shared)
+        return made
+
+    def tocoo(self) -> Foreign:
+        """A ``scipy.sparse.coo_array`` that shares the stored values of a csr array; rows and columns are copies."""
+        return self.asscipy().tocoo(copy=False)
+
+    def astorch(self, copy: bool | None = None) -> Foreign:
+        """A sparse tensor of PyTorch that shares the stored values: csr as ``sparse_csr``, row_sparse as ``sparse_coo``.
+
+        What is written to the tensor's values shows in the array.  Its indices are copies, as PyTorch can write to
+        them and kernels here rely on what was validated.  The tensor of a row_sparse array is coalesced and has one sparse
+        dimension, the first.
+
+        Parameters
+        ----------
+        copy : bool, optional
+            True copies everything.  False shares the indices too, which must not be changed then.
+
+        Returns
+        -------
+        torch.Tensor
+            In ordinary memory, without gradients.
+
+        Raises
+        ------
+        MissingPackageError
+            If PyTorch is not installed.
+        ConversionError
+            If ``copy=False``, and the array is on a GPU.
+        """
+        start = time.perf_counter_ns() if hooks.sink is not None else 0
+        store: Sparse = self._on_host()  # type: ignore[assignment]  # this array is sparse
+        shared = self._shared(store, copy, ("data",))
+        made = to_torch(store, shared)
+        self._gave("torch", start, store, shared)
+        return made
+
+    def asjax(self, layout: str | None = None, copy: bool | None = None) -> Foreign:
+        """A sparse array of JAX: csr as ``BCSR`` or ``BCOO``, row_sparse as ``BCOO`` with one sparse dimension.
+
+        The values are copied, as JAX takes its arrays for constant and those here can be written to.  Indices of an
+        element type that JAX has, int32 or int64 under ``jax_enable_x64``, are shared if they begin at a
+        cache line.  The places of a csr array in a ``BCOO`` are always copied, since they are pairs of numbers there.
+
+        Parameters
+        ----------
+        layout : {"bcsr", "bcoo"}, optional
+            By default ``"bcsr"`` for csr, and ``"bcoo"``, the only one, for row_sparse.
+        copy : bool, optional
+            True copies everything.  False shares the values too; the array must not be written to then.
+
+        Raises
+        ------
+        MissingPackageError
+            If JAX is not installed.
+        DTypeError
+            If JAX would round 64-bit values, or has no indices that large.
+        ConversionError
+            If ``copy=False``, and a component has to be copied.
+        """
+        layouts = ("bcsr", "bcoo") if self.stype == "csr" else ("bcoo",)
+        if layout is not None and layout not in layouts:
+            raise UnknownNameError.of(f"layout of {self.stype} arrays in JAX", layout, layouts)
+        start = time.perf_counter_ns() if hooks.sink is not None else 0
+        own: Sparse = self._on_host()  # type: ignore[assignment]  # this array is sparse
+        store = fit_for_jax(own)
+        takes = tuple(name for name in store.components if jax_takes(getattr(store, name)))
+        why = ("JAX has int32 indices" if store is not own else "places are pairs of numbers in a BCOO"
+               if (self.stype, layout) == ("csr", "bcoo") else "JAX takes memory that begins at a cache line"
+               if takes != store.components else None)
+        shared = self._shared(store, copy, tuple(name for name in takes if name != "data"), why)
+        made = to_jax(store, layout, shared)
+        self._gave("jax", start, store, shared)
+        return made
+
+    def _check_matrix(self) -> None:
+        if self.ndim != 2:
+            raise ShapeError(f"scipy matrices have two dimensions, not shape {self.shape}.", hint="reshape the dense array.")
+
+    def _shared(self, store: Sparse, copy: bool | None, safe: tuple[str, ...], why: str | None = None) -> tuple[str, ...]:
+        """The components of ``store`` that another library gets as they are.
+
+        ``safe`` are those that it may have anyway, and ``why`` says why it cannot have all of them, if so.
+        """
+        own = [name for name in store.components if getattr(store, name) is getattr(self._store, name, None)]
+        if check_copy(copy) is False:
+            if len(own) < len(store.components) and why is None:
+                why = f"this {self.stype} array on {self._ctx} has no such components"
+            if why is not None:
+                raise ConversionError(f"copy=False: {why}.",
+                                      hint="leave out copy=, or convert the array first: tostype(), index_dtype=.")
+            return store.components
+        return () if copy is True else tuple(name for name in own if name in safe)
+
+    def _gave(self, library: str, start: int, store: Sparse, shared: tuple[str, ...]) -> None:
+        """Note the copied bytes for a recorder."""
         if start:
-            shared = matrix.data.nbytes if store is self._store and np.may_share_memory(matrix.data, store.data) else 0
-            hooks.copied(self._ctx, "scipy", start, matrix.data.nbytes + matrix.indices.nbytes + matrix.indptr.nbytes - shared)
-        return matrix
+            hooks.copied(self._ctx, library, start, store.nbytes - builtins.sum(getattr(store, name).nbytes for name in shared))
 
     def __getitem__(self, key: object) -> Any:  # Any: sparse again, or single elements as a dense array
         """Rows, or rows and columns, by numbers, slices with any step, lists and masks.
@@ -134,7 +244,19 @@ class BaseSparseNDArray(NDArray):
         return self if whole or key is Ellipsis else select(self, key)
 
     def __setitem__(self, key: object, value: object) -> None:
-        """``x[:] = value``: a number, or an array of any storage type; that of the array stays."""
+        """``x[key] = value``: a number, or an array of any storage type; that of the array stays.
+
+        ``x[:]`` takes all, ``x[2]`` a row, ``x[1, 3]`` an element; slices, lists and masks as in ``x[key]``.  Nothing becomes
+        dense: what is not zero is stored, what becomes zero is not.  Each call takes time for all stored values, so assign
+        many rows or elements at once: ``x[rows, columns] = values``.
+
+        Raises
+        ------
+        ShapeError
+            If the value does not have the shape of what is assigned to, nor broadcasts to it.
+        GradientError
+            If the array, or the value for a part of it, is recorded.
+        """
         assign(self, key, value)
 
     def __iter__(self) -> Iterator[Any]:
@@ -169,7 +291,7 @@ class RowSparseNDArray(BaseSparseNDArray):
         return retain(self, indices)
 
 
-for _name in ("asscipy", "__getitem__", "__setitem__"):
+for _name in ("asjax", "asscipy", "astorch", "tocoo", "__getitem__", "__setitem__"):
     setattr(BaseSparseNDArray, _name, entry(getattr(BaseSparseNDArray, _name)))
 
 array_types[CSR] = CSRNDArray

@@ -13,19 +13,39 @@ from ..base.context import Context
 from ..base.dtypes import element_type
 from ..base.entry import entries
 from ..base.errors import DTypeError, ShapeError, SparseFormatError
-from ..core import hooks
+from ..core import device, hooks
+from ..core.arrays import wrap
+from ..core.graph import CustomNode, PlacesNode
 from ..ops.creation import empty_store
 from ..ops.sparse.cast import check_stype
 from ..storage import CSR, RowSparse, convert, within_memory
 from ..storage.check import check_memory
-from ..storage.convert import counts_to_indptr
-from .arguments import brought, check_dense, host_values, is_sparse, is_sparse_frame, on, shape_of, values_of
+from ..storage.convert import counts_to_indptr, row_ids
+from .arguments import (
+    brought,
+    check_dense,
+    context_of,
+    followed,
+    host_values,
+    is_sparse,
+    is_sparse_frame,
+    is_tensor,
+    like,
+    numbers_of,
+    on,
+    shape_of,
+    values_of,
+)
+from .foreign import parts_of
+from .functions import F
+from .sharing import Sharing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ..base.types import Array, DTypeLike, Indices, Shape, ShapeLike
+    from ..base.types import Array, DTypeLike, Foreign, Indices, Shape, ShapeLike
     from ..storage.types import Sparse, Store, StoreT
+    from .foreign import Parts
     from .ndarray import NDArray
     from .sparse import CSRNDArray, RowSparseNDArray
 
@@ -34,15 +54,17 @@ __all__ = ["array", "csr_matrix", "empty", "row_sparse_array", "zeros"]
 
 @strict
 def csr_matrix(arg1: object, shape: Shape | None = None, ctx: Context | None = None, dtype: DTypeLike = None,
-               index_dtype: object = None) -> CSRNDArray:
-    """A CSR matrix with a copy of whatever describes one.
+               index_dtype: object = None, copy: bool | None = True) -> CSRNDArray:
+    """A CSR matrix with a copy of whatever describes one, or in its memory.
+
+    While gradients are recorded they pass to ``data``, or to the array that was given, at the stored places only.
 
     Parameters
     ----------
-    arg1 : array-like, NDArray, scipy matrix or array, pandas data frame, shape tuple, or components
+    arg1 : array-like, NDArray, sparse array of scipy, PyTorch or JAX, pandas data frame, shape tuple, or components
         ``(data, indices, indptr)``; ``(data, (row, col))``, where values at one place are summed; ``(rows, columns)``
-        for zeros; a sparse array of this library or of scipy; a data frame of pandas with sparse columns, which none of
-        becomes dense; or anything dense with two dimensions.
+        for zeros; a sparse array of this library, of scipy, of PyTorch (CSR, CSC, COO) or of JAX (BCSR, BCOO); a data frame
+        of pandas with sparse columns, which none of becomes dense; or anything dense with two dimensions.
         Columns out of order are put in order within their rows.
     shape : tuple of two ints, optional
         Taken from the largest index if left out.
@@ -51,9 +73,18 @@ def csr_matrix(arg1: object, shape: Shape | None = None, ctx: Context | None = N
         The source's; float32 for lists.
     index_dtype : optional
         Element type of the indices, int32 or int64.  By default that of an array of this library, else int64.
+    copy : bool, optional
+        True copies everything, as MXNet does.  None shares memory that neither side can spoil for the other: values that may
+        be written to, in the element type asked for, of numpy, scipy, PyTorch and arrays of this library; and indices
+        that nobody writes to, those of JAX and of this library.  The rest is copied.  False also shares the other indices, which
+        must not be changed from then on, as kernels rely on them as they were checked; it raises where a copy is needed.
+        Shared indices keep their element type.
 
     Raises
     ------
+    ConversionError
+        If ``copy=False``, and a component has to be copied; or if an array of PyTorch or JAX has no values here: on a GPU,
+        requiring gradients, or traced.
     SparseFormatError
         If the components do not form a matrix of that shape: an index outside, a column twice in a row, lengths that differ.
     DTypeError
@@ -76,24 +107,31 @@ def csr_matrix(arg1: object, shape: Shape | None = None, ctx: Context | None = N
            [2., 0., 0.]], dtype=float32)
     """
     start = time.perf_counter_ns() if hooks.sink is not None else 0
+    sharing = _sharing(copy, index_dtype, ctx)
     if isinstance(arg1, tuple):
-        store: Store = _csr_of_tuple(arg1, shape, dtype)
+        store: Store = _csr_of_tuple(arg1, shape, dtype, sharing)
+    elif is_tensor(arg1):
+        store = _of_tensor(arg1, "csr", dtype, sharing)
     elif is_sparse(arg1):
-        store = _csr_of_foreign(arg1, dtype)
+        store = _csr_of_foreign(arg1, dtype, sharing)
     else:
-        store = _converted(arg1, "csr", dtype)
-    return on(brought(arg1, _numbered(_of_shape(store, shape), index_dtype), start), ctx)
+        store = _converted(arg1, "csr", dtype, sharing)
+    made = on(brought(arg1, _numbered(_of_shape(store, shape), index_dtype), start, sharing.shared), ctx)
+    return _with_gradient(made, arg1) if hooks.state.recording else made
 
 
 @strict
 def row_sparse_array(arg1: object, shape: Shape | None = None, ctx: Context | None = None, dtype: DTypeLike = None,
-                     index_dtype: object = None) -> RowSparseNDArray:
-    """A row-sparse array with a copy of whatever describes one.
+                     index_dtype: object = None, copy: bool | None = True) -> RowSparseNDArray:
+    """A row-sparse array with a copy of whatever describes one, or in its memory.
+
+    While gradients are recorded they pass to ``data``, or to the array that was given.
 
     Parameters
     ----------
-    arg1 : array-like, NDArray, scipy matrix or array, shape tuple, or ``(data, indices)``
-        Row numbers in any order are put in order; they must not repeat.
+    arg1 : array-like, NDArray, sparse array of scipy, PyTorch or JAX, shape tuple, or ``(data, indices)``
+        Row numbers in any order are put in order; they must not repeat, but for tensors of PyTorch and JAX with one sparse
+        dimension, whose repeated rows are summed.
     shape : tuple of int, optional
         Taken from the largest row number if left out.
     ctx : Context, optional
@@ -101,9 +139,13 @@ def row_sparse_array(arg1: object, shape: Shape | None = None, ctx: Context | No
         The source's; float32 for lists.
     index_dtype : optional
         Element type of the indices, int32 or int64.  By default that of an array of this library, else int64.
+    copy : bool, optional
+        As for ``csr_matrix``.
 
     Raises
     ------
+    ConversionError
+        As for ``csr_matrix``.
     SparseFormatError
         If the components do not form an array of that shape.
     DTypeError
@@ -118,32 +160,41 @@ def row_sparse_array(arg1: object, shape: Shape | None = None, ctx: Context | No
     array([1, 4])
     """
     start = time.perf_counter_ns() if hooks.sink is not None else 0
+    sharing = _sharing(copy, index_dtype, ctx)
     if isinstance(arg1, tuple) and arg1 and all(isinstance(part, (int, np.integer)) for part in arg1):
         store: Store = empty_store(np, "row_sparse", _storable(shape_of(arg1), "row_sparse"), element_type(dtype))
     elif isinstance(arg1, tuple):
-        store = _rows_of_tuple(arg1, shape, dtype)
+        store = _rows_of_tuple(arg1, shape, dtype, sharing)
     elif is_sparse_frame(arg1) and arg1.ndim == 1:
+        sharing.copies("a series of pandas has no rows")
         store = _rows_of_series(arg1, dtype)
+    elif is_tensor(arg1):
+        store = _of_tensor(arg1, "row_sparse", dtype, sharing)
     elif is_sparse(arg1):
-        store = within_memory(_csr_of_foreign(arg1, dtype), "row_sparse")
+        sharing.copies("the source is not row_sparse")
+        store = within_memory(_csr_of_foreign(arg1, dtype, sharing), "row_sparse")
     else:
-        store = _converted(arg1, "row_sparse", dtype)
-    return on(brought(arg1, _numbered(_of_shape(store, shape), index_dtype), start), ctx)
+        store = _converted(arg1, "row_sparse", dtype, sharing)
+    made = on(brought(arg1, _numbered(_of_shape(store, shape), index_dtype), start, sharing.shared), ctx)
+    return _with_gradient(made, arg1) if hooks.state.recording else made
 
 
 @strict
-def array(source_array: object, ctx: Context | None = None, dtype: DTypeLike = None, index_dtype: DTypeLike = None) -> Any:
+def array(source_array: object, ctx: Context | None = None, dtype: DTypeLike = None, index_dtype: DTypeLike = None,
+          copy: bool | None = True) -> Foreign:
     """A sparse array with a copy of a sparse source.
 
     Parameters
     ----------
-    source_array : CSRNDArray, RowSparseNDArray, or scipy matrix or array
-        The storage type stays; one of scipy becomes csr.
+    source_array : CSRNDArray, RowSparseNDArray, sparse array of scipy, pandas, PyTorch or JAX
+        The storage type stays; one of scipy becomes csr, one of PyTorch or JAX with one sparse dimension row_sparse.
     ctx : Context, optional
     dtype : optional
         The source's if left out.
     index_dtype : optional
         Element type of the indices, as for ``csr_matrix``.
+    copy : bool, optional
+        As for ``csr_matrix``.
 
     Raises
     ------
@@ -151,13 +202,15 @@ def array(source_array: object, ctx: Context | None = None, dtype: DTypeLike = N
         If the source is dense.
     """
     stype = getattr(source_array, "stype", None)
-    if stype is None and is_sparse(source_array):
+    if stype is None and is_tensor(source_array):
+        stype = "row_sparse" if parts_of(source_array).form == "rows" else "csr"
+    elif stype is None and is_sparse(source_array):
         stype = "row_sparse" if is_sparse_frame(source_array) and source_array.ndim == 1 else "csr"
     if stype not in ("csr", "row_sparse"):
         raise DTypeError(f"A {type(source_array).__name__} is not sparse.",
                          hint="use csr_matrix or row_sparse_array for dense sources, mx.nd.array for a dense array.")
     return (csr_matrix if stype == "csr" else row_sparse_array)(source_array, ctx=ctx, dtype=dtype,
-                                                                 index_dtype=index_dtype)
+                                                                 index_dtype=index_dtype, copy=copy)
 
 
 @overload
@@ -242,24 +295,126 @@ def _of_shape(store: StoreT, shape: Shape | None) -> StoreT:
     return store
 
 
-def _converted(source: Any, stype: str, dtype: DTypeLike) -> Store:
-    """A store of copies from an array of this library, or from anything dense."""
+def _with_gradient(made: Foreign, source: Foreign) -> Foreign:
+    """The array with its place in the graph, if its values are those of a recorded array."""
+    if not isinstance(source, tuple):
+        return followed(made, source)
+    data = source[0] if source else None
+    entry = getattr(data, "_entry", None)
+    if entry is None:
+        return made
+    if made.stype == "row_sparse":
+        rows = wrap(device.onto(_index(source[1], "indices"), made._ctx), made._ctx)
+        node: CustomNode = CustomNode(lambda given: [like(F.take(given[0], rows, axis=0), data)], (entry,), 1, made._ctx)
+    else:
+        stored = made._on_host()
+        given_at, places = ([wrap(device.onto(part, made._ctx), made._ctx) for part in pair] for pair in (
+            _places_given(source[1:]), (row_ids(stored).astype(np.int64), stored.indices.astype(np.int64))))
+        node = PlacesNode(lambda given: [like(F._values_at(given[0], *given_at), data)], (entry,), made._ctx, tuple(places))
+    return wrap(made._store, made._ctx, (node, 0))
+
+
+def _places_given(numbers: tuple[Any, ...]) -> tuple[Indices, Indices]:
+    """Row and column of each value, in the order of the values."""
+    if len(numbers) == 1:
+        return _index(numbers[0][0], "row"), _index(numbers[0][1], "col")
+    return np.repeat(np.arange(len(numbers[1]) - 1), np.diff(_index(numbers[1], "indptr"))), _index(numbers[0], "indices")
+
+
+def _sharing(copy: bool | None, index_dtype: object, ctx: Context | None) -> Sharing:
+    sharing = Sharing(copy, index_dtype)
+    if sharing.copy is False and context_of(ctx) is not Context("cpu", 0):
+        sharing.copies(f"the array is to be on {context_of(ctx)}, and the source is not there")
+    return sharing
+
+
+def _values(source: Foreign, dtype: object, sharing: Sharing) -> Array:
+    """Values in the memory of the source, or a copy."""
+    if sharing.copy is not True:
+        if not hasattr(source, "dtype"):
+            sharing.copies(f"the values of a {type(source).__name__} cannot be shared")
+        else:
+            found = numbers_of(source)
+            shared = sharing.values(found, element_type(dtype, found.dtype))
+            if shared is not None:
+                return shared
+    return values_of(source, dtype)
+
+
+def _indices(source: Foreign, name: str, sharing: Sharing, constant: bool = False) -> Indices:
+    """Indices in the memory of the source, or a copy as int64."""
+    if sharing.copy is not True:
+        if not hasattr(source, "dtype"):
+            sharing.copies(f"{name} of a {type(source).__name__} cannot be shared")
+        else:
+            shared = sharing.indices(numbers_of(source), name, constant)
+            if shared is not None and shared.ndim == 1:
+                return shared
+    return _index(source, name)
+
+
+def _pair(indices: Foreign, indptr: Foreign, sharing: Sharing, constant: bool = False) -> tuple[Indices, Indices]:
+    """The indices of a csr array and their pointers, of one element type."""
+    pair = _indices(indices, "indices", sharing, constant), _indices(indptr, "indptr", sharing, constant)
+    if pair[0].dtype == pair[1].dtype:
+        return pair
+    sharing.copies(f"indices hold {pair[0].dtype} and indptr {pair[1].dtype}")
+    return pair[0].astype(np.int64, copy=False), pair[1].astype(np.int64, copy=False)
+
+
+def _of_tensor(source: Foreign, stype: str, dtype: DTypeLike, sharing: Sharing) -> Store:
+    """From a sparse array of PyTorch or JAX."""
+    parts = parts_of(source)
+    if parts.form == "rows":
+        store: Sparse = _rows_of_tensor(parts, dtype, sharing)
+    elif parts.form == "places":
+        rows, columns = parts.indices
+        store = _csr_of_places(_values(parts.data, dtype, sharing), rows, columns, parts.shape, sharing, parts.constant)
+    else:
+        indices, indptr = parts.indices
+        store = CSR(_values(parts.data, dtype, sharing), *_pair(indices, indptr, sharing, parts.constant), parts.shape)
+    if store.stype != stype:
+        sharing.copies(f"the source is {store.stype}, not {stype}")
+    return within_memory(store, stype)
+
+
+def _rows_of_tensor(parts: Parts, dtype: DTypeLike, sharing: Sharing) -> RowSparse:
+    """From stored rows in any order; those of one number are summed."""
+    data, rows = _values(parts.data, dtype, sharing), parts.indices[0]
+    check_dense((0, *parts.shape[1:]), data.dtype)
+    if (rows[1:] > rows[:-1]).all():
+        return RowSparse(data, _indices(rows, "indices", sharing, parts.constant), parts.shape)
+    sharing.copies("the rows are out of order, or repeat")
+    rows, ranks = np.unique(rows, return_inverse=True)
+    summed = np.zeros((rows.shape[0], *data.shape[1:]), data.dtype)
+    np.add.at(summed, ranks.reshape(-1), data)
+    return RowSparse(summed, rows.astype(np.int64, copy=False), parts.shape)
+
+
+def _converted(source: Foreign, stype: str, dtype: DTypeLike, sharing: Sharing) -> Store:
+    """A store from an array of this library, or from anything dense."""
     if not hasattr(source, "_store") or source.stype == "default":
+        sharing.copies(f"the source is dense, not {stype}")
         dense = values_of(source, dtype)
         if dense.ndim == 0:
             raise ShapeError("A single number cannot become a sparse array.", hint="give a list, or a shape in a tuple.")
         return convert(dense, stype)
     store = source.as_in_context(Context("cpu", 0))._store
     wanted = element_type(dtype, store.dtype)
+    if store.stype == stype and sharing.copy is not True:
+        numbers = [_indices(getattr(store, name), name, sharing, constant=True) for name in store.components[1:]]
+        return cast("Sparse", type(store)(_values(store.data, wanted, sharing), *numbers, store.shape, check=False))
+    sharing.copies(f"the source is {store.stype}, not {stype}")
     made = cast("Sparse", within_memory(store, stype))  # stype is csr or row_sparse
     made = made.copy() if made is store else made
     made.data = made.data.astype(wanted, copy=False)
     return made
 
 
-def _csr_of_foreign(source: Any, dtype: DTypeLike) -> CSR:
+def _csr_of_foreign(source: Foreign, dtype: DTypeLike, sharing: Sharing) -> CSR:
     """From any format of scipy, what becomes one, or a data frame; the source stays as it is."""
     if is_sparse_frame(source):
+        sharing.copies("a data frame of pandas holds columns")
         return _csr_of_frame(source, dtype)
     if not hasattr(source, "tocsr"):
         source = source.to_scipy_sparse()
@@ -270,14 +425,16 @@ def _csr_of_foreign(source: Any, dtype: DTypeLike) -> CSR:
     if not all(hasattr(found, part) for part in ("data", "indices", "indptr", "shape", "sum_duplicates")):
         raise DTypeError(f"tocsr() of a {type(source).__name__} gave a {type(found).__name__}, not a csr matrix.",
                          hint="give a matrix of scipy, or its components (data, indices, indptr).")
-    if found is source:
+    if found is not source:
+        sharing.copies(f"a {type(source).__name__} is not csr")
+    elif sharing.copy is True or not source.has_canonical_format:
+        sharing.copies("columns are out of order, or repeat")
         found = found.copy()
     found.sum_duplicates()
-    return CSR(values_of(found.data, dtype), _index(found.indices, "indices"), _index(found.indptr, "indptr"),
-               shape_of(found.shape))
+    return CSR(_values(found.data, dtype, sharing), *_pair(found.indices, found.indptr, sharing), shape_of(found.shape))
 
 
-def _stored(column: Any) -> tuple[Any, Any]:
+def _stored(column: Foreign) -> tuple[Any, Any]:
     """Where a column of a data frame is not zero, and its values there."""
     array = column.array
     if hasattr(array, "sp_index") and array.fill_value == 0:
@@ -287,7 +444,7 @@ def _stored(column: Any) -> tuple[Any, Any]:
     return places, values[places]
 
 
-def _csr_of_frame(frame: Any, dtype: DTypeLike) -> CSR:
+def _csr_of_frame(frame: Foreign, dtype: DTypeLike) -> CSR:
     """From a data frame of pandas, column by column: no more than one of them is dense at a time."""
     if frame.ndim != 2:
         raise ShapeError(f"A csr array has two dimensions; the series has shape {frame.shape}.", hint="use its to_frame().")
@@ -298,10 +455,10 @@ def _csr_of_frame(frame: Any, dtype: DTypeLike) -> CSR:
         rows.append(places)
         values.append(values_of(stored, values[0].dtype))
     columns = np.repeat(np.arange(frame.shape[1]), [len(part) for part in rows[1:]])
-    return _csr_of_places(np.concatenate(values), np.concatenate(rows).astype(np.int64), columns, frame.shape)
+    return _csr_of_places(np.concatenate(values), np.concatenate(rows).astype(np.int64), columns, frame.shape, Sharing(True))
 
 
-def _rows_of_series(series: Any, dtype: object) -> RowSparse:
+def _rows_of_series(series: Foreign, dtype: object) -> RowSparse:
     places, values = _stored(series)
     return RowSparse(values_of(values, dtype), _index(places, "indices"), shape_of(series.shape))
 
@@ -326,20 +483,20 @@ def _index(source: Sequence[int] | Array, name: str) -> Indices:
     return np.array(values, np.int64, order="C")
 
 
-def _csr_of_tuple(parts: tuple[Any, ...], shape: ShapeLike | None, dtype: DTypeLike) -> CSR:
+def _csr_of_tuple(parts: tuple[Any, ...], shape: ShapeLike | None, dtype: DTypeLike, sharing: Sharing) -> CSR:
     if len(parts) == 2 and all(isinstance(part, (int, np.integer)) for part in parts):
         made: CSR = empty_store(np, "csr", _storable(shape_of(parts), "csr"), element_type(dtype))
         return made
     if len(parts) == 3 and not any(isinstance(part, (int, np.integer)) for part in parts):
-        return _csr_of_components(values_of(parts[0], dtype), _index(parts[1], "indices"), _index(parts[2], "indptr"), shape)
+        return _csr_of_components(_values(parts[0], dtype, sharing), *_pair(parts[1], parts[2], sharing), shape, sharing)
     if len(parts) == 2 and isinstance(parts[1], (tuple, list)) and len(parts[1]) == 2:
-        row, column = (_index(part, name) for part, name in zip(parts[1], ("row", "col"), strict=True))
-        return _csr_of_places(values_of(parts[0], dtype), row, column, shape)
+        row, column = (_indices(part, name, sharing) for part, name in zip(parts[1], ("row", "col"), strict=True))
+        return _csr_of_places(_values(parts[0], dtype, sharing), row, column, shape, sharing)
     raise SparseFormatError(f"A tuple of {len(parts)} parts does not describe a csr array.",
                             hint="give (data, indices, indptr), (data, (row, col)) or (rows, columns).")
 
 
-def _csr_of_components(data: Array, indices: Indices, indptr: Indices, shape: ShapeLike | None) -> CSR:
+def _csr_of_components(data: Array, indices: Indices, indptr: Indices, shape: ShapeLike | None, sharing: Sharing) -> CSR:
     if shape is None:
         if not indices.size:
             raise ShapeError("The number of columns cannot be inferred from an empty list of indices.",
@@ -347,6 +504,7 @@ def _csr_of_components(data: Array, indices: Indices, indptr: Indices, shape: Sh
         shape = (max(indptr.shape[0] - 1, 0), int(indices.max()) + 1)
     shape = _storable(shape_of(shape), "csr")
     if _unordered(data, indices, indptr):
+        sharing.copies("columns are out of order")
         order = np.lexsort((indices, np.repeat(np.arange(indptr.shape[0] - 1), np.diff(indptr))))
         data, indices = data[order], indices[order]
     return CSR(data, indices, indptr, shape, check=config.check_format)
@@ -361,7 +519,7 @@ def _unordered(data: Array, indices: Indices, indptr: Indices) -> bool:
     return bool(falls.size) and not bool(np.isin(falls, indptr).all())
 
 
-def _csr_of_places(data: Array, row: Array, column: Array, shape: object) -> CSR:
+def _csr_of_places(data: Array, row: Array, column: Array, shape: object, sharing: Sharing, constant: bool = False) -> CSR:
     """From coordinates in any order; values at one place are summed."""
     if not data.shape == row.shape == column.shape:
         raise SparseFormatError(f"data, row and col have shapes {data.shape}, {row.shape} and {column.shape}.",
@@ -377,8 +535,12 @@ def _csr_of_places(data: Array, row: Array, column: Array, shape: object) -> CSR
         if outside.size:
             raise SparseFormatError(f"{name}[{outside[0]}] is {part[outside[0]]}, outside the {size} of shape {shape}.",
                                     hint=f"{name} runs from 0 to {size - 1}.")
+    if ((row[1:] > row[:-1]) | ((row[1:] == row[:-1]) & (column[1:] > column[:-1]))).all():
+        column = _indices(column, "col", sharing, constant)
+        return CSR(data, column, counts_to_indptr(row, shape[0]).astype(column.dtype, copy=False), shape, check=False)
+    sharing.copies("the places are out of order, or repeat")
     order = np.lexsort((column, row))
-    row, column, data = row[order], column[order], data[order]
+    row, column, data = row[order], column[order].astype(np.int64, copy=False), data[order]
     first = np.ones(row.shape[0], bool)
     first[1:] = (row[1:] != row[:-1]) | (column[1:] != column[:-1])
     starts = np.flatnonzero(first)
@@ -386,12 +548,13 @@ def _csr_of_places(data: Array, row: Array, column: Array, shape: object) -> CSR
     return CSR(summed.astype(data.dtype, copy=False), column[starts], counts_to_indptr(row[starts], shape[0]), shape, check=False)
 
 
-def _rows_of_tuple(parts: tuple[Any, ...], shape: object, dtype: object) -> RowSparse:
+def _rows_of_tuple(parts: tuple[Any, ...], shape: object, dtype: object, sharing: Sharing) -> RowSparse:
     if len(parts) != 2:
         raise SparseFormatError(f"A tuple of {len(parts)} parts does not describe a row_sparse array.",
                                 hint="give (data, indices), or a shape.")
-    data, indices = values_of(parts[0], dtype), _index(parts[1], "indices")
+    data, indices = _values(parts[0], dtype, sharing), _indices(parts[1], "indices", sharing)
     if data.shape[:1] == indices.shape and (indices[1:] < indices[:-1]).any():
+        sharing.copies("the rows are out of order")
         order = np.argsort(indices, kind="stable")
         data, indices = np.ascontiguousarray(data[order]), indices[order]
     if shape is None:

@@ -11,15 +11,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..base.arguments import unmasked
-from ..base.errors import DTypeError, GradientError, RowIndexError, ShapeError, UnsupportedError, expected
-from ..core import device, hooks
+from ..base.errors import RowIndexError, ShapeError, UnsupportedError, expected
+from ..core import device
 from ..core.arrays import wrap
-from ..ops.creation import empty_store
-from ..ops.limits import check_room
-from ..storage import CSR, RowSparse
+from ..storage import RowSparse
 from ..storage.convert import row_ids
 from .functions import F
-from .ndarray import NDArray, is_whole
+from .ndarray import NDArray
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -27,7 +25,7 @@ if TYPE_CHECKING:
     from ..base.types import Array
 
 
-__all__ = ["assign", "select"]
+__all__ = ["parts_of_key", "places_of_mask", "select"]
 
 
 def select(x: NDArray, key: object) -> NDArray:
@@ -40,10 +38,10 @@ def select(x: NDArray, key: object) -> NDArray:
     ShapeError
         If a mask has another length than its axis.
     """
-    places = _places_of_mask(x, key)
+    places = places_of_mask(x, key)
     if places is not None:
         return _elements(x, *places)
-    parts = _parts(key, x.shape)
+    parts = parts_of_key(key, x.shape)
     if x.ndim == 2 and not any(isinstance(part, slice) for part in parts):
         return _elements(x, *parts)
     bounds = [part if isinstance(part, slice) else slice(part, part + 1) if isinstance(part, int) else slice(None)
@@ -71,7 +69,7 @@ def _elements(x: NDArray, rows: npt.ArrayLike, columns: npt.ArrayLike) -> NDArra
     return F._values_at(x, _array(np.ascontiguousarray(rows, np.int64), x), _array(np.ascontiguousarray(columns, np.int64), x))
 
 
-def _places_of_mask(x: NDArray, key: object) -> tuple[Any, Any] | None:
+def places_of_mask(x: NDArray, key: object) -> tuple[Any, Any] | None:
     """Rows and columns where a mask of the array's own shape is true; None if the key is not such a mask."""
     if isinstance(key, NDArray) and key.stype != "default":
         if x.ndim != 2 or key.shape != x.shape:
@@ -108,7 +106,7 @@ def _values(part: object) -> Array:
     return values
 
 
-def _parts(key: object, shape: tuple[int, ...]) -> list[Any]:
+def parts_of_key(key: object, shape: tuple[int, ...]) -> list[Any]:
     """One slice, number or array of numbers for each axis; numbers are checked and counted from the front."""
     given = list(key) if isinstance(key, tuple) else [key]
     dots = [place for place, part in enumerate(given) if part is Ellipsis]
@@ -167,49 +165,3 @@ def _inside(values: Array, axis: int, size: int) -> Array:
                             hint=f"{what}s run from {-size} to {size - 1}." if size else "the axis has no entries.")
     values = values.astype(np.int64)
     return np.where(values < 0, values + size, values)
-
-
-def assign(x: NDArray, key: object, value: Any) -> None:
-    """``x[:] = value`` of a sparse array, whose storage type stays.
-
-    Raises
-    ------
-    UnsupportedError
-        If the key is not the whole array.
-    """
-    if hooks.state.recording and x._entry is not None:
-        raise GradientError("A recorded array cannot be assigned to while recording.",
-                            hint="assign under autograd.pause(), or compute a new array.")
-    if not is_whole(key):
-        raise UnsupportedError(f"Only [:] of a {x.stype} array can be assigned to, not [{key!r}].",
-                               hint="join parts with mx.nd.concat, choose with mx.nd.where, or assign to a dense array.")
-    if hasattr(value, "tocsr"):
-        found = value.tocsr().copy()
-        found.sum_duplicates()
-        store = CSR(found.data, found.indices.astype(np.int64), found.indptr.astype(np.int64), found.shape)
-        value = wrap(device.onto(store, x._ctx), x._ctx)
-    if isinstance(value, NDArray):
-        if value.shape != x.shape:
-            raise ShapeError(f"shapes {value.shape} and {x.shape} differ.", hint="they must be equal.")
-        if value is not x and not x._take_recorded(value):
-            x._receive(value if value.stype == "default" else value.__copy__())
-        return
-    values = _assignable(value, x)
-    if not values.any():
-        x._receive(wrap(device.onto(empty_store(np, x.stype, x.shape, x.dtype), x._ctx), x._ctx))
-        return
-    check_room("assignment", x.shape, x.dtype)
-    x._receive(wrap(device.onto(np.ascontiguousarray(np.broadcast_to(values, x.shape)), x._ctx), x._ctx))
-
-
-def _assignable(value: object, x: NDArray) -> Array:
-    """A number or an array of numbers that fits the array's shape, as numpy."""
-    try:
-        values = np.asarray(unmasked(value), x.dtype)
-    except (ValueError, TypeError) as error:
-        raise DTypeError(f"A {type(value).__name__} cannot be assigned to an array of {x.dtype}: {error}.",
-                         hint="assign a number, an array or a nested list of numbers.") from None
-    if values.ndim > x.ndim or any(size not in (1, own) for size, own in zip(values.shape[::-1], x.shape[::-1], strict=False)):
-        raise ShapeError(f"A value of shape {values.shape} does not fit an array of shape {x.shape}.",
-                         hint="its shape must be equal, or broadcast.")
-    return values

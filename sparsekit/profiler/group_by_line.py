@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import bisect
+import itertools
 from typing import TYPE_CHECKING, NamedTuple
 
 from .event_store import Total
@@ -9,9 +11,10 @@ from .nesting import without_compilation
 
 if TYPE_CHECKING:
     from .source import Stored
+    from .types import Record
 
 
-__all__ = ["FOLDED", "NOWHERE", "PLACES", "Place", "place_totals", "unplaced"]
+__all__ = ["FOLDED", "NOWHERE", "PLACES", "CellMemory", "Place", "cell_memory", "place_totals", "unplaced"]
 
 #: Groupings by place.
 PLACES = ("line", "cell")
@@ -27,6 +30,12 @@ class Place(NamedTuple):
     cell: str
 
 
+def cell_of(record: Record) -> str:
+    """The cell or the file that the line of an event is in."""
+    line = record["line"] or NOWHERE
+    return line.rpartition(":")[0] or line
+
+
 def place_totals(data: Stored) -> dict[Place, Total]:
     """Totals by line, of which each belongs to a cell ``In [3]`` or a file; folded events have a row of their own.
 
@@ -36,11 +45,57 @@ def place_totals(data: Stored) -> dict[Place, Total]:
     records = data.records
     for record, net in zip(records, without_compilation(records), strict=True):
         line = record["line"] or NOWHERE
-        cell = line.rpartition(":")[0] or line
-        totals.setdefault(Place(line, cell), Total()).add(net, round(record["self"] * 1000), record)
+        totals.setdefault(Place(line, cell_of(record)), Total()).add(net, round(record["self"] * 1000), record)
     for total in data.folded_totals.values():
         totals.setdefault(Place(FOLDED, FOLDED), Total()).merge(total)
     return totals
+
+
+class CellMemory(NamedTuple):
+    """The memory of arrays while a cell's operators ran, in bytes.
+
+    Attributes
+    ----------
+    peak : int
+        The most that all arrays held from its first operator until that of another cell.
+    kept : int
+        What operators made there and what is not freed, less what was freed of other cells.  Arrays that no operator made,
+        as ``mx.nd.array(values)``, count as if they had been there before.
+    """
+
+    peak: int
+    kept: int
+
+
+def cell_memory(data: Stored) -> dict[str, CellMemory]:
+    """The memory of each cell or file."""
+    samples = data.memory.get("samples", [])
+    if not samples:
+        return {}
+    times, held = [sample[0] for sample in samples], [sample[1] for sample in samples]
+    found: dict[str, CellMemory] = {}
+    runs = _runs(data)
+    met = data.memory.get("found", [])
+    met_times, met_bytes = [now for now, _ in met], [0, *itertools.accumulate(int(size) for _, size in met)]
+    place, before, known = 0, 0, 0
+    for number, (cell, _) in enumerate(runs):
+        end = len(times) if number + 1 == len(runs) else bisect.bisect_right(times, runs[number + 1][1])
+        after = held[end - 1] if end > place else before
+        peak, kept = found.get(cell, CellMemory(0, 0))
+        seen = met_bytes[-1 if number + 1 == len(runs) else bisect.bisect_left(met_times, runs[number + 1][1])]
+        found[cell] = CellMemory(max(peak, before, *held[place:end]), kept + after - before - (seen - known))
+        place, before, known = max(end, place), after, seen
+    return found
+
+
+def _runs(data: Stored) -> list[tuple[str, float]]:
+    """Operators one after the other in the same cell: the cell, and when the first of them began."""
+    runs: list[tuple[str, float]] = []
+    for record in sorted(data.records, key=lambda record: record["start"]):
+        cell = cell_of(record)
+        if not runs or runs[-1][0] != cell:
+            runs.append((cell, record["start"]))
+    return runs
 
 
 def unplaced(data: Stored) -> str:

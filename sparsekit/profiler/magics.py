@@ -15,6 +15,7 @@ from types import CodeType
 from typing import Any
 
 from ..base.errors import ProfilerError, UnsupportedError
+from ..base.formatting import format_bytes
 from ..base.optional import optional_import
 from .profiler import Profiler
 
@@ -94,6 +95,8 @@ class ProfileMagics(CodeMagics):
             prof.save_trace(options.trace)
         if not options.no_display:
             optional_import("IPython.display", "lab", "%%profile").display(prof)
+            print(f"Arrays held at most {format_bytes(prof.memory['peak_bytes'])} in this run; "
+                  f"{format_bytes(prof.kept_bytes)} of what operators made in it are kept.")
 
     def _options(self, line: str, cell: str | None) -> tuple[Any, str]:  # Any: IPython's namespace of options
         if cell is None:

@@ -60,6 +60,8 @@ class MemoryTracker:
         self.peak = 0
         self.peak_time = 0
         self.samples: list[tuple[int, int, dict[str, int]]] = []
+        #: When arrays were met that no operator made, and their bytes: they were there before, or came from other libraries.
+        self.found: list[tuple[int, int]] = []
         #: Most rows that a row_sparse gradient of each parameter stored.
         self.gradient_rows: dict[str, int] = {}
         self._roles: dict[str, int] = {}
@@ -141,9 +143,12 @@ class MemoryTracker:
         if released and not inside:
             self._bury(dead, event.deaths, start)
         if isinstance(event, Operation):
+            before = self.total
             for entry in event.inputs:
                 if not entry.known:
                     self._meet(entry, event, _ROLE_OF_INPUT, end)
+            if self.total > before and len(self.found) < MOST_LIVES:
+                self.found.append((end, self.total - before))
             outputs = event.outputs
             if isinstance(outputs, list):
                 for entry in outputs:
@@ -314,6 +319,7 @@ class MemoryTracker:
         samples = [(0, 0, {}), *self.samples] if base else self.samples
         devices = {name: figures() for name, figures in sorted(hooks.device_memory.items())}
         made: Memory = {
+            "found": [[0, base], *([now / 1000, size] for now, size in self.found)],
             "peak_bytes": base + self.peak,
             "peak_time": self.peak_time / 1000,
             "samples": [[now / 1000, base + total, self._all_roles(roles)] for now, total, roles in samples],

@@ -19,7 +19,7 @@ from .differences import diff
 from .distributed import distributed
 from .event_store import Key, Total
 from .event_view import aside
-from .group_by_line import PLACES, Place, place_totals, unplaced
+from .group_by_line import PLACES, Place, cell_memory, place_totals, unplaced
 from .parts import ProcessKey, combined, process_totals
 from .table import GROUPS, Table, aggregate, totals_table
 from .torch_gradients import gradients_table
@@ -169,6 +169,12 @@ class Profile:
         return self._data().memory
 
     @property
+    def kept_bytes(self) -> int:
+        """Bytes that operators made and that are still held at the end, less what was freed of arrays that were there before."""
+        samples = self.memory["samples"]
+        return samples[-1][1] - sum(int(size) for _, size in self.memory.get("found", [])) if samples else 0
+
+    @property
     def ledger_events(self) -> list[dict[str, Any]]:  # Any: the fields of a ``Densification``
         """When and on which thread each densification happened, as plain data for a timeline: ``time thread`` and its fields."""
         return [{"time": now, "thread": thread, **record._asdict(), "shape": list(record.shape)}
@@ -264,7 +270,8 @@ class Profile:
         sort_by : {"self", "total", "avg", "min", "max", "count", "bytes", "flops", "name"}
         group_by : {"op", "layer", "lane", "storage", "op+layer", "line", "cell", "process", "op+process"}
             ``"line"`` is the line of yours that called an operator (of a backward operator, that of its forward operator),
-            ``"cell"`` the notebook cell (``In [3]``) or the file that line is in.  Of folded events the lines are no
+            ``"cell"`` the notebook cell (``In [3]``) or the file that line is in; it also has the most memory that arrays held
+            in the cell, and what its operators made and kept.  Of folded events the lines are no
             longer known: they are one row, and the footer says so.
             ``"process"`` has the lanes of each process of a merged profile.
         ascending : bool, optional
@@ -278,8 +285,9 @@ class Profile:
             If ``sort_by`` or ``group_by`` is not one of those.
         """
         if group_by in PLACES:
+            memory = cell_memory(self._data()) if group_by == "cell" else None
             return totals_table(self._place_totals(), sort_by, group_by, ascending, rows,
-                                f"{self._footer()} {unplaced(self._data())}".strip())
+                                f"{self._footer()} {unplaced(self._data())}".strip(), memory)
         if "process" in group_by and group_by in GROUPS:
             return totals_table(self._process_totals(), sort_by, group_by, ascending, rows, self._footer())
         return totals_table(self._all_totals(), sort_by, group_by, ascending, rows, self._footer())

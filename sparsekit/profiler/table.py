@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from .event_store import Total
+    from .group_by_line import CellMemory
     from .types import TotalRow
 
 
@@ -41,6 +42,10 @@ COLUMNS: tuple[tuple[str, str, Callable[[Any], str]], ...] = (  # Any: a number,
     ("mean", "mean", format_duration), ("min", "min", format_duration), ("max", "max", format_duration),
     ("bytes", "moved", format_bytes), ("flops", "useful FLOP", format_count),
 )
+
+#: What a cell has beside them.
+MEMORY_COLUMNS: tuple[tuple[str, str, Callable[[Any], str]], ...] = (  # Any: as above
+    ("peak", "peak memory", format_bytes), ("kept", "kept", format_bytes))
 
 K = TypeVar("K", bound=tuple[str, ...])
 
@@ -113,8 +118,8 @@ def _numbers(total: Total) -> TotalRow:
 
 
 def totals_table(totals: Mapping[K, Total], sort_by: str = "self", group_by: str = "op", ascending: bool | None = None,
-                 rows: int | None = None, footer: str = "") -> Table:
-    """Build the aggregate table.
+                 rows: int | None = None, footer: str = "", memory: Mapping[str, CellMemory] | None = None) -> Table:
+    """Build the aggregate table; ``memory``, by the first field that names a row, adds columns.
 
     Raises
     ------
@@ -127,6 +132,9 @@ def totals_table(totals: Mapping[K, Total], sort_by: str = "self", group_by: str
         raise UnknownNameError.of("sort key", sort_by, SORTS)
     fields, key = GROUPS[group_by], SORTS[sort_by]
     found = aggregate(totals, fields)
+    columns = (*COLUMNS, *MEMORY_COLUMNS) if memory else COLUMNS
+    for row in found if memory else ():
+        row["peak"], row["kept"] = memory.get(str(_field(row, fields[0])), (0, 0))  # type: ignore[union-attr]  # else no rows
     if key == "name":
         key = fields[0]
     descending = key not in fields if ascending is None else not ascending
@@ -135,8 +143,8 @@ def totals_table(totals: Mapping[K, Total], sort_by: str = "self", group_by: str
     shown = found if rows is None else found[:rows]
     if len(shown) < len(found):
         footer = f"{len(found) - len(shown)} more rows are not shown. {footer}".strip()
-    columns = tuple(_TITLES[field] for field in fields) + tuple(title for _, title, _ in COLUMNS)
-    return Table(columns, found, _cells(shown, fields), footer)
+    titles = tuple(_TITLES[field] for field in fields) + tuple(title for _, title, _ in columns)
+    return Table(titles, found, _cells(shown, fields, columns), footer)
 
 
 def _field(row: TotalRow, name: str) -> float | str:
@@ -150,6 +158,7 @@ def _natural(value: float | str) -> Any:  # Any: a number, or a list of texts an
     return [int(part) if part.isdecimal() else part for part in re.split(r"(\d+)", value)] if isinstance(value, str) else value
 
 
-def _cells(rows: Iterable[TotalRow], fields: tuple[str, ...]) -> list[list[str]]:
-    return [[str(_field(row, field)) for field in fields] + [write(_field(row, name)) for name, _, write in COLUMNS]
+def _cells(rows: Iterable[TotalRow], fields: tuple[str, ...],
+           columns: Iterable[tuple[str, str, Callable[[Any], str]]]) -> list[list[str]]:  # Any: as in COLUMNS
+    return [[str(_field(row, field)) for field in fields] + [write(_field(row, name)) for name, _, write in columns]
             for row in rows]

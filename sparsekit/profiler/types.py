@@ -108,6 +108,7 @@ class Memory(TypedDict):
     """The memory of a run."""
 
     devices: NotRequired[dict[str, dict[str, int]]]
+    found: NotRequired[list[list[float]]]
     peak_bytes: int
     peak_time: float
     samples: list[Sample]
@@ -135,7 +136,10 @@ class Changes(TypedDict, total=False):
 
 
 class TotalRow(TypedDict, total=False):
-    """Totals of the events of one group, which has some of the first seven fields; times in microseconds."""
+    """Totals of the events of one group, which has some of the first seven fields; times in microseconds.
+
+    Those of a cell have ``peak`` and ``kept``, as in ``CellMemory``.
+    """
 
     process: str
     name: str
@@ -153,6 +157,8 @@ class TotalRow(TypedDict, total=False):
     bytes: int
     flops: int
     dense_flops: int
+    peak: int
+    kept: int
 
 
 class Node(Protocol):

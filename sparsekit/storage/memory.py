@@ -10,7 +10,7 @@ import numpy as np
 if TYPE_CHECKING:
     from ..base.types import Array, DType, DTypeLike, Shape, ShapeLike
 
-__all__ = ["contiguous_copy", "handed_out", "zeros"]
+__all__ = ["LINE", "contiguous_copy", "handed_out", "zeros"]
 
 #: Bytes of a cache line.
 LINE = 64

@@ -60,7 +60,7 @@ REFUSED = {
 }
 
 #: What is answered otherwise on purpose: lists are float32, as documented; an array copied to itself is returned as any
-#: other is; numpy reads dense arrays as numbers, not as objects.
+#: other is; numpy reads dense arrays as numbers, not as objects; ``asscipy`` gives scipy's newer class.
 DIFFERENT = {
     **{text: {"dtype": "float32"} for text in (
         "csr(([1, 2], ([0, 1], [1, 3])))", "csr(([1, 2], ([0, 1], [1, 3])), shape=(4, 5))",
@@ -68,6 +68,7 @@ DIFFERENT = {
     "dense.copyto(dense)": {
         "stype": "default", "dtype": "float64", "shape": [3, 3], "value": [[0, 1.5, 0], [0, 0, 0], [2, 0, -3]]},
     "np.asarray(dense).dtype.name": {"value": "float64"},
+    "type(c.asscipy()).__name__": {"value": "csr_array"},
 }
 
 

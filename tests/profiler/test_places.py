@@ -118,3 +118,34 @@ def test_hostile_file_names_are_escaped():
     page = prof.table(group_by="line").html
     assert "<script>" not in page
     assert "&lt;script&gt;.py:1" in page
+
+
+def cells(*sources):
+    """A profile of notebook cells, which share their names."""
+    names = {"mx": mx, "x": mx.nd.ones((100, 100))}
+    with Profiler() as prof:
+        for number, source in enumerate(sources):
+            exec(compile(source, f"<ipython-input-{number + 1}-0123456789ab>", "exec"), names)
+    return prof, names
+
+
+def test_each_cell_has_its_peak_and_what_it_kept():
+    size = 100 * 100 * 4
+    prof, names = cells("y = x + 1", "z = (y + 1) * (y + 2) + 0; z = z.sum()", "z = z + 1; del y", "a = x + 1; b = a + 1")
+    found = {row["cell"]: (row["peak"], row["kept"]) for row in prof.table(group_by="cell")}
+    assert found["In [1]"] == (2 * size, size)
+    peak, kept = found["In [2]"]
+    assert 4 * size <= peak <= 6 * size
+    assert 0 < kept < 100
+    assert found["In [4]"] == (3 * size + kept, 2 * size)
+    assert sum(row["kept"] for row in prof.table(group_by="cell")) == prof.kept_bytes
+    assert max(row["peak"] for row in prof.table(group_by="cell")) == prof.memory["peak_bytes"]
+    assert prof.table(group_by="cell").columns[-2:] == ("peak memory", "kept")
+    assert "kept" not in prof.table(group_by="line").columns
+    del names
+
+
+def test_a_cell_that_frees_more_than_it_makes_keeps_less_than_nothing():
+    prof, _ = cells("y = x + 1; z = x + 2", "del y, z; a = mx.nd.ones((2,))", "b = a + 1")
+    found = {row["cell"]: row["kept"] for row in prof.table(group_by="cell")}
+    assert found["In [1]"] + found["In [2]"] == 8

@@ -14,7 +14,7 @@ from ...core.op import REQUIRED, Op
 from .. import samples
 from ..elementwise.unary import _sigmoid, _softplus, from_scipy, on_data
 from ..limits import check_gradient
-from ..sparse.dot import values_as
+from ..sparse.dot import product_at, values_as
 from .softmax import LARGE, along, checked_axis, floating, wide
 
 if TYPE_CHECKING:
@@ -105,14 +105,19 @@ def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, weight: ArrayObject,
         inner = weight.shape[1]
         flat = F.Reshape(data, shape=(-1, inner))
         g = F.Reshape(g, shape=(-1, attrs["num_hidden"]))
-    if want[0]:
-        check_gradient("FullyConnected", data)
-    given = want[0] and F.dot(g, weight, forward_stype="default")
+    given = want[0] and _data_gradient(F, g, data, weight, want[0])
     if given is not None and flat is not data:
         given = F.Reshape(given, shape=tuple(data.shape))
     return (given, want[1] and F.dot(g, flat, transpose_a=True, forward_stype="default", out=want[1].out
                                      if want[1].stype in (None, "default") else None),
             want[2] and bias is not None and _bias_gradient(F, g, bias))
+
+
+def _data_gradient(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, weight: ArrayObject, want: Want) -> ArrayObject:
+    if want.places is not None and weight.stype == "default":
+        return product_at(F, g, F.transpose(weight), data, want.places)
+    check_gradient("FullyConnected", data)
+    return F.dot(g, weight, forward_stype="default")
 
 
 def _bias_gradient(F: ArrayFunctions, g: ArrayObject, bias: ArrayObject) -> ArrayObject:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ...storage.types import Store
 
 
-__all__ = ["dot", "values_as"]
+__all__ = ["dot", "product_at", "values_as"]
 
 dot = Op(
     "dot", "lhs rhs", attrs={"transpose_a": False, "transpose_b": False, "forward_stype": None}, sparse_output="forward_stype",
@@ -206,11 +206,22 @@ def _plain(F: ArrayFunctions, array: ArrayObject) -> ArrayObject:
     return array if array.stype == "default" else F.cast_storage(array, stype="default")
 
 
+def product_at(F: ArrayFunctions, left: ArrayObject, right: ArrayObject, like: ArrayObject,
+               places: tuple[ArrayObject, ArrayObject]) -> ArrayObject:
+    """left · rightᵀ at some places of a csr matrix and nowhere else: a gradient without the dense matrix."""
+    rows, columns = places
+    values = F.sum(F.take(left, rows, axis=0) * F.take(right, columns, axis=0), axis=1)
+    return F._place_values(values, rows, columns, shape=tuple(like.shape), stype="csr")
+
+
 def _left_gradient(F: ArrayFunctions, g: ArrayObject, lhs: ArrayObject, rhs: ArrayObject, turn_left: bool, turn_right: bool,
                    want: Want | None) -> ArrayObject:
-    """∂/∂lhs: g · rhsᵀ, or its transpose if lhs was transposed; dense."""
-    check_gradient("dot", lhs)
+    """∂/∂lhs: g · rhsᵀ, or its transpose if lhs was transposed; dense, or at the places that are read."""
     g = _plain(F, g)
+    if want is not None and want.places is not None and len(rhs.shape) == 2:
+        right = _plain(F, F.transpose(rhs) if turn_right else rhs)
+        return product_at(F, right, g, lhs, want.places) if turn_left else product_at(F, g, right, lhs, want.places)
+    check_gradient("dot", lhs)
     if len(lhs.shape) > 2 or len(rhs.shape) > 2 or len(lhs.shape) == 1 or len(rhs.shape) == 1:
         return F._dot_left_gradient(g, lhs, rhs, transpose_a=turn_left, transpose_b=turn_right)
     if turn_left:
@@ -220,8 +231,11 @@ def _left_gradient(F: ArrayFunctions, g: ArrayObject, lhs: ArrayObject, rhs: Arr
 
 def _right_gradient(F: ArrayFunctions, g: ArrayObject, lhs: ArrayObject, rhs: ArrayObject, turn_left: bool, turn_right: bool,
                     want: Want) -> ArrayObject:
-    """∂/∂rhs: lhsᵀ · g, or its transpose if rhs was transposed; row_sparse under a csr left side."""
+    """∂/∂rhs: lhsᵀ · g, or its transpose if rhs was transposed; row_sparse under a csr left side, or at places."""
     g = _plain(F, g)
+    if want.places is not None and len(lhs.shape) == 2:
+        left, turned = _plain(F, lhs if turn_left else F.transpose(lhs)), F.transpose(g)
+        return product_at(F, turned, left, rhs, want.places) if turn_right else product_at(F, left, turned, rhs, want.places)
     if len(lhs.shape) > 2 or len(rhs.shape) > 2 or len(lhs.shape) == 1 or len(rhs.shape) == 1:
         return F._dot_right_gradient(g, lhs, rhs, transpose_a=turn_left, transpose_b=turn_right)
     if turn_right:

@@ -1,0 +1,239 @@
+"""Sparse arrays of other libraries: JAX where it is installed, stand-ins of PyTorch's and JAX's protocols everywhere."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import types
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+import sparsekit as mx
+from sparsekit import nd
+
+VALUES = np.array([[0, 2, 0, 1], [0, 0, 0, 0], [5, 0, 0, 3]], np.float32)
+
+
+class Tensor:
+    """What is read of a tensor of PyTorch, with the facts that PyTorch 2.13 gives for ``VALUES``."""
+
+    def __init__(self, layout, shape, **parts):
+        self.layout, self.shape, self.parts = layout, shape, parts
+        self.device, self.requires_grad = types.SimpleNamespace(type="cpu"), False
+
+    def __getattr__(self, name):
+        if name == "parts" or name not in self.parts:
+            raise AttributeError(name)
+        return lambda: self.parts[name]
+
+
+class Part(np.ndarray):
+    """A dense tensor."""
+
+    def detach(self):
+        return self
+
+    def numpy(self):
+        return self.view(np.ndarray)
+
+
+@pytest.fixture
+def torch(monkeypatch):
+    module = types.SimpleNamespace(Tensor=Tensor, strided="torch.strided")
+    monkeypatch.setitem(sys.modules, "torch", module)
+    return module
+
+
+def part(values, dtype):
+    return np.array(values, dtype).view(Part)
+
+
+def csr():
+    return Tensor("torch.sparse_csr", (3, 4), values=part([2, 1, 5, 3], np.float32), col_indices=part([1, 3, 0, 3], np.int64),
+                  crow_indices=part([0, 2, 2, 4], np.int64))
+
+
+def coo(sparse, indices, values):
+    return Tensor("torch.sparse_coo", (3, 4), sparse_dim=sparse, dense_dim=2 - sparse, _indices=part(indices, np.int64),
+                  _values=part(values, np.float32))
+
+
+def test_tensors_are_read_by_their_protocol(torch):
+    rows = coo(1, [[2, 0]], VALUES[[2, 0]])
+    places = coo(2, [[2, 0, 2, 0, 2], [3, 1, 0, 3, 3]], [1, 2, 5, 1, 2])
+    for source, stype in ((csr(), "csr"), (rows, "row_sparse"), (places, "csr")):
+        for copy in (True, None):
+            x = nd.sparse.array(source, copy=copy)
+            assert x.stype == stype
+            np.testing.assert_array_equal(x.asnumpy(), VALUES)
+            x.check_format()
+
+
+def test_values_and_indices_are_shared_as_asked(torch):
+    source = csr()
+    for copy, shared in ((True, (False, False, False)), (None, (True, False, False)), (False, (True, True, True))):
+        store = nd.sparse.csr_matrix(source, copy=copy)._store
+        parts = source.parts["values"], source.parts["col_indices"], source.parts["crow_indices"]
+        found = [np.shares_memory(one, getattr(store, name)) for one, name in zip(parts, store.components, strict=True)]
+        assert tuple(found) == shared
+
+
+def test_tensors_that_do_not_fit_are_named(torch):
+    source = csr()
+    source.requires_grad = True
+    with pytest.raises(mx.MXNetError, match="detach"):
+        nd.sparse.array(source)
+    source = csr()
+    source.device.type = "cuda"
+    with pytest.raises(mx.MXNetError, match=r"cpu\(\)"):
+        nd.sparse.array(source)
+    source = csr()
+    source.shape = (2, 3, 4)
+    with pytest.raises(mx.ShapeError, match="one matrix"):
+        nd.sparse.array(source)
+    with pytest.raises(mx.MXNetError, match="copy=False: the source is row_sparse, not csr"):
+        nd.sparse.csr_matrix(coo(1, [[0, 2]], VALUES[[0, 2]]), copy=False)
+    with pytest.raises(mx.DTypeError, match="takes arrays and numbers"):
+        nd.ones((3, 4)) + csr()
+
+
+def test_neither_library_is_imported_for_arrays_of_others():
+    program = ("import sys, numpy, scipy.sparse, sparsekit as mx\n"
+               "mx.nd.sparse.array(scipy.sparse.eye(3, format='csr')).asscipy(); mx.nd.array([1]) + 1\n"
+               "assert not {'torch', 'jax'} & set(sys.modules)")
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+
+
+# scipy and numpy
+
+
+def test_scipys_components_are_shared_as_asked():
+    matrix = scipy.sparse.csr_array(VALUES)
+    for copy, values, indices in ((True, False, False), (None, True, False), (False, True, True)):
+        x = nd.sparse.csr_matrix(matrix, copy=copy)
+        assert np.shares_memory(x._store.data, matrix.data) == values
+        assert np.shares_memory(x._store.indices, matrix.indices) == np.shares_memory(x._store.indptr, matrix.indptr) == indices
+        np.testing.assert_array_equal(x.asnumpy(), VALUES)
+    assert x.indices.dtype == matrix.indices.dtype == np.int32
+    matrix.data[:] = 9
+    assert set(x.data.asnumpy()) == {9}
+    parts = np.ones(2, np.float32), np.array([1, 0]), np.array([0, 1, 2])
+    assert np.shares_memory(nd.sparse.csr_matrix(parts, shape=(2, 2), copy=False)._store.indices, parts[1])
+    rows = np.ones((2, 3), np.float32), np.array([0, 4])
+    assert np.shares_memory(nd.sparse.row_sparse_array(rows, shape=(5, 3), copy=False)._store.data, rows[0])
+
+
+def test_copy_false_names_what_has_to_be_copied():
+    matrix = scipy.sparse.csr_array(VALUES)
+    unsorted = scipy.sparse.csr_array((np.ones(2), np.array([1, 0]), np.array([0, 2])), shape=(1, 2))
+    read_only = np.ones(2, np.float32)
+    read_only.flags.writeable = False
+    for call, text in (
+            (lambda: nd.sparse.csr_matrix(matrix.tocoo(), copy=False), "coo_array is not csr"),
+            (lambda: nd.sparse.csr_matrix(unsorted, copy=False), "out of order"),
+            (lambda: nd.sparse.csr_matrix(matrix, dtype="float64", copy=False), "float64 is asked for"),
+            (lambda: nd.sparse.csr_matrix(matrix, index_dtype="int64", copy=False), "int64 is asked for"),
+            (lambda: nd.sparse.csr_matrix(VALUES, copy=False), "is dense"),
+            (lambda: nd.sparse.csr_matrix(([1.0], [0], [0, 1]), shape=(1, 2), copy=False), "list cannot be shared"),
+            (lambda: nd.sparse.csr_matrix((read_only, np.arange(2), np.array([0, 2])), shape=(1, 2), copy=False), "read-only"),
+            (lambda: nd.sparse.csr_matrix((np.ones(1), np.array([0]), np.array([0, 1], np.int32)), shape=(1, 2), copy=False),
+             "indices hold int64 and indptr int32"),
+            (lambda: nd.sparse.zeros("row_sparse", (2, 2)).asscipy(copy=False), "no such components")):
+        with pytest.raises(mx.base.errors.ConversionError, match=rf"copy=False: .*{text}"):
+            call()
+    for odd in ("yes", 1, []):
+        with pytest.raises(mx.MXNetError, match="True, False or None"):
+            nd.sparse.csr_matrix(matrix, copy=odd)
+        with pytest.raises(mx.MXNetError, match="True, False or None"):
+            nd.sparse.csr_matrix(matrix).asscipy(copy=odd)
+
+
+@pytest.mark.parametrize("index_dtype", ["int32", "int64"])
+def test_asscipy_gives_either_class_in_the_memory_of_the_array(index_dtype):
+    x = nd.sparse.csr_matrix(VALUES, index_dtype=index_dtype)
+    assert isinstance(x.asscipy(), scipy.sparse.csr_array)
+    assert isinstance(x.asscipy(spmatrix=True), scipy.sparse.csr_matrix)
+    assert isinstance(x.tocoo(), scipy.sparse.coo_array)
+    for copy, shared in ((True, (False, False, False)), (None, (True, False, False)), (False, (True, True, True))):
+        made = x.asscipy(copy=copy)
+        assert tuple(np.shares_memory(getattr(made, name), getattr(x._store, name)) for name in x._store.components) == shared
+        np.testing.assert_array_equal(made.toarray(), VALUES)
+    assert np.shares_memory(x.tocoo().data, x._store.data)
+    x.tocoo().coords[1][:] = 99
+    x.check_format()
+    np.testing.assert_array_equal(x.toarray(), VALUES)
+    assert x.device == x.context == mx.cpu()
+
+
+def test_a_frame_of_pandas_comes_out_of_a_matrix():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame.sparse.from_spmatrix(nd.sparse.csr_matrix(VALUES).asscipy())
+    np.testing.assert_array_equal(nd.sparse.csr_matrix(frame).asnumpy(), VALUES)
+
+
+# JAX
+
+
+@pytest.fixture
+def jax():
+    module = pytest.importorskip("jax")
+    pytest.importorskip("jax.experimental.sparse")
+    return module
+
+
+def jaxs(jax):
+    """Arrays of JAX, those with padding and repeated places among them."""
+    sparse, jnp = jax.experimental.sparse, jax.numpy
+    return {
+        "BCSR": sparse.BCSR.fromdense(VALUES), "BCOO": sparse.BCOO.fromdense(VALUES),
+        "padded": sparse.BCOO.fromdense(VALUES, nse=9),
+        "padded rows": sparse.BCSR.fromdense(VALUES, nse=9), "of rows": sparse.BCOO.fromdense(VALUES, n_dense=1),
+        "repeated": sparse.BCOO((jnp.array([1.0, 2, 3]), jnp.array([[1, 1], [0, 0], [1, 1]])), shape=(2, 2)),
+        "out of order": sparse.BCSR((jnp.array([7.0, 8, 9]), jnp.array([2, 0, 2]), jnp.array([0, 3, 3, 3])), shape=(3, 4)),
+        "rows out of order": sparse.BCOO((jnp.ones((3, 2)), jnp.array([[3], [7], [3]])), shape=(5, 2)),
+        "empty": sparse.BCOO((jnp.ones(0), jnp.zeros((0, 2), int)), shape=(5, 2)),
+        "one axis": sparse.BCOO((jnp.ones(2), jnp.array([[1], [3]])), shape=(5,)),
+    }
+
+
+def test_arrays_of_jax_are_read(jax):
+    for name, source in jaxs(jax).items():
+        for copy in (True, None):
+            x = nd.sparse.array(source, copy=copy)
+            assert x.stype == ("row_sparse" if "rows out" in name or name in ("of rows", "one axis") else "csr"), name
+            np.testing.assert_array_equal(x.asnumpy(), np.asarray(source.todense()), err_msg=name)
+            x.check_format()
+    source = jaxs(jax)["BCSR"]
+    x = nd.sparse.csr_matrix(source, copy=None)
+    assert x._store.indices.ctypes.data == source.indices.unsafe_buffer_pointer()
+    assert x._store.data.ctypes.data != source.data.unsafe_buffer_pointer()  # that of JAX is constant
+    with pytest.raises(mx.MXNetError, match="read-only"):
+        nd.sparse.csr_matrix(source, copy=False)
+
+
+def test_arrays_of_jax_that_do_not_fit_are_named(jax):
+    sparse, jnp = jax.experimental.sparse, jax.numpy
+    source = jaxs(jax)["BCSR"]
+    for call, text in (
+            (lambda: nd.sparse.array(sparse.BCOO.fromdense(jnp.ones((2, 3, 3)), n_batch=1)), "batch"),
+            (lambda: nd.sparse.array(sparse.BCOO.fromdense(jnp.ones((2, 3, 3)), n_dense=1)), "1 dense"),
+            (lambda: nd.sparse.array(sparse.BCOO((jnp.ones(1), jnp.array([[-1, 0]])), shape=(2, 2))), "outside"),
+            (lambda: nd.sparse.array(sparse.BCOO.fromdense(jnp.ones((2, 3), jnp.bfloat16))), "bfloat16"),
+            (lambda: jax.jit(lambda a: nd.sparse.array(a).sum())(source), "jit, grad and vmap")):
+        with pytest.raises(mx.MXNetError, match=text):
+            call()
+
+
+def test_arrays_go_to_jax(jax):
+    for stype, layouts in (("csr", ("bcsr", "bcoo", None)), ("row_sparse", ("bcoo", None))):
+        x = nd.array(VALUES).tostype(stype)
+        for layout in layouts:
+            for copy in (True, None):
+                np.testing.assert_array_equal(np.asarray(x.asjax(layout, copy=copy).todense()), VALUES)
+    for call, text in ((lambda: x.asjax("bcsr"), "bcoo"), (lambda: x.astype("float64").asjax(), "jax_enable_x64"),
+                       (lambda: nd.sparse.csr_matrix(VALUES).asjax(copy=False), "int32"),
+                       (lambda: nd.sparse.zeros("row_sparse", (2**40, 2)).asjax(), "32 bits")):
+        with pytest.raises(mx.MXNetError, match=text):
+            call()

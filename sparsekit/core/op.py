@@ -6,7 +6,6 @@ the fallback, ``nd``, the gradient, the profiler's label and the test sweep.
 
 from __future__ import annotations
 
-import copy
 import math
 import operator
 import sys
@@ -516,8 +515,8 @@ class Op:
 
     def with_rules(self, rules: list[Rule]) -> Op:
         """The operator with these rows alone, for calls that the others do not fit; the registry keeps the whole one."""
-        found = copy.copy(self)
-        vars(found).update(rules=rules, settle=None, _calls={})
+        found = object.__new__(Op)  # copy.copy would give the registry's own record, see __reduce__
+        vars(found).update(vars(self), rules=rules, settle=None, _calls={})
         return found
 
     def __repr__(self) -> str:

@@ -104,8 +104,9 @@ class BaseSparseNDArray(NDArray):
         """A ``scipy.sparse.csr_array`` that shares the stored values.
 
         A csr array's ``data`` is not copied; its indices are, since scipy's methods in place change them and kernels
-        rely on what was validated.  Before ``eliminate_zeros()`` and the like take a copy of the matrix, whose values
-        they move.  The matrix of a row_sparse array is one of copies.
+        rely on what was validated.  The copies are int32 where that suffices, as scikit-learn asks for.  Before
+        ``eliminate_zeros()`` and the like take a copy of the matrix, whose values they move.  The matrix of a row_sparse
+        array is one of copies.
 
         Parameters
         ----------
@@ -128,7 +129,9 @@ class BaseSparseNDArray(NDArray):
         start = time.perf_counter_ns() if hooks.sink is not None else 0
         store = within_memory(self._on_host(), "csr")
         shared = self._shared(store, copy, ("data",))
-        data, indices, indptr = (outside(getattr(store, name), name in shared) for name in store.components)
+        narrow = copy is not False and max(*self.shape, store.data.size) <= np.iinfo(np.int32).max
+        data, indices, indptr = (getattr(store, name).astype(np.int32) if narrow and name != "data"
+                                 else outside(getattr(store, name), name in shared) for name in store.components)
         made = (sparse.csr_matrix if spmatrix else sparse.csr_array)((data, indices, indptr), shape=self.shape)
         for name, part in (("indices", indices), ("indptr", indptr)):  # scipy narrows those that fit int32
             if copy is False and not np.may_share_memory(getattr(made, name), part):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import pickle
 import subprocess
 import sys
 
@@ -50,3 +52,17 @@ def test_an_operator_of_ones_own_is_found_and_goes() -> None:
         del registry["_of_my_own"]
     assert "_of_my_own" not in registry
     assert registry.get("_of_my_own") is None
+
+
+def test_an_operator_with_other_rows_leaves_the_registered_one_as_it_is() -> None:
+    op = find("broadcast_mul")
+    rows = list(op.rules)
+    fewer = op.with_rules(rows[:1])
+    assert fewer.rules == rows[:1]
+    assert op.rules == rows
+    assert fewer is not op
+
+
+def test_a_copy_and_a_pickle_of_an_operator_are_the_registered_one() -> None:
+    op = find("broadcast_mul")
+    assert copy.copy(op) is copy.deepcopy(op) is pickle.loads(pickle.dumps(op)) is op

@@ -466,3 +466,13 @@ def test_containers_of_arrays_are_copied_deeply():
     made["b"][0][:] = 0
     assert held["a"].asnumpy().any()
     assert held["b"][0].nnz == 5
+
+
+@pytest.mark.parametrize("spmatrix", [False, True])
+def test_indices_for_scipy_are_int32_where_that_suffices(spmatrix):
+    """scikit-learn takes no others."""
+    narrow = mx.nd.sparse.csr_matrix(([1.0, 2.0], [0, 4], [0, 1, 2]), shape=(2, 5)).asscipy(spmatrix=spmatrix)
+    assert narrow.indices.dtype == narrow.indptr.dtype == np.int32
+    wide = mx.nd.sparse.csr_matrix(([1.0], [2**31], [0, 1]), shape=(1, 2**31 + 1)).asscipy(spmatrix=spmatrix)
+    assert wide.indices.dtype == np.int64
+    assert wide.indices[0] == 2**31

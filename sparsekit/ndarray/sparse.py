@@ -129,7 +129,7 @@ class BaseSparseNDArray(NDArray):
         start = time.perf_counter_ns() if hooks.sink is not None else 0
         store = within_memory(self._on_host(), "csr")
         shared = self._shared(store, copy, ("data",))
-        narrow = copy is not False and max(*self.shape, store.data.size) <= np.iinfo(np.int32).max
+        narrow = copy is not False and all(size < 2**31 for size in (*self.shape, store.data.size))
         data, indices, indptr = (getattr(store, name).astype(np.int32) if narrow and name != "data"
                                  else outside(getattr(store, name), name in shared) for name in store.components)
         made = (sparse.csr_matrix if spmatrix else sparse.csr_array)((data, indices, indptr), shape=self.shape)

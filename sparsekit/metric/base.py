@@ -43,13 +43,21 @@ def check_label_shapes(labels: Any, preds: Any, wrap: bool = False, shape: bool 
     ShapeError
         If the lengths or shapes differ.
     """
-    found = (tuple(labels.shape), tuple(preds.shape)) if shape else (len(labels), len(preds))
+    found = (tuple(labels.shape), tuple(preds.shape)) if shape else (_length(labels), _length(preds))
     if found[0] != found[1]:
         raise ShapeError(f"Shape of labels {found[0]} does not match shape of predictions {found[1]}.",
                          hint="pass one label for each prediction.")
     if wrap:
         labels, preds = _listed(labels), _listed(preds)
     return labels, preds
+
+
+def _length(arrays: Arrays) -> int:
+    try:
+        return len(arrays)
+    except Exception as error:  # of an object that is no list
+        raise DTypeError(expected("An argument of a metric", "a list of arrays", type(arrays)),
+                         hint="pass [mx.nd.array(values)].") from error
 
 
 def _listed(arrays: Arrays) -> Sequence[Any]:
@@ -68,6 +76,10 @@ def _numbers(array: object) -> Array:
 def pairs(labels: Arrays, preds: Arrays) -> Iterable[tuple[Any, Any]]:
     """Pairs of an array of labels and its array of predictions, as numpy arrays."""
     labels, preds = check_label_shapes(labels, preds, True)
+    try:
+        labels, preds = list(labels), list(preds)
+    except Exception as error:  # of an object that has a length and is no list
+        raise DTypeError("Labels and predictions must be lists of arrays.", hint="pass [mx.nd.array(values)].") from error
     return [(_numbers(label), _numbers(pred)) for label, pred in zip(labels, preds, strict=True)]
 
 

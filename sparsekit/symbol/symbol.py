@@ -302,7 +302,7 @@ class Symbol(Tensor):
             try:
                 given[node] = element_type(dtype)
             except DTypeError as error:
-                raise DTypeError(f"{node.name} is given {dtype!r:.60}: {error.message}", hint=error.hint) from None
+                raise DTypeError(f"{node.name} is given {shown(dtype)}: {error.message}", hint=error.hint) from None
         known = inference.dtypes_of(self._entries, given)
         return self._three(lambda entry: known[entry].type if entry in known else None)
 

@@ -1,7 +1,7 @@
 """What GPU kernels cost, as far as it can be counted without a GPU: bytes touched, and the busiest thread's loads.
 
     python tests/gpu/costs.py            # the table
-    python tests/gpu/costs.py --write    # and the record, profiles/gpu_costs.json
+    python tests/gpu/costs.py --write    # and the record, profiles/gpu/costs.json
 
 The machine of ``simt.py`` counts, so that a result is the same on every run.  Times are predictions from the counts and
 from figures of NVIDIA's for one H100; nothing is measured on a GPU.
@@ -30,7 +30,7 @@ from sparsekit import kernels
 from sparsekit.kernels import FILES, for_device
 from sparsekit.kernels.gpu import launch
 
-RECORD = Path(__file__).parents[2] / "profiles" / "gpu_costs.json"
+RECORD = Path(__file__).parents[2] / "profiles" / "gpu" / "costs.json"
 
 #: Of an H100 (SXM): bytes a second of its memory and of its second cache, seconds that a load takes, and a launch.
 MEMORY, CACHE, LATENCY, LAUNCH = 3.35e12, 5.5e12, 0.6e-6, 2.5e-6

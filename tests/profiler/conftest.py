@@ -15,7 +15,9 @@ FOLDER = "/".join(("", "home", "someone"))
 
 
 class Array:
-    """What `hooks.assign` takes: something with a `_store`."""
+    """What `hooks.assign` takes: something with a `_store`, all of whose rows are up to date."""
+
+    _layout = SimpleNamespace(missed=None)
 
     def __init__(self, store):
         self._store = store

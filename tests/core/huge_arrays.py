@@ -122,7 +122,7 @@ def assign(make, key, value):
 
 def surface(make):
     """Methods, indexing, operators, conversions and numpy's functions of a huge array."""
-    asked = {"asnumpy", "tolist", "tostype", "asscipy"}
+    asked = {"asnumpy", "tolist", "tostype", "asscipy", "toarray", "tocoo"}
     for name in [name for name in dir(make()) if not name.startswith("_")]:
         for arguments in ARGUMENTS:
             attempt(f"{make.__name__}.{name}{arguments}", call, make(), name, arguments, allowed=name in asked)

@@ -75,12 +75,12 @@ def push_of(partition, key, sequence, array, shard, clock=None):
 
 
 class Keys:
-    """Keys with their placement on a number of servers."""
+    """Keys with their placement on a number of servers, to which they came from ``earlier`` ones if that is given."""
 
-    def __init__(self, values, shards, optimizer=None):
+    def __init__(self, values, shards, optimizer=None, earlier=None):
         self.values, self.shards = values, shards
         self.specs = {key: spec_of(value, placement_for(optimizer, key)) for key, value in values.items()}
-        self.specs = {key: spec._replace(placement=f"whole:{int(spec.placement[6:]) % shards}")
+        self.specs = {key: spec._replace(placement=f"whole:{int(spec.placement[6:]) % (earlier or shards) % shards}")
                       if spec.placement.startswith("whole") else spec for key, spec in self.specs.items()}
         self.partitions = {key: Partition(key, spec, shards) for key, spec in self.specs.items()}
 

@@ -76,7 +76,7 @@ def test_every_optimizer_goes_on_as_one_process(name, stype, tmp_path):
     for step in (1, 2, 3):
         pushed(shards, keys, gradients, step)
     assert resume(str(tmp_path), counts[1]).shards == counts[1]
-    keys = Keys(values, counts[1], optimizer)
+    keys = Keys(values, counts[1], optimizer, earlier=counts[0])
     shards = servers(tmp_path, keys)
     assert equal(keys.whole(shards, 0, 3), wanted[2])
     assert equal(keys.whole(shards, 0, 2), wanted[1])  # for a worker that makes step 3 again

@@ -325,6 +325,9 @@ class _Reader:
         }
         if "table_bytes" in found:
             made["table_bytes"] = int(self.number(found, "table_bytes"))
+        if "found" in found:
+            made = {"found": [self.sample([*pair, {}])[:2] if isinstance(pair, list) else self.sample(pair)
+                              for pair in self.listed(found, "found")], **made}
         return {"devices": devices, **made} if devices else made
 
     def temporary(self, item: Object) -> Temporary:

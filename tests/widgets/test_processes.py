@@ -49,7 +49,7 @@ def column(payload, name):
 def test_the_sentence_says_who_waited_and_who_worked():
     shown = processes_figure(RUN, errors={"worker 0": 40.0, "worker 1": None, "server 0": 0.0})
     assert shown.alt == ("3 processes in 4.85 ms. Worker 0 spent 31 % of its time waiting, mostly for rank 1. "
-                         "Server 0 worked 12 % of it. Clocks agree within 40.0 µs.")
+                         "Server 0 worked 12 % of that time. Clocks agree within 40.0 µs.")
 
 
 def test_a_step_is_drawn_large_unless_everything_is_asked_for():

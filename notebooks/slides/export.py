@@ -25,9 +25,6 @@ from sparsekit.widgets.display import write_file
 
 HERE = Path(__file__).resolve().parent
 
-#: A picture with the table that says the same, as our displays write them.
-FIGURE = re.compile(r"(<img alt=[^>]*>)\s*(<table>.*?</table>)", re.S)
-
 #: What follows from a cell's place in the talk: a new slide, a new one below a topic, a part that appears later.
 STARTS = ("slide", "subslide")
 
@@ -76,9 +73,8 @@ def slides_of(cells: Iterable[Any]) -> list[list[Any]]:
 
 
 def rendered(cell: Any, exporter: HTMLExporter) -> str:
-    """One cell as HTML; a picture's table is folded away below it."""
+    """One cell as HTML; a picture has its table folded away below it."""
     body, _ = exporter.from_notebook_node(nbformat.v4.new_notebook(cells=[cell]))
-    body = FIGURE.sub(r"\1<details><summary>The same as a table</summary>\2</details>", body)
     return f'<div class="fragment">{body}</div>' if kind_of(cell) == "fragment" else body
 
 

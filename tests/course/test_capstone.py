@@ -54,7 +54,8 @@ def untimed(monkeypatch, small):
 
 
 @pytest.mark.slow
-def test_the_solution_of_the_guide_reaches_everything_on_an_instance_that_was_drawn():
+def test_the_solution_of_the_guide_reaches_everything_on_an_instance_that_was_drawn(monkeypatch):
+    monkeypatch.setattr(capstone, "FASTER", 1.5)   # other tests run beside this one, and intervals are wide then
     certificate = capstone.grade(solution())
     assert certificate.reached, certificate
     assert capstone.task(certificate.seed).columns == capstone.task(certificate.seed).weights[0].shape[1]

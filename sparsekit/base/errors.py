@@ -313,5 +313,9 @@ class IndexWarning(UserWarning):
     """An index, a label or an id was changed to fit: clipped to the ends of an axis, or rounded by a float type."""
 
 
+class WorkerWarning(UserWarning):
+    """The workers of a ``DataLoader`` are threads, since what they call cannot be sent to another process."""
+
+
 class HybridizeWarning(UserWarning):
     """A hybridized block runs unhybridized, or is traced again at every call."""

@@ -24,6 +24,7 @@ from sparsekit.base.errors import (
     UnsupportedError,
     WorkerError,
     WorkerTimeoutError,
+    WorkerWarning,
 )
 from sparsekit.core import hooks
 from sparsekit.gluon import data
@@ -312,8 +313,25 @@ def test_errors_and_batches_that_cannot_be_sent(loader):
     made = loader(examples().transform(functions.unpicklable), 2, num_workers=1, batchify_fn=batchify.AsList())
     with pytest.raises(ConversionError, match="A batch cannot be sent"):
         list(made)
-    with pytest.raises(ConversionError, match=r"cannot be sent to another process(.|\n)*thread_pool=True"):
-        DataLoader(examples().transform(lambda x, y: (x, y)), 2, num_workers=1)
+
+
+def test_functions_that_cannot_be_sent_are_called_by_threads(loader):
+    said = r"are threads(.|\n)*cannot be sent to another process(.|\n)*thread_pool=True"
+    with pytest.warns(WorkerWarning, match=said) as warned:
+        made = loader(examples().transform(lambda x, y: (x, y + 1)), 2, num_workers=2)
+    assert [one.filename for one in warned] == [__file__]
+    assert [y.asnumpy().tolist() for _, y in made] == [y.asnumpy().tolist() for _, y in
+                                                       loader(examples().transform(lambda x, y: (x, y + 1)), 2)]
+
+
+def test_functions_of_a_notebook_are_called_by_threads():
+    """What has no file is not found by a fresh process, although it can be pickled."""
+    lines = ["import sparsekit as mx", "def more(x): return x + 1",
+             "data = mx.gluon.data.SimpleDataset([1, 2, 3]).transform(more)",
+             "print([one.asnumpy().tolist() for one in mx.gluon.data.DataLoader(data, 2, num_workers=2)])"]
+    done = subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, timeout=60, env=PATHS)
+    assert (done.returncode, done.stdout) == (0, "[[2, 3], [4]]\n"), done.stderr
+    assert "more is defined in a notebook or at a prompt" in done.stderr
 
 
 SCRIPT = """

@@ -10,7 +10,8 @@ from concurrent.futures import Future, wait
 from typing import TYPE_CHECKING, Any
 
 from ...base import rng
-from ...base.errors import ShapeError, WorkerError, WorkerTimeoutError, expected
+from ...base.errors import ConversionError, ShapeError, WorkerError, WorkerTimeoutError, WorkerWarning, expected
+from ...base.warn import warn_user
 from ...base.workers import Threads
 from ...core import hooks
 from ...ndarray import NDArray
@@ -182,9 +183,10 @@ class DataLoader:
     Notes
     -----
     Worker processes are fresh ones (``forkserver``), where MXNet copies the running process, whose locks may be
-    held by threads that the copy lacks.  So the data set and the functions are sent to them: functions must be
-    defined in a module, and a script starts its work under ``if __name__ == "__main__":``.  Large batches come
-    back in shared memory.  The generators that a random transformation draws from (those of the library, of
+    held by threads that the copy lacks.  So the data set and the functions are sent to them, and a script starts
+    its work under ``if __name__ == "__main__":``.  Functions that cannot be sent, as lambdas and those of a
+    notebook cannot, are called by threads instead, and a ``WorkerWarning`` says so.  Large batches come back in
+    shared memory.  The generators that a random transformation draws from (those of the library, of
     numpy and of ``random``; in threads the library's alone) are restarted for each batch from a number that
     depends on ``mx.random.seed`` and on the place of the batch only.
 
@@ -200,7 +202,12 @@ class DataLoader:
     WorkerError
         While iterating, if a worker process has ended.
     ConversionError
-        If the data set or a function cannot be sent to a worker process.
+        While iterating, if a worker process cannot load the data set or a function, or cannot send a batch.
+
+    Warns
+    -----
+    WorkerWarning
+        If threads are used because the data set or a function cannot be sent to another process.
 
     Examples
     --------
@@ -247,9 +254,15 @@ class DataLoader:
             self.refresh()
 
     def _start(self) -> None:
-        kind: Any = _ThreadWorkers if self._threads else Processes
         self._owner = os.getpid()
-        self._workers = kind(self._num_workers, self._dataset, self._batchify)
+        if not self._threads:
+            try:
+                self._workers = Processes(self._num_workers, self._dataset, self._batchify)
+                return
+            except ConversionError as error:
+                self._threads = True
+                warn_user(f"The workers of this DataLoader are threads, which run Python code in turns.  {error}", WorkerWarning)
+        self._workers = _ThreadWorkers(self._num_workers, self._dataset, self._batchify)
 
     def __iter__(self) -> Iterator[Any]:
         if not self._num_workers:

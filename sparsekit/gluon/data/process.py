@@ -16,14 +16,17 @@ import io
 import mmap
 import multiprocessing
 import os
+import pickle
 import random
 import signal
+import sys
 import time
 import traceback
 import weakref
 from collections import deque
 from collections.abc import Sequence
 from multiprocessing import connection, reduction
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -69,6 +72,16 @@ def make_batch(dataset: Examples, rows: Sequence[Any], batchify: Callable[..., A
         if found is not None:
             return found
     return (batchify or default_batchify_fn)([dataset[row] for row in (numbers.tolist() if whole else rows)])
+
+
+class _Pickler(reduction.ForkingPickler):
+    """Pickles what a fresh process can load; functions and classes of a notebook or a prompt are not found there."""
+
+    def reducer_override(self, value: object) -> object:  # as Python's pickler asks for
+        if getattr(value, "__module__", "") == "__main__" and isinstance(value, (type, FunctionType)) \
+                and not hasattr(sys.modules["__main__"], "__file__"):
+            raise pickle.PicklingError(f"{value.__qualname__} is defined in a notebook or at a prompt")
+        return NotImplemented
 
 
 def _packed(value: object) -> tuple[bytes, list[Any]]:
@@ -255,7 +268,7 @@ class Processes:
 
     def __init__(self, count: int, dataset: Examples, batchify: Callable[..., Any] | None) -> None:
         try:
-            payload = bytes(reduction.ForkingPickler.dumps((dataset, batchify)))
+            payload = bytes(_Pickler.dumps((dataset, batchify)))
         except Exception as error:
             raise ConversionError(f"The data set or a function of the DataLoader cannot be sent to another process: {error}.",
                                   hint=_MOVABLE) from None

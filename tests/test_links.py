@@ -106,7 +106,7 @@ def places() -> frozenset[str]:
 
 
 def absent(text: str) -> set[str]:
-    """Names of files in a document's code that are no files; a name in capitals stands for many."""
+    """Names of files in a document's code that are not files; a name in capitals stands for many."""
     code = " ".join(part.group() for part in re.finditer(r"^```.*?^```$|`[^`\n]*`", text, re.M | re.S))
     names = {name.strip("/") for name in NAMED.findall(re.sub(r"https?://\S+", "", code))}
     return {name for name in names - MADE if not re.search(r"^[.]|[*]|\b[A-Z]{4}", name) and name not in places()}

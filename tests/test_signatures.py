@@ -19,7 +19,7 @@ ABSENT = {f"gluon.contrib.rnn.Conv{dimensions}D{kind}Cell": "convolutions are no
 OTHERWISE = {
     **{f"{name}.begin_state": "there are arrays to begin with, not symbols" for name in (
         "gluon.rnn.ModifierCell", "gluon.rnn.ZoneoutCell", "gluon.rnn.ResidualCell", "gluon.contrib.rnn.VariationalDropoutCell")},
-    "gluon.rnn.SequentialRNNCell.hybrid_forward": "it is no HybridBlock",
+    "gluon.rnn.SequentialRNNCell.hybrid_forward": "it is not a HybridBlock",
     "metric.PearsonCorrelation.reset_micro": "a helper of its own", "metric.PearsonCorrelation.update_cov": "a helper of its own",
     "metric.PearsonCorrelation.update_variance": "a helper of its own",
     "metric.register": "a method of a registry", "metric.alias": "a method of a registry",

@@ -74,7 +74,7 @@ class Node:
     grad: Any = None  # Any: a variable's array, or the ``Buffer`` of one while tracing
     grad_req = "null"
     fresh = False
-    #: The form of the gradient at a node that is no variable.
+    #: The form of the gradient at a node that is not a variable.
     wanted = Want()
 
     def __init__(self, call: Call | None, inputs: Sequence[Entry | None], values: tuple[ArrayObject, ...] | None, ctx: Context,

@@ -326,7 +326,7 @@ class Program:
         return self._made_ready(made)
 
     def _slot_of(self, value: Attrs | Kernels) -> int:
-        """The slot of an argument that is no array, the same at every run."""
+        """The slot of an argument that is not an array, the same at every run."""
         if id(value) not in self._fixed:
             self._fixed[id(value)] = self.tracer.slots, value
             self.tracer.slots += 1

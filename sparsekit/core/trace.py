@@ -177,7 +177,7 @@ class Buffer:
 
     def _receive(self, gradient: ArrayObject, add: bool = False, by: str = "") -> None:
         self.made = gradient
-        self.node = hooks.state.node  # type: ignore[assignment]  # programs, whose links are no nodes, run outside of traces
+        self.node = hooks.state.node  # type: ignore[assignment]  # programs, whose links are not nodes, run outside of traces
 
 
 _numbers = itertools.count(1)

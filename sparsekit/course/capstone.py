@@ -24,6 +24,7 @@ from .. import autograd, gluon, ndarray
 from ..base.errors import ContractError, UnknownNameError
 from ..base.formatting import format_bytes
 from ..datasets import load_docstrings
+from ..gluon.utils import whole
 from ..profiler import Comparison, Profiler, compare, expect
 from .words import Message, rich
 
@@ -106,7 +107,13 @@ def task(seed: int) -> Task:
     Returns
     -------
     Task
+
+    Raises
+    ------
+    ShapeError
+        If the seed is not an integer of at least 0.
     """
+    seed = whole("seed", seed)
     draw = np.random.default_rng(seed)
     columns = int(draw.integers(*COLUMNS))
     texts, labels = _texts()
@@ -199,11 +206,13 @@ def grade(train: Program, seed: int | None = None) -> Certificate:
     Raises
     ------
     UnknownNameError
-        If ``train`` is no function, or returns something else.
+        If ``train`` is not a function, or returns something else.
+    ShapeError
+        If the seed is not an integer of at least 0.
     """
     if not callable(train):
         raise UnknownNameError(f"grade() needs a function of one task, got {train!r}.", hint="pass train, not train(task).")
-    seed = secrets.randbelow(10**6) if seed is None else int(seed)
+    seed = secrets.randbelow(10**6) if seed is None else whole("seed", seed)
     mine, yours = task(seed), task(seed)   # one for each, in case a program changes its arrays
     wanted, found = _run(given, mine), _run(train, yours)
     times = compare({"given": lambda: given(mine), "yours": lambda: train(yours)}, ROUNDS, confidence=CONFIDENCE, profile=False)

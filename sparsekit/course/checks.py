@@ -86,7 +86,7 @@ def _adam_moves(task: Task, lazy_update: bool, three_steps: Arrays) -> None:
 @_checks("gradient_bound")
 def _gradient_bound(task: Task, bound: int, rows: int) -> None:
     task.expect(bound != 1_000_000, "that is the dense gradient")
-    task.expect(bound % 100 == 0, f"{bound} is no multiple of 100")
+    task.expect(bound % 100 == 0, f"{bound} is not a multiple of 100")
     task.expect(bound >= rows, f"the gradient stores {rows} rows: one for every feature that occurs in the batch")
     task.expect(bound - 100 < rows, "that holds, but a smaller multiple of 100 holds as well")
 

@@ -310,7 +310,7 @@ def _finite(question: Question, value: object, asked: bool) -> float | str:  # o
     if isinstance(value, str) and not asked:
         return value
     try:
-        found = float(value)  # type: ignore[arg-type]  # whatever is no number is refused
+        found = float(value)  # type: ignore[arg-type]  # whatever is not a number is refused
     except (TypeError, ValueError) as error:
         raise UnknownNameError(f"The answer to {question.name!r} must be a number, got {value!r}.") from error
     if not math.isfinite(found):

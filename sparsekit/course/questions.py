@@ -6,7 +6,7 @@
     question = "A batch has 320 words, of a vocabulary of {words:,}.  How many different ones?"
     unit = "words"            # or options = ["csr", "default"]
     within = 0.15             # relative tolerance of a right number, 0.1 by default; 0 for exact counts
-    tie = 0.05                # of options that are measured: a lead smaller than this share is no answer
+    tie = 0.05                # of options that are measured: a lead smaller than this share decides nothing
     answer = "csr"            # only where the cell measures nothing
     because = "frequent words come many times"
     wrong = [[320, "you took all words to be different"], ["{words}", "that is the whole vocabulary"]]

@@ -87,7 +87,7 @@ def saved_outputs(path: Path, source: str) -> list[Any] | None:  # Any: JSON
         cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
         found = [cell["outputs"] for cell in cells if cell["cell_type"] == "code" and cell["execution_count"]
                  and str(_joined(cell["source"])).strip() == source.strip()]
-    except (OSError, ValueError, KeyError, TypeError):  # it is no notebook, or is being written
+    except (OSError, ValueError, KeyError, TypeError):  # it is not a notebook, or is being written
         return None
     return list(found[0]) if found else None
 

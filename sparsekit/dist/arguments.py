@@ -20,7 +20,7 @@ def check_numbers(**numbers: object) -> None:
 
 
 def check_settings(mode: object, staleness: object, **seconds: object) -> None:
-    """Raise ``DistError`` for what is no mode, no staleness, or no number of seconds above 0."""
+    """Raise ``DistError`` unless the mode is known, the staleness is a whole number, and the seconds are a number above 0."""
     if mode not in ("sync", "async"):
         raise DistError(expected("mode", "'sync' or 'async'", mode), hint="leave it out: the kind of store sets it.")
     if staleness is not None and not is_number_below(staleness, float("inf")):

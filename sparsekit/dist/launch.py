@@ -410,7 +410,7 @@ def servers(job: str | None = None) -> list[ServerProcess]:
     Raises
     ------
     NoClusterError
-        If this process is no worker of a run, or with ``job``, has joined no cluster.
+        If this process is not a worker of a run or, with ``job``, has not joined a cluster.
     WaitTimeoutError
         If a server does not answer in time.
 
@@ -478,7 +478,7 @@ def kill_server(index: int) -> None:
     Raises
     ------
     NoClusterError
-        If this process is no worker of a run.
+        If this process is not a worker of a run.
     DistError
         If there is no such server.
     LostDataError

@@ -381,7 +381,7 @@ def current() -> Transport:
     Raises
     ------
     NoClusterError
-        If there is none, since this is no worker of a distributed run.
+        If this process is not a worker of a distributed run.
     """
     if _here.transport is not None:
         return _here.transport

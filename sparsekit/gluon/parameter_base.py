@@ -55,7 +55,7 @@ class DeferredInitializationError(InitializationError):
     """A parameter is used before its shape is known."""
 
 
-def contexts_of(ctx: Any) -> list[Context]:  # Any: what is no context, ``require`` refuses
+def contexts_of(ctx: Any) -> list[Context]:  # Any: what is not a context, ``require`` refuses
     """The contexts that an argument ``ctx`` stands for: one, several, or by default the current one."""
     found = [ctx or current_context()] if not isinstance(ctx, (list, tuple)) else list(ctx)
     if len(set(found)) != len(found):

@@ -519,7 +519,7 @@ class DistKVStore(KVStoreBase):
         DataFileError
             If the file cannot be read.
         SparsekitError
-            If it is no file of optimizer states, or one of other keys.
+            If it is not a file of optimizer states, or one of other keys.
         """
         found, optimizer = states.unpack(read_states(fname))
         if optimizer is not None:

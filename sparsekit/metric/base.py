@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 
 __all__ = ["CompositeEvalMetric", "EvalMetric", "alias", "check_label_shapes", "classes_at", "create", "pairs", "register"]
+
+Result = TypeVar("Result")
 
 
 def check_label_shapes(labels: Any, preds: Any, wrap: bool = False, shape: bool = False) -> tuple[Any, Any]:
@@ -43,7 +45,7 @@ def check_label_shapes(labels: Any, preds: Any, wrap: bool = False, shape: bool 
     ShapeError
         If the lengths or shapes differ.
     """
-    found = (tuple(labels.shape), tuple(preds.shape)) if shape else (_length(labels), _length(preds))
+    found = (tuple(labels.shape), tuple(preds.shape)) if shape else (_read(len, labels), _read(len, preds))
     if found[0] != found[1]:
         raise ShapeError(f"Shape of labels {found[0]} does not match shape of predictions {found[1]}.",
                          hint="pass one label for each prediction.")
@@ -52,10 +54,11 @@ def check_label_shapes(labels: Any, preds: Any, wrap: bool = False, shape: bool 
     return labels, preds
 
 
-def _length(arrays: Arrays) -> int:
+def _read(read: Callable[[Arrays], Result], arrays: Arrays) -> Result:
+    """``read(arrays)``, by ``len`` or ``list``; raises ``DTypeError`` for an object that is not a list."""
     try:
-        return len(arrays)
-    except Exception as error:  # of an object that is no list
+        return read(arrays)
+    except Exception as error:  # whatever the object raises
         raise DTypeError(expected("An argument of a metric", "a list of arrays", type(arrays)),
                          hint="pass [mx.nd.array(values)].") from error
 
@@ -76,11 +79,7 @@ def _numbers(array: object) -> Array:
 def pairs(labels: Arrays, preds: Arrays) -> Iterable[tuple[Any, Any]]:
     """Pairs of an array of labels and its array of predictions, as numpy arrays."""
     labels, preds = check_label_shapes(labels, preds, True)
-    try:
-        labels, preds = list(labels), list(preds)
-    except Exception as error:  # of an object that has a length and is no list
-        raise DTypeError("Labels and predictions must be lists of arrays.", hint="pass [mx.nd.array(values)].") from error
-    return [(_numbers(label), _numbers(pred)) for label, pred in zip(labels, preds, strict=True)]
+    return [(_numbers(label), _numbers(pred)) for label, pred in zip(_read(list, labels), _read(list, preds), strict=True)]
 
 
 def classes_at(label: Array, count: int) -> Array:

@@ -117,7 +117,7 @@ class ParameterModule(BaseModule):
         Parameters
         ----------
         arg_params : dict of NDArray, optional
-            The module's own arrays, as ``get_params`` gives them, are no new values.
+            The module's own arrays, as ``get_params`` gives them, do not count as new values.
         anew : bool
             Whether parameters that are not given get new values.
         """

@@ -36,7 +36,7 @@ def context_of(ctx: Context | None) -> Context:
     return require(current_context() if ctx is None else Context(ctx))
 
 
-def shape_of(shape: Any) -> tuple[int, ...]:  # Any: what is no shape, is refused
+def shape_of(shape: Any) -> tuple[int, ...]:  # Any: what is not a shape, is refused
     """A shape as a tuple of ints that are not negative; a bare number is one dimension."""
     if isinstance(shape, str):
         shape = literal(shape)

@@ -132,7 +132,7 @@ class Mark(NamedTuple):
 
 
 class Note(NamedTuple):
-    """Whatever happened that is no operator; the kind is that of the content, or one of ``MARKER`` and ``COUNTER``."""
+    """Whatever happened that is not an operator; the kind is that of the content, or one of ``MARKER`` and ``COUNTER``."""
 
     kind: str
     start: int

@@ -77,7 +77,7 @@ def loaded(content: bytes, name: str) -> Profile:
     Raises
     ------
     DataFileError
-        If it is no trace.
+        If it is not a trace.
     """
     return _profile(_parse(gzip.decompress(content), name), name)
 

@@ -562,7 +562,7 @@ class Watch:
 
 
 def _name_of(func: TorchFunction) -> str:
-    """An operator's name as PyTorch's profiler writes it; what is no operator has the name of its class."""
+    """An operator's name as PyTorch's profiler writes it; what is not an operator has the name of its class."""
     schema = getattr(func, "_schema", None)
     return str(schema.name) if schema is not None else f"higher_order::{getattr(func, '_name', type(func).__name__)}"
 

@@ -79,6 +79,7 @@ def test_details_leave_the_lanes_their_width(timeline):
 def test_the_flame_graph_divides_the_time_in_view_and_finds_its_events(timeline):
     timeline.get_by_text("Flame graph").click()
     boxes = timeline.locator(".sk-flame button")
+    boxes.first.wait_for()
     labels = boxes.evaluate_all("nodes => nodes.map(node => node.getAttribute('aria-label'))")
     assert labels[0] == "in view: 680 µs, 100 %"
     assert "forward: 180 µs, 26 %" in labels

@@ -108,7 +108,7 @@ REFUSED = {
     "no number": (lambda: mx.nd.clip(pair(), "a", 1), mx.ShapeError, ValueError, "clip.a_min='a'"),
     "nan of integers": (lambda: mx.nd.clip(pair("int32"), float("nan"), 1), mx.ShapeError, ValueError, "NaN"),
     "index outside": (lambda: mx.nd.gather_nd(pair(), mx.nd.array([[5]])), mx.RowIndexError, IndexError, "Index 5"),
-    "out is no array": (lambda: mx.nd.exp(pair(), out="x"), mx.DTypeError, TypeError, "out is a str"),
+    "out is not an array": (lambda: mx.nd.exp(pair(), out="x"), mx.DTypeError, TypeError, "out is a str"),
     "out holds no arrays": (lambda: mx.nd.split(pair(), 2, axis=0, out=[1, 2]), mx.DTypeError, TypeError, "out is a int"),
     "out of too few": (lambda: mx.nd.split(pair(), 2, axis=0, out=[pair()]), mx.SparsekitError, RuntimeError, "gives 2 arrays"),
 }

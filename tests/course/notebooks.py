@@ -20,7 +20,7 @@ NAMES = sorted(path.stem for path in FOLDER.glob("*.toml"))
 #: A call that asks, compares or checks.
 QUIZ = re.compile(r"\bmx\.(predict|reveal|check|exercise)\(")
 
-#: What of a markdown cell is no prose: code, formulas, pictures of arrays, addresses, keys, and the notes on other texts.
+#: What of a markdown cell is not prose: code, formulas, pictures of arrays, addresses, keys, and the notes on other texts.
 NOT_PROSE = (r"```.*?```", r"\$\$.*?\$\$", r"\$[^$\n]*\$", r"`[^`]*`", r"\]\([^)]*\)", r"<sup>.*?</sup>", r"<[^>]*>",
              r"^#+ .*$", r"\bsections? \d+( to \d+)?", r"\babout \d+ minutes", r"\b\d+ min\b", r"\bMXNet 1\.9\.1\b")
 

@@ -54,9 +54,13 @@ def untimed(monkeypatch, small):
 
 
 @pytest.mark.slow
-def test_the_solution_of_the_guide_reaches_everything_on_an_instance_that_was_drawn(monkeypatch):
-    monkeypatch.setattr(capstone, "FASTER", 1.5)   # other tests run beside this one, and intervals are wide then
-    certificate = capstone.grade(solution())
+def test_the_solution_of_the_guide_reaches_everything_on_an_instance_that_was_drawn():
+    """Intervals are wide while other tests run beside this one: grade again, as the notebook says."""
+    for _ in range(5):
+        certificate = capstone.grade(solution())
+        assert all(row.reached for row in certificate.rows[:TIME]), certificate
+        if certificate.reached:
+            break
     assert certificate.reached, certificate
     assert capstone.task(certificate.seed).columns == capstone.task(certificate.seed).weights[0].shape[1]
     assert "all of 5 reached" in repr(certificate)
@@ -127,6 +131,14 @@ def test_a_network_starts_with_the_weights_of_the_instance(sparse):
 def test_a_program_that_returns_something_else_is_told_what_to_return(returned):
     with pytest.raises(mx.UnknownNameError, match=r"must return a list of losses and an array of scores"):
         capstone.grade(lambda task: returned, seed=1)
+
+
+@pytest.mark.parametrize("seed", [-1, 2.5, "7", True, np.nan])
+def test_a_seed_is_an_integer_of_at_least_0(seed):
+    with pytest.raises(mx.ShapeError, match=r"seed must be an integer of at least 0, got .*\nHint: seed=1, for example\."):
+        capstone.task(seed)
+    with pytest.raises(mx.ShapeError, match=r"seed must be"):
+        capstone.grade(learner(), seed=seed)
 
 
 def test_a_result_is_no_function():

@@ -82,7 +82,7 @@ def test_bytes_that_must_be_whole_are_not_cut(tmp_path):
 
 
 def test_nothing_in_a_journal_is_executed(tmp_path):
-    """Objects cannot be stored, and an array whose type says object is no record."""
+    """Objects cannot be stored, and an array whose type says object is not a record."""
     header = json.dumps([["push"], [["|O", [1]]]]).encode()
     lengths = journal.LENGTHS.pack(journal.MAGIC, len(header), 8)
     crc = journal.zlib.crc32

@@ -13,7 +13,7 @@ from sparsekit.core.op import find, registry
 
 reference.fill_up(registry)
 
-#: Values that floats are drawn from, beside random ones: signs, denormals, the largest numbers, what is no number.
+#: Values that floats are drawn from, beside random ones: signs, denormals, the largest numbers, what is not a number.
 SPECIAL = (0.0, -0.0, 1.0, -1.0, 0.5, 1e-39, -1e-39, 3e38, 65504.0, 1e-7, np.nan, np.inf, -np.inf, 1e20)
 ENDS = {"int8": (-128, 127), "uint8": (0, 255), "int32": (-(2**31), 2**31 - 1), "int64": (-(2**62), 2**62)}
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE))  # for the modules beside this one, which are no tests
+sys.path.insert(0, str(HERE))  # for the modules beside this one, which are not tests
 
 import families  # noqa: E402
 import graphs  # noqa: E402

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))  # for the modules beside this one, which are no tests
+sys.path.insert(0, str(Path(__file__).parent))  # for the modules beside this one, which are not tests
 
 import fake_cupy
 import simt

@@ -113,7 +113,7 @@ class ndarray:
     def __init__(self, host, base=None):
         if base is None and Capture.current is not None and chosen.malloc is None:
             Capture.current.invalid = True
-            raise CUDARuntimeError("memory of an array that is no graph's own is taken while a stream is captured")
+            raise CUDARuntimeError("memory of an array that is not a graph's own is taken while a stream is captured")
         self._host, self.base = host, base
         self.number = Device.current if base is None else base.number
 

@@ -13,7 +13,7 @@ import pytest
 from sparsekit.kernels import FILES, for_device
 from sparsekit.kernels.gpu import launch
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "kernels"))  # for the module there that is no test
+sys.path.insert(0, str(Path(__file__).parents[1] / "kernels"))  # for the module there that is not a test
 
 from kernel_arguments import Inputs, arguments
 

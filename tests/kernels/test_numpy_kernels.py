@@ -17,7 +17,7 @@ from sparsekit.kernels import FILES, host_file
 from sparsekit.kernels.cpu import libsvm_read as compiled_reader
 from sparsekit.kernels.numpy import libsvm_read as numpy_reader
 
-sys.path.insert(0, str(Path(__file__).parent))  # for the module beside this one, which is no test
+sys.path.insert(0, str(Path(__file__).parent))  # for the module beside this one, which is not a test
 
 from kernel_arguments import Inputs, arguments
 

@@ -49,7 +49,7 @@ BETTER = {
     "int(mx.nd.array([2.5]))": 2,
 }
 
-#: What MXNet answers, and this library refuses: numbers that would become others, and what is no number.
+#: What MXNet answers, and this library refuses: numbers that would become others, and what is not a number.
 REFUSED = {
     "csr(lists, dtype='uint8')": DTypeError,
     "row(lists, dtype='uint8')": DTypeError,
@@ -85,7 +85,7 @@ def recorded(refused):
 
 
 def as_plain(value):
-    """Numbers, texts and lists of what is no array."""
+    """Numbers, texts and lists of what is not an array."""
     if isinstance(value, (np.ndarray, np.generic)):
         value = value.tolist()
     if isinstance(value, (list, tuple)):

@@ -193,7 +193,7 @@ def test_events_tell_batches_from_data_sets():
 
     cut = [event("slice", [(400, 9)], [(50, 9)]), event("dot", [(50, 9), (9, 2)], [(50, 2)])]
     assert batches_of(cut, [(400, 9)]) == (50, ((400, 9),))
-    # What is used once as a whole, and a row of it, are no batches.
+    # What is used once as a whole, and a row of it, are not batches.
     odd = [event("exp", [(400, 9)], [(400, 9)]), event("_getitem", [(400, 9)], [(9,)])]
     assert batches_of([*cut, *cut, *odd], [(400, 9)]) == (50, ())
     assert batches_of([event("dot", [(50, 9)], [(50, 2)], "backward")], [(50, 9)]) == (0, ())

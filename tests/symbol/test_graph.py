@@ -97,7 +97,7 @@ class TestFacts:
             assert "raise" not in net.graph(x=(1000, 10_000_000)).alt
 
     def test_a_dense_result_beyond_the_limit_is_marked(self):
-        """It is no fallback, and raises all the same; what the picture says is what the error says."""
+        """It is not a fallback, and raises all the same; what the picture says is what the error says."""
         x = mx.sym.Variable("x", stype="csr")
         net = mx.sym.Group([mx.sym.dot(x + 2, mx.sym.Variable("w", shape=(10_000_000, 2)), name="dot1"), x * 3])
         found = data_of(net, x=(1000, 10_000_000))

@@ -53,7 +53,7 @@ def stores(op, arrays, attrs, stypes):
 
 
 def states_of(op, attrs):
-    """Places of inputs that are no arguments, but states."""
+    """Places of inputs that are not arguments, but states."""
     call = op.bind(attrs)
     weights = op.weights(call.attrs) if isinstance(op, Update) else ()
     return [place for place in op.written(call.attrs) if place not in weights]

@@ -59,7 +59,7 @@ adamw_rows_update = declare(
     "_adamw_rows_update", "mean var", "adamw_step", {"lr": REQUIRED, **_BETAS, **_LAZY},
     lambda lr, wd, epsilon, beta1, beta2: (lr, wd, epsilon, *_moments(beta1, beta2)),
     "AdamW, whose weight decay is apart: mean and var as Adam's; ``weight -= lr * mean / (sqrt(var) + epsilon) + wd * weight``, "
-    "without bias correction, which belongs in ``lr``.", signs=" +", order="Weight decay is no part of ``g``.")
+    "without bias correction, which belongs in ``lr``.", signs=" +", order="Weight decay is not part of ``g``.")
 
 adamax_update = declare(
     "adamax_update", "mean var", "adamax_step", {"lr": REQUIRED, "beta1": 0.9, "beta2": 0.999, **_ALL},

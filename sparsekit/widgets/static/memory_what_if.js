@@ -10,7 +10,7 @@ const LASTING = ["parameter", "gradient", "optimizer state"];
 const product = (lengths) => lengths.reduce((found, length) => found * length, 1);
 const nearest = (value) => Math.floor(value + 0.5);
 
-// The bytes of each kind of memory after a change, with notes that say in how far they are no exact ones.
+// The bytes of each kind of memory after a change, with notes that say where they are estimates.
 class Sizes {
   constructor(model, choice) {
     Object.assign(this, { ...model, ...choice, notes: [] });

@@ -77,7 +77,7 @@ def make_batch(dataset: Examples, rows: Sequence[Any], batchify: Callable[..., A
 class _Pickler(reduction.ForkingPickler):
     """Pickles what a fresh process can load; functions and classes of a notebook or a prompt are not found there."""
 
-    def reducer_override(self, value: object) -> object:  # as Python's pickler asks for
+    def reducer_override(self, value: object) -> object:  # type: ignore[override]  # NotImplemented has no type
         if getattr(value, "__module__", "") == "__main__" and isinstance(value, (type, FunctionType)) \
                 and not hasattr(sys.modules["__main__"], "__file__"):
             raise pickle.PicklingError(f"{value.__qualname__} is defined in a notebook or at a prompt")

@@ -16,7 +16,6 @@ import io
 import mmap
 import multiprocessing
 import os
-import pickle
 import random
 import signal
 import sys
@@ -80,7 +79,7 @@ class _Pickler(reduction.ForkingPickler):
     def reducer_override(self, value: object) -> object:  # type: ignore[override]  # NotImplemented has no type
         if getattr(value, "__module__", "") == "__main__" and isinstance(value, (type, FunctionType)) \
                 and not hasattr(sys.modules["__main__"], "__file__"):
-            raise pickle.PicklingError(f"{value.__qualname__} is defined in a notebook or at a prompt")
+            raise TypeError(f"{value.__qualname__} is defined in a notebook or at a prompt")
         return NotImplemented
 
 

@@ -1,0 +1,138 @@
+"""The tables of README that come from records of ``sparsekit bench``: ``python tests/readme_tables.py`` writes them anew."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+README = ROOT / "README.md"
+
+EPOCH = "one epoch, row-sparse gradient"
+TRAIN_STEP = "sparsekit, batches parsed, TrainStep"
+
+#: Rows of the epoch: text, section and row of the record.
+EPOCHS = (
+    ("sparsekit, each step one table of compiled calls (`gluon.TrainStep`)", EPOCH, TRAIN_STEP),
+    ("sparsekit, the tutorial's code with `hybridize()`", EPOCH, "sparsekit, batches parsed, hybridized"),
+    ("sparsekit, the tutorial's code as it is written", EPOCH, "sparsekit, batches parsed"),
+    ("PyTorch 2.13 (`EmbeddingBag`, sparse `SGD`), 2 threads", EPOCH, "torch, 2 threads"),
+    ("PyTorch 2.13, the same with updates written by hand", EPOCH, "torch, updates by hand"),
+    ("JAX 0.10, the whole step one jitted function", EPOCH, "jax"),
+    ("MXNet 1.9.1, the tutorial's code, LibSVM file read in every epoch", EPOCH, "mxnet"),
+    ("sparsekit, the same as MXNet", EPOCH, "sparsekit"),
+    ("sparsekit, the same under its own profiler", f"{EPOCH}, under the profiler", "profiler on"),
+)
+
+WIDE, COLUMN = "1,024 x 1,000,000, 100 a row, x 128", "{} x 20,216,830, 36 a row, x 1"
+GRADIENT = "csrᵀ · dense -> row_sparse"
+
+#: Rows of single operations: text, file and section of the record; the fastest rival is found there.
+OPERATIONS = (
+    ("csrᵀ · dense → row_sparse, 512 × 20,216,830, 36 a row, × 1", "dot", f"{COLUMN.format(512)}: {GRADIENT}"),
+    ("csrᵀ · dense → row_sparse, 1,024 × 1,000,000, 100 a row, × 128", "dot", f"{WIDE}: {GRADIENT}"),
+    ("csr · row_sparse, the same", "dot", f"{WIDE}: csr · row_sparse"),
+    ("csr · dense, the same", "dot", f"{WIDE}: csr · dense"),
+    ("csr · dense, 64 × 20,216,830, 36 a row, × 1", "dot", f"{COLUMN.format(64)}: csr · dense"),
+    ("csr · dense, 512 × 20,216,830, 36 a row, × 1", "dot", f"{COLUMN.format(512)}: csr · dense"),
+    ("csr · dense, 8,192 × 20,216,830, 36 a row, × 1", "dot", f"{COLUMN.format(8192)}: csr · dense"),
+    ("Adam on 10,000 rows of 1,000,000 × 128", "update", "Adam, 1,000,000 x 128, 10,000 rows"),
+    ("dense → csr, 2,000 × 5,000, 1 % stored", "convert", "2,000 x 5,000, 1% stored; 100,000 x 128, 1,000 rows: dense -> csr"),
+    ("4 × 4 addition", "dispatch", "a + b, both 4 x 4"),
+    ("reading 108 MB of LibSVM text in batches", "libsvm", "108 MB, 200,000 x 1,000,000, about 36 values a row"),
+)
+
+#: How README names a rival, by the beginning of its name in a record.
+RIVALS = {"torch embedding bag": "PyTorch `embedding_bag`", "torch": "PyTorch", "scipy": "scipy", "mkl": "MKL", "jax": "JAX",
+          "mxnet": "MXNet", "sklearn": "scikit-learn"}
+
+#: Rows of training steps: text, and how the section of the record begins.
+MODELS = (
+    ("logistic regression, 1,000,000 columns, 40 values per row, batch 1,024", "linear classification"),
+    ("factorization machine, 1,000,000 × 16, 39 values per row, batch 1,024", "factorization machine"),
+    ("matrix factorization, 1,100,000 × 64, batch 4,096", "matrix factorization"),
+    ("wide and deep, 1,000,000 columns and 500,000 × 32, batch 1,024", "wide and deep"),
+    ("language model, 200,000 × 256, LSTM 256, batch 32 × 20", "language model: 200,000 x 256, LSTM 256"),
+    ("the same, LSTM 1,024 projected to 256", "language model: 200,000 x 256, LSTM 1024"),
+)
+
+
+def sections(name: str) -> dict[str, dict[str, Any]]:
+    """The rows of a record by the heading of their section."""
+    record = json.loads((ROOT / "profiles" / f"{name}.json").read_text(encoding="utf-8"))
+    return {one["heading"]: {"unit": one["unit"], **one["rows"]} for one in record["sections"]}
+
+
+def written(value: float, unit: str) -> str:
+    """A median with three digits, or two below 10, in a unit that keeps it short."""
+    if unit == "µs" and value >= 1000:
+        value, unit = value / 1000, "ms"
+    return f"{value:,.0f} {unit}" if value >= 100 else f"{value:.1f} {unit}" if value >= 10 else f"{value:#.2g} {unit}"
+
+
+def epochs() -> Iterator[str]:
+    """The rows of the tutorial's epoch."""
+    found = sections("epoch")
+    own = found[EPOCH][TRAIN_STEP]
+    for text, section, row in EPOCHS:
+        other = found[section][row]
+        share = "" if row == TRAIN_STEP else f" {own['median'] / other['median']:.2f}×"
+        if row == "jax":
+            single = [ours / theirs for ours, theirs in zip(own["values"], other["values"], strict=True)]
+            share += f" ({min(single):.2f} to {max(single):.2f} in single rounds)"
+        yield f"| {text} | {written(other['median'], 'ms')} |{share} |"
+
+
+def rival_name(row: str) -> str:
+    """How README names the rival of a row."""
+    name = next(text for start, text in RIVALS.items() if row.startswith(start))
+    return f"{name} with 2 threads" if row.endswith("2 threads") else name
+
+
+def operations() -> Iterator[str]:
+    """The rows of single operations, each with the fastest rival of its record."""
+    for text, file, heading in OPERATIONS:
+        rows = dict(sections(file)[heading])
+        unit = rows.pop("unit")
+        fastest = max if "/s" in unit else min
+        medians = {name: row["median"] for name, row in rows.items()}
+        ours = next(name for name in rows if name in ("sparsekit", "sparsekit LibSVMIter"))
+        rival = fastest((name for name in rows if not name.startswith("sparsekit")), key=medians.__getitem__)
+        share = medians[ours] / medians[rival]
+        said = f"{share:.1f}× as fast" if "/s" in unit else f"{share:.2f}×"
+        yield (f"| {text} | {written(medians[ours], unit)} | {written(medians[rival], unit)}, {rival_name(rival)} | {said} |")
+
+
+def models() -> Iterator[str]:
+    """The rows of training steps, each with its peak memory by PyTorch's."""
+    found = sections("models")
+    for text, start in MODELS:
+        steps = next(rows for heading, rows in found.items() if heading.startswith(start))
+        memory = next(rows for heading, rows in found.items() if heading.startswith(f"peak memory of the process: {start}"))
+        ours, theirs = steps["sparsekit"]["median"], steps["torch"]["median"]
+        share = memory["sparsekit"]["median"] / memory["torch"]["median"]
+        yield f"| {text} | {written(ours, 'ms')} | {written(theirs, 'ms')} | {ours / theirs:.2f}× | {share:.2f}× |"
+
+
+def lines() -> list[str]:
+    """All rows."""
+    return [*epochs(), *operations(), *models()]
+
+
+def label(line: str) -> str:
+    """What a row of a table is about."""
+    return line.split("|")[1]
+
+
+def main() -> None:
+    """Write the rows into README."""
+    new = {label(line): line for line in lines()}
+    old = README.read_text(encoding="utf-8").splitlines()
+    README.write_text("\n".join(new.get(label(line), line) if line.startswith("| ") else line for line in old) + "\n",
+                      encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

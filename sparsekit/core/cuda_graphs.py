@@ -126,6 +126,9 @@ class Replay:
         Why instructions run by themselves; shared by all workspaces of a program, and grows.
     execute : function
         ``execute(instruction, values, workspace, buffers)`` runs one.
+    gradients : dict of int to int
+        For slots of gradients the numbers of the inputs that they are of: a dense one is left in the buffer of its input, if
+        there is one, by the graph that computes it.
 
     Attributes
     ----------
@@ -138,8 +141,8 @@ class Replay:
     """
 
     def __init__(self, instructions: Sequence[_Instruction], outside: Sequence[_Instruction], kept: set[int], ctx: Context,
-                 verdicts: dict[_Instruction, str], execute: Execute) -> None:
-        self.instructions, self.outside, self.kept, self.ctx = instructions, outside, kept, ctx
+                 verdicts: dict[_Instruction, str], execute: Execute, gradients: dict[int, int]) -> None:
+        self.instructions, self.outside, self.kept, self.ctx, self.gradients = instructions, outside, kept, ctx, gradients
         self.verdicts, self.execute = verdicts, execute
         self.own: dict[int, Array] = {}
         self.launched, self.at = 0, -1
@@ -245,7 +248,8 @@ class Replay:
             if slot in written:
                 raise _Refused(written[slot], "it writes to an array that is another one at every run")
             piece.copied[slot] = local[slot] = copied(store)
-        piece.targets = {step.target: _target(buffers, step.target) for step in steps if step.target is not None}
+        numbers = [self.gradients[slot] for slot in inside if slot in self.gradients]
+        piece.targets = {number: _target(buffers, number) for number in numbers}
         piece.graph = self._graph(steps, local, workspace, buffers)
         others = {slot for step in self.outside if step not in steps for slot in step.places}
         piece.made = {slot: local[slot] for slot in inside & (others | self.kept) if local[slot] is not None}
@@ -265,12 +269,21 @@ class Replay:
             for number, step in enumerate(steps):
                 at = number
                 self.execute(step, local, workspace, buffers)
+                self._deliver(step, local, buffers)
             at = None
 
         try:
             return device.captured(work)
         except Exception as error:  # the instruction runs by itself, and raises there if it fails again
             raise _Refused(at, f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}") from error
+
+    def _deliver(self, step: _Instruction, local: Slots, buffers: Buffers) -> None:
+        """Copy dense gradients that an instruction has made into their buffers, if there are such, as a part of the graph."""
+        for slot in step.outputs:
+            target, made = _target(buffers, self.gradients.get(slot, len(buffers))), local[slot]
+            if target is not None and target is not made and _sizes(target) == _sizes(made):
+                target[...] = made
+                local[slot] = target
 
     def how(self) -> list[str]:
         """For each instruction: ``""`` if it is replayed, else why it runs by itself."""

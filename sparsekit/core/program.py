@@ -712,7 +712,7 @@ class Program:
             whole = self.whole.instructions if self.whole else []
             read = {head.slot for head in one.heads if head} | {slot for slot in one.gradients if slot is not None}
             workspace.replays[one] = Replay(one.instructions, [*self.forward.instructions, *whole, *one.instructions],
-                                        self._kept | read, self.ctx, self._verdicts, _run_step)
+                                        self._kept | read, self.ctx, self._verdicts, _run_step, _numbered(one.gradients))
         return workspace.replays[one]
 
     def _loop(self, code: list[Code], values: Slots, workspace: Workspace, buffers: Buffers) -> None:
@@ -791,7 +791,7 @@ def _run_special(instruction: _Instruction, values: Slots, workspace: Workspace,
     if instruction.buffer is not None:
         out = workspace.room(instruction.buffer, instruction.specs[0], plan.k.xp)
     elif instruction.target is not None and instruction.target < len(buffers) and (
-            buffer := buffers[instruction.target]) is not None and buffer._store.nbytes >= graph.LARGE:
+            buffer := buffers[instruction.target]) is not None and graph.is_written(buffer):
         out = buffer._store
         if not fits(out, plan, stores):
             out = None
@@ -864,14 +864,17 @@ def _reason_for_python(instruction: _Instruction) -> str:
     return "config.densify is 'error'" if plan.dense and config.densify == "error" else ""
 
 
+def _numbered(gradients: Sequence[int | None]) -> dict[int, int]:
+    """For each slot that is the gradient of one input, the number of that."""
+    return {slot: number for number, slot in enumerate(gradients) if slot is not None and gradients.count(slot) == 1}
+
+
 def _give_targets(instructions: list[_Instruction], gradients: Sequence[int | None]) -> None:
     """Note which instruction may write into the gradient buffer of an input."""
-    number_of = {slot: number for number, slot in enumerate(gradients) if slot is not None}
-    read = _read(instructions)
+    number_of, read = _numbered(gradients), _read(instructions)
     for instruction in instructions:
         number = number_of.get(instruction.place)
-        if (number is not None and instruction.plan.takes_out and not instruction.general
-                and instruction.place not in read and gradients.count(instruction.place) == 1):
+        if number is not None and instruction.plan.takes_out and not instruction.general and instruction.place not in read:
             instruction.target = number
 
 

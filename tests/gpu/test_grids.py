@@ -16,7 +16,7 @@ import simt
 from grid_arguments import NAMES, ON_HOST, REAL, WIDE, Grid, grid_arguments
 
 from sparsekit.kernels import for_device
-from sparsekit.kernels.gpu import launch
+from sparsekit.kernels.gpu import formulas, group, launch
 
 #: In order, as it is launched; and at random, in grids that are too small, so that threads take several items.
 SCHEDULES = (simt.Schedule(), simt.Schedule(2, 64, 2, 1, 5), simt.Schedule(5, 32, 3, 2, 2), simt.Schedule(3, 96, 3, 3, 17))
@@ -103,7 +103,7 @@ def test_a_grid_gives_what_the_cpu_gives(library, name, width):
 
 def suited(value):
     """The device functions that take such values."""
-    real = {"gelu", "gelu_backward", "softmax", "softmax_backward", "layer_norm", "layer_norm_backward"}
+    real = {*formulas.FORMULAS, "gelu", "gelu_backward", "softmax", "softmax_backward", "layer_norm", "layer_norm_backward"}
     wide = {name for name in launch.KERNELS if name in WIDE or name.endswith("_step")}
     return sorted(set(launch.KERNELS) - (set() if value == "float64" else wide) - (real if value.startswith("int") else set()))
 
@@ -128,6 +128,68 @@ def test_small_products_of_matrices_in_any_order(library, width, value):
         for other in (right, np.asfortranarray(right)):
             made = k._small_product(fake_cupy.ndarray(one), fake_cupy.ndarray(other), 9, 45, width, None).get()
             np.testing.assert_allclose(made.astype(float), left.astype(float) @ right.astype(float), rtol=TOLERANCE[value])
+
+
+#: The functions of elements, as numpy computes them.
+FORMULAS = {
+    "sigmoid": lambda x: 1 / (1 + np.exp(-x)), "sigmoid_slope": lambda g, y: g * y * (1 - y),
+    "relu_slope": lambda g, y: np.where(np.isnan(y), y, g * (y > 0)), "softplus": lambda x: np.logaddexp(0, x),
+    "cross_entropy": lambda x, label: np.logaddexp(0, x) - x * label,
+    "cross_entropy_slope": lambda g, x, label: g * (1 / (1 + np.exp(-x)) - label),
+}
+
+
+@pytest.mark.parametrize("name", sorted(FORMULAS))
+@pytest.mark.parametrize("value", ["float16", "float32", "float64"])
+def test_functions_of_elements(library, name, value):
+    """Values of any size, and nan; of any shape, whether they lie in one piece or not."""
+    rng, wanted = np.random.default_rng(4), FORMULAS[name]
+    count = wanted.__code__.co_argcount
+    for shape in ((257,), (33, 5), (0, 3)):
+        given = [rng.uniform(-9, 9, shape).astype(value) for _ in range(count)]
+        if given[0].size:
+            for array in given:
+                array.flat[0] = np.nan
+        with np.errstate(all="ignore"):
+            expected = wanted(*[array.astype(float) for array in given])
+        for library.schedule in SCHEDULES:
+            made = for_device("gpu").xp.formula(name, np.dtype(value), *[fake_cupy.ndarray(array) for array in given])
+            np.testing.assert_allclose(made.get().astype(float), expected, rtol=TOLERANCE[value], atol=TOLERANCE[value])
+
+
+@pytest.mark.parametrize("value", ["float32", "float64"])
+def test_functions_of_elements_do_not_overflow(library, value):
+    data = np.array([-1e4, -90, -1e-30, 0, 1e-30, 90, 1e4], value)
+    formula, given = for_device("gpu").xp.formula, fake_cupy.ndarray(data)
+    np.testing.assert_allclose(formula("sigmoid", data.dtype, given).get(), [0, 0, 0.5, 0.5, 0.5, 1, 1], atol=1e-38)
+    np.testing.assert_allclose(formula("softplus", data.dtype, given).get(), np.logaddexp(0, data.astype(float)), 2e-6, 1e-38)
+
+
+def test_every_function_of_elements_was_compared():
+    assert set(FORMULAS) == set(formulas.FORMULAS)
+
+
+@pytest.mark.parametrize("value", ["int8", "int32", "int64"])
+def test_the_logistic_function_of_whole_numbers(library, value):
+    data = np.arange(-60, 60).astype(value)
+    made = for_device("gpu").xp.formula("sigmoid", np.dtype(np.float32), fake_cupy.ndarray(data)).get()
+    np.testing.assert_allclose(made, FORMULAS["sigmoid"](data.astype(float)), rtol=2e-6)
+
+
+@pytest.mark.parametrize("index", ["int32", "int64"])
+@pytest.mark.parametrize("entries", [1, 2, 3, 31, 33, 64, 257, 1000, 2048, 2049, 2500])
+def test_entries_of_every_number_are_grouped(library, entries, index):
+    """By one block in shared memory up to 2,048, beyond by a sort of all."""
+    rng = np.random.default_rng(entries)
+    for most in (1, 5, 10**9):
+        indices = rng.integers(0, most, entries).astype(index)
+        wanted, ranks = np.unique(indices, return_inverse=True)
+        order = np.argsort(indices, kind="stable")
+        starts = np.append(np.searchsorted(indices[order], wanted), entries)
+        for library.schedule in SCHEDULES if entries < 300 else SCHEDULES[:2]:
+            found = group._groups(fake_cupy.ndarray(indices))
+            for made, expected in zip(found, (wanted, starts, order, ranks), strict=True):
+                np.testing.assert_array_equal(made.get(), expected)
 
 
 @pytest.mark.parametrize("name", ["add", "multiply", "maximum", "minimum"])
@@ -179,4 +241,7 @@ def test_every_device_function_was_run(library):
             run(library, simt.USUAL, name, Grid(np.float32, np.int64, width=width))
     test_small_products_of_matrices_in_any_order(library, 5, "float32")
     test_reductions_of_runs(library, "add", "float32")
+    test_entries_of_every_number_are_grouped(library, 2049, "int64")
+    for name in FORMULAS:
+        test_functions_of_elements(library, name, "float32")
     assert library.launched == set(launch.KERNELS)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...base import capture
+from . import formulas
 from .group import group_columns
 from .launch import Kernel, lanes_for
 from .row_sparse import add_rows
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from types import ModuleType
 
-    from ...base.types import Array, DTypeLike, Scalar
+    from ...base.types import Array, DType, DTypeLike, Scalar
     from ..types import Axes
 
 
@@ -55,6 +56,10 @@ class Arrays:
         found = getattr(self._cupy, name)
         setattr(self, name, found)
         return found
+
+    def formula(self, name: str, dtype: DType, *arrays: Array) -> Array:
+        """One of the functions of ``formulas.cu``, by one launch, as an array of this type."""
+        return formulas.compute(name, dtype, *arrays)
 
     def matmul(self, left: Array, right: Array, out: Array | None = None) -> Array:
         """``numpy.matmul`` by cuBLAS; of two small matrices by a kernel of ours in work that is captured."""

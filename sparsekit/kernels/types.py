@@ -51,12 +51,6 @@ class Solvers(Protocol):
     def solve(self, a: Array, b: Array, /) -> Array: ...
 
 
-class PinnedPool(Protocol):
-    """cupy's pool of the memory that uploads pass through."""
-
-    def malloc(self, size: int) -> object: ...  # object: a pointer, which cupy alone reads
-
-
 class ArrayModule(Protocol):
     """numpy, or ``kernels.gpu.arrays.Arrays``, as far as operators use either; with their parameters' names."""
 
@@ -70,7 +64,6 @@ class ArrayModule(Protocol):
     def cuda(self) -> Any: ...  # Any: cupy's, which need not be installed and has no types
     def formula(self, name: str, dtype: DType, /, *arrays: Array) -> Array: ...
     def get_default_memory_pool(self) -> Any: ...  # Any: the same
-    def get_default_pinned_memory_pool(self) -> PinnedPool: ...
     def from_dlpack(self, x: Any, /) -> Array: ...  # Any: an array of any library
 
     @property

@@ -103,7 +103,8 @@ def test_a_grid_gives_what_the_cpu_gives(library, name, width):
 
 def suited(value):
     """The device functions that take such values."""
-    real = {*formulas.FORMULAS, "gelu", "gelu_backward", "softmax", "softmax_backward", "layer_norm", "layer_norm_backward"}
+    real = {*formulas.FORMULAS, "gelu", "gelu_backward", "softmax", "softmax_backward", "sum_powers", "sum_slopes", "dot_tiles",
+            "layer_norm", "layer_norm_backward"}
     wide = {name for name in launch.KERNELS if name in WIDE or name.endswith("_step")}
     return sorted(set(launch.KERNELS) - (set() if value == "float64" else wide) - (real if value.startswith("int") else set()))
 
@@ -126,8 +127,9 @@ def test_small_products_of_matrices_in_any_order(library, width, value):
     left, right = rng.random((9, 45)).astype(value), rng.random((45, width)).astype(value)
     for one in (left, np.asfortranarray(left)):
         for other in (right, np.asfortranarray(right)):
-            made = k._small_product(fake_cupy.ndarray(one), fake_cupy.ndarray(other), 9, 45, width, None).get()
-            np.testing.assert_allclose(made.astype(float), left.astype(float) @ right.astype(float), rtol=TOLERANCE[value])
+            for library.schedule in SCHEDULES:
+                made = k._small_product(fake_cupy.ndarray(one), fake_cupy.ndarray(other), 9, 45, width, None).get()
+                np.testing.assert_allclose(made.astype(float), left.astype(float) @ right.astype(float), rtol=TOLERANCE[value])
 
 
 #: The functions of elements, as numpy computes them.
@@ -192,6 +194,33 @@ def test_entries_of_every_number_are_grouped(library, entries, index):
                 np.testing.assert_array_equal(made.get(), expected)
 
 
+@pytest.mark.parametrize("value", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("logarithm", [False, True])
+def test_rows_that_are_cut_into_pieces(library, value, logarithm):
+    """Softmax and its gradient: rows of one column more than a piece, of several pieces, and of as many as they are."""
+    rng, gpu = np.random.default_rng(8), for_device("gpu")
+    names = ("log_softmax_rows", "log_softmax_backward_rows") if logarithm else ("softmax_rows", "softmax_backward_rows")
+    for width in (launch.PIECE, launch.PIECE + 1, 3 * launch.PIECE - 5):
+        data, above = (rng.uniform(-3, 3, (2, width)).astype(value) for _ in range(2))
+        exact = data.astype(float)
+        made = exact - exact.max(axis=1, keepdims=True)
+        made = made - np.log(np.exp(made).sum(axis=1, keepdims=True))
+        slopes = above.astype(float)
+        slopes = (slopes - np.exp(made) * slopes.sum(axis=1, keepdims=True) if logarithm
+                  else np.exp(made) * (slopes - (slopes * np.exp(made)).sum(axis=1, keepdims=True)))
+        made = (made if logarithm else np.exp(made)).astype(value)
+        bits = set()
+        for library.schedule in SCHEDULES:
+            found = [fake_cupy.ndarray(np.full_like(data, np.nan)) for _ in range(2)]
+            getattr(gpu, names[0])(*map(fake_cupy.ndarray, (data, data.max(axis=1))), found[0])
+            getattr(gpu, names[1])(*map(fake_cupy.ndarray, (above, made)), found[1])
+            for part, expected in zip(found, (made, slopes), strict=True):
+                scale = 4 * TOLERANCE[value] * np.abs(expected.astype(float)).max()
+                np.testing.assert_allclose(part.get().astype(float), expected.astype(float), 4 * TOLERANCE[value], scale)
+            bits.add(b"".join(part.get().tobytes() for part in found))
+        assert len(bits) == 1
+
+
 @pytest.mark.parametrize("name", ["add", "multiply", "maximum", "minimum"])
 @pytest.mark.parametrize("value", ["float16", "float32", "float64", "int32", "int64", "uint64"])
 def test_reductions_of_runs(library, name, value):
@@ -240,6 +269,8 @@ def test_every_device_function_was_run(library):
         for width in (1, 5):
             run(library, simt.USUAL, name, Grid(np.float32, np.int64, width=width))
     test_small_products_of_matrices_in_any_order(library, 5, "float32")
+    test_small_products_of_matrices_in_any_order(library, 33, "float32")
+    test_rows_that_are_cut_into_pieces(library, "float32", False)
     test_reductions_of_runs(library, "add", "float32")
     test_entries_of_every_number_are_grouped(library, 2049, "int64")
     for name in FORMULAS:

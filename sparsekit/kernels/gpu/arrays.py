@@ -15,7 +15,7 @@ import numpy as np
 from ...base import capture
 from . import formulas
 from .group import group_columns
-from .launch import Kernel, lanes_for
+from .launch import THREADS, Kernel, lanes_for
 from .row_sparse import add_rows
 
 if TYPE_CHECKING:
@@ -29,11 +29,18 @@ if TYPE_CHECKING:
 __all__ = ["Arrays", "Reduction", "Solvers"]
 
 _dot_small = Kernel("dot_small", "data data data* count count count count count count count count")
+_dot_tiles = Kernel("dot_tiles", "data data data* count count count count count count count")
 _reduce_runs = Kernel("reduce_runs", "data place data* count count")
 
 #: The functions whose reductions numpy has and cupy has not in full, with the functions that reduce along axes.
 WAYS = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min"}
 
+
+#: Rows and columns of the tile of a product that a block computes; as in ``segments.cu``.
+TILE = 16
+
+#: Multiplications an element up to which products are computed in tiles; beyond, more threads share an element.
+DEEP = 1024
 
 #: Multiplications of a product up to which captured work uses our kernel, since cupy refuses cuBLAS during a capture.
 SMALL = 1 << 22
@@ -73,6 +80,10 @@ class Arrays:
     def _small_product(self, left: Array, right: Array, height: int, inner: int, width: int, out: Array | None) -> Array:
         made: Array = self._cupy.empty((height, width), left.dtype) if out is None else out
         (left, *left_steps), (right, *right_steps) = self._lying(left), self._lying(right)
+        if inner <= DEEP and min(height, width) > TILE // 2:
+            tiles = -(-height // TILE) * -(-width // TILE)
+            _dot_tiles(tiles * THREADS, left, right, made, height, inner, width, *left_steps, *right_steps)
+            return made
         lanes = lanes_for(inner)
         _dot_small(height * width * lanes, left, right, made, height, inner, width, *left_steps, *right_steps, lanes)
         return made

@@ -19,7 +19,7 @@ struct Sorting {
     METHOD bool is_first(whole item) const { return !item || keys[item] != keys[item - 1]; }
 };
 
-DEVICE Sorting& shared_sorting() {
+[[maybe_unused]] DEVICE Sorting& shared_sorting() {
     __shared__ Sorting memory;
     return memory;
 }

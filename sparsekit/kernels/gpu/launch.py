@@ -19,9 +19,9 @@ from .. import for_device
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ...base.types import Array
+    from ...base.types import Array, DType
 
-__all__ = ["KERNELS", "NUMBERS", "TYPES", "Kernel", "entry_point", "lanes_for", "library", "xp"]
+__all__ = ["KERNELS", "NUMBERS", "TYPES", "Kernel", "entry_point", "lanes_for", "library", "pieces_of", "xp"]
 
 #: Threads a block; a multiple of the 32 threads of a warp, which the teams of ``prelude.cu`` need.
 THREADS = 256
@@ -31,6 +31,9 @@ BLOCKS = 1 << 20
 
 #: Most threads that share a row: a warp.
 WARP = 32
+
+#: Columns that a team of threads adds up of a row that is longer; as in ``prelude.cu``.
+PIECE = 1024
 
 #: Numbers that an optimizer step may take.
 NUMBERS = 12
@@ -99,6 +102,13 @@ def lanes_for(average: float) -> int:
     while lanes < WARP and lanes < average:
         lanes *= 2
     return lanes
+
+
+def pieces_of(rows: int, width: int, dtype: DType) -> tuple[int, int, Array]:
+    """In how many pieces rows are added up, how many threads share one, and room for the sums of these."""
+    pieces = -(-width // PIECE)
+    parts: Array = xp().empty((rows, pieces if pieces > 1 else 0), np.float64 if dtype == np.float64 else np.float32)
+    return max(pieces, 1), lanes_for(width), parts
 
 
 class Kernel:

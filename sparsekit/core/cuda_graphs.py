@@ -7,10 +7,12 @@ and says why: sizes that are read back, random numbers, what cupy refuses.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Container, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..base.context import Context
+from ..kernels import for_device
 from ..storage import CSR, RowSparse
 from . import device
 
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
     Execute: TypeAlias = Callable[[_Instruction, Slots, "Workspace", Buffers], None]
 
 
-__all__ = ["Replay", "Workspace", "copied", "parts_of", "reason_against", "rebuilt"]
+__all__ = ["Replay", "Workspace", "copied", "gathered", "parts_of", "reason_against", "rebuilt"]
 
 #: Captures of one piece of a program; then it runs operator by operator.
 TRIES = 4
@@ -148,6 +150,7 @@ class Replay:
         self.launched, self.at = 0, -1
         self._seen: dict[int, Store] | None = None
         self._varying: set[int] = set()
+        self._made: dict[int, Store] = {}
         self._pieces: list[_Piece | _Instruction] | None = None
         self._tries = self._steady = 0
 
@@ -205,6 +208,7 @@ class Replay:
     def _capture(self, values: Slots, workspace: Workspace, buffers: Buffers) -> None:
         """Capture as many instructions as possible in pieces as long as possible, and launch each piece at once."""
         seen, at = self._seen or {}, 0
+        self._made = {}
         pieces: list[_Piece | _Instruction] = []
         self.own.clear()
         while at < len(self.instructions):
@@ -224,6 +228,7 @@ class Replay:
                 self.verdicts.update(dict.fromkeys(steps, refused.reason))
                 continue
             piece.launch(values, buffers)
+            self._made.update(piece.made)
             pieces.append(piece)
             at = end
         self._seen, self._pieces = {}, pieces
@@ -240,7 +245,7 @@ class Replay:
         piece, local = _Piece(steps), values[:]
         for slot in read:
             store = values[slot]
-            stays = seen.get(slot, store) is store or any(map(workspace.keeps, parts_of(store)))
+            stays = seen.get(slot, store) is store or any(map(workspace.keeps, parts_of(store))) or self._made.get(slot) is store
             if stays and slot not in self._varying:
                 piece.bound[slot] = parts_of(store)
                 continue
@@ -333,12 +338,34 @@ class _Piece:
         for slot, store in self.copied.items():
             if _sizes(values[slot]) != _sizes(store):
                 raise _Moved(slot, True)
-        for slot, store in self.copied.items():
-            for part, given in zip(parts_of(store), parts_of(values[slot]), strict=True):
-                part[...] = given
+        if self.copied:
+            pairs = [zip(parts_of(store), parts_of(values[slot]), strict=True) for slot, store in self.copied.items()]
+            for_device("gpu").xp.copy_each(list(itertools.chain(*pairs)))
         self.graph.launch()
         for slot, store in self.made.items():
             values[slot] = store
+
+
+def gathered(instructions: Sequence[_Instruction], alone: Container[_Instruction]) -> list[_Instruction]:
+    """The instructions in an order in which those that run by themselves come late, so that fewer graphs do the others."""
+    made: list[_Instruction] = []
+    waiting: list[_Instruction] = []
+    for step in instructions:
+        if step in alone:
+            waiting.append(step)
+            continue
+        if any(_depend(step, other) for other in waiting):
+            made += waiting
+            waiting.clear()
+        made.append(step)
+    return made + waiting
+
+
+def _depend(later: _Instruction, earlier: _Instruction) -> bool:
+    """Whether one instruction reads or writes what the other writes, or writes what it reads."""
+    writes, wrote = (set(step.outputs) | {step.places[place] for place in step.plan.op.written(step.plan.attrs)}
+                     for step in (later, earlier))
+    return not (writes.isdisjoint((*earlier.places, *wrote)) and wrote.isdisjoint(later.places))
 
 
 def _target(buffers: Buffers, number: int) -> Store | None:

@@ -117,6 +117,15 @@ class _Instruction:
         self.target: int | None = None
         self.spent: tuple[int, ...] = ()
 
+    @classmethod
+    def beside(cls, plan: Plan, places: tuple[int, ...], output: int, layer: str) -> _Instruction:
+        """An instruction that no program has traced, with one result that lies where an input does."""
+        made = object.__new__(cls)
+        made.plan, made.places, made.outputs, made.place, made.layer = plan, places, (output,), output, layer
+        made.link, made.specs, made.spent, made.buffer, made.target = -1, (), (), None, None
+        made.general, made.unrepeatable, made.draws = plan.fallback or plan.cast is not None, True, False
+        return made
+
     def code(self, fixed: Callable[[Attrs | Kernels], int]) -> Code:
         """The instruction as the loop reads it: the kernel, what takes its arguments out of the stores, the result's slot.
 

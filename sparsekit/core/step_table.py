@@ -12,7 +12,7 @@ import numpy as np
 from ..base.forking import load
 from ..base.scoped import Assigned
 from ..storage import stype_of
-from . import graph, hooks
+from . import device, graph, hooks
 from .arrays import wrap
 from .cuda_graphs import parts_of
 from .dispatch import KERNEL_ERRORS, compute, named_error, plan_for, run
@@ -100,12 +100,15 @@ class Gradients:
 
     def write(self, slot: int, variable: Variable) -> None:
         """Put the gradient of a slot into the buffer of a variable."""
-        if self.table is not None:
+        if self.table is not None or slot in self.computed:
             store = self.computed.get(slot)
             dense = variable.grad.stype == "default"
             if store is not None:
                 if not dense or not isinstance(store, np.ndarray):
-                    store = store.copy()  # a sparse buffer takes the arrays themselves
+                    with device.current(self._ctx):
+                        store = store.copy()  # a sparse buffer takes the arrays themselves
+            elif self.table is None:
+                return
             elif dense:
                 store = self.table.store(slot)
             else:

@@ -11,7 +11,7 @@ import numpy as np
 from ..base.forking import load
 from ..kernels import for_device
 from ..storage import stype_of
-from . import graph, hooks
+from . import device, graph, hooks
 from .arrays import wrap
 from .dispatch import Plan, plan_for, run
 from .op import Call, find
@@ -87,14 +87,14 @@ class WholeStep(StepTable):
         for slot, head in self._heads():
             values[head.slot] = run(self._begin(), [values[slot]])
         self._values = values
-        with lane("backward"):
+        with lane("backward"), device.current(program.ctx):
             self._rehearse(whole, values, first)
             for slot, variable in zip(whole.gradients, self._variables, strict=True):
                 if slot is not None and variable is not None:
                     variable.late = None
                     variable.grad._receive(wrap(values[slot].copy(), program.ctx), False, "backward")
                     variable.fresh = True
-        return [wrap(copied_from_table(values[slot]), program.ctx) for slot in program.outputs]
+            return [wrap(copied_from_table(values[slot]), program.ctx) for slot in program.outputs]
 
     def _heads(self) -> list[tuple[int, AbstractArray]]:
         """Results that gradients begin at, by slot, with what stands for these."""

@@ -62,6 +62,7 @@ class ArrayModule(Protocol):
     def lib(self) -> Any: ...  # Any: a module of numpy's own
     @property
     def cuda(self) -> Any: ...  # Any: cupy's, which need not be installed and has no types
+    def copy_each(self, pairs: Sequence[tuple[Array, Array]]) -> None: ...
     def formula(self, name: str, dtype: DType, /, *arrays: Array) -> Array: ...
     def get_default_memory_pool(self) -> Any: ...  # Any: the same
     def from_dlpack(self, x: Any, /) -> Array: ...  # Any: an array of any library

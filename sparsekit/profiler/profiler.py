@@ -306,8 +306,8 @@ class Profiler(Profile, Scoped):
         sums: dict[tuple[str, str], tuple[int, float, float]] = {}
         for part in self._device_work:
             for key, more in part.sums().items():
-                calls, milliseconds, queuing = (one + other for one, other in zip(sums.get(key, (0, 0.0, 0.0)), more, strict=True))
-                sums[key] = int(calls), milliseconds, queuing
+                before = sums.get(key, (0, 0.0, 0.0))
+                sums[key] = before[0] + more[0], before[1] + more[1], before[2] + more[2]
         rows: list[DeviceRow] = [
             {"op": op, "context": context, "calls": calls, "milliseconds": milliseconds, "queuing": queuing}
             for (op, context), (calls, milliseconds, queuing) in sums.items()]

@@ -202,6 +202,7 @@ class ndarray:
 
     def set(self, values):
         refuse_waiting("synchronous host-to-device transfers")
+        upload(values)
         self._host[...] = values
 
     def __len__(self):

@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 KERNELS = ROOT / "sparsekit" / "kernels"
 
 #: Members of ``ArrayModule`` that only a GPU's has.
-CUPYS = {"cuda", "formula", "get_default_memory_pool"}
+CUPYS = {"copy_each", "cuda", "formula", "get_default_memory_pool"}
 
 
 def parameters(node: ast.FunctionDef) -> list[str]:

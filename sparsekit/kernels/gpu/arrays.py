@@ -68,6 +68,10 @@ class Arrays:
         """One of the functions of ``formulas.cu``, by one launch, as an array of this type."""
         return formulas.compute(name, dtype, *arrays)
 
+    def copy_each(self, pairs: Sequence[tuple[Array, Array]]) -> None:
+        """Copy the second array of each pair into the first, four by one launch."""
+        formulas.copy_each(pairs)
+
     def matmul(self, left: Array, right: Array, out: Array | None = None) -> Array:
         """``numpy.matmul`` by cuBLAS; of two small matrices by a kernel of ours in work that is captured."""
         if capture.state.rehearsed and left.ndim == right.ndim == 2 and left.dtype == right.dtype and left.dtype.kind == "f":

@@ -1,4 +1,4 @@
-// Functions of elements that would be several launches of cupy's, each over all of the memory.
+// Copies of several arrays, and functions of elements that would be several launches of cupy's, each over all of the memory.
 
 #define EACH_ELEMENT(...) \
     typedef SUM(Out) Sum; \
@@ -40,4 +40,17 @@ DEVICE void cross_entropy(const Data* data, const Label* label, Out* out, whole 
 template <class Above, class Data, class Label, class Out>
 DEVICE void cross_entropy_slope(const Above* above, const Data* data, const Label* label, Out* out, whole count) {
     EACH_ELEMENT(out[place] = (Out)((logistic((Sum)data[place]) - (Sum)(Data)label[place]) * (Sum)above[place]);)
+}
+
+// Four arrays, some of which may have no elements.
+template <class A, class B, class C, class D>
+DEVICE void copy_four(const A* a, const B* b, const C* c, const D* d, A* to_a, B* to_b, C* to_c, D* to_d, whole in_a, whole in_b,
+                      whole in_c, whole in_d) {
+    for (EACH(item, in_a + in_b + in_c + in_d)) {
+        whole place = item;
+        if (place < in_a) to_a[place] = a[place];
+        else if ((place -= in_a) < in_b) to_b[place] = b[place];
+        else if ((place -= in_b) < in_c) to_c[place] = c[place];
+        else to_d[place - in_c] = d[place - in_c];
+    }
 }

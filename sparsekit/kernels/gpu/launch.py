@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...base import capture
 from ...base.errors import DTypeError
 from .. import for_device
 
@@ -155,6 +156,7 @@ class Kernel:
                 letters += "*"
                 values.append(given)
             else:
+                capture.refuse("an optimizer's numbers travel with the launch")
                 values += [np.float64(number) for number in (*given, *[0.0] * (NUMBERS - len(given)))]
         kinds = self._signatures.get(letters)
         if kinds is None:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     Execute: TypeAlias = Callable[[_Instruction, Slots, "Workspace", Buffers], None]
 
 
-__all__ = ["Replay", "Workspace", "copied", "gathered", "parts_of", "reason_against", "rebuilt"]
+__all__ = ["Replay", "Workspace", "copied", "gathered", "parts_of", "rebuilt"]
 
 #: Captures of one piece of a program; then it runs operator by operator.
 TRIES = 4
@@ -85,16 +85,6 @@ class Workspace:
                 if base is memory:
                     return True
         return bool(self.replays) and any(id(array) in replay.own or id(base) in replay.own for replay in self.replays.values())
-
-
-def reason_against(instruction: _Instruction) -> str | None:
-    """The reason why an instruction cannot be captured, if it is known before the capture; else an empty string."""
-    plan = instruction.plan
-    if any(spec.stype != "default" for spec in instruction.specs):
-        return "how much its result stores is read back from the device"
-    if plan.fallback or plan.dense or plan.cast is not None:
-        return "it changes storage types, which the ledger counts at every run"
-    return None
 
 
 class _Moved(Exception):
@@ -285,7 +275,8 @@ class Replay:
     def _deliver(self, step: _Instruction, local: Slots, buffers: Buffers) -> None:
         """Copy dense gradients that an instruction has made into their buffers, if there are such, as a part of the graph."""
         for slot in step.outputs:
-            target, made = _target(buffers, self.gradients.get(slot, len(buffers))), local[slot]
+            target: Any = _target(buffers, self.gradients.get(slot, len(buffers)))  # Any: an array, or None
+            made = local[slot]
             if target is not None and target is not made and _sizes(target) == _sizes(made):
                 target[...] = made
                 local[slot] = target

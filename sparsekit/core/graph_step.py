@@ -21,7 +21,7 @@ from .cuda_graphs import Replay, Workspace, copied, gathered, parts_of
 from .dispatch import KERNEL_ERRORS, named_error, plan_for
 from .program import _Instruction, _numbered, _run_step
 from .spec import Spec
-from .step_table import StepTable, Update
+from .step_table import StepTable, Update, reason_apart
 from .table.refusal import Refused
 from .whole_step import WholeStep
 
@@ -101,14 +101,9 @@ class _Graphs(StepTable):
         """Have the graphs of all instructions."""
         for update, step in zip(self._updates, updates, strict=True):
             sparse = [slot for slot in step.places if len(parts_of(values[slot])) > 1]
-            if step.plan.fallback or step.plan.cast is not None:
-                verdicts[step] = "it changes storage types, which the ledger counts at every run"
-            elif step.plan.op.draws(step.plan.attrs, True):
-                verdicts[step] = "it draws random numbers"
-            elif update.numbers() is None:
-                verdicts[step] = "its numbers are not known apart"
-            elif sparse:
-                verdicts[step] = "how much its gradient stores changes from run to run"
+            reason = reason_apart(step.plan, update.numbers())
+            if reason or sparse:
+                verdicts[step] = reason or "how much its gradient stores changes from run to run"
         instructions = gathered(order, verdicts)
         self._pass_names = {step: self._pass_of(number) for number, step in enumerate(order)}
         self._replay = Replay(instructions, instructions, kept, self.ctx, verdicts, _run_step, gradients)
@@ -122,7 +117,8 @@ class _Graphs(StepTable):
         found = [numbers.astype(np.float64) for update in self._updates if (numbers := update.numbers()) is not None]
         if found:
             with device.current(self.ctx):
-                self._there.set(np.concatenate(found))
+                there: Any = self._there  # Any: cupy's, which takes arrays of numpy by ``set``
+                there.set(np.concatenate(found))
 
     def __call__(self, arrays: Sequence[ArrayObject]) -> list[ArrayObject] | None:
         """Run the step on the arrays that it brings; returns its results."""
@@ -142,7 +138,7 @@ class _Graphs(StepTable):
         with device.current(self.ctx):
             return [wrap(copied(values[slot]), self.ctx) for slot in self._outputs]
 
-    def _buffers(self) -> list[ArrayObject | None]:
+    def _buffers(self) -> Sequence[ArrayObject | None]:
         """For each input the array that its dense gradient is left in."""
         return []
 
@@ -206,16 +202,19 @@ class GraphStep(_Graphs, WholeStep):
         """Find what puts gradients into the buffers of variables: the graphs those that are dense, which nothing else gets."""
         whole: Any = self.program.whole  # Any: as above
         written = _numbered(whole.gradients)
-        self._left: list[Any] = [  # type: ignore[assignment]  # Any: arrays, or None
-            None if variable is None or slot not in written or variable.grad.stype != "default" else variable.grad
+        self._grads: list[Any] = [  # Any: arrays, or None
+            variable.grad if variable is not None and slot in written and self._fits(variable.grad, slot) else None
             for slot, variable in zip(whole.gradients, self._variables, strict=True)]
-        self._outside = {slot for slot in gradients if slot not in written or self._left[written[slot]] is None}
+        self._outside = {slot for slot in gradients if slot not in written or self._grads[written[slot]] is None}
         having = zip(whole.gradients[self.given:], self.held, self._variables[self.given:], strict=True)
         self.writers = [(array, variable, functools.partial(self._gradients.write, slot) if slot in self._outside else None)
                         for slot, array, variable in having if slot is not None and variable is not None]
 
+    def _fits(self, buffer: ArrayObject, slot: int) -> bool:
+        return buffer.stype == "default" and Spec.of(buffer) == Spec.of(wrap(self._values[slot], self.ctx))
+
     def _buffers(self) -> list[ArrayObject | None]:
-        return self._left  # type: ignore[return-value]  # as above
+        return self._grads
 
     def _pass_of(self, number: int) -> str:
         return "forward" if number < self._forward else "backward" if number < self._first else "update"

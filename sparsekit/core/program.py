@@ -22,7 +22,7 @@ from ..base.forking import load
 from ..base.scoped import Scoped
 from . import device, graph, hooks
 from .arrays import wrap
-from .cuda_graphs import Replay, Workspace, copied, parts_of, reason_against
+from .cuda_graphs import Replay, Workspace, copied, parts_of
 from .dispatch import KERNEL_ERRORS, Plan, compute, fits, invoke, named_error, plan_for, recorded, run
 from .graph import ProgramNode
 from .spec import Spec
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from types import CodeType
     from typing import TypeAlias
 
+    from ..base.context import Context
     from ..base.types import Attrs, DType
     from ..kernels.types import Kernels
     from ..storage.types import Store
@@ -350,7 +351,7 @@ class Program:
         for slot, value in self._fixed.values():
             self.empty[slot] = value
         if self.ctx.device_type == "gpu":
-            found = {step: reason_against(step) for step in one.instructions}
+            found = {step: _reason_apart(step, self.ctx) for step in one.instructions}
             self._verdicts.update({step: reason for step, reason in found.items() if reason})
         return one
 
@@ -660,7 +661,7 @@ class Program:
     def _lowered(self, one: _Pass, examples: Slots, buffers: Buffers) -> Lowered:
         """The rows of a pass, which write gradients to the buffers that there are."""
         module = load(f"{_TABLE}.table")
-        steps = [module.Step(step.plan, step.places, step.outputs, step.specs, _reason_for_python(step))
+        steps = [module.Step(step.plan, step.places, step.outputs, step.specs, _reason_apart(step, self.ctx))
                  for step in one.instructions]
         made = {slot for step in one.instructions for slot in step.outputs}
         kept = made - self._gone if one is self.forward else {slot for slot in one.gradients if slot is not None}
@@ -861,15 +862,23 @@ def copied_from_table(store: Store) -> Store:
     return made
 
 
-def _reason_for_python(instruction: _Instruction) -> str:
-    """Why an instruction is not lowered, if that is known without trying; else an empty string."""
+#: Why an operator runs by itself.
+CHANGES_STORAGE = "it changes storage types, which the ledger counts at every run"
+
+
+def _reason_apart(instruction: _Instruction, ctx: Context) -> str:
+    """Why an instruction is no part of a table, or on a GPU of a graph, if that is known without trying; else nothing."""
     plan = instruction.plan
+    if ctx.device_type == "gpu":
+        if any(spec.stype != "default" for spec in instruction.specs):
+            return "how much its result stores is read back from the device"
+        return CHANGES_STORAGE if plan.fallback or plan.dense or plan.cast is not None else ""
     if instruction.draws:
         return "it draws random numbers"
     if plan.op.mutates:
         return "it writes to its inputs"
     if plan.fallback or plan.cast is not None:
-        return "it changes storage types, which the ledger counts at every run"
+        return CHANGES_STORAGE
     return "config.densify is 'error'" if plan.dense and config.densify == "error" else ""
 
 

@@ -17,13 +17,13 @@ from .arrays import wrap
 from .cuda_graphs import parts_of
 from .dispatch import KERNEL_ERRORS, compute, named_error, plan_for, run
 from .op import Call
-from .program import copied_from_table
+from .program import CHANGES_STORAGE, copied_from_table
 from .spec import Spec
 from .table.table import Lowered, Step, Table
 
 if TYPE_CHECKING:
     from ..base.context import Context
-    from ..base.types import Attrs
+    from ..base.types import Array, Attrs
     from .dispatch import Plan
     from .graph import Variable
     from .hooks import Event
@@ -85,6 +85,15 @@ class Update:
         """The numbers that the kernel takes."""
         step = getattr(self.op, "step", None)
         return None if step is None else step.numbers(self.weight.dtype, self.call.attrs)
+
+
+def reason_apart(plan: Plan, numbers: Array | None) -> str:
+    """Why the update of a weight runs by itself, if that is known beforehand; else an empty string."""
+    if plan.fallback or plan.cast is not None:
+        return CHANGES_STORAGE
+    if plan.op.draws(plan.attrs, True):
+        return "it draws random numbers"
+    return "its numbers are not known apart" if numbers is None else ""
 
 
 class Gradients:
@@ -189,10 +198,7 @@ class StepTable:
             self._numbers.append(place)
             places = (weight, gradient, *states)
             plan: Plan = plan_for(update.call, tuple([stype_of(values[slot]) for slot in places]), self.ctx)
-            reason = ("it changes storage types" if plan.fallback or plan.cast is not None
-                      else "it draws random numbers" if plan.op.draws(plan.attrs, True)
-                      else "" if numbers is not None else "its numbers are not known apart")
-            steps.append(Step(plan, places, (len(values),), (Spec.of(update.weight),), reason, place))
+            steps.append(Step(plan, places, (len(values),), (Spec.of(update.weight),), reason_apart(plan, numbers), place))
             values.append(update.weight._store)
 
     def _make(self, lowered: Lowered, values: Slots, fixed: Iterable[int]) -> None:

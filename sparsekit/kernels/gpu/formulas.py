@@ -44,5 +44,5 @@ def copy_each(pairs: Sequence[tuple[Array, Array]]) -> None:
             some[0][0][...] = some[0][1]
             continue
         counts = [target.size for target, _ in some] + [0] * (4 - len(some))
-        targets, given = ([pair[side] for pair in some] + [some[0][side]] * (4 - len(some)) for side in (0, 1))
-        _copy_four(sum(counts), *given, *targets, *counts)
+        some += some[:1] * (4 - len(some))
+        _copy_four(sum(counts), *[given for _, given in some], *[target for target, _ in some], *counts)

@@ -218,7 +218,7 @@ class Replay:
                 self.verdicts.update(dict.fromkeys(steps, refused.reason))
                 continue
             piece.launch(values, buffers)
-            self._made.update(piece.made)
+            self._made.update(piece.made | piece.copied)
             pieces.append(piece)
             at = end
         self._seen, self._pieces = {}, pieces
@@ -235,8 +235,8 @@ class Replay:
         piece, local = _Piece(steps), values[:]
         for slot in read:
             store = values[slot]
-            stays = seen.get(slot, store) is store or any(map(workspace.keeps, parts_of(store))) or self._made.get(slot) is store
-            if stays and slot not in self._varying:
+            stays = seen.get(slot, store) is store or any(map(workspace.keeps, parts_of(store)))
+            if self._made.get(slot) is store or (stays and slot not in self._varying):
                 piece.bound[slot] = parts_of(store)
                 continue
             self._varying.add(slot)
@@ -333,7 +333,7 @@ class _Piece:
             pairs = [zip(parts_of(store), parts_of(values[slot]), strict=True) for slot, store in self.copied.items()]
             for_device("gpu").xp.copy_each(list(itertools.chain(*pairs)))
         self.graph.launch()
-        for slot, store in self.made.items():
+        for slot, store in (*self.copied.items(), *self.made.items()):  # a backward pass reads what was copied where it lies
             values[slot] = store
 
 

@@ -200,22 +200,28 @@ def memory_finding(free: int | None = None) -> Finding:
 GPU = """
 import cupy
 runtime = cupy.cuda.runtime
+if int(cupy.__version__.partition(".")[0]) < 14:
+    raise SystemExit(f"cupy {cupy.__version__} is older than 14")
 count = runtime.getDeviceCount()
 name = runtime.getDeviceProperties(0)["name"].decode()
 cupy.arange(8).sum().item()
+cupy.RawKernel('extern "C" __global__ void nothing() {}', "nothing")((1,), (1,), ())
+cupy.argsort(cupy.arange(8)).get()
+cupy.ones((2, 2)).dot(cupy.ones((2, 2))).get()
 print(f"{count} x {name}, CUDA {runtime.runtimeGetVersion() // 1000}, cupy {cupy.__version__}")
 """
 
 
 def gpu_finding() -> Finding:
-    """Test whether cupy can compute on a GPU here."""
+    """Test whether cupy can compute on a GPU here: the driver, CUDA's libraries, and its compiler."""
     hardware = shutil.which("nvidia-smi") is not None
     if importlib.util.find_spec("cupy") is None:
         remedy = "python -m pip install 'sparsekit[cuda13]' (or cuda12, to match the driver)" if hardware else ""
         seen = "NVIDIA driver found, but cupy is not installed" if hardware else "none; everything runs on the CPU"
         return Finding("gpu", seen, remedy)
     well, said = ask(GPU)
-    remedy = "check `nvidia-smi`, and that the extra (cuda12, cuda13) matches the driver"
+    remedy = ("check `nvidia-smi`, and `python -m pip install 'sparsekit[cuda13]'` (or cuda12, to match the driver): it brings "
+              "cupy of version 14 or newer with CUDA's libraries, cupy-cuda13x[ctk], which a driver alone lacks")
     return Finding("gpu", said, "" if well else remedy)
 
 

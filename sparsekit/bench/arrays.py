@@ -28,15 +28,27 @@ CONVERSIONS = {
 }
 
 
-def product_parts(rows: int, columns: int, stored: int, width: int) -> Parts:
+# Any: an array, or what numpy makes one of
+def zipf(random: np.random.Generator, size: tuple[int, ...], most: int, exponents: Any) -> Any:
+    """Return ranks below ``most`` that follow Zipf's law with these exponents above 1, by the inverse of its integral."""
+    power = 1 - np.asarray(exponents, float)
+    ranks = (1 - random.random(size) * (1 - float(most + 1) ** power)) ** (1 / power) - 1
+    return np.minimum(ranks.astype(np.int64), most - 1)
+
+
+def product_parts(rows: int, columns: int, stored: int, width: int, hot: bool = False) -> Parts:
     """Return the components of a csr matrix with ``stored`` values in each row, and the arrays to multiply it with.
 
-    ``right`` (columns, width) is dense, ``turned`` (rows, width) is multiplied with the transpose, ``kept`` are the rows of
-    ``right`` whose column stores a value, and ``rows`` their indices.
+    Each of the values lies in a field of columns of its own.  Columns of a field are drawn alike, or by Zipf's law if ``hot``:
+    the first fields then have one that is in most rows, as in data of advertisements.  ``right`` (columns, width) is dense,
+    ``turned`` (rows, width) is multiplied with the transpose, ``kept`` are the rows of ``right`` whose column stores a value,
+    and ``rows`` their indices.
     """
     random = np.random.default_rng(0)
     step = columns // stored
-    indices = (random.integers(0, step, (rows, stored)) + np.arange(stored) * step).reshape(-1)
+    drawn = (zipf(random, (rows, stored), step, np.linspace(2.5, 1.05, stored)) if hot
+             else random.integers(0, step, (rows, stored)))
+    indices = (drawn + np.arange(stored) * step).reshape(-1)
     right = random.standard_normal((columns, width), dtype=np.float32)
     occurring = np.unique(indices)
     return {
@@ -109,6 +121,9 @@ def dot(rivals: dict[str, str], rounds: int = 0, quick: bool = False) -> Report:
     sections: Sections = [(f"{batch} x {kdd:,}, 36 per row, x 1", partial(product_parts, batch, kdd, 36, 1))
                           for batch in (64, 512, 8192)[: 1 if quick else 3]]
     sections.append((f"1,024 x {features:,}, 100 per row, x 128", partial(product_parts, 1024, features, 100, 128)))
+    sections += [(f"{batch:,} x {columns:,}, {stored} per row by Zipf's law, x {width}",
+                  partial(product_parts, batch, columns, stored, width, True))
+                 for batch, columns, stored, width in ((64 if quick else 8192, kdd, 36, 1), (1024, features, 100, 128))]
     return _run("Products of sparse arrays", sections, HEADINGS, DOT_NOTES, rivals, rounds or (2 if quick else 11))
 
 

@@ -37,14 +37,14 @@ class Section(NamedTuple):
     write: Callable[[str], None]
 
 
-def _products(rows: int, columns: int, stored: int, width: int) -> Section:
-    title = f"{rows:,} x {columns:,}, {stored} per row, x {width}"
-    return Section(title, "products", lambda path: np.savez(path, **product_parts(rows, columns, stored, width)))
+def _products(rows: int, columns: int, stored: int, width: int, hot: bool = False) -> Section:
+    law = " by Zipf's law" if hot else ""
+    title = f"{rows:,} x {columns:,}, {stored} per row{law}, x {width}"
+    return Section(title, "products", lambda path: np.savez(path, **product_parts(rows, columns, stored, width, hot)))
 
 
 def _updates(workload: update.Workload) -> Section:
-    title = f"{workload.rows:,} x {workload.width}, {workload.stored:,} rows"
-    return Section(title, "updates", lambda path: update.write_gradients(path, workload))
+    return Section(workload.title, "updates", lambda path: update.write_gradients(path, workload))
 
 
 def _transfers(rows: int, columns: int, density: float) -> Section:
@@ -70,11 +70,14 @@ def _epochs(workload: epoch.Workload) -> Section:
 def sections(quick: bool) -> list[Section]:
     """Return all workloads; small ones if ``quick``."""
     if quick:
-        return [_products(32, 400, 4, 8), _updates(update.Workload(100, 8, 10, 3)), _transfers(50, 40, 0.1),
+        return [_products(32, 400, 4, 8), _products(200, 400, 4, 8, hot=True),
+                _updates(update.Workload(100, 8, 10, 3)), _transfers(50, 40, 0.1),
                 _epochs(epoch.Workload(samples=20, features=200, stored=4, batch_size=5))]
     return [_products(8192, 20_216_830, 36, 1), _products(1024, 1_000_000, 100, 128), _products(65_536, 1_000_000, 32, 128),
+            _products(8192, 20_216_830, 36, 1, hot=True), _products(65_536, 1_000_000, 32, 128, hot=True),
             _updates(update.Workload(1_000_000, 128, 10_000, 16)), _updates(update.Workload(4_000_000, 128, 200_000, 4)),
-            _transfers(20_000, 10_000, 0.01), _epochs(epoch.Workload())]
+            _updates(update.Workload(1_000_000, 128, 10_000, 16, hot=True)), _transfers(20_000, 10_000, 0.01),
+            _epochs(epoch.Workload())]
 
 
 def compulsory_bytes(operation: str, parts: dict[str, Any]) -> int:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..base.errors import SparsekitError
+from .arrays import zipf
 from .harness import Contender, Report, Worker, start_all, take_turns
 
 __all__ = ["run"]
@@ -22,23 +23,41 @@ HEADINGS = {"sgd": "SGD", "momentum": "SGD with momentum", "adam": "Adam", "adag
 
 
 class Workload(NamedTuple):
-    """Size of the weight, number of rows of a gradient, and number of gradients that take turns."""
+    """Size of the weight, rows of a gradient, number of gradients that take turns, and whether Zipf's law draws rows."""
 
     rows: int
     width: int
     stored: int
     gradients: int
+    hot: bool = False
+
+    @property
+    def title(self) -> str:
+        """What is said of it."""
+        law = " by Zipf's law" if self.hot else ""
+        return f"{self.rows:,} x {self.width}, {self.stored:,} rows{law}"
 
 
 #: Together the gradients of a workload touch far more memory than fits a cache.
-WORKLOADS = (Workload(1_000_000, 128, 1_000, 64), Workload(1_000_000, 128, 10_000, 16))
-QUICK = (Workload(1_000, 16, 20, 3),)
+WORKLOADS = (Workload(1_000_000, 128, 1_000, 64), Workload(1_000_000, 128, 10_000, 16),
+             Workload(1_000_000, 128, 10_000, 16, hot=True))
+QUICK = (Workload(1_000, 16, 20, 3), Workload(1_000, 16, 20, 3, hot=True))
+
+
+def _rows(random: np.random.Generator, workload: Workload) -> Any:  # Any: an array
+    """The rows that one gradient stores, in any order."""
+    others = random.choice(workload.rows, workload.stored, replace=False)
+    if not workload.hot:
+        return others
+    drawn = zipf(random, (4 * workload.stored,), workload.rows, 1.05)
+    distinct, first = np.unique(np.concatenate([drawn, others]), return_index=True)
+    return distinct[np.argsort(first)[:workload.stored]]
 
 
 def write_gradients(path: str, workload: Workload) -> None:
     """Write rows and values of all gradients of a workload to a file."""
     random = np.random.default_rng(0)
-    rows = [np.sort(random.choice(workload.rows, workload.stored, replace=False)) for _ in range(workload.gradients)]
+    rows = [np.sort(_rows(random, workload)) for _ in range(workload.gradients)]
     values = random.standard_normal((workload.gradients, workload.stored, workload.width), dtype=np.float32)
     np.savez(path, shape=np.array([workload.rows, workload.width]), rows=np.array(rows), values=values)
 
@@ -82,7 +101,7 @@ def _section(report: Report, workload: Workload, optimizer: str, workers: dict[s
     take_turns(contenders, report.rounds)
     moved = workload.stored * workload.width * 4 * (1 + 2 * (1 + OPTIMIZERS[optimizer]))
     rate = moved / (report.median(contenders[0]) * 1e-6)
-    report.add(f"{HEADINGS[optimizer]}, {workload.rows:,} x {workload.width}, {workload.stored:,} rows", "µs", contenders,
+    report.add(f"{HEADINGS[optimizer]}, {workload.title}", "µs", contenders,
                against="sparsekit" if compared else "",
                fact=f"sparsekit moves {moved:,} bytes at {rate / 1e9:.1f} GB/s, {rate / speed:.0%} of the copy rate")
 

@@ -7,10 +7,12 @@ and says why: sizes that are read back, random numbers, what cupy refuses.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Container, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..base.context import Context
+from ..kernels import for_device
 from ..storage import CSR, RowSparse
 from . import device
 
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
     Execute: TypeAlias = Callable[[_Instruction, Slots, "Workspace", Buffers], None]
 
 
-__all__ = ["Replay", "Workspace", "copied", "parts_of", "reason_against", "rebuilt"]
+__all__ = ["Replay", "Workspace", "copied", "gathered", "parts_of", "rebuilt"]
 
 #: Captures of one piece of a program; then it runs operator by operator.
 TRIES = 4
@@ -85,16 +87,6 @@ class Workspace:
         return bool(self.replays) and any(id(array) in replay.own or id(base) in replay.own for replay in self.replays.values())
 
 
-def reason_against(instruction: _Instruction) -> str | None:
-    """The reason why an instruction cannot be captured, if it is known before the capture; else an empty string."""
-    plan = instruction.plan
-    if any(spec.stype != "default" for spec in instruction.specs):
-        return "how much its result stores is read back from the device"
-    if plan.fallback or plan.dense or plan.cast is not None:
-        return "it changes storage types, which the ledger counts at every run"
-    return None
-
-
 class _Moved(Exception):
     """A captured piece does not fit the arrays of a run."""
 
@@ -126,6 +118,9 @@ class Replay:
         Why instructions run by themselves; shared by all workspaces of a program, and grows.
     execute : function
         ``execute(instruction, values, workspace, buffers)`` runs one.
+    gradients : dict of int to int
+        For slots of gradients the numbers of the inputs that they are of: a dense one is left in the buffer of its input, if
+        there is one, by the graph that computes it.
 
     Attributes
     ----------
@@ -138,13 +133,14 @@ class Replay:
     """
 
     def __init__(self, instructions: Sequence[_Instruction], outside: Sequence[_Instruction], kept: set[int], ctx: Context,
-                 verdicts: dict[_Instruction, str], execute: Execute) -> None:
-        self.instructions, self.outside, self.kept, self.ctx = instructions, outside, kept, ctx
+                 verdicts: dict[_Instruction, str], execute: Execute, gradients: dict[int, int]) -> None:
+        self.instructions, self.outside, self.kept, self.ctx, self.gradients = instructions, outside, kept, ctx, gradients
         self.verdicts, self.execute = verdicts, execute
         self.own: dict[int, Array] = {}
         self.launched, self.at = 0, -1
         self._seen: dict[int, Store] | None = None
         self._varying: set[int] = set()
+        self._made: dict[int, Store] = {}
         self._pieces: list[_Piece | _Instruction] | None = None
         self._tries = self._steady = 0
 
@@ -202,6 +198,7 @@ class Replay:
     def _capture(self, values: Slots, workspace: Workspace, buffers: Buffers) -> None:
         """Capture as many instructions as possible in pieces as long as possible, and launch each piece at once."""
         seen, at = self._seen or {}, 0
+        self._made = {}
         pieces: list[_Piece | _Instruction] = []
         self.own.clear()
         while at < len(self.instructions):
@@ -221,6 +218,7 @@ class Replay:
                 self.verdicts.update(dict.fromkeys(steps, refused.reason))
                 continue
             piece.launch(values, buffers)
+            self._made.update(piece.made | piece.copied)
             pieces.append(piece)
             at = end
         self._seen, self._pieces = {}, pieces
@@ -238,14 +236,15 @@ class Replay:
         for slot in read:
             store = values[slot]
             stays = seen.get(slot, store) is store or any(map(workspace.keeps, parts_of(store)))
-            if stays and slot not in self._varying:
+            if self._made.get(slot) is store or (stays and slot not in self._varying):
                 piece.bound[slot] = parts_of(store)
                 continue
             self._varying.add(slot)
             if slot in written:
                 raise _Refused(written[slot], "it writes to an array that is another one at every run")
             piece.copied[slot] = local[slot] = copied(store)
-        piece.targets = {step.target: _target(buffers, step.target) for step in steps if step.target is not None}
+        numbers = [self.gradients[slot] for slot in inside if slot in self.gradients]
+        piece.targets = {number: _target(buffers, number) for number in numbers}
         piece.graph = self._graph(steps, local, workspace, buffers)
         others = {slot for step in self.outside if step not in steps for slot in step.places}
         piece.made = {slot: local[slot] for slot in inside & (others | self.kept) if local[slot] is not None}
@@ -265,12 +264,22 @@ class Replay:
             for number, step in enumerate(steps):
                 at = number
                 self.execute(step, local, workspace, buffers)
+                self._deliver(step, local, buffers)
             at = None
 
         try:
             return device.captured(work)
         except Exception as error:  # the instruction runs by itself, and raises there if it fails again
             raise _Refused(at, f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}") from error
+
+    def _deliver(self, step: _Instruction, local: Slots, buffers: Buffers) -> None:
+        """Copy dense gradients that an instruction has made into their buffers, if there are such, as a part of the graph."""
+        for slot in step.outputs:
+            target: Any = _target(buffers, self.gradients.get(slot, len(buffers)))  # Any: an array, or None
+            made = local[slot]
+            if target is not None and target is not made and _sizes(target) == _sizes(made):
+                target[...] = made
+                local[slot] = target
 
     def how(self) -> list[str]:
         """For each instruction: ``""`` if it is replayed, else why it runs by itself."""
@@ -320,12 +329,34 @@ class _Piece:
         for slot, store in self.copied.items():
             if _sizes(values[slot]) != _sizes(store):
                 raise _Moved(slot, True)
-        for slot, store in self.copied.items():
-            for part, given in zip(parts_of(store), parts_of(values[slot]), strict=True):
-                part[...] = given
+        if self.copied:
+            pairs = [zip(parts_of(store), parts_of(values[slot]), strict=True) for slot, store in self.copied.items()]
+            for_device("gpu").xp.copy_each(list(itertools.chain(*pairs)))
         self.graph.launch()
-        for slot, store in self.made.items():
+        for slot, store in (*self.copied.items(), *self.made.items()):  # a backward pass reads what was copied where it lies
             values[slot] = store
+
+
+def gathered(instructions: Sequence[_Instruction], alone: Container[_Instruction]) -> list[_Instruction]:
+    """The instructions in an order in which those that run by themselves come late, so that fewer graphs do the others."""
+    made: list[_Instruction] = []
+    waiting: list[_Instruction] = []
+    for step in instructions:
+        if step in alone:
+            waiting.append(step)
+            continue
+        if any(_depend(step, other) for other in waiting):
+            made += waiting
+            waiting.clear()
+        made.append(step)
+    return made + waiting
+
+
+def _depend(later: _Instruction, earlier: _Instruction) -> bool:
+    """Whether one instruction reads or writes what the other writes, or writes what it reads."""
+    writes, wrote = (set(step.outputs) | {step.places[place] for place in step.plan.op.written(step.plan.attrs)}
+                     for step in (later, earlier))
+    return not (writes.isdisjoint((*earlier.places, *wrote)) and wrote.isdisjoint(later.places))
 
 
 def _target(buffers: Buffers, number: int) -> Store | None:

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
 from ..base import capture
@@ -32,6 +35,11 @@ if TYPE_CHECKING:
         def record(self) -> None: ...
         def synchronize(self) -> None: ...
 
+    class Pool(Protocol):
+        """cupy's, of memory."""
+
+        def total_bytes(self) -> int: ...
+
     class Launched(Protocol):
         """cupy's, a graph of work."""
 
@@ -41,6 +49,13 @@ __all__ = ["Captured", "beside", "captured", "current", "memory_info", "onto", "
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+
+#: All graphs that there are.
+_captured: weakref.WeakSet[Captured] = weakref.WeakSet()
+
+#: Held by the thread that captures: cupy has one allocator of the memory that uploads pass through.
+_capturing = threading.RLock()
 
 
 def current(ctx: Context) -> AbstractContextManager[None]:
@@ -86,9 +101,11 @@ def placed(function: Callable[P, T], name: str, ctx: Context) -> Callable[P, T]:
                 return function(*arguments, **more)
             before, after = cuda.Event(), cuda.Event()
             before.record()
+            start = time.perf_counter_ns()
             made = function(*arguments, **more)
+            queuing = (time.perf_counter_ns() - start) / 1e6
             after.record()
-        hooks.device_work.append(hooks.DeviceWork(name, str(ctx), lambda: _elapsed(cuda, before, after)))
+        hooks.device_work.append(hooks.DeviceWork(name, str(ctx), lambda: _elapsed(cuda, before, after), queuing))
         return made
 
     return run
@@ -115,8 +132,13 @@ class Captured:
         The pool that the graph allocates from; its memory belongs to this graph, whose kernels hold the addresses.
     """
 
-    def __init__(self, graph: Launched, pool: object) -> None:  # object: kept, and not looked at
-        self._graph, self._pool = graph, pool
+    def __init__(self, graph: Launched, pool: Pool) -> None:
+        self._graph, self._pool, self._number = graph, pool, for_device("gpu").xp.cuda.Device().id
+        _captured.add(self)
+
+    def held(self, number: int) -> int:
+        """Bytes that the graph holds on a device."""
+        return self._pool.total_bytes() if number == self._number else 0
 
     def launch(self) -> None:
         """Queue the work on the current stream."""
@@ -130,9 +152,8 @@ def captured(work: Callable[[], None]) -> Captured:
     needs the host in between is refused by CUDA, by cupy or by ``capture.refuse``, with whatever error each has.
     """
     cuda = for_device("gpu").xp.cuda
-    _refuse_uploads()
     pool, stream = cuda.MemoryPool(), cuda.Stream(non_blocking=True)
-    with stream, cuda.using_allocator(pool.malloc), rehearsal():
+    with _capturing, _uploads_refused(cuda), stream, cuda.using_allocator(pool.malloc), rehearsal():
         stream.begin_capture()
         capture.state.active = True
         try:
@@ -146,19 +167,29 @@ def captured(work: Callable[[], None]) -> Captured:
         return Captured(stream.end_capture(), pool)
 
 
-def _refuse_uploads() -> None:
-    """Refuse uploads of pageable arrays to threads that capture: each replay would read their memory again.
+@contextlib.contextmanager
+def _uploads_refused(cuda: ModuleType) -> Iterator[None]:
+    """Refuse uploads of pageable arrays to this thread, which captures: each replay would read their memory again.
 
-    cupy has one allocator of the memory that uploads pass through, and does not say which it is.  Memory still comes from
-    cupy's pool; an allocator that a program has set itself is replaced.
+    Such uploads pass through memory of one allocator, which cupy has for all threads, and which it does not name; but memory of
+    a pool knows its pool.  What was there before is put back.
     """
-    xp = for_device("gpu").xp
+    pool = getattr(cuda.alloc_pinned_memory(1).mem, "pool", None)
+    if pool is None:
+        raise capture.CaptureError("the program has set an allocator of pinned memory that is not a pool's.",
+                                   hint="cupy.cuda.set_pinned_memory_allocator(pool.malloc)")
+    malloc = pool().malloc
 
-    def malloc(size: int) -> object:  # object: a pointer, which cupy alone reads
+    def refusing(size: int) -> object:  # object: a pointer, which cupy alone reads
         capture.refuse("an array is sent from ordinary memory")
-        return xp.get_default_pinned_memory_pool().malloc(size)
+        made: object = malloc(size)
+        return made
 
-    xp.cuda.set_pinned_memory_allocator(malloc)
+    cuda.set_pinned_memory_allocator(refusing)
+    try:
+        yield
+    finally:
+        cuda.set_pinned_memory_allocator(malloc)
 
 
 def wait(ctx: Context) -> None:
@@ -169,9 +200,14 @@ def wait(ctx: Context) -> None:
 
 
 def memory_info(ctx: Context) -> dict[str, int]:
-    """Bytes on a GPU: ``free`` and ``total`` of the device, ``used`` and ``held`` by cupy's pool of memory."""
+    """Bytes on a GPU: ``free`` and ``total`` of the device, ``used`` and ``held`` by cupy's pool, and those of ``graphs``.
+
+    Captured graphs have memory of their own, which is not in cupy's pool.
+    """
     xp = for_device("gpu").xp
     with current(ctx):
         free, total = xp.cuda.Device(ctx.device_id).mem_info
         pool = xp.get_default_memory_pool()
-        return {"free": int(free), "total": int(total), "used": int(pool.used_bytes()), "held": int(pool.total_bytes())}
+        graphs = sum(graph.held(ctx.device_id) for graph in list(_captured))
+        return {"free": int(free), "total": int(total), "used": int(pool.used_bytes()), "held": int(pool.total_bytes()),
+                "graphs": int(graphs)}

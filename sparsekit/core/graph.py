@@ -290,7 +290,7 @@ def _add(waiting: Waiting, node: Node, place: int, gradient: ArrayObject) -> Non
     given[place] = gradient if held is None else held + gradient
 
 
-#: Bytes from which a gradient is computed straight into its buffer; below, copying it there is cheaper.
+#: Bytes from which a gradient is computed straight into its buffer on a CPU; below, copying it there is cheaper.
 LARGE = 1 << 16
 
 
@@ -299,9 +299,14 @@ def _want(node: Node, uses: dict[Node, int]) -> Want:
     grad = node.grad
     if not uses:
         return node.wanted
-    if grad.stype == "default" and grad._store.nbytes >= LARGE and node.grad_req == "write" and uses.get(node) == 1:
+    if grad.stype == "default" and is_written(grad) and node.grad_req == "write" and uses.get(node) == 1:
         return Want("default", grad)
     return Want(grad.stype)
+
+
+def is_written(buffer: ArrayObject) -> bool:
+    """Whether a dense gradient is computed straight into this buffer; on a GPU, a copy is one call more, whatever its size."""
+    return buffer._store.nbytes >= LARGE or buffer._ctx.device_type == "gpu"
 
 
 def _buffers(entries: Sequence[Entry | None], uses: dict[Node, int]) -> list[ArrayObject | None]:

@@ -295,11 +295,14 @@ class DeviceWork(NamedTuple):
     context : str
     milliseconds : callable
         Gives the time between two events on the device's stream; waits for the second.
+    queuing : float
+        Milliseconds that the processor took to queue it.  A device that is done sooner waits between the two events.
     """
 
     op: str
     context: str
     milliseconds: Callable[[], float]
+    queuing: float = 0.0
 
 
 #: Memory use of each GPU: name of the context -> function that returns bytes by name.
@@ -321,7 +324,7 @@ class DeviceTimes:
 
     def __init__(self) -> None:
         self._latest: list[DeviceWork] = []
-        self._sums: dict[tuple[str, str], tuple[int, float]] = {}
+        self._sums: dict[tuple[str, str], tuple[int, float, float]] = {}
         self._lock = threading.RLock()
 
     def append(self, work: DeviceWork) -> None:
@@ -332,18 +335,23 @@ class DeviceTimes:
                 self._sum_up(self.MOST // 2)
 
     def _sum_up(self, count: int) -> None:
-        older, self._latest = self._latest[:count], self._latest[count:]
-        for work in older:
-            calls, milliseconds = self._sums.get((work.op, work.context), (0, 0.0))
-            self._sums[work.op, work.context] = calls + 1, milliseconds + work.milliseconds()
+        """Read the oldest; what an error of the device keeps from being read stays where it is."""
+        done = 0
+        try:
+            for work in self._latest[:count]:
+                calls, milliseconds, queuing = self._sums.get((work.op, work.context), (0, 0.0, 0.0))
+                self._sums[work.op, work.context] = calls + 1, milliseconds + work.milliseconds(), queuing + work.queuing
+                done += 1
+        finally:
+            del self._latest[:done]
 
     def __len__(self) -> int:
         """Number of operators noted."""
         with self._lock:
-            return len(self._latest) + sum(calls for calls, _ in self._sums.values())
+            return len(self._latest) + sum(calls for calls, *_ in self._sums.values())
 
-    def sums(self) -> dict[tuple[str, str], tuple[int, float]]:
-        """Calls and milliseconds by operator and context; waits for the device."""
+    def sums(self) -> dict[tuple[str, str], tuple[int, float, float]]:
+        """Calls, milliseconds and those of queuing by operator and context; waits for the device."""
         with self._lock:
             self._sum_up(len(self._latest))
             return dict(self._sums)

@@ -22,7 +22,7 @@ from ..base.forking import load
 from ..base.scoped import Scoped
 from . import device, graph, hooks
 from .arrays import wrap
-from .cuda_graphs import Replay, Workspace, copied, parts_of, reason_against
+from .cuda_graphs import Replay, Workspace, copied, parts_of
 from .dispatch import KERNEL_ERRORS, Plan, compute, fits, invoke, named_error, plan_for, recorded, run
 from .graph import ProgramNode
 from .spec import Spec
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from types import CodeType
     from typing import TypeAlias
 
+    from ..base.context import Context
     from ..base.types import Attrs, DType
     from ..kernels.types import Kernels
     from ..storage.types import Store
@@ -116,6 +117,15 @@ class _Instruction:
         self.buffer: int | None = None
         self.target: int | None = None
         self.spent: tuple[int, ...] = ()
+
+    @classmethod
+    def beside(cls, plan: Plan, places: tuple[int, ...], output: int, layer: str) -> _Instruction:
+        """An instruction that no program has traced, with one result that lies where an input does."""
+        made = object.__new__(cls)
+        made.plan, made.places, made.outputs, made.place, made.layer = plan, places, (output,), output, layer
+        made.link, made.specs, made.spent, made.buffer, made.target = -1, (), (), None, None
+        made.general, made.unrepeatable, made.draws = plan.fallback or plan.cast is not None, True, False
+        return made
 
     def code(self, fixed: Callable[[Attrs | Kernels], int]) -> Code:
         """The instruction as the loop reads it: the kernel, what takes its arguments out of the stores, the result's slot.
@@ -341,7 +351,7 @@ class Program:
         for slot, value in self._fixed.values():
             self.empty[slot] = value
         if self.ctx.device_type == "gpu":
-            found = {step: reason_against(step) for step in one.instructions}
+            found = {step: _reason_apart(step, self.ctx) for step in one.instructions}
             self._verdicts.update({step: reason for step, reason in found.items() if reason})
         return one
 
@@ -651,7 +661,7 @@ class Program:
     def _lowered(self, one: _Pass, examples: Slots, buffers: Buffers) -> Lowered:
         """The rows of a pass, which write gradients to the buffers that there are."""
         module = load(f"{_TABLE}.table")
-        steps = [module.Step(step.plan, step.places, step.outputs, step.specs, _reason_for_python(step))
+        steps = [module.Step(step.plan, step.places, step.outputs, step.specs, _reason_apart(step, self.ctx))
                  for step in one.instructions]
         made = {slot for step in one.instructions for slot in step.outputs}
         kept = made - self._gone if one is self.forward else {slot for slot in one.gradients if slot is not None}
@@ -712,7 +722,7 @@ class Program:
             whole = self.whole.instructions if self.whole else []
             read = {head.slot for head in one.heads if head} | {slot for slot in one.gradients if slot is not None}
             workspace.replays[one] = Replay(one.instructions, [*self.forward.instructions, *whole, *one.instructions],
-                                        self._kept | read, self.ctx, self._verdicts, _run_step)
+                                        self._kept | read, self.ctx, self._verdicts, _run_step, _numbered(one.gradients))
         return workspace.replays[one]
 
     def _loop(self, code: list[Code], values: Slots, workspace: Workspace, buffers: Buffers) -> None:
@@ -791,7 +801,7 @@ def _run_special(instruction: _Instruction, values: Slots, workspace: Workspace,
     if instruction.buffer is not None:
         out = workspace.room(instruction.buffer, instruction.specs[0], plan.k.xp)
     elif instruction.target is not None and instruction.target < len(buffers) and (
-            buffer := buffers[instruction.target]) is not None and buffer._store.nbytes >= graph.LARGE:
+            buffer := buffers[instruction.target]) is not None and graph.is_written(buffer):
         out = buffer._store
         if not fits(out, plan, stores):
             out = None
@@ -852,26 +862,37 @@ def copied_from_table(store: Store) -> Store:
     return made
 
 
-def _reason_for_python(instruction: _Instruction) -> str:
-    """Why an instruction is not lowered, if that is known without trying; else an empty string."""
+#: Why an operator runs by itself.
+CHANGES_STORAGE = "it changes storage types, which the ledger counts at every run"
+
+
+def _reason_apart(instruction: _Instruction, ctx: Context) -> str:
+    """Why an instruction is no part of a table, or on a GPU of a graph, if that is known without trying; else nothing."""
     plan = instruction.plan
+    if ctx.device_type == "gpu":
+        if any(spec.stype != "default" for spec in instruction.specs):
+            return "how much its result stores is read back from the device"
+        return CHANGES_STORAGE if plan.fallback or plan.dense or plan.cast is not None else ""
     if instruction.draws:
         return "it draws random numbers"
     if plan.op.mutates:
         return "it writes to its inputs"
     if plan.fallback or plan.cast is not None:
-        return "it changes storage types, which the ledger counts at every run"
+        return CHANGES_STORAGE
     return "config.densify is 'error'" if plan.dense and config.densify == "error" else ""
+
+
+def _numbered(gradients: Sequence[int | None]) -> dict[int, int]:
+    """For each slot that is the gradient of one input, the number of that."""
+    return {slot: number for number, slot in enumerate(gradients) if slot is not None and gradients.count(slot) == 1}
 
 
 def _give_targets(instructions: list[_Instruction], gradients: Sequence[int | None]) -> None:
     """Note which instruction may write into the gradient buffer of an input."""
-    number_of = {slot: number for number, slot in enumerate(gradients) if slot is not None}
-    read = _read(instructions)
+    number_of, read = _numbered(gradients), _read(instructions)
     for instruction in instructions:
         number = number_of.get(instruction.place)
-        if (number is not None and instruction.plan.takes_out and not instruction.general
-                and instruction.place not in read and gradients.count(instruction.place) == 1):
+        if number is not None and instruction.plan.takes_out and not instruction.general and instruction.place not in read:
             instruction.target = number
 
 

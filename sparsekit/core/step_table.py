@@ -12,18 +12,18 @@ import numpy as np
 from ..base.forking import load
 from ..base.scoped import Assigned
 from ..storage import stype_of
-from . import graph, hooks
+from . import device, graph, hooks
 from .arrays import wrap
 from .cuda_graphs import parts_of
 from .dispatch import KERNEL_ERRORS, compute, named_error, plan_for, run
 from .op import Call
-from .program import copied_from_table
+from .program import CHANGES_STORAGE, copied_from_table
 from .spec import Spec
 from .table.table import Lowered, Step, Table
 
 if TYPE_CHECKING:
     from ..base.context import Context
-    from ..base.types import Attrs
+    from ..base.types import Array, Attrs
     from .dispatch import Plan
     from .graph import Variable
     from .hooks import Event
@@ -87,6 +87,15 @@ class Update:
         return None if step is None else step.numbers(self.weight.dtype, self.call.attrs)
 
 
+def reason_apart(plan: Plan, numbers: Array | None) -> str:
+    """Why the update of a weight runs by itself, if that is known beforehand; else an empty string."""
+    if plan.fallback or plan.cast is not None:
+        return CHANGES_STORAGE
+    if plan.op.draws(plan.attrs, True):
+        return "it draws random numbers"
+    return "its numbers are not known apart" if numbers is None else ""
+
+
 class Gradients:
     """What writes the gradients of a table's last run to their buffers.
 
@@ -100,12 +109,15 @@ class Gradients:
 
     def write(self, slot: int, variable: Variable) -> None:
         """Put the gradient of a slot into the buffer of a variable."""
-        if self.table is not None:
+        if self.table is not None or slot in self.computed:
             store = self.computed.get(slot)
             dense = variable.grad.stype == "default"
             if store is not None:
                 if not dense or not isinstance(store, np.ndarray):
-                    store = store.copy()  # a sparse buffer takes the arrays themselves
+                    with device.current(self._ctx):
+                        store = store.copy()  # a sparse buffer takes the arrays themselves
+            elif self.table is None:
+                return
             elif dense:
                 store = self.table.store(slot)
             else:
@@ -186,10 +198,7 @@ class StepTable:
             self._numbers.append(place)
             places = (weight, gradient, *states)
             plan: Plan = plan_for(update.call, tuple([stype_of(values[slot]) for slot in places]), self.ctx)
-            reason = ("it changes storage types" if plan.fallback or plan.cast is not None
-                      else "it draws random numbers" if plan.op.draws(plan.attrs, True)
-                      else "" if numbers is not None else "its numbers are not known apart")
-            steps.append(Step(plan, places, (len(values),), (Spec.of(update.weight),), reason, place))
+            steps.append(Step(plan, places, (len(values),), (Spec.of(update.weight),), reason_apart(plan, numbers), place))
             values.append(update.weight._store)
 
     def _make(self, lowered: Lowered, values: Slots, fixed: Iterable[int]) -> None:

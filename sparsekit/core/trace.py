@@ -171,6 +171,7 @@ class Buffer:
     _entry = None
 
     def __init__(self, like: ArrayObject) -> None:
+        self._ctx: Context = like._ctx
         self._store, self.stype = abstract_store(like.shape, like.dtype, like.stype), like.stype
         self.made: ArrayObject | None = None
         self.node: Node | None = None

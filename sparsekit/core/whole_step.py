@@ -11,11 +11,11 @@ import numpy as np
 from ..base.forking import load
 from ..kernels import for_device
 from ..storage import stype_of
-from . import graph, hooks
+from . import device, graph, hooks
 from .arrays import wrap
 from .dispatch import Plan, plan_for, run
 from .op import Call, find
-from .program import _Link, _reason_for_python, _run_step, _run_told, copied_from_table
+from .program import _Link, _reason_apart, _run_step, _run_told, copied_from_table
 from .spec import Spec
 from .step_table import StepTable, lane
 from .table.refusal import Refused
@@ -87,14 +87,14 @@ class WholeStep(StepTable):
         for slot, head in self._heads():
             values[head.slot] = run(self._begin(), [values[slot]])
         self._values = values
-        with lane("backward"):
+        with lane("backward"), device.current(program.ctx):
             self._rehearse(whole, values, first)
             for slot, variable in zip(whole.gradients, self._variables, strict=True):
                 if slot is not None and variable is not None:
                     variable.late = None
                     variable.grad._receive(wrap(values[slot].copy(), program.ctx), False, "backward")
                     variable.fresh = True
-        return [wrap(copied_from_table(values[slot]), program.ctx) for slot in program.outputs]
+            return [wrap(copied_from_table(values[slot]), program.ctx) for slot in program.outputs]
 
     def _heads(self) -> list[tuple[int, AbstractArray]]:
         """Results that gradients begin at, by slot, with what stands for these."""
@@ -118,7 +118,8 @@ class WholeStep(StepTable):
         assert whole is not None, "as above"
         begins = [Step(self._begin(), (slot,), (head.slot,), (head,)) for slot, head in self._heads()]
         self._instructions = [*program.forward.instructions, *[None] * len(begins), *whole.instructions]
-        steps = [begins.pop(0) if one is None else Step(one.plan, one.places, one.outputs, one.specs, _reason_for_python(one))
+        steps = [begins.pop(0) if one is None
+                 else Step(one.plan, one.places, one.outputs, one.specs, _reason_apart(one, self.ctx))
                  for one in self._instructions]
         slot_of = {id(array): slot for slot, array in zip(program.inputs[self.given:], self.held, strict=True)}
         gradient_of = dict(zip(program.inputs, whole.gradients, strict=True))

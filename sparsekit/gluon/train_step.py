@@ -67,11 +67,11 @@ class TrainStep:
     of a recurrent network, are given back with it.  All of them are detached.
 
     The first two steps for each kind of batch (shapes, element types, storage types) run as these lines.  The third is
-    traced, and from then on the operators of forward pass, backward pass and update run as one table of compiled calls, with
-    ``multi_precision`` too.  With LARS, LBSGD, Test and optimizers of your own, all steps run as these lines.  ``explain`` lists
-    what stays in Python, and why.  ``grad()`` of a parameter returns the gradient of the last step, which is written when it is
-    asked for; an array that ``grad()`` returned earlier changes then, and not at each step.  A step that fails
-    loses a gradient that was not asked for.
+    traced, and from then on the operators of forward pass, backward pass and update run as one table of compiled calls, or on a
+    GPU as captured graphs, with ``multi_precision`` too.  With LARS, LBSGD, Test and optimizers of your own, all steps run as
+    these lines.  ``explain`` lists what stays in Python, and why.  ``grad()`` of a parameter returns the gradient of the last
+    step, which is written when it is asked for; an array that ``grad()`` returned earlier changes then, and not at each step.
+    A step that fails loses a gradient that was not asked for.
 
     Parameters
     ----------
@@ -178,8 +178,14 @@ class TrainStep:
 
     def _runs_tables(self, arrays: Sequence[NDArray]) -> bool:
         """Whether a step that has been lowered may be made by its table."""
-        return config.tables and not hooks.state.recording and (hooks.sink is None or can_be_timed()) and not any(
-            map(_has_gradient, arrays))
+        tables = config.cuda_graphs and hooks.sink is None if self._device() == "gpu" else (
+            config.tables and (hooks.sink is None or can_be_timed()))
+        return tables and not hooks.state.recording and not any(map(_has_gradient, arrays))
+
+    def _device(self) -> str:
+        """What the parameters are on."""
+        contexts = self._trainer._contexts
+        return contexts[0].device_type if contexts else "cpu"
 
     def _run(self, made: _Made, arrays: Sequence[NDArray], size: int) -> object:  # object: what the loss returns
         """Make a step by its table; None, and nothing has been done, if that cannot be."""
@@ -251,14 +257,12 @@ class TrainStep:
     def _against(self) -> str:
         """Why no step can be compiled now; empty if one can."""
         trainer = self._trainer
-        reason = reason_against(trainer.optimizer)
+        trainer._follow()
+        reason = reason_against(trainer.optimizer, device=self._device())
         if reason:
             return reason
-        trainer._follow()
-        if len(trainer._contexts) > 1 or trainer._kvstore is not None:
+        if len(trainer._contexts) != 1 or trainer._kvstore is not None:
             return "the parameters are on several contexts or in a kvstore"
-        if not trainer._contexts or trainer._contexts[0].device_type == "gpu":
-            return "the parameters are not on a CPU"
         if any(updater.optimizer is not trainer.optimizer for updater in trainer._updaters):
             return "the updater of the trainer has another optimizer than the trainer"
         for block in (self._net, self._loss):
@@ -378,7 +382,9 @@ class _Made:
         #: Of a batch, if it is not given.
         self.size = arrays[0].shape[0] if arrays[0].shape else 0
         clip = None if clip_norm is None else load("sparsekit.ops.update.clip").clip_global_norm
-        self.whole: WholeStep = load("sparsekit.core.whole_step").WholeStep(program, (*arrays, *held), len(arrays), clip)
+        kind: type[WholeStep] = (load("sparsekit.core.graph_step").GraphStep if program.ctx.device_type == "gpu"
+                                 else load("sparsekit.core.whole_step").WholeStep)
+        self.whole = kind(program, (*arrays, *held), len(arrays), clip)
         self.parameters: list[tuple[Any, NDArray]] = [  # Any: parameters
             (source, array) for source, array in zip(sources, held, strict=True) if hasattr(source, "_arrays")]
         self.entries = [array._entry for array in held]

@@ -79,7 +79,9 @@ class _Updates:
     def _lower(self, trainer: Trainer, pending: Sequence[Pending]) -> None:
         """Make the updates in Python, and a table of them."""
         collected = trainer.optimizer._collect(lambda: trainer._update_one_by_one(pending), execute=True)
-        whole = load("sparsekit.core.step_table").StepTable(trainer._contexts[0])
+        ctx = trainer._contexts[0]
+        whole = (load("sparsekit.core.graph_step").GraphUpdates(ctx) if ctx.device_type == "gpu"
+                 else load("sparsekit.core.step_table").StepTable(ctx))
         step = CompiledStep(whole, trainer._updaters[0], {index: parameter.name for index, parameter, _ in pending})
         try:
             step.lower(collected, _factors(pending))
@@ -115,7 +117,7 @@ class UpdateTables:
     def run(self, trainer: Trainer, pending: Sequence[Pending]) -> bool:
         """Make the updates; False, and nothing has been done, if they must be made one by one."""
         indices = tuple([index for index, _, _ in pending])
-        if not indices or trainer._contexts[0].device_type == "gpu" or reason_against(trainer.optimizer, gradients=True):
+        if not indices or reason_against(trainer.optimizer, True, trainer._contexts[0].device_type):
             return False
         found = self._known.get(indices)
         if found is None:

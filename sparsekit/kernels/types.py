@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol, TypeAlias
 
-from ..base.types import Array, DTypeLike, Indices, Scalar, Shape, Values
+from ..base.types import Array, DType, DTypeLike, Indices, Scalar, Shape, Values
 
 __all__ = ["ArrayModule", "Kernels", "Solvers", "Ufunc", "UpdateStep"]
 
@@ -51,12 +51,6 @@ class Solvers(Protocol):
     def solve(self, a: Array, b: Array, /) -> Array: ...
 
 
-class PinnedPool(Protocol):
-    """cupy's pool of the memory that uploads pass through."""
-
-    def malloc(self, size: int) -> object: ...  # object: a pointer, which cupy alone reads
-
-
 class ArrayModule(Protocol):
     """numpy, or ``kernels.gpu.arrays.Arrays``, as far as operators use either; with their parameters' names."""
 
@@ -68,8 +62,9 @@ class ArrayModule(Protocol):
     def lib(self) -> Any: ...  # Any: a module of numpy's own
     @property
     def cuda(self) -> Any: ...  # Any: cupy's, which need not be installed and has no types
+    def copy_each(self, pairs: Sequence[tuple[Array, Array]]) -> None: ...
+    def formula(self, name: str, dtype: DType, /, *arrays: Array) -> Array: ...
     def get_default_memory_pool(self) -> Any: ...  # Any: the same
-    def get_default_pinned_memory_pool(self) -> PinnedPool: ...
     def from_dlpack(self, x: Any, /) -> Array: ...  # Any: an array of any library
 
     @property

@@ -9,7 +9,7 @@ from ..base.errors import DensificationError, GradientError, ShapeError
 from ..core import hooks
 from ..core.arrays import require_arrays, wrap
 from ..core.dispatch import invoke
-from ..core.graph import backward
+from ..core.graph import LARGE, ProgramNode, backward
 from ..core.op import find
 from .functions import F
 
@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from .ndarray import NDArray
 
 __all__ = ["head_gradients", "run_backward"]
+
+#: Ones for small heads on GPUs, and how many of them are kept.
+_ones: dict[tuple[Any, ...], NDArray] = {}  # Any: shapes, types, contexts
+REMEMBERED = 64
 
 
 def run_backward(heads: list[Any], gradients: list[Any] | None, retain: bool, train_mode: bool) -> None:
@@ -72,7 +76,8 @@ def head_gradients(heads: list[Any], gradients: list[Any] | None) -> tuple[list[
 def _ones_for(head: NDArray) -> NDArray:
     """The gradient at a head of which none was given: ones everywhere, so dense whatever the head is."""
     if head.stype == "default":
-        return F.ones_like(head.detach())
+        kept = head._ctx.device_type == "gpu" and head._store.nbytes < LARGE and isinstance(head._entry[0], ProgramNode)
+        return _kept_ones(head) if kept and hooks.sink is None else F.ones_like(head.detach())
     if head.size * head.dtype.itemsize > config.densify_limit:
         raise DensificationError(
             f"backward() of a {head.stype} array of shape {head.shape} starts from ones everywhere, which would take "
@@ -80,3 +85,14 @@ def _ones_for(head: NDArray) -> NDArray:
             hint="reduce it first, for instance with .sum(), or give out_grad.")
     call = find("_full").bind({"shape": head.shape, "value": 1.0, "dtype_": head.dtype.name})
     return invoke(call, (), None, head.context)
+
+
+def _kept_ones(head: NDArray) -> NDArray:
+    """Ones that are the same array at every call, so that captured graphs read them where they lie; nobody writes to them."""
+    key = head.shape, head.dtype, head._ctx
+    found = _ones.get(key)
+    if found is None:
+        if len(_ones) >= REMEMBERED:
+            _ones.clear()
+        found = _ones[key] = F.ones_like(head.detach())
+    return found

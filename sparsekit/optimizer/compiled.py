@@ -38,18 +38,27 @@ def _against_tables() -> str:
     return reason
 
 
-def reason_against(optimizer: Optimizer, gradients: bool = False) -> str:
+def _against_device(device: str) -> str:
+    """Why a device runs no operators without Python between them now."""
+    if device == "gpu":
+        if not config.cuda_graphs:
+            return "config.cuda_graphs is False"
+        return "a profiler records each operator, of which a graph does not tell" if hooks.sink is not None else ""
+    if not config.tables:
+        return "config.tables is False"
+    if hooks.sink is not None and not can_be_timed():
+        return "a profiler records each operator, and the clock cannot be read in a table"
+    return _against_tables()
+
+
+def reason_against(optimizer: Optimizer, gradients: bool = False, device: str = "cpu") -> str:
     """Why no step with this optimizer can be compiled now; empty if one can.
 
     ``gradients`` says whether these have been computed when the step begins.
     """
-    if not config.tables:
-        return "config.tables is False"
-    reason = _against_tables()
+    reason = _against_device(device)
     if reason:
         return reason
-    if hooks.sink is not None and not can_be_timed():
-        return "a profiler records each operator, and the clock cannot be read in a table"
     if hooks.state.recording or hooks.state.tracing:
         return "it is part of what is recorded"
     if optimizer._is_exact:

@@ -296,16 +296,21 @@ class Profiler(Profile, Scoped):
     def device_times(self) -> list[DeviceRow]:
         """Time on GPUs, measured there by events: a row for each operator and context, the longest first.
 
-        Waits for work that is still going on.  Rows have ``op``, ``context``, ``calls`` and ``milliseconds``; the other
-        times of a profile are those of the processor, which only queues the work.  None without a GPU.
+        Waits for work that is still going on.  Rows have ``op``, ``context``, ``calls``, ``milliseconds`` and ``queuing``; the
+        other times of a profile are those of the processor, which only queues the work.  None without a GPU.
+
+        ``milliseconds`` is from the operator's first work on the device to its last, and ``queuing`` what the processor took to
+        queue it.  Where the first is not the longer one, the device has waited for the processor in between: its own work took
+        less.
         """
-        sums: dict[tuple[str, str], tuple[int, float]] = {}
+        sums: dict[tuple[str, str], tuple[int, float, float]] = {}
         for part in self._device_work:
-            for key, (calls, milliseconds) in part.sums().items():
-                before = sums.get(key, (0, 0.0))
-                sums[key] = before[0] + calls, before[1] + milliseconds
-        rows: list[DeviceRow] = [{"op": op, "context": context, "calls": calls, "milliseconds": milliseconds}
-                for (op, context), (calls, milliseconds) in sums.items()]
+            for key, more in part.sums().items():
+                before = sums.get(key, (0, 0.0, 0.0))
+                sums[key] = before[0] + more[0], before[1] + more[1], before[2] + more[2]
+        rows: list[DeviceRow] = [
+            {"op": op, "context": context, "calls": calls, "milliseconds": milliseconds, "queuing": queuing}
+            for (op, context), (calls, milliseconds, queuing) in sums.items()]
         return sorted(rows, key=lambda row: (-float(row["milliseconds"]), row["op"], row["context"]))
 
     def marker(self, name: str, value: object = None) -> None:  # object: what the user marks

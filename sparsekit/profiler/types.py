@@ -184,6 +184,7 @@ class DeviceRow(TypedDict):
     context: str
     calls: int
     milliseconds: float
+    queuing: float
 
 
 class ChangeRow(TypedDict):

@@ -8,6 +8,23 @@ from __future__ import annotations
 
 import numpy as np
 
+#: What the device was asked to do since the list was cleared: kernels, copies, graphs that are launched.
+calls = []
+
+#: Functions of cupy that take several such calls, as its sources have them: a sort copies, numbers and sorts; a choice of what
+#: is not zero marks, scans, reads back and gathers.
+SEVERAL = {"argsort": 3, "sort": 2, "msort": 2, "lexsort": 3, "unique": 7, "flatnonzero": 4, "nonzero": 4, "argwhere": 5,
+           "mask": 4, "cumsum": 2, "cumprod": 2, "compress": 4, "mean": 2, "var": 4, "std": 5, "append": 2}
+
+#: Functions that start nothing.
+NOTHING = {"empty", "empty_like"}
+
+
+def called(name):
+    """Note what the device is asked to do; work that is being captured is done by the launch."""
+    if Capture.current is None and name not in NOTHING:
+        calls.extend([name] * SEVERAL.get(name, 1))
+
 
 class CUDARuntimeError(RuntimeError):
     """CUDA's error."""
@@ -35,21 +52,24 @@ def refuse_library(name):
         raise NotImplementedError(f"calling {name} API during stream capture is currently unsupported")
 
 
-def done(work):
+def done(work, name="write"):
     """Do work that writes to arrays that exist, now or at each launch."""
+    called(name)
     if Capture.current is None:
         work()
     else:
         Capture.current.work.append(work)
 
 
-def made(work, given):
+def made(work, given, name="operator"):
     """Results of ``work()``; under capture they are rubbish of the right shape, which each launch replaces.
 
     ``given`` are numpy's arrays that the work reads: a result that shares their memory is a view, which starts nothing.
     """
     results = work()
     if Capture.current is None:
+        if _starts(results, given):
+            called(name)
         return results
     listed = list(results) if isinstance(results, (list, tuple)) else [results]
     fresh = []
@@ -74,6 +94,13 @@ def made(work, given):
     return type(results)(listed) if type(results) in (list, tuple) else tuple(listed) if isinstance(results, tuple) else listed[0]
 
 
+def _starts(results, given):
+    """Whether any of the results is new memory, not a view."""
+    listed = results if isinstance(results, (list, tuple)) else [results]
+    return any(isinstance(part, (np.ndarray, np.generic)) and not any(np.may_share_memory(part, array) for array in given)
+               for part in listed)
+
+
 class Graph:
     """Work that was captured on one device; ``launches`` counts those of all graphs."""
 
@@ -87,5 +114,6 @@ class Graph:
         if self._current_device() != self._device:
             raise CUDARuntimeError("cudaErrorInvalidDevice: the graph was captured on another device")
         Graph.launches += 1
+        called("graph")
         for work in self._work:
             work()

@@ -22,15 +22,13 @@ REAL = num_gpus() > 0
 
 
 @pytest.fixture(scope="session")
-def machine(tmp_path_factory):
-    """What runs device functions; programs are compiled once for all processes of a run."""
+def machine(tmp_path_factory, pytestconfig):
+    """What runs device functions; programs are compiled once for all processes, and kept for the runs that follow."""
     if simt.COMPILER is None:
         assert not os.environ.get("SPARSEKIT_REQUIRE_COMPILER"), "the GPU's kernels need g++, which is not installed"
         pytest.skip("the GPU's kernels are run by a C++ compiler, and none is here: install g++")
-    base = tmp_path_factory.getbasetemp()
-    folder = (base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base) / "device"
-    folder.mkdir(exist_ok=True)
-    return simt.Machine(folder)
+    cache = getattr(pytestconfig, "cache", None)
+    return simt.Machine(tmp_path_factory.mktemp("device") if cache is None else cache.mkdir("device"))
 
 
 @pytest.fixture(scope="session")

@@ -1,7 +1,7 @@
 """What GPU kernels cost, as far as it can be counted without a GPU: bytes touched, and the busiest thread's loads.
 
     python tests/gpu/costs.py            # the table
-    python tests/gpu/costs.py --write    # and the record, profiles/gpu/costs.json
+    python tests/gpu/costs.py --write    # and the record, profiles/gpu/costs.json, with the page of the documentation
 
 The machine of ``simt.py`` counts, so that a result is the same on every run.  Times are predictions from the counts and
 from figures of NVIDIA's for one H100; nothing is measured on a GPU.
@@ -28,7 +28,7 @@ from grid_arguments import NAMES, ON_HOST, Grid, grid_arguments
 
 from sparsekit import kernels
 from sparsekit.kernels import FILES, for_device
-from sparsekit.kernels.gpu import launch
+from sparsekit.kernels.gpu import formulas, launch
 
 RECORD = Path(__file__).parents[2] / "profiles" / "gpu" / "costs.json"
 
@@ -119,13 +119,24 @@ def noting(found, shape, kernel):
     return lambda function, counts: found.append(cost(shape, kernel, function, counts))
 
 
-def small_products(width):
-    """Work of device functions that the array module starts, not a kernel."""
-    k, rng = for_device("gpu").xp, np.random.default_rng(0)
-    left, right = (fake_cupy.ndarray(rng.random((64, 64 if place else width)).astype(np.float32)) for place in (1, 0))
-    k._small_product(left, right, 64, 64, width, None)
-    data, starts = fake_cupy.ndarray(rng.random(64 * width).astype(np.float32)), fake_cupy.ndarray(np.arange(0, 64 * width, 8))
-    k.maximum.reduceat(data, starts)
+def others(width):
+    """Work of device functions that no kernel of ``NAMES`` starts at these shapes: products, functions of elements, long rows."""
+    gpu, rng = for_device("gpu"), np.random.default_rng(0)
+    k = gpu.xp
+
+    def some(*shape):
+        return fake_cupy.ndarray(rng.random(shape, np.float32))
+
+    k._small_product(some(64, 64), some(64, width), 64, 64, width, None)
+    k._small_product(some(64, 64), some(64, 64), 64, 64, 64, None)
+    k._small_product(some(8, 4096), some(4096, 8), 8, 4096, 8, None)
+    k.maximum.reduceat(some(64 * width), fake_cupy.ndarray(np.arange(0, 64 * width, 8)))
+    for name, kernel in formulas.FORMULAS.items():
+        k.formula(name, np.dtype(np.float32), *[some(512, width) for _ in kernel.parameters[:-2]])
+    k.copy_each([(some(512), some(512)) for _ in range(4)])
+    long, made = some(4, 8192), fake_cupy.ndarray(np.empty((4, 8192), np.float32))
+    gpu.softmax_rows(long, some(4), made)
+    gpu.softmax_backward_rows(long, made, fake_cupy.ndarray(np.empty((4, 8192), np.float32)))
 
 
 def measure(library, shapes=tuple(SHAPES), names=None):
@@ -140,8 +151,9 @@ def measure(library, shapes=tuple(SHAPES), names=None):
             given = [fake_cupy.ndarray(item) if isinstance(item, np.ndarray) and word not in ON_HOST else item
                      for word, item in zip(words, grid_arguments(kernel, at), strict=True)]
             getattr(gpu, kernel)(*given)
-        library.counting = noting(found, shape, "array module")
-        small_products(at.width)
+        library.counting = noting(found, shape, "others")
+        if names is None:
+            others(at.width)
     library.counting = None
     return found
 
@@ -158,12 +170,53 @@ def table(costs):
 def record(costs):
     """The text of the record."""
     head = {"counted by": "python tests/gpu/costs.py --write", "verified on hardware": False,
-            "predicted": "microseconds and share of the roofline, from the counts and the figures below; nothing is measured",
+            "predicted": "microseconds and share of the roofline, from the counts and the figures below; nothing is measured, "
+                         "and shared memory, arithmetic and barriers are not counted",
             "H100": {"memory bytes a second": MEMORY, "second cache bytes a second": CACHE, "seconds a load": LATENCY,
                      "seconds a launch": LAUNCH, "loads in flight": IN_FLIGHT},
             "columns": list(Cost._fields)}
     rows = ",\n".join(f"    {json.dumps(list(row))}" for row in costs)
     return json.dumps(head, indent=2)[:-2] + f',\n  "costs": [\n{rows}\n  ]\n}}\n'
+
+
+def page(costs):
+    """The page of the documentation: of each device function the worst at each shape, as a table."""
+    worst = {}
+    for row in costs:
+        key = row.function, row.shape
+        before = worst.get(key, row)
+        worst[key] = before._replace(touched=max(row.touched, before.touched), longest=max(row.longest, before.longest),
+                                     share=min(row.share, before.share))
+    lines = [PAGE, "| device function | " + " | ".join(SHAPES) + " |", "|---|" + "---|" * len(SHAPES)]
+    for function in sorted({row.function for row in costs}):
+        cells = [worst.get((function, shape)) for shape in SHAPES]
+        lines.append(f"| `{function}` | " + " | ".join(
+            "" if cell is None else f"{cell.share:.0%} · {cell.touched:.1f} · {cell.longest:,}" for cell in cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+#: What stands above the table.
+PAGE = f"""# Predicted costs of GPU kernels
+
+**Predicted, not measured**: these kernels have not run on a GPU yet. A machine of the tests executes them and counts what they
+do to memory; `profiles/gpu/costs.json` has the counts of each kernel, and tests hold kernels to them.
+
+Each cell has three figures, each the worst of all kernels that start the device function at that shape:
+
+- the predicted share of the roofline: the time of one launch ({LAUNCH * 1e6:g} µs) and of the bytes that must be moved at
+  {MEMORY / 1e12:g} TB/s, in the time that is predicted. That one has the launch, and the longest of what the memory takes,
+  what the second cache takes at {CACHE / 1e12:g} TB/s, and what the loads of the busiest thread take, {LATENCY * 1e6:g} µs
+  each, {IN_FLIGHT} of them on their way at once;
+- the bytes that are moved for each byte that must be;
+- the loads of the busiest thread.
+
+The figures of the device are NVIDIA's for one H100. Shared memory, arithmetic and barriers are not counted, so a share is at most
+what a GPU may reach. The tutorial's shape is 10 rows of 10 stored values, 128 wide; Criteo's are 2,048 rows of 39 fields, whose
+columns follow Zipf's law, 1 and 16 wide.
+"""
+
+#: Where it is.
+PAGE_FILE = Path(__file__).parents[2] / "sparsekit" / "docs" / "gpu_costs.md"
 
 
 @contextlib.contextmanager
@@ -183,7 +236,7 @@ def library():
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--write", action="store_true", help=f"write profiles/{RECORD.name}")
+    parser.add_argument("--write", action="store_true", help="write profiles/gpu/costs.json, and the page of the docs")
     parser.add_argument("--only", nargs="+", choices=NAMES, metavar="KERNEL", help="some kernels")
     chosen = parser.parse_args()
     with library() as made:
@@ -191,6 +244,7 @@ def main():
     print(table(costs))
     if chosen.write:
         RECORD.write_text(record(costs), encoding="utf-8")
+        PAGE_FILE.write_text(page(costs), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ WIDE = {"elman_forward", "elman_backward", "lstm_forward", "lstm_backward", "gru
 
 def kernels() -> dict[str, launch.Kernel]:
     """Every device function, by name."""
-    for file in (*FILES, "arrays", "grouped"):
+    for file in (*FILES, "arrays", "formulas", "grouped"):
         importlib.import_module(f"sparsekit.kernels.gpu.{file}")
     return launch.KERNELS
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import types
+import weakref
 from typing import ClassVar
 
 import capturing
@@ -106,13 +107,14 @@ class Pool:
 
 
 class PinnedPool:
-    """The pool of the host's memory that copies to the device pass through."""
+    """A pool of the host's memory that copies to the device pass through; its memory knows it."""
 
-    _taken = 0
+    def __init__(self):
+        self.taken = 0
 
     def malloc(self, size):
-        PinnedPool._taken += 1
-        return size
+        self.taken += 1
+        return types.SimpleNamespace(mem=types.SimpleNamespace(pool=weakref.ref(self)))
 
 
 pinned_pool = PinnedPool()
@@ -138,7 +140,7 @@ def using_allocator(allocator=None):
 
 
 def set_pinned_memory_allocator(allocator=None):
-    pinned.allocator = allocator or (lambda size: size)
+    pinned.allocator = allocator or (lambda size: types.SimpleNamespace(mem=size))
 
 
 class OutOfMemoryError(MemoryError):
@@ -153,5 +155,6 @@ def module():
         Device=Device, Stream=Stream, Event=Event, runtime=runtime, get_current_stream=get_current_stream,
         Graph=capturing.Graph, MemoryPool=Pool, PinnedMemoryPool=PinnedPool,
         set_pinned_memory_allocator=set_pinned_memory_allocator,
+        alloc_pinned_memory=lambda size: pinned.allocator(size),
         is_available=lambda: True, get_elapsed_time=lambda start, end: (end.moment - start.moment) / 8,
         memory=types.SimpleNamespace(OutOfMemoryError=OutOfMemoryError), using_allocator=using_allocator)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import fake_cuda
 import numpy as np
-from capturing import Capture, CUDARuntimeError, done, made, refuse_library, refuse_waiting
+from capturing import Capture, CUDARuntimeError, called, done, made, refuse_library, refuse_waiting
 from fake_cuda import Device, Stream, chosen, counts, pinned
 
 RECORD = json.loads((Path(__file__).parents[1] / "golden" / "cupy.json").read_text(encoding="utf-8"))
@@ -40,6 +40,9 @@ PRODUCTS = {"matmul", "dot", "tensordot", "vdot", "inner", "einsum", "kron"}
 
 #: Functions that add up by atomics where places repeat: the order, and so the last digits, differ from run to run.
 ATOMIC = {"bincount", "histogram"}
+
+#: Functions that write to their first argument.
+WRITING = {"copyto", "put", "place", "putmask", "fill_diagonal"}
 
 #: Functions that scan all elements in an order that differs from run to run, unless an axis is named.
 SCANS = {"cumsum", "cumprod"}
@@ -78,6 +81,7 @@ def hosts(*values):
 def upload(value):
     """Take memory for a copy from the host, as cupy does for numpy's arrays, lists and numbers."""
     counts["upload"] += 1
+    called("upload")
     pinned.allocator(np.asarray(value).nbytes)
 
 
@@ -169,9 +173,9 @@ class ndarray:
             args, kwargs = [unwrap(item) for item in args], {key: unwrap(item) for key, item in kwargs.items()}
             host = self._host if name == "view" else unwrap(self)  # a view starts nothing
             if name in ("fill", "put"):
-                done(lambda: getattr(host, name)(*args, **kwargs))
+                done(lambda: getattr(host, name)(*args, **kwargs), name)
                 return None
-            result = made(lambda: getattr(host, name)(*args, **kwargs), hosts(host, args))
+            result = made(lambda: getattr(host, name)(*args, **kwargs), hosts(host, args), name)
             if isinstance(result, np.ndarray) and result.base is not None and np.may_share_memory(result, host):
                 return ndarray(result, self)
             return wrap(result)
@@ -181,20 +185,24 @@ class ndarray:
     def get(self, *_args, **_kwargs):
         refuse_waiting("synchronous device-to-host transfers")
         counts["get"] += 1
+        called("get")
         return self._host.copy()
 
     def item(self, *args):
         refuse_waiting()
         counts["synchronize"] += 1
+        called("get")
         return self._host.item(*args)
 
     def tolist(self):
         refuse_waiting()
         counts["synchronize"] += 1
+        called("get")
         return self._host.tolist()
 
     def set(self, values):
         refuse_waiting("synchronous host-to-device transfers")
+        upload(values)
         self._host[...] = values
 
     def __len__(self):
@@ -206,6 +214,7 @@ class ndarray:
     def _number(self, kind):
         refuse_waiting()
         counts["synchronize"] += 1
+        called("get")
         return kind(self._host)
 
     def __float__(self):
@@ -227,11 +236,14 @@ class ndarray:
         return repr(self._host)
 
     def __getitem__(self, key):
-        host, place = self._host, _key(key)
+        host, place, name = self._host, _key(key), "take"
         if any(part.dtype == bool for part in hosts(place)):
+            name = "mask"
             refuse_waiting("choices by a mask, whose number is read back,")
             counts["size"] += 1
-        result = made(lambda: host[place], hosts(host))
+        if isinstance(place, (int, np.integer)) and host.ndim == 1:
+            place = place, ...  # a view, as cupy gives
+        result = made(lambda: host[place], hosts(host), name)
         if isinstance(result, np.ndarray) and np.may_share_memory(result, host):
             return ndarray(result, self)
         return wrap(result)
@@ -240,7 +252,7 @@ class ndarray:
         if isinstance(value, (list, tuple)):
             raise TypeError("Unsupported type <class 'list'>")
         host, place, given = unwrap(self), _key(key), unwrap(value)
-        done(lambda: host.__setitem__(place, given))
+        done(lambda: host.__setitem__(place, given), "set")
 
     def __neg__(self):
         return wrap(made(lambda: -self._host, [self._host]))
@@ -318,9 +330,9 @@ class Ufunc:
         out, args = kwargs.get("out"), [unwrap(value) for value in args]
         given = {key: unwrap(value) for key, value in kwargs.items()}
         if out is not None:
-            done(lambda: self._real(*args, **given))
+            done(lambda: self._real(*args, **given), self.name)
             return out
-        return wrap(made(lambda: self._real(*args, **given), hosts(args)))
+        return wrap(made(lambda: self._real(*args, **given), hosts(args), self.name))
 
     def reduce(self, array, axis=0, dtype=None, out=None, keepdims=False):
         if self.name not in ("cupy_add", "cupy_multiply", "cupy_maximum", "cupy_minimum", "cupy_logical_and", "cupy_logical_or"):
@@ -368,6 +380,9 @@ def _function(real, name, parameters):
         if name in SCANS and (args[1] if len(args) > 1 else kwargs.get("axis")) is None:
             kinds = (args[0].dtype, args[2] if len(args) > 2 else kwargs.get("dtype"))
             counts["atomic"] += any(kind is not None and np.dtype(kind).kind == "f" for kind in kinds)
+        if name in PLAIN:  # of which none asks a device
+            return real(*[value._host if isinstance(value, ndarray) else unwrap(value) for value in args],
+                        **{key: unwrap(value) for key, value in kwargs.items()})
         if name in TAKING:
             given = args[0]
             if not isinstance(given, ndarray):
@@ -378,11 +393,11 @@ def _function(real, name, parameters):
             args = [unwrap(value) for value in args]
         out, given = kwargs.get("out"), {key: unwrap(value) for key, value in kwargs.items()}
         if out is not None:
-            done(lambda: real(*args, **given))
+            done(lambda: real(*args, **given), name)
             return out
-        if name in PLAIN:
-            return real(*args, **given)
-        return wrap(made(lambda: real(*args, **given), hosts(list(args), list(given.values()))))
+        if name in WRITING:
+            return done(lambda: real(*args, **given), name)
+        return wrap(made(lambda: real(*args, **given), hosts(list(args), list(given.values())), name))
 
     run.__name__ = name
     return run

@@ -202,6 +202,6 @@ class Library:
             if self.counting is not None:
                 self.counting(name, launcher.run(blocks[0], hosts, Schedule(resident=1), counting=True))
             else:
-                done(lambda: launcher.run(blocks[0], hosts, self.schedule))
+                done(lambda: launcher.run(blocks[0], hosts, self.schedule), name)
 
         return run

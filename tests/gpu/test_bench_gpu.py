@@ -45,7 +45,8 @@ def test_everything_is_measured(here, tmp_path, capsys):
     facts = json.loads((tmp_path / "gpu.json").read_text(encoding="utf-8"))
     said = capsys.readouterr().out
     assert all(heading in said for heading in gpu.HEADINGS.values())
-    assert len(facts["sections"]) == len(gpu.HEADINGS)
+    assert len(facts["sections"]) == len(gpu.HEADINGS) + 3
+    assert sum("by Zipf's law" in section["heading"] for section in facts["sections"]) == 3
     assert {"sparsekit", "sparsekit: cupy", "sparsekit: CUDA runtime", "sparsekit: CUDA driver", "sparsekit: device"} <= set(
         facts["versions"])
     rows = {section["heading"].partition(": ")[2]: section for section in facts["sections"]}

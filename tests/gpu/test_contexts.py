@@ -251,7 +251,8 @@ def test_a_profile_has_times_of_the_device():
     with mx.Profiler() as profile:
         nd.sparse.dot(csr(), nd.ones((4, 2), ctx=GPU))
     found = profile.device_times()
-    assert {"op", "context", "calls", "milliseconds"} == set(found[0])
+    assert {"op", "context", "calls", "milliseconds", "queuing"} == set(found[0])
+    assert all(row["queuing"] > 0 for row in found)
     assert ("dot", "gpu(0)", 1) in {(row["op"], row["context"], row["calls"]) for row in found}
     assert not mx.Profiler().device_times()
     assert profile.memory["devices"]["gpu(0)"]["used"] == 1 << 20
@@ -299,6 +300,23 @@ def test_the_device_work_of_others_is_not_kept():
     hooks.device_work.take()
     nd.ones((2,), ctx=GPU) + 1
     assert not len(hooks.device_work)
+
+
+def test_device_times_that_an_error_kept_from_being_read_are_read_later():
+    times, failing = hooks.DeviceTimes(), [True]
+
+    def second():
+        if failing[0]:
+            raise RuntimeError("the device is lost")
+        return 2.0
+
+    for milliseconds in (lambda: 1.0, second, lambda: 3.0):
+        times.append(hooks.DeviceWork("dot", "gpu(0)", milliseconds, 0.5))
+    with pytest.raises(RuntimeError, match="lost"):
+        times.sums()
+    assert len(times) == 3
+    failing[0] = False
+    assert times.sums() == {("dot", "gpu(0)"): (3, 6.0, 1.5)}
 
 
 def test_device_times_of_a_long_run_are_all_counted(monkeypatch):

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import gc
+import threading
+
 import fake_cupy
 import numpy as np
 import pytest
 from capturing import Graph
-from fake_cuda import PinnedPool
+from fake_cuda import PinnedPool, pinned
 
 import sparsekit as mx
 from sparsekit import autograd, gluon, nd
+from sparsekit.base import capture
 from sparsekit.base.rng import generator
 from sparsekit.core import device
 from sparsekit.core.cuda_graphs import STEADY, TRIES
@@ -277,11 +281,50 @@ def test_what_needs_the_host_is_refused(work, said):
     device.captured(lambda: x + 1).launch()  # and the next capture is as good as ever
 
 
-def test_uploads_take_their_memory_from_the_pool_of_cupy():
-    taken, x = PinnedPool._taken, fake_cupy.ndarray(np.ones(2))
-    device.captured(lambda: x + 1)
-    fake_cupy.MODULE.asarray(np.ones(2))
-    assert PinnedPool._taken == taken + 1
+def test_the_allocator_of_uploads_is_what_it_was_before_a_capture():
+    cuda, own, x = fake_cupy.MODULE.cuda, PinnedPool(), fake_cupy.ndarray(np.ones(2))
+    before = pinned.allocator
+    try:
+        for malloc in (before, own.malloc):
+            cuda.set_pinned_memory_allocator(malloc)
+            device.captured(lambda: x + 1)
+            assert pinned.allocator == malloc
+            with pytest.raises(capture.CaptureError, match="ordinary memory"):
+                device.captured(lambda: fake_cupy.MODULE.asarray(np.ones(2)))
+            assert pinned.allocator == malloc
+        taken = own.taken
+        fake_cupy.MODULE.asarray(np.ones(2))
+        assert own.taken == taken + 1
+        cuda.set_pinned_memory_allocator(None)  # of no pool
+        with pytest.raises(capture.CaptureError, match="not a pool's"):
+            device.captured(lambda: x + 1)
+    finally:
+        cuda.set_pinned_memory_allocator(before)
+
+
+def test_other_threads_may_send_arrays_while_one_captures():
+    made, x = [], fake_cupy.ndarray(np.ones(2))
+
+    def work():
+        thread = threading.Thread(target=lambda: made.append(fake_cupy.MODULE.cuda.alloc_pinned_memory(16)))
+        thread.start()
+        thread.join()
+        return x + 1
+
+    device.captured(work)
+    assert len(made) == 1
+
+
+def test_memory_of_graphs_is_counted_while_they_are_there():
+    before = device.memory_info(GPU)["graphs"]
+    with device.current(GPU):
+        x = fake_cupy.ndarray(np.ones(2))
+        graph = device.captured(lambda: x + 1)
+    assert device.memory_info(GPU)["graphs"] == before + fake_cupy.MODULE.cuda.MemoryPool().total_bytes()
+    assert device.memory_info(mx.gpu(0))["graphs"] == 0
+    del graph
+    gc.collect()
+    assert device.memory_info(GPU)["graphs"] == before
 
 
 @pytest.mark.parametrize(("runs", "replayed"), [(STEADY + 3, True), (3, False)])
@@ -318,7 +361,7 @@ def test_the_null_stream_and_memory_of_others_are_refused():
     stream = cuda.Stream(non_blocking=True)
     with stream:
         stream.begin_capture()
-        with pytest.raises(RuntimeError, match="no graph's own"):
+        with pytest.raises(RuntimeError, match="not a graph's own"):
             fake_cupy.MODULE.zeros(3)
         with pytest.raises(RuntimeError, match="Invalidated"):
             stream.end_capture()

@@ -16,7 +16,7 @@ import simt
 from grid_arguments import NAMES, ON_HOST, REAL, WIDE, Grid, grid_arguments
 
 from sparsekit.kernels import for_device
-from sparsekit.kernels.gpu import launch
+from sparsekit.kernels.gpu import formulas, group, launch
 
 #: In order, as it is launched; and at random, in grids that are too small, so that threads take several items.
 SCHEDULES = (simt.Schedule(), simt.Schedule(2, 64, 2, 1, 5), simt.Schedule(5, 32, 3, 2, 2), simt.Schedule(3, 96, 3, 3, 17))
@@ -103,7 +103,8 @@ def test_a_grid_gives_what_the_cpu_gives(library, name, width):
 
 def suited(value):
     """The device functions that take such values."""
-    real = {"gelu", "gelu_backward", "softmax", "softmax_backward", "layer_norm", "layer_norm_backward"}
+    real = {*formulas.FORMULAS, "gelu", "gelu_backward", "softmax", "softmax_backward", "sum_powers", "sum_slopes", "dot_tiles",
+            "layer_norm", "layer_norm_backward"}
     wide = {name for name in launch.KERNELS if name in WIDE or name.endswith("_step")}
     return sorted(set(launch.KERNELS) - (set() if value == "float64" else wide) - (real if value.startswith("int") else set()))
 
@@ -126,8 +127,98 @@ def test_small_products_of_matrices_in_any_order(library, width, value):
     left, right = rng.random((9, 45)).astype(value), rng.random((45, width)).astype(value)
     for one in (left, np.asfortranarray(left)):
         for other in (right, np.asfortranarray(right)):
-            made = k._small_product(fake_cupy.ndarray(one), fake_cupy.ndarray(other), 9, 45, width, None).get()
-            np.testing.assert_allclose(made.astype(float), left.astype(float) @ right.astype(float), rtol=TOLERANCE[value])
+            for library.schedule in SCHEDULES:
+                made = k._small_product(fake_cupy.ndarray(one), fake_cupy.ndarray(other), 9, 45, width, None).get()
+                np.testing.assert_allclose(made.astype(float), left.astype(float) @ right.astype(float), rtol=TOLERANCE[value])
+
+
+#: The functions of elements, as numpy computes them.
+FORMULAS = {
+    "sigmoid": lambda x: 1 / (1 + np.exp(-x)), "sigmoid_slope": lambda g, y: g * y * (1 - y),
+    "relu_slope": lambda g, y: np.where(np.isnan(y), y, g * (y > 0)), "softplus": lambda x: np.logaddexp(0, x),
+    "cross_entropy": lambda x, label: np.logaddexp(0, x) - x * label,
+    "cross_entropy_slope": lambda g, x, label: g * (1 / (1 + np.exp(-x)) - label),
+}
+
+
+@pytest.mark.parametrize("name", sorted(FORMULAS))
+@pytest.mark.parametrize("value", ["float16", "float32", "float64"])
+def test_functions_of_elements(library, name, value):
+    """Values of any size, and nan; of any shape, whether they lie in one piece or not."""
+    rng, wanted = np.random.default_rng(4), FORMULAS[name]
+    count = wanted.__code__.co_argcount
+    for shape in ((257,), (33, 5), (0, 3)):
+        given = [rng.uniform(-9, 9, shape).astype(value) for _ in range(count)]
+        if given[0].size:
+            for array in given:
+                array.flat[0] = np.nan
+        with np.errstate(all="ignore"):
+            expected = wanted(*[array.astype(float) for array in given])
+        for library.schedule in SCHEDULES:
+            made = for_device("gpu").xp.formula(name, np.dtype(value), *[fake_cupy.ndarray(array) for array in given])
+            np.testing.assert_allclose(made.get().astype(float), expected, rtol=TOLERANCE[value], atol=TOLERANCE[value])
+
+
+@pytest.mark.parametrize("value", ["float32", "float64"])
+def test_functions_of_elements_do_not_overflow(library, value):
+    data = np.array([-1e4, -90, -1e-30, 0, 1e-30, 90, 1e4], value)
+    formula, given = for_device("gpu").xp.formula, fake_cupy.ndarray(data)
+    np.testing.assert_allclose(formula("sigmoid", data.dtype, given).get(), [0, 0, 0.5, 0.5, 0.5, 1, 1], atol=1e-38)
+    np.testing.assert_allclose(formula("softplus", data.dtype, given).get(), np.logaddexp(0, data.astype(float)), 2e-6, 1e-38)
+
+
+def test_every_function_of_elements_was_compared():
+    assert set(FORMULAS) == set(formulas.FORMULAS)
+
+
+@pytest.mark.parametrize("value", ["int8", "int32", "int64"])
+def test_the_logistic_function_of_whole_numbers(library, value):
+    data = np.arange(-60, 60).astype(value)
+    made = for_device("gpu").xp.formula("sigmoid", np.dtype(np.float32), fake_cupy.ndarray(data)).get()
+    np.testing.assert_allclose(made, FORMULAS["sigmoid"](data.astype(float)), rtol=2e-6)
+
+
+@pytest.mark.parametrize("index", ["int32", "int64"])
+@pytest.mark.parametrize("entries", [1, 2, 3, 31, 33, 64, 257, 1000, 2048, 2049, 2500])
+def test_entries_of_every_number_are_grouped(library, entries, index):
+    """By one block in shared memory up to 2,048, beyond by a sort of all."""
+    rng = np.random.default_rng(entries)
+    for most in (1, 5, 10**9):
+        indices = rng.integers(0, most, entries).astype(index)
+        wanted, ranks = np.unique(indices, return_inverse=True)
+        order = np.argsort(indices, kind="stable")
+        starts = np.append(np.searchsorted(indices[order], wanted), entries)
+        for library.schedule in SCHEDULES if entries < 300 else SCHEDULES[:2]:
+            found = group._groups(fake_cupy.ndarray(indices))
+            for made, expected in zip(found, (wanted, starts, order, ranks), strict=True):
+                np.testing.assert_array_equal(made.get(), expected)
+
+
+@pytest.mark.parametrize("value", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("logarithm", [False, True])
+def test_rows_that_are_cut_into_pieces(library, value, logarithm):
+    """Softmax and its gradient: rows of one column more than a piece, of several pieces, and of as many as they are."""
+    rng, gpu = np.random.default_rng(8), for_device("gpu")
+    names = ("log_softmax_rows", "log_softmax_backward_rows") if logarithm else ("softmax_rows", "softmax_backward_rows")
+    for width in (launch.PIECE, launch.PIECE + 1, 3 * launch.PIECE - 5):
+        data, above = (rng.uniform(-3, 3, (2, width)).astype(value) for _ in range(2))
+        exact = data.astype(float)
+        made = exact - exact.max(axis=1, keepdims=True)
+        made = made - np.log(np.exp(made).sum(axis=1, keepdims=True))
+        slopes = above.astype(float)
+        slopes = (slopes - np.exp(made) * slopes.sum(axis=1, keepdims=True) if logarithm
+                  else np.exp(made) * (slopes - (slopes * np.exp(made)).sum(axis=1, keepdims=True)))
+        made = (made if logarithm else np.exp(made)).astype(value)
+        bits = set()
+        for library.schedule in SCHEDULES:
+            found = [fake_cupy.ndarray(np.full_like(data, np.nan)) for _ in range(2)]
+            getattr(gpu, names[0])(*map(fake_cupy.ndarray, (data, data.max(axis=1))), found[0])
+            getattr(gpu, names[1])(*map(fake_cupy.ndarray, (above, made)), found[1])
+            for part, expected in zip(found, (made, slopes), strict=True):
+                scale = 4 * TOLERANCE[value] * np.abs(expected.astype(float)).max()
+                np.testing.assert_allclose(part.get().astype(float), expected.astype(float), 4 * TOLERANCE[value], scale)
+            bits.add(b"".join(part.get().tobytes() for part in found))
+        assert len(bits) == 1
 
 
 @pytest.mark.parametrize("name", ["add", "multiply", "maximum", "minimum"])
@@ -178,5 +269,10 @@ def test_every_device_function_was_run(library):
         for width in (1, 5):
             run(library, simt.USUAL, name, Grid(np.float32, np.int64, width=width))
     test_small_products_of_matrices_in_any_order(library, 5, "float32")
+    test_small_products_of_matrices_in_any_order(library, 33, "float32")
+    test_rows_that_are_cut_into_pieces(library, "float32", False)
     test_reductions_of_runs(library, "add", "float32")
+    test_entries_of_every_number_are_grouped(library, 2049, "int64")
+    for name in FORMULAS:
+        test_functions_of_elements(library, name, "float32")
     assert library.launched == set(launch.KERNELS)

@@ -37,6 +37,13 @@ def no_warnings_of_densification():
         yield
 
 
+@pytest.fixture(autouse=True)
+def nothing_is_added_up_in_an_order_that_varies():
+    fake_cupy.counts["atomic"] = 0
+    yield
+    assert fake_cupy.counts["atomic"] == 0
+
+
 def ways(op):
     """For each row and sample that reaches it: arrays, attributes and storage types that do."""
     found = {}

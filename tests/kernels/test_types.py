@@ -16,8 +16,8 @@ from sparsekit.kernels import FILES, types
 ROOT = Path(__file__).resolve().parents[2]
 KERNELS = ROOT / "sparsekit" / "kernels"
 
-#: Members of ``ArrayModule`` that only cupy has.
-CUPYS = {"cuda", "get_default_memory_pool", "get_default_pinned_memory_pool"}
+#: Members of ``ArrayModule`` that only a GPU's has.
+CUPYS = {"copy_each", "cuda", "formula", "get_default_memory_pool"}
 
 
 def parameters(node: ast.FunctionDef) -> list[str]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from .launch import Kernel, lanes_for
+from .launch import Kernel, lanes_for, pieces_of
 
 __all__ = ["gelu", "gelu_backward", "layer_norm_backward_rows", "log_softmax_backward_rows", "softmax_backward_rows"]
 
 _gelu = Kernel("gelu", "data data* count")
 _gelu_backward = Kernel("gelu_backward", "data data data* count")
-_softmax_backward = Kernel("softmax_backward", "data data data* count count count count")
+_sum_slopes = Kernel("sum_slopes", "data data part* count count count count count")
+_softmax_backward = Kernel("softmax_backward", "data data part data* count count count count count")
 _layer_norm_backward = Kernel("layer_norm_backward", "data data data data data data* count count count")
 
 
@@ -23,8 +24,11 @@ def gelu_backward(above, data, out):
 
 
 def _run_softmax(above, made, out, logarithm):
-    (rows, width), lanes = made.shape, lanes_for(made.shape[1])
-    _softmax_backward(rows * lanes, above, made, out, rows, width, lanes, logarithm)
+    rows, width = made.shape
+    pieces, lanes, parts = pieces_of(rows, width, out.dtype)
+    if pieces > 1:
+        _sum_slopes(rows * pieces * lanes, above, made, parts, rows, width, pieces, lanes, logarithm)
+    _softmax_backward(rows * pieces * lanes, above, made, parts, out, rows, width, pieces, lanes, logarithm)
 
 
 def softmax_backward_rows(above, made, out):

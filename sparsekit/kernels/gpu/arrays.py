@@ -13,26 +13,34 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...base import capture
+from . import formulas
 from .group import group_columns
-from .launch import Kernel, lanes_for
+from .launch import THREADS, Kernel, lanes_for
 from .row_sparse import add_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from types import ModuleType
 
-    from ...base.types import Array, DTypeLike, Scalar
+    from ...base.types import Array, DType, DTypeLike, Scalar
     from ..types import Axes
 
 
 __all__ = ["Arrays", "Reduction", "Solvers"]
 
 _dot_small = Kernel("dot_small", "data data data* count count count count count count count count")
+_dot_tiles = Kernel("dot_tiles", "data data data* count count count count count count count")
 _reduce_runs = Kernel("reduce_runs", "data place data* count count")
 
 #: The functions whose reductions numpy has and cupy has not in full, with the functions that reduce along axes.
 WAYS = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min"}
 
+
+#: Rows and columns of the tile of a product that a block computes; as in ``segments.cu``.
+TILE = 16
+
+#: Multiplications an element up to which products are computed in tiles; beyond, more threads share an element.
+DEEP = 1024
 
 #: Multiplications of a product up to which captured work uses our kernel, since cupy refuses cuBLAS during a capture.
 SMALL = 1 << 22
@@ -56,6 +64,14 @@ class Arrays:
         setattr(self, name, found)
         return found
 
+    def formula(self, name: str, dtype: DType, *arrays: Array) -> Array:
+        """One of the functions of ``formulas.cu``, by one launch, as an array of this type."""
+        return formulas.compute(name, dtype, *arrays)
+
+    def copy_each(self, pairs: Sequence[tuple[Array, Array]]) -> None:
+        """Copy the second array of each pair into the first, four by one launch."""
+        formulas.copy_each(pairs)
+
     def matmul(self, left: Array, right: Array, out: Array | None = None) -> Array:
         """``numpy.matmul`` by cuBLAS; of two small matrices by a kernel of ours in work that is captured."""
         if capture.state.rehearsed and left.ndim == right.ndim == 2 and left.dtype == right.dtype and left.dtype.kind == "f":
@@ -68,6 +84,10 @@ class Arrays:
     def _small_product(self, left: Array, right: Array, height: int, inner: int, width: int, out: Array | None) -> Array:
         made: Array = self._cupy.empty((height, width), left.dtype) if out is None else out
         (left, *left_steps), (right, *right_steps) = self._lying(left), self._lying(right)
+        if inner <= DEEP and min(height, width) > TILE // 2:
+            tiles = -(-height // TILE) * -(-width // TILE)
+            _dot_tiles(tiles * THREADS, left, right, made, height, inner, width, *left_steps, *right_steps)
+            return made
         lanes = lanes_for(inner)
         _dot_small(height * width * lanes, left, right, made, height, inner, width, *left_steps, *right_steps, lanes)
         return made

@@ -49,7 +49,7 @@ def _pointers(counts, out_indptr):
     out_indptr[0] = 0
     if counts.shape[0]:
         out_indptr[1:] = xp().cumsum(counts)
-    return int(out_indptr[-1])
+    return out_indptr[-1].item()
 
 
 def _paired(indices, indptr, right_indices, right_indptr, out_indptr, both):
@@ -109,8 +109,8 @@ def csr_transposed_dot_rows(data, indices, indptr, right, columns):
     """csrᵀ · right for the columns that occur: these, ascending, and the rows of the product, in the type of data."""
     found, starts, places = group_columns(indices)
     distinct, width = found.shape[0], right.shape[1]
-    out, rows, ranks = xp().empty((distinct, width), data.dtype), _rows_of(indptr, data.shape[0]), xp().arange(distinct)
-    dot_groups(data, rows, right, (ranks, starts, places), out, (width, 1), False)
+    out = xp().empty((distinct, width), data.dtype)
+    dot_groups(data, _rows_of(indptr, data.shape[0]), right, (None, starts, places), out, (width, 1), False)
     return found, out
 
 

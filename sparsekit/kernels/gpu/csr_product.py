@@ -35,5 +35,5 @@ def csr_product(data, indices, indptr, right_data, right_indices, right_indptr, 
     starts = k.append(begin, total)
     values = k.empty(begin.shape[0], dtype)
     products = data[source] * right_data[other]
-    sum_groups(products, (k.arange(begin.shape[0]), starts, order), values, 1, False)
+    sum_groups(products, (None, starts, order), values, 1, False)
     return values, column[begin], k.searchsorted(row[begin], k.arange(rows + 1))

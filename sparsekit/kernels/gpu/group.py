@@ -1,30 +1,49 @@
-"""Entries grouped by their column: a stable radix sort on the device.
+"""Entries grouped by their index; the device functions are in ``group.cu``.
 
-How many distinct columns there are decides the size of a result, so that one number is read back; the columns stay.
+How many distinct indices there are decides the size of a result, so that one number is read back; the indices stay.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from .launch import xp
+from .launch import THREADS, Kernel, xp
 
 __all__ = ["distinct", "group_columns", "outside", "row_ranks", "shared_rows", "unique_with_rank"]
 
+_group_few = Kernel("group_few", "index place* place* place* place* place* count")
+_mark_firsts = Kernel("mark_firsts", "index place place* count")
+_put_groups = Kernel("put_groups", "index place place place* place* place* count")
+_rank_rows = Kernel("rank_rows", "index index place* count count")
 
-def _sorted(indices):
-    """The order that sorts the indices, the sorted ones, and which of them are the first of their kind."""
-    k = xp()
-    order = k.argsort(indices)  # cupy's sorts are stable
-    keys = indices[order]
-    first = k.ones(keys.shape[0], np.bool_)
-    first[1:] = keys[1:] != keys[:-1]
-    return order, keys, first
+#: Entries up to which one block groups them, by one launch; as in ``group.cu``.
+FEW = 2048
+
+
+def _groups(indices):
+    """The distinct values of ``indices`` (n,), where each starts, the order that sorts entries, and the rank of each entry."""
+    k, entries = xp(), indices.shape[0]
+    if entries == 0:
+        return k.zeros(0, np.int64), k.zeros(1, np.int64), k.zeros(0, np.int64), k.zeros(0, np.int64)
+    found, starts, ranks = k.empty(entries, np.int64), k.empty(entries + 1, np.int64), k.empty(entries, np.int64)
+    if entries <= FEW:
+        places, count = k.empty(entries, np.int64), k.empty(1, np.int64)
+        _group_few(THREADS, indices, found, starts, places, ranks, count, entries)
+        last = count[0]
+    else:
+        places = k.argsort(indices)  # cupy's sorts are stable
+        firsts = k.empty(entries, np.int64)
+        _mark_firsts(entries, indices, places, firsts, entries)
+        ends = k.cumsum(firsts)
+        _put_groups(entries, indices, places, ends, found, starts, ranks, entries)
+        last = ends[-1]
+    count = last.item()  # the one number that is read back
+    return found[:count], starts[:count + 1], places, ranks
 
 
 def distinct(indices):
     """The distinct values of ``indices`` (n,), ascending."""
-    return xp().unique(indices)
+    return _groups(indices)[0].astype(indices.dtype, copy=False)
 
 
 def group_columns(indices):
@@ -32,32 +51,20 @@ def group_columns(indices):
 
     ``indices`` (n,), not negative; returns int64 (distinct,), (distinct + 1,) and (n,).
     """
-    k = xp()
-    order, keys, first = _sorted(indices)
-    begin = k.flatnonzero(first)
-    starts = k.empty(begin.shape[0] + 1, np.int64)
-    starts[:-1] = begin
-    starts[-1] = keys.shape[0]
-    return keys[begin].astype(np.int64), starts, order.astype(np.int64, copy=False)
+    return _groups(indices)[:3]
 
 
 def unique_with_rank(indices):
     """The distinct values of ``indices`` (n,), ascending, and for each entry its place among them, int64 both."""
-    k = xp()
-    order, keys, first = _sorted(indices)
-    ranks = k.empty(keys.shape[0], np.int64)
-    ranks[order] = k.cumsum(first.astype(np.int64)) - 1
-    return keys[k.flatnonzero(first)].astype(np.int64), ranks
+    found, _, _, ranks = _groups(indices)
+    return found, ranks
 
 
 def row_ranks(rows, ascending, limit):
     """Place of each of ``rows`` (n,) among ``ascending`` (m,), -1 where it is absent, int64; all are below ``limit``."""
-    k = xp()
-    if ascending.shape[0] == 0:
-        return k.full(rows.shape[0], -1, np.int64)
-    places = k.searchsorted(ascending, rows)
-    near = k.minimum(places, ascending.shape[0] - 1)
-    return k.where(ascending[near] == rows, places, -1).astype(np.int64, copy=False)
+    ranks = xp().empty(rows.shape[0], np.int64)
+    _rank_rows(rows.shape[0], rows, ascending, ranks, rows.shape[0], ascending.shape[0])
+    return ranks
 
 
 def outside(values, size):

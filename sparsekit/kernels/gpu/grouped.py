@@ -8,9 +8,9 @@ from .launch import Kernel, lanes_for, xp
 
 __all__ = ["dot_groups", "sum_groups"]
 
-_join_groups = Kernel("join_groups", "part place place data* count count count count count count count")
-_dot_grouped = Kernel("dot_grouped", "data place data place place place data* part* count count count count count count")
-_sum_grouped = Kernel("sum_grouped", "data place place place data* part* count count count count count count number")
+_join_groups = Kernel("join_groups", "part place place data* count count count count count count count count")
+_dot_grouped = Kernel("dot_grouped", "data place data place place place data* part* count count count count count count count")
+_sum_grouped = Kernel("sum_grouped", "data place place place data* part* count count count count count count count number")
 
 #: Entries that a thread adds up of a group that is longer; as in ``grouped.cu``.
 CHUNK = 32
@@ -26,10 +26,10 @@ def _add_groups(kernel, arrays, groups, out, width, steps, add, *numbers):
     ----------
     kernel : Kernel
         Takes the arrays, then starts, places, targets, out, parts, the numbers of groups and chunks, the width, the steps,
-        ``add`` and ``numbers``.
+        whether targets are listed, ``add`` and ``numbers``.
     arrays : tuple of arrays
     groups : tuple of arrays
-        As ``group_columns`` gives them: targets, starts and places.
+        As ``group_columns`` gives them: targets, starts and places; None for targets that are 0, 1, 2 ….
     out : array
     width : int
         Columns that are added up.
@@ -39,15 +39,17 @@ def _add_groups(kernel, arrays, groups, out, width, steps, add, *numbers):
         Whether sums are added to what ``out`` holds.
     """
     targets, starts, places = groups
+    listed = targets is not None
+    targets = targets if listed else starts
     count, entries = starts.shape[0] - 1, places.shape[0]
     chunks = -(-entries // CHUNK) if entries > FEW else 0
     kind = out.dtype.kind
     parts = xp().empty((2 * chunks, width), np.float64 if out.dtype == np.float64 else np.float32 if kind == "f" else np.int64)
     kernel((count + chunks) * width, *arrays, starts, places, targets, out, parts, count, chunks, width, *steps,
-           add, *numbers)
+           listed, add, *numbers)
     if chunks:
         lanes = lanes_for(chunks)
-        _join_groups(chunks * width * lanes, parts, starts, targets, out, count, chunks, width, *steps, add, lanes)
+        _join_groups(chunks * width * lanes, parts, starts, targets, out, count, chunks, width, *steps, listed, add, lanes)
 
 
 def dot_groups(data, rows, right, groups, out, steps, add):

@@ -13,15 +13,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...base import capture
 from ...base.errors import DTypeError
 from .. import for_device
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ...base.types import Array
+    from ...base.types import Array, DType
 
-__all__ = ["KERNELS", "NUMBERS", "TYPES", "Kernel", "entry_point", "lanes_for", "library", "xp"]
+__all__ = ["KERNELS", "NUMBERS", "TYPES", "Kernel", "entry_point", "lanes_for", "library", "pieces_of", "xp"]
 
 #: Threads a block; a multiple of the 32 threads of a warp, which the teams of ``prelude.cu`` need.
 THREADS = 256
@@ -32,20 +33,30 @@ BLOCKS = 1 << 20
 #: Most threads that share a row: a warp.
 WARP = 32
 
+#: Columns that a team of threads adds up of a row that is longer; as in ``prelude.cu``.
+PIECE = 1024
+
 #: Numbers that an optimizer step may take.
 NUMBERS = 12
 
-#: The C++ type of each element type.
+#: The C++ type of each element type, by its name.
 TYPES = {
     "bool": "bool", "int8": "signed char", "uint8": "unsigned char", "int16": "short", "uint16": "unsigned short",
     "int32": "int", "uint32": "unsigned int", "int64": "long long", "uint64": "unsigned long long",
     "float16": "Half", "float32": "float", "float64": "double",
 }
 
+#: The same by the letter of the type, which numpy has at hand, where a name is made anew by each ``dtype.name``.
+LETTERS = {letter: TYPES[np.dtype(letter).name] for letter in np.typecodes["AllInteger"] + "?efd"}
+
 OPTIONS = ("--std=c++17",)
 
 #: Files that others build on.
 FIRST = ("prelude.cu", "grouped.cu")
+
+#: What words of a kernel's parameters stand for; all others for arrays.
+POINTER, COUNT, NUMBER, SEVERAL = range(4)
+WORDS = {"count": COUNT, "number": NUMBER, "numbers": SEVERAL}
 
 #: Every kernel, by its name.
 KERNELS: dict[str, Kernel] = {}
@@ -94,6 +105,13 @@ def lanes_for(average: float) -> int:
     return lanes
 
 
+def pieces_of(rows: int, width: int, dtype: DType) -> tuple[int, int, Array]:
+    """In how many pieces rows are added up, how many threads share one, and room for the sums of these."""
+    pieces = -(-width // PIECE)
+    parts: Array = xp().empty((rows, pieces if pieces > 1 else 0), np.float64 if dtype == np.float64 else np.float32)
+    return max(pieces, 1), lanes_for(width), parts
+
+
 class Kernel:
     """A device function, compiled for the types it is called with.
 
@@ -104,11 +122,14 @@ class Kernel:
     parameters : str
         A word each: ``data``, ``index``, ``pointer``, ``place`` and ``part`` for arrays (values, columns, row starts, int64
         places, sums of values in a type as wide as these need), with a final ``*`` for those that it writes; ``count`` for a
-        whole number, ``number`` for a real one, ``numbers`` for those of an optimizer step.
+        whole number, ``number`` for a real one, ``numbers`` for those of an optimizer step: in ordinary memory, from where they
+        travel with the launch, or as float64 on the device, where work that is captured finds the latest ones.
     """
 
     def __init__(self, name: str, parameters: str) -> None:
         self.name, self.parameters = name, tuple(parameters.split())
+        self._signatures: dict[str, tuple[str, ...]] = {}
+        self._words = [(WORDS.get(word, POINTER), word.endswith("*")) for word in self.parameters]
         KERNELS[name] = self
 
     # Any: an array, a number or several numbers, as the word of ``parameters`` says
@@ -116,33 +137,51 @@ class Kernel:
         """Start so many threads; arrays that are not contiguous are copied, and copied back if they are written."""
         if threads <= 0:
             return
-        kinds: list[str] = []
-        values: list[Array | np.generic] = []
+        letters, values = "", []
         back: list[tuple[Array, Array]] = []
-        for word, given in zip(self.parameters, arguments, strict=True):
-            if word == "count":
-                kinds.append("long long")
-                values.append(np.int64(given))
-            elif word == "number":
-                kinds.append("double")
-                values.append(np.float64(given))
-            elif word == "numbers":
-                kinds.append("numbers")
-                values += [np.float64(number) for number in (*given, *[0.0] * (NUMBERS - len(given)))]
-            else:
-                array = given if given.flags.c_contiguous else xp().ascontiguousarray(given)
-                if array is not given and word.endswith("*"):
-                    back.append((given, array))
-                kinds.append(self._pointer(array, word))
+        for (kind, written), given in zip(self._words, arguments, strict=True):
+            if kind == POINTER:
+                array = given
+                if not given.flags.c_contiguous:
+                    array = xp().ascontiguousarray(given)
+                    if written:
+                        back.append((given, array))
+                letters += array.dtype.char
                 values.append(array)
-        blocks = min((threads + THREADS - 1) // THREADS, BLOCKS)
-        _compiled(self.name, tuple(kinds))((blocks,), (THREADS,), tuple(values))
+            elif kind == COUNT:
+                values.append(np.int64(given))
+            elif kind == NUMBER:
+                values.append(np.float64(given))
+            elif isinstance(given, xp().ndarray):
+                letters += "*"
+                values.append(given)
+            else:
+                capture.refuse("an optimizer's numbers travel with the launch")
+                values += [np.float64(number) for number in (*given, *[0.0] * (NUMBERS - len(given)))]
+        kinds = self._signatures.get(letters)
+        if kinds is None:
+            kinds = self._signatures[letters] = self._kinds(letters)
+        _compiled(self.name, kinds)((min((threads + THREADS - 1) // THREADS, BLOCKS),), (THREADS,), tuple(values))
         for given, array in back:
             given[...] = array
 
-    def _pointer(self, array: Array, word: str) -> str:
-        found = TYPES.get(array.dtype.name)
+    def _kinds(self, letters: str) -> tuple[str, ...]:
+        """The C++ types of the parameters for arrays of these types, a letter each; ``*`` for numbers that lie on the device."""
+        left, kinds = iter(letters), []
+        on_device = "*" in letters
+        for word, (kind, written) in zip(self.parameters, self._words, strict=True):
+            if kind == POINTER:
+                kinds.append(self._pointer(next(left), written))
+            elif word == "numbers" and on_device:
+                kinds.append("const double*")
+                next(left)
+            else:
+                kinds.append({"count": "long long", "number": "double"}.get(word, word))
+        return tuple(kinds)
+
+    def _pointer(self, letter: str, written: bool) -> str:
+        found = LETTERS.get(letter)
         if found is None:
-            raise DTypeError(f"The kernel {self.name} takes no arrays of {array.dtype}.",
+            raise DTypeError(f"The kernel {self.name} takes no arrays of {np.dtype(letter)}.",
                              hint="cast the values to float32 or float64 with astype().")
-        return f"{found}*" if word.endswith("*") else f"const {found}*"
+        return f"{found}*" if written else f"const {found}*"

@@ -1,17 +1,35 @@
-// Kernels that normalize each row of a dense matrix: a team of threads a row.
+// Kernels that normalize each row of a dense matrix: a team of threads a row, or a piece of one.
 
-template <class Data, class Largest, class Out>
-DEVICE void softmax(const Data* data, const Largest* largest, Out* out, whole rows, whole width, whole lanes, whole logarithm) {
-    typedef SUM(Out) Sum;
-    for (EACH(item, rows * lanes)) {
-        whole row = item / lanes, lane = item % lanes;
-        Sum top = (Sum)largest[row], total = 0;
-        for (whole column = lane; column < width; column += lanes) total += exp((Sum)data[row * width + column] - top);
+// Sums of the powers of each piece of rows.
+template <class Data, class Largest, class Part>
+DEVICE void sum_powers(const Data* data, const Largest* largest, Part* parts, whole rows, whole width, whole pieces, whole lanes) {
+    for (EACH(item, rows * pieces * lanes)) {
+        Piece at(item, width, pieces, lanes);
+        Part total = 0;
+        for (whole column = at.low + at.lane; column < at.high; column += lanes)
+            total += exp((Part)data[at.row * width + column] - (Part)largest[at.row]);
         total = team_sum(total, lanes);
+        if (at.lane == 0) parts[item / lanes] = total;
+    }
+}
+
+template <class Data, class Largest, class Part, class Out>
+DEVICE void softmax(const Data* data, const Largest* largest, const Part* parts, Out* out, whole rows, whole width, whole pieces,
+                    whole lanes, whole logarithm) {
+    typedef SUM(Out) Sum;
+    for (EACH(item, rows * pieces * lanes)) {
+        Piece at(item, width, pieces, lanes);
+        Sum top = (Sum)largest[at.row], total = 0;
+        if (pieces > 1) {
+            total = (Sum)sum_parts(parts + at.row * pieces, pieces, at.lane, lanes);
+        } else {
+            for (whole column = at.lane; column < width; column += lanes) total += exp((Sum)data[at.row * width + column] - top);
+            total = team_sum(total, lanes);
+        }
         Sum shift = logarithm ? (Sum)log(total) : (Sum)0;
-        for (whole column = lane; column < width; column += lanes) {
-            Sum moved = (Sum)data[row * width + column] - top;
-            out[row * width + column] = (Out)(logarithm ? moved - shift : exp(moved) / total);
+        for (whole column = at.low + at.lane; column < at.high; column += lanes) {
+            Sum moved = (Sum)data[at.row * width + column] - top;
+            out[at.row * width + column] = (Out)(logarithm ? moved - shift : exp(moved) / total);
         }
     }
 }

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from .launch import Kernel, lanes_for
+from .launch import Kernel, lanes_for, pieces_of
 
 __all__ = ["layer_norm_rows", "log_softmax_rows", "softmax_rows"]
 
-_softmax = Kernel("softmax", "data data data* count count count count")
+_sum_powers = Kernel("sum_powers", "data data part* count count count count")
+_softmax = Kernel("softmax", "data data part data* count count count count count")
 _layer_norm = Kernel("layer_norm", "data data data data* data* data* count count count number")
 
 
 def _run_softmax(data, largest, out, logarithm):
-    (rows, width), lanes = data.shape, lanes_for(data.shape[1])
-    _softmax(rows * lanes, data, largest, out, rows, width, lanes, logarithm)
+    rows, width = data.shape
+    pieces, lanes, parts = pieces_of(rows, width, out.dtype)
+    if pieces > 1:
+        _sum_powers(rows * pieces * lanes, data, largest, parts, rows, width, pieces, lanes)
+    _softmax(rows * pieces * lanes, data, largest, parts, out, rows, width, pieces, lanes, logarithm)
 
 
 def softmax_rows(data, largest, out):

@@ -86,3 +86,23 @@ template <class Index> DEVICE whole bisect(const Index* indices, whole low, whol
     }
     return low;
 }
+
+// Few and long rows would keep few threads busy, so rows of more than PIECE columns are cut into pieces, a team each.  The sum of
+// a row is that of its pieces, which are added up in one order.
+enum { PIECE = 1024 };
+
+// What an item of the grid is: a lane of the team of one piece of a row.
+struct Piece {
+    whole row, lane, low, high;
+
+    METHOD Piece(whole item, whole width, whole pieces, whole lanes)
+        : row(item / lanes / pieces), lane(item % lanes), low(item / lanes % pieces * PIECE),
+          high(pieces == 1 || low + PIECE > width ? width : low + PIECE) {}
+};
+
+// The sum of a row's parts, which every member of the team gets.
+template <class Part> DEVICE Part sum_parts(const Part* parts, whole pieces, whole lane, whole lanes) {
+    Part total = 0;
+    for (whole piece = lane; piece < pieces; piece += lanes) total += parts[piece];
+    return team_sum(total, lanes);
+}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .group import group_columns, row_ranks
+from .group import distinct, group_columns, row_ranks
 from .grouped import sum_groups
 from .launch import Kernel, xp
 
@@ -19,7 +19,7 @@ _put_rows = Kernel("put_rows", "data index data* count count")
 def row_sparse_merge(data, indices, right_data, right_indices, factor, out, out_indices):
     """``row_sparse + factor * row_sparse`` into buffers large enough for both; returns the rows stored."""
     k = xp()
-    rows = k.unique(k.concatenate([indices, right_indices]))
+    rows = distinct(k.concatenate([indices, right_indices]))
     count, width = rows.shape[0], out.shape[1]
     out_indices[:count] = rows
     left, right = row_ranks(rows, indices, None), row_ranks(rows, right_indices, None)

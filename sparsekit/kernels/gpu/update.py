@@ -1,7 +1,7 @@
 """Optimizer steps over rows, a thread an element; the device functions are in ``update.cu``.
 
 A step is ``step(weight, data, indices, moves, numbers, *states)``, as in ``kernels/cpu/update.py``; the numbers lie in
-ordinary memory and travel with the launch.
+ordinary memory and travel with the launch, or on the device, as float64, for work that is captured.
 """
 
 from __future__ import annotations
@@ -85,7 +85,8 @@ def over_rows(states, numbers):
 
         def run(weight, data, indices, moves, numbers, *states):
             count = indices.shape[0]
-            kernel(count * weight.shape[1], weight, data, indices, *states, count, *weight.shape, moves, numbers.tolist())
+            kernel(count * weight.shape[1], weight, data, indices, *states, count, *weight.shape, moves,
+                   numbers.astype(np.float64, copy=False) if isinstance(numbers, xp().ndarray) else numbers.tolist())
             return count
 
         for name in ("__module__", "__name__", "__qualname__", "__doc__"):

@@ -118,6 +118,8 @@ _erf, _gamma, _gammaln = from_scipy("erf"), from_scipy("gamma"), from_scipy("gam
 
 def _sigmoid(xp: ArrayModule, x: Array) -> Array:
     kind = x.dtype if x.dtype.kind == "f" else np.dtype(np.float32)
+    if not is_numpy(xp):
+        return xp.formula("sigmoid", kind, x)
     y = xp.negative(x.astype(kind if kind.itemsize > 2 else np.float32, copy=False))  # exp(12) is infinite in float16
     xp.exp(y, out=y)
     y += 1
@@ -131,6 +133,8 @@ def real(x: Array) -> Array:
 
 def _softplus(xp: ArrayModule, x: Array) -> Array:
     x = real(x)
+    if not is_numpy(xp):
+        return xp.formula("softplus", x.dtype, x)
     return xp.maximum(x, 0) + xp.log1p(xp.exp(-xp.abs(x)))
 
 

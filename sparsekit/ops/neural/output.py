@@ -11,6 +11,7 @@ import numpy as np
 from ...base.errors import ShapeError, UnknownNameError
 from ...core import cost, infer
 from ...core.op import SHAPE_ONLY, Op
+from ...kernels import is_numpy
 from ...storage import CSR, RowSparse
 from .. import samples
 from ..elementwise.unary import _sigmoid, on_data
@@ -269,6 +270,8 @@ the logit is ``sigmoid(data) - label``.  One operator, where MXNet composes eigh
 @sigmoid_cross_entropy.forward("default, default -> default")
 def _(k: Kernels, x: Array, label: Array, attrs: Attrs) -> Array:
     floating("the sigmoid cross entropy", x)
+    if not is_numpy(k.xp):
+        return k.xp.formula("cross_entropy", x.dtype, x, label)
     label = label.astype(x.dtype, copy=False)
     out = k.xp.maximum(x, 0)
     out -= x * label
@@ -292,6 +295,8 @@ sigmoid_cross_entropy_backward = Op(
 @sigmoid_cross_entropy_backward.forward("default, default, default -> default")
 def _(k: Kernels, g: Array, x: Array, label: Array, attrs: Attrs) -> Array:
     floating("the gradient of the sigmoid cross entropy", x)
+    if not is_numpy(k.xp):
+        return k.xp.formula("cross_entropy_slope", x.dtype, g, x, label)
     out = _sigmoid(k.xp, x)
     out -= label.astype(out.dtype, copy=False)
     out *= g

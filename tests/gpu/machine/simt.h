@@ -42,7 +42,7 @@ __attribute__((used, weak)) void simt_shared_memory(char** low, char** high) {
 #define SIMT_MATH(name) \
     SIMT_UNSEEN inline float name(float value) { return __builtin_##name##f(value); } \
     SIMT_UNSEEN inline double name(double value) { return __builtin_##name(value); }
-SIMT_MATH(exp) SIMT_MATH(log) SIMT_MATH(sqrt) SIMT_MATH(erfc) SIMT_MATH(tanh) SIMT_MATH(fabs)
+SIMT_MATH(exp) SIMT_MATH(log) SIMT_MATH(sqrt) SIMT_MATH(erfc) SIMT_MATH(tanh) SIMT_MATH(fabs) SIMT_MATH(log1p)
 
 enum { SIMT_XOR, SIMT_DOWN, SIMT_UP, SIMT_FROM, SIMT_BALLOT };
 

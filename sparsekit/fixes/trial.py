@@ -174,6 +174,8 @@ class _Trial:
             if row["verdict"] == "faster":
                 return Fix(candidate, HOLDS, answer.words, applied, *figures)
             return Fix(candidate, NO_GAIN, f"{answer.words}; time: {row['finding']}", applied, *figures)
+        if candidate.for_time:
+            return Fix(candidate, NO_GAIN, f"{answer.words}; it may save time, which was not measured", applied, *figures)
         return Fix(candidate, NO_GAIN, answer.words, applied, *figures)
 
     # all together

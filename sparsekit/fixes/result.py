@@ -197,7 +197,8 @@ class Fixes:
         texts = self._texts()
         for file, (before, _) in texts.items():
             if not Path(file).is_file():
-                raise UnsupportedError(f"{name_of_file(file)} is no file.", hint="change the cell by hand: print(fixes.patch).")
+                raise UnsupportedError(f"{name_of_file(file)} does not stand in a file.",
+                                       hint="change the cell by hand: print(fixes.patch).")
             if Path(file).read_text(encoding="utf-8") != before:
                 raise DataFileError(f"{Path(file).name} has changed since it was run.", hint="run it, and try_fixes, again.")
         for file, (_, after) in texts.items():

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from ..base.entry import entry
 from ..base.errors import ProfilerError, SparsekitError, expected
@@ -19,7 +19,7 @@ from .source import overlap
 from .times import timed
 
 if TYPE_CHECKING:
-    pass
+    from ..profiler.turns import Comparison
 
 __all__ = ["try_fixes"]
 
@@ -34,8 +34,8 @@ _NO_MEMORY = ("OutOfMemoryError",)
 
 
 @entry
-def try_fixes(step: Any, profile: Profile | None = None, *, steps: int = 3, rounds: int = 20,  # Any: a callable
-              tolerance: float = TOLERANCE) -> Fixes:
+def try_fixes(step: Callable[[], object], profile: Profile | None = None, *, steps: int = 3,  # object: what it returns
+              rounds: int = 20, tolerance: float = TOLERANCE) -> Fixes:
     """Try every remedy on clones of a program, and say which hold, with proof.
 
     ``step`` is called on clones only: of the function, what it closes over, the globals that it names, and all that those hold.
@@ -91,7 +91,8 @@ def _check(steps: object, rounds: object, tolerance: object) -> None:  # object:
 class _Trial:
     """One call of ``try_fixes``."""
 
-    def __init__(self, step: Any, profile: Profile | None, steps: int, rounds: int, tolerance: float) -> None:  # Any: a callable
+    def __init__(self, step: Callable[[], object], profile: Profile | None, steps: int, rounds: int,  # object: as above
+                 tolerance: float) -> None:
         self.step, self.profile, self.steps, self.rounds, self.tolerance = step, profile, steps, rounds, tolerance
         self.fixes: dict[tuple[str, str], Fix] = {}
         self.program: Program
@@ -206,7 +207,7 @@ class _Trial:
                           edits=tuple(edit for one in applied for edit in one.edits))
         return Fix(whole, HOLDS if answer.same else CHANGES, answer.words, applied, Figures.of(self.original), Figures.of(found))
 
-    def _measured(self, applied: Sequence[Candidate]) -> Any:  # Any: a Comparison, or None
+    def _measured(self, applied: Sequence[Candidate]) -> Comparison | None:
         """The times of the original, of each fix that holds on what it was judged on, and of all together, in turns."""
         if not self.rounds or not applied:
             return None

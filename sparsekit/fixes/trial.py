@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from ..base import machine
 from ..base.entry import entry
-from ..base.errors import ProfilerError, SparsekitError, expected
+from ..base.errors import InsufficientMemoryError, ProfilerError, SparsekitError, expected
+from ..base.formatting import format_bytes
 from ..core import hooks
+from ..ndarray.ndarray import NDArray
 from ..profiler import Profile
 from .candidate import Candidate
 from .judge import CHANGES, HOLDS, NO_GAIN, REFUSED, TOLERANCE, compare_answers, identical
@@ -28,6 +31,9 @@ LEAST_BYTES = 0.01
 
 #: How often fixes are looked for again in the program with those that hold.
 MOST_ROUNDS = 4
+
+#: How often arrays of the program are there at most, beside its own: in a clone, and as weights that are compared.
+COPIES = 3
 
 #: What remains of an error of memory: the class that cupy raises is not imported for it.
 _NO_MEMORY = ("OutOfMemoryError",)
@@ -127,6 +133,7 @@ class _Trial:
         """Run the original twice; why nothing can be judged, or an empty text."""
         try:
             self.program = Program(self.step)
+            self._check_memory()
             self.start = initial(self.program)
             self.original = run(self.program.clone(), self.steps)
             again = run(self.program.clone(), self.steps)
@@ -138,6 +145,15 @@ class _Trial:
         if apart:
             return f"Two equal runs of the program itself differ ({apart}), so no other run can be judged by them."
         return ""
+
+    def _check_memory(self) -> None:
+        """Raise if a clone, and the weights that are compared, would not fit the free memory."""
+        self.size = sum(int(array.nbytes) for array in self.program.originals(NDArray))
+        free = machine.available_memory()
+        if free is not None and COPIES * self.size > free:
+            raise InsufficientMemoryError(
+                f"{format_bytes(COPIES * self.size)} are needed for copies of the {format_bytes(self.size)} that the step holds, "
+                f"and {format_bytes(free)} are free.", hint="try a smaller model.")
 
     # single fixes
 
@@ -216,6 +232,9 @@ class _Trial:
             if fix.candidate in applied and len(applied) > 1:
                 programs[fix.name] = (*fix.applied, fix.candidate)
         programs[ALL] = tuple(applied)
+        free = machine.available_memory()
+        if free is not None and len(programs) * self.size > free / 2:  # they are all there at once
+            programs = {name: programs[name] for name in ("original", ALL)}
         return timed(self.program, programs, self.rounds)
 
 

@@ -28,7 +28,7 @@ from .what_if import lives_of, what_if
 from .what_if_machines import SCALE, what_if_machines
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from typing import Unpack
 
     from .advice import Advice
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from .event_view import Brief
     from .parts import Process
     from .source import RecordedRun, Stored
-    from .types import Changes, MarkRecord, Memory, Record, TotalRow
+    from .types import Changes, MarkRecord, Memory, Record, TotalRow, Trying
     from .what_if import WhatIf
     from .what_if_machines import Machines
 
@@ -63,6 +63,9 @@ class Profile:
     Times are microseconds since the start, without the time in which the profiler was paused.
     ``self`` times are never negative, and of one thread never add up to more than ``wall``.
     """
+
+    #: File, text and globals of the cell that was profiled.  object: any value
+    _cell: tuple[str, str, dict[str, object]] | None = None
 
     def __init__(self, source: RecordedRun | Stored) -> None:
         self._source: RecordedRun | Stored = source
@@ -228,6 +231,50 @@ class Profile:
     def advice(self) -> Advice:
         """What fixed rules find in this profile: the event, the reason, the expected saving, and where to read on."""
         return advise(self)
+
+    # object: whatever the step returns; Any: Fixes, a layer above
+    def try_fixes(self, step: Callable[[], object] | None = None, **options: Unpack[Trying]) -> Any:
+        """Try what the advice recommends on clones of the program: which fixes keep the answer, what they save, and a patch.
+
+        Nothing of the program itself changes.  See ``sparsekit.fixes.try_fixes``.
+
+        Parameters
+        ----------
+        step : callable, optional
+            Called without arguments: one step of training, or a loop of several.  By default the cell that ``%%profile`` ran.
+        **options
+            ``steps=3``, ``rounds=20``, ``tolerance=1e-4``.
+
+        Returns
+        -------
+        Fixes
+            ``table()``, ``figure()``, ``patch`` as a unified diff, ``contract()`` as the text of a test, ``apply()``.
+
+        Raises
+        ------
+        ProfilerError
+            If no step is given and the profile knows none.
+        """
+        return displays.call("try_fixes", self._step_of(step), self, **options)
+
+    def fix_button(self, step: Callable[[], object] | None = None, **options: Unpack[Trying]) -> object:  # object: a widget
+        """A button that tries fixes when it is clicked, and shows what it found; needs the extra ``lab``."""
+        chosen = self._step_of(step)
+        made: object = displays.call("fix_button", lambda: self.try_fixes(chosen, **options))  # object: a widget
+        return made
+
+    def remember(self, file: str, text: str, names: dict[str, object]) -> None:  # object: globals
+        """Keep the cell that was profiled, for ``try_fixes()`` and ``fix_button()`` without a step."""
+        self._cell = file, text, names
+
+    def _step_of(self, step: Callable[[], object] | None) -> Callable[[], object]:  # object: as above
+        if step is not None:
+            return step
+        if self._cell is None:
+            raise ProfilerError("This profile does not know the code that it recorded.",
+                                hint="give the step: prof.try_fixes(step), a function without arguments.")
+        cell: Callable[[], object] = displays.call("cell_step", *self._cell)  # object: as above
+        return cell
 
     @property
     def gradient_rows(self) -> dict[str, int]:

@@ -26,8 +26,8 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("callback", "datasets", "dist", "engine", "initializer", "io", "kvstore", "lr_scheduler", "metric", "operator", "optimizer",
      "random"),
     ("gluon", "model", "module", "monitor", "test_utils"),
-    ("", "__main__", "bench", "cli", "course", "demo", "docs", "doctor", "examples", "lab",  # "" is sparsekit/__init__.py
-     "sklearn"),
+    ("", "__main__", "bench", "cli", "course", "demo", "docs", "doctor", "examples", "fixes",
+     "lab", "sklearn"),  # "" is sparsekit/__init__.py
 )
 HEIGHT = {part: height for height, parts in enumerate(LAYERS) for part in parts}
 TOP = len(LAYERS) - 1

@@ -36,6 +36,8 @@ renderers: dict[str, str] = {
     "merged": "sparsekit.profiler.packed:merged",
     "passes_watcher": "sparsekit.profiler.passes:passes_watcher",
     "watch_passes": "sparsekit.profiler.passes:watch_passes",
+    "try_fixes": "sparsekit.fixes.trial:try_fixes",
+    "fixes_figure": "sparsekit.widgets.fixes:fixes_figure",
     "server_profile": "sparsekit.profiler.processes:server_profile",
 }
 

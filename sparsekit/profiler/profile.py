@@ -28,7 +28,7 @@ from .what_if import lives_of, what_if
 from .what_if_machines import SCALE, what_if_machines
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from typing import Unpack
 
     from .advice import Advice
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from .event_view import Brief
     from .parts import Process
     from .source import RecordedRun, Stored
-    from .types import Changes, MarkRecord, Memory, Record, TotalRow
+    from .types import Changes, MarkRecord, Memory, Record, TotalRow, Trying
     from .what_if import WhatIf
     from .what_if_machines import Machines
 
@@ -228,6 +228,25 @@ class Profile:
     def advice(self) -> Advice:
         """What fixed rules find in this profile: the event, the reason, the expected saving, and where to read on."""
         return advise(self)
+
+    def try_fixes(self, step: Callable[[], object], **options: Unpack[Trying]) -> Any:  # Any: Fixes, a layer above; object: not used
+        """Try what the advice recommends on clones of the program: which fixes keep the answer, what they save, and a patch.
+
+        Nothing of the program itself changes.  See ``sparsekit.fixes.try_fixes``.
+
+        Parameters
+        ----------
+        step : callable
+            Called without arguments: one step of training, or a loop of several.
+        **options
+            ``steps=3``, ``rounds=20``, ``tolerance=1e-4``.
+
+        Returns
+        -------
+        Fixes
+            ``table()``, ``figure()``, ``patch`` as a unified diff, ``contract()`` as the text of a test, ``apply()``.
+        """
+        return displays.call("try_fixes", step, self, **options)
 
     @property
     def gradient_rows(self) -> dict[str, int]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from types import CodeType
 
-__all__ = ["line_of"]
+__all__ = ["line_of", "name_of_file"]
 
 
 def line_of(code: CodeType | None, instruction: int | None) -> str:
@@ -21,10 +21,11 @@ def line_of(code: CodeType | None, instruction: int | None) -> str:
         if start <= (instruction or 0) < end and line is not None:
             number = line
             break
-    return f"{_file(code.co_filename)}:{number}"
+    return f"{name_of_file(code.co_filename)}:{number}"
 
 
-def _file(name: str) -> str:
+def name_of_file(name: str) -> str:
+    """What people call a file that code was compiled from: its name without folders, or ``In [3]``."""
     if "ipykernel" in name or name.startswith("<ipython-input"):
         cell = _cell(name)
         if cell:

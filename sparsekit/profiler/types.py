@@ -9,7 +9,7 @@ from ..base.types import JSON
 from .allocations import Origin
 
 __all__ = ["Alive", "ArrayRecord", "ChangeRow", "Changes", "DeviceRow", "KindRecord", "MarkRecord", "Marked", "Memory", "Node",
-           "NoteItem", "Record", "Sample", "Temporary", "TotalRow", "TurnRow"]
+           "NoteItem", "Record", "Sample", "Temporary", "TotalRow", "Trying", "TurnRow"]
 
 
 class ArrayRecord(TypedDict):
@@ -133,6 +133,14 @@ class Changes(TypedDict, total=False):
     servers: int | Sequence[int] | None
     gbit: float | None
     round_trip: float | None
+
+
+class Trying(TypedDict, total=False):
+    """Options of ``Profile.try_fixes``."""
+
+    steps: int
+    rounds: int
+    tolerance: float
 
 
 class TotalRow(TypedDict, total=False):

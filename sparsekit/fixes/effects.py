@@ -1,0 +1,120 @@
+"""What a program does outside of itself, stopped before it happens: files that it writes, processes, the network.
+
+Python tells audit hooks of such calls before they are made, and an error that a hook raises stops the call.  A hook cannot be
+removed, so there is one for the whole process, made when it is first needed, which looks at one variable and returns while no
+program is watched.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from types import FrameType
+from typing import Any
+
+from ..base.errors import SparsekitError
+from ..base.scoped import Scoped
+from ..profiler.source_location import line_of
+
+__all__ = ["SideEffect", "Watched"]
+
+#: Events that are effects whatever their arguments are: the event or the beginning of its name -> what it does.
+EFFECTS = {
+    "os.remove": "deletes a file", "os.rename": "renames a file", "os.rmdir": "deletes a folder", "os.mkdir": "makes a folder",
+    "os.link": "makes a link", "os.symlink": "makes a link", "os.truncate": "writes a file", "os.chmod": "changes a file",
+    "os.chown": "changes a file", "os.utime": "changes a file", "os.putenv": "changes the environment",
+    "os.unsetenv": "changes the environment", "os.chdir": "changes the current folder", "os.system": "starts a process",
+    "os.exec": "starts a process", "os.fork": "starts a process", "os.forkpty": "starts a process",
+    "os.posix_spawn": "starts a process", "os.spawn": "starts a process", "os.kill": "sends a signal",
+    "subprocess.Popen": "starts a process", "shutil.": "changes files", "tempfile.mk": "makes a file",
+    "socket.connect": "uses the network", "socket.bind": "uses the network", "socket.sendto": "uses the network",
+    "socket.sendmsg": "uses the network", "socket.getaddrinfo": "uses the network", "socket.gethostbyname": "uses the network",
+    "urllib.Request": "uses the network", "http.client.connect": "uses the network", "ftplib.connect": "uses the network",
+    "smtplib.connect": "uses the network", "sqlite3.connect": "opens a data base",
+}
+
+#: What changes a file, among the flags that one is opened with.
+_WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+
+#: Packages that write for themselves: compiled kernels and modules, which change no result.
+_CACHES = ("importlib", "_frozen_importlib_external", "_frozen_importlib", "numba", "llvmlite", "cupy", "ctypes", "matplotlib")
+
+
+class SideEffect(SparsekitError):
+    """A program was stopped before it did something outside of itself."""
+
+
+class _Watch(threading.local):
+    """Whether this thread runs a program that is watched, and whether the hook is at work already."""
+
+    on = False
+    busy = False
+
+
+_watch = _Watch()
+_lock = threading.Lock()
+_installed = False
+
+
+class Watched(Scoped):
+    """A block whose files, processes and connections raise ``SideEffect`` before they are made, in the thread that runs it."""
+
+    def _before(self) -> bool:
+        _install()
+        return _watch.on
+
+    def _enter(self, before: bool) -> None:
+        _watch.on = True
+
+    def _leave(self, before: bool, kind: type[BaseException] | None) -> None:
+        _watch.on = before
+
+
+def _install() -> None:
+    global _installed
+    with _lock:
+        if not _installed:
+            sys.addaudithook(_hook)
+            _installed = True
+
+
+def _hook(event: str, arguments: tuple[Any, ...]) -> None:  # Any: what the events have
+    if not _watch.on or _watch.busy:
+        return
+    what = _effect(event, arguments)
+    if what:
+        _watch.busy = True
+        try:
+            frame = _user_frame(sys._getframe(1))
+            if frame is None:
+                return
+            where = line_of(frame.f_code, frame.f_lasti)
+        finally:
+            _watch.busy = False
+        raise SideEffect(f"The step {what} at {where} ({event}).",
+                         hint="take that out of the step: what is run again and again must change nothing outside of it.")
+
+
+def _effect(event: str, arguments: tuple[Any, ...]) -> str:  # Any: as above
+    if event == "open":
+        flags = arguments[2] if len(arguments) > 2 and isinstance(arguments[2], int) else 0
+        return f"writes the file {os.path.basename(str(arguments[0]))!r}" if flags & _WRITING else ""
+    if event in EFFECTS:
+        return EFFECTS[event]
+    return next((what for name, what in EFFECTS.items() if name.endswith((".", "mk", "spawn", "exec")) and event.startswith(name)), "")
+
+
+def _user_frame(frame: FrameType | None) -> FrameType | None:
+    """The innermost frame of the program itself; None if a cache writes for itself."""
+    found = None
+    while frame is not None:
+        top = frame.f_globals.get("__name__", "").partition(".")[0]
+        if top in _CACHES:
+            return None
+        if found is None and top not in sys.stdlib_module_names and top not in ("sparsekit", "numpy", "scipy"):
+            found = frame
+        if found is None and top == "__main__":
+            found = frame
+        frame = frame.f_back
+    return found or sys._getframe(2)

@@ -1,0 +1,147 @@
+"""What remedies look at, and what each of them is."""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import types
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..source import Source, calls, span_of
+
+if TYPE_CHECKING:
+    from ...profiler.advice import Finding
+    from ...profiler.profile import Profile
+    from ..candidate import Candidate
+    from ..program import Program
+
+__all__ = ["Look", "Remedy", "remedies"]
+
+
+class Remedy:
+    """One way to mend programs; a subclass is one more, and joins ``remedies`` when it is declared.
+
+    Attributes
+    ----------
+    name : str
+        As the table shows it.
+    rules : tuple of str
+        Rules of the advice that it answers.
+    """
+
+    name = ""
+    rules: tuple[str, ...] = ()
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        remedies.append(cls())
+
+    def find(self, look: Look) -> Iterator[Candidate]:
+        """What could be tried in this program, from its profile."""
+        raise NotImplementedError
+
+
+#: Every remedy, in the order in which they are tried.
+remedies: list[Remedy] = []
+
+
+class Look:
+    """A program and the profile of some of its steps, with what remedies ask of both.
+
+    Attributes
+    ----------
+    program : Program
+    profile : Profile
+        Of the program with the fixes that hold so far.
+    applied : tuple of Candidate
+        Those fixes.
+    findings : list of Finding
+    """
+
+    def __init__(self, program: Program, profile: Profile, applied: Sequence[Candidate] = ()) -> None:
+        self.program, self.profile, self.applied = program, profile, tuple(applied)
+        self.findings: list[Finding] = list(profile.advice())
+
+    def found(self, *rules: str) -> list[Finding]:
+        """The findings of some rules."""
+        return [finding for finding in self.findings if finding.rule in rules]
+
+    def functions(self) -> Iterator[tuple[types.FunctionType, Source, ast.AST]]:
+        """The program's functions with their text and node, as far as the text is known."""
+        seen = set()
+        for function in self.program.functions:
+            if function.__code__ in seen:
+                continue
+            seen.add(function.__code__)
+            source = self.program.source(function.__code__.co_filename, function.__globals__)
+            node = source.function_of(function) if source is not None else None
+            if source is not None and node is not None:
+                yield function, source, node
+
+    def parts(self) -> Iterator[tuple[Source, ast.AST]]:
+        """The text of what the step runs: its functions, and the statements of a cell or a script."""
+        from ..program import Snippet  # which imports what this module imports
+
+        step = self.program.step
+        if isinstance(step, Snippet):
+            source = self.program.source(step.code.co_filename, step.names)
+            if source is not None:
+                for statement in step.statements(source.tree):
+                    yield source, statement
+        for _, source, node in self.functions():
+            yield source, node
+
+    def calls(self, test: Callable[[ast.Call], bool]) -> list[tuple[Source, ast.Call]]:
+        """The calls that pass a test, in what the step runs, each once."""
+        found: dict[tuple[str, int, int], tuple[Source, ast.Call]] = {}
+        for source, node in self.parts():
+            for call in calls(node, test):
+                found.setdefault((source.file, *source.span(call)), (source, call))
+        return list(found.values())
+
+    def everywhere(self, test: Callable[[ast.Call], bool]) -> list[tuple[Source, ast.Call]]:
+        """The calls that pass a test, in the files and cells of the program, whether the step runs them or not."""
+        sources = {source.file: source for source in self.program.sources()}
+        if any(_is_cell(file) for file in sources):
+            for file in sorted(filter(_is_cell, linecache.cache)):
+                source = self.program.source(file)
+                if source is not None:
+                    sources.setdefault(file, source)
+        return [(source, call) for source in sources.values() for call in calls(source.tree, test)]
+
+    def calls_at(self, test: Callable[[ast.Call], bool], lines: Sequence[str]) -> list[tuple[Source, ast.Call]]:
+        """The calls that stand in one of these lines, ``train.py:12``; all if none does, as in a module that profiles pass over."""
+        found = self.calls(test)
+        here = [(source, call) for source, call in found
+                if {f"{source.label}:{line}" for line in span_of(call)} & set(lines)]
+        return here or found
+
+
+def _is_cell(file: str) -> bool:
+    return "ipykernel" in file or file.startswith("<ipython-input")
+
+
+def named(call: ast.Call) -> str:
+    """The last part of what is called: ``Dense`` of ``gluon.nn.Dense(…)``."""
+    return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+
+
+def constant(node: ast.expr | None) -> Any:  # Any: a constant of Python
+    """The value of a constant; None of anything else."""
+    return node.value if isinstance(node, ast.Constant) else None
+
+
+def argument(call: ast.Call, place: int, name: str) -> ast.expr | None:
+    """An argument by its place or its name."""
+    for keyword in call.keywords:
+        if keyword.arg == name:
+            return keyword.value
+    if len(call.args) > place and not any(isinstance(one, ast.Starred) for one in call.args[: place + 1]):
+        return call.args[place]
+    return None
+
+
+def at(source: Source, node: ast.expr | ast.stmt) -> str:
+    """The place of a node, for people: ``train.py:12``."""
+    return f"{source.label}:{node.lineno}"

@@ -1,0 +1,57 @@
+"""Batches stay csr: the conversion to a dense array is left out."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from ..candidate import Candidate
+from ..source import Source
+from .base import Look, Remedy, at, constant, named
+
+__all__ = ["CsrInput"]
+
+#: Methods that make a dense array of a sparse one, of this library and of scipy.
+_DENSE = ("toarray", "todense")
+
+
+class CsrInput(Remedy):
+    """Leave the conversion of a csr batch to a dense array out."""
+
+    name = "csr input kept"
+    rules = ("dense_gradient", "repeated_conversion", "dense_by_nature")
+
+    def find(self, look: Look) -> Iterator[Candidate]:
+        """One candidate for each conversion that the step makes."""
+        lines = [record["line"] for record in look.profile.records if record["name"] == "cast_storage" and not record["depth"]
+                 and record["inputs"] and record["inputs"][0]["stype"] == "csr" and record["outputs"][0]["stype"] == "default"]
+        if lines:
+            for source, call in look.calls_at(_to_default, lines):
+                assert isinstance(call.func, ast.Attribute)
+                kept = source.text_of(call.func.value)
+                yield Candidate(self.name, f"{kept} instead of {source.text_of(call)}", at(source, call),
+                                (source.replace(call, kept),))
+        for source, call in look.calls(_array_of_scipy):
+            made = _as_csr(source, call)
+            yield Candidate(self.name, f"{made} instead of {source.text_of(call)}", at(source, call),
+                            (source.replace(call, made),))
+
+
+def _to_default(call: ast.Call) -> bool:
+    return (isinstance(call.func, ast.Attribute) and call.func.attr == "tostype" and len(call.args) == 1
+            and constant(call.args[0]) == "default")
+
+
+def _array_of_scipy(call: ast.Call) -> bool:
+    """Whether a call is ``mx.nd.array(matrix.toarray())``."""
+    given = call.args[0] if call.args else None
+    return (named(call) == "array" and isinstance(call.func, ast.Attribute) and isinstance(given, ast.Call)
+            and named(given) in _DENSE and isinstance(given.func, ast.Attribute) and not given.args)
+
+
+def _as_csr(source: Source, call: ast.Call) -> str:
+    given = call.args[0]
+    assert isinstance(call.func, ast.Attribute) and isinstance(given, ast.Call) and isinstance(given.func, ast.Attribute)
+    rest = [source.text_of(one) for one in call.args[1:]]
+    rest += [f"{one.arg}={source.text_of(one.value)}" for one in call.keywords]
+    return f"{source.text_of(call.func.value)}.sparse.csr_matrix({', '.join([source.text_of(given.func.value), *rest])})"

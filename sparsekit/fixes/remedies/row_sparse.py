@@ -1,0 +1,201 @@
+"""A row-sparse gradient for a weight that batches hardly reach: of layers, of a layer of one's own, of a variable."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from ...base.formatting import format_count
+from ...core import hooks
+from ...gluon.block import Block
+from ...gluon.nn import Dense, Embedding
+from ...gluon.parameter import Parameter
+from ...gluon.trainer import Trainer
+from ...ndarray.creation import array
+from ...ndarray.ndarray import NDArray
+from ..candidate import Candidate
+from .base import Look, Remedy, argument, at, constant, named
+
+if TYPE_CHECKING:
+    from ..program import Clone
+    from ..source import Edit, Source
+
+__all__ = ["RowSparseGradient"]
+
+
+class RowSparseGradient(Remedy):
+    """Give the weight a row-sparse gradient."""
+
+    name = "row-sparse gradient"
+    rules = ("dense_gradient",)
+
+    def find(self, look: Look) -> Iterator[Candidate]:
+        """One candidate for each weight that the advice names."""
+        for finding in look.found("dense_gradient"):
+            event = finding.event
+            shape = tuple(event["outputs"][0]["shape"]) if event and event["outputs"] else ()
+            blocks = [one for one in look.program.originals(Block) if event and one.name == event["layer"]]
+            for block in blocks:
+                yield from self._of_block(look, block, shape)
+            if not blocks:
+                yield from self._of_variable(look, shape)
+
+    def _of_block(self, look: Look, block: Block, shape: tuple[int, ...]) -> Iterator[Candidate]:
+        if isinstance(block, Dense):
+            if not block._is_transposed:
+                edits, where, why = _constructor(look, "Dense", {0: ("units", block._units), 6: ("in_units", block._in_units)},
+                                                 "weight_grad_stype")
+                yield Candidate(self.name, f"{block.name}: Dense(…, weight_grad_stype='row_sparse')", where, edits,
+                                lambda clone: _transpose_dense(clone, block), unpatched=why,
+                                lines=f"nn.Dense({block._units}, …, weight_grad_stype='row_sparse')  # {block.name}")
+        elif isinstance(block, Embedding):
+            sizes = block._kwargs["input_dim"], block._kwargs["output_dim"]
+            edits, where, why = _constructor(look, "Embedding", {0: ("input_dim", sizes[0]), 1: ("output_dim", sizes[1])},
+                                             "sparse_grad", "True")
+            yield Candidate(self.name, f"{block.name}: Embedding(…, sparse_grad=True)", where, edits,
+                            lambda clone: _sparse_embedding(clone, block), unpatched=why,
+                            lines=f"nn.Embedding({sizes[0]}, {sizes[1]}, sparse_grad=True)  # {block.name}")
+        else:
+            yield from self._of_own(look, block, shape)
+
+    def _of_own(self, look: Look, block: Block, shape: tuple[int, ...]) -> Iterator[Candidate]:
+        """Of a block of the user's own: by ``dot`` in place of ``FullyConnected``, or with another ``grad_stype``."""
+        weights = {name: one for name, one in block._reg_params.items() if one.shape == shape and one.grad_stype == "default"}
+        for name, weight in weights.items():
+            forward = _fully_connected(look, block, name)
+            if forward is None:
+                edit = _getter(look, block, weight, swap=False)
+                yield Candidate(self.name, f"{weight.name}: grad_stype='row_sparse'", edit[1], edit[0],
+                                lambda clone, weight=weight: _set_stype(clone.of(weight)), unpatched=edit[2],
+                                lines=f"self.params.get('{name}', …, grad_stype='row_sparse')")
+                continue
+            source, call = forward
+            edits, where, why = _getter(look, block, weight, swap=True)
+            yield Candidate(self.name, f"{weight.name}: {format_count(shape[1])} × {format_count(shape[0])} with "
+                            "grad_stype='row_sparse', and dot in place of FullyConnected", where or at(source, call),
+                            (*edits, source.replace(call, _as_dot(source, call))),
+                            lambda clone, weight=weight: _transpose(clone, weight), unpatched=why,
+                            lines=f"self.params.get('{name}', shape={shape[::-1]}, grad_stype='row_sparse')")
+
+    def _of_variable(self, look: Look, shape: tuple[int, ...]) -> Iterator[Candidate]:
+        """Of an array with ``attach_grad``."""
+        for variable in look.program.originals(NDArray):
+            if variable.shape != shape or variable._entry is None or variable.grad is None or variable.grad.stype != "default":
+                continue
+            path = look.program.path_of(variable)
+            found = look.everywhere(lambda call: named(call) == "attach_grad" and isinstance(call.func, ast.Attribute)
+                                    and isinstance(call.func.value, ast.Name) and call.func.value.id == path)
+            edits = tuple(source.keyword(call, "stype", '"row_sparse"') for source, call in found[:1])
+            yield Candidate(self.name, f"{path}: attach_grad(stype='row_sparse')", at(*found[0]) if found else "", edits,
+                            lambda clone, variable=variable: clone.of(variable).attach_grad(stype="row_sparse"),
+                            lines=f"{path}.attach_grad(stype='row_sparse')",
+                            unpatched="" if found else f"no {path}.attach_grad() stands in the program's text")
+
+
+def _constructor(look: Look, name: str, sizes: dict[int, tuple[str, int]], keyword: str,
+                 value: str = '"row_sparse"') -> tuple[tuple[Edit, ...], str, str]:
+    """The edit of the call that made a layer, its place, and why there is none: it must be the only one that fits."""
+    def fits(source: Source, call: ast.Call) -> bool:
+        for place, (argument_name, size) in sizes.items():
+            given = argument(call, place, argument_name)
+            if isinstance(given, ast.Constant) and given.value not in (size, 0):
+                return False
+        return True
+    found = [(source, call) for source, call in look.everywhere(lambda call: named(call) == name) if fits(source, call)]
+    if len(found) != 1:
+        why = f"no call of {name} that fits stands in the program's text" if not found else (
+            f"{len(found)} calls of {name} fit: " + ", ".join(at(*one) for one in found))
+        return (), "", why
+    source, call = found[0]
+    return (source.keyword(call, keyword, value),), at(source, call), ""
+
+
+def _fully_connected(look: Look, block: Block, name: str) -> tuple[Source, ast.Call] | None:
+    """The call of FullyConnected with this weight in the forward function of a block's class."""
+    for function, source, node in look.functions():
+        if function.__name__ in ("hybrid_forward", "forward") and function in [vars(cls).get(function.__name__)
+                                                                             for cls in type(block).__mro__]:
+            for call in ast.walk(node):
+                if isinstance(call, ast.Call) and named(call) == "FullyConnected":
+                    weight = argument(call, 1, "weight")
+                    if weight is not None and source.text_of(weight) in (name, f"self.{name}.data()"):
+                        return source, call
+    return None
+
+
+def _as_dot(source: Source, call: ast.Call) -> str:
+    """``F.sparse.dot(x, weight) + bias`` for ``F.FullyConnected(x, weight, bias, …)``."""
+    data, weight, bias = (argument(call, place, name) for place, name in enumerate(("data", "weight", "bias")))
+    space = source.text_of(call.func.value) if isinstance(call.func, ast.Attribute) else "F"
+    assert data is not None and weight is not None
+    text = f"{space}.sparse.dot({source.text_of(data)}, {source.text_of(weight)})"
+    if bias is None or constant(argument(call, 4, "no_bias")) is True:
+        return text
+    text = f"{text} + {source.text_of(bias)}"
+    return text if isinstance(source.parent(call), (ast.Return, ast.Assign)) else f"({text})"
+
+
+def _getter(look: Look, block: Block, weight: Parameter, swap: bool) -> tuple[tuple[Edit, ...], str, str]:
+    """The edits of ``params.get(name, shape=…)`` or ``Parameter(name, shape=…)`` in the block's class, their place, why none."""
+    classes = [cls.__name__ for cls in type(block).__mro__]
+    for source, call in look.everywhere(lambda call: named(call) in ("get", "Parameter")):
+        own = next((one.name for one in source.around(call, ast.ClassDef)), "")
+        if own not in classes or not str(constant(argument(call, 0, "name")) or "-").endswith(weight.name[len(block.prefix):]):
+            continue
+        edits = [source.keyword(call, "grad_stype", '"row_sparse"')]
+        shape = argument(call, 2 if named(call) == "Parameter" else 9, "shape")
+        if swap:
+            if not isinstance(shape, ast.Tuple) or len(shape.elts) != 2:
+                return (), at(source, call), "the shape of the weight is no pair in the program's text"
+            edits.append(source.replace(shape, f"({source.text_of(shape.elts[1])}, {source.text_of(shape.elts[0])})"))
+        return tuple(edits), at(source, call), ""
+    return (), "", f"the line that makes {weight.name} was not found"
+
+
+# --------------------------------------------------------------------------- changes of a clone
+
+
+def _set_stype(weight: Parameter) -> None:
+    """Give a parameter a row-sparse gradient in place of the one that it has."""
+    weight._grad_stype = "row_sparse"
+    weight._attach()
+
+
+def _sparse_embedding(clone: Clone, block: Embedding) -> None:
+    made = clone.of(block)
+    made._kwargs = {**made._kwargs, "sparse_grad": True}
+    _set_stype(made.weight)
+
+
+def _transpose_dense(clone: Clone, block: Dense) -> None:
+    made = clone.of(block)
+    made._is_transposed = made.weight._is_transposed = True
+    _transpose(clone, block.weight)
+
+
+def _transpose(clone: Clone, original: Parameter) -> None:
+    """Turn a parameter's values, and what optimizers keep for it; its gradient becomes row-sparse."""
+    weight = clone.of(original)
+    clone.transposed.add(id(original))
+    shape, weight._shape = weight._shape, weight._shape[::-1]
+    weight._grad_stype = "row_sparse"
+    if weight._arrays:
+        contexts = list(weight._arrays)
+        weight._hold(weight.list_data()[0].asnumpy().T.copy(), contexts)
+    for _, trainer in clone.copies(Trainer):
+        for place, one in enumerate(trainer._params):
+            if one is weight:
+                for updater in trainer._updaters:
+                    if place in updater.states:
+                        updater.states[place] = _turned(updater.states[place], shape, weight.name)
+
+
+def _turned(state: Any, shape: tuple[int, ...], owner: str) -> Any:  # Any: a state is None, an array, or a tuple of states
+    if isinstance(state, (tuple, list)):
+        return type(state)(_turned(one, shape, owner) for one in state)
+    if state is None or tuple(state.shape) != tuple(shape):
+        return state
+    made = array(state.asnumpy().T.copy(), ctx=state.context, dtype=state.dtype)
+    hooks.assign(made, "optimizer state", owner)
+    return made

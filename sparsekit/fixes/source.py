@@ -1,0 +1,211 @@
+"""The text of a program: where its functions stand, edits of it, the code of the edited text, and the diff."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import linecache
+import types
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from ..profiler.source_location import name_of_file
+
+__all__ = ["Edit", "Source", "edited", "span_of", "unified"]
+
+
+class Edit(NamedTuple):
+    """A change of a file's text: ``new`` in place of the characters from ``start`` to ``stop``.
+
+    Attributes
+    ----------
+    file : str
+        As code objects name it.
+    start, stop : int
+        Characters from the beginning of the text; equal for an insertion.
+    new : str
+    """
+
+    file: str
+    start: int
+    stop: int
+    new: str
+
+
+class Source:
+    """The text of one file or notebook cell, with its syntax tree.
+
+    Attributes
+    ----------
+    file : str
+        As code objects name it.
+    text : str
+    tree : ast.Module
+    """
+
+    _known: dict[tuple[str, str], Source] = {}
+
+    def __init__(self, file: str, text: str) -> None:
+        self.file, self.text = file, text
+        self.tree = ast.parse(text)
+        self._starts = [0]
+        for line in text.splitlines(keepends=True):
+            self._starts.append(self._starts[-1] + len(line))
+        self._parents = {child: parent for parent in ast.walk(self.tree) for child in ast.iter_child_nodes(parent)}
+
+    @classmethod
+    def of(cls, file: str, names: dict[str, Any] | None = None) -> Source | None:  # Any: the globals of its module
+        """The source that code objects of this file name were compiled from; None if it is not known."""
+        text = "".join(linecache.getlines(file, names))
+        if not text:
+            return None
+        try:
+            return cls(file, text)
+        except (SyntaxError, ValueError):
+            return None
+
+    @property
+    def label(self) -> str:
+        """What people call it: ``train.py``, ``In [3]``."""
+        return name_of_file(self.file)
+
+    def place(self, line: int, column: int) -> int:
+        """Characters before a place; ``column`` is in bytes, as the tree has it."""
+        start = self._starts[line - 1]
+        text = self.text[start: self._starts[line]] if line < len(self._starts) else self.text[start:]
+        return start + len(text.encode()[:column].decode(errors="ignore"))
+
+    def span(self, node: ast.expr | ast.stmt) -> tuple[int, int]:
+        """First and last character of a node."""
+        return (self.place(node.lineno, node.col_offset),
+                self.place(node.end_lineno or node.lineno, node.end_col_offset or node.col_offset))
+
+    def text_of(self, node: ast.expr | ast.stmt) -> str:
+        """The characters of a node."""
+        start, stop = self.span(node)
+        return self.text[start:stop]
+
+    def replace(self, node: ast.expr | ast.stmt, new: str) -> Edit:
+        """The edit that puts ``new`` in the place of a node."""
+        return Edit(self.file, *self.span(node), new)
+
+    def before(self, statement: ast.stmt, lines: Sequence[str]) -> Edit:
+        """The edit that puts lines before a statement, as far in as it stands."""
+        decorators = getattr(statement, "decorator_list", [])
+        first = min([statement.lineno, *(one.lineno for one in decorators)])
+        start = self._starts[first - 1]
+        indent = self.text[start: self.place(statement.lineno, statement.col_offset)] if first == statement.lineno else ""
+        indent = indent if not indent.strip() else ""
+        return Edit(self.file, start, start, "".join(f"{indent}{line}\n" for line in lines))
+
+    def keyword(self, call: ast.Call, name: str, value: str) -> Edit:
+        """The edit that gives a call a keyword argument, or another value for the one that it has."""
+        for keyword in call.keywords:
+            if keyword.arg == name:
+                return self.replace(keyword.value, value)
+        end = self.span(call)[1] - 1
+        inside = self.text[self.span(call.func)[1] + 1: end]
+        stripped = inside.rstrip()
+        comma = "" if not stripped else " " if stripped.endswith(",") else ", "
+        place = end - (len(inside) - len(stripped))
+        return Edit(self.file, place, place, f"{comma}{name}={value}")
+
+    def parent(self, node: ast.AST) -> ast.AST | None:
+        """The node that a node stands in."""
+        return self._parents.get(node)
+
+    def around(self, node: ast.AST, *kinds: type) -> Iterator[Any]:  # Any: nodes of these kinds
+        """The nodes of these kinds that a node stands in, the innermost first."""
+        outer = self._parents.get(node)
+        while outer is not None:
+            if isinstance(outer, kinds):
+                yield outer
+            outer = self._parents.get(outer)
+
+    def statement(self, node: ast.AST) -> ast.stmt:
+        """The statement that a node stands in."""
+        inner: ast.AST | None = node
+        while inner is not None and not isinstance(inner, ast.stmt):
+            inner = self._parents.get(inner)
+        assert inner is not None
+        return inner
+
+    def function_of(self, function: types.FunctionType) -> ast.FunctionDef | ast.Lambda | None:
+        """The node of a function; None if the text is not what the function was compiled from."""
+        code = function.__code__
+        if find_code(compile_text(self.text, self.file), code) is None:
+            return None
+        for node in ast.walk(self.tree):
+            if isinstance(node, (ast.FunctionDef, ast.Lambda)):
+                decorated = getattr(node, "decorator_list", [])
+                first = min([node.lineno, *(one.lineno for one in decorated)])
+                if first == code.co_firstlineno and getattr(node, "name", "<lambda>") == code.co_name:
+                    return node
+        return None
+
+
+def compile_text(text: str, file: str) -> types.CodeType:
+    """The code of a file's text."""
+    return compile(text, file, "exec", dont_inherit=True)
+
+
+def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _codes(constant)
+
+
+def find_code(module: types.CodeType, wanted: types.CodeType) -> types.CodeType | None:
+    """The code in a module's that is the same as that of a function."""
+    for code in _codes(module):
+        if (code.co_qualname == wanted.co_qualname and code.co_firstlineno == wanted.co_firstlineno
+                and code.co_code == wanted.co_code):
+            return code
+    return None
+
+
+def edited(text: str, edits: Iterable[Edit]) -> str:
+    """A text after edits, which must not overlap; equal ones are made once."""
+    for edit in sorted(set(edits), key=lambda edit: (-edit.start, -edit.stop, edit.new)):
+        text = text[: edit.start] + edit.new + text[edit.stop:]
+    return text
+
+
+def overlap(edits: Iterable[Edit]) -> bool:
+    """Whether two different edits change the same characters."""
+    order = sorted(set(edits), key=lambda edit: (edit.file, edit.start, edit.stop))
+    return any(one.file == other.file and other.start < one.stop for one, other in zip(order, order[1:], strict=False))
+
+
+def new_code(wanted: types.CodeType, before: str, after: str, file: str) -> types.CodeType | None:
+    """The code of a function in the edited text: the one that stands in its place among those of its name."""
+    old = [code for code in _codes(compile_text(before, file)) if code.co_qualname == wanted.co_qualname]
+    new = [code for code in _codes(compile_text(after, file)) if code.co_qualname == wanted.co_qualname]
+    if len(old) != len(new):
+        return None
+    for code, replacement in zip(old, new, strict=True):
+        if code.co_firstlineno == wanted.co_firstlineno and code.co_code == wanted.co_code:
+            return replacement
+    return None
+
+
+def unified(file: str, before: str, after: str) -> str:
+    """The difference of two texts as ``patch`` and ``git apply`` read it."""
+    lines = difflib.unified_diff(_lines(before), _lines(after), f"a/{file}", f"b/{file}")
+    return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
+
+
+def _lines(text: str) -> list[str]:
+    return text.splitlines(keepends=True)
+
+
+def span_of(node: ast.expr | ast.stmt) -> range:
+    """The lines of a node."""
+    return range(node.lineno, (node.end_lineno or node.lineno) + 1)
+
+
+def calls(tree: ast.AST, test: Callable[[ast.Call], bool]) -> list[ast.Call]:
+    """The calls in a tree that pass a test, in the order of the text."""
+    found = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and test(node)]
+    return sorted(found, key=lambda node: (node.lineno, node.col_offset))

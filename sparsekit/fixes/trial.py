@@ -1,0 +1,230 @@
+"""Trying remedies: each on a clone beside the original, then all together that hold, then their times in turns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..base.entry import entry
+from ..base.errors import ProfilerError, SparsekitError, expected
+from ..core import hooks
+from ..profiler import Profile
+from .candidate import Candidate
+from .judge import CHANGES, HOLDS, NO_GAIN, REFUSED, TOLERANCE, compare_answers, identical
+from .observe import Run, Weight, initial, run
+from .program import Program
+from .remedies import Look, remedies
+from .result import Figures, Fix, Fixes
+from .times import timed
+
+if TYPE_CHECKING:
+    pass
+
+__all__ = ["try_fixes"]
+
+#: Smallest share by which the bytes at the peak or the bytes moved must fall for a fix to count.
+LEAST_BYTES = 0.01
+
+#: How often fixes are looked for again in the program with those that hold.
+MOST_ROUNDS = 4
+
+#: What remains of an error of memory: the class that cupy raises is not imported for it.
+_NO_MEMORY = ("OutOfMemoryError",)
+
+
+@entry
+def try_fixes(step: Any, profile: Profile | None = None, *, steps: int = 3, rounds: int = 20,  # Any: a callable
+              tolerance: float = TOLERANCE) -> Fixes:
+    """Try every remedy on clones of a program, and say which hold, with proof.
+
+    ``step`` is called on clones only: of the function, what it closes over, the globals that it names, and all that those hold.
+    Each remedy is applied to a clone, which makes ``steps`` steps beside a clone of the original.  A fix *holds* if losses,
+    weights and gradients agree within the tolerance and it saves bytes or time.  Fixes that hold are applied together and
+    judged once more.  The user's model, optimizer, data, random numbers and settings stay bit for bit as they were.
+
+    Parameters
+    ----------
+    step : callable
+        A function, method, ``partial`` or object, called without arguments.  One call makes one step of training, or a loop of
+        several; what it returns, losses for instance, is compared.
+    profile : Profile, optional
+        Of the program; what its advice names and no remedy answers is listed.
+    steps : int
+        Calls of ``step`` that are compared.
+    rounds : int
+        Rounds in turns of the measured times, as in ``profiler.compare``; 0 measures none.
+    tolerance : float
+        Relative difference that rounding may make.
+
+    Returns
+    -------
+    Fixes
+
+    Raises
+    ------
+    ProfilerError
+        If a profiler is recording, or an argument is invalid.
+
+    Examples
+    --------
+    >>> with mx.Profiler() as prof:
+    ...     step()
+    >>> fixes = prof.try_fixes(step)
+    >>> print(fixes.patch)
+    """
+    _check(steps, rounds, tolerance)
+    if hooks.sink is not None:
+        raise ProfilerError("try_fixes() cannot run while a profiler records.", hint="stop() it first.")
+    return _Trial(step, profile, int(steps), int(rounds), float(tolerance)).result()
+
+
+def _check(steps: object, rounds: object, tolerance: object) -> None:  # object: what the user gave
+    for name, value, least in (("steps", steps, 1), ("rounds", rounds, 0)):
+        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+            raise ProfilerError(expected(name, f"an integer of at least {least}", value), hint="leave it out.")
+    if isinstance(tolerance, bool) or not isinstance(tolerance, (int, float)) or not 0 <= tolerance < 1:
+        raise ProfilerError(expected("tolerance", "a number of at least 0 and below 1", tolerance),
+                            hint=f"{TOLERANCE} is the default.")
+
+
+class _Trial:
+    """One call of ``try_fixes``."""
+
+    def __init__(self, step: Any, profile: Profile | None, steps: int, rounds: int, tolerance: float) -> None:  # Any: a callable
+        self.step, self.profile, self.steps, self.rounds, self.tolerance = step, profile, steps, rounds, tolerance
+        self.fixes: dict[tuple[str, str], Fix] = {}
+        self.program: Program
+        self.original: Run
+        self.start: dict[int, Weight] = {}
+
+    def result(self) -> Fixes:
+        """Everything that was found."""
+        refusal = self._begin()
+        if refusal:
+            return Fixes([], None, refusal, None, self)
+        applied: tuple[Candidate, ...] = ()
+        base = self.original
+        for _ in range(MOST_ROUNDS):
+            new = list(self._round(base, applied))
+            if not new:
+                break
+            applied, base = self._together(applied, new, base)
+        together = None if not applied else self._together_fix(applied, base)
+        return Fixes(list(self.fixes.values()), together, "", self._measured(applied), self)
+
+    # the original
+
+    def _begin(self) -> str:
+        """Run the original twice; why nothing can be judged, or an empty text."""
+        try:
+            self.program = Program(self.step)
+            self.start = initial(self.program)
+            self.original = run(self.program.clone(), self.steps)
+            again = run(self.program.clone(), self.steps)
+        except Exception as error:
+            return refused(error)
+        if not any(self.original.losses) and not self.original.weights:
+            return "The step returns no numbers and holds no weights: nothing can be compared. Let it return its loss."
+        apart = identical(self.original, again)
+        if apart:
+            return f"Two equal runs of the program itself differ ({apart}), so no other run can be judged by them."
+        return ""
+
+    # single fixes
+
+    def _round(self, base: Run, applied: tuple[Candidate, ...]) -> Iterator[Candidate]:
+        """Judge what remedies find in the program with the fixes so far; those that hold."""
+        look = Look(self.program, base.profile, applied)
+        for remedy in remedies:
+            for candidate in list(remedy.find(look)):
+                before = self.fixes.get(candidate.key)
+                if before is not None and before.verdict in (HOLDS, REFUSED):
+                    continue
+                for one in (candidate, *candidate.otherwise):
+                    fix = self._judged(one, applied, base)
+                    self.fixes[one.key] = fix
+                    if fix.verdict == HOLDS:
+                        yield one
+                        break
+
+    def _judged(self, candidate: Candidate, applied: tuple[Candidate, ...], base: Run) -> Fix:
+        try:
+            found = run(self.program.clone((*applied, candidate)), self.steps)
+        except Exception as error:
+            return Fix(candidate, REFUSED, refused(error), applied)
+        return self._verdict(candidate, applied, base, found)
+
+    def _verdict(self, candidate: Candidate, applied: tuple[Candidate, ...], base: Run, found: Run) -> Fix:
+        answer = compare_answers(self.original, found, self.start, self.tolerance)
+        figures = Figures.of(base), Figures.of(found)
+        if not answer.same:
+            return Fix(candidate, CHANGES, answer.words, applied, *figures)
+        if _gains(base, found):
+            return Fix(candidate, HOLDS, answer.words, applied, *figures)
+        if candidate.for_time and self.rounds:
+            row = timed(self.program, {"before": applied, "after": (*applied, candidate)}, self.rounds)["after"]
+            if row["verdict"] == "faster":
+                return Fix(candidate, HOLDS, answer.words, applied, *figures)
+            return Fix(candidate, NO_GAIN, f"{answer.words}; time: {row['finding']}", applied, *figures)
+        return Fix(candidate, NO_GAIN, answer.words, applied, *figures)
+
+    # all together
+
+    def _together(self, applied: tuple[Candidate, ...], new: list[Candidate], base: Run) -> tuple[tuple[Candidate, ...], Run]:
+        """The fixes that hold with each other, added one by one where all at once do not."""
+        try:
+            found = run(self.program.clone((*applied, *new)), self.steps)
+            if compare_answers(self.original, found, self.start, self.tolerance).same and _no_worse(base, found):
+                return (*applied, *new), found
+        except Exception:
+            pass  # one by one, then
+        for candidate in new:
+            fix = self._judged(candidate, applied, base)
+            if fix.verdict == HOLDS:
+                applied = (*applied, candidate)
+                base = run(self.program.clone(applied), self.steps)
+            else:
+                self.fixes[candidate.key] = fix
+        return applied, base
+
+    def _together_fix(self, applied: tuple[Candidate, ...], found: Run) -> Fix:
+        answer = compare_answers(self.original, found, self.start, self.tolerance)
+        whole = Candidate("all that hold", ", ".join(dict.fromkeys(one.remedy for one in applied)),
+                          edits=tuple(edit for one in applied for edit in one.edits))
+        return Fix(whole, HOLDS if answer.same else CHANGES, answer.words, applied, Figures.of(self.original), Figures.of(found))
+
+    def _measured(self, applied: Sequence[Candidate]) -> Any:  # Any: a Comparison, or None
+        """The times of the original, of each fix that holds on what it was judged on, and of all together, in turns."""
+        if not self.rounds or not applied:
+            return None
+        programs: dict[str, tuple[Candidate, ...]] = {"original": ()}
+        for fix in self.fixes.values():
+            if fix.candidate in applied and len(applied) > 1:
+                programs[fix.name] = (*fix.applied, fix.candidate)
+        programs["all that hold"] = tuple(applied)
+        return timed(self.program, programs, self.rounds)
+
+
+def _gains(base: Run, found: Run) -> bool:
+    """Whether bytes at the peak, bytes moved or implicit conversions fall, and none of them grows."""
+    fewer = (found.peak < base.peak * (1 - LEAST_BYTES) or found.moved < base.moved * (1 - LEAST_BYTES)
+             or found.densified < base.densified)
+    return fewer and _no_worse(base, found)
+
+
+def _no_worse(base: Run, found: Run) -> bool:
+    return (found.peak <= base.peak * (1 + LEAST_BYTES) and found.moved <= base.moved * (1 + LEAST_BYTES)
+            and found.densified <= base.densified)
+
+
+def refused(error: BaseException) -> str:
+    """Why a program or a fix was refused, from the error that it met."""
+    if isinstance(error, MemoryError) or type(error).__name__ in _NO_MEMORY:
+        return f"There is not enough memory for a clone and its run: {_first_line(error)}"
+    if isinstance(error, SparsekitError):
+        return _first_line(error)
+    return f"The step raises {type(error).__name__}: {_first_line(error)}"
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).splitlines()[0] if str(error) else type(error).__name__

@@ -4,6 +4,7 @@
 the copy and of the text, ``observe`` runs it, ``judge`` compares the answers, ``trial`` puts these together, ``result`` shows them.
 """
 
+from . import torch_programs
 from .candidate import Candidate
 from .remedies import Look, Remedy
 from .result import Fix, Fixes

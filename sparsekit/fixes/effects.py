@@ -112,7 +112,7 @@ def _user_frame(frame: FrameType | None) -> FrameType | None:
         top = frame.f_globals.get("__name__", "").partition(".")[0]
         if top in _CACHES:
             return None
-        if found is None and top not in sys.stdlib_module_names and top not in ("sparsekit", "numpy", "scipy"):
+        if found is None and top not in sys.stdlib_module_names and top not in ("sparsekit", "numpy", "scipy", "torch"):
             found = frame
         if found is None and top == "__main__":
             found = frame

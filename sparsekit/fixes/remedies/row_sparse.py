@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..program import Clone
     from ..source import Edit, Source
 
-__all__ = ["RowSparseGradient"]
+__all__ = ["RowSparseGradient", "constructor"]
 
 
 class RowSparseGradient(Remedy):
@@ -44,14 +44,14 @@ class RowSparseGradient(Remedy):
     def _of_block(self, look: Look, block: Block, shape: tuple[int, ...]) -> Iterator[Candidate]:
         if isinstance(block, Dense):
             if not block._is_transposed:
-                edits, where, why = _constructor(look, "Dense", {0: ("units", block._units), 6: ("in_units", block._in_units)},
+                edits, where, why = constructor(look, "Dense", {0: ("units", block._units), 6: ("in_units", block._in_units)},
                                                  "weight_grad_stype")
                 yield Candidate(self.name, f"{block.name}: Dense(…, weight_grad_stype='row_sparse')", where, edits,
                                 lambda clone: _transpose_dense(clone, block), unpatched=why,
                                 lines=f"nn.Dense({block._units}, …, weight_grad_stype='row_sparse')  # {block.name}")
         elif isinstance(block, Embedding):
             sizes = block._kwargs["input_dim"], block._kwargs["output_dim"]
-            edits, where, why = _constructor(look, "Embedding", {0: ("input_dim", sizes[0]), 1: ("output_dim", sizes[1])},
+            edits, where, why = constructor(look, "Embedding", {0: ("input_dim", sizes[0]), 1: ("output_dim", sizes[1])},
                                              "sparse_grad", "True")
             yield Candidate(self.name, f"{block.name}: Embedding(…, sparse_grad=True)", where, edits,
                             lambda clone: _sparse_embedding(clone, block), unpatched=why,
@@ -93,7 +93,7 @@ class RowSparseGradient(Remedy):
                             unpatched="" if found else f"no {path}.attach_grad() stands in the program's text")
 
 
-def _constructor(look: Look, name: str, sizes: dict[int, tuple[str, int]], keyword: str,
+def constructor(look: Look, name: str, sizes: dict[int, tuple[str, int]], keyword: str,
                  value: str = '"row_sparse"') -> tuple[tuple[Edit, ...], str, str]:
     """The edit of the call that made a layer, its place, and why there is none: it must be the only one that fits."""
     def fits(source: Source, call: ast.Call) -> bool:

@@ -209,8 +209,9 @@ class Cloner:
             made.__dict__.update(self.globals_of(vars(module)))
         for name in attributes & set(vars(module)):
             value = vars(module)[name]
-            vars(made)[name] = self.globals_of(vars(module))[name] = (
-                self.module(value, attributes) if isinstance(value, types.ModuleType) else self(value, f"{module.__name__}.{name}"))
+            copy = (self.module(value, attributes) if isinstance(value, types.ModuleType)
+                    else self(value, f"{module.__name__}.{name}"))
+            vars(made)[name] = self.globals_of(vars(module))[name] = copy
         return made
 
     # classes
@@ -240,8 +241,7 @@ class Cloner:
             if isinstance(function, types.FunctionType):
                 if is_program(function.__globals__):
                     setattr(made, name, _like(value, self, path))
-            elif not name.startswith("__") and isinstance(value, (list, dict, set, NDArray)) and not isinstance(
-                    value, types.MappingProxyType) and is_program(_names_of(base)):
+            elif not name.startswith("__") and isinstance(value, (list, dict, set, NDArray)) and is_program(_names_of(base)):
                 setattr(made, name, self(value, f"{base.__name__}.{name}"))
 
     # objects
@@ -267,8 +267,8 @@ class Cloner:
             raise
         except Exception as error:
             what = f"{type(value).__module__.removeprefix('builtins')}.{type(value).__qualname__}".lstrip(".")
-            raise NotCloneable(f"{path or 'the step'} holds a {what}, which cannot be copied: {str(error).splitlines()[0]}" if str(error)
-                               else f"{path or 'the step'} holds a {what}, which cannot be copied.",
+            why = f": {str(error).splitlines()[0]}" if str(error) else "."
+            raise NotCloneable(f"{path or 'The step'} holds a {what}, which cannot be copied{why}",
                                hint="make it inside the step, or keep its values in arrays and lists.") from error
 
     def _reduced(self, value: Any, path: str) -> Any:  # Any: as in __call__
@@ -317,7 +317,7 @@ def _function_in(value: Any) -> Any:  # Any: what a class holds
 def _like(value: Any, copy: Cloner, path: str) -> Any:  # Any: what a class holds
     """A method, or a property, over the copies of its functions."""
     if isinstance(value, property):
-        return property(*(copy(one, path) for one in (value.fget, value.fset, value.fdel)), value.__doc__)
+        return property(copy(value.fget, path), copy(value.fset, path), copy(value.fdel, path), value.__doc__)
     if isinstance(value, (staticmethod, classmethod)):
         return type(value)(copy(value.__func__, path))
     return copy(value, path)

@@ -34,6 +34,9 @@ EFFECTS = {
     "smtplib.connect": "uses the network", "sqlite3.connect": "opens a data base",
 }
 
+#: Those that are the beginning of several names.
+FAMILIES = ("shutil.", "tempfile.mk", "os.spawn", "os.exec")
+
 #: What changes a file, among the flags that one is opened with.
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
@@ -102,7 +105,7 @@ def _effect(event: str, arguments: tuple[Any, ...]) -> str:  # Any: as above
         return f"writes the file {os.path.basename(str(arguments[0]))!r}" if flags & _WRITING else ""
     if event in EFFECTS:
         return EFFECTS[event]
-    return next((what for name, what in EFFECTS.items() if name.endswith((".", "mk", "spawn", "exec")) and event.startswith(name)), "")
+    return next((what for name, what in EFFECTS.items() if name in FAMILIES and event.startswith(name)), "")
 
 
 def _user_frame(frame: FrameType | None) -> FrameType | None:

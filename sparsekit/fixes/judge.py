@@ -88,7 +88,8 @@ def compare_answers(original: Run, fixed: Run, start: Mapping[int, Weight], tole
 
 
 def _losses(original: Run, fixed: Run, tolerance: float) -> tuple[float, list[str]]:
-    largest, differences = 0.0, []
+    largest = 0.0
+    differences: list[str] = []
     for step, (one, other) in enumerate(zip(original.losses, fixed.losses, strict=True), 1):
         if [value.shape for value in one] != [value.shape for value in other]:
             return np.inf, [f"step {step} returns other shapes"]

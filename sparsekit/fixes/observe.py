@@ -94,7 +94,7 @@ def numbers_of(value: Any) -> Iterator[Values]:  # Any: what a step returned
         yield np.array(value.asnumpy())
     elif isinstance(value, np.ndarray):
         yield value.copy()
-    elif isinstance(value, numbers.Number) and not isinstance(value, bool):
+    elif isinstance(value, numbers.Number):
         yield np.asarray(value)
     elif isinstance(value, dict):
         for item in value.values():

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from ..base.errors import DTypeError, SparsekitError, expected
+from ..profiler.source_location import name_of_file
 from .candidate import Candidate
 from .clone import Cloner, names_in
 from .source import Source, edited, new_code, overlap
@@ -49,6 +50,17 @@ class Snippet:
                  number: int = 0, most: int | None = None) -> None:
         self.file, self.names, self._kind, self._number, self._most = file, names, kind, number, most
         self.code = self.compiled(text)
+
+    @property
+    def is_cell(self) -> bool:
+        """Whether it is a cell of a notebook, rather than a script."""
+        return self.name.startswith("In [") or self.name.startswith("<")
+
+    @property
+    def name(self) -> str:
+        """The file, or the cell as people call it."""
+        label = name_of_file(self.file)
+        return label if label.startswith("In [") else self.file
 
     def statements(self, tree: ast.Module) -> list[ast.stmt]:
         """The statements in a tree of the text."""

@@ -1,16 +1,20 @@
-"""What trying fixes found: a table, a picture, a patch, a contract."""
+"""What trying fixes found: a table, a picture, a patch, and a test that keeps them."""
 
 from __future__ import annotations
 
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..base.errors import ProfilerError
+from ..base import displays
+from ..base.errors import DataFileError, ProfilerError, UnsupportedError
+from ..base.files import write_whole
 from ..base.formatting import format_bytes, format_count, format_ratio
+from ..base.tables import folded
 from ..profiler.source_location import name_of_file
 from ..profiler.table import Table
+from .contract import contract_text
 from .judge import HOLDS
 from .source import edited, unified
 
@@ -18,9 +22,12 @@ if TYPE_CHECKING:
     from ..profiler.turns import Comparison
     from .candidate import Candidate
     from .observe import Run
-    from .trial import _Trial
+    from .program import Program
 
-__all__ = ["Figures", "Fix", "Fixes"]
+__all__ = ["ALL", "Figures", "Fix", "Fixes", "Tried"]
+
+#: The name under which all fixes that hold stand in the table and in the picture.
+ALL = "all that hold"
 
 
 class Figures(NamedTuple):
@@ -71,23 +78,58 @@ class Fix:
         return self.verdict == HOLDS
 
 
+@dataclass(eq=False)
+class Tried:
+    """The program that fixes were tried on, and its runs.
+
+    Attributes
+    ----------
+    program : Program or None
+        None if it could not be copied.
+    steps : int
+        Calls of the step that were compared.
+    original, final : Run or None
+        Of the program, and with all fixes that hold.
+    unanswered : tuple of str
+        What the advice says that no remedy answers.
+    """
+
+    program: Program | None
+    steps: int
+    original: Run | None = None
+    final: Run | None = None
+    unanswered: tuple[str, ...] = ()
+
+
 class Fixes:
     """What ``try_fixes`` found.
 
     Attributes
     ----------
     fixes : list of Fix
-        Everything that was tried.
+        Everything that was tried, in its order.
     together : Fix or None
         All that hold at once, beside the original: what the user gets.
     refusal : str
-        Why nothing could be tried, or an empty text.
+        Why nothing could be judged, or an empty text.
     times : Comparison or None
+        The original, the fixes that hold and all together, run in turns.
+    tried : Tried
     """
 
-    def __init__(self, fixes: list[Fix], together: Fix | None, refusal: str, times: Comparison | None, trial: _Trial) -> None:
-        self.fixes, self.together, self.refusal, self.times = fixes, together, refusal, times
-        self._trial = trial
+    def __init__(self, fixes: list[Fix], together: Fix | None, refusal: str, times: Comparison | None, tried: Tried) -> None:
+        self.fixes, self.together, self.refusal, self.times, self.tried = fixes, together, refusal, times, tried
+
+    def __len__(self) -> int:
+        return len(self.fixes)
+
+    def __getitem__(self, remedy: str) -> Fix:
+        """The fix of a remedy, by its name; the one that holds, if there are several."""
+        found = [fix for fix in self.fixes if fix.candidate.remedy == remedy]
+        if not found:
+            raise ProfilerError(f"No remedy {remedy!r} was tried.",
+                                hint=f"tried were {', '.join(repr(fix.candidate.remedy) for fix in self.fixes) or 'none'}.")
+        return next((fix for fix in found if fix.holds), found[0])
 
     @property
     def applied(self) -> list[Fix]:
@@ -95,76 +137,145 @@ class Fixes:
         used = self.together.applied if self.together else ()
         return [fix for fix in self.fixes if fix.candidate in used]
 
-    def __len__(self) -> int:
-        return len(self.fixes)
-
-    def __getitem__(self, remedy: str) -> Fix:
-        for fix in self.fixes:
-            if fix.candidate.remedy == remedy:
-                return fix
-        raise ProfilerError(f"No remedy {remedy!r} was tried.",
-                            hint=f"tried were {', '.join(repr(fix.candidate.remedy) for fix in self.fixes) or 'none'}.")
+    # what to write
 
     @property
     def patch(self) -> str:
-        """The fixes that hold together as a unified diff, from the current folder; lines of cells have the cell as their file."""
+        """The fixes that hold together as a unified diff, from the current folder; a notebook cell stands as ``In [3]``.
+
+        Fixes that no edit of the text expresses are in ``lines``.
+        """
         return "".join(unified(_name(file), before, after) for file, (before, after) in self._texts().items())
+
+    @property
+    def lines(self) -> str:
+        """The lines to write by hand, for fixes that hold and are not in the patch, with the reason."""
+        return "".join(f"# {fix.candidate.remedy}: {fix.candidate.unpatched}\n{fix.candidate.lines}\n" for fix in self.applied
+                       if fix.candidate.unpatched)
 
     def _texts(self) -> dict[str, tuple[str, str]]:
         """Each file that changes, with its text before and after."""
         edits = self.together.candidate.edits if self.together else ()
         texts = {}
         for file in dict.fromkeys(edit.file for edit in edits):
-            source = self._trial.program.source(file)
+            source = self.tried.program.source(file) if self.tried.program else None
             if source is not None:
                 texts[file] = source.text, edited(source.text, [edit for edit in edits if edit.file == file])
         return texts
 
-    def __repr__(self) -> str:
-        return self.refusal or repr(self.table())
+    def contract(self) -> str:
+        """The text of a test for pytest that keeps what the fixes save, in bytes and counts; it never asks for milliseconds.
+
+        It imports the step from its module.  A step that no module has, such as a function inside of another one, is the
+        fixture ``step``, which you write.
+
+        Raises
+        ------
+        ProfilerError
+            If no fix holds.
+        """
+        if self.tried.original is None or self.tried.final is None or self.tried.program is None or not self.applied:
+            raise ProfilerError("There is no contract to write: no fix holds.", hint="fixes.table() says why.")
+        return contract_text(self.tried.program.step, self.tried.steps, self.tried.original, self.tried.final,
+                             [fix.candidate.remedy for fix in self.applied])
+
+    def apply(self) -> list[Path]:
+        """Write the patched text into the files; the only function here that changes anything of the program.
+
+        Returns
+        -------
+        list of Path
+            The files that were written.
+
+        Raises
+        ------
+        UnsupportedError
+            If a cell of a notebook would have to change.
+        DataFileError
+            If a file is no longer what was run; none is written then.
+        """
+        texts = self._texts()
+        for file, (before, _) in texts.items():
+            if not Path(file).is_file():
+                raise UnsupportedError(f"{name_of_file(file)} is no file.", hint="change the cell by hand: print(fixes.patch).")
+            if Path(file).read_text(encoding="utf-8") != before:
+                raise DataFileError(f"{Path(file).name} has changed since it was run.", hint="run it, and try_fixes, again.")
+        for file, (_, after) in texts.items():
+            write_whole(Path(file), after.encode())
+        return [Path(file) for file in texts]
+
+    # what it looks like
 
     def table(self) -> Table:
         """Everything that was tried, with its verdict, its bytes and its time."""
-        rows = [self._row(fix) for fix in [*self.fixes, *([self.together] if self.together else [])]]
-        cells = [[str(row[name]) for name in _COLUMNS] for row in rows]
-        return Table(_COLUMNS, rows, cells, self.summary(), "Fixes that were tried")
+        rows = self._rows()
+        return Table(_COLUMNS, rows, [[str(row[name]) for name in _COLUMNS] for row in rows], self.summary(),
+                     "Fixes that were tried")
 
-    def _row(self, fix: Fix) -> dict[str, object]:  # object: texts
+    def _rows(self) -> list[dict[str, Any]]:  # Any: texts and numbers
+        return [self._row(fix) for fix in [*self.fixes, *([self.together] if self.together else [])]]
+
+    def _row(self, fix: Fix) -> dict[str, Any]:  # Any: as above
         before, after = fix.before, fix.after
-        time = self._time(fix)
-        return {"remedy": fix.name, "where": fix.candidate.where, "verdict": fix.verdict, "answers": fix.reason,
-                "bytes at the peak": _from_to(before and before.peak, after and after.peak),
-                "bytes moved": _from_to(before and before.moved, after and after.moved), "time": time}
+        return {"fix": ALL if fix is self.together else fix.name, "where": fix.candidate.where, "verdict": fix.verdict,
+                "answers": fix.reason, "bytes at the peak": _from_to(before and before.peak, after and after.peak),
+                "bytes moved": _from_to(before and before.moved, after and after.moved), "time": self._time(fix),
+                "patch": "by hand" if fix.candidate.unpatched else "yes" if fix.candidate.edits else "",
+                "peak": (before.peak, after.peak) if before and after else None,
+                "moved": (before.moved, after.moved) if before and after else None,
+                "after": ", ".join(dict.fromkeys(one.remedy for one in fix.applied)) if fix is not self.together else ""}
 
     def _time(self, fix: Fix) -> str:
-        if self.times is None:
-            return ""
-        for row in self.times.rows[1:]:
-            if row["name"] == fix.name or (fix is self.together and row["name"] == "all that hold"):
-                return f"{row['low']:.2f} to {row['high']:.2f} of the original's: {row['finding']}"
+        for row in self.times.rows[1:] if self.times is not None else ():
+            if row["name"] == (ALL if fix is self.together else fix.name):
+                return f"{row['finding']} ({row['low']:.2g}× to {row['high']:.2g}×)"
         return ""
 
     def summary(self) -> str:
         """What was found, in sentences."""
         if self.refusal:
-            return self.refusal
+            return f"Nothing was judged. {self.refusal}"
         if not self.together or not self.together.before or not self.together.after:
-            return f"Nothing to mend: {format_count(len(self.fixes))} fixes were tried, and none holds."
+            tried = f"{format_count(len(self.fixes))} {'fix was' if len(self.fixes) == 1 else 'fixes were'} tried"
+            return f"Nothing to mend: {tried}, and none holds." if self.fixes else "Nothing to mend: no remedy fits."
         before, after = self.together.before, self.together.after
-        return (f"{format_count(len(self.together.applied))} of {format_count(len(self.fixes))} fixes that were tried hold "
-                f"together: {_ratio(before.peak, after.peak)} less memory at the peak, {_ratio(before.moved, after.moved)} "
-                f"fewer bytes moved, {self.together.reason}.")
+        number = len(self.together.applied)
+        return (f"{format_count(number)} of {format_count(len(self.fixes))} fixes that were tried hold{'' if number > 1 else 's'}"
+                f"{' together' if number > 1 else ''}: {_less(before.peak, after.peak)} at the peak, "
+                f"{_less(before.moved, after.moved)} moved; {self.together.reason}.")
+
+    def figure(self) -> Any:  # Any: a display, a layer above
+        """The picture: of each fix its verdict and its bytes before and after, with the table."""
+        table = self.table()
+        return displays.call("fixes_figure", self._rows(), self.summary(), table.plain())
+
+    def __repr__(self) -> str:
+        if self.refusal:
+            return self.summary()
+        return "\n".join(part for part in (repr(self.table()), self.lines and f"Lines to write by hand:\n{self.lines}") if part)
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:  # object: IPython's, not used
+        bundle: dict[str, str] = self.figure()._repr_mimebundle_()
+        if self.patch and "text/html" in bundle:
+            bundle["text/html"] += "\n" + folded(f"<pre>{_escaped(self.patch + self.lines)}</pre>", "The patch")
+        return {**bundle, "text/plain": repr(self)}
 
 
-_COLUMNS = ("remedy", "where", "verdict", "answers", "bytes at the peak", "bytes moved", "time")
+_COLUMNS = ("fix", "where", "verdict", "answers", "bytes at the peak", "bytes moved", "time", "patch")
+
+
+def _escaped(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def _from_to(before: int | None, after: int | None) -> str:
     return "" if before is None or after is None else f"{format_bytes(before)} → {format_bytes(after)}"
 
 
-def _ratio(before: int, after: int) -> str:
-    return format_ratio(before / after) if after else "-"
+def _less(before: int, after: int) -> str:
+    if not after or before == after:
+        return "the same bytes"
+    return f"{format_ratio(before / after)} fewer bytes" if before > after else f"{format_ratio(after / before)} more bytes"
 
 
 def _name(file: str) -> str:
@@ -173,4 +284,4 @@ def _name(file: str) -> str:
     if label.startswith("In ["):
         return label
     path = Path(file).resolve()
-    return os.path.relpath(path) if path.is_relative_to(Path.cwd()) else path.as_posix().lstrip("/")
+    return os.path.relpath(path) if path.is_relative_to(Path.cwd()) else path.name

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import difflib
+import itertools
 import linecache
 import types
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -42,8 +43,6 @@ class Source:
     text : str
     tree : ast.Module
     """
-
-    _known: dict[tuple[str, str], Source] = {}
 
     def __init__(self, file: str, text: str) -> None:
         self.file, self.text = file, text
@@ -88,6 +87,10 @@ class Source:
     def replace(self, node: ast.expr | ast.stmt, new: str) -> Edit:
         """The edit that puts ``new`` in the place of a node."""
         return Edit(self.file, *self.span(node), new)
+
+    def between(self, start: int, stop: int, new: str) -> Edit:
+        """The edit that puts ``new`` in the place of some characters."""
+        return Edit(self.file, start, stop, new)
 
     def before(self, statement: ast.stmt, lines: Sequence[str]) -> Edit:
         """The edit that puts lines before a statement, as far in as it stands."""
@@ -181,7 +184,7 @@ def edited(text: str, edits: Iterable[Edit]) -> str:
 def overlap(edits: Iterable[Edit]) -> bool:
     """Whether two different edits change the same characters."""
     order = sorted(set(edits), key=lambda edit: (edit.file, edit.start, edit.stop))
-    return any(one.file == other.file and other.start < one.stop for one, other in zip(order, order[1:], strict=False))
+    return any(one.file == other.file and other.start < one.stop for one, other in itertools.pairwise(order))
 
 
 def new_code(wanted: types.CodeType, before: str, after: str, file: str) -> types.CodeType | None:

@@ -14,6 +14,7 @@ import numpy as np
 
 from ..base import naming, rng
 from ..base.config import config
+from ..core import dispatch
 
 __all__ = ["STATES", "apart", "taken"]
 
@@ -23,7 +24,7 @@ UNSEEDED = 0
 
 def _of_library() -> Callable[[], None]:
     shared = rng._shared
-    state = None if shared is None else copy.deepcopy(shared.bit_generator.state)
+    state = {} if shared is None else copy.deepcopy(shared.bit_generator.state)
 
     def put() -> None:
         rng._shared = shared
@@ -51,6 +52,15 @@ def _of_settings() -> Callable[[], None]:
     return put
 
 
+def _of_warnings() -> Callable[[], None]:
+    said = set(dispatch._warned)
+
+    def put() -> None:
+        dispatch._warned.clear()
+        dispatch._warned.update(said)
+    return put
+
+
 def _of_names() -> Callable[[], None]:
     stack = naming._local.stack
     counts = [(names, dict(names._counts)) for names in stack]
@@ -63,7 +73,8 @@ def _of_names() -> Callable[[], None]:
 
 
 #: Functions that note a state and give a function that puts it back; other libraries add theirs.
-STATES: list[Callable[[], Callable[[], None]]] = [_of_library, _of_numpy, _of_python, _of_settings, _of_names]
+STATES: list[Callable[[], Callable[[], None]]] = [_of_library, _of_numpy, _of_python, _of_settings, _of_warnings,
+                                                  _of_names]
 
 
 def taken() -> Callable[[], None]:
@@ -78,7 +89,7 @@ def taken() -> Callable[[], None]:
 
 @contextlib.contextmanager
 def apart() -> Iterator[None]:
-    """A block after which every shared state is as before, whose output and log nobody sees, and whose numbers can be repeated."""
+    """A block after which every shared state is as before; its output and log are not shown, and its numbers can be repeated."""
     put, disabled = taken(), logging.root.manager.disable
     try:
         if rng._shared is None:

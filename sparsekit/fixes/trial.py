@@ -14,7 +14,8 @@ from .judge import CHANGES, HOLDS, NO_GAIN, REFUSED, TOLERANCE, compare_answers,
 from .observe import Run, Weight, initial, run
 from .program import Program
 from .remedies import Look, remedies
-from .result import Figures, Fix, Fixes
+from .result import ALL, Figures, Fix, Fixes, Tried
+from .source import overlap
 from .times import timed
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ class _Trial:
         """Everything that was found."""
         refusal = self._begin()
         if refusal:
-            return Fixes([], None, refusal, None, self)
+            return Fixes([], None, refusal, None, Tried(None, self.steps))
         applied: tuple[Candidate, ...] = ()
         base = self.original
         for _ in range(MOST_ROUNDS):
@@ -110,7 +111,14 @@ class _Trial:
                 break
             applied, base = self._together(applied, new, base)
         together = None if not applied else self._together_fix(applied, base)
-        return Fixes(list(self.fixes.values()), together, "", self._measured(applied), self)
+        tried = Tried(self.program, self.steps, self.original, base, self._unanswered())
+        return Fixes(list(self.fixes.values()), together, "", self._measured(applied), tried)
+
+    def _unanswered(self) -> tuple[str, ...]:
+        """Reasons of the profile's advice that no remedy answers."""
+        answered = {rule for remedy in remedies for rule in remedy.rules}
+        return tuple(finding.reason for finding in (self.profile.advice() if self.profile is not None else ())
+                     if finding.rule not in answered)
 
     # the original
 
@@ -138,7 +146,7 @@ class _Trial:
         for remedy in remedies:
             for candidate in list(remedy.find(look)):
                 before = self.fixes.get(candidate.key)
-                if before is not None and before.verdict in (HOLDS, REFUSED):
+                if before is not None and (before.verdict in (HOLDS, REFUSED) or before.applied == applied):
                     continue
                 for one in (candidate, *candidate.otherwise):
                     fix = self._judged(one, applied, base)
@@ -179,6 +187,9 @@ class _Trial:
         except Exception:
             pass  # one by one, then
         for candidate in new:
+            if overlap([edit for one in (*applied, candidate) for edit in one.edits]):
+                self.fixes[candidate.key] = Fix(candidate, NO_GAIN, "a fix that holds changes the same lines", applied)
+                continue
             fix = self._judged(candidate, applied, base)
             if fix.verdict == HOLDS:
                 applied = (*applied, candidate)
@@ -189,7 +200,7 @@ class _Trial:
 
     def _together_fix(self, applied: tuple[Candidate, ...], found: Run) -> Fix:
         answer = compare_answers(self.original, found, self.start, self.tolerance)
-        whole = Candidate("all that hold", ", ".join(dict.fromkeys(one.remedy for one in applied)),
+        whole = Candidate(ALL, ", ".join(dict.fromkeys(one.remedy for one in applied)),
                           edits=tuple(edit for one in applied for edit in one.edits))
         return Fix(whole, HOLDS if answer.same else CHANGES, answer.words, applied, Figures.of(self.original), Figures.of(found))
 
@@ -201,7 +212,7 @@ class _Trial:
         for fix in self.fixes.values():
             if fix.candidate in applied and len(applied) > 1:
                 programs[fix.name] = (*fix.applied, fix.candidate)
-        programs["all that hold"] = tuple(applied)
+        programs[ALL] = tuple(applied)
         return timed(self.program, programs, self.rounds)
 
 

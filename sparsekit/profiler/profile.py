@@ -229,7 +229,8 @@ class Profile:
         """What fixed rules find in this profile: the event, the reason, the expected saving, and where to read on."""
         return advise(self)
 
-    def try_fixes(self, step: Callable[[], object], **options: Unpack[Trying]) -> Any:  # Any: Fixes, a layer above; object: not used
+    # object: whatever the step returns; Any: Fixes, a layer above
+    def try_fixes(self, step: Callable[[], object], **options: Unpack[Trying]) -> Any:
         """Try what the advice recommends on clones of the program: which fixes keep the answer, what they save, and a patch.
 
         Nothing of the program itself changes.  See ``sparsekit.fixes.try_fixes``.

@@ -100,18 +100,31 @@ class Look:
                 found.setdefault((source.file, *source.span(call)), (source, call))
         return list(found.values())
 
-    def everywhere(self, test: Callable[[ast.Call], bool]) -> list[tuple[Source, ast.Call]]:
-        """The calls that pass a test, in the files and cells of the program, whether the step runs them or not."""
+    def expressions(self) -> Iterator[tuple[Source, ast.expr]]:
+        """The expressions in what the step runs, each once."""
+        seen = set()
+        for source, node in self.parts():
+            for inner in ast.walk(node):
+                if isinstance(inner, ast.expr) and (source.file, *source.span(inner)) not in seen:
+                    seen.add((source.file, *source.span(inner)))
+                    yield source, inner
+
+    def texts(self) -> list[Source]:
+        """The files and cells of the program: those of what the step runs, and the other cells of its notebook."""
         sources = {source.file: source for source in self.program.sources()}
         if any(_is_cell(file) for file in sources):
             for file in sorted(filter(_is_cell, linecache.cache)):
                 source = self.program.source(file)
                 if source is not None:
                     sources.setdefault(file, source)
-        return [(source, call) for source in sources.values() for call in calls(source.tree, test)]
+        return list(sources.values())
+
+    def everywhere(self, test: Callable[[ast.Call], bool]) -> list[tuple[Source, ast.Call]]:
+        """The calls that pass a test, in the files and cells of the program, whether the step runs them or not."""
+        return [(source, call) for source in self.texts() for call in calls(source.tree, test)]
 
     def calls_at(self, test: Callable[[ast.Call], bool], lines: Sequence[str]) -> list[tuple[Source, ast.Call]]:
-        """The calls that stand in one of these lines, ``train.py:12``; all if none does, as in a module that profiles pass over."""
+        """The calls that stand in one of these lines, ``train.py:12``; all if none does, as in modules of the library."""
         found = self.calls(test)
         here = [(source, call) for source, call in found
                 if {f"{source.label}:{line}" for line in span_of(call)} & set(lines)]
@@ -145,3 +158,46 @@ def argument(call: ast.Call, place: int, name: str) -> ast.expr | None:
 def at(source: Source, node: ast.expr | ast.stmt) -> str:
     """The place of a node, for people: ``train.py:12``."""
     return f"{source.label}:{node.lineno}"
+
+
+def names_of(tree: ast.AST) -> set[str]:
+    """Every name in a tree."""
+    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+
+
+def assigned_in(tree: ast.AST) -> set[str]:
+    """Names that statements in a tree assign, import or define, and parameters of functions."""
+    found = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)}
+    found |= {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
+    found |= {node.name for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
+    return found | {(alias.asname or alias.name).partition(".")[0] for node in ast.walk(tree)
+                    if isinstance(node, (ast.Import, ast.ImportFrom)) for alias in node.names}
+
+
+def outside(source: Source, node: ast.expr | ast.stmt, needs: ast.AST | None = None) -> ast.stmt | None:
+    """The outermost loop or function around a node that assigns nothing of what an expression needs; None if there is none.
+
+    The expression is the node itself by default, and could be evaluated once, before that statement.
+    """
+    names, found = names_of(needs or node), None
+    for outer in source.around(node, ast.For, ast.While, ast.FunctionDef, ast.Lambda, ast.ClassDef):
+        own = assigned_in(outer) - ({outer.name} if isinstance(outer, ast.FunctionDef) else set())
+        if isinstance(outer, ast.ClassDef) or names & own:
+            break
+        found = source.statement(outer)
+    return found
+
+
+def assignments(look: Look, name: str) -> list[tuple[Source, ast.expr]]:
+    """What is assigned to a name, in the files and cells of the program."""
+    found = []
+    for source in look.texts():
+        for node in ast.walk(source.tree):
+            if isinstance(node, ast.Assign) and any(isinstance(one, ast.Name) and one.id == name for one in node.targets):
+                found.append((source, node.value))
+    return found
+
+
+def assigned(look: Look, name: str) -> list[tuple[Source, ast.Call]]:
+    """The calls whose result is assigned to a name."""
+    return [(source, value) for source, value in assignments(look, name) if isinstance(value, ast.Call)]

@@ -51,7 +51,9 @@ def _array_of_scipy(call: ast.Call) -> bool:
 
 def _as_csr(source: Source, call: ast.Call) -> str:
     given = call.args[0]
-    assert isinstance(call.func, ast.Attribute) and isinstance(given, ast.Call) and isinstance(given.func, ast.Attribute)
+    assert isinstance(call.func, ast.Attribute)
+    assert isinstance(given, ast.Call)
+    assert isinstance(given.func, ast.Attribute)
     rest = [source.text_of(one) for one in call.args[1:]]
     rest += [f"{one.arg}={source.text_of(one.value)}" for one in call.keywords]
     return f"{source.text_of(call.func.value)}.sparse.csr_matrix({', '.join([source.text_of(given.func.value), *rest])})"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ...base.formatting import format_count
@@ -16,12 +17,13 @@ from ...ndarray.creation import array
 from ...ndarray.ndarray import NDArray
 from ..candidate import Candidate
 from .base import Look, Remedy, argument, at, constant, named
+from .optimizer import exact
 
 if TYPE_CHECKING:
     from ..program import Clone
     from ..source import Edit, Source
 
-__all__ = ["RowSparseGradient", "constructor"]
+__all__ = ["RowSparseGradient"]
 
 
 class RowSparseGradient(Remedy):
@@ -31,7 +33,12 @@ class RowSparseGradient(Remedy):
     rules = ("dense_gradient",)
 
     def find(self, look: Look) -> Iterator[Candidate]:
-        """One candidate for each weight that the advice names."""
+        """One candidate for each weight that the advice names, and one with exact updates, if lazy ones change the answer."""
+        for candidate in self._found(look):
+            yield replace(candidate, otherwise=tuple(_with(candidate, exact(look, trainer)) for trainer in
+                                                     look.program.originals(Trainer) if trainer.optimizer._can_be_exact))
+
+    def _found(self, look: Look) -> Iterator[Candidate]:
         for finding in look.found("dense_gradient"):
             event = finding.event
             shape = tuple(event["outputs"][0]["shape"]) if event and event["outputs"] else ()
@@ -44,18 +51,18 @@ class RowSparseGradient(Remedy):
     def _of_block(self, look: Look, block: Block, shape: tuple[int, ...]) -> Iterator[Candidate]:
         if isinstance(block, Dense):
             if not block._is_transposed:
-                edits, where, why = constructor(look, "Dense", {0: ("units", block._units), 6: ("in_units", block._in_units)},
+                edits, where, why = _constructor(look, "Dense", {0: ("units", block._units), 6: ("in_units", block._in_units)},
                                                  "weight_grad_stype")
                 yield Candidate(self.name, f"{block.name}: Dense(…, weight_grad_stype='row_sparse')", where, edits,
                                 lambda clone: _transpose_dense(clone, block), unpatched=why,
                                 lines=f"nn.Dense({block._units}, …, weight_grad_stype='row_sparse')  # {block.name}")
         elif isinstance(block, Embedding):
-            sizes = block._kwargs["input_dim"], block._kwargs["output_dim"]
-            edits, where, why = constructor(look, "Embedding", {0: ("input_dim", sizes[0]), 1: ("output_dim", sizes[1])},
+            rows, width = block.weight.shape
+            edits, where, why = _constructor(look, "Embedding", {0: ("input_dim", rows), 1: ("output_dim", width)},
                                              "sparse_grad", "True")
             yield Candidate(self.name, f"{block.name}: Embedding(…, sparse_grad=True)", where, edits,
                             lambda clone: _sparse_embedding(clone, block), unpatched=why,
-                            lines=f"nn.Embedding({sizes[0]}, {sizes[1]}, sparse_grad=True)  # {block.name}")
+                            lines=f"nn.Embedding({rows}, {width}, sparse_grad=True)  # {block.name}")
         else:
             yield from self._of_own(look, block, shape)
 
@@ -67,7 +74,7 @@ class RowSparseGradient(Remedy):
             if forward is None:
                 edit = _getter(look, block, weight, swap=False)
                 yield Candidate(self.name, f"{weight.name}: grad_stype='row_sparse'", edit[1], edit[0],
-                                lambda clone, weight=weight: _set_stype(clone.of(weight)), unpatched=edit[2],
+                                _setter(weight), unpatched=edit[2],
                                 lines=f"self.params.get('{name}', …, grad_stype='row_sparse')")
                 continue
             source, call = forward
@@ -75,7 +82,7 @@ class RowSparseGradient(Remedy):
             yield Candidate(self.name, f"{weight.name}: {format_count(shape[1])} × {format_count(shape[0])} with "
                             "grad_stype='row_sparse', and dot in place of FullyConnected", where or at(source, call),
                             (*edits, source.replace(call, _as_dot(source, call))),
-                            lambda clone, weight=weight: _transpose(clone, weight), unpatched=why,
+                            _turner(weight), unpatched=why,
                             lines=f"self.params.get('{name}', shape={shape[::-1]}, grad_stype='row_sparse')")
 
     def _of_variable(self, look: Look, shape: tuple[int, ...]) -> Iterator[Candidate]:
@@ -84,16 +91,26 @@ class RowSparseGradient(Remedy):
             if variable.shape != shape or variable._entry is None or variable.grad is None or variable.grad.stype != "default":
                 continue
             path = look.program.path_of(variable)
-            found = look.everywhere(lambda call: named(call) == "attach_grad" and isinstance(call.func, ast.Attribute)
-                                    and isinstance(call.func.value, ast.Name) and call.func.value.id == path)
+            found = [(source, call) for source, call in look.everywhere(lambda call: named(call) == "attach_grad")
+                     if source.text_of(call).startswith(f"{path}.")]
             edits = tuple(source.keyword(call, "stype", '"row_sparse"') for source, call in found[:1])
             yield Candidate(self.name, f"{path}: attach_grad(stype='row_sparse')", at(*found[0]) if found else "", edits,
-                            lambda clone, variable=variable: clone.of(variable).attach_grad(stype="row_sparse"),
+                            _attacher(variable),
                             lines=f"{path}.attach_grad(stype='row_sparse')",
                             unpatched="" if found else f"no {path}.attach_grad() stands in the program's text")
 
 
-def constructor(look: Look, name: str, sizes: dict[int, tuple[str, int]], keyword: str,
+def _with(candidate: Candidate, other: Candidate) -> Candidate:
+    """Two candidates as one."""
+    def change(clone: Clone) -> None:
+        for one in (candidate, other):
+            if one.change is not None:
+                one.change(clone)
+    return replace(candidate, what=f"{candidate.what}, and {other.what}", edits=(*candidate.edits, *other.edits), change=change,
+                   lines=f"{candidate.lines}\n{other.lines}", unpatched=candidate.unpatched or other.unpatched)
+
+
+def _constructor(look: Look, name: str, sizes: dict[int, tuple[str, int]], keyword: str,
                  value: str = '"row_sparse"') -> tuple[tuple[Edit, ...], str, str]:
     """The edit of the call that made a layer, its place, and why there is none: it must be the only one that fits."""
     def fits(source: Source, call: ast.Call) -> bool:
@@ -128,7 +145,8 @@ def _as_dot(source: Source, call: ast.Call) -> str:
     """``F.sparse.dot(x, weight) + bias`` for ``F.FullyConnected(x, weight, bias, …)``."""
     data, weight, bias = (argument(call, place, name) for place, name in enumerate(("data", "weight", "bias")))
     space = source.text_of(call.func.value) if isinstance(call.func, ast.Attribute) else "F"
-    assert data is not None and weight is not None
+    assert data is not None
+    assert weight is not None
     text = f"{space}.sparse.dot({source.text_of(data)}, {source.text_of(weight)})"
     if bias is None or constant(argument(call, 4, "no_bias")) is True:
         return text
@@ -156,6 +174,18 @@ def _getter(look: Look, block: Block, weight: Parameter, swap: bool) -> tuple[tu
 # --------------------------------------------------------------------------- changes of a clone
 
 
+def _setter(weight: Parameter) -> Callable[[Clone], None]:
+    return lambda clone: _set_stype(clone.of(weight))
+
+
+def _turner(weight: Parameter) -> Callable[[Clone], None]:
+    return lambda clone: _transpose(clone, weight)
+
+
+def _attacher(variable: NDArray) -> Callable[[Clone], None]:
+    return lambda clone: clone.of(variable).attach_grad(stype="row_sparse")
+
+
 def _set_stype(weight: Parameter) -> None:
     """Give a parameter a row-sparse gradient in place of the one that it has."""
     weight._grad_stype = "row_sparse"
@@ -178,7 +208,8 @@ def _transpose(clone: Clone, original: Parameter) -> None:
     """Turn a parameter's values, and what optimizers keep for it; its gradient becomes row-sparse."""
     weight = clone.of(original)
     clone.transposed.add(id(original))
-    shape, weight._shape = weight._shape, weight._shape[::-1]
+    shape = weight._shape or ()
+    weight._shape = shape[::-1]
     weight._grad_stype = "row_sparse"
     if weight._arrays:
         contexts = list(weight._arrays)

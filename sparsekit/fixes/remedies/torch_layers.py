@@ -10,7 +10,7 @@ from ...base.formatting import format_count
 from ..candidate import Candidate
 from ..torch_programs import names_of_weights, torch_of
 from .base import Look, Remedy, argument, at, named
-from .row_sparse import constructor
+from .row_sparse import _constructor as constructor
 from .torch_text import Place, functional, objects_at, over_places, places, unwrapped
 
 if TYPE_CHECKING:

@@ -1,0 +1,60 @@
+"""The text of a test that keeps what fixes save."""
+
+from __future__ import annotations
+
+import types
+from typing import TYPE_CHECKING, Any
+
+from ..profiler.torch_operators import is_torch
+from .program import Snippet
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .observe import Run
+
+__all__ = ["contract_text"]
+
+#: The share of what is saved by which a run may take more than the fixed program did.
+ROOM = 0.25
+
+
+def contract_text(step: Any, steps: int, original: Run, final: Run, remedies: Sequence[str]) -> str:  # Any: a callable
+    """A module for pytest with one test, which passes on the fixed program and fails on the original."""
+    start, call, given = _reached(step)
+    name = getattr(step, "__name__", "step")
+    name = name if name.isidentifier() else "step"
+    kept = ", ".join(dict.fromkeys(remedies))
+    loop = [f"        for _ in range({steps}):", f"            {call}"] if steps > 1 else [f"        {call}"]
+    chain = [f"        .{promise}" for promise in _promises(original, final)]
+    torch = "torch=True" if any(map(is_torch, original.profile.records)) else ""
+    lines = [f'"""Contracts that keep these fixes: {kept}.', "", "Bytes and counts are the same on every machine.", '"""', "",
+             *start, "", "", f"def test_{name.lstrip('_')}_keeps_its_fixes({given}):", f"    with mx.Profiler({torch}) as prof:", *loop,
+             "    (", "        mx.expect(prof)", *chain, "    )", ""]
+    return "\n".join(lines)
+
+
+def _reached(step: Any) -> tuple[list[str], str, str]:  # Any: a callable
+    """The lines that make a step, the call of it, and the parameters of the test."""
+    if isinstance(step, Snippet) and not step.is_cell:
+        return ["import runpy", "", "import sparsekit as mx"], f"runpy.run_path({step.name!r})", ""
+    module = getattr(step, "__module__", None)
+    named = isinstance(step, types.FunctionType) and step.__qualname__.isidentifier() and step.__name__ != "<lambda>"
+    if named and module and module != "__main__":
+        return ["import sparsekit as mx", f"from {module} import {step.__name__}"], f"{step.__name__}()", ""
+    made = ["import pytest", "", "import sparsekit as mx", "", "", "@pytest.fixture", "def step():",
+            '    pytest.skip("return your function that makes one step from this fixture")']
+    return made, "step()", "step"
+
+
+def _promises(original: Run, final: Run) -> list[str]:
+    promises = [f"densify_at_most({final.densified})" if final.densified else "no_densify()"]
+    for method, before, after in (("peak_below", original.peak, final.peak), ("bytes_moved_below", _all(original), _all(final))):
+        limit = after + max(1, int(ROOM * (before - after)))
+        if after < limit < before:
+            promises.append(f"{method}({limit})")
+    return promises
+
+
+def _all(run: Run) -> int:
+    return sum(row["bytes"] for row in run.profile.totals)

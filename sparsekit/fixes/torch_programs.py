@@ -41,12 +41,15 @@ def _numbers(value: Any) -> Values | None:  # Any: what a step returned
 
 
 def names_of_weights(program: Program) -> dict[int, str]:
-    """``id`` of each parameter -> its name in the module that holds most around it."""
+    """``id`` of each parameter -> its name as the program writes it, ``model.embedding.weight``."""
     names: dict[int, str] = {}
+    depths: dict[int, int] = {}
     for module in program.originals(torch_of().nn.Module):
+        path = program.path_of(module)
         for name, parameter in module.named_parameters():
-            if name.count(".") >= names.get(id(parameter), "").count("."):
-                names[id(parameter)] = name
+            if name.count(".") >= depths.get(id(parameter), 0):  # that of the outermost module
+                depths[id(parameter)] = name.count(".")
+                names[id(parameter)] = f"{path}.{name}" if path.isidentifier() else name
     return names
 
 

@@ -29,8 +29,8 @@ def contract_text(step: Any, steps: int, original: Run, final: Run, remedies: Se
     chain = [f"        .{promise}" for promise in _promises(original, final)]
     torch = "torch=True" if any(map(is_torch, original.profile.records)) else ""
     lines = [f'"""Contracts that keep these fixes: {kept}.', "", "Bytes and counts are the same on every machine.", '"""', "",
-             *start, "", "", f"def test_{name.lstrip('_')}_keeps_its_fixes({given}):", f"    with mx.Profiler({torch}) as prof:", *loop,
-             "    (", "        mx.expect(prof)", *chain, "    )", ""]
+             *start, "", "", f"def test_{name.lstrip('_')}_keeps_its_fixes({given}):",
+             f"    with mx.Profiler({torch}) as prof:", *loop, "    (", "        mx.expect(prof)", *chain, "    )", ""]
     return "\n".join(lines)
 
 

@@ -31,7 +31,8 @@ def to_numpy(tensor: Any) -> Values:  # Any: a tensor
     torch = torch_of()
     found = tensor.detach().to("cpu")
     found = found if found.layout is torch.strided else found.to_dense()
-    found = found.float() if found.dtype in (torch.bfloat16,) or found.dtype.itemsize == 1 and found.is_floating_point() else found
+    unknown = found.is_floating_point() and (found.dtype is torch.bfloat16 or found.dtype.itemsize == 1)
+    found = found.float() if unknown else found
     return np.array(found.numpy())
 
 
@@ -101,10 +102,10 @@ def _tensor(copy: Cloner, value: Any, path: str) -> Any:  # Any: a tensor and it
     """The copy of a tensor with its gradient; tensors that share memory share it in the copy."""
     torch = torch_of()
     if not value.is_leaf:
-        raise NotCloneable(f"{path or 'the step'} holds a tensor whose gradient would flow on into what made it, so it has no copy.",
-                         hint="compute it inside the step, or keep tensor.detach().")
+        raise NotCloneable(f"{path or 'The step'} holds a tensor whose gradient would flow on into what made it, "
+                           "so it has no copy.", hint="compute it inside the step, or keep tensor.detach().")
     if value._backward_hooks or getattr(value, "_post_accumulate_grad_hooks", None):
-        raise NotCloneable(f"{path or 'the step'} holds a tensor with hooks, whose copy would have none.",
+        raise NotCloneable(f"{path or 'The step'} holds a tensor with hooks, whose copy would have none.",
                          hint="remove the hooks, or register them inside the step.")
     if value.layout is not torch.strided:  # of which PyTorch copies only some layouts deeply
         made = value.detach().clone().requires_grad_(value.requires_grad)

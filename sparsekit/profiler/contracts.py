@@ -18,6 +18,7 @@ from ..base.scoped import Scoped
 from .contract_arguments import check_arguments, checked
 from .profile import Profile
 from .profiler import Profiler
+from .torch_operators import is_torch
 
 __all__ = ["Expectation", "Promise", "expect"]
 
@@ -187,7 +188,9 @@ class Expectation:
         found = self._gradient_rows(owner)
         contract = f"grad_rows({owner!r}, at_most={at_most})"
         if found is None:
+            torch = any(map(is_torch, self._profile.records))
             return self._check(contract, False, f"no row_sparse gradient of {owner} was seen",
+                               "make the layer with sparse=True; names are those of prof.gradients()." if torch else
                                "the parameter needs grad_stype='row_sparse'; names are those of "
                                "prof.memory['at_peak'] and of the layers.")
         return self._check(contract, found <= at_most, f"one stored {found} rows")

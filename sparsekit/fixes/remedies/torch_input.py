@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -49,14 +50,33 @@ class SparseData(Remedy):
     def find(self, look: Look) -> Iterator[Candidate]:
         """One candidate for each matrix that the program holds, has no gradient, and is mostly zeros."""
         torch = torch_of()
-        for data in look.program.originals(torch.Tensor) if torch is not None else ():
-            if _mostly_zero(torch, data):
+        if torch is None:
+            return
+        trained = _trained(torch, look)
+        for data in look.program.originals(torch.Tensor):
+            if id(data) not in trained and _mostly_zero(torch, data):
                 path = look.program.path_of(data)
                 share = format_percent(int(torch.count_nonzero(data)) / data.numel())
                 yield Candidate(self.name, f"{path}: {format_count(data.shape[0])} × {format_count(data.shape[1])}, of which "
-                                f"{share} are not zero", replace={id(data): lambda data: data.to_sparse_csr()},
+                                f"{share} are not zero", replace={id(data): _as_csr},
                                 lines=f"{path} = {path}.to_sparse_csr()  # once, where it is made",
                                 unpatched="the line that makes it may serve others", for_time=True)
+
+
+def _as_csr(data: Any) -> Any:  # Any: a tensor
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # PyTorch says that CSR is in beta
+        return data.to_sparse_csr()
+
+
+def _trained(torch: Any, look: Look) -> set[int]:  # Any: PyTorch
+    """``id`` of the tensors that are no data: gradients, buffers of modules, states of optimizers."""
+    found = [one.grad for one in look.program.originals(torch.Tensor)]
+    for module in look.program.originals(torch.nn.Module):
+        found += module.buffers()
+    for optimizer in look.program.originals(torch.optim.Optimizer):
+        found += [value for state in optimizer.state.values() for value in state.values()]
+    return set(map(id, found))
 
 
 def _mostly_zero(torch: Any, data: Any) -> bool:  # Any: PyTorch and a tensor

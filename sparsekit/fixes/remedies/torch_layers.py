@@ -28,7 +28,7 @@ class SparseGradient(Remedy):
     def find(self, look: Look) -> Iterator[Candidate]:
         """One candidate for each embedding whose gradient is mostly zero rows."""
         torch = torch_of()
-        found = {(event["attrs"].get("module"), tuple(event["attrs"].get("shape") or ()))
+        found = {(event["attrs"].get("module"), tuple(_list(event["attrs"].get("shape"))))
                  for finding in look.found("zero_rows") if (event := finding.event)}
         for module in look.program.originals(torch.nn.Module) if found else ():
             kind, shape = type(module).__name__, tuple(getattr(getattr(module, "weight", None), "shape", ()))
@@ -52,6 +52,10 @@ class SparseGradient(Remedy):
                          lambda clone: _sparse_adam(clone, module, adam), unpatched="it takes a second optimizer",
                          lines=f"{line}\nlazy = torch.optim.SparseAdam([{name}], {written})  # Adam has the other parameters; "
                                "step() and zero_grad() of both")
+
+
+def _list(value: object) -> list[object]:  # object: JSON
+    return value if isinstance(value, list) else []
 
 
 def _holds(optimizer: Any, weight: Any) -> bool:  # Any: an optimizer and a parameter
@@ -156,7 +160,7 @@ class LookUp(Remedy):
 
 
 def _hot(node: ast.expr) -> tuple[ast.expr | None, bool]:
-    """The numbers that ``one_hot`` makes ones of, and whether these are summed over the second axis; None of other expressions."""
+    """The numbers that ``one_hot`` makes ones of, and whether these are summed over the second axis; None if it is not there."""
     added = False
     while isinstance(node, ast.Call):
         if named(node) == "one_hot":

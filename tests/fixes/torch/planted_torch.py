@@ -71,7 +71,7 @@ def wasteful():
 
 
 def with_adam():
-    step, model, optimizer = trained(Wasteful, torch.optim.Adam, lr=0.01)
+    _, model, optimizer = trained(Wasteful, torch.optim.Adam, lr=0.01)
     generator = torch.Generator().manual_seed(1)
     schedule = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.9)
 

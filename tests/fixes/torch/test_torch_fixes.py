@@ -112,7 +112,7 @@ def test_the_contract_profiles_pytorch(torch, mended):
 
 
 def test_no_fix_is_raised_on_a_clean_program(torch, planted):
-    step, model, optimizer = planted.clean()
+    step, _, _ = planted.clean()
     with mx.Profiler(torch=True) as prof:
         step()
     fixes = prof.try_fixes(step, rounds=0)
@@ -220,8 +220,9 @@ def saved(torch):
     return lambda: torch.save(weight, "weight.pt")
 
 
-@pytest.mark.parametrize(("make", "words"), [(hooked, "weight holds a tensor with hooks"), (recorded, "twice holds a tensor whose"),
-                                             (saved, "writes the file 'weight.pt'")], ids=["hooks", "graph", "file"])
+@pytest.mark.parametrize(("make", "words"), [
+    (hooked, "weight holds a tensor with hooks"), (recorded, "twice holds a tensor whose"), (saved, "writes the file 'weight.pt'"),
+], ids=["hooks", "graph", "file"])
 def test_what_cannot_be_judged_is_refused_by_name(torch, make, words, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     fixes = try_fixes(make(torch), rounds=0)

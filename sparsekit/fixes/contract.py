@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import types
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..profiler.torch_operators import is_torch
-from .program import Snippet
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,11 +36,11 @@ def contract_text(step: Any, steps: int, original: Run, final: Run, remedies: Se
 
 def _reached(step: Any) -> tuple[list[str], str, str]:  # Any: a callable
     """The lines that make a step, the call of it, and the parameters of the test."""
-    if isinstance(step, Snippet) and not step.is_cell:
-        return ["import runpy", "", "import sparsekit as mx"], f"runpy.run_path({step.name!r})", ""
     module = getattr(step, "__module__", None)
+    if module == "__main__":
+        module = Path(str(getattr(step, "__globals__", {}).get("__file__", ""))).stem
     named = isinstance(step, types.FunctionType) and step.__qualname__.isidentifier() and step.__name__ != "<lambda>"
-    if named and module and module != "__main__":
+    if named and module:
         return ["import sparsekit as mx", f"from {module} import {step.__name__}"], f"{step.__name__}()", ""
     made = ["import pytest", "", "import sparsekit as mx", "", "", "@pytest.fixture", "def step():",
             '    pytest.skip("return your function that makes one step from this fixture")']

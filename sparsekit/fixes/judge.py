@@ -35,15 +35,15 @@ class Answer(NamedTuple):
         Whether all of it agrees within the tolerance.
     exact : bool
         Whether it agrees to the last bit.
-    loss : float
-        Largest relative difference of the losses.
+    loss : float or None
+        Largest relative difference of the losses; None if the step returns none.
     differences : tuple of str
         What differs by more than the tolerance: which, how many rows, by how much.
     """
 
     same: bool
     exact: bool
-    loss: float
+    loss: float | None
     differences: tuple[str, ...]
 
     @property
@@ -51,7 +51,11 @@ class Answer(NamedTuple):
         """The comparison in words."""
         if self.differences:
             return "; ".join(self.differences)
-        return "to the last bit" if self.exact else f"losses within {self.loss:.0e}" if self.loss else "the same losses"
+        if self.exact:
+            return "to the last bit"
+        if self.loss is None:
+            return "weights within rounding"
+        return f"losses within {self.loss:.0e}" if self.loss else "the same losses"
 
 
 def identical(one: Run, other: Run) -> str:
@@ -80,11 +84,13 @@ def compare_answers(original: Run, fixed: Run, start: Mapping[int, Weight], tole
     Answer
     """
     loss, differences = _losses(original, fixed, tolerance)
+    returned = any(original.losses)
     for key, weight in original.weights.items():
         other = fixed.weights.get(key)
         if other is not None:
             differences += _weight(weight, other, start.get(key), tolerance)
-    return Answer(not differences, not differences and _equal(original, fixed), loss, tuple(differences))
+    return Answer(not differences, not differences and _equal(original, fixed), loss if returned else None,
+                  tuple(differences))
 
 
 def _losses(original: Run, fixed: Run, tolerance: float) -> tuple[float, list[str]]:

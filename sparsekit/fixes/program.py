@@ -10,12 +10,11 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from ..base.errors import DTypeError, SparsekitError, expected
-from ..profiler.source_location import name_of_file
 from .candidate import Candidate
 from .clone import Cloner, names_in
-from .source import Source, edited, new_code, overlap
+from .source import Source, compile_text, edited, new_code, overlap
 
-__all__ = ["Clone", "Inapplicable", "Program", "Snippet"]
+__all__ = ["Clone", "Inapplicable", "Program", "Snippet", "cell_step"]
 
 T = TypeVar("T")
 
@@ -49,18 +48,7 @@ class Snippet:
     def __init__(self, file: str, text: str, names: dict[str, Any], kind: type[ast.stmt] | None = None,  # Any: globals
                  number: int = 0, most: int | None = None) -> None:
         self.file, self.names, self._kind, self._number, self._most = file, names, kind, number, most
-        self.code = self.compiled(text)
-
-    @property
-    def is_cell(self) -> bool:
-        """Whether it is a cell of a notebook, rather than a script."""
-        return self.name.startswith("In [") or self.name.startswith("<")
-
-    @property
-    def name(self) -> str:
-        """The file, or the cell as people call it."""
-        label = name_of_file(self.file)
-        return label if label.startswith("In [") else self.file
+        self.codes = self.compiled(text)
 
     def statements(self, tree: ast.Module) -> list[ast.stmt]:
         """The statements in a tree of the text."""
@@ -69,23 +57,51 @@ class Snippet:
         found = [node for node in ast.walk(tree) if isinstance(node, self._kind)]
         return [sorted(found, key=lambda node: (node.lineno, node.col_offset))[self._number]]
 
-    def compiled(self, text: str) -> types.CodeType:
-        """The code of the statements, in this text or an edited one."""
+    @property
+    def code(self) -> types.CodeType:
+        """The code of the statements, but for a last expression."""
+        return self.codes[0]
+
+    def compiled(self, text: str) -> tuple[types.CodeType, types.CodeType | None]:
+        """The code of the statements, in this text or an edited one, and that of an expression at their end."""
         statements = self.statements(ast.parse(text))
         for one in statements if self._most is not None else ():
             if isinstance(one, ast.For):
                 one.iter = ast.Call(ast.Name(LIMIT, ast.Load()), [one.iter, ast.Constant(self._most)], [])
-        return compile(ast.fix_missing_locations(ast.Module(statements, [])), self.file, "exec", dont_inherit=True)
+        last = statements[-1] if statements else None
+        if isinstance(last, ast.Expr):
+            return (self._compiled(ast.Module(statements[:-1], []), "exec"), self._compiled(ast.Expression(last.value), "eval"))
+        return self._compiled(ast.Module(statements, []), "exec"), None
+
+    def _compiled(self, tree: ast.Module | ast.Expression, mode: str) -> types.CodeType:
+        made: types.CodeType = compile(ast.fix_missing_locations(tree), self.file, mode, dont_inherit=True)
+        return made
 
     def over(self, names: dict[str, Any], text: str | None) -> Snippet:  # Any: globals
         """The same statements with other globals, and in another text."""
         made = copy.copy(self)
-        made.names, made.code = names, self.code if text is None else self.compiled(text)
+        made.names, made.codes = names, self.codes if text is None else self.compiled(text)
         return made
 
-    def __call__(self) -> None:
-        """Run the statements."""
-        exec(self.code, {LIMIT: itertools.islice} | self.names if self._most is not None else self.names)
+    def __call__(self) -> Any:  # Any: the value of the last expression
+        """Run the statements; what an expression at their end gives is the result."""
+        if self._most is not None:
+            self.names[LIMIT] = itertools.islice
+        exec(self.codes[0], self.names)
+        return None if self.codes[1] is None else eval(self.codes[1], self.names)
+
+
+def cell_step(file: str, text: str, names: dict[str, Any]) -> Snippet:  # Any: globals
+    """A cell of a notebook as a step.
+
+    Parameters
+    ----------
+    file, text : str
+        The cell, as its code names it.
+    names : dict
+        The notebook's globals.
+    """
+    return Snippet(file, text, names)
 
 
 class Program:
@@ -190,6 +206,11 @@ class Clone:
             if source is None:
                 raise Inapplicable(f"The text of {file} is not known.", hint="save the program in a file.")
             texts[file] = source.text, edited(source.text, [edit for edit in edits if edit.file == file])
+            try:
+                compile_text(texts[file][1], file)
+            except SyntaxError as error:
+                raise Inapplicable(f"The edit of {source.label} is no Python: {error.msg}, line {error.lineno}.",
+                                   hint="write the lines by hand.") from error
         return texts
 
     def _copied(self, step: Any) -> Callable[[], Any]:  # Any: a callable, and what it returns
@@ -200,8 +221,9 @@ class Clone:
             return made  # type: ignore[no-any-return]  # it is of the kind of the step
         names = self.cloner.globals_of(step.names)
         made = step.over(names, self._texts[step.file][1] if step.file in self._texts else None)
-        self._note_extra(made.code, step.names)
-        self.cloner.fill(made.code, step.names)
+        for code in filter(None, made.codes):
+            self._note_extra(code, step.names)
+            self.cloner.fill(code, step.names)
         for name, globals_of_it in self._wanted:
             self.cloner.globals_of(globals_of_it)[name] = self._evaluated(name, globals_of_it, {})
         return made

@@ -256,7 +256,7 @@ class Fixes:
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:  # object: IPython's, not used
         bundle: dict[str, str] = self.figure()._repr_mimebundle_()
-        if self.patch and "text/html" in bundle:
+        if self.applied and "text/html" in bundle:
             bundle["text/html"] += "\n" + folded(f"<pre>{_escaped(self.patch + self.lines)}</pre>", "The patch")
         return {**bundle, "text/plain": repr(self)}
 

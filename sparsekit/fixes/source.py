@@ -112,12 +112,30 @@ class Source:
         for keyword in call.keywords:
             if keyword.arg == name:
                 return self.replace(keyword.value, value)
-        end = self.span(call)[1] - 1
-        inside = self.text[self.span(call.func)[1] + 1: end]
+        return self.inserted(call, self.text[self.span(call.func)[1]:].index("(") + 1 + len(self.text_of(call.func)),
+                             f"{name}={value}")
+
+    def inserted(self, node: ast.expr, opening: int, new: str) -> Edit:
+        """The edit that adds an item before the closing bracket of a call or a display.
+
+        Parameters
+        ----------
+        node : ast.expr
+        opening : int
+            Characters of the node up to its opening bracket, which is the last of them.
+        new : str
+        """
+        start, stop = self.span(node)
+        inside = self.text[start + opening: stop - 1]
         stripped = inside.rstrip()
         comma = "" if not stripped else " " if stripped.endswith(",") else ", "
-        place = end - (len(inside) - len(stripped))
-        return Edit(self.file, place, place, f"{comma}{name}={value}")
+        place = stop - 1 - (len(inside) - len(stripped))
+        return Edit(self.file, place, place, f"{comma}{new}")
+
+    def closed(self, node: ast.expr) -> str:
+        """The characters of a node, in parentheses where a dot could not follow them."""
+        text = self.text_of(node)
+        return text if isinstance(node, (ast.Name, ast.Attribute, ast.Call, ast.Subscript)) else f"({text})"
 
     def parent(self, node: ast.AST) -> ast.AST | None:
         """The node that a node stands in."""

@@ -129,7 +129,7 @@ class _Trial:
             self.start = initial(self.program)
             self.original = run(self.program.clone(), self.steps)
             again = run(self.program.clone(), self.steps)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             return refused(error)
         if not any(self.original.losses) and not self.original.weights:
             return "The step returns no numbers and holds no weights: nothing can be compared. Let it return its loss."
@@ -158,7 +158,7 @@ class _Trial:
     def _judged(self, candidate: Candidate, applied: tuple[Candidate, ...], base: Run) -> Fix:
         try:
             found = run(self.program.clone((*applied, candidate)), self.steps)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             return Fix(candidate, REFUSED, refused(error), applied)
         return self._verdict(candidate, applied, base, found)
 
@@ -174,6 +174,8 @@ class _Trial:
             if row["verdict"] == "faster":
                 return Fix(candidate, HOLDS, answer.words, applied, *figures)
             return Fix(candidate, NO_GAIN, f"{answer.words}; time: {row['finding']}", applied, *figures)
+        if candidate.for_time:
+            return Fix(candidate, NO_GAIN, f"{answer.words}; it may save time, which was not measured", applied, *figures)
         return Fix(candidate, NO_GAIN, answer.words, applied, *figures)
 
     # all together

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import linecache
 from types import CodeType
 from typing import Any
 
@@ -72,6 +73,7 @@ class ProfileMagics(CodeMagics):
     @arguments.argument("--trace", metavar="FILE", help="Chrome trace to write, .json or .json.gz")
     @arguments.argument("--no-display", action="store_true", help="do not show the profile")
     @arguments.argument("--no-lines", action="store_true", help="do not note lines; recording is cheaper")
+    @arguments.argument("--fix", action="store_true", help="try fixes on copies of the code, and show which hold")
     @arguments.argument("--torch", action="store_true", help="record the operators of PyTorch too")
     @arguments.argument("code", nargs="*", help="expression or statement to run (%%profile takes the cell instead)")
     @magic.line_cell_magic
@@ -97,6 +99,10 @@ class ProfileMagics(CodeMagics):
             optional_import("IPython.display", "lab", "%%profile").display(prof)
             print(f"Arrays held at most {format_bytes(prof.memory['peak_bytes'])} in this run; "
                   f"{format_bytes(prof.kept_bytes)} of what operators made in it are kept.")
+        if pieces:
+            prof.remember(pieces[0].co_filename, "".join(linecache.getlines(pieces[0].co_filename)), self.shell.user_ns)
+        if options.fix:
+            optional_import("IPython.display", "lab", "%%profile --fix").display(prof.try_fixes())
 
     def _options(self, line: str, cell: str | None) -> tuple[Any, str]:  # Any: IPython's namespace of options
         if cell is None:
@@ -107,7 +113,8 @@ class ProfileMagics(CodeMagics):
         options = arguments.parse_argstring(self.profile, line)
         if options.code:
             raise ProfilerError(f"%%profile does not know {' '.join(options.code)!r}.",
-                                hint="the code stands below it; options are -o, --trace, --no-display, --no-lines, --torch.")
+                                hint="the code stands below it; options are -o, --trace, --no-display, --no-lines, --fix, "
+                                "--torch.")
         return options, cell
 
 
@@ -117,7 +124,7 @@ def _silent(source: str) -> bool:
 
 
 _TAKES_VALUE = ("-o", "--output", "--trace")
-_FLAGS = ("--no-display", "--no-lines", "--torch")
+_FLAGS = ("--no-display", "--no-lines", "--fix", "--torch")
 
 
 def _split(line: str) -> tuple[str, str]:

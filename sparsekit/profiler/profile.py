@@ -64,6 +64,9 @@ class Profile:
     ``self`` times are never negative, and of one thread never add up to more than ``wall``.
     """
 
+    #: File, text and globals of the cell that was profiled.  Any: globals
+    _cell: tuple[str, str, dict[str, Any]] | None = None
+
     def __init__(self, source: RecordedRun | Stored) -> None:
         self._source: RecordedRun | Stored = source
 
@@ -230,15 +233,15 @@ class Profile:
         return advise(self)
 
     # object: whatever the step returns; Any: Fixes, a layer above
-    def try_fixes(self, step: Callable[[], object], **options: Unpack[Trying]) -> Any:
+    def try_fixes(self, step: Callable[[], object] | None = None, **options: Unpack[Trying]) -> Any:
         """Try what the advice recommends on clones of the program: which fixes keep the answer, what they save, and a patch.
 
         Nothing of the program itself changes.  See ``sparsekit.fixes.try_fixes``.
 
         Parameters
         ----------
-        step : callable
-            Called without arguments: one step of training, or a loop of several.
+        step : callable, optional
+            Called without arguments: one step of training, or a loop of several.  By default the cell that ``%%profile`` ran.
         **options
             ``steps=3``, ``rounds=20``, ``tolerance=1e-4``.
 
@@ -246,8 +249,31 @@ class Profile:
         -------
         Fixes
             ``table()``, ``figure()``, ``patch`` as a unified diff, ``contract()`` as the text of a test, ``apply()``.
+
+        Raises
+        ------
+        ProfilerError
+            If no step is given and the profile knows none.
         """
-        return displays.call("try_fixes", step, self, **options)
+        return displays.call("try_fixes", self._step_of(step), self, **options)
+
+    def fix_button(self, step: Callable[[], object] | None = None, **options: Unpack[Trying]) -> Any:  # Any, object: as above
+        """A button that tries fixes when it is clicked, and shows what it found; needs the extra ``lab``."""
+        chosen = self._step_of(step)
+        return displays.call("fix_button", lambda: self.try_fixes(chosen, **options))
+
+    def remember(self, file: str, text: str, names: dict[str, Any]) -> None:  # Any: globals
+        """Keep the cell that was profiled, for ``try_fixes()`` and ``fix_button()`` without a step."""
+        self._cell = file, text, names
+
+    def _step_of(self, step: Callable[[], object] | None) -> Callable[[], object]:  # object: as above
+        if step is not None:
+            return step
+        if self._cell is None:
+            raise ProfilerError("This profile does not know the code that it recorded.",
+                                hint="give the step: prof.try_fixes(step), a function without arguments.")
+        cell: Callable[[], object] = displays.call("cell_step", *self._cell)  # object: as above
+        return cell
 
     @property
     def gradient_rows(self) -> dict[str, int]:

@@ -130,3 +130,63 @@ def test_a_profiled_cell_inside_a_profile_is_refused(shell):
 ])
 def test_options_end_where_the_code_begins(line, options, code):
     assert _split(line) == (options, code)
+
+
+PROGRAM = """
+import numpy as np
+import sparsekit as mx
+from sparsekit import autograd, gluon
+net = gluon.nn.Dense(8, in_units=3000)
+net.initialize()
+trainer = gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.1})
+data = mx.nd.sparse.csr_matrix((np.ones(12, "float32"), np.arange(12), np.arange(5) * 3), shape=(4, 3000), index_dtype="int32")
+label, loss_function = mx.nd.ones((4, 8)), gluon.loss.L2Loss()
+"""
+STEP = """def step():
+    with autograd.record():
+        loss = loss_function(net(data), label)
+    loss.backward()
+    trainer.step(4)
+    return loss
+"""
+
+
+def test_fixes_of_a_profiled_cell_are_tried_and_its_patch_names_the_cell(shell):
+    for cell in (PROGRAM, STEP):
+        assert shell.run_cell(cell, store_history=False).success
+    before = shell.user_ns["net"].weight.data().asnumpy()
+    with capture_output() as captured:
+        result = shell.run_cell("%%profile -o prof --no-display\nstep()", store_history=False)
+    assert result.success
+    trained = shell.user_ns["net"].weight.data().asnumpy()
+    assert not (trained == before).all()
+    fixes = shell.user_ns["prof"].try_fixes(rounds=0)
+    assert fixes["row-sparse gradient"].holds
+    assert "-net = gluon.nn.Dense(8, in_units=3000)\n" in fixes.patch
+    assert (shell.user_ns["net"].weight.data().asnumpy() == trained).all()
+    with pytest.raises(UnsupportedError, match="is no file"):
+        fixes.apply()
+    with capture_output() as captured:
+        assert shell.run_cell("%%profile --fix --no-display\nstep()", store_history=False).success
+    assert "The patch" in captured.outputs[0].data["text/html"]
+
+
+def test_one_click_tries_fixes(shell):
+    pytest.importorskip("ipywidgets")
+    for cell in (PROGRAM, STEP, "%%profile -o prof --no-display\nstep()"):
+        with capture_output():
+            assert shell.run_cell(cell, store_history=False).success
+    box = shell.user_ns["prof"].fix_button(rounds=0)
+    button, shown = box.children
+    with capture_output():
+        button.click()
+    assert button.description == "Try again"
+    assert not button.disabled
+    assert shown is box.children[1]
+
+
+def test_a_profile_of_unknown_code_wants_the_step():
+    with Profiler() as prof:
+        pass
+    with pytest.raises(ProfilerError, match="does not know the code"):
+        prof.try_fixes()

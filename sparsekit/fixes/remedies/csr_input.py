@@ -28,7 +28,7 @@ class CsrInput(Remedy):
         if lines:
             for source, call in look.calls_at(_to_default, lines):
                 assert isinstance(call.func, ast.Attribute)
-                kept = source.text_of(call.func.value)
+                kept = source.closed(call.func.value)
                 yield Candidate(self.name, f"{kept} instead of {source.text_of(call)}", at(source, call),
                                 (source.replace(call, kept),))
         for source, call in look.calls(_array_of_scipy):

@@ -34,7 +34,8 @@ class BatchLayout(Remedy):
                 for array in finding.event["inputs"] if array["stype"] == "csr"}
         inputs = {tuple(record["inputs"][0]["shape"]) for record in look.profile.records
                   if record["name"] in _TAKE_CSR and record["inputs"] and record["inputs"][0]["stype"] == "default"}
-        owned = {id(array) for one in look.program.originals(Parameter) for array in one._arrays.values()}
+        owned = {id(array) for one in look.program.originals(Parameter)
+                 for array in (*one._arrays.values(), *one._grads.values())}
         for array in look.program.originals(NDArray):
             if id(array) in owned or array._entry is not None:
                 continue
@@ -70,8 +71,6 @@ def _as(source: Source, value: ast.expr, stype: str) -> str:
     """An expression whose array has this storage type."""
     if (isinstance(value, ast.Call) and named(value) == "tostype" and isinstance(value.func, ast.Attribute)
             and value.args and constant(value.args[0]) is not None):
-        inner = source.text_of(value.func.value)
+        inner = source.closed(value.func.value)
         return inner if stype == "default" else f'{inner}.tostype("{stype}")'
-    text = source.text_of(value)
-    simple = isinstance(value, (ast.Name, ast.Attribute, ast.Call, ast.Subscript))
-    return f'{text if simple else f"({text})"}.tostype("{stype}")'
+    return f'{source.closed(value)}.tostype("{stype}")'

@@ -76,7 +76,4 @@ def _in_settings(source: Source, call: ast.Call, value: str) -> Edit | None:
     for key, given in zip(settings.keys, settings.values, strict=True):
         if constant(key) == "lazy_update":
             return source.replace(given, value)
-    if not settings.values:
-        return source.replace(settings, f'{{"lazy_update": {value}}}')
-    last = settings.values[-1]
-    return source.replace(last, f'{source.text_of(last)}, "lazy_update": {value}')
+    return source.inserted(settings, 1, f'"lazy_update": {value}')

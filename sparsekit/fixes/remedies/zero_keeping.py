@@ -37,7 +37,7 @@ def _logarithm(source: Source, node: ast.expr) -> str:
         inner = _one_more(node.args[0])
         return f"{source.text_of(node.func.value)}.log1p({source.text_of(inner)})" if inner is not None else ""
     inner = _one_more(node.func.value) if not node.args else None
-    return f"{_closed(source, inner)}.log1p()" if inner is not None else ""
+    return f"{source.closed(inner)}.log1p()" if inner is not None else ""
 
 
 def _exponential(source: Source, node: ast.expr) -> str:
@@ -59,8 +59,3 @@ def _one_more(node: ast.expr) -> ast.expr | None:
     if constant(node.right) == 1:
         return node.left
     return node.right if constant(node.left) == 1 else None
-
-
-def _closed(source: Source, node: ast.expr) -> str:
-    text = source.text_of(node)
-    return text if isinstance(node, (ast.Name, ast.Attribute, ast.Call, ast.Subscript)) else f"({text})"

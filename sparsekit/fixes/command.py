@@ -1,0 +1,125 @@
+"""``sparsekit fix SCRIPT``: run a script, try fixes on its step of training, print what holds, and write the patch."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import types
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ..base.errors import DataFileError, ProfilerError, expected
+from ..cli import check_writable, exit_status
+from ..profiler import Profiler
+from .find_step import FoundStep, steps_in
+from .observe import COUNTED
+from .result import Fixes
+from .trial import try_fixes
+
+__all__ = ["main"]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command.
+
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        Arguments after ``sparsekit fix``; those of the process by default.
+
+    Returns
+    -------
+    int
+        0, also if nothing holds; the status of the script if it fails.
+
+    Raises
+    ------
+    DataFileError
+        If there is no such script, or a file cannot be written.
+    ProfilerError
+        If no step of training is found in the script.
+    """
+    words = _parser().parse_args(argv)
+    script: Path = words.script
+    if not script.is_file():
+        raise DataFileError(f"There is no script {script}.", hint="put options before the script: fix --apply SCRIPT")
+    for name, least in (("steps", 1), ("rounds", 0)):
+        if getattr(words, name) < least:
+            raise ProfilerError(expected(f"--{name}", f"at least {least}", getattr(words, name)), hint="leave it out.")
+    patch = words.output or Path(f"{script.stem}.patch")
+    for path in filter(None, (patch, words.contract)):
+        check_writable(path)
+    status, names, profile = _run(script, words.arguments)
+    if status:
+        return status
+    found, fixes = _tried(script, names, profile, words.steps, words.rounds)
+    print(f"The step is {found.words}.", file=sys.stderr)
+    print(fixes)
+    for reason in fixes.tried.unanswered:
+        print(f"No remedy for this: {reason}")
+    _write(fixes, patch, words)
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="sparsekit fix", description="Run a script, try fixes on copies of its step of training, print which of them hold, "
+        "and write them as a patch.  The script itself is changed only with --apply.")
+    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="patch to write (default: train.patch for train.py)")
+    parser.add_argument("--contract", type=Path, metavar="FILE", help="also write a test that keeps the fixes, for pytest")
+    parser.add_argument("--apply", action="store_true", help="change the script")
+    parser.add_argument("--steps", type=int, default=3, metavar="N", help="steps that are compared (default: %(default)s)")
+    parser.add_argument("--rounds", type=int, default=20, metavar="N",
+                        help="rounds of measured times, 0 for none (default: %(default)s)")
+    parser.add_argument("script", type=Path, metavar="SCRIPT", help="Python script to run")
+    parser.add_argument("arguments", nargs=argparse.REMAINDER, help="everything after SCRIPT is passed to it")
+    return parser
+
+
+def _run(script: Path, arguments: list[str]) -> tuple[int, dict[str, Any], Profiler]:  # Any: globals
+    """Run a script under a profiler as ``python SCRIPT`` would; its status, its globals and the profile."""
+    module = types.ModuleType("__main__")
+    module.__file__ = str(script)
+    before = sys.argv, sys.path[0], sys.modules["__main__"]
+    sys.argv, sys.path[0], sys.modules["__main__"] = [str(script), *arguments], str(script.resolve().parent), module
+    status = 0
+    try:
+        with Profiler() as profile:
+            exec(compile(script.read_text(encoding="utf-8"), str(script), "exec", dont_inherit=True), vars(module))
+    except SystemExit as leaving:
+        status = exit_status(leaving.code)
+    finally:
+        sys.argv, sys.path[0], sys.modules["__main__"] = before
+        sys.stdout.flush()
+    return status, vars(module), profile
+
+
+def _tried(script: Path, names: dict[str, Any], profile: Profiler,  # Any: globals
+           steps: int, rounds: int) -> tuple[FoundStep, Fixes]:
+    """The first step of the script that trains when it is called again, and the fixes of it."""
+    found: tuple[FoundStep, Fixes] | None = None
+    for one in steps_in(str(script), script.read_text(encoding="utf-8"), names, steps):
+        fixes = try_fixes(one.step, profile, steps=one.calls, rounds=rounds)
+        if found is None:
+            found = one, fixes
+        original = fixes.tried.original
+        if original is not None and any(row["lane"] in COUNTED[1:3] for row in original.profile.totals):
+            return one, fixes
+    if found is None:
+        raise ProfilerError(f"No step of training was found in {script.name}: nothing calls backward() or a TrainStep.",
+                            hint="prof.try_fixes(step) takes any function without arguments.")
+    return found
+
+
+def _write(fixes: Fixes, patch: Path, words: argparse.Namespace) -> None:
+    if not fixes.applied:
+        return
+    if fixes.patch:
+        patch.write_text(fixes.patch, encoding="utf-8")
+        print(f"Wrote {patch}", file=sys.stderr)
+    if words.contract:
+        words.contract.write_text(fixes.contract(), encoding="utf-8")
+        print(f"Wrote {words.contract}", file=sys.stderr)
+    for path in fixes.apply() if words.apply else ():
+        print(f"Changed {path}", file=sys.stderr)

@@ -221,7 +221,8 @@ def saved(torch):
 
 
 @pytest.mark.parametrize(("make", "words"), [
-    (hooked, "weight holds a tensor with hooks"), (recorded, "twice holds a tensor whose"), (saved, "writes the file 'weight.pt'"),
+    (hooked, "weight holds a tensor with hooks"), (recorded, "twice holds a tensor whose"),
+    (saved, "writes the file 'weight.pt'"),
 ], ids=["hooks", "graph", "file"])
 def test_what_cannot_be_judged_is_refused_by_name(torch, make, words, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -13,12 +13,14 @@ import sys
 import types
 import weakref
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar, cast
 
 from ..base.errors import SparsekitError
 from ..ndarray.ndarray import NDArray
 
 __all__ = ["COPIERS", "Cloner", "Found", "NotCloneable", "is_program", "names_in"]
+
+T = TypeVar("T")
 
 #: Parts of sparsekit that are programs themselves, as a user's are.
 PROGRAMS = ("sparsekit.demo", "sparsekit.examples")
@@ -99,7 +101,7 @@ class Cloner:
         self._seen: dict[int, set[str]] = {}
         self._kept: list[Any] = []  # Any: originals, which must not be freed as long as their id is known
 
-    def __call__(self, value: Any, path: str = "") -> Any:  # Any: whatever a program holds
+    def __call__(self, value: T, path: str = "") -> T:
         """The copy of a value, the same for the same value.
 
         Raises
@@ -111,19 +113,19 @@ class Cloner:
             return value
         key = id(value)
         if key in self.memo:
-            return self.memo[key]
+            return cast(T, self.memo[key])
         made = self._made(value, path)
         if key not in self.memo:
             self._keep(value, made)
         if made is not value and not isinstance(value, (dict, list, tuple, set, types.FunctionType, type)):
             self.found.append(Found(value, path))
-        return self.memo[key]
+        return cast(T, self.memo[key])
 
-    def _keep(self, value: Any, made: Any) -> None:  # Any: as in __call__
+    def _keep(self, value: object, made: object) -> None:
         self.memo[id(value)] = made
         self._kept.append(value)
 
-    def _made(self, value: Any, path: str) -> Any:  # Any: as in __call__
+    def _made(self, value: object, path: str) -> object:
         kind = type(value)
         if id(value) in self._replace:
             return self._replace[id(value)](self._array(value) if isinstance(value, NDArray) else value)
@@ -220,9 +222,10 @@ class Cloner:
         """A class of the program, as one derived from it whose methods and whose own state are copies."""
         module = sys.modules.get(cls.__module__)
         names = vars(module) if module is not None else {"__name__": cls.__module__}
-        methods = [value for value in vars(cls).values() if isinstance(_function_in(value), types.FunctionType)]
+        inside = map(_function_in, vars(cls).values())
+        methods = [function for function in inside if isinstance(function, types.FunctionType)]
         if methods:
-            names = _function_in(methods[0]).__globals__
+            names = methods[0].__globals__
         if not is_program(names) or not methods or issubclass(cls, (BaseException, tuple)) or type(cls) is not type:
             return cls
         try:
@@ -255,7 +258,7 @@ class Cloner:
             made.grad._receive(gradient)
         return made
 
-    def _object(self, value: Any, path: str) -> Any:  # Any: as in __call__
+    def _object(self, value: object, path: str) -> object:
         own = getattr(type(value), "__deepcopy__", None)
         try:
             if own is not None:
@@ -271,7 +274,7 @@ class Cloner:
             raise NotCloneable(f"{path or 'The step'} holds a {what}, which cannot be copied{why}",
                                hint="make it inside the step, or keep its values in arrays and lists.") from error
 
-    def _reduced(self, value: Any, path: str) -> Any:  # Any: as in __call__
+    def _reduced(self, value: object, path: str) -> object:
         reducer = copyreg.dispatch_table.get(type(value))
         parts = reducer(value) if reducer is not None else value.__reduce_ex__(4)
         if isinstance(parts, str):
@@ -280,14 +283,14 @@ class Cloner:
         made = make(*(self(one, path) for one in arguments))
         self._keep(value, made)
         if state is not None:
-            self._restore(made, self(state, path), value, path)
+            self._restore(made, self(state, path))
         for item in items or ():
             made.append(self(item, path))
         for key, item in pairs or ():
             made[self(key, path)] = self(item, path)
         return made
 
-    def _restore(self, made: Any, state: Any, value: Any, path: str) -> None:  # Any: as in __call__
+    def _restore(self, made: Any, state: Any) -> None:  # Any: an object and what it holds
         if hasattr(made, "__setstate__"):
             made.__setstate__(state)
             return
@@ -308,13 +311,13 @@ def _names_of(cls: type) -> Mapping[str, Any]:  # Any: globals
     return {"__name__": cls.__module__} if module is None else vars(module)
 
 
-def _function_in(value: Any) -> Any:  # Any: what a class holds
+def _function_in(value: object) -> object:
     if isinstance(value, (staticmethod, classmethod)):
         return value.__func__
     return value.fget if isinstance(value, property) else value
 
 
-def _like(value: Any, copy: Cloner, path: str) -> Any:  # Any: what a class holds
+def _like(value: object, copy: Cloner, path: str) -> object:
     """A method, or a property, over the copies of its functions."""
     if isinstance(value, property):
         return property(copy(value.fget, path), copy(value.fset, path), copy(value.fdel, path), value.__doc__)
@@ -345,20 +348,16 @@ def _tuple(copy: Cloner, value: tuple[Any, ...], path: str) -> tuple[Any, ...]: 
     return value if all(one is other for one, other in zip(made, value, strict=True)) else made
 
 
-def _set(copy: Cloner, value: Any, path: str) -> Any:  # Any: a set or a frozen one
+def _set(copy: Cloner, value: set[Any] | frozenset[Any], path: str) -> object:  # Any: items of any kind
     return type(value)(copy(item, path) for item in value)
 
 
-def _method(copy: Cloner, value: types.MethodType, path: str) -> Any:  # Any: a method
+def _method(copy: Cloner, value: types.MethodType, path: str) -> types.MethodType:
     return types.MethodType(copy(value.__func__, path), copy(value.__self__, f"{path}.__self__"))
 
 
 def _partial(copy: Cloner, value: functools.partial[Any], path: str) -> functools.partial[Any]:  # Any: its result
     return functools.partial(copy(value.func, path), *copy(value.args, path), **copy(value.keywords, path))
-
-
-def _instance(copy: Cloner, value: Any, path: str) -> Any:  # Any: an object
-    return copy._object(value, path)
 
 
 def _cell_copy(copy: Cloner, value: types.CellType, path: str) -> types.CellType:
@@ -373,7 +372,7 @@ def _module(copy: Cloner, value: types.ModuleType, path: str) -> types.ModuleTyp
 
 
 #: How values of these very types are copied.
-_WAYS: dict[type, Callable[[Cloner, Any, str], Any]] = {  # Any: the value and its copy
+_WAYS: dict[type, Callable[[Cloner, Any, str], object]] = {  # Any: the value, of that type
     dict: _dict, list: _list, tuple: _tuple, set: _set, frozenset: _set, types.FunctionType: Cloner._function,
     types.MethodType: _method, functools.partial: _partial, types.CellType: _cell_copy, types.ModuleType: _module,
 }

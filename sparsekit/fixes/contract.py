@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import types
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..profiler.torch_operators import is_torch
 
@@ -19,7 +19,7 @@ __all__ = ["contract_text"]
 ROOM = 0.25
 
 
-def contract_text(step: Any, steps: int, original: Run, final: Run, remedies: Sequence[str]) -> str:  # Any: a callable
+def contract_text(step: object, steps: int, original: Run, final: Run, remedies: Sequence[str]) -> str:
     """A module for pytest with one test, which passes on the fixed program and fails on the original."""
     start, call, given = _reached(step)
     name = getattr(step, "__name__", "step")
@@ -34,13 +34,12 @@ def contract_text(step: Any, steps: int, original: Run, final: Run, remedies: Se
     return "\n".join(lines)
 
 
-def _reached(step: Any) -> tuple[list[str], str, str]:  # Any: a callable
+def _reached(step: object) -> tuple[list[str], str, str]:
     """The lines that make a step, the call of it, and the parameters of the test."""
     module = getattr(step, "__module__", None)
     if module == "__main__":
         module = Path(str(getattr(step, "__globals__", {}).get("__file__", ""))).stem
-    named = isinstance(step, types.FunctionType) and step.__qualname__.isidentifier() and step.__name__ != "<lambda>"
-    if named and module:
+    if isinstance(step, types.FunctionType) and step.__qualname__.isidentifier() and module:
         return ["import sparsekit as mx", f"from {module} import {step.__name__}"], f"{step.__name__}()", ""
     made = ["import pytest", "", "import sparsekit as mx", "", "", "@pytest.fixture", "def step():",
             '    pytest.skip("return your function that makes one step from this fixture")']

@@ -10,12 +10,14 @@ from __future__ import annotations
 import os
 import sys
 import threading
+from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
 from ..base.errors import SparsekitError
 from ..base.scoped import Scoped
 from ..profiler.source_location import line_of
+from .clone import is_program
 
 __all__ = ["SideEffect", "Watched"]
 
@@ -48,30 +50,56 @@ class SideEffect(SparsekitError):
     """A program was stopped before it did something outside of itself."""
 
 
-class _Watch(threading.local):
-    """Whether this thread runs a program that is watched, and whether the hook is at work already."""
+class _Watch:
+    """Whether a program is watched, the threads that were there before it, and what it was stopped from."""
 
     on = False
-    busy = False
+    others: frozenset[int] = frozenset()
+    stopped: SideEffect | None = None
 
 
-_watch = _Watch()
+class _Busy(threading.local):
+    """Whether the hook is at work in this thread already."""
+
+    now = False
+
+
+_watch, _busy = _Watch(), _Busy()
 _lock = threading.Lock()
 _installed = False
 
 
+#: Functions that make compiled writers of a library tell of the files that they open, by ``sys.audit("open", …)``, and give a
+#: function that undoes it; other libraries add theirs.
+TELLING: list[Callable[[], Callable[[], None]]] = []
+
+
 class Watched(Scoped):
-    """A block whose files, processes and connections raise ``SideEffect`` before they are made, in the thread that runs it."""
+    """A block whose files, processes and connections raise ``SideEffect`` before they are made.
+
+    The thread that runs the block is watched, and threads that it starts.
+    """
+
+    _undo: tuple[Callable[[], None], ...] = ()
 
     def _before(self) -> bool:
         _install()
         return _watch.on
 
     def _enter(self, before: bool) -> None:
-        _watch.on = True
+        own = threading.get_ident()
+        _watch.others = frozenset(thread.ident for thread in threading.enumerate() if thread.ident not in (own, None))
+        self._undo = tuple(tell() for tell in TELLING)
+        _watch.on, _watch.stopped = True, None
 
     def _leave(self, before: bool, kind: type[BaseException] | None) -> None:
         _watch.on = before
+        for undo in self._undo:
+            undo()
+
+    def _after(self, before: bool, kind: type[BaseException] | None) -> None:
+        if _watch.stopped is not None and kind is None:  # the program has caught the error and gone on
+            raise _watch.stopped
 
 
 def _install() -> None:
@@ -83,20 +111,21 @@ def _install() -> None:
 
 
 def _hook(event: str, arguments: tuple[Any, ...]) -> None:  # Any: what the events have
-    if not _watch.on or _watch.busy:
+    if not _watch.on or _busy.now or threading.get_ident() in _watch.others:
         return
     what = _effect(event, arguments)
     if what:
-        _watch.busy = True
+        _busy.now = True
         try:
             frame = _user_frame(sys._getframe(1))
             if frame is None:
                 return
             where = line_of(frame.f_code, frame.f_lasti)
         finally:
-            _watch.busy = False
-        raise SideEffect(f"The step {what} at {where} ({event}).",
-                         hint="take that out of the step: what is run again and again must change nothing outside of it.")
+            _busy.now = False
+        _watch.stopped = SideEffect(f"The step {what} at {where} ({event}).", hint="take that out of the step: what is run "
+                                    "again and again must change nothing outside of it.")
+        raise _watch.stopped
 
 
 def _effect(event: str, arguments: tuple[Any, ...]) -> str:  # Any: as above
@@ -108,16 +137,22 @@ def _effect(event: str, arguments: tuple[Any, ...]) -> str:  # Any: as above
     return next((what for name, what in EFFECTS.items() if name in FAMILIES and event.startswith(name)), "")
 
 
+def _is_users(frame: FrameType | None) -> bool:
+    return frame is not None and is_program(frame.f_globals)
+
+
+def _top(frame: FrameType) -> str:
+    return str(frame.f_globals.get("__name__", "")).partition(".")[0]
+
+
 def _user_frame(frame: FrameType | None) -> FrameType | None:
     """The innermost frame of the program itself; None if a cache writes for itself."""
     found = None
-    while frame is not None:
-        top = frame.f_globals.get("__name__", "").partition(".")[0]
-        if top in _CACHES:
+    outer = frame
+    while outer is not None:
+        if _top(outer) in _CACHES:
             return None
-        if found is None and top not in sys.stdlib_module_names and top not in ("sparsekit", "numpy", "scipy", "torch"):
-            found = frame
-        if found is None and top == "__main__":
-            found = frame
-        frame = frame.f_back
-    return found or sys._getframe(2)
+        if found is None and _is_users(outer):
+            found = outer
+        outer = outer.f_back
+    return found or frame

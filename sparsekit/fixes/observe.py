@@ -83,7 +83,7 @@ READERS: list[Callable[[Clone], Iterator[tuple[int, Weight]]]] = []
 NUMBERS: list[Callable[[Any], Values | None]] = []  # Any: what a step returned
 
 
-def numbers_of(value: Any) -> Iterator[Values]:  # Any: what a step returned
+def numbers_of(value: object) -> Iterator[Values]:
     """The numbers in what a step returned, as copies."""
     for reader in NUMBERS:
         found = reader(value)

@@ -7,7 +7,7 @@ import copy
 import itertools
 import types
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from ..base.errors import DTypeError, SparsekitError, expected
 from .candidate import Candidate
@@ -83,7 +83,7 @@ class Snippet:
         made.names, made.codes = names, self.codes if text is None else self.compiled(text)
         return made
 
-    def __call__(self) -> Any:  # Any: the value of the last expression
+    def __call__(self) -> object:
         """Run the statements; what an expression at their end gives is the result."""
         if self._most is not None:
             self.names[LIMIT] = itertools.islice
@@ -127,11 +127,11 @@ class Program:
         If it holds what cannot be copied.
     """
 
-    def __init__(self, step: Any) -> None:  # Any: checked below
+    def __init__(self, step: object) -> None:  # object: checked below
         if not callable(step):
             raise DTypeError(expected("step", "a function without arguments that makes one step", step),
                              hint="prof.try_fixes(lambda: train(net, batch)).")
-        self.step = step
+        self.step: Callable[[], object] = step  # object: what it returns
         self._sources: dict[str, Source | None] = {}
         first = Clone(self, ())
         self.functions, self.found = first.cloner.functions, first.cloner.found
@@ -167,7 +167,7 @@ class Program:
         """The objects of one class that the step holds, in the order in which they were met."""
         return [found.original for found in self.found if isinstance(found.original, kind)]
 
-    def path_of(self, original: Any) -> str:  # Any: an object of the program
+    def path_of(self, original: object) -> str:
         """How the program reaches an object: ``net``, ``trainer._params[0]``."""
         return next((found.path for found in self.found if found.original is original), "")
 
@@ -194,7 +194,7 @@ class Clone:
         self._texts = self._edited_texts(edits)
         replace = {key: way for one in candidates for key, way in one.replace.items()}
         self.cloner = Cloner(self._code_of, self._missing, replace)
-        self.step: Callable[[], Any] = self._copied(program.step)  # Any: what the step returns
+        self.step: Callable[[], object] = self._copied(program.step)  # object: what the step returns
         for one in candidates:
             if one.change is not None:
                 one.change(self)
@@ -209,16 +209,16 @@ class Clone:
             try:
                 compile_text(texts[file][1], file)
             except SyntaxError as error:
-                raise Inapplicable(f"The edit of {source.label} is no Python: {error.msg}, line {error.lineno}.",
+                raise Inapplicable(f"The edit of {source.label} does not compile: {error.msg}, line {error.lineno}.",
                                    hint="write the lines by hand.") from error
         return texts
 
-    def _copied(self, step: Any) -> Callable[[], Any]:  # Any: a callable, and what it returns
+    def _copied(self, step: Callable[[], object]) -> Callable[[], object]:  # object: what it returns
         if not isinstance(step, Snippet):
             made = self.cloner(step, "step")
             for name, globals_of_it in self._wanted:
                 self.cloner.globals_of(globals_of_it)[name] = self._evaluated(name, globals_of_it, {})
-            return made  # type: ignore[no-any-return]  # it is of the kind of the step
+            return made
         names = self.cloner.globals_of(step.names)
         made = step.over(names, self._texts[step.file][1] if step.file in self._texts else None)
         for code in filter(None, made.codes):
@@ -245,17 +245,17 @@ class Clone:
         new = [name for name in self._extra if name in set(names_in(code)) and name not in names]
         self._wanted += [(name, names) for name in new]
 
-    def _missing(self, name: str, function: types.FunctionType, cloner: Cloner) -> Any:  # Any: the value of a variable
+    def _missing(self, name: str, function: types.FunctionType, cloner: Cloner) -> object:
         """A new free variable: what the line before the function would have made of the copies of the others."""
         if name not in self._extra:
             raise Inapplicable(f"{function.__qualname__} has no variable {name}.", hint="write the lines by hand.")
         inner = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
         return self._evaluated(name, function.__globals__, {free: cloner(cell.cell_contents, free) for free, cell in inner})
 
-    def _evaluated(self, name: str, names: dict[str, Any], inner: dict[str, Any]) -> Any:  # Any: globals, variables, a value
+    def _evaluated(self, name: str, names: dict[str, Any], inner: dict[str, Any]) -> object:  # Any: globals, variables
         code = compile(self._extra[name], "<lines before>", "eval")
         self.cloner.fill(code, names)
-        return eval(code, {**self.cloner.globals_of(names), **inner})
+        return cast(object, eval(code, {**self.cloner.globals_of(names), **inner}))
 
     def of(self, original: T) -> T:
         """The clone's copy of an object of the program."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,7 @@ from .source import edited, unified
 
 if TYPE_CHECKING:
     from ..profiler.turns import Comparison
+    from ..profiler.types import TurnRow
     from .candidate import Candidate
     from .observe import Run
     from .program import Program
@@ -197,7 +199,8 @@ class Fixes:
         texts = self._texts()
         for file, (before, _) in texts.items():
             if not Path(file).is_file():
-                raise UnsupportedError(f"{name_of_file(file)} is no file.", hint="change the cell by hand: print(fixes.patch).")
+                raise UnsupportedError(f"{name_of_file(file)} does not stand in a file.",
+                                       hint="change the cell by hand: print(fixes.patch).")
             if Path(file).read_text(encoding="utf-8") != before:
                 raise DataFileError(f"{Path(file).name} has changed since it was run.", hint="run it, and try_fixes, again.")
         for file, (_, after) in texts.items():
@@ -223,12 +226,13 @@ class Fixes:
                 "patch": "by hand" if fix.candidate.unpatched else "yes" if fix.candidate.edits else "",
                 "peak": (before.peak, after.peak) if before and after else None,
                 "moved": (before.moved, after.moved) if before and after else None,
+                "remedy": fix.candidate.remedy, "what": fix.candidate.what,
                 "after": ", ".join(dict.fromkeys(one.remedy for one in fix.applied)) if fix is not self.together else ""}
 
     def _time(self, fix: Fix) -> str:
         for row in self.times.rows[1:] if self.times is not None else ():
             if row["name"] == (ALL if fix is self.together else fix.name):
-                return f"{row['finding']} ({row['low']:.2g}× to {row['high']:.2g}×)"
+                return _in_words(row)
         return ""
 
     def summary(self) -> str:
@@ -262,6 +266,14 @@ class Fixes:
 
 
 _COLUMNS = ("fix", "where", "verdict", "answers", "bytes at the peak", "bytes moved", "time", "patch")
+
+
+def _in_words(row: TurnRow) -> str:
+    """How a time compares with the original's, with its interval."""
+    low, high = row["low"] or 0.0, row["high"] or math.inf
+    if row["verdict"] == "faster":
+        return f"{row['finding']}, between {1 / high:.3g}× and {1 / low if low else math.inf:.3g}×"
+    return f"{row['finding']}, {low:.2g}× to {high:.2g}× the time"
 
 
 def _escaped(text: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..profiler.turns import compare
 from .effects import Watched
@@ -34,11 +34,11 @@ def _fewest(programs: int) -> int:
     return fewest(1 - (1 - CONFIDENCE) / (programs - 1))
 
 
-def _endless(program: Program, candidates: Sequence[Candidate]) -> Callable[[], Any]:  # Any: what the step returns
+def _endless(program: Program, candidates: Sequence[Candidate]) -> Callable[[], object]:  # object: what the step returns
     """A clone's step that starts anew when what it reads from is at its end."""
     step = program.clone(candidates).step
 
-    def again() -> Any:  # Any: as above
+    def again() -> object:
         nonlocal step
         try:
             return step()

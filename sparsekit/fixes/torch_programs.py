@@ -5,6 +5,7 @@ Nothing here imports PyTorch: a program that uses it has imported it.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .clone import COPIERS, Cloner, NotCloneable
+from .effects import TELLING
 from .observe import NUMBERS, READERS, Values, Weight
 from .states import STATES
 
@@ -133,7 +135,24 @@ def _optimizer(copy: Cloner, value: Any, path: str) -> Any:  # Any: an optimizer
     return made
 
 
+def _telling() -> Callable[[], None]:
+    """Tell of the file that ``torch.save`` writes: PyTorch opens it in compiled code."""
+    torch = torch_of()
+    before = getattr(getattr(torch, "serialization", None), "_open_zipfile_writer_file", None)
+    if before is None:
+        return lambda: None
+
+    class Told(before):  # type: ignore[misc, valid-type]  # PyTorch's
+        def __init__(self, name: str) -> None:
+            sys.audit("open", str(name), "wb", os.O_WRONLY | os.O_CREAT)
+            super().__init__(name)
+
+    torch.serialization._open_zipfile_writer_file = Told
+    return lambda: setattr(torch.serialization, "_open_zipfile_writer_file", before)
+
+
 COPIERS.append(_copied)
 NUMBERS.append(_numbers)
 READERS.append(_weights)
 STATES.append(_states)
+TELLING.append(_telling)

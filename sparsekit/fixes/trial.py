@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
+from ..base import machine
 from ..base.entry import entry
-from ..base.errors import ProfilerError, SparsekitError, expected
+from ..base.errors import InsufficientMemoryError, ProfilerError, SparsekitError, expected
+from ..base.formatting import format_bytes
 from ..core import hooks
+from ..ndarray.ndarray import NDArray
 from ..profiler import Profile
 from .candidate import Candidate
 from .judge import CHANGES, HOLDS, NO_GAIN, REFUSED, TOLERANCE, compare_answers, identical
@@ -19,7 +22,7 @@ from .source import overlap
 from .times import timed
 
 if TYPE_CHECKING:
-    pass
+    from ..profiler.turns import Comparison
 
 __all__ = ["try_fixes"]
 
@@ -29,13 +32,16 @@ LEAST_BYTES = 0.01
 #: How often fixes are looked for again in the program with those that hold.
 MOST_ROUNDS = 4
 
+#: How often arrays of the program are there at most, beside its own: in a clone, and as weights that are compared.
+COPIES = 3
+
 #: What remains of an error of memory: the class that cupy raises is not imported for it.
 _NO_MEMORY = ("OutOfMemoryError",)
 
 
 @entry
-def try_fixes(step: Any, profile: Profile | None = None, *, steps: int = 3, rounds: int = 20,  # Any: a callable
-              tolerance: float = TOLERANCE) -> Fixes:
+def try_fixes(step: Callable[[], object], profile: Profile | None = None, *, steps: int = 3,  # object: what it returns
+              rounds: int = 20, tolerance: float = TOLERANCE) -> Fixes:
     """Try every remedy on clones of a program, and say which hold, with proof.
 
     ``step`` is called on clones only: of the function, what it closes over, the globals that it names, and all that those hold.
@@ -91,7 +97,8 @@ def _check(steps: object, rounds: object, tolerance: object) -> None:  # object:
 class _Trial:
     """One call of ``try_fixes``."""
 
-    def __init__(self, step: Any, profile: Profile | None, steps: int, rounds: int, tolerance: float) -> None:  # Any: a callable
+    def __init__(self, step: Callable[[], object], profile: Profile | None, steps: int, rounds: int,  # object: as above
+                 tolerance: float) -> None:
         self.step, self.profile, self.steps, self.rounds, self.tolerance = step, profile, steps, rounds, tolerance
         self.fixes: dict[tuple[str, str], Fix] = {}
         self.program: Program
@@ -126,6 +133,7 @@ class _Trial:
         """Run the original twice; why nothing can be judged, or an empty text."""
         try:
             self.program = Program(self.step)
+            self._check_memory()
             self.start = initial(self.program)
             self.original = run(self.program.clone(), self.steps)
             again = run(self.program.clone(), self.steps)
@@ -137,6 +145,15 @@ class _Trial:
         if apart:
             return f"Two equal runs of the program itself differ ({apart}), so no other run can be judged by them."
         return ""
+
+    def _check_memory(self) -> None:
+        """Raise if a clone, and the weights that are compared, would not fit the free memory."""
+        self.size = sum(int(array.nbytes) for array in self.program.originals(NDArray))
+        free = machine.available_memory()
+        if free is not None and COPIES * self.size > free:
+            raise InsufficientMemoryError(
+                f"{format_bytes(COPIES * self.size)} are needed for copies of the {format_bytes(self.size)} that the step holds, "
+                f"and {format_bytes(free)} are free.", hint="try a smaller model.")
 
     # single fixes
 
@@ -206,7 +223,7 @@ class _Trial:
                           edits=tuple(edit for one in applied for edit in one.edits))
         return Fix(whole, HOLDS if answer.same else CHANGES, answer.words, applied, Figures.of(self.original), Figures.of(found))
 
-    def _measured(self, applied: Sequence[Candidate]) -> Any:  # Any: a Comparison, or None
+    def _measured(self, applied: Sequence[Candidate]) -> Comparison | None:
         """The times of the original, of each fix that holds on what it was judged on, and of all together, in turns."""
         if not self.rounds or not applied:
             return None
@@ -215,6 +232,9 @@ class _Trial:
             if fix.candidate in applied and len(applied) > 1:
                 programs[fix.name] = (*fix.applied, fix.candidate)
         programs[ALL] = tuple(applied)
+        free = machine.available_memory()
+        if free is not None and len(programs) * self.size > free / 2:  # they are all there at once
+            programs = {name: programs[name] for name in ("original", ALL)}
         return timed(self.program, programs, self.rounds)
 
 

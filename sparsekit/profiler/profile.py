@@ -64,8 +64,8 @@ class Profile:
     ``self`` times are never negative, and of one thread never add up to more than ``wall``.
     """
 
-    #: File, text and globals of the cell that was profiled.  Any: globals
-    _cell: tuple[str, str, dict[str, Any]] | None = None
+    #: File, text and globals of the cell that was profiled.  object: any value
+    _cell: tuple[str, str, dict[str, object]] | None = None
 
     def __init__(self, source: RecordedRun | Stored) -> None:
         self._source: RecordedRun | Stored = source
@@ -257,12 +257,13 @@ class Profile:
         """
         return displays.call("try_fixes", self._step_of(step), self, **options)
 
-    def fix_button(self, step: Callable[[], object] | None = None, **options: Unpack[Trying]) -> Any:  # Any, object: as above
+    def fix_button(self, step: Callable[[], object] | None = None, **options: Unpack[Trying]) -> object:  # object: a widget
         """A button that tries fixes when it is clicked, and shows what it found; needs the extra ``lab``."""
         chosen = self._step_of(step)
-        return displays.call("fix_button", lambda: self.try_fixes(chosen, **options))
+        made: object = displays.call("fix_button", lambda: self.try_fixes(chosen, **options))  # object: a widget
+        return made
 
-    def remember(self, file: str, text: str, names: dict[str, Any]) -> None:  # Any: globals
+    def remember(self, file: str, text: str, names: dict[str, object]) -> None:  # object: globals
         """Keep the cell that was profiled, for ``try_fixes()`` and ``fix_button()`` without a step."""
         self._cell = file, text, names
 

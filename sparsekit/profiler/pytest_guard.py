@@ -101,6 +101,7 @@ def _contracts(mark: Mark) -> list[Asked]:
 def _asked(name: str, value: object) -> Asked:  # object: what the user gave
     if value is False:
         raise ProfilerError(f"{name}=False promises nothing.", hint=f"leave {name} out.")
+    # object: as above
     args: tuple[object, ...] = value if isinstance(value, tuple) else () if value is True or isinstance(value, dict) else (value,)
     kwargs = value if isinstance(value, dict) else {}
     method = getattr(Expectation, name)

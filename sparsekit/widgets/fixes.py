@@ -12,7 +12,7 @@ from .theme import ALARM, DARK, INK, LINE, MUTED, OTHER, SERIES
 
 __all__ = ["fixes_figure"]
 
-WIDTH, LEFT, BAR, GAP, ROW = 1000.0, 400.0, 225.0, 60.0, 62.0
+WIDTH, LEFT, BAR, GAP, ROW = 1000.0, 440.0, 230.0, 50.0, 78.0
 
 #: Colour and sign of each verdict; the sign says it without the colour.
 VERDICTS = {"holds": (SERIES[3], "✓"), "changes the answer": (ALARM, "≠"), "no gain": (OTHER, "–"), "refused": (SERIES[1], "×")}
@@ -24,7 +24,7 @@ def fixes_figure(rows: Sequence[Mapping[str, Any]], finding: str, table: Mapping
     Parameters
     ----------
     rows : sequence of dict
-        ``fix verdict answers where after peak moved time``; ``peak`` and ``moved`` are pairs of bytes, or None.
+        ``remedy what verdict answers where after peak moved time``; ``peak`` and ``moved`` are pairs of bytes, or None.
     finding : str
         What was found, in sentences.
     table : dict
@@ -51,7 +51,7 @@ def fixes_figure(rows: Sequence[Mapping[str, Any]], finding: str, table: Mapping
 
 
 def _heads(drawing: Drawing, top: float) -> float:
-    for place, head in enumerate(("bytes at the peak", "bytes moved")):
+    for place, head in enumerate(("bytes at the peak, before and after", "bytes moved, before and after")):
         drawing.text(LEFT + place * (BAR + GAP), top, head, size=12, fill=MUTED)
     return top + 12
 
@@ -59,14 +59,15 @@ def _heads(drawing: Drawing, top: float) -> float:
 def _row(drawing: Drawing, row: Mapping[str, Any], largest: Sequence[float], top: float) -> None:
     color, sign = VERDICTS.get(str(row["verdict"]), (OTHER, "?"))
     drawing.line(20, top, WIDTH - 20, top, stroke=LINE, stroke_width=0.7)
-    drawing.add("circle", cx=34, cy=top + 22, r=11.0, fill=color)
-    drawing.text(34, top + 27, sign, size=14, fill=DARK, text_anchor="middle", font_weight="bold")
-    drawing.text(56, top + 20, fit(row["fix"], LEFT - 76, 13), size=13, font_weight="bold")
+    drawing.add("circle", cx=34, cy=top + 24, r=11.0, fill=color)
+    drawing.text(34, top + 29, sign, size=14, fill=DARK, text_anchor="middle", font_weight="bold")
+    drawing.text(56, top + 20, fit(row["remedy"], LEFT - 120, 13), size=13, font_weight="bold")
+    drawing.text(56, top + 36, fit(row["what"], LEFT - 76, 11.5), size=11.5)
     said = f"{row['verdict']}: {row['answers']}" if row["answers"] else str(row["verdict"])
-    drawing.text(56, top + 36, fit(said, LEFT - 76, 11.5), size=11.5, fill=MUTED)
+    drawing.text(56, top + 52, fit(said, LEFT - 76, 11.5), size=11.5, fill=MUTED)
     last = "; ".join(part for part in (str(row["where"]), f"on top of {row['after']}" if row["after"] else "",
                                        str(row["time"])) if part)
-    drawing.text(56, top + 51, fit(last, LEFT - 76, 11), size=11, fill=MUTED)
+    drawing.text(56, top + 67, fit(last, LEFT - 76, 11), size=11, fill=MUTED)
     for place, name in enumerate(("peak", "moved")):
         if row[name]:
             _bars(drawing, row[name], largest[place], LEFT + place * (BAR + GAP), top, color)
@@ -74,7 +75,7 @@ def _row(drawing: Drawing, row: Mapping[str, Any], largest: Sequence[float], top
 
 def _bars(drawing: Drawing, pair: Sequence[float], largest: float, left: float, top: float, color: str) -> None:
     """The bytes before, and below them the bytes after."""
-    for value, y, fill in ((pair[0], top + 11, OTHER), (pair[1], top + 33, color)):
+    for value, y, fill in ((pair[0], top + 19, OTHER), (pair[1], top + 41, color)):
         width = max(1.5, BAR * value / largest)
         drawing.rect(left, y, width, 14, fill)
         text = format_bytes(value)

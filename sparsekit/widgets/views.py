@@ -96,7 +96,7 @@ def crossover(title: str = "Where sparse storage pays", **options: Any) -> Any:
     return CrossoverWidget(crossover_payload(**options), crossover_figure(title, **options), title)
 
 
-def fix_button(try_fixes: Callable[[], object]) -> Any:
+def fix_button(try_fixes: Callable[[], object]) -> object:
     """A button that tries fixes when it is clicked, and shows below it what it found.
 
     Parameters
@@ -128,4 +128,5 @@ def fix_button(try_fixes: Callable[[], object]) -> Any:
             button.disabled, button.description = False, "Try again"
 
     button.on_click(clicked)
-    return widgets.VBox([button, shown])
+    made: object = widgets.VBox([button, shown])
+    return made

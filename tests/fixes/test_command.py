@@ -10,9 +10,9 @@ from sparsekit.base.errors import DataFileError, ProfilerError
 from sparsekit.cli import main
 from sparsekit.fixes.command import main as fix
 
-from . import planted
+from . import wasteful
 
-LOOP = planted.HEAD + planted.dense() + '''
+LOOP = wasteful.HEAD + wasteful.dense() + '''
 data = mx.io.NDArrayIter(batch(), mx.nd.ones((ROWS, UNITS)), batch_size=8)
 for epoch in range(2):
     data.reset()
@@ -23,7 +23,7 @@ for epoch in range(2):
         trainer.step(8)
 print("trained")
 '''
-STEP = planted.HEAD + planted.dense() + "data = batch()\n" + planted.TRAIN.format(data="data")
+STEP = wasteful.HEAD + wasteful.dense() + "data = batch()\n" + wasteful.TRAIN.format(data="data")
 CALLED = STEP.replace("step():", "train(times):") + '''
 def main():
     for _ in range(3):

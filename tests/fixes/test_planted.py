@@ -9,7 +9,7 @@ import pytest
 from sparsekit.base.errors import ContractError
 from sparsekit.fixes import try_fixes
 
-from . import planted
+from . import wasteful
 
 STEPS = 3
 
@@ -48,21 +48,21 @@ def patched(text, patch):
 
 
 @pytest.mark.filterwarnings("ignore::sparsekit.base.errors.StorageFallbackWarning")  # some of the planted wastes
-@pytest.mark.parametrize("name", planted.PLANTED)
+@pytest.mark.parametrize("name", wasteful.PLANTED)
 def test_a_planted_waste_is_found_patched_and_kept_away(name, tmp_path, monkeypatch):
-    remedy, text = planted.PLANTED[name]
-    program = f"planted_{list(planted.PLANTED).index(name)}"
-    fixes = try_fixes(planted.load(text, tmp_path / f"{program}.py").step, steps=STEPS, rounds=0)
+    remedy, text = wasteful.PLANTED[name]
+    program = f"planted_{list(wasteful.PLANTED).index(name)}"
+    fixes = try_fixes(wasteful.load(text, tmp_path / f"{program}.py").step, steps=STEPS, rounds=0)
     assert fixes[remedy].holds
     assert fixes.together is not None
     assert not fixes.lines  # the patch has all of it
-    before = planted.load(text, tmp_path / f"{program}.py")
-    after = planted.load(patched(text, fixes.patch), tmp_path / f"{program}_patched.py")
+    before = wasteful.load(text, tmp_path / f"{program}.py")
+    after = wasteful.load(patched(text, fixes.patch), tmp_path / f"{program}_patched.py")
     with_weights_of(before, after, tmp_path)
     np.testing.assert_allclose(losses(after), losses(before), rtol=1e-4)
     keeps = fixes.contract()
     for version, holds in ((text, False), (patched(text, fixes.patch), True)):
-        monkeypatch.setitem(sys.modules, program, planted.load(version, tmp_path / f"{program}.py"))
+        monkeypatch.setitem(sys.modules, program, wasteful.load(version, tmp_path / f"{program}.py"))
         names = {}
         exec(compile(keeps, "test_contract.py", "exec"), names)
         if holds:
@@ -72,9 +72,9 @@ def test_a_planted_waste_is_found_patched_and_kept_away(name, tmp_path, monkeypa
                 names["test_step_keeps_its_fixes"]()
 
 
-@pytest.mark.parametrize("name", planted.CLEAN)
+@pytest.mark.parametrize("name", wasteful.CLEAN)
 def test_a_clean_program_is_left_alone(name, tmp_path):
-    fixes = try_fixes(planted.load(planted.CLEAN[name], tmp_path / "clean.py").step, steps=STEPS, rounds=0)
+    fixes = try_fixes(wasteful.load(wasteful.CLEAN[name], tmp_path / "clean.py").step, steps=STEPS, rounds=0)
     assert not fixes.refusal
     assert fixes.together is None
     assert fixes.patch == ""
@@ -84,5 +84,5 @@ def test_a_clean_program_is_left_alone(name, tmp_path):
 def test_one_planted_program_has_each_remedy():
     from sparsekit.fixes.remedies import remedies
 
-    found = {remedy for remedy, _ in planted.PLANTED.values()}
+    found = {remedy for remedy, _ in wasteful.PLANTED.values()}
     assert found | {"TrainStep"} == {remedy.name for remedy in remedies} | {"exact lazy optimizer"}

@@ -23,6 +23,8 @@ from sparsekit.demo.variants import VARIANTS
 from sparsekit.fixes import try_fixes
 from sparsekit.fixes.observe import COUNTED
 
+from . import wasteful
+
 FEATURES, UNITS, ROWS = 2000, 4, 8
 
 COUNT, LOG = 0, []
@@ -175,6 +177,22 @@ class OutOfMemoryError(Exception):
     """As cupy has one."""
 
 
+def quietly(function, *arguments):
+    """What a step does that goes on after errors."""
+    try:
+        function(*arguments)
+    except Exception:
+        return 0.0
+    return 1.0
+
+
+def in_a_thread(function, *arguments):
+    thread = threading.Thread(target=function, args=arguments)
+    thread.start()
+    thread.join()
+    return 1.0
+
+
 def raising(error):
     def step():
         raise error
@@ -194,6 +212,8 @@ REFUSED = {
     "a process": (lambda path: lambda: subprocess.run(["true"], check=True), "starts a process"),
     "a shell": (lambda path: lambda: os.system("true"), "starts a process"),
     "the network": (lambda path: lambda: socket.create_connection(("127.0.0.1", 9), timeout=0.01), "uses the network"),
+    "an effect whose error is caught": (lambda path: lambda: quietly(path.write_text, "x"), "writes the file 'there'"),
+    "a thread": (lambda path: lambda: in_a_thread(quietly, path.write_text, "x"), "writes the file 'there'"),
     "the environment": (lambda path: lambda: os.environ.update(SPARSEKIT_TRIED="1"), "changes the environment"),
     "a generator": (lambda path: (lambda numbers: lambda: next(numbers))(one for one in (1.0, 2.0)), "numbers holds a generator"),
     "a lock in the optimizer": (lambda path: stubborn(), "optimizer.lock holds a _thread.lock, which cannot be copied"),
@@ -238,6 +258,16 @@ def test_reading_a_file_is_no_effect(tmp_path):
     path = tmp_path / "numbers"
     path.write_text("1 2 3")
     assert not tried(lambda: [float(one) for one in path.read_text().split()]).refusal
+
+
+def test_a_program_without_room_for_its_copies_is_refused(monkeypatch):
+    from sparsekit.base import machine
+
+    _, _, step = program()
+    monkeypatch.setattr(machine, "available_memory", lambda: 100_000)
+    assert "are needed for copies of the " in tried(step).refusal
+    monkeypatch.setattr(machine, "available_memory", lambda: None)
+    assert not tried(step).refusal
 
 
 @pytest.mark.parametrize(("arguments", "kind"), [
@@ -329,6 +359,25 @@ def test_times_are_taken_in_turns_with_an_interval():
 
 
 # --------------------------------------------------------------------------- what is shown and written
+
+
+def test_one_object_in_place_of_three_lines_is_measured_and_written(tmp_path):
+    text = wasteful.HEAD + """
+net = gluon.nn.HybridSequential()
+net.add(gluon.nn.Dense(8, in_units=4, activation="tanh"), gluon.nn.Dense(8, in_units=8), gluon.nn.Dense(UNITS, in_units=8))
+net.initialize()
+trainer = gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.1})
+data = mx.nd.array(rng.random((ROWS, 4)))
+""" + wasteful.TRAIN.format(data="data")
+    module = wasteful.load(text, tmp_path / "measured.py")
+    fixes = try_fixes(module.step, rounds=12)
+    assert fixes["TrainStep"].holds
+    assert "× as fast, between" in repr(fixes)
+    (written,) = fixes.apply()
+    mended = wasteful.load(written.read_text(), written)
+    assert "train_step = mx.gluon.TrainStep(net, loss_function, trainer)" in written.read_text()
+    for _ in range(5):  # the third step and those after it are compiled
+        np.testing.assert_array_equal(mended.step().asnumpy(), module.step().asnumpy())
 
 
 def test_the_result_shows_itself_as_picture_table_and_text():

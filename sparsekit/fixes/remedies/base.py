@@ -38,8 +38,8 @@ class Remedy:
         remedies.append(cls())
 
     def find(self, look: Look) -> Iterator[Candidate]:
-        """What could be tried in this program, from its profile."""
-        raise NotImplementedError
+        """What could be tried in this program, from its profile; nothing, unless a subclass says so."""
+        return iter(())
 
 
 #: Every remedy, in the order in which they are tried.

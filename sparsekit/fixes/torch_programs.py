@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,17 +18,18 @@ from .observe import NUMBERS, READERS, Values, Weight
 from .states import STATES
 
 if TYPE_CHECKING:
+    from ..profiler.torch_types import Torch, TorchOptimizer, TorchTensor
     from .program import Clone, Program
 
 __all__ = ["names_of_weights", "to_numpy", "torch_of"]
 
 
-def torch_of() -> Any:  # Any: PyTorch
+def torch_of() -> Torch:
     """PyTorch if something has imported it, else None."""
     return sys.modules.get("torch")
 
 
-def to_numpy(tensor: Any) -> Values:  # Any: a tensor
+def to_numpy(tensor: TorchTensor) -> Values:
     """The values of a tensor of any layout, as a copy; those of types that numpy has not, as float32."""
     torch = torch_of()
     found = tensor.detach().to("cpu")
@@ -38,7 +39,7 @@ def to_numpy(tensor: Any) -> Values:  # Any: a tensor
     return np.array(found.numpy())
 
 
-def _numbers(value: Any) -> Values | None:  # Any: what a step returned
+def _numbers(value: object) -> Values | None:  # object: what a step returned
     torch = torch_of()
     return to_numpy(value) if torch is not None and isinstance(value, torch.Tensor) else None
 
@@ -86,7 +87,7 @@ def _states() -> Callable[[], None]:
     return put
 
 
-def _copied(copy: Cloner, value: Any, path: str) -> Any:  # Any: whatever a program holds, and its copy
+def _copied(copy: Cloner, value: object, path: str) -> object:  # object: whatever a program holds, and its copy
     """The copy of a tensor, an optimizer or a generator; None of anything else."""
     torch = torch_of()
     if torch is None:
@@ -100,7 +101,7 @@ def _copied(copy: Cloner, value: Any, path: str) -> Any:  # Any: whatever a prog
     return _optimizer(copy, value, path) if isinstance(value, torch.optim.Optimizer) else None
 
 
-def _tensor(copy: Cloner, value: Any, path: str) -> Any:  # Any: a tensor and its copy
+def _tensor(copy: Cloner, value: TorchTensor, path: str) -> TorchTensor:
     """The copy of a tensor with its gradient; tensors that share memory share it in the copy."""
     torch = torch_of()
     if not value.is_leaf:
@@ -126,7 +127,7 @@ def _tensor(copy: Cloner, value: Any, path: str) -> Any:  # Any: a tensor and it
     return made
 
 
-def _optimizer(copy: Cloner, value: Any, path: str) -> Any:  # Any: an optimizer and its copy
+def _optimizer(copy: Cloner, value: TorchOptimizer, path: str) -> TorchOptimizer:
     """The copy of an optimizer, whose groups and states are those of the copies of its parameters."""
     made = copy._reduced(value, path)
     for name, own in vars(value).items():

@@ -5,12 +5,15 @@ from __future__ import annotations
 import ast
 import warnings
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ...base.formatting import format_count, format_percent
 from ..candidate import Candidate
 from ..torch_programs import torch_of
 from .base import Look, Remedy, at, named
+
+if TYPE_CHECKING:
+    from ...profiler.torch_types import Torch, TorchTensor
 
 __all__ = ["CsrTensor", "SparseData"]
 
@@ -63,13 +66,13 @@ class SparseData(Remedy):
                                 unpatched="the line that makes it may serve others", for_time=True)
 
 
-def _as_csr(data: Any) -> Any:  # Any: a tensor
+def _as_csr(data: TorchTensor) -> TorchTensor:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # PyTorch says that CSR is in beta
         return data.to_sparse_csr()
 
 
-def _trained(torch: Any, look: Look) -> set[int]:  # Any: PyTorch
+def _trained(torch: Torch, look: Look) -> set[int]:
     """``id`` of the tensors that are no data: gradients, buffers of modules, states of optimizers."""
     found = [one.grad for one in look.program.originals(torch.Tensor)]
     for module in look.program.originals(torch.nn.Module):
@@ -79,7 +82,7 @@ def _trained(torch: Any, look: Look) -> set[int]:  # Any: PyTorch
     return set(map(id, found))
 
 
-def _mostly_zero(torch: Any, data: Any) -> bool:  # Any: PyTorch and a tensor
+def _mostly_zero(torch: Torch, data: TorchTensor) -> bool:
     known = data.layout is torch.strided and data.dim() == 2 and data.numel() >= LEAST
     alone = known and data.is_floating_point() and not data.requires_grad and type(data) is torch.Tensor
     return bool(alone and int(torch.count_nonzero(data)) <= MOST_DENSITY * data.numel())

@@ -14,7 +14,12 @@ from .row_sparse import _constructor as constructor
 from .torch_text import Place, functional, objects_at, over_places, places, unwrapped
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ...profiler.torch_types import TorchModule, TorchOptimizer, TorchTensor
     from ..program import Clone
+
+    Method = Callable[..., object]
 
 __all__ = ["Bag", "LookUp", "SparseGradient"]
 
@@ -35,7 +40,7 @@ class SparseGradient(Remedy):
             if isinstance(module, (torch.nn.Embedding, torch.nn.EmbeddingBag)) and (kind, shape) in found:
                 yield self._of(look, module)
 
-    def _of(self, look: Look, module: Any) -> Candidate:  # Any: an embedding
+    def _of(self, look: Look, module: TorchModule) -> Candidate:
         kind, (rows, width) = type(module).__name__, module.weight.shape
         name = names_of_weights(look.program)[id(module.weight)]
         adam = next((one for one in look.program.originals(torch_of().optim.Optimizer) if _holds(one, module.weight)
@@ -58,20 +63,20 @@ def _list(value: object) -> list[object]:  # object: JSON
     return value if isinstance(value, list) else []
 
 
-def _holds(optimizer: Any, weight: Any) -> bool:  # Any: an optimizer and a parameter
+def _holds(optimizer: TorchOptimizer, weight: TorchTensor) -> bool:
     return any(one is weight for group in optimizer.param_groups for one in group["params"])
 
 
-def _group(optimizer: Any, weight: Any) -> dict[str, Any]:  # Any: an optimizer, a parameter, settings
+def _group(optimizer: TorchOptimizer, weight: TorchTensor) -> dict[str, Any]:  # Any: settings
     return next(group for group in optimizer.param_groups if any(one is weight for one in group["params"]))
 
 
-def _sparse(clone: Clone, module: Any) -> None:  # Any: an embedding
+def _sparse(clone: Clone, module: TorchModule) -> None:
     copy = clone.of(module)
     copy.sparse, copy.weight.grad = True, None
 
 
-def _sparse_adam(clone: Clone, module: Any, optimizer: Any) -> None:  # Any: an embedding and its Adam
+def _sparse_adam(clone: Clone, module: TorchModule, optimizer: TorchOptimizer) -> None:
     """Give a weight to SparseAdam, with the moments that Adam has of it; both make each step."""
     _sparse(clone, module)
     weight, adam = clone.of(module.weight), clone.of(optimizer)
@@ -85,11 +90,10 @@ def _sparse_adam(clone: Clone, module: Any, optimizer: Any) -> None:  # Any: an 
         adam.zero_grad, lazy.zero_grad)
 
 
-def _both(first: Any, second: Any, before: Any = None) -> Any:  # Any: methods of optimizers
-    def both(*args: Any, **kwargs: Any) -> Any:  # Any: as they take and give
+def _both(first: Method, second: Method, before: Method = lambda: None) -> Method:
+    def both(*args: object, **kwargs: object) -> object:  # object: as methods of optimizers take and give
         made = first(*args, **kwargs)
-        if before is not None:
-            before()
+        before()
         second()
         return made
     return both
@@ -122,7 +126,7 @@ class Bag(Remedy):
                         (place.source.replace(call, new), *edits), for_time=True)
 
 
-def _plain(module: Any) -> bool:  # Any: whatever a program holds
+def _plain(module: TorchModule) -> bool:
     """Whether a module is an embedding that does nothing but look rows up."""
     torch = torch_of()
     return (type(module) is torch.nn.Embedding and module.padding_idx is None and module.max_norm is None
@@ -144,7 +148,7 @@ class LookUp(Remedy):
                     if modules and all(type(one) is torch_of().nn.Linear for one in modules):
                         yield from self._of(place, call, modules[0])
 
-    def _of(self, place: Place, call: ast.Call, module: Any) -> Iterator[Candidate]:  # Any: a layer
+    def _of(self, place: Place, call: ast.Call, module: TorchModule) -> Iterator[Candidate]:
         inner, edits = unwrapped(place, call.args[0])
         tokens, added = _hot(inner)
         space = functional(place)

@@ -44,7 +44,8 @@ def wheel(built):
 def test_the_wheel_holds_the_package_and_only_it(wheel):
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
-    assert {name.partition("/")[0] for name in names} == {"sparsekit", f"sparsekit-{__version__}.dist-info"}
+    assert {name.partition("/")[0] for name in names} == {
+        "sparsekit", "pytest_sparsekit.py", f"sparsekit-{__version__}.dist-info"}
     shipped = {"py.typed", *(f"widgets/static/{path.name}" for path in (PACKAGE / "widgets" / "static").iterdir())}
     shipped |= {path.relative_to(PACKAGE).as_posix() for path in (PACKAGE / "course" / "questions").iterdir()}
     assert len(shipped) > 15
@@ -119,6 +120,15 @@ def test_the_installed_wheel_brings_the_course(at_home, tmp_path):
     kept = {path.name: path.read_bytes() for path in (ROOT / "profiles" / "variants").iterdir()}
     assert {path.name: path.read_bytes() for path in (Path(folder) / "profiles" / "variants").iterdir()} == kept
     assert f"{len(list(Path(folder).glob('*.ipynb')))} notebooks in sparsekit-course" in at_home("sparsekit", "doctor")
+
+
+def test_the_installed_wheel_brings_its_pytest_plugin(at_home, tmp_path):
+    (tmp_path / "test_one.py").write_text(
+        "import pytest, sparsekit as mx\n\n@pytest.mark.sparse_contract(calls=('ones', 2))\n"
+        "def test_it():\n    mx.nd.ones((2, 3))\n")
+    said = at_home("python", "-m", "pytest", "--strict-markers", "--sparsekit-profile", "test_one.py", status=1)
+    assert "calls('ones', 2) is broken: it ran" in said
+    assert "sparsekit profile" in said
 
 
 @pytest.mark.slow

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ..base.errors import UnknownNameError
+from ..base.errors import MissingPackageError, UnknownNameError
 from ..base.optional import optional_import
 from ..lab import SHIPPED
 from ..profiler.magics import CodeMagics
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["NeedsMagics", "load_ipython_extension", "saved_outputs"]
 
 #: Packages that cells may need: their names in sentences, and the extra that installs each.
-PACKAGES = {"ray": ("Ray", "dist")}
+PACKAGES = {"ray": ("Ray", "dist"), "torch": ("PyTorch", "torch")}
 
 # Any: a module of IPython, which need not be installed
 magic: Any = optional_import("IPython.core.magic", "lab", "%%needs")
@@ -42,6 +42,9 @@ class NeedsMagics(CodeMagics):
             raise UnknownNameError.of("package", package, PACKAGES)
         name, extra = PACKAGES[package]
         here = importlib.util.find_spec(package) is not None
+        if not here and os.environ.get(f"SPARSEKIT_REQUIRE_{package.upper()}") == "1":  # where nothing may be left out
+            raise MissingPackageError(f"This cell needs {name}, which is not installed.",
+                                      hint=f"pip install 'sparsekit[{extra}]'")
         if cell is None:
             print(f"{name} is installed: every cell runs." if here else
                   f"{name} is not installed: cells that need it show their saved outputs. pip install 'sparsekit[{extra}]' "

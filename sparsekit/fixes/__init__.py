@@ -5,6 +5,7 @@ of the copy and of the text, ``observe`` runs it, ``judge`` compares the answers
 shows them.
 """
 
+from . import torch_programs
 from .candidate import Candidate
 from .remedies import Look, Remedy
 from .result import Fix, Fixes

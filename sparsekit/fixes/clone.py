@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 from ..base.errors import SparsekitError
 from ..ndarray.ndarray import NDArray
 
-__all__ = ["Cloner", "Found", "NotCloneable", "is_program", "names_in"]
+__all__ = ["COPIERS", "Cloner", "Found", "NotCloneable", "is_program", "names_in"]
 
 T = TypeVar("T")
 
@@ -32,6 +32,10 @@ _LIBRARIES = ("site-packages", "dist-packages")
 _SHARED = (type(None), bool, int, float, complex, str, bytes, type(...), type(NotImplemented), range, slice, types.CodeType,
            types.BuiltinFunctionType, types.GetSetDescriptorType, types.MemberDescriptorType,
            types.WrapperDescriptorType, types.MethodDescriptorType, weakref.ref)
+
+
+#: Functions that copy objects of one library, ``(cloner, object, path)``, or give None; other libraries add theirs.
+COPIERS: list[Callable[[Cloner, Any, str], Any]] = []  # Any: objects and their copies
 
 
 class NotCloneable(SparsekitError, TypeError):
@@ -127,6 +131,10 @@ class Cloner:
             return self._replace[id(value)](self._array(value) if isinstance(value, NDArray) else value)
         if isinstance(value, NDArray):
             return self._array(value)
+        for copier in COPIERS:
+            made = copier(self, value, path)
+            if made is not None:
+                return made
         for known, copy in _WAYS.items():
             if kind is known:
                 return copy(self, value, path)

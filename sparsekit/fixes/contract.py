@@ -6,6 +6,8 @@ import types
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..profiler.torch_operators import is_torch
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -25,9 +27,10 @@ def contract_text(step: object, steps: int, original: Run, final: Run, remedies:
     kept = ", ".join(dict.fromkeys(remedies))
     loop = [f"        for _ in range({steps}):", f"            {call}"] if steps > 1 else [f"        {call}"]
     chain = [f"        .{promise}" for promise in _promises(original, final)]
+    torch = "torch=True" if any(map(is_torch, original.profile.records)) else ""
     lines = [f'"""Contracts that keep these fixes: {kept}.', "", "Bytes and counts are the same on every machine.", '"""', "",
-             *start, "", "", f"def test_{name.lstrip('_')}_keeps_its_fixes({given}):", "    with mx.Profiler() as prof:", *loop,
-             "    (", "        mx.expect(prof)", *chain, "    )", ""]
+             *start, "", "", f"def test_{name.lstrip('_')}_keeps_its_fixes({given}):",
+             f"    with mx.Profiler({torch}) as prof:", *loop, "    (", "        mx.expect(prof)", *chain, "    )", ""]
     return "\n".join(lines)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
+from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
@@ -68,11 +69,18 @@ _lock = threading.Lock()
 _installed = False
 
 
+#: Functions that make compiled writers of a library tell of the files that they open, by ``sys.audit("open", …)``, and give a
+#: function that undoes it; other libraries add theirs.
+TELLING: list[Callable[[], Callable[[], None]]] = []
+
+
 class Watched(Scoped):
     """A block whose files, processes and connections raise ``SideEffect`` before they are made.
 
     The thread that runs the block is watched, and threads that it starts.
     """
+
+    _undo: tuple[Callable[[], None], ...] = ()
 
     def _before(self) -> bool:
         _install()
@@ -81,10 +89,13 @@ class Watched(Scoped):
     def _enter(self, before: bool) -> None:
         own = threading.get_ident()
         _watch.others = frozenset(thread.ident for thread in threading.enumerate() if thread.ident not in (own, None))
+        self._undo = tuple(tell() for tell in TELLING)
         _watch.on, _watch.stopped = True, None
 
     def _leave(self, before: bool, kind: type[BaseException] | None) -> None:
         _watch.on = before
+        for undo in self._undo:
+            undo()
 
     def _after(self, before: bool, kind: type[BaseException] | None) -> None:
         if _watch.stopped is not None and kind is None:  # the program has caught the error and gone on

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -145,7 +146,7 @@ def run(clone: Clone, steps: int) -> Run:
     put = taken()
     try:
         with apart():
-            profile = Profiler()
+            profile = Profiler(torch="torch" in sys.modules)
             found = Run(profile)
             with Watched():
                 profile.start()

@@ -107,6 +107,12 @@ class Source:
         indent = indent if not indent.strip() else ""
         return Edit(self.file, start, start, "".join(f"{indent}{line}\n" for line in lines))
 
+    def without(self, statement: ast.stmt) -> Edit:
+        """The edit that takes the lines of a statement away, which has them for itself."""
+        last = statement.end_lineno or statement.lineno
+        stop = self._starts[last] if last < len(self._starts) else len(self.text)
+        return Edit(self.file, self._starts[statement.lineno - 1], stop, "")
+
     def keyword(self, call: ast.Call, name: str, value: str) -> Edit:
         """The edit that gives a call a keyword argument, or another value for the one that it has."""
         for keyword in call.keywords:

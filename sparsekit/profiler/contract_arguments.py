@@ -105,7 +105,15 @@ def _types(what: str, value: str) -> None:
             raise UnknownNameError.of("storage type", word.strip(), STORAGE_TYPES)
 
 
+def _kinds(what: str, value: object) -> None:  # object: what the user gave
+    if not isinstance(value, (str, list, tuple)):
+        raise ProfilerError(expected(what, "a kind of densification, or several", value), hint='allow="dense by nature".')
+    for kind in (value,) if isinstance(value, str) else value:
+        if kind not in hooks.KINDS:
+            raise UnknownNameError.of("kind of densification", kind, hooks.KINDS)
+
+
 #: Name of a parameter -> the check of its values.
 _CHECKS: dict[str, Callable[[str, Any], None]] = {
     "op": _name, "owner": _name, "layer": _layer, "lane": _lane, "number": _count, "at_most": _count, "at_least": _count,
-    "size": _size, "types": _types}
+    "size": _size, "types": _types, "allow": _kinds}

@@ -12,13 +12,13 @@ from collections.abc import Callable, Sequence
 from contextlib import ContextDecorator
 from typing import Any, ParamSpec, Self, TypeVar
 
-from ..base.errors import ContractError, ProfilerError, UnknownNameError, expected
+from ..base.errors import ContractError, ProfilerError, expected
 from ..base.formatting import format_bytes, parse_bytes
 from ..base.scoped import Scoped
-from ..core import hooks
 from .contract_arguments import check_arguments, checked
 from .profile import Profile
 from .profiler import Profiler
+from .torch_operators import is_torch
 
 __all__ = ["Expectation", "Promise", "expect"]
 
@@ -115,6 +115,7 @@ class Expectation:
         self._held.append(contract)
         return self
 
+    @checked
     def no_densify(self, *, allow: str | Sequence[str] = ()) -> Expectation:
         """No sparse array implicitly became dense: by a fallback, or because a result is dense by nature.
 
@@ -130,9 +131,6 @@ class Expectation:
     def _densified(self, contract: str, most: int, allow: str | Sequence[str]) -> Expectation:
         self._recorded("which arrays became dense")
         left_out = (allow,) if isinstance(allow, str) else tuple(allow)
-        for kind in left_out:
-            if kind not in hooks.KINDS:
-                raise UnknownNameError.of("kind of densification", kind, hooks.KINDS)
         counts = self._profile.densified_by_kind
         found = sum(number for kind, number in counts.items() if kind not in left_out)
         ledger = [record for record in self._profile.ledger if record.kind not in left_out]
@@ -190,7 +188,9 @@ class Expectation:
         found = self._gradient_rows(owner)
         contract = f"grad_rows({owner!r}, at_most={at_most})"
         if found is None:
+            torch = any(map(is_torch, self._profile.records))
             return self._check(contract, False, f"no row_sparse gradient of {owner} was seen",
+                               "make the layer with sparse=True; names are those of prof.gradients()." if torch else
                                "the parameter needs grad_stype='row_sparse'; names are those of "
                                "prof.memory['at_peak'] and of the layers.")
         return self._check(contract, found <= at_most, f"one stored {found} rows")

@@ -35,6 +35,9 @@ CAPACITY = 1_000_000
 
 _active: Profiler | None = None
 
+#: A profiler in the background that gave way to the one that records now.
+_aside: Profiler | None = None
+
 
 def active() -> Profiler | None:
     """The profiler that records now, or None."""
@@ -94,6 +97,9 @@ class Profiler(Profile, Scoped):
     ['forward', 'forward']
     """
 
+    #: Whether it pauses while another profiler records, instead of refusing it.
+    _gives_way = False
+
     def __init__(self, capacity: int = CAPACITY, lines: bool = True, schedule: Schedule | None = None,
                  on_ready: Callable[[Profile], object] | None = None,  # object: its result is not used
                  torch: bool = False) -> None:
@@ -124,6 +130,7 @@ class Profiler(Profile, Scoped):
         if self.state == "finished":
             raise ProfilerError("This profiler has recorded already, and is the profile of that run.",
                                 hint="make a new Profiler() for a new run, or call resume() to add to this one.")
+        set_aside()
         self._phase = "active" if self._schedule is None else self._schedule.phase(0)[0]
         if self._phase in ("warmup", "active"):
             try:
@@ -208,6 +215,7 @@ class Profiler(Profile, Scoped):
         """Record again, after ``pause`` or ``stop``."""
         if self.state not in ("paused", "finished"):
             raise ProfilerError(f"A profiler that is {self.state} cannot resume.", hint="resume() comes after pause().")
+        set_aside()
         if self._phase in ("warmup", "active"):
             self._attach()
             self._began = time.perf_counter_ns()
@@ -250,6 +258,8 @@ class Profiler(Profile, Scoped):
                 self._run.note_process()
             if _active is self:
                 _active = None
+        if not self._gives_way:
+            call_back()
 
     def _before(self) -> str:
         return self.state
@@ -326,6 +336,22 @@ class Profiler(Profile, Scoped):
 
 _lock = threading.RLock()
 across_fork(lambda: _lock)
+
+
+def set_aside() -> None:
+    """Pause the profiler that records now, if it gives way, until ``call_back``."""
+    global _aside
+    running = active()
+    if running is not None and running._gives_way:
+        _aside = running.pause()
+
+
+def call_back() -> None:
+    """Let the profiler that gave way record again."""
+    global _aside
+    waiting, _aside = _aside, None
+    if waiting is not None and waiting.state == "paused":
+        waiting.resume()
 
 
 def _busy() -> ProfilerError:

@@ -16,7 +16,7 @@ from ..base import displays
 from ..base.errors import ProfilerError
 from ..base.formatting import format_bytes, format_count, format_duration
 from ..core import hooks
-from .profiler import Profiler
+from .profiler import Profiler, call_back, set_aside
 from .table import Table
 
 if TYPE_CHECKING:
@@ -126,17 +126,26 @@ def compare(programs: Mapping[str, Callable[[], object]], rounds: int = 20, *, t
     if rounds < fewest:
         raise ProfilerError(f"rounds must be at least {fewest} for {confidence:.0%} confidence, got {rounds}.",
                             hint="give more rounds, or ask for less confidence.")
+    set_aside()
     if hooks.sink is not None:
         raise ProfilerError("compare() cannot run while a profiler records: what is timed would include the profiler.",
                             hint="stop() it first; compare() profiles each program by itself.")
-    calls = _calls(functions, turn)
-    random = Random(seed)
+    try:
+        calls = _calls(functions, turn)
+        blocks = _rounds(functions, calls, rounds, Random(seed))
+    finally:
+        call_back()
+    profiles = [_profiled(function) for function in functions] if profile else []
+    return Comparison(names, calls, blocks, confidence, profiles, least)
+
+
+# object: as in compare
+def _rounds(functions: list[Callable[[], object]], calls: list[int], rounds: int, random: Random) -> list[list[Turn]]:
     blocks = []
     for _ in range(rounds):
         order = random.sample(range(len(functions)), len(functions))
         blocks.append([Turn(place, _turn(functions[place], calls[place])) for place in (*order, *reversed(order))])
-    profiles = [_profiled(function) for function in functions] if profile else []
-    return Comparison(names, calls, blocks, confidence, profiles, least)
+    return blocks
 
 
 # object: whatever came as programs, which is checked; and what those give, as above

@@ -48,7 +48,7 @@ def test_a_cell_that_asks_or_compares_holds_nothing_else(name):
             assert lines(cell) <= 3, cell.source
             assert not re.search(r"\b(wrong|because|within|options|question|unit|right)=", cell.source), cell.source
         if "mx.reveal(" in cell.source:
-            name_of, value = re.fullmatch(r"(?:%%needs ray\n)?mx\.reveal\('(\w+)'(, .*)?\)", cell.source).groups()
+            name_of, value = re.fullmatch(r"(?:%%needs \w+\n)?mx\.reveal\('(\w+)'(, .*)?\)", cell.source).groups()
             assert bool(value) != ("answer" in questions(name)["predict"][name_of])
 
 

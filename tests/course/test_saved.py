@@ -3,7 +3,9 @@
 import atexit
 import importlib.util
 import json
+import re
 import sys
+import tomllib
 
 import pytest
 
@@ -13,8 +15,10 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 from traitlets.config import Config
 
-from sparsekit.base.errors import UnknownNameError
+from sparsekit.base.errors import MissingPackageError, UnknownNameError
 from sparsekit.course import saved
+
+from .notebooks import ROOT
 
 CELL = "%%needs ray\nx = 40\nx + 2"
 
@@ -104,6 +108,23 @@ def test_the_running_notebook_comes_before_its_neighbours(shell, installed, tmp_
     write(running, [{"output_type": "stream", "name": "stdout", "text": "mine\n"}])
     monkeypatch.setenv("JPY_SESSION_NAME", str(running))
     assert run(shell, CELL)[1].stdout == "mine\n"
+
+
+@pytest.mark.parametrize("package", saved.PACKAGES)
+def test_every_package_has_its_extra(shell, monkeypatch, package):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    _, captured = run(shell, f"%needs {package}")
+    extra = re.search(r"pip install 'sparsekit\[(\w+)\]'", captured.stdout)[1]
+    options = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    assert any(one.startswith(package) for one in options[extra])
+
+
+@pytest.mark.parametrize("installed", [False], indirect=True)
+def test_where_a_package_is_required_no_cell_is_left_out(shell, installed, tmp_path, monkeypatch):
+    write(tmp_path / "course" / "a.ipynb", OUTPUTS)
+    monkeypatch.setenv("SPARSEKIT_REQUIRE_RAY", "1")
+    result, _ = run(shell, CELL)
+    assert isinstance(result.error_in_exec, MissingPackageError)
 
 
 def test_another_package_is_refused(shell):

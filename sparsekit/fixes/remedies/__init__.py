@@ -10,8 +10,10 @@ from . import indices
 from . import zero_keeping
 from . import hoist
 from . import train_step
+from . import torch_input
+from . import torch_layers
 # isort: on
 from .base import Look, Remedy, remedies
 
-__all__ = ["Look", "Remedy", "csr_input", "hoist", "indices", "layout", "optimizer", "remedies", "row_sparse", "train_step",
-           "zero_keeping"]
+__all__ = ["Look", "Remedy", "csr_input", "hoist", "indices", "layout", "optimizer", "remedies", "row_sparse", "torch_input",
+           "torch_layers", "train_step", "zero_keeping"]

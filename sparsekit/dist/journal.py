@@ -21,7 +21,6 @@ import math
 import os
 import re
 import struct
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -29,6 +28,7 @@ import numpy as np
 
 from ..base.errors import DataFileError, FencedError, FileFormatError, JournalFullError, LostDataError
 from ..base.files import write_whole
+from ..kernels.cpu.checksum import crc32
 
 if TYPE_CHECKING:
     from io import BufferedReader
@@ -74,16 +74,16 @@ def _encoded(meta: JSON, arrays: Sequence[Array]) -> list[Any]:  # Any: buffers,
         if array.size:
             data = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
             buffers.append(data)
-            checksum = zlib.crc32(data, checksum)
+            checksum = crc32(data, checksum)
             size += data.nbytes
             if size % ALIGNED:
                 padding = bytes(-size % ALIGNED)
                 buffers.append(padding)
-                checksum = zlib.crc32(padding, checksum)
+                checksum = crc32(padding, checksum)
                 size += len(padding)
     header = json.dumps([meta, described], separators=(",", ":")).encode()
     lengths = LENGTHS.pack(MAGIC, len(header), size)
-    return [HEAD.pack(MAGIC, len(header), size, zlib.crc32(header, zlib.crc32(lengths)), checksum) + header, *buffers]
+    return [HEAD.pack(MAGIC, len(header), size, crc32(header, crc32(lengths)), checksum) + header, *buffers]
 
 
 class RecordFile:
@@ -207,10 +207,10 @@ def _next_record(file: BufferedReader, at: int, end: int) -> Record | None:
     if magic != MAGIC or at + HEAD.size + length + size > end:
         return None
     header = file.read(length)
-    if len(header) < length or zlib.crc32(header, zlib.crc32(head[:LENGTHS.size])) != of_header:
+    if len(header) < length or crc32(header, crc32(head[:LENGTHS.size])) != of_header:
         return None
     data = np.empty(size, np.uint8)
-    if file.readinto(data.data) < size or zlib.crc32(data.data) != of_arrays:
+    if file.readinto(data.data) < size or crc32(data.data) != of_arrays:
         return None
     try:
         meta, described = json.loads(header)

@@ -48,7 +48,14 @@ def test_two_workers_and_two_servers_equal_one_process(cluster, jobs, wanted, ho
     assert sum(one["applied"] for one in results[0]["statistics"]) == 3 * STEPS, "a table on both servers, an array on one"
     for one in results[0]["statistics"]:
         assert (one["duplicates"], one["refused"], one["replayed"]) == (0, 0, 0), "nothing is sent twice without a fault"
+    assert all(result["shared"] and result["near"] == {0: True, 1: True} for result in results), "pushes are read where they are"
     assert not list(home.glob("sparsekit-job-*")), "the temporary journals are removed"
+
+
+def test_servers_that_cannot_read_the_memory_of_workers_are_sent_all(cluster, jobs, wanted):
+    results = mx.dist.run(jobs.unread, workers=2, servers=2, args=(STEPS,))
+    same(results, wanted)
+    assert all(result["near"] == {0: False, 1: False} for result in results)
 
 
 FAULTS = {

@@ -188,9 +188,13 @@ class Cluster:
                     object_store_memory=OBJECT_STORE, namespace=NAMESPACE, _node_ip_address="127.0.0.1",
                     _temp_dir=str(self.folder), _system_config=SYSTEM)
             self._watcher = watched(self.folder)
-        except BaseException:
+        except BaseException as error:
+            self._watcher = watched(self.folder)  # it ends what Ray has started by then
             self.stop()
-            raise
+            if type(error) is not Exception:  # Ray has no class of its own for it
+                raise
+            raise NoClusterError(f"Ray could not be started here: {error}",
+                                 hint="the machine may be too busy; try again.") from error
 
     def _join(self, address: str) -> None:
         """Join a running cluster."""

@@ -254,6 +254,29 @@ def test_a_worker_that_fails_ends_the_command_with_its_rank_and_traceback(tmp_pa
     assert re.search(told, found.stderr)
 
 
+LATE = """
+import ray._private.node
+import sparsekit as mx
+
+start = ray._private.node.Node.start_ray_processes
+
+def late(self):
+    start(self)
+    raise Exception("The current node timed out during startup.")
+
+ray._private.node.Node.start_ray_processes = late
+try:
+    mx.dist.run(print, workers=1, servers=1)
+except mx.NoClusterError as error:
+    print(error)
+"""
+
+
+def test_a_cluster_that_does_not_start_is_a_named_error_and_leaves_nothing(tmp_path):
+    found = subprocess.run([sys.executable, "-c", LATE], capture_output=True, text=True, timeout=100, cwd=tmp_path)
+    assert "Ray could not be started here: The current node timed out during startup." in found.stdout, found.stderr
+
+
 def test_ctrl_c_ends_everything(tmp_path):
     script, said = tmp_path / "waits.py", tmp_path / "said"
     script.write_text(f"import time\nopen({str(said)!r}, 'w').close()\ntime.sleep(100)\n")

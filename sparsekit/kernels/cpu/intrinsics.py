@@ -215,8 +215,8 @@ def carry_over(typing_context: BaseContext, address: types.Type, count: types.Ty
 
 def has_products_without_carries() -> bool:
     """Whether kernels are compiled for a processor of x86 that multiplies without carries."""
-    return (platform.machine() in ("x86_64", "AMD64") and not config.CPU_NAME and not config.CPU_FEATURES
-            and bool(binding.get_host_cpu_features().get("pclmul")))
+    chosen = any(getattr(config, name, None) for name in ("CPU_NAME", "CPU_FEATURES"))  # then another processor may be meant
+    return platform.machine() in ("x86_64", "AMD64") and not chosen and bool(binding.get_host_cpu_features().get("pclmul"))
 
 
 # numba compares signatures, so neither these nor the lambdas can be annotated.

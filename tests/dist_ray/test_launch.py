@@ -168,7 +168,7 @@ def libsvm(path: Path, features: int, classes: bool) -> Path:
         words = " ".join(f"{column}:{value:.4f}" for column, value in zip(columns, values, strict=True))
         lines.append(f"{f'{label > 0:d}' if classes else f'{label:08.4f}'} {words}\n")
     assert len(set(map(len, lines))) == 1
-    path.write_text(lines[0][:-1] + 20 * "0" + "\n" + "".join(lines[1:]))  # the middle of the file lies in a line, not between two
+    path.write_text(lines[0][:-1] + 20 * "0" + "\n" + "".join(lines[1:]))  # so the file's middle lies in a line
     return path
 
 

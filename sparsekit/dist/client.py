@@ -27,16 +27,19 @@ from ..base.errors import (
     WaitTimeoutError,
 )
 from .compression import pack
-from .messages import KeySpec, Pull, Push, Refused, Reply, Request, Waiting, Welcome, payload_bytes, row_ids
+from .messages import KeySpec, Pull, Push, Refused, Reply, Request, Waiting, Welcome, id_type, payload_bytes, row_ids
 from .partition import Partition, dealt
 from .seen import ClientNotes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from ..base.types import Array
+    from ..base.types import Array, DTypeLike
     from .messages import Key
     from .transport import Transport
+
+    #: Memory for an array that is sent: ``empty(shard, shape, dtype)``.
+    Empty = Callable[[int, tuple[int, ...], DTypeLike], Array]
 
 
 __all__ = ["Client", "Pushed", "client_of", "finish"]
@@ -136,6 +139,8 @@ class Client:
     def __init__(self, transport: Transport, timeout: float | None = None, warn_after: float = WARN_AFTER,
                  clock: Callable[[], float] = time.monotonic) -> None:
         self.transport = transport
+        #: Gives memory for what is sent to a server.
+        self._empty: Empty = getattr(transport, "empty", _own)
         self.rank, self.workers, self.shards, self.life = transport.rank, transport.workers, transport.shards, transport.life
         self.timeout = float(getattr(transport, "timeout", None) or TIMEOUT) if timeout is None else timeout
         self.warn_after = warn_after
@@ -234,7 +239,7 @@ class Client:
             spec = (dealt(spec._replace(placement=self._placement(key))) if known is None
                     else spec._replace(placement=known.placement))
             cut = Partition(key, spec, self.shards)
-            for shard, local, part in _cut(cut, rows, data):
+            for shard, local, part in _cut(cut, rows, data, _own):
                 if key not in self._servers[shard].specs:
                     calls.append((shard, "init", (self.rank, self.life, key, spec, local, part)))
         if calls:
@@ -285,7 +290,8 @@ class Client:
         """Number a push, and cut it into a part for each server that lacks it."""
         self._sequence[part.key] = sequence = self.step(part.key) + 1
         self._held.keys.add(part.key)
-        for shard, local, own in _cut(self._partition(part.key), part.rows, part.values):
+        empty = self._empty if part.threshold is None else _own
+        for shard, local, own in _cut(self._partition(part.key), part.rows, part.values, empty):
             if self._servers[shard].last.get(part.key, 0) >= sequence:
                 self._counts["skipped"] += 1
                 continue
@@ -718,16 +724,26 @@ class _Wait:
         time.sleep(PAUSE)
 
 
-def _cut(cut: Partition, rows: Array | None, values: Array) -> Iterator[tuple[int, Array | None, Array]]:
+def _own(shard: int, shape: tuple[int, ...], dtype: DTypeLike) -> Array:
+    """Memory of this process alone."""
+    return np.empty(shape, dtype)
+
+
+def _cut(cut: Partition, rows: Array | None, values: Array, empty: Empty) -> Iterator[tuple[int, Array | None, Array]]:
     """The parts of a value, or of some rows of it, for each server that holds rows; parts are copies."""
     if rows is None:
         for shard in cut.holders:
-            part = cut.take(values, shard)
-            yield shard, None, part.copy() if np.may_share_memory(part, values) else part
+            yield shard, None, cut.take(values, shard, empty(shard, cut.local_shape(shard), values.dtype))
         return
     for shard, local, places in cut.split(rows):
-        part = values[places]
-        yield shard, row_ids(local, cut.count(shard)), part.copy() if isinstance(places, slice) else part
+        own, ids = (empty(shard, (len(local), *shape), dtype) for shape, dtype in (
+            (values.shape[1:], values.dtype), ((), id_type(cut.count(shard)))))
+        ids[...] = local
+        if isinstance(places, slice):
+            own[...] = values
+        else:
+            np.take(values, places, axis=0, out=own, mode="clip")  # without it, numpy would fill a second array
+        yield shard, ids, own
 
 
 def _nonzero(rows: Array | None, values: Array) -> tuple[Array | None, Array]:

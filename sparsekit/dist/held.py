@@ -9,6 +9,7 @@ import numpy as np
 
 from ..base.context import cpu
 from ..core.dispatch import wrap
+from ..kernels.cpu.jit import in_threads
 from ..ndarray.arithmetic import add
 from ..storage import RowSparse, densify
 from .messages import KeySpec, Push
@@ -68,10 +69,24 @@ def total_of(parts: Sequence[Pending], shape: tuple[int, ...]) -> NDArray:
     return total
 
 
+#: Bytes that each thread copies, at least.
+GRAIN = 1 << 20
+
+
+def _gathered(values: Array, rows: Array) -> Array:
+    """Rows of an array, which are below its length; many are copied in threads."""
+    found = np.empty((rows.shape[0], *values.shape[1:]), values.dtype)
+    if found.nbytes < 2 * GRAIN:
+        return np.take(values, rows, axis=0, out=found, mode="clip")  # without it, numpy would fill a second array
+    in_threads(lambda start, stop: np.take(values, rows[start:stop], axis=0, out=found[start:stop], mode="clip"),
+               rows.shape[0], GRAIN * rows.shape[0] // found.nbytes)
+    return found
+
+
 def _taken(store: Weight, rows: Array | None) -> Array:
     """A copy of rows of a store, or of all."""
     if not isinstance(store, RowSparse):
-        return store.copy() if rows is None else np.take(store, rows, axis=0)
+        return store.copy() if rows is None else _gathered(store, rows)
     if store.data.shape[0] == store.shape[0]:
         return _taken(store.data, rows)
     if rows is None:

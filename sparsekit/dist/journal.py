@@ -15,13 +15,14 @@ generation.  A journal begins with a record that names the snapshots and journal
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import errno
 import json
 import math
 import os
 import re
 import struct
-import zlib
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -29,6 +30,7 @@ import numpy as np
 
 from ..base.errors import DataFileError, FencedError, FileFormatError, JournalFullError, LostDataError
 from ..base.files import write_whole
+from ..kernels.cpu.checksum import crc32
 
 if TYPE_CHECKING:
     from io import BufferedReader
@@ -45,6 +47,11 @@ MAGIC = b"SKJ1"
 ALIGNED = 16
 #: Buffers that one call may write.
 BUFFERS = 1000
+#: Bytes of a file from which on the disk reserves space for it, and how many at a time: an append that has to find its blocks
+#: first took a half longer.
+LONG, RESERVED = 1 << 20, 16 << 20
+#: What tells the system to reserve space behind the end of a file.
+KEEP_SIZE = 1
 MANIFEST = "manifest.json"
 
 
@@ -74,16 +81,27 @@ def _encoded(meta: JSON, arrays: Sequence[Array]) -> list[Any]:  # Any: buffers,
         if array.size:
             data = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
             buffers.append(data)
-            checksum = zlib.crc32(data, checksum)
+            checksum = crc32(data, checksum)
             size += data.nbytes
             if size % ALIGNED:
                 padding = bytes(-size % ALIGNED)
                 buffers.append(padding)
-                checksum = zlib.crc32(padding, checksum)
+                checksum = crc32(padding, checksum)
                 size += len(padding)
     header = json.dumps([meta, described], separators=(",", ":")).encode()
     lengths = LENGTHS.pack(MAGIC, len(header), size)
-    return [HEAD.pack(MAGIC, len(header), size, zlib.crc32(header, zlib.crc32(lengths)), checksum) + header, *buffers]
+    return [HEAD.pack(MAGIC, len(header), size, crc32(header, crc32(lengths)), checksum) + header, *buffers]
+
+
+def _found() -> Callable[[int, int, int, int], int] | None:
+    """The system's function that reserves space for a file; None if it has none."""
+    function = getattr(ctypes.CDLL(None), "fallocate", None) if sys.platform == "linux" else None
+    if function is not None:
+        function.argtypes = [ctypes.c_int, ctypes.c_int, ctypes.c_int64, ctypes.c_int64]
+    return function
+
+
+_fallocate = _found()
 
 
 class RecordFile:
@@ -103,7 +121,7 @@ class RecordFile:
     """
 
     def __init__(self, path: str, fsync: bool = False) -> None:
-        self.path, self.fsync, self.good, self._torn = path, fsync, 0, False
+        self.path, self.fsync, self.good, self._torn, self._reserved = path, fsync, 0, False, 0
         with _named(path):
             self._file = os.open(path, os.O_CREAT | os.O_TRUNC | os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC, 0o644)
 
@@ -118,19 +136,33 @@ class RecordFile:
         buffers = _encoded(meta, arrays)
         with _named(self.path):
             if self._torn:
-                os.ftruncate(self._file, self.good)
+                self._cut()
             self._torn = True
             try:
                 self.good += self._write(buffers)
                 self._torn = False
             finally:
                 if self._torn:
-                    os.ftruncate(self._file, self.good)
+                    self._cut()
                     self._torn = False
+
+    def _cut(self) -> None:
+        """Cut off what is not a whole record, and what is reserved."""
+        os.ftruncate(self._file, self.good)
+        self._reserved = 0
+
+    def _reserve(self, size: int) -> None:
+        """Reserve space for so many bytes more, where the system can."""
+        end = self.good + size
+        if end > max(self._reserved, LONG) and _fallocate is not None:
+            whole = -(-end // RESERVED) * RESERVED
+            done = _fallocate(self._file, KEEP_SIZE, self.good, whole - self.good) == 0
+            self._reserved = whole if done else sys.maxsize
 
     def _write(self, buffers: list[Any]) -> int:  # Any: as in _encoded
         """Write buffers, as a rule by one call, and give their length."""
         whole = sum(map(len, buffers))
+        self._reserve(whole)
         done = os.writev(self._file, buffers[:BUFFERS])
         if done < whole:  # a long record, a full disk, or more buffers than a call takes
             rest = memoryview(b"".join(bytes(buffer) for buffer in buffers))[done:]
@@ -143,6 +175,9 @@ class RecordFile:
     def close(self) -> None:
         """Close the file."""
         if self._file >= 0:
+            with contextlib.suppress(OSError):
+                if self._reserved and not self._torn:
+                    self._cut()
             os.close(self._file)
         self._file = -1
 
@@ -207,10 +242,10 @@ def _next_record(file: BufferedReader, at: int, end: int) -> Record | None:
     if magic != MAGIC or at + HEAD.size + length + size > end:
         return None
     header = file.read(length)
-    if len(header) < length or zlib.crc32(header, zlib.crc32(head[:LENGTHS.size])) != of_header:
+    if len(header) < length or crc32(header, crc32(head[:LENGTHS.size])) != of_header:
         return None
     data = np.empty(size, np.uint8)
-    if file.readinto(data.data) < size or zlib.crc32(data.data) != of_arrays:
+    if file.readinto(data.data) < size or crc32(data.data) != of_arrays:
         return None
     try:
         meta, described = json.loads(header)

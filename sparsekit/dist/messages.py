@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 import numpy as np
 
 if TYPE_CHECKING:
-    from ..base.types import Array
+    from ..base.types import Array, DType
 
 __all__ = ["Key", "KeySpec", "Message", "Pull", "Push", "Refused", "Reply", "Request", "Waited", "Waiting", "Welcome",
-           "payload_bytes", "row_ids"]
+           "id_type", "payload_bytes", "row_ids"]
 
 #: A key of a store.
 Key: TypeAlias = "str | int"
@@ -230,6 +230,11 @@ def payload_bytes(message: object) -> int:  # object: a message, or what stands 
     return sum(payload_bytes(part) for part in message.values()) if isinstance(message, dict) else 0
 
 
+def id_type(count: int) -> DType:
+    """The type in which row numbers below ``count`` travel: int32 where that holds them."""
+    return np.dtype(np.int32 if count <= np.iinfo(np.int32).max else np.int64)
+
+
 def row_ids(rows: Array, count: int) -> Array:
-    """Row numbers below ``count`` in the type that travels: int32 where that holds them."""
-    return rows.astype(np.int32 if count <= np.iinfo(np.int32).max else np.int64, copy=False)
+    """Row numbers below ``count`` in the type that travels."""
+    return rows.astype(id_type(count), copy=False)

@@ -150,11 +150,17 @@ class Partition:
             found.append(Part(shard, local[places], places))
         return found
 
-    def take(self, array: Array, shard: int) -> Array:
-        """The part of a whole array that a server holds, contiguous; of one server the array itself."""
+    def take(self, array: Array, shard: int, out: Array | None = None) -> Array:
+        """The part of a whole array that a server holds, contiguous, in ``out`` if it is given.
+
+        Without ``out`` the part of an only server is the array itself.
+        """
         if len(self.holders) == 1:
-            return np.ascontiguousarray(array) if array.ndim else array
-        part = np.empty((self.count(shard), *array.shape[1:]), array.dtype)
+            if out is None:
+                return np.ascontiguousarray(array) if array.ndim else array
+            out[...] = array
+            return out
+        part = np.empty((self.count(shard), *array.shape[1:]), array.dtype) if out is None else out
         whole, short, blocks = self._cut(array, shard)
         of_part = len(blocks) * self.block
         if len(blocks):

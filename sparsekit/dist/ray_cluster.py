@@ -21,7 +21,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType, TracebackType
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
+
+import numpy as np
 
 from ..base.errors import DistError, FencedError, LostServerError, NoClusterError, SparsekitError, WaitTimeoutError, shown
 from ..base.forking import load
@@ -31,6 +33,10 @@ from .client import client_of
 from .output import redirect
 from .rehearsal import Rehearsal
 from .shard import Shard
+from .shared_memory import Mapped, Room, placed
+
+if TYPE_CHECKING:
+    from ..base.types import Array, DTypeLike
 
 __all__ = ["Cluster", "Job", "Outcome", "RayTransport", "Worker", "ask", "join", "joined", "load_ray", "part", "pickled",
            "portable", "processes_of", "servers_of", "start_servers", "stop", "tell_lost", "unpickled", "wait"]
@@ -182,9 +188,13 @@ class Cluster:
                     object_store_memory=OBJECT_STORE, namespace=NAMESPACE, _node_ip_address="127.0.0.1",
                     _temp_dir=str(self.folder), _system_config=SYSTEM)
             self._watcher = watched(self.folder)
-        except BaseException:
+        except BaseException as error:
+            self._watcher = watched(self.folder)  # it ends what Ray has started by then
             self.stop()
-            raise
+            if type(error) is not Exception:  # Ray has no class of its own for it
+                raise
+            raise NoClusterError(f"Ray could not be started here: {error}",
+                                 hint="the machine may be too busy; try again.") from error
 
     def _join(self, address: str) -> None:
         """Join a running cluster."""
@@ -349,10 +359,15 @@ def this_node() -> str:
 # --------------------------------------------------------------------------- servers
 
 
+#: What a server answers that cannot read what a worker has shared with it.
+UNREAD = (None, None)
+
+
 class ServerActor:
     """A server in a process of its own.
 
-    An error does not travel as Ray's: a call returns whether it succeeded, and the value or the error.
+    An error does not travel as Ray's: a call returns whether it succeeded, and the value or the error.  It returns ``UNREAD``
+    where it cannot read the memory of the worker.
     """
 
     def __init__(self, job: Job, index: int) -> None:
@@ -361,6 +376,7 @@ class ServerActor:
         self.process = Process.here(this_node())
         self.failure: Exception | None = None
         self.present: set[int] = set()
+        self.mapped = Mapped(self.process.node)
         self.rehearsal = Rehearsal()  # begins while the server reads its journal
         try:
             self.server = transport.Server(lambda before: Shard(job.folder, index, job.servers, job.workers, job.mode,
@@ -395,10 +411,14 @@ class ServerActor:
     def __repr__(self) -> str:
         return "server"
 
-    def call(self, method: str, arguments: tuple[object, ...]) -> tuple[bool, object]:
+    def call(self, method: str, arguments: tuple[object, ...]) -> tuple[bool | None, object]:
         """Call a method of the server."""
         if self.failure is not None:
             return False, self.failure
+        try:
+            arguments = self.mapped.arrays(arguments)
+        except OSError:
+            return UNREAD
         try:
             value = self.server.call(method, arguments)
             self.rehearsal.after(method, arguments)
@@ -525,6 +545,19 @@ class RayTransport:
         self.handles = handles or [self._found(index) for index in range(job.servers)]
         self._node = this_node()
         self._pings = [handle.ping.remote() for handle in self.handles]  # answered by the time that they are needed
+        self._room = Room(self._node)
+        #: Whether a server can read this process's memory, as far as that is known.
+        self._near: dict[int, bool] = {}
+
+    def empty(self, index: int, shape: tuple[int, ...], dtype: DTypeLike) -> Array:
+        """Memory for an array that is sent to a server."""
+        return self._room.empty(shape, dtype) if self._is_near(index) else np.empty(shape, dtype)
+
+    def _is_near(self, index: int) -> bool:
+        near = self._near.get(index)
+        if near is None and (process := self.process_of(index)) is not None:
+            near = self._near[index] = process.node == self._node
+        return bool(near)
 
     def call(self, requests: Sequence[tuple[int, str, tuple[object, ...]]], timeout: float | None = None) -> list[object]:
         """Send requests to servers at once and return their replies in order.
@@ -542,15 +575,20 @@ class RayTransport:
             What a server raises.
         """
         until = time.monotonic() + (self.timeout if timeout is None else timeout)
-        calls = [_Call(self, *request) for request in requests]
-        try:  # nearly always
-            answers = self._ray.get([call.reference for call in calls], timeout=min(PATIENCE, max(until - time.monotonic(), 0)))
-            return [value_of(answer) for answer in answers]
-        except (self._ray.exceptions.RayError, TimeoutError):
-            return self._patiently(calls, until)
+        try:
+            calls = [_Call(self, *request) for request in requests]
+            with contextlib.suppress(self._ray.exceptions.RayError, TimeoutError):  # nearly never
+                found = self._ray.get([call.reference for call in calls], timeout=min(PATIENCE, max(until - time.monotonic(), 0)))
+                if UNREAD not in found:
+                    return [value_of(answer) for answer in found]
+        except BaseException:
+            never_again(requests)
+            raise
+        never_again(requests)
+        return self._patiently(calls, until)
 
     def _patiently(self, calls: list[_Call], until: float) -> list[object]:
-        """Collect replies when a server is late or has ended."""
+        """Collect replies when a server is late or has ended, or could not read what was shared with it."""
         waiting = list(calls)
         while waiting:
             if time.monotonic() > until:
@@ -582,7 +620,11 @@ class RayTransport:
 
     def send(self, index: int, method: str, arguments: tuple[object, ...]) -> object:
         """Send one request, and return Ray's reference of the answer."""
-        return self.handles[index].call.remote(method, arguments)
+        return self.handles[index].call.remote(method, placed(arguments) if self._is_near(index) else arguments)
+
+    def send_whole(self, index: int) -> None:
+        """Share nothing with a server any more, as long as its process lives."""
+        self._near[index] = False
 
     def end_frozen(self, index: int) -> None:
         """End a server's process that answers nothing, so that Ray starts another."""
@@ -638,6 +680,7 @@ class RayTransport:
     def greet(self, index: int) -> None:
         """Ask a server that has been started again which process it is now."""
         self._pings[index] = self.ping(index)
+        self._near.pop(index, None)
 
     def _found(self, index: int) -> Any:
         """The handle of a server, by its name; waits for it to be made."""
@@ -658,6 +701,12 @@ class RayTransport:
         except ValueError:
             return False
         return True
+
+
+def never_again(requests: Sequence[tuple[int, str, tuple[object, ...]]]) -> None:
+    """Never write again to the memory that requests share: a server that is late may read it at any time."""
+    for _, _, arguments in requests:
+        placed(arguments, keep=True)
 
 
 class _Call:
@@ -693,7 +742,12 @@ class _Call:
         """Take the answer, or begin to ask for a sign of life."""
         errors = self.way._ray.exceptions
         try:
-            self.answer = self.way._ray.get(self.reference)
+            answer = self.way._ray.get(self.reference)
+            if answer == UNREAD:
+                self.way.send_whole(self.index)
+                self.reference = self.way.send(self.index, self.method, self.arguments)
+            else:
+                self.answer = answer
         except errors.RayError as error:
             if isinstance(error, errors.ActorDiedError) and not self.way.exists(self.index):
                 raise LostServerError(f"Server {self.index} has ended and is not started again.",

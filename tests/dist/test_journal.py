@@ -6,6 +6,7 @@ import os
 import resource
 import subprocess
 import sys
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -85,7 +86,7 @@ def test_nothing_in_a_journal_is_executed(tmp_path):
     """Objects cannot be stored, and an array whose type says object is not a record."""
     header = json.dumps([["push"], [["|O", [1]]]]).encode()
     lengths = journal.LENGTHS.pack(journal.MAGIC, len(header), 8)
-    crc = journal.zlib.crc32
+    crc = zlib.crc32
     record = journal.HEAD.pack(journal.MAGIC, len(header), 8, crc(header, crc(lengths)), crc(bytes(8))) + header + bytes(8)
     (tmp_path / "j").write_bytes(record)
     assert list(read_records(str(tmp_path / "j"))) == []
@@ -159,6 +160,53 @@ def test_a_limit_of_the_system_is_a_full_disk(tmp_path):
     done = subprocess.run([sys.executable, "-c", LIMITED, str(tmp_path / "j")], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == "['small', 'small again', 'large']"
+
+
+LONG_RECORDS = [(["long", number], [np.full(300_000, number)]) for number in range(4)]
+
+
+def blocks(path):
+    return os.stat(path).st_blocks * 512
+
+
+@pytest.mark.parametrize("works", [True, False])
+def test_space_that_is_reserved_for_a_long_file_is_given_back(tmp_path, monkeypatch, works):
+    if not works:
+        monkeypatch.setattr(journal, "_fallocate", lambda *_: -1)
+    path = tmp_path / "a"
+    file = RecordFile(str(path))
+    sizes = []
+    for meta, arrays in LONG_RECORDS:
+        file.append(meta, arrays)
+        sizes.append((file.good, os.path.getsize(path)))
+    assert all(good == size for good, size in sizes), "the file ends with its last record"
+    if works and blocks(path) < journal.RESERVED:
+        pytest.skip("the system of files reserves nothing")
+    file.close()
+    assert blocks(path) < file.good + (1 << 20)
+    found = [(record.meta, record.arrays[0]) for record in read_records(str(path), file.good)]
+    assert [meta for meta, _ in found] == [meta for meta, _ in LONG_RECORDS]
+    assert all((array == meta[1]).all() for meta, array in found)
+
+
+def test_a_long_record_that_does_not_fit_is_cut_back_and_space_is_reserved_anew(tmp_path, monkeypatch):
+    path, real = tmp_path / "a", os.writev
+    file = RecordFile(str(path))
+    file.append(*LONG_RECORDS[0])
+    size = file.good
+
+    def full(number, buffers):
+        real(number, [memoryview(buffers[1])[:1000]])
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "writev", full)
+    with pytest.raises(JournalFullError):
+        file.append(*LONG_RECORDS[1])
+    assert os.path.getsize(path) == file.good == size
+    assert blocks(path) < size + (1 << 20)
+    monkeypatch.setattr(os, "writev", real)
+    file.append(*LONG_RECORDS[2])
+    assert [record.meta[1] for record in read_records(str(path), file.good)] == [0, 2]
 
 
 def test_one_record_is_one_write(tmp_path, monkeypatch):

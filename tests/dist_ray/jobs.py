@@ -14,7 +14,8 @@ import numpy as np
 import sparsekit as mx
 from sparsekit.dist import transport
 
-ROWS, WIDTH = 1500, 4
+#: Rows of 1 KiB, so that what a push of some 60 of them has for one of two servers is shared memory.
+ROWS, WIDTH = 1500, 256
 
 
 def batch(rank: int, step: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -86,6 +87,7 @@ def train(steps: int, faults: dict[tuple[int, int], str] | None = None, flags: s
         kv.push("dense", pushed[1])
     found = values(kv)
     return {"rank": kv.rank, "life": way().life, "table": found[0], "dense": found[1], "said": said, "pid": os.getpid(),
+            "near": dict(way()._near), "shared": way()._room._file is not None,
             "statistics": way().call([(index, "statistics", ()) for index in range(way().shards)], 20.0)}
 
 
@@ -184,6 +186,12 @@ def train_slowly(steps: int, pids: str, flags: str) -> dict[str, Any]:
             (Path(flags) / "go").touch()
 
     return train(steps, before=wait)
+
+
+def unread(steps: int) -> dict[str, Any]:
+    """Train where no server can read the memory of the workers, as between containers."""
+    way()._room.pid = 1 << 30
+    return train(steps)
 
 
 class Occupied:

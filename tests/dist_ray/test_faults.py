@@ -48,7 +48,14 @@ def test_two_workers_and_two_servers_equal_one_process(cluster, jobs, wanted, ho
     assert sum(one["applied"] for one in results[0]["statistics"]) == 3 * STEPS, "a table on both servers, an array on one"
     for one in results[0]["statistics"]:
         assert (one["duplicates"], one["refused"], one["replayed"]) == (0, 0, 0), "nothing is sent twice without a fault"
+    assert all(result["shared"] and result["near"] == {0: True, 1: True} for result in results), "pushes are read where they are"
     assert not list(home.glob("sparsekit-job-*")), "the temporary journals are removed"
+
+
+def test_servers_that_cannot_read_the_memory_of_workers_are_sent_all(cluster, jobs, wanted):
+    results = mx.dist.run(jobs.unread, workers=2, servers=2, args=(STEPS,))
+    same(results, wanted)
+    assert all(result["near"] == {0: False, 1: False} for result in results)
 
 
 FAULTS = {
@@ -150,6 +157,39 @@ def freeze_and_wake(node: Any, pids: Path, flags: str, alive: Callable[[int], bo
         for pid in (raylet, *servers):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGCONT)
+
+
+def test_a_server_that_has_been_replaced_refuses_what_workers_tell_it(cluster, tmp_path):
+    """As one does that wakes, until it ends: this one goes on, since what has replaced it is of another job."""
+    import ray
+
+    from sparsekit.dist.client import Client, Pushed
+    from sparsekit.dist.messages import KeySpec
+    from sparsekit.dist.ray_cluster import Job, RayTransport, start_servers, stop
+
+    ones = np.ones((40_000,), np.float32)
+    jobs = [Job(name, folder=str(tmp_path / "job")) for name in ("replaced", "later")]
+    handles = [start_servers(jobs[0])]
+    try:
+        client = Client(RayTransport(jobs[0], 0, 1, handles[0]))
+        client.init({"w": (KeySpec(ones.shape, "float32"), None, 0 * ones)})
+        client.push([Pushed("w", None, ones)])
+        client.flush()
+        handles.append(start_servers(jobs[1]))
+        other = Client(RayTransport(jobs[1], 0, 2, handles[1]))
+        for _ in range(2):
+            with pytest.raises(mx.FencedError, match="Incarnation 1 of shard-0 has been replaced by a later one"):
+                client.pull([("w", None)])
+        client.push([Pushed("w", None, 7 * ones)])
+        with pytest.raises(mx.FencedError):
+            client.flush()
+        other.resume()
+        other.push([Pushed("w", None, 3 * ones)])
+        np.testing.assert_array_equal(other.pull([("w", None)])[0], 3 * ones)
+        assert other.step("w") == 2, "the push that was refused does not count"
+        assert ray.get(handles[0][0].ping.remote(), timeout=30).pid != ray.get(handles[1][0].ping.remote(), timeout=30).pid
+    finally:
+        stop((), [handle for some in handles for handle in some])
 
 
 def test_servers_of_a_lost_machine_are_started_on_another(cluster, second, jobs, wanted, flags, tmp_path):

@@ -11,7 +11,10 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+import sparsekit as mx
 
 from .conftest import until
 
@@ -45,6 +48,128 @@ print("warned", file=sys.stderr)
 if kv.rank == 0:
     np.save(given.out, net.weight.data().asnumpy())
 """
+
+
+#: What MXNet's example of sparse linear classification does, in our own words: a loss of its own, iterators by rank, a store
+#: that is made first, rows prepared before each step, all rows before each checkpoint.
+CLASSIFICATION = """
+import argparse
+import mxnet as mx
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--data")
+parser.add_argument("--kvstore", default="dist_sync")
+given = parser.parse_args()
+FEATURES, BATCH = 1000, 8
+
+@mx.operator.register("weighted_cross_entropy")
+class Weighted(mx.operator.CustomOpProp):
+    def __init__(self, factor):
+        super().__init__(True)
+        self.factor = float(factor)
+
+    def list_arguments(self):
+        return ["data", "label"]
+
+    def infer_shape(self, shapes):
+        return shapes, (shapes[0],), ()
+
+    def create_operator(self, ctx, shapes, dtypes):
+        return Loss(self.factor)
+
+class Loss(mx.operator.CustomOp):
+    def __init__(self, factor):
+        self.factor = factor
+
+    def forward(self, is_train, req, in_data, out_data, aux):
+        self.assign(out_data[0], req[0], mx.nd.SoftmaxOutput(in_data[0], in_data[1]))
+
+    def backward(self, req, out_grad, in_data, out_data, in_grad, aux):
+        wrong = out_data[0] - mx.nd.one_hot(in_data[1], 2)
+        scale = 1 + in_data[1] * (self.factor - 1)
+        self.assign(in_grad[0], req[0], scale.reshape((wrong.shape[0], 1)) * wrong)
+
+kv = mx.kvstore.create(given.kvstore)
+x = mx.symbol.Variable("data", stype="csr")
+weight = mx.symbol.Variable("weight", shape=(FEATURES, 2), init=mx.initializer.Normal(sigma=0.01), stype="row_sparse")
+scores = mx.symbol.broadcast_add(mx.symbol.sparse.dot(x, weight), mx.symbol.Variable("bias", shape=(2,)))
+loss = mx.sym.Custom(scores, mx.symbol.Variable("softmax_label"), op_type="weighted_cross_entropy", factor=2, name="out")
+train = mx.io.LibSVMIter(data_libsvm=given.data, data_shape=(FEATURES,), batch_size=BATCH, num_parts=kv.num_workers,
+                         part_index=kv.rank)
+test = mx.io.LibSVMIter(data_libsvm=given.data, data_shape=(FEATURES,), batch_size=BATCH)
+mod = mx.mod.Module(symbol=mx.sym.MakeLoss(loss), data_names=["data"], label_names=["softmax_label"])
+mod.bind(data_shapes=train.provide_data, label_shapes=train.provide_label)
+mod.init_params()
+adagrad = mx.optimizer.create("adagrad", learning_rate=0.1, rescale_grad=1.0 / BATCH / kv.num_workers)
+mod.init_optimizer(optimizer=adagrad, kvstore=kv)
+metric = mx.metric.create(["nll_loss"])
+for epoch in range(4):
+    metric.reset()
+    for number, batch in enumerate(train):
+        mod.prepare(batch, sparse_row_id_fn=lambda batch: {"weight": batch.data[0].indices})
+        mod.forward_backward(batch)
+        mod.update()
+        mod.update_metric(metric, batch.label)
+    mod.prepare(None, lambda batch: {"weight": mx.nd.arange(0, FEATURES, dtype="int64")})
+    print("Epoch", epoch, repr(mod.score(test, ["nll_loss"])[0][1]))
+    mod.save_checkpoint("checkpoint-of-%d" % kv.rank, epoch, save_optimizer_states=False)
+    train.reset()
+    test.reset()
+"""
+
+#: The loop of MXNet's tutorial on sparse symbols, forward, metric, backward, update, on several machines as it says.
+REGRESSION = """
+import argparse
+import mxnet as mx
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--data")
+parser.add_argument("--kvstore", default="dist_sync")
+given = parser.parse_args()
+FEATURES, BATCH = 100, 4
+
+kv = mx.kv.create(given.kvstore)
+train = mx.io.LibSVMIter(data_libsvm=given.data, data_shape=(FEATURES,), batch_size=BATCH, num_parts=kv.num_workers,
+                         part_index=kv.rank, label_name="label")
+X = mx.sym.Variable("data", stype="csr")
+Y = mx.symbol.Variable("label")
+weight = mx.symbol.Variable("weight", stype="row_sparse", shape=(FEATURES, 1), init=mx.initializer.Normal(sigma=0.01))
+bias = mx.symbol.Variable("bias", shape=(1,))
+pred = mx.sym.broadcast_add(mx.sym.sparse.dot(X, weight), bias)
+lro = mx.sym.LinearRegressionOutput(data=pred, label=Y, name="lro")
+mod = mx.mod.Module(symbol=lro, data_names=["data"], label_names=["label"])
+mod.bind(data_shapes=train.provide_data, label_shapes=train.provide_label)
+mod.init_params(initializer=mx.init.Normal(sigma=0.01))
+sgd = mx.optimizer.SGD(learning_rate=0.02, rescale_grad=1.0 / BATCH / kv.num_workers, momentum=0.9)
+mod.init_optimizer(optimizer=sgd, kvstore=kv)
+metric = mx.metric.create("MSE")
+for epoch in range(10):
+    metric.reset()
+    for batch in train:
+        mod.prepare(batch, sparse_row_id_fn=lambda batch: {"weight": batch.data[0].indices})
+        mod.forward(batch, is_train=True)
+        mod.update_metric(metric, batch.label)
+        mod.backward()
+        mod.update()
+    train.reset()
+    print("Epoch %d, Metric = %r" % (epoch, metric.get()[1]))
+mod.prepare(None, lambda batch: {"weight": mx.nd.arange(0, FEATURES, dtype="int64")})
+mod.save_checkpoint("checkpoint-of-%d" % kv.rank, 9)
+"""
+
+
+def libsvm(path: Path, features: int, classes: bool) -> Path:
+    """A file with 96 samples of a linear problem, whose halves have equally many lines: else one worker had more batches."""
+    rng = np.random.default_rng(4)
+    weight, lines = rng.normal(size=features), []
+    for _ in range(96):
+        columns, values = np.sort(rng.choice(np.arange(features // 10, features), 9, replace=False)), rng.random(9) + 0.5
+        label = weight[columns] @ values
+        words = " ".join(f"{column}:{value:.4f}" for column, value in zip(columns, values, strict=True))
+        lines.append(f"{f'{label > 0:d}' if classes else f'{label:08.4f}'} {words}\n")
+    assert len(set(map(len, lines))) == 1
+    path.write_text(lines[0][:-1] + 20 * "0" + "\n" + "".join(lines[1:]))  # so the file's middle lies in a line
+    return path
 
 
 @pytest.fixture
@@ -87,6 +212,32 @@ def test_a_script_runs_in_every_worker(script, tmp_path):
     assert (tmp_path / "w.npy").exists()
 
 
+PROGRAMS = {"classification": (CLASSIFICATION, 1000, 3), "regression": (REGRESSION, 100, 9)}
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_programs_of_mxnet_prepare_rows_and_save_whole_weights(program, home, tmp_path):
+    text, features, epoch = PROGRAMS[program]
+    script = tmp_path / "program.py"
+    script.write_text(text.replace("import mxnet as mx", "import sparsekit as mx"))
+    data = libsvm(tmp_path / "data.libsvm", features, program == "classification")
+    found = subprocess.run(command("-n", 2, "-s", 2, script, "--data", data), capture_output=True, text=True, timeout=200,
+                           cwd=tmp_path)
+    assert found.returncode == 0, found.stderr
+    said = [[float(line.split()[-1]) for line in found.stdout.splitlines() if line.startswith(f"[rank {rank}]")]
+            for rank in range(2)]
+    assert len(said[0]) == len(said[1]) > 3
+    assert said[0][-1] < said[0][0] / 1.5, "it learns"
+    saved = [mx.model.load_params(str(tmp_path / f"checkpoint-of-{rank}"), epoch)[0] for rank in range(2)]
+    weights = [{name: one.asnumpy() for name, one in parameters.items()} for parameters in saved]
+    assert weights[0]["weight"].shape[0] == features
+    for name in ("weight", "bias"):
+        assert weights[0][name].tobytes() == weights[1][name].tobytes(), "both workers have saved the whole"
+    assert np.count_nonzero(weights[0]["weight"]) == weights[0]["weight"].size, "rows that only the other worker has touched, too"
+    if program == "classification":
+        assert said[0] == said[1], "scores are those of the same weights"
+
+
 def test_a_script_runs_in_a_cluster_that_is_there(cluster, script, tmp_path):
     words = ["--address", cluster.address, script, "--steps", 3, "--out", tmp_path / "w.npy"]
     found = subprocess.run(command(*words), capture_output=True, text=True, timeout=100, cwd=tmp_path)
@@ -102,6 +253,29 @@ def test_a_worker_that_fails_ends_the_command_with_its_rank_and_traceback(tmp_pa
     assert found.returncode == 1
     told = rf'error: Rank 1 has ended with an error:\nTraceback.*\n  File "{script}", line 4, (.|\n)*IndexError'
     assert re.search(told, found.stderr)
+
+
+LATE = """
+import ray._private.node
+import sparsekit as mx
+
+start = ray._private.node.Node.start_ray_processes
+
+def late(self):
+    start(self)
+    raise Exception("The current node timed out during startup.")
+
+ray._private.node.Node.start_ray_processes = late
+try:
+    mx.dist.run(print, workers=1, servers=1)
+except mx.NoClusterError as error:
+    print(error)
+"""
+
+
+def test_a_cluster_that_does_not_start_is_a_named_error_and_leaves_nothing(tmp_path):
+    found = subprocess.run([sys.executable, "-c", LATE], capture_output=True, text=True, timeout=100, cwd=tmp_path)
+    assert "Ray could not be started here: The current node timed out during startup." in found.stdout, found.stderr
 
 
 def test_ctrl_c_ends_everything(tmp_path):

@@ -57,6 +57,7 @@ PARTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 
 #: Files of which Python runs little unless kernels are compiled, or that have tests of their own: these come first, compiled.
 AROUND_KERNELS = {f"sparsekit/kernels/cpu/{name}": [*tests.split()] for name, tests in {
+    "checksum.py": "tests/kernels/test_checksum.py",
     "intrinsics.py": "tests/kernels/test_thread_pool.py tests/kernels/test_concurrency.py",
     "jit.py": "tests/kernels/test_jit.py tests/kernels/test_concurrency.py tests/faults/test_environment.py",
     "kept.py": "tests/kernels/test_jit.py tests/faults/test_environment.py",

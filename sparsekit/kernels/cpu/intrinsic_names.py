@@ -8,8 +8,8 @@ from __future__ import annotations
 import ctypes
 from typing import Any
 
-__all__ = ["add", "by_type", "call_loop", "eight_bytes", "get_word", "leading", "pause", "prefetch", "put_up", "put_word", "read",
-           "run_piece", "write", "zero_bits"]
+__all__ = ["add", "by_type", "call_loop", "carry_over", "eight_bytes", "get_word", "leading", "pause", "prefetch", "put_up",
+           "put_word", "read", "run_piece", "write", "zero_bits"]
 
 # Words of the shared_state that ``pool`` keeps, each on a cache line of its own; a helper's AWAKE follows those before it.
 NEXT, COUNT, GRAIN, FUNCTION, ARGUMENTS, ACTIVE, FAILED, AWAKE = (place * 8 for place in range(8))
@@ -99,3 +99,11 @@ def call_loop(function, context, data, dimensions, strides, extra):
     """Call a function with the signature of numpy's strided inner loops, by addresses; not 0 if it failed."""
     kind = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_int64] * 5)
     return kind(int(function))(int(context), int(data), int(dimensions), int(strides), int(extra))
+
+
+def carry_over(address, count, sums):
+    """Carry the sums of a CRC-32, 8 uint64, over ``count`` blocks of 64 bytes from an address on; the first is in the sums.
+
+    Only where ``intrinsics.has_products_without_carries``; never interpreted.
+    """
+    raise NotImplementedError

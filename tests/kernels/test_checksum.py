@@ -1,0 +1,58 @@
+"""The checksum of journals is zlib's, whichever way it is computed."""
+
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sparsekit.kernels.cpu import checksum
+from sparsekit.kernels.cpu.jit import why_numpy
+
+
+@pytest.fixture(scope="module", autouse=True)
+def prepared():
+    checksum.prepare()
+
+
+@pytest.mark.skipif(bool(why_numpy()), reason="kernels in numpy use zlib's")
+def test_this_processor_computes_it_by_products():
+    flags = Path("/proc/cpuinfo").read_text(encoding="ascii")
+    assert checksum.prepare() == ("pclmulqdq" in flags)
+
+
+SIZES = [0, 1, 63, 64, 4095, *range(4096, 4096 + 130), 65_536 + 17, 1_000_003]
+
+
+def test_any_number_of_bytes_anywhere():
+    random = np.random.default_rng(0)
+    held = random.integers(0, 256, max(SIZES) + 16).astype(np.uint8)
+    for size in SIZES:
+        start, value = int(random.integers(16)), int(random.integers(1 << 32))
+        data = held[start:start + size].data
+        assert checksum.crc32(data, value) == zlib.crc32(data, value), (size, start)
+        assert checksum.crc32(data.tobytes()) == zlib.crc32(data), (size, start)
+
+
+def test_parts_one_after_the_other():
+    data = np.random.default_rng(1).integers(0, 256, 50_000).astype(np.uint8).data
+    found = 0
+    for start, stop in ((0, 9_000), (9_000, 9_001), (9_001, 30_000), (30_000, 50_000)):
+        found = checksum.crc32(data[start:stop], found)
+    assert found == zlib.crc32(data)
+
+
+def test_each_bit_counts():
+    data = np.zeros(8192, np.uint8)
+    whole = {checksum.crc32(data.data)}
+    for place in range(0, 8192, 37):
+        data[place] = 1 << place % 8
+        whole.add(checksum.crc32(data.data))
+        data[place] = 0
+    assert len(whole) == 1 + len(range(0, 8192, 37))
+
+
+def test_memory_that_is_not_written_to():
+    data = np.ones(8192, np.uint8)
+    data.flags.writeable = False
+    assert checksum.crc32(data.data, 5) == zlib.crc32(data, 5)

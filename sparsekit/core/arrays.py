@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .types import ArrayObject, Entry
 
 
-__all__ = ["Layout", "array_types", "layout_of", "require_arrays", "wrap"]
+__all__ = ["Layout", "array_types", "layout_of", "require_arrays", "wrap", "wrap_as"]
 
 #: Array class of each store class; the array front end fills it.
 array_types: dict[type, type[ArrayObject]] = {}
@@ -92,6 +92,13 @@ def wrap(store: Any, ctx: Context, entry: Entry | None = None) -> Any:
     layout = layout_of(store, ctx)
     array = _new(layout.cls)
     array._store, array._layout, array._entry, array._seen = store, layout, entry, 0
+    return array
+
+
+def wrap_as(store: Any, layout: Layout) -> Any:  # Any: as above
+    """The same, where the layout is known."""
+    array = _new(layout.cls)
+    array._store, array._layout, array._entry, array._seen = store, layout, None, 0
     return array
 
 

@@ -695,7 +695,7 @@ class Program:
         """Run a pass by its table."""
         if one.targets:
             self._aim(one, values, buffers)
-        place = table.begin_on(values, table.rows)
+        place = table.begin_on(values)
         if place == table.end:
             table.finish(values)
         elif place < 0:

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..base.config import config
 from ..base.forking import load
 from ..base.scoped import Assigned
 from ..storage import stype_of
 from . import device, graph, hooks
-from .arrays import wrap
+from .arrays import wrap, wrap_as
 from .cuda_graphs import parts_of
 from .dispatch import KERNEL_ERRORS, compute, named_error, plan_for, run
 from .op import Call
@@ -24,10 +25,12 @@ from .table.table import Lowered, Step, Table
 if TYPE_CHECKING:
     from ..base.context import Context
     from ..base.types import Array, Attrs
+    from .arrays import Layout
     from .dispatch import Plan
     from .graph import Variable
     from .hooks import Event
     from .op import Op
+    from .table.standing import Standing
     from .table.timed import Account, Place, TimedRows
     from .types import ArrayObject, Slots
 
@@ -164,6 +167,9 @@ class StepTable:
         self._outside: set[int] = set()
         self._gradients = Gradients(ctx)
         self.updating, self.updated = False, 0
+        #: Whether something differs that is computed anew after the last run.
+        self.differs = True
+        self._layouts: dict[int, Layout] = {}
 
     def lower(self, updates: Sequence[Update]) -> None:
         """Make the table.
@@ -194,7 +200,7 @@ class StepTable:
             numbers, place = update.numbers(), -1
             if numbers is not None:
                 place = len(values)
-                values.append(numbers)
+                values.append(numbers.copy())  # written to when they change
             self._numbers.append(place)
             places = (weight, gradient, *states)
             plan: Plan = plan_for(update.call, tuple([stype_of(values[slot]) for slot in places]), self.ctx)
@@ -218,7 +224,7 @@ class StepTable:
         brought = self._inputs
         sparse = {lowered.entry.slots[place]: parts for place, parts in lowered.entry.parts}
         standing = [(slot, array) for slot, array in self._standing if slot in lowered.entry.slots]
-        self._parts = [sparse.get(slot) for slot in brought]
+        self._parts = [(number, sparse.get(slot)) for number, slot in enumerate(brought)]
         self._dense = [array for slot, array in standing if slot not in sparse]
         self._sparse = [(array, sparse[slot]) for slot, array in standing if slot in sparse]
         places: dict[int, range] = {}
@@ -231,6 +237,8 @@ class StepTable:
             start += count
         order = [place for slot in lowered.entry.slots for place in places[slot]]
         self._order = operator.itemgetter(*order)
+        #: Places of the arrays that a run brings among those that the table binds.
+        self._brought = [order.index(place) for slot in brought for place in places[slot] if slot in lowered.entry.slots]
         self._keep_numbers()
 
     def _keep_numbers(self) -> None:
@@ -241,48 +249,105 @@ class StepTable:
         self._events = None
         for update, place in zip(self._updates, self._numbers, strict=True):
             if place >= 0:
-                self._template[place] = update.numbers()
-        self._keep_numbers()
+                self._template[place][...] = update.numbers()
 
-    def __call__(self, arrays: Sequence[ArrayObject]) -> list[ArrayObject] | None:
+    def __call__(self, arrays: Sequence[ArrayObject], again: bool = False) -> list[ArrayObject] | None:
         """Run the step on the arrays that it brings; returns its results.
 
-        None, and nothing has been done, if the arrays are of another kind.
+        None, and nothing has been done, if the arrays are of another kind.  ``again`` runs it if all other arrays are as they
+        were when ``settle`` was called, and whatever else was named there.
         """
         table = self._table
         assert table is not None, "the step has been lowered"
         if not self._quick:
-            return self._run_on_slots(table, arrays)
+            return None if again else self._run_on_slots(table, arrays)
         told = None if hooks.sink is None else self._timed(table)
-        rows = table.rows if told is None else told.rows
-        bound: list[Any] = []  # Any: arrays
-        for array, parts in zip(arrays, self._parts, strict=True):
+        brought: list[Any] = []  # Any: arrays
+        for number, parts in self._parts:
             if parts is None:
-                bound.append(array._store)
+                brought.append(arrays[number]._store)
             else:
-                bound += parts(array._store)
-        bound += map(_store_of, self._dense)
-        bound += self._numbers_now
-        for array, parts in self._sparse:
-            bound += parts(array._store)
-        place, values = -1, None
+                brought += parts(arrays[number]._store)
+        place, values, end = -1, None, table.end if told is None else told.at[1]
         try:
-            place = table.begin(list(self._order(bound)), rows)
-            if place == rows.shape[0] - 1:
-                stores = [table.store(slot) for slot in self._outputs]
-                table.release()
-            elif place >= 0:  # Python must run a part of it
+            if again:
+                place, self.differs = table.begin_again(brought, told)
+            else:
+                place, self.differs = table.begin(self._all(brought), told), True
+            if place < 0:
+                return None
+            if place == end:
+                stores = [(slot, table.store(slot)) for slot in self._outputs]
+                if not again:
+                    table.release()
+            else:  # Python must run a part of it
+                table.hold(self._all(brought))
                 values = self._stores(arrays)
-                hooks.ignore_fp_errors(self._run, functools.partial(table.go_on, place), values, told)
-                stores = [values[slot] for slot in self._outputs]
+                self._in_training(functools.partial(table.go_on, place), values, told)
+                stores = [(slot, values[slot]) for slot in self._outputs]
+            results = [self._copied(slot, store) for slot, store in stores]
         finally:
-            self._find_updated(table)
-        if place < 0:
-            return None
-        results = [wrap(copied_from_table(store), self.ctx) for store in stores]
+            if place == end:
+                table.over(told)
+                self.updating, self.updated = True, len(self._updates)
+            else:
+                self._find_updated(table)
         if told is not None:
             self._tell(told, values, arrays, results)
         return results
+
+    def _all(self, brought: Sequence[Any]) -> list[Any]:  # Any: arrays
+        """What a run binds, in the table's order, of the arrays that it brings."""
+        bound = [*brought, *map(_store_of, self._dense), *self._numbers_now]
+        for array, parts in self._sparse:
+            bound += parts(array._store)
+        return list(self._order(bound))
+
+    def _copied(self, slot: int, store: Any) -> ArrayObject:  # Any: a store
+        """A result, which is no memory of the table."""
+        made, layout = copied_from_table(store), self._layouts.get(slot)
+        if layout is not None and made.shape == layout.shape:
+            known: ArrayObject = wrap_as(made, layout)
+            return known
+        found: ArrayObject = wrap(made, self.ctx)
+        self._layouts[slot] = found._layout
+        return found
+
+    def stand(self) -> Standing | None:
+        """What stays as it was at the last run, for ``again``; None if Python has to look at it.
+
+        A derived class, and whoever calls this, adds what else they depend on, and closes it.
+        """
+        table = self._table
+        if table is None or not self._quick or not table.direct or self._sparse or not set(self._inputs).issubset(
+                self.lowered.entry.slots):
+            return None
+        found: Standing = load("sparsekit.core.table.standing").Standing(table, self._brought)
+        for name in ("densify", "densify_limit", "indices", "tables"):
+            found.add(config, name)
+        for array in self._dense:
+            found.add_array(array)
+        return found
+
+    def settle(self, standing: Standing) -> None:
+        """Have the next runs begin ``again`` as long as all stays as it was."""
+        if self._table is not None:
+            self._table.standing = standing.close()
+
+    def stands(self) -> bool:
+        """Whether all is as it was when ``settle`` was called."""
+        standing = None if self._table is None else self._table.standing
+        return standing is not None and standing.holds()
+
+    def _in_training(self, run_table: Callable[..., bool], values: Slots, told: TimedRows | None) -> bool:
+        """Run a part of the table whose operators Python runs in training mode."""
+        state = hooks.state
+        before = state.training
+        state.training = True
+        try:
+            return hooks.ignore_fp_errors(self._run, run_table, values, told)
+        finally:
+            state.training = before
 
     def _find_updated(self, table: Table) -> None:
         """Note what the run has come to, whether it has failed or not."""
@@ -308,7 +373,7 @@ class StepTable:
         values = self._stores(arrays)
         told = self._timed(table) if hooks.sink is not None else None
         try:
-            fits = hooks.ignore_fp_errors(self._run, table.run, values, told)
+            fits = self._in_training(table.run, values, told)
         finally:
             self._find_updated(table)
             if self.updating:

@@ -174,8 +174,7 @@ class WholeStep(StepTable):
 
     def limit(self, norm: float) -> None:
         """Set the largest norm that the gradients may have together."""
-        self._template[self._more_numbers[0]] = np.full(1, norm)
-        self._keep_numbers()
+        self._template[self._more_numbers[0]][0] = norm
 
     def _places(self) -> list[Place]:
         module = load("sparsekit.core.table.timed")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import operator
 import threading
 from collections.abc import Sequence
@@ -43,6 +44,9 @@ __all__ = ["TrainStep"]
 #: Kinds of batches that a step keeps; then it forgets them all.
 REMEMBERED = 64
 
+
+#: Steps that look at everything, at most, before they are made to look at less.
+MOST_WAITING = 64
 
 #: The structure of data and label that are one array each.
 _TWO = (1, 2)
@@ -147,13 +151,12 @@ class TrainStep:
             The loss, or all that the loss returns.
         """
         latest = self._latest
-        if latest is not None and batch_size is None and (type(data), type(label)) == latest.types:
-            pair: list[Any] = [data, label]  # Any: arrays
-            if pair[0]._layout is latest.layouts[0] and pair[1]._layout is latest.layouts[1]:
-                with self._lock:
-                    results = self._run(latest, pair, latest.size)
-                if results is not None:
-                    return results
+        if latest is not None and batch_size is None and latest.takes(data, label):
+            pair: Any = data, label  # Any: arrays, as has been looked up
+            with self._lock:
+                results = latest.run(self._trainer, pair, latest.size, again=True)
+            if results is not None:
+                return results
         arrays: list[NDArray] = []
         places = _flat("data", data, arrays)
         if not arrays:
@@ -189,7 +192,12 @@ class TrainStep:
 
     def _run(self, made: _Made, arrays: Sequence[NDArray], size: int) -> object:  # object: what the loss returns
         """Make a step by its table; None, and nothing has been done, if that cannot be."""
-        return made.run(self._trainer, arrays, size) if self._runs_tables(arrays) else None
+        if not self._runs_tables(arrays):
+            return None
+        results = made.run(self._trainer, arrays, size)
+        if results is not None:
+            made.settle()
+        return results
 
     # Any: structures as ``flatten`` gives them; object: what the loss returns
     def _step(self, key: Hashable, arrays: Sequence[NDArray], structure: tuple[Any, Any], size: int) -> object:
@@ -377,7 +385,7 @@ class _Made:
                  held: Sequence[NDArray], arrays: Sequence[NDArray], structure: Hashable) -> None:
         self.clip_norm, self.watch, self.structure = clip_norm, watch, structure
         #: Of data and label, if they are one array each.
-        self.types: tuple[type, ...] = ()
+        self.types: tuple[Any, ...] = ()  # Any: classes
         self.layouts = [array._layout for array in arrays]
         #: Of a batch, if it is not given.
         self.size = arrays[0].shape[0] if arrays[0].shape else 0
@@ -393,6 +401,8 @@ class _Made:
         self.trained = [(index, one) for index, one in enumerate(trainer._params) if one._grad_req != "null"]
         self.factors: list[tuple[float, float]] = []
         self.mark: object = None
+        # Runs since it was last made to look at less, and how many there must be before the next time.
+        self._runs, self._wait = 0, 2
         self.compiled = CompiledStep(self.whole, trainer._updaters[0], {index: one.name for index, one in self.trained})
 
     def lower(self, collected: Sequence[Collected]) -> None:
@@ -410,28 +420,56 @@ class _Made:
             values: Any = parameter._arrays[self.ctx]  # Any: an array
             self.compiled.updater(index, values._entry[0].grad, values)
 
-    def run(self, trainer: Trainer, arrays: Sequence[NDArray], size: int) -> object:  # object: what the loss returns
-        """Make a step; None, and nothing has been done, if it must be lowered anew."""
-        if not self._holds(trainer):
+    def takes(self, data: Any, label: Any) -> bool:  # Any: whatever the step is called with
+        """Whether a step on data and label may be as the last one, as far as the two and the settings of a thread tell."""
+        kinds, layouts = self.types, self.layouts
+        return (hooks.sink is None and data.__class__ is kinds[0] and label.__class__ is kinds[1]
+                and data._layout is layouts[0] and label._layout is layouts[1]
+                and data._entry is None and label._entry is None and not hooks.state.recording)
+
+    def settle(self) -> None:
+        """Have the next steps look only at what compiled code does not, when some have found all as it was."""
+        self._runs += 1
+        if self._runs < self._wait or not self.types or self.mark is not changes.mark:
+            return
+        self._runs, self._wait = 0, min(2 * self._wait, MOST_WAITING)
+        with contextlib.suppress(Refused):  # an array of a class that computes its store
+            standing = self.whole.stand()
+            if standing is None:
+                return
+            standing.add(changes, "mark")
+            for array in self.held:
+                standing.add(array, "_entry")
+            for variable, _, _ in self.writers:
+                standing.add(variable, "late", anew=True)
+                standing.add(variable, "fresh", anew=True)
+            self.whole.settle(standing)
+
+    # object: what the loss returns
+    def run(self, trainer: Trainer, arrays: Sequence[NDArray], size: int, again: bool = False) -> object:
+        """Make a step; None, and nothing has been done, if it must be lowered anew, or all is not as it was (``again``)."""
+        if not self._trains(trainer) or not (self.watch.settled() if again else self._holds()):
             return None
         trainer._divide_by(size)
         if self.clip_norm is not None:
             self.whole.limit(self.clip_norm * size)
-        results = None
+        results, failed = None, True
         try:
-            results = self.compiled(arrays, self._update, self.factors)
+            results = self.compiled(arrays, self._update, self.factors, again)
+            failed = False
         finally:
             if self.compiled.made:
-                for variable, write, fresh in self.writers:
-                    variable.late, variable.fresh = write, fresh
-            elif self.compiled.made is False:
+                if self.whole.differs or failed:
+                    for variable, write, fresh in self.writers:
+                        variable.late, variable.fresh = write, fresh
+            elif failed and self.compiled.made is False:
                 for variable, write, _ in self.writers:
                     if write is not None and variable.late is write:
                         variable.late = _lost
         return None if results is None else restore(self.structure, results)
 
-    def _holds(self, trainer: Trainer) -> bool:
-        """Whether blocks, parameters and trainer are what the step was lowered with."""
+    def _holds(self) -> bool:
+        """Whether blocks and parameters are what the step was lowered with."""
         mark = changes.mark
         if mark is not self.mark:
             for parameter, array in self.parameters:
@@ -441,9 +479,13 @@ class _Made:
         if not self.watch.holds():
             return False
         self.mark = mark
+        return all(map(operator.is_, map(_has_gradient, self.held), self.entries))
+
+    def _trains(self, trainer: Trainer) -> bool:
+        """Whether the trainer is what the step was lowered with."""
         compiled, updaters = self.compiled, trainer._updaters
         return (len(updaters) == 1 and updaters[0] is compiled.updater and trainer._optimizer is compiled.optimizer
-                and compiled.holds() and all(map(operator.is_, map(_has_gradient, self.held), self.entries)))
+                and compiled.holds())
 
 
 doors(TrainStep)

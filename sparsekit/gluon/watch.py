@@ -165,6 +165,10 @@ class Watch:
             return False
         return not self._arrays or all(_contents(array) == before for array, before in self._arrays)
 
+    def settled(self) -> bool:
+        """Whether nothing has changed, if the mark is known to be the same."""
+        return not self._unmarked or self.holds()
+
     def difference(self) -> str:
         """What the first difference is, for a warning: an attribute of a block, if it is one."""
         return self._blocks.difference() or self._objects.difference() or "a numpy array"

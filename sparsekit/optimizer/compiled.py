@@ -94,6 +94,8 @@ class CompiledStep:
         self._indices = [*names]
         self._updates: list[Update] = []
         self._kept: list[Any] = []  # Any: states
+        # How often each weight has been updated, if all as often as the one updated most, in these counts; else -1.
+        self._even, self._counted = -1, updater.optimizer._index_update_count
         self.made: bool | None = None
 
     # object: multipliers
@@ -137,6 +139,19 @@ class CompiledStep:
         optimizer = self.optimizer
         return dict(optimizer._index_update_count), [getattr(optimizer, name) for name in optimizer._counted]
 
+    def _count(self) -> None:
+        """Count an update of every weight."""
+        optimizer = self.optimizer
+        counts = optimizer._index_update_count
+        if optimizer.num_update == self._even and counts is self._counted:  # nobody else has counted
+            self._even += 1
+            counts.update(dict.fromkeys(self._indices, self._even))
+            optimizer.num_update = self._even
+        else:
+            optimizer._update_count(self._indices)
+            even = all(counts[index] == optimizer.num_update for index in self._indices)
+            self._even, self._counted = optimizer.num_update if even else -1, counts
+
     def _restore(self, counts: tuple[dict[Any, int], list[Any]]) -> None:  # Any: the same
         """Undo the counts of updates that were not made."""
         self.optimizer._index_update_count.clear()
@@ -144,7 +159,8 @@ class CompiledStep:
         vars(self.optimizer).update(zip(self.optimizer._counted, counts[1], strict=True))
 
     # Any: arrays; object: what is compared
-    def __call__(self, arrays: Sequence[Any], update: Callable[[], None], multipliers: object = None) -> list[Any] | None:
+    def __call__(self, arrays: Sequence[Any], update: Callable[[], None], multipliers: object = None, again: bool = False
+                 ) -> list[Any] | None:
         """Make a step; None, and nothing has been done, if it must be lowered anew.
 
         Parameters
@@ -155,10 +171,14 @@ class CompiledStep:
             Calls the updater for every weight.
         multipliers : object
             What updates depend on beside the optimizer.
+        again : bool
+            As of ``StepTable``.
         """
         self.made = None
         if same := self._as_before(multipliers):
             counts = None
+        elif again and not self.whole.stands():
+            return None
         else:
             counts = self._counts()
             collected = self.optimizer._collect(update)
@@ -168,17 +188,13 @@ class CompiledStep:
                 return None
             self.whole.renew_numbers()
             self._settings = self._now(multipliers)
-        state = hooks.state
         results: Any = None  # Any: arrays, or None
-        before = state.training
-        state.training = True
         try:
-            results = self.whole(arrays)
+            results = self.whole(arrays, again)
         finally:
-            state.training = before
             self.made = results is not None or self.whole.updating
             if self.made and same:
-                self.optimizer._update_count(self._indices)
+                self._count()
             elif not self.made and counts is not None:
                 self._restore(counts)
             self.whole.updating = False  # also if the next step is interrupted before it begins

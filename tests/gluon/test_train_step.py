@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import sparsekit as mx
+from sparsekit.core.table.table import Table
 from sparsekit.gluon import nn
 from sparsekit.optimizer.optimizer import registry
 
@@ -406,6 +407,37 @@ def test_changes_in_between(event, optimizer):
         assert outcome(one, data, label, number) == outcome(other, data, label, number)
         if number != 4:
             assert one.state() == other.state()
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("event", EVENTS)
+@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+def test_changes_after_steps_that_bind_the_batch_alone(event, optimizer, monkeypatch):
+    whole = []
+    plain = Table.begin
+    monkeypatch.setattr(Table, "begin", lambda *arguments: whole.append(None) or plain(*arguments))
+    one, other = twins(Linear, optimizer, {"wd": 0.1, **({"momentum": 0.9} if optimizer == "sgd" else {})})
+    for number, (data, label) in enumerate(sparse_batches(16)):
+        if number == 7:
+            begun = len(whole)
+        if number == 10:
+            assert len(whole) == begun  # the last three found everything as it was
+            EVENTS[event](one)
+            EVENTS[event](other)
+        assert outcome(one, data, label, number) == outcome(other, data, label, number)
+        if number == 12:
+            assert one.state() == other.state()
+    assert one.state() == other.state()
+
+
+@pytest.mark.compiled
+def test_a_label_in_the_memory_of_a_gradient():
+    one, other = twins(lambda: Linear(8, 1, "default", bias=False))
+    for number in range(12):
+        data = csr(8, 3, number, 8)
+        labels = [twin.parameters[0].grad() if number > 7 else random(8, 1, seed=number) for twin in (one, other)]
+        assert outcome(one, data, labels[0], number) == outcome(other, data, labels[1], number)
+    assert one.state() == other.state()
 
 
 @pytest.mark.compiled

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from ...base.types import Array, DType, Shape
     from ..dispatch import Plan
     from ..types import Sink, Slots
+    from .standing import Standing
     from .timed import Account
 
 __all__ = ["Lowered", "Step", "Table"]
@@ -428,14 +429,24 @@ class Table:
         self._first_rows: dict[tuple[bool, int], int] = {}
         self._arrays: list[Any] = [None] * lowered.bound  # Any: arrays
         self._plans = {bound.first: self._plan(bound) for bound in (lowered.entry, *lowered.exits.values())}
-        block, count = self.image.patches[lowered.entry.first]
-        self._entry = self._plans[lowered.entry.first], self._base + 8 * block, count, len(lowered.targets)
-        self._begin = self._kernels.begin_rows.dispatcher
+        self._entry_words = (*self._words_of(lowered.entry), len(lowered.targets))
+        self._begin, self._again = self._kernels.begin_rows.dispatcher, self._kernels.begin_again.dispatcher
+        #: Address of the first row, and the number of the last.
+        self.at: tuple[int, int] = (self.rows.ctypes.data, self.end)
         self.stops = 0
+        #: What tells that the arrays of the last run are bound still; None if that is not known.
+        self.standing: Standing | None = None
+        #: Whether the last run that ``begin`` bound found all arrays as they are, and has copies of none.
+        self.direct = False
 
     def _plan(self, bound: _Bound) -> Array:
         return np.array([(self._base + 8 * word, length and self._base + 8 * length, fixed, type_word(dtype), -1, nbytes)
                          for word, length, fixed, _, dtype, nbytes in bound.arrays], np.int64).reshape(-1, 6)
+
+    def _words_of(self, bound: _Bound) -> tuple[int, int, int, int]:
+        """What ``bind_arrays`` takes: the plan and how many rows it has, the block of patches and how many they are."""
+        plan, (block, count) = self._plans[bound.first], self.image.patches[bound.first]
+        return plan.ctypes.data, len(plan), self._base + 8 * block, count
 
     def timed(self, account: Account) -> TimedRows:
         """Its rows with readings of the clock."""
@@ -460,19 +471,19 @@ class Table:
         ``execute(number, values)`` runs one instruction in Python; ``told`` tells a recorder what runs before it.  Returns
         False, and has done nothing, if the stores are of another kind than those that it was made for, or settings have changed.
         """
-        place = self.begin_on(values, self.rows if told is None else told.rows)
+        place = self.begin_on(values, told)
         return place >= 0 and self.go_on(place, values, execute, told)
 
-    def begin_on(self, values: Slots, rows: Array) -> int:
+    def begin_on(self, values: Slots, told: TimedRows | None = None) -> int:
         """As ``begin``, with the stores by slot."""
-        return self.begin(_arrays_of(self.lowered.entry, values), rows)
+        return self.begin(_arrays_of(self.lowered.entry, values), told)
 
-    def begin(self, arrays: list[Any], rows: Array) -> int:  # Any: arrays
+    def begin(self, arrays: list[Any], told: TimedRows | None = None) -> int:  # Any: arrays
         """Bind the arrays of ``lowered.entry``, and run rows up to one that Python runs, or the end; returns where that is.
 
         -1, and nothing has been done, if the arrays do not fit, or settings have changed.
         """
-        lowered = self.lowered
+        lowered, self.standing = self.lowered, None
         if lowered.settings != config.decisive:
             return -1
         renewed = []
@@ -481,22 +492,52 @@ class Table:
                 renewed.append((number, self._grown[number]))
                 self._renew(number)
         self._seen.clear()
-        place: int = self._begin(id(arrays), *self._entry, rows)
-        if place >= 0:
-            self._arrays[:len(arrays)] = arrays
+        rows, at = (self.rows, self.at) if told is None else (told.rows, told.at)
+        place: int = self._begin(id(arrays), *self._entry_words, *at)
+        self.direct = place >= 0
+        if self.direct:
+            self.hold(arrays)
         elif self._bound(lowered.entry, arrays):  # with more room, or copies
             place = self._run(rows, 0)
         else:
             for number, (memory, start) in renewed:  # what the last run left may still be asked for
                 self._point_to(number, memory, start)
             return -1
-        return place if place == len(rows) - 1 or rows[place, 6] != PAUSE else self._advance(rows, place + 1)
+        return place if place == at[1] or rows[place, 6] != PAUSE else self._advance(rows, place + 1)
+
+    # Any: arrays
+    def begin_again(self, arrays: list[Any], told: TimedRows | None = None) -> tuple[int, bool]:
+        """As ``begin``, where a run brings these arrays, and all others are those of the last run, as ``standing`` says.
+
+        Returns where that is, and whether something differs that is computed anew after a run; -1, and nothing has been done,
+        if something else differs, or ``begin`` must make room.
+        """
+        if self.standing is None:
+            return -1, False
+        free, taken = self._free, {}
+        try:
+            for number in self._elements:
+                taken[number] = free.pop(number)
+        except KeyError:  # it was given away or seen
+            return -1, False
+        rows, at = (self.rows, self.at) if told is None else (told.rows, told.at)
+        found: int = self._again(id(arrays), self.standing.address, *at)
+        place, differs = found >> 1, found & 1 == 1
+        if place == at[1] or place < 0:
+            free.update(taken)
+            return place, differs
+        self._seen.clear()
+        return (place if rows[place, 6] != PAUSE else self._advance(rows, place + 1)), differs
 
     def _advance(self, rows: Array, place: int) -> int:
         """Run rows up to one that Python runs, or the end."""
         while (place := self._run(rows, place)) < len(rows) - 1 and rows[place, 6] == PAUSE:
             place += 1
         return place
+
+    def hold(self, arrays: list[Any]) -> None:  # Any: arrays
+        """Keep the arrays of ``lowered.entry`` while a run goes on."""
+        self._arrays[:len(arrays)] = arrays
 
     def go_on(self, place: int, values: Slots, execute: Callable[[int, Slots], None], told: TimedRows | None = None) -> bool:
         """Have Python run the row at which a run has come to a stop, and run those behind it."""
@@ -542,6 +583,11 @@ class Table:
         for number in self._elements:
             if number not in self._seen:
                 self._free[number] = self._grown[number][0]
+
+    def over(self, told: TimedRows | None) -> None:
+        """Forget how far the last run came, which came to the end."""
+        note = self._note if told is None else told.note
+        note[_REACHED] = 0
 
     def take_reached(self) -> int:
         """The row that the last run came to, once; then 0, as if the stores did not fit."""
@@ -597,10 +643,9 @@ class Table:
 
     def _bound(self, bound: _Bound, arrays: list[Any]) -> bool:  # Any: arrays
         """Bind these arrays; False if they do not fit."""
-        plan, (block, count) = self._plans[bound.first], self.image.patches[bound.first]
-        written = len(self.lowered.targets) if bound is self.lowered.entry else 0
+        words, written = self._words_of(bound), len(self.lowered.targets) if bound is self.lowered.entry else 0
         for _ in range(2 * len(arrays) + 1):
-            misfit = self._bind(id(arrays), plan, self._base + 8 * block, count, written)
+            misfit = self._bind(id(arrays), *words, written)
             if misfit < 0:
                 self._arrays[bound.first: bound.first + len(arrays)] = arrays
                 return True

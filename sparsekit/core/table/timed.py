@@ -166,6 +166,8 @@ class TimedRows:
     ----------
     account : Account
     rows : ndarray
+    at : tuple of int
+        Address of the first row, and the number of the last.
     after : dict of int to int
         For each operator the row at which a run goes on when Python has run it.
     token : object
@@ -184,8 +186,8 @@ class TimedRows:
         Bytes that the table keeps between runs.
     """
 
-    __slots__ = ("_copies", "_given", "_words", "account", "after", "begin", "events", "first", "note", "readings", "reserved",
-                 "rows", "token")
+    __slots__ = ("_copies", "_given", "_words", "account", "after", "at", "begin", "events", "first", "note", "readings",
+                 "reserved", "rows", "token")
 
     def __init__(self, table: Table, account: Account) -> None:
         found = clock()
@@ -214,7 +216,7 @@ class TimedRows:
         self._copies[-1, 0] = self._copies.ctypes.data
         rows.append(_call(patch.adapter, patch.target, self._copies[-1:].ctypes.data, PAUSE))
         self.rows = np.array([*rows, plain[-1].tolist()], np.int64)
-        self.note = memoryview(self.rows[-1])
+        self.note, self.at = memoryview(self.rows[-1]), (self.rows.ctypes.data, len(self.rows) - 1)
         self.start(account.events, 0)
 
     def start(self, events: tuple[Event, ...], first: int) -> None:

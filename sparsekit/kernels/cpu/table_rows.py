@@ -11,11 +11,18 @@ from __future__ import annotations
 from .intrinsic_names import call_loop, get_word, put_word
 from .jit import kernel
 
-__all__ = ["begin_rows", "bind_arrays", "cast_values", "choose_values", "fill_range", "halves_of", "nested_loop", "patch_words",
-           "run_rows", "singles_of", "sum_of", "take_rows"]
+__all__ = ["as_noted", "begin_again", "begin_rows", "bind_arrays", "cast_values", "choose_values", "fill_range", "halves_of",
+           "nested_loop", "patch_words", "run_rows", "singles_of", "sum_of", "take_rows"]
 
 #: Columns of a row.
 FUNCTION, CONTEXT, DATA, DIMENSIONS, STRIDES, EXTRA, OPERATOR, COPIED = range(8)
+
+#: Bytes of a row.
+ROW = 64
+
+#: Columns of a plan of arrays; see ``bind_arrays``.  Bytes of a row, and words that ``begin_again`` finds in its block.
+ADDRESS, LENGTH, FIXED, TYPE, MOST, BYTES = range(6)
+PLAN, AGAIN = 48, 11
 
 #: What ``nested_loop`` finds in its block, in words.
 LOOP, COUNT, OUTER, INNER, POINTERS, LENGTHS, STEPS, OUTER_STEPS, INNER_STEPS, MOVED = 0, 1, 2, 3, 4, 8, 9, 10, 14, 18
@@ -32,20 +39,27 @@ ORDERLY, WRITEABLE = 0x101, 0x400
 
 
 @kernel
+def _run_from(rows, last, place):
+    """Run the rows at an address from ``place`` on; returns where it stopped, and has row ``last`` note it."""
+    while True:
+        row = rows + ROW * place
+        function, data, copied = get_word(row + 8 * FUNCTION), get_word(row + 8 * DATA), 8 * get_word(row + 8 * COPIED)
+        for offset in range(0, copied, 8):
+            put_word(data + copied + offset, get_word(data + offset))
+        if function == 0 or call_loop(function, get_word(row + 8 * CONTEXT), data + copied, get_word(row + 8 * DIMENSIONS),
+                                      get_word(row + 8 * STRIDES), get_word(row + 8 * EXTRA)) != 0:
+            put_word(rows + ROW * last + 8 * CONTEXT, place)
+            return place
+        place += 1
+
+
+@kernel
 def run_rows(rows, place):
     """Run rows from ``place`` on; returns where it stopped: a row without a function, as the last is, or a call that failed.
 
     The last row also notes it, in the column of the context: an interrupt may come before Python has what is returned.
     """
-    while True:
-        function, data, copied = rows[place, FUNCTION], rows[place, DATA], 8 * rows[place, COPIED]
-        for offset in range(0, copied, 8):
-            put_word(data + copied + offset, get_word(data + offset))
-        if function == 0 or call_loop(function, rows[place, CONTEXT], data + copied, rows[place, DIMENSIONS],
-                                      rows[place, STRIDES], rows[place, EXTRA]) != 0:
-            rows[-1, CONTEXT] = place
-            return place
-        place += 1
+    return _run_from(rows.ctypes.data, rows.shape[0] - 1, place)
 
 
 @kernel
@@ -72,47 +86,107 @@ def nested_loop(block, context, extra):
 
 
 @kernel
-def bind_arrays(arrays, plan, patches, patched, written):
+def _fits(array, plan):
+    """Read where an array lies and how long it is; whether it is of the kind that the row of a plan at this address says."""
+    if (get_word(array + FLAGS) & ORDERLY != ORDERLY
+            or get_word(get_word(array + DTYPE) + KIND) & TELLING != get_word(plan + 8 * TYPE)):
+        return False
+    put_word(get_word(plan + 8 * ADDRESS), get_word(array + MEMORY))
+    word, fixed = get_word(plan + 8 * LENGTH), get_word(plan + 8 * FIXED)
+    if word == 0 and fixed < 0:
+        return True
+    length = get_word(get_word(array + SIZES))
+    if word == 0:
+        return length == fixed
+    if length > get_word(plan + 8 * MOST):
+        return False
+    put_word(word, length)
+    return True
+
+
+@kernel
+def _overlap(plan, target):
+    """Whether an array that has been bound shares memory with one that is written to; rows of a plan, by address."""
+    start, low = get_word(get_word(target + 8 * ADDRESS)), get_word(get_word(plan + 8 * ADDRESS))
+    word, size = get_word(plan + 8 * LENGTH), get_word(plan + 8 * BYTES)
+    if word != 0:
+        size *= get_word(word)
+    return low < start + get_word(target + 8 * BYTES) and start < low + size
+
+
+@kernel
+def bind_arrays(arrays, plan, count, patches, patched, written):
     """Read where the arrays of a list lie, and compute what depends on it; returns the first that does not fit, or -1.
 
     ``arrays`` is the address of a list of numpy arrays, of which the last ``written`` are written to, so that none of the
-    others may overlap them.  A row of ``plan`` (arrays, 6): word for the address, word for the length of the first axis or 0,
-    that length if it is fixed or -1, the word of the element type, the largest length, and the bytes, of each unit of such a
-    length.
+    others may overlap them.  ``plan`` is the address of a row for each (``count``, 6): word for the address, word for the length
+    of the first axis or 0, that length if it is fixed or -1, the word of the element type, the largest length, and the bytes, of
+    each unit of such a length.
     """
     items = get_word(arrays + ITEMS)
-    for number in range(plan.shape[0]):
-        array = get_word(items + 8 * number)
-        if get_word(array + FLAGS) & ORDERLY != ORDERLY or get_word(get_word(array + DTYPE) + KIND) & TELLING != plan[number, 3]:
+    for number in range(count):
+        if not _fits(get_word(items + 8 * number), plan + PLAN * number):
             return number
-        put_word(plan[number, 0], get_word(array + MEMORY))
-        if plan[number, 1] != 0:
-            length = get_word(get_word(array + SIZES))
-            if length > plan[number, 4]:
-                return number
-            put_word(plan[number, 1], length)
-        elif plan[number, 2] >= 0 and get_word(get_word(array + SIZES)) != plan[number, 2]:
-            return number
-    for target in range(plan.shape[0] - written, plan.shape[0]):
+    for target in range(count - written, count):
         if get_word(get_word(items + 8 * target) + FLAGS) & WRITEABLE == 0:
             return target
-        start = get_word(plan[target, 0])
-        for number in range(target):
-            low, size = get_word(plan[number, 0]), plan[number, 5]
-            if plan[number, 1] != 0:
-                size *= get_word(plan[number, 1])
-            if low < start + plan[target, 5] and start < low + size:
+        for other in range(plan, plan + PLAN * target, PLAN):
+            if _overlap(other, plan + PLAN * target):
                 return target
     patch_words(patches, patched)
     return -1
 
 
 @kernel
-def begin_rows(arrays, plan, patches, patched, written, rows):
-    """Bind arrays and run rows from the first on; returns where these stopped, or -1 if an array does not fit."""
-    if bind_arrays(arrays, plan, patches, patched, written) >= 0:
+def begin_rows(arrays, plan, count, patches, patched, written, rows, last):
+    """Bind arrays and run rows from the first on; returns where these stopped, or -1 if an array does not fit.
+
+    ``rows`` is the address of the first, and ``last`` the number of the last.
+    """
+    if bind_arrays(arrays, plan, count, patches, patched, written) >= 0:
         return -1
-    return run_rows(rows, 0)
+    return _run_from(rows, last, 0)
+
+
+@kernel
+def as_noted(pairs, count):
+    """Whether words are what was noted; ``pairs`` is the address of pairs of a word's address and what it was."""
+    differences = 0
+    for at in range(pairs, pairs + 16 * count, 16):
+        differences |= get_word(get_word(at)) ^ get_word(at + 8)
+    return differences == 0
+
+
+@kernel
+def begin_again(arrays, block, rows, last):
+    """As ``begin_rows``, where most arrays are bound already, and words tell whether they still are the same.
+
+    Returns -1, and has bound nothing that stands, if they are not; else twice the row where it stopped, and one more if something
+    differs that is computed anew after a run.
+
+    Parameters
+    ----------
+    arrays : int
+        Address of a list of the other arrays.
+    block : int
+        Address of ``AGAIN`` words: the plan, how many rows it has and how many of these are written to; addresses of the rows of
+        the other arrays, and their count; patches and their count; pairs as ``as_noted`` takes them and their count, and those
+        of what is computed anew.
+    """
+    if not as_noted(get_word(block + 8 * 7), get_word(block + 8 * 8)):
+        return -1
+    items, numbers = get_word(arrays + ITEMS), get_word(block + 8 * 3)
+    end = get_word(block) + PLAN * get_word(block + 8)
+    for place in range(get_word(block + 8 * 4)):
+        plan = get_word(numbers + 8 * place)
+        if not _fits(get_word(items + 8 * place), plan):
+            return -1
+        for target in range(end - PLAN * get_word(block + 8 * 2), end, PLAN):
+            if _overlap(plan, target):
+                return -1
+    differ = 0 if as_noted(get_word(block + 8 * 9), get_word(block + 8 * 10)) else 1
+    patch_words(get_word(block + 8 * 5), get_word(block + 8 * 6))
+    return 2 * _run_from(rows, last, 0) + differ
 
 
 @kernel(error_model="numpy")

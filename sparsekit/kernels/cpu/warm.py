@@ -106,9 +106,9 @@ def _step_arguments(name: str) -> tuple[Any, ...]:  # Any: the same
 #: and U, with a 2 behind those of two axes.
 IN_TABLES = {
     "table_rows": {
-        "begin_rows": "i I2 i i i I2", "bind_arrays": "i I2 i i i", "cast_values": "F I", "choose_values": "B F F F",
-        "fill_range": "i i I", "nested_loop": "i i i", "patch_words": "i i", "run_rows": "I2 i", "sum_of": "i i",
-        "take_rows": "F2 I F2"},
+        "as_noted": "i i", "begin_again": "i i i i", "begin_rows": "i i i i i i i i", "bind_arrays": "i i i i i i",
+        "cast_values": "F I", "choose_values": "B F F F", "fill_range": "i i I", "nested_loop": "i i i", "patch_words": "i i",
+        "run_rows": "I2 i", "sum_of": "i i", "take_rows": "F2 I F2"},
     "table_twins": {
         "csr_dot_dense_here": "F I I F2 F2", "csr_dot_vector_here": "F I I F2 F2", "csr_transposed_dot_here": "F I U U F2 U F2",
         "distinct_here": "I U I", "drop_absent_here": "F I I F I I", "few_columns": "I", "few_rows": "I i i",

@@ -1,0 +1,101 @@
+"""What stays the same from run to run: objects that slots of other objects hold, which compiled code compares by identity."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import inspect
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .refusal import Refused
+
+if TYPE_CHECKING:
+    from ...base.types import Array
+    from .table import Table
+
+__all__ = ["Standing"]
+
+
+class Standing:
+    """Slots and what they hold, for ``Table.begin_again``.  It keeps both alive, so that an address tells which object it is.
+
+    Parameters
+    ----------
+    table : Table
+        Its last run has bound the arrays that stay the same.
+    brought : sequence of int
+        Places of the other arrays among those that a run binds.
+
+    Attributes
+    ----------
+    address : int
+        Of the block that ``begin_again`` takes.
+    """
+
+    def __init__(self, table: Table, brought: Sequence[int]) -> None:
+        self._table, self._brought = table, brought
+        self._pairs: list[int] = []
+        self._later: list[int] = []
+        self._kept: list[Any] = []  # Any: whatever the slots hold
+        self._held: list[Array] = []
+        self.address = 0
+
+    def add(self, owner: Any, name: str, anew: bool = False) -> None:  # Any: objects of any class with slots
+        """Have a slot of an object hold what it holds now; ``anew`` if a run writes it when it differs."""
+        value, kind = getattr(owner, name), owner.__class__
+        self._kept += (owner, value)
+        (self._later if anew else self._pairs).extend((id(owner) + offset_of(kind, name), id(value)))
+
+    def add_array(self, owner: Any) -> None:  # Any: an NDArray
+        """Have an NDArray keep its store, and that its memory and flags."""
+        self.add(owner, "_store")
+        store, rows = owner._store, self._table._kernels
+        for place in (rows.MEMORY, rows.FLAGS):
+            self._pairs += (id(store) + place, ctypes.c_int64.from_address(id(store) + place).value)
+
+    def close(self) -> Standing:
+        """Lay out the block."""
+        self._held = [np.array(words, np.int64) for words in (self._pairs, self._later)]
+        plan, count, patches, patched, written = self._table._entry_words
+        rows = np.array([plan + self._table._kernels.PLAN * place for place in self._brought], np.int64)
+        pairs, later = self._held
+        block = np.array([plan, count, written, rows.ctypes.data, len(rows), patches, patched,
+                          pairs.ctypes.data, len(pairs) // 2, later.ctypes.data, len(later) // 2], np.int64)
+        self._held += (rows, block)
+        self.address = block.ctypes.data
+        return self
+
+    def holds(self) -> bool:
+        """Whether all is as it was, but for what is computed anew."""
+        pairs = self._held[0]
+        found: bool = self._table._kernels.as_noted.dispatcher(pairs.ctypes.data, len(pairs) // 2)
+        return found
+
+
+class _Probe:
+    """What only one slot holds."""
+
+
+@functools.cache
+def offset_of(cls: Any, name: str) -> int:  # Any: a class, which mypy takes for something that is not hashable
+    """Bytes from the beginning of an object to the slot of that name.
+
+    Raises
+    ------
+    Refused
+        If the class has no such slot.
+    """
+    kind: Any = next(kind for kind in cls.__mro__ if name in vars(kind))  # Any: a class
+    slot = vars(kind)[name]
+    if not inspect.ismemberdescriptor(slot):
+        raise Refused(f"{cls.__name__}.{name} is not a slot")
+    found, probe = kind.__new__(kind), _Probe()
+    slot.__set__(found, probe)
+    offsets = [offset for offset in range(0, kind.__basicsize__, 8)
+               if ctypes.c_int64.from_address(id(found) + offset).value == id(probe)]
+    if len(offsets) != 1:
+        raise Refused(f"the slot {cls.__name__}.{name} lies at an unknown place")
+    return offsets[0]

@@ -109,7 +109,7 @@ def test_a_run_may_end_before_any_batch(stop, tmp_path):
 def test_a_damaged_checkpoint_is_passed_over(broken, tmp_path):
     expected = run(tmp_path / "whole")
     folder = tmp_path / "parts"
-    run(folder, 8)
+    run(folder, 7)
     last = folder / "model-epoch1batch5"
     assert last.with_suffix(".params").exists()
     if broken == "cut":
@@ -207,7 +207,7 @@ def test_a_log_that_became_shorter_is_refused(tmp_path):
 
 
 def test_other_data_are_noticed(tmp_path):
-    run(tmp_path, 8)
+    run(tmp_path, 6)
     estimator, _ = made()
     few = mx.gluon.data.DataLoader(mx.gluon.data.ArrayDataset(mx.nd.ones((3, 4)), mx.nd.zeros(3)), 3)
     with pytest.raises(mx.base.errors.ParameterError, match="train_data has 1"):

@@ -61,13 +61,13 @@ def run(folder, case, batch=0, end=None):
     net = Net()
     net.initialize()
     optimizer = ("sgd", {"learning_rate": 0.1, "momentum": 0.9, "lazy_update": "exact", "wd": 1e-3}) if case == "exact" else (
-        "adam", {"lr_scheduler": mx.lr_scheduler.FactorScheduler(5, 0.9, base_lr=0.05)})
+        "adam", {"learning_rate": 0.05, "lr_scheduler": mx.lr_scheduler.FactorScheduler(5, 0.9, base_lr=0.05)})
     trainer = mx.gluon.Trainer(net.collect_params(), *optimizer)
     metrics = {"correlation": [mx.metric.PCC(), mx.metric.Loss("loss")]}.get(case)
     estimator = E.Estimator(net, mx.gluon.loss.SoftmaxCrossEntropyLoss(), trainer=trainer, train_metrics=metrics,
                             batch_processor=E.BatchProcessor(class_weight={1: 2.0}))
     estimator.logger.setLevel("CRITICAL")
-    best = E.CheckpointHandler(folder, monitor=estimator.val_metrics[1], save_best=True, mode="min", batch_period=5,
+    best = E.CheckpointHandler(folder, monitor=estimator.train_metrics[1], save_best=True, mode="min", batch_period=5,
                                resume_from_checkpoint=True)
     data = loader(case)
     estimator.fit(data, data, epochs=4, event_handlers=[

@@ -181,7 +181,7 @@ NOTES = (
     f"the label is whether a docstring is from {PACKAGES[0]} or from {', '.join(PACKAGES[1:])}; rows are float32, of length 1.",
     "the accuracy is that on the test rows, which the best of each estimator's settings and passes reaches, less 0.002.",
     "each estimator has the setting that reaches it in the fewest passes; LogisticRegression has iterations of lbfgs.",
-    "the other tables have the docstrings of all default packages of load_docstrings that are installed, and SGDClassifier with its "
-    "own settings, which stops by itself; SparseClassifier has the passes and the best rate with which it reaches that accuracy.",
+    ("the other tables have the docstrings of all default packages of load_docstrings that are installed, and SGDClassifier with "
+     "its own settings, which stops by itself; SparseClassifier has the passes and the best rate that reach its accuracy."),
     "all run in one process, in turn; what is measured is training alone, as time of the processor with that of all threads.",
 )

@@ -174,7 +174,7 @@ def _by_torch(data: Data, options: argparse.Namespace) -> Outcome:
     net = torch.nn.EmbeddingBag(data.train[0].shape[1], 1, mode="sum", sparse=True)
     torch.nn.init.zeros_(net.weight)
     bias = torch.nn.Parameter(torch.zeros(1))
-    optimizers = [torch.optim.Adagrad(net.parameters(), options.learning_rate), torch.optim.Adagrad([bias], options.learning_rate)]
+    optimizers = [torch.optim.Adagrad(one, options.learning_rate) for one in (net.parameters(), [bias])]
     rows, label, weights = data.train[0].asscipy(), data.train[1], np.array(balanced(data.train[1]), "float32")
 
     def odds(part: Any) -> Any:  # Any: rows of scipy, and a tensor

@@ -119,7 +119,7 @@ class CheckpointHandler(TrainBegin, BatchEnd, EpochEnd):
             self._has_begun = True
             self._save_symbol(estimator)
         if self.batch_period and (self.current_batch + 1) % self.batch_period == 0:
-            self._save_checkpoint(estimator)
+            self._save_checkpoint(estimator, amid=True)
         self.current_batch += 1
 
     def epoch_end(self, estimator: Estimator, *args: object, **kwargs: object) -> None:
@@ -142,7 +142,7 @@ class CheckpointHandler(TrainBegin, BatchEnd, EpochEnd):
                                   "and call net.hybridize() before passing to Estimator in order to save model architecture as "
                                   "%s.", file)
 
-    def _save_checkpoint(self, estimator: Estimator) -> None:
+    def _save_checkpoint(self, estimator: Estimator, amid: bool = False) -> None:
         prefix = f"{self.model_prefix}-epoch{self.current_epoch}batch{self.current_batch}"
         estimator.net.save_parameters(self._file(prefix + UNFINISHED))
         estimator.trainer.save_states(self._file(prefix + ".states"))
@@ -151,7 +151,7 @@ class CheckpointHandler(TrainBegin, BatchEnd, EpochEnd):
             estimator.logger.info("[Epoch %d] CheckpointHandler: trained total %d batches, saving model at %s with prefix: %s",
                                   self.current_epoch, self.current_batch + 1, self.model_dir, prefix)
         if self.save_best:
-            self._save_best(estimator)
+            self._save_best(estimator, amid)
 
     def _complete(self, estimator: Estimator, prefix: str) -> None:
         """Write the state of the run, which other handlers have changed meanwhile, and give the checkpoint its name."""
@@ -171,9 +171,12 @@ class CheckpointHandler(TrainBegin, BatchEnd, EpochEnd):
             with contextlib.suppress(FileNotFoundError):
                 os.remove(self._file(prefix + kind))
 
-    def _save_best(self, estimator: Estimator) -> None:
+    def _save_best(self, estimator: Estimator, amid: bool) -> None:
+        """Write the parameters if they are the best; in an epoch, there may be no validation yet."""
         assert self.monitor is not None
         name, value = self.monitor.get()
+        if math.isnan(value) and amid:
+            return
         if math.isnan(value):
             warnings.warn(f"Skipping save best because {name} is not updated, make sure you pass one of the metric objects "
                           "estimator.train_metrics and estimator.val_metrics as monitor", RuntimeWarning, stacklevel=4)

@@ -74,9 +74,10 @@ def using(rng: object) -> Assigned:  # object: generator() checks it
 class States(NamedTuple):
     """The states of the generators: of the library, of ``numpy.random`` and of ``random``."""
 
-    library: Any  # Any: what each of them calls its state
-    numpy: Any
-    python: Any
+    # Any: what each of them calls its state
+    library: Any
+    numpy: Any  # Any: as above
+    python: Any  # Any: as above
 
 
 def states() -> States:

@@ -26,7 +26,13 @@ from ..gluon.contrib import estimator as runs
 from .linear_classification import LogisticRegression
 
 if TYPE_CHECKING:
+    from typing import TypeAlias
+
     from ..base.types import Array
+
+    #: Rows as a matrix of scipy, and a tensor of PyTorch, neither of which has types.
+    Rows: TypeAlias = Any
+    Tensor: TypeAlias = Any
 
 __all__ = ["Data", "EndAfter", "Ended", "Outcome", "balanced", "main", "read", "rivals", "train"]
 
@@ -62,7 +68,7 @@ class EndAfter(runs.BatchEnd):
     def __init__(self, batches: int) -> None:
         self.left = batches
 
-    def batch_end(self, estimator: runs.Estimator, *args: object, **kwargs: Any) -> bool:  # Any: as in BatchEnd
+    def batch_end(self, estimator: runs.Estimator, *args: object, **kwargs: object) -> bool:
         """Count a batch; raise after the last one."""
         self.left -= 1
         if self.left == 0:
@@ -127,7 +133,7 @@ def handlers_of(estimator: runs.Estimator, folder: Path, options: argparse.Names
     return found
 
 
-def train(data: Data, folder: Path, options: argparse.Namespace, *more: Any) -> Outcome:
+def train(data: Data, folder: Path, options: argparse.Namespace, *more: runs.BatchEnd) -> Outcome:
     """Train, from the beginning or from the checkpoint in the folder; test the best weights.
 
     Raises
@@ -177,7 +183,7 @@ def _by_torch(data: Data, options: argparse.Namespace) -> Outcome:
     optimizers = [torch.optim.Adagrad(one, options.learning_rate) for one in (net.parameters(), [bias])]
     rows, label, weights = data.train[0].asscipy(), data.train[1], np.array(balanced(data.train[1]), "float32")
 
-    def odds(part: Any) -> Any:  # Any: rows of scipy, and a tensor
+    def odds(part: Rows) -> Tensor:
         return net(torch.from_numpy(part.indices.astype("int64")), torch.from_numpy(part.indptr[:-1].astype("int64")),
                    per_sample_weights=torch.from_numpy(part.data))[:, 0] + bias
 

@@ -18,9 +18,7 @@ if TYPE_CHECKING:
     from ....base.types import Array
     from ....ndarray.ndarray import NDArray
     from .estimator import Estimator
-
-    #: What a batch gives: data, labels, predictions and losses, one array each for each context.
-    Outcome = tuple[list[Any], list[Any], list[Any], list[Any]]
+    from .types import Loaded, Outcome
 
 __all__ = ["BatchProcessor"]
 
@@ -49,12 +47,12 @@ class BatchProcessor:
         self.class_weight = None if class_weight is None else _listed_weights(class_weight)
         self._others = isinstance(class_weight, Mapping)
 
-    def _get_data_and_label(self, batch: Any, ctx: list[Context], batch_axis: int = 0) -> tuple[list[Any], list[Any]]:
+    def _get_data_and_label(self, batch: Loaded, ctx: list[Context], batch_axis: int = 0) -> tuple[list[Any], list[Any]]:
         """The first two parts of a batch, cut for the contexts."""
         return (split_and_load(batch[0], ctx_list=ctx, batch_axis=batch_axis),
                 split_and_load(batch[1], ctx_list=ctx, batch_axis=batch_axis))
 
-    def evaluate_batch(self, estimator: Estimator, val_batch: Any, batch_axis: int = 0) -> Outcome:
+    def evaluate_batch(self, estimator: Estimator, val_batch: Loaded, batch_axis: int = 0) -> Outcome:
         """Compute predictions and losses of a batch.
 
         Parameters
@@ -74,7 +72,7 @@ class BatchProcessor:
         pred = [estimator.val_net(x) for x in data]
         return data, label, pred, [estimator.val_loss(y_hat, y) for y_hat, y in zip(pred, label, strict=True)]
 
-    def fit_batch(self, estimator: Estimator, train_batch: Any, batch_axis: int = 0) -> Outcome:
+    def fit_batch(self, estimator: Estimator, train_batch: Loaded, batch_axis: int = 0) -> Outcome:
         """Compute predictions, losses and gradients of a batch.
 
         The estimator may have it make the whole step by a ``TrainStep``, the update included (``Estimator.explain``).  Results

@@ -9,7 +9,7 @@ import math
 import os
 import re
 import warnings
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Unpack
 
 from ....base.errors import FileFormatError, ParameterError, expected
 from ....base.files import failures_named, path_of, write_whole
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from .estimator import Estimator
+    from .types import BatchEvent
 
 __all__ = ["CheckpointHandler"]
 
@@ -113,7 +114,7 @@ class CheckpointHandler(TrainBegin, BatchEnd, EpochEnd):
         if self.resume_from_checkpoint:
             self._resume(estimator, found)
 
-    def batch_end(self, estimator: Estimator, *args: object, **kwargs: Any) -> None:  # Any: as in BatchEnd
+    def batch_end(self, estimator: Estimator, *args: object, **kwargs: Unpack[BatchEvent]) -> None:
         """Write a checkpoint if it is time, and the network's symbol after the first batch."""
         if not self._has_begun:
             self._has_begun = True

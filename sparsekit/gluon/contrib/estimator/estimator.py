@@ -29,6 +29,7 @@ from .utils import check_handler_metrics, listed_metrics, suggested_metric
 if TYPE_CHECKING:
     from ....initializer.types import InitLike
     from ....ndarray.ndarray import NDArray
+    from .types import Given, Kind, Saved
 
 __all__ = ["Estimator"]
 
@@ -324,7 +325,7 @@ class Estimator:
         return self._made[1].explain()
 
     def _step(self, data: Sequence[NDArray], label: Sequence[NDArray],
-              extra: Sequence[list[NDArray]]) -> tuple[NDArray, Any] | None:
+              extra: Sequence[list[NDArray]]) -> tuple[NDArray, NDArray] | None:
         """Train on a batch by ``TrainStep``: loss and prediction.  None if gradients and update are to be computed in two parts.
 
         The first batch of each shape is trained on in two parts: it shows how many values the loss has, which gradients are
@@ -425,19 +426,19 @@ class _LossAndOutput(Block):
         super().__init__(prefix="")
         self.loss = loss
 
-    def forward(self, pred: Any, *labels: Any) -> tuple[Any, Any]:
+    def forward(self, pred: NDArray, *labels: NDArray) -> tuple[NDArray, NDArray]:
         return self.loss(pred, *labels), pred
 
 
-def _of(kind: type[Any], handlers: Sequence[EventHandler]) -> list[Any]:  # Any: a class of events, and its handlers
+def _of(kind: type[Kind], handlers: Sequence[EventHandler]) -> list[Kind]:
     return [one for one in handlers if isinstance(one, kind)]
 
 
-def _origin(state: Any) -> Origin:  # Any: JSON of a file
+def _origin(state: Saved) -> Origin:
     return Origin(run_state.states_of(state["random"]), run_state.decoded(state["left"]))
 
 
-def _checked(name: str, value: Any, kind: type[Any]) -> Any:  # Any: whatever the user gave, and what it has to be
+def _checked(name: str, value: Given, kind: type[Kind]) -> Kind:
     if not isinstance(value, kind):
         raise ParameterError(expected(name, f"a {kind.__name__} of gluon", type(value)),
                              hint="gluon.data.DataLoader(dataset, batch_size) takes arrays." if kind is DataLoader else
@@ -445,7 +446,7 @@ def _checked(name: str, value: Any, kind: type[Any]) -> Any:  # Any: whatever th
     return value
 
 
-def _contexts(given: Any) -> list[Context]:  # Any: whatever the user gave
+def _contexts(given: Given) -> list[Context]:
     if not given:
         count = num_gpus()
         if count > 1:
@@ -458,7 +459,7 @@ def _contexts(given: Any) -> list[Context]:  # Any: whatever the user gave
     return found
 
 
-def _processor(given: Any) -> BatchProcessor:  # Any: whatever has the two methods
+def _processor(given: Given) -> BatchProcessor:
     if given is None:
         return BatchProcessor()
     for name in ("fit_batch", "evaluate_batch"):

@@ -10,7 +10,7 @@ import math
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Unpack
 
 from ....base.errors import ParameterError, expected
 from ....metric import CompositeEvalMetric, EvalMetric
@@ -23,6 +23,7 @@ from .utils import better, larger_is_better, listed_metrics
 if TYPE_CHECKING:
     from ...data import DataLoader
     from .estimator import Estimator
+    from .types import BatchEvent
 
 __all__ = ["BatchBegin", "BatchEnd", "CheckpointHandler", "EarlyStoppingHandler", "EpochBegin", "EpochEnd", "EventHandler",
            "GradientUpdateHandler", "LoggingHandler", "MetricHandler", "StoppingHandler", "TrainBegin", "TrainEnd",
@@ -49,7 +50,7 @@ class StoppingHandler(TrainBegin, BatchEnd, EpochEnd):
         self.max_epoch, self.max_batch = estimator.max_epoch, estimator.max_batch
         self.current_batch, self.current_epoch, self.stop_training = 0, 0, False
 
-    def batch_end(self, estimator: Estimator, *args: object, **kwargs: Any) -> bool:  # Any: as in BatchEnd
+    def batch_end(self, estimator: Estimator, *args: object, **kwargs: Unpack[BatchEvent]) -> bool:
         """Count a batch; True if it was the last."""
         self.current_batch += 1
         self.stop_training = self.stop_training or self.current_batch == self.max_batch
@@ -80,7 +81,7 @@ class MetricHandler(EpochBegin, BatchEnd):
         for metric in self.metrics:
             metric.reset()
 
-    def batch_end(self, estimator: Estimator, *args: object, **kwargs: Any) -> None:  # Any: as in BatchEnd
+    def batch_end(self, estimator: Estimator, *args: object, **kwargs: Unpack[BatchEvent]) -> None:
         """Add a batch."""
         for metric in self.metrics:
             if isinstance(metric, LossMetric):
@@ -115,7 +116,7 @@ class ValidationHandler(TrainBegin, BatchEnd, EpochEnd):
         """Begin to count."""
         self.current_batch = self.current_epoch = 0
 
-    def batch_end(self, estimator: Estimator, *args: object, **kwargs: Any) -> None:  # Any: as in BatchEnd
+    def batch_end(self, estimator: Estimator, *args: object, **kwargs: Unpack[BatchEvent]) -> None:
         """Evaluate if it is time."""
         self.current_batch += 1
         if self.batch_period and self.current_batch % self.batch_period == 0:
@@ -179,7 +180,7 @@ class LoggingHandler(TrainBegin, TrainEnd, EpochBegin, EpochEnd, BatchBegin, Bat
         """Remember the time."""
         self.batch_start = time.time()
 
-    def batch_end(self, estimator: Estimator, *args: object, **kwargs: Any) -> None:  # Any: as in BatchEnd
+    def batch_end(self, estimator: Estimator, *args: object, **kwargs: Unpack[BatchEvent]) -> None:
         """Log a line if it is time."""
         if isinstance(self.log_interval, int):
             self.processed_samples += kwargs["batch"][0].shape[0]
@@ -286,7 +287,7 @@ class GradientUpdateHandler(BatchEnd):
             raise ParameterError(expected("clip_norm", "a number of at least 0, or None", clip_norm), hint="clip_norm=1.0.")
         self.priority, self.clip_norm = priority, clip_norm
 
-    def batch_end(self, estimator: Estimator, *args: object, **kwargs: Any) -> None:  # Any: as in BatchEnd
+    def batch_end(self, estimator: Estimator, *args: object, **kwargs: Unpack[BatchEvent]) -> None:
         """Update by the gradients of the batch, unless a ``TrainStep`` has done so."""
         loss = kwargs["loss"]
         size = sum(one.shape[0] for one in (loss if isinstance(loss, list) else [loss]))

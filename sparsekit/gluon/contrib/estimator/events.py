@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Unpack
 
 from ....base.errors import ParameterError, expected
 
 if TYPE_CHECKING:
     from .estimator import Estimator
+    from .types import BatchEvent
 
 __all__ = ["BatchBegin", "BatchEnd", "EpochBegin", "EpochEnd", "EventHandler", "TrainBegin", "TrainEnd", "listed_handlers"]
 
@@ -80,6 +81,6 @@ class BatchBegin(EventHandler):
 class BatchEnd(EventHandler):
     """Called after each batch, with ``batch``, ``pred``, ``label`` and ``loss``."""
 
-    def batch_end(self, estimator: Estimator, *args: object, **kwargs: Any) -> bool | None:  # Any: arrays
+    def batch_end(self, estimator: Estimator, *args: object, **kwargs: Unpack[BatchEvent]) -> bool | None:
         """Whether training shall stop; for subclasses to override."""
         return False

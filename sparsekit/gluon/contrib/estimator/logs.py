@@ -6,7 +6,7 @@ import csv
 import io
 import math
 import os
-from typing import TYPE_CHECKING, Any, ClassVar, TextIO
+from typing import TYPE_CHECKING, Any, ClassVar, TextIO, Unpack
 
 from ....base.errors import DataFileError, ParameterError, expected
 from ....base.files import failures_named, path_of
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from ....metric import EvalMetric
     from .estimator import Estimator
+    from .types import BatchEvent
 
 __all__ = ["CSVHandler", "ProgressHandler", "TensorBoardHandler"]
 
@@ -53,7 +54,7 @@ class ProgressHandler(TrainBegin, EpochBegin, BatchEnd, TrainEnd):
         """Count an epoch."""
         self.current_epoch += 1
 
-    def batch_end(self, estimator: Estimator, *args: object, **kwargs: Any) -> None:  # Any: as in BatchEnd
+    def batch_end(self, estimator: Estimator, *args: object, **kwargs: Unpack[BatchEvent]) -> None:
         """Count a batch, and show it."""
         if self._bar is None:
             self._bar = self._made(estimator)
@@ -114,7 +115,7 @@ class CSVHandler(TrainBegin, BatchEnd, EpochEnd):
         """Begin to count; the file is emptied when the first row comes."""
         self.current_batch = self.current_epoch = self.size = 0
 
-    def batch_end(self, estimator: Estimator, *args: object, **kwargs: Any) -> None:  # Any: as in BatchEnd
+    def batch_end(self, estimator: Estimator, *args: object, **kwargs: Unpack[BatchEvent]) -> None:
         """Write a row if it is time."""
         self.current_batch += 1
         if self.batch_period and self.current_batch % self.batch_period == 0:
@@ -177,7 +178,7 @@ class TensorBoardHandler(TrainBegin, BatchEnd, EpochEnd, TrainEnd):
         """Begin to count."""
         self.current_batch, self._writer = 0, None
 
-    def batch_end(self, estimator: Estimator, *args: object, **kwargs: Any) -> None:  # Any: as in BatchEnd
+    def batch_end(self, estimator: Estimator, *args: object, **kwargs: Unpack[BatchEvent]) -> None:
         """Write if it is time."""
         if self._writer is None:  # now it is known after how many batches training goes on
             with failures_named(self.logdir):

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ....metric import EvalMetric
     from ...data.dataloader import Origin
     from .events import EventHandler
+    from .types import Saved
 
 __all__ = ["attributes_of", "decoded", "encoded", "loader_state", "metrics_of", "random_state", "set_attributes", "set_metrics",
            "states_of"]
@@ -67,7 +68,7 @@ def encoded(value: object, what: str, module: str = "") -> JSON:
                            hint="keep numbers, texts, numpy arrays, and lists, tuples and dicts of these.")
 
 
-def decoded(value: Any, module: str = "") -> Any:  # Any: JSON of a file, and what it stands for
+def decoded(value: Saved, module: str = "") -> Saved:
     """The inverse of ``encoded``.
 
     Raises
@@ -82,7 +83,7 @@ def decoded(value: Any, module: str = "") -> Any:  # Any: JSON of a file, and wh
                               hint="the file is damaged; resume from an earlier checkpoint.") from error
 
 
-def _decoded(value: Any, module: str) -> Any:  # Any: as ``decoded``
+def _decoded(value: Saved, module: str) -> Saved:
     if isinstance(value, list):
         return [_decoded(one, module) for one in value]
     if not isinstance(value, dict):
@@ -95,7 +96,7 @@ def _decoded(value: Any, module: str) -> Any:  # Any: as ``decoded``
     if "class" in value:
         kind = vars(sys.modules[module])[value["class"]]
         if not isinstance(kind, type) or kind.__module__ != module:
-            raise TypeError(f"{value['class']} is no class of {module}")
+            raise TypeError(f"{value['class']} must be a class of {module}")
     if "tuple" in value:
         items = [_decoded(one, module) for one in value["tuple"]]
         return tuple(items) if kind is None else tuple.__new__(kind, items)
@@ -157,7 +158,7 @@ def random_state(states: rng.States) -> JSON:
     return encoded((states.library, states.numpy, (version, np.array(internal, np.int64), gauss)), "the random state")
 
 
-def states_of(found: Any) -> rng.States:  # Any: JSON of a file
+def states_of(found: Saved) -> rng.States:
     """The states of generators that ``random_state`` wrote."""
     library, ours, (version, internal, gauss) = decoded(found)
     return rng.States(library, ours, (version, tuple(internal.tolist()), gauss))

@@ -31,6 +31,8 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ.pop("SPARSEKIT_PROFILE", None)
     os.environ["SPARSEKIT_PROGRESS"] = "off"  # nobody's progress enters a test, and no test's enters somebody's
     config.pluginmanager.register(Watchdog())
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(plugin_of_tests("left_files").LeftFiles(config))
     if hasattr(config, "workerinput"):
         config.pluginmanager.register(plugin_of_tests("scheduling").Briefly())
     if operator := config.getoption("--op"):

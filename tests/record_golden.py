@@ -89,9 +89,9 @@ def of_mxnet(*names: str) -> Iterator[Recording]:
 
 RECORDINGS = (
     *of_mxnet("compat", "names"),
-    *of_mxnet("blocks", "callback", "constructors", "control", "dense_ops", "dot", "exports", "files", "gluon_api", "gluon_data",
-              "gluon_layers", "gluon_rnn", "initializer", "io", "kvstore", "metric", "module", "neural_ops", "ops", "reprs",
-              "rnn", "signatures", "symbol_api", "symbol_storage", "symbols", "trainings", "updates", "visualization"),
+    *of_mxnet("blocks", "callback", "constructors", "control", "dense_ops", "dot", "estimator", "exports", "files", "gluon_api",
+              "gluon_data", "gluon_layers", "gluon_rnn", "initializer", "io", "kvstore", "metric", "module", "neural_ops", "ops",
+              "reprs", "rnn", "signatures", "symbol_api", "symbol_storage", "symbols", "trainings", "updates", "visualization"),
     Recording(("gluon_steps.json",), "oracle/record_gluon.py"),
     Recording(("libsvm_iter.json",), "oracle/record_libsvm.py"),
     Recording(("profiler_api.json",), "oracle/record_profiler.py"),

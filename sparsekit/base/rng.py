@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import random
 import threading
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -11,7 +13,7 @@ from .errors import DTypeError, expected
 from .forking import across_fork
 from .scoped import Assigned
 
-__all__ = ["generator", "seed", "using"]
+__all__ = ["States", "generator", "restore", "seed", "states", "using"]
 
 _shared: np.random.Generator | None = None
 
@@ -67,3 +69,24 @@ def generator(rng: object = None) -> np.random.Generator:  # object: whatever th
 def using(rng: object) -> Assigned:  # object: generator() checks it
     """A block in which this thread draws from what ``rng`` stands for; None changes nothing."""
     return Assigned(_override) if rng is None else Assigned(_override, generator=generator(rng))
+
+
+class States(NamedTuple):
+    """The states of the generators: of the library, of ``numpy.random`` and of ``random``."""
+
+    # Any: what each of them calls its state
+    library: Any
+    numpy: Any  # Any: as above
+    python: Any  # Any: as above
+
+
+def states() -> States:
+    """The generators as they are."""
+    return States(generator().bit_generator.state, np.random.get_state(legacy=True), random.getstate())
+
+
+def restore(found: States) -> None:
+    """Bring the generators where they were."""
+    generator().bit_generator.state = found.library
+    np.random.set_state(found.numpy)
+    random.setstate(found.python)

@@ -515,8 +515,10 @@ def _unordered(data: Array, indices: Indices, indptr: Indices) -> bool:
     if not (data.shape == indices.shape and indptr.size and indptr[0] == 0 and indptr[-1] == indices.shape[0]
             and (indptr[1:] >= indptr[:-1]).all()):
         return False
-    falls = np.flatnonzero(indices[1:] < indices[:-1]) + 1
-    return bool(falls.size) and not bool(np.isin(falls, indptr).all())
+    falls = indices[1:] < indices[:-1]
+    begins = indptr[(indptr > 0) & (indptr < indices.shape[0])]
+    falls[begins - 1] = False
+    return bool(falls.any())
 
 
 def _csr_of_places(data: Array, row: Array, column: Array, shape: object, sharing: Sharing, constant: bool = False) -> CSR:

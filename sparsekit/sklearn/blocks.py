@@ -9,12 +9,10 @@ import numpy as np
 from ..gluon import HybridBlock
 from ..initializer import Zero
 from ..ndarray import array
-from ..ndarray.sparse import csr_matrix
 
 if TYPE_CHECKING:
     from ..core.types import Functions, Tensor
     from ..ndarray.ndarray import NDArray
-    from .types import Rows
 
 __all__ = ["Interactions", "Linear"]
 
@@ -38,9 +36,9 @@ class Linear(HybridBlock):
         """The outputs, of shape (rows, outputs)."""
         return F.dot(x, weight) + bias
 
-    def inputs(self, rows: Rows) -> list[NDArray]:
-        """What the block is called with for rows, a csr matrix of scipy."""
-        return [csr_matrix((rows.data, rows.indices, rows.indptr), shape=rows.shape)]
+    def inputs(self, rows: NDArray) -> list[NDArray]:
+        """What the block is called with for rows, a csr array."""
+        return [rows]
 
 
 class Interactions(Linear):
@@ -76,9 +74,9 @@ class Interactions(Linear):
         pairs = F.sum(F.reshape(together - alone, shape=(-1, self._outputs, self._factors)), axis=2)
         return F.dot(x, weight) + bias + 0.5 * pairs
 
-    def inputs(self, rows: Rows) -> list[NDArray]:
+    def inputs(self, rows: NDArray) -> list[NDArray]:
         """The rows, and the columns in which they store values, as many as a power of two: the last is repeated."""
-        columns = np.unique(rows.indices) if rows.nnz else np.zeros(1, np.int64)
+        columns = np.unique(rows._store.indices) if rows._store.indices.size else np.zeros(1, np.int64)
         size = 1 << (columns.shape[0] - 1).bit_length()
         padded = np.concatenate([columns, np.full(size - columns.shape[0], columns[-1])])
         return [*super().inputs(rows), array(padded, dtype="int64")]

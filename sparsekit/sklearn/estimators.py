@@ -20,12 +20,14 @@ from ..base.progress import Progress
 from ..gluon import Trainer, TrainStep
 from ..gluon.loss import L2Loss, Loss, SigmoidBinaryCrossEntropyLoss, SoftmaxCrossEntropyLoss
 from ..ndarray import array
+from ..ndarray.sparse import csr_matrix
 from .blocks import Interactions, Linear
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
 
     from ..base.types import Array
+    from ..ndarray.ndarray import NDArray
     from .types import Held, Rows, Values
 
 __all__ = ["FactorizationMachineClassifier", "FactorizationMachineRegressor", "SparseClassifier", "SparseRegressor"]
@@ -213,7 +215,7 @@ class _Estimator(BaseEstimator, abc.ABC):
     def _epoch(self, X: Rows, target: Array, weights: Array | None, random: np.random.RandomState) -> None:
         """A pass through the rows in random order."""
         order = random.permutation(X.shape[0])
-        X, target = X[order], target[order]
+        rows, target = _array_of(X[order]), target[order]
         weights = None if weights is None else weights[order]
         total = share = 0.0
         for part in self._parts(X.shape[0], self.batch_size):
@@ -223,7 +225,7 @@ class _Estimator(BaseEstimator, abc.ABC):
             label = [array(target[part], dtype=self._label_type or self._dtype)]
             if weights is not None:
                 label.append(array(weights[part].reshape(-1, 1), dtype=self._dtype))
-            loss = self._step(self.net_.inputs(X[part]), label, batch_size=given)  # type: ignore[arg-type]  # weights are any numbers
+            loss = self._step(self.net_.inputs(rows[part]), label, batch_size=given)  # type: ignore[arg-type]  # weights are any numbers
             total, share = total + float(loss.asnumpy().sum(dtype=np.float64)), share + given
         self.n_iter_ += 1
         self.loss_curve_.append(total / share if share else 0.0)
@@ -235,7 +237,8 @@ class _Estimator(BaseEstimator, abc.ABC):
 
     def _outcome(self, X: Rows) -> Array:
         """What the model computes of the rows, (rows, outputs)."""
-        found = [self.net_(*self.net_.inputs(X[part])).asnumpy() for part in self._parts(X.shape[0], ROWS)]
+        rows = _array_of(X)
+        found = [self.net_(*self.net_.inputs(rows[part])).asnumpy() for part in self._parts(X.shape[0], ROWS)]
         return np.concatenate(found)
 
     def _outcome_of(self, X: Rows) -> Array:
@@ -499,3 +502,8 @@ def _canonical(X: Rows) -> Rows:
         X = X.copy()
         X.sum_duplicates()
     return X
+
+
+def _array_of(X: Rows) -> NDArray:
+    """A csr array with the rows of a matrix of scipy."""
+    return csr_matrix((X.data, X.indices, X.indptr), shape=X.shape, copy=None)

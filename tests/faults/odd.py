@@ -8,6 +8,7 @@ A line is printed for each error that is none of ``SparsekitError``.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import logging
@@ -15,6 +16,7 @@ import os
 import pickle
 import signal
 import sys
+import tempfile
 import traceback
 import warnings
 from pathlib import Path
@@ -314,4 +316,5 @@ def main(part, parts, *chosen):
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):  # some of what is called writes files
+        main(*sys.argv[1:])

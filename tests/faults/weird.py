@@ -6,9 +6,11 @@ each argument, all for 0.  It prints a line for each error that is none of ``Spa
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import random
 import sys
+import tempfile
 import time
 import traceback
 import warnings
@@ -319,4 +321,5 @@ def main(part, parts, amount, seed, *names):
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):  # some of what is called writes files
+        main(*sys.argv[1:])

@@ -1,7 +1,7 @@
-"""Layers and data beside the standard ones: ``mx.gluon.contrib``."""
+"""Layers, data and training loops beside the standard ones: ``mx.gluon.contrib``."""
 
 from __future__ import annotations
 
-from . import data, nn, rnn
+from . import data, estimator, nn, rnn
 
-__all__ = ["data", "nn", "rnn"]
+__all__ = ["data", "estimator", "nn", "rnn"]

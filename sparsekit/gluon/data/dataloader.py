@@ -7,7 +7,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, wait
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...base import rng
 from ...base.errors import ConversionError, ShapeError, WorkerError, WorkerTimeoutError, WorkerWarning, expected
@@ -95,6 +95,16 @@ def _begun(batches: Iterable[Any]) -> tuple[Iterator[Any], int]:
     lists = iter(batches)
     first = list(itertools.islice(lists, 1))  # a shuffled order is drawn now
     return itertools.chain(first, lists), int(rng.generator().integers(2**62))
+
+
+class Origin(NamedTuple):
+    """What the order of an epoch was drawn from: the generators, and the numbers that the sampler had left.
+
+    Estimators keep it in checkpoints, so that a resumed run sees the batches that were still to come.
+    """
+
+    random: rng.States
+    left: Any  # Any: numbers of examples
 
 
 class _Epoch:
@@ -221,6 +231,8 @@ class DataLoader:
 
     _workers: Any = None
     _owner = 0
+    #: Of the epoch that was begun last.
+    _origin: Origin | None = None
 
     def __init__(self, dataset: Examples, batch_size: int | None = None, shuffle: bool = False,
                  sampler: SizedIterable | None = None, last_batch: str | None = None, batch_sampler: SizedIterable | None = None,
@@ -266,6 +278,7 @@ class DataLoader:
 
     def __iter__(self) -> Iterator[Any]:
         if not self._num_workers:
+            self._origin = self._now()
             for rows in _begun(self._batch_sampler)[0]:
                 start = time.perf_counter_ns()
                 yield _noted(make_batch(self._dataset, rows, self._batchify), start)
@@ -295,11 +308,22 @@ class DataLoader:
         self.clean()
         if self._workers is None:
             self._start()
+        self._origin = self._now()
         try:
             self._epoch = _Epoch(self._workers, self._tickets, self._batch_sampler, self._ahead, self._timeout)
         except KeyboardInterrupt:  # a request was half sent
             self.close()
             raise
+
+    def _now(self) -> Origin:
+        return Origin(rng.states(), list(getattr(self._batch_sampler, "_prev", ())))
+
+    def _go_on(self, origin: Origin) -> None:
+        """Let the next epoch have the order that was drawn from ``origin``."""
+        rng.restore(origin.random)
+        if hasattr(self._batch_sampler, "_prev"):
+            self._batch_sampler._prev = list(origin.left)
+        self.refresh()
 
     def clean(self) -> None:
         """Drop the epoch that was begun ahead."""

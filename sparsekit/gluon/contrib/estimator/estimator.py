@@ -1,0 +1,470 @@
+"""The training loop."""
+
+from __future__ import annotations
+
+import copy
+import logging
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ....base import rng
+from ....base.context import Context, cpu, gpu, num_gpus
+from ....base.errors import InitializationError, ParameterError, expected
+from ....metric import EvalMetric
+from ....metric import Loss as LossMetric
+from ...block import Block
+from ...data import DataLoader
+from ...data.dataloader import Origin
+from ...loss import Loss
+from ...train_step import TrainStep
+from ...trainer import Trainer
+from . import run_state
+from .batch_processor import BatchProcessor
+from .event_handler import GradientUpdateHandler, LoggingHandler, MetricHandler, StoppingHandler, ValidationHandler
+from .events import BatchBegin, BatchEnd, EpochBegin, EpochEnd, EventHandler, TrainBegin, TrainEnd, listed_handlers
+from .utils import check_handler_metrics, listed_metrics, suggested_metric
+
+if TYPE_CHECKING:
+    from ....initializer.types import InitLike
+    from ....ndarray.ndarray import NDArray
+    from .types import Given, Kind, Saved
+
+__all__ = ["Estimator"]
+
+
+class Estimator:
+    """Trains and evaluates a network; handlers are called before and after each batch, each epoch and the whole.
+
+    With the batch processor and the ``GradientUpdateHandler`` of this module, on one context, a batch is one ``TrainStep``:
+    forward pass, backward pass and update run as a table of compiled calls, and the weights are the same to the last bit.
+    ``explain`` says what runs in Python, and why.
+
+    Parameters
+    ----------
+    net : Block
+    loss : Loss
+        It is called with a prediction and its labels.
+    train_metrics : EvalMetric or list of EvalMetric, optional
+        By default the loss, and the accuracy for ``SoftmaxCrossEntropyLoss``.
+    val_metrics : EvalMetric or list of EvalMetric, optional
+        By default copies of those for training.
+    initializer : Initializer, optional
+        For a network that is not initialized.
+    trainer : Trainer, optional
+        By default SGD with learning rate 0.001, with a warning.
+    context : Context or list of Context, optional
+        By default the first GPU, or else the CPU.
+    val_net : Block, optional
+        The network that is evaluated, which may share its parameters with ``net``.
+    val_loss : Loss, optional
+    batch_processor : BatchProcessor, optional
+        What is done with a batch.
+
+    Attributes
+    ----------
+    logger : logging.Logger
+        Its handler writes to standard output.
+    max_epoch, max_batch : int or None
+        Those of the last call of ``fit``.
+
+    Raises
+    ------
+    ParameterError
+        If an argument is of another kind; it is a ``ValueError``.
+
+    Examples
+    --------
+    >>> from sparsekit.gluon.contrib.estimator import Estimator
+    >>> net = mx.gluon.nn.Dense(2, in_units=3)
+    >>> net.initialize()
+    >>> trainer = mx.gluon.Trainer(net.collect_params(), "adam", {"learning_rate": 0.1})
+    >>> rows = mx.gluon.data.ArrayDataset(mx.nd.ones((8, 3)), mx.nd.zeros(8))
+    >>> estimator = Estimator(net, mx.gluon.loss.SoftmaxCrossEntropyLoss(), trainer=trainer)
+    >>> estimator.logger.setLevel("WARNING")
+    >>> estimator.fit(mx.gluon.data.DataLoader(rows, 4), epochs=5)
+    >>> estimator.train_metrics[0].get()
+    ('training accuracy', 1.0)
+    """
+
+    logger: logging.Logger = None  # type: ignore[assignment]  # as in MXNet; each instance has its own
+
+    def __init__(self, net: Block, loss: Loss, train_metrics: EvalMetric | Sequence[EvalMetric] | None = None,
+                 val_metrics: EvalMetric | Sequence[EvalMetric] | None = None, initializer: InitLike = None,
+                 trainer: Trainer | None = None, context: Context | list[Context] | None = None, val_net: Block | None = None,
+                 val_loss: Loss | None = None, batch_processor: BatchProcessor | None = None) -> None:
+        self.net, self.loss = net, _checked("loss", loss, Loss)
+        self._train_metrics, self._val_metrics = listed_metrics(train_metrics), listed_metrics(val_metrics)
+        self._name_metrics()
+        self.val_loss = self.loss if val_loss is None else _checked("val_loss", val_loss, Loss)
+        self.val_net = net if val_net is None else val_net
+        self.logger = logging.Logger("Estimator", logging.INFO)
+        self.logger.addHandler(logging.StreamHandler(sys.stdout))
+        self.context = _contexts(context)
+        self._initialize(initializer)
+        self.trainer = self._made_trainer(trainer)
+        self.batch_processor = _processor(batch_processor)
+        self.max_epoch: int | None = None
+        self.max_batch: int | None = None
+        self.batch_axis = 0
+        self._train_data: DataLoader | None = None
+        self._handlers: list[EventHandler] = []
+        self._epochs = self._batches = self._total = 0
+        self._order: Origin | None = None  # what the order of this epoch was drawn from
+        self._stopped: list[str] = []  # the handlers that stop training, beside that of a number
+        self._resumed: dict[str, Any] | None = None
+        self._due: list[Callable[[], None]] = []
+        self._update: GradientUpdateHandler | None = None
+        self._updated = False
+        self._made: tuple[tuple[Any, ...], TrainStep] | None = None
+        self._sizes: dict[Any, int] = {}  # of shapes of data and label: how many values the loss has
+        self._shapes: Any = None
+
+    # what it is made of
+
+    def _name_metrics(self) -> None:
+        """Add the default metrics, and say in the names whether they are of training or validation."""
+        if not self._train_metrics:
+            suggested = suggested_metric(self.loss)
+            self._train_metrics = [*([] if suggested is None else [suggested]), LossMetric(self.loss.name.rstrip("1234567890"))]
+        for metric in self._train_metrics:
+            metric.name = "training " + metric.name
+        if not self._val_metrics:
+            self._val_metrics = [copy.deepcopy(metric) for metric in self._train_metrics]
+        for metric in self._val_metrics:
+            metric.name = (metric.name.replace("training", "validation") if "training" in metric.name
+                           else "validation " + metric.name)
+
+    def _initialize(self, initializer: InitLike) -> None:
+        try:
+            for parameter in self.net.collect_params().values():
+                parameter.list_ctx()
+        except InitializationError:
+            self.net.initialize(init=initializer, ctx=self.context)
+            return
+        if initializer:
+            warnings.warn("Network already fully initialized, skipping initialization. You don't need to pass initializer if you "
+                          "already initialized your net. You can use net.initialize(init=your_initializer, force_reinit=True) to "
+                          "force re-initialize.", stacklevel=3)
+
+    def _made_trainer(self, trainer: Trainer | None) -> Trainer:
+        if trainer is not None:
+            return _checked("trainer", trainer, Trainer)
+        warnings.warn("No trainer specified, default SGD optimizer with learning rate 0.001 is used.", stacklevel=3)
+        return Trainer(self.net.collect_params(), "sgd", {"learning_rate": 0.001})
+
+    @property
+    def train_metrics(self) -> list[EvalMetric]:
+        """Metrics of training; their names begin with "training"."""
+        return self._train_metrics
+
+    @property
+    def val_metrics(self) -> list[EvalMetric]:
+        """Metrics of validation; their names begin with "validation"."""
+        return self._val_metrics
+
+    # loops
+
+    def evaluate(self, val_data: DataLoader, batch_axis: int = 0,
+                 event_handlers: EventHandler | Sequence[EventHandler] | None = None) -> None:
+        """Compute ``val_metrics``.
+
+        Parameters
+        ----------
+        val_data : DataLoader
+        batch_axis : int
+            Axis along which a batch is cut for several contexts.
+        event_handlers : EventHandler or list of EventHandler, optional
+            A ``MetricHandler`` and a ``LoggingHandler`` are added where there are none.
+        """
+        _checked("val_data", val_data, DataLoader)
+        for metric in self.val_metrics:
+            metric.reset()
+        handlers = self._with_defaults(listed_handlers(event_handlers), [
+            (MetricHandler, lambda: MetricHandler(self.val_metrics)),
+            (LoggingHandler, lambda: LoggingHandler(metrics=self.val_metrics))], self.val_metrics)
+        for one in _of(EpochBegin, handlers):
+            one.epoch_begin(self)
+        begin, end = _of(BatchBegin, handlers), _of(BatchEnd, handlers)
+        for batch in val_data:
+            for before in begin:
+                before.batch_begin(self, batch=batch)
+            _, label, pred, loss = self.batch_processor.evaluate_batch(self, batch, batch_axis)
+            for after in end:
+                after.batch_end(self, batch=batch, pred=pred, label=label, loss=loss)
+        for last in _of(EpochEnd, handlers):
+            last.epoch_end(self)
+
+    def fit(self, train_data: DataLoader, val_data: DataLoader | None = None, epochs: int | None = None,
+            event_handlers: EventHandler | Sequence[EventHandler] | None = None, batches: int | None = None,
+            batch_axis: int = 0) -> None:
+        """Train for a number of epochs or batches, or until a handler stops.
+
+        Parameters
+        ----------
+        train_data : DataLoader
+            Its batches begin with data and labels.
+        val_data : DataLoader, optional
+            Evaluated after each epoch, unless there is a ``ValidationHandler``.
+        epochs, batches : int, optional
+            One of them must be given.
+        event_handlers : EventHandler or list of EventHandler, optional
+            A ``StoppingHandler`` is added always; a ``GradientUpdateHandler``, a ``MetricHandler`` and a ``LoggingHandler`` where
+            there are none.
+        batch_axis : int
+            Axis along which a batch is cut for several contexts.
+
+        Raises
+        ------
+        ParameterError
+            If both or none of ``epochs`` and ``batches`` are given, or a handler has metrics that are not the estimator's.
+        """
+        _checked("train_data", train_data, DataLoader)
+        if (not epochs) == (not batches):
+            raise ParameterError("Fit only support exactly one type of iteration, train by number of epochs or number of "
+                                 "batches.", hint="give one of epochs= and batches=.")
+        self.max_epoch, self.max_batch, self.batch_axis, self._train_data = epochs, batches, batch_axis, train_data
+        self._epochs = self._batches = self._total = 0
+        self._order, self._stopped, self._due = None, [], []
+        self._handlers = self._prepared(val_data, event_handlers)
+        self._update = self._fused_update()
+        for first in _of(TrainBegin, self._handlers):
+            first.train_begin(self)
+        state, self._resumed = self._resumed, None
+        self._restore(state)
+        try:
+            while not self._epoch(train_data, state):
+                state = None
+        finally:
+            self._update = None
+        for last in _of(TrainEnd, self._handlers):
+            last.train_end(self)
+
+    def _epoch(self, train_data: DataLoader, state: dict[str, Any] | None) -> bool:
+        """Train for an epoch, or for what is left of it; True if training ends."""
+        for first in _of(EpochBegin, self._handlers):
+            first.epoch_begin(self)
+        begin, end = _of(BatchBegin, self._handlers), _of(BatchEnd, self._handlers)
+        for batch in self._rest(train_data, state):
+            self._order = self._order or train_data._origin
+            for before in begin:
+                before.batch_begin(self, batch=batch)
+            _, label, pred, loss = self.batch_processor.fit_batch(self, batch, self.batch_axis)
+            stop = [after.batch_end(self, batch=batch, pred=pred, label=label, loss=loss) for after in end]
+            self._batches, self._total = self._batches + 1, self._total + 1
+            self._settle()
+            if any(stop):
+                break
+        stopping = [type(last).__name__ for last in _of(EpochEnd, self._handlers) if last.epoch_end(self)]
+        self._epochs, self._batches, self._order = self._epochs + 1, 0, None
+        self._stopped = [name for name in stopping if name != StoppingHandler.__name__]
+        self._settle()
+        return bool(stopping)
+
+    def _prepared(self, val_data: DataLoader | None, event_handlers: object) -> list[EventHandler]:
+        """The handlers of a run, in their order."""
+        defaults: list[tuple[type[EventHandler] | None, Callable[[], EventHandler]]] = [
+            (None, lambda: StoppingHandler(self.max_epoch, self.max_batch)), (GradientUpdateHandler, GradientUpdateHandler),
+            (MetricHandler, lambda: MetricHandler(self.train_metrics))]
+        if val_data:
+            defaults.append((ValidationHandler, lambda: ValidationHandler(val_data, self.evaluate)))
+        defaults.append((LoggingHandler, lambda: LoggingHandler(metrics=self.train_metrics)))
+        return self._with_defaults(listed_handlers(event_handlers), defaults, self.train_metrics + self.val_metrics)
+
+    @staticmethod
+    def _with_defaults(handlers: list[EventHandler],
+                       defaults: Sequence[tuple[type[EventHandler] | None, Callable[[], EventHandler]]],
+                       known: Sequence[EvalMetric]) -> list[EventHandler]:
+        """Add the defaults of which there is none yet, check what metrics handlers have, and sort them."""
+        added = [make() for kind, make in defaults if kind is None or not any(isinstance(one, kind) for one in handlers)]
+        both = [*handlers, *added]
+        if handlers and added:
+            for one in both:
+                check_handler_metrics(one, known)
+        return sorted(both, key=lambda one: getattr(one, "priority", 0))
+
+    # one step
+
+    def _fused_update(self) -> GradientUpdateHandler | None:
+        """The handler of the update, if ``TrainStep`` may make it."""
+        return None if self._against() else next(one for one in self._handlers if isinstance(one, GradientUpdateHandler))
+
+    def _against(self) -> str:
+        """Why batches are not trained on by ``TrainStep``; empty if they are."""
+        ends = _of(BatchEnd, self._handlers)
+        updates = [one for one in ends if isinstance(one, GradientUpdateHandler)]
+        if type(self.batch_processor).fit_batch is not BatchProcessor.fit_batch:
+            return f"{type(self.batch_processor).__name__} has a fit_batch of its own"
+        if len(self.context) > 1:
+            return "there are several contexts"
+        if self.batch_axis != 0:
+            return "batch_axis is not 0"
+        if len(updates) != 1 or type(updates[0]).batch_end is not GradientUpdateHandler.batch_end:
+            return "the update is not that of one GradientUpdateHandler"
+        if ends[0] is not updates[0]:
+            return f"{type(ends[0]).__name__} is called between gradients and update"
+        return ""
+
+    def explain(self) -> list[dict[str, str]]:
+        """What of training runs in Python, and why: after a call of ``fit``.
+
+        Returns
+        -------
+        list of dict
+            As ``TrainStep.explain``; one row without operator if no batch is trained on by a ``TrainStep``.
+        """
+        reason = self._against() if self._handlers else "fit has not been called"
+        if not reason and self._made is None:
+            one_each = any(size == shapes[0][0] for shapes, size in self._sizes.items() if shapes is not None)
+            reason = ("no batches of one shape have come twice" if one_each else
+                      "the loss has not one value for each row of a batch")
+        if reason:
+            return [{"pass": "", "op": "", "reason": reason}]
+        assert self._made is not None
+        return self._made[1].explain()
+
+    def _step(self, data: Sequence[NDArray], label: Sequence[NDArray],
+              extra: Sequence[list[NDArray]]) -> tuple[NDArray, NDArray] | None:
+        """Train on a batch by ``TrainStep``: loss and prediction.  None if gradients and update are to be computed in two parts.
+
+        The first batch of each shape is trained on in two parts: it shows how many values the loss has, which gradients are
+        divided by.
+        """
+        if self._update is None or not data[0].shape:
+            return None
+        self._shapes = data[0].shape, label[0].shape
+        size = self._sizes.get(self._shapes)
+        if size != data[0].shape[0]:
+            return None
+        parts = (self.net, self.loss, self.trainer, self._update.clip_norm)
+        if self._made is None or any(one is not other for one, other in zip(self._made[0], parts, strict=True)):
+            self._made = parts, TrainStep(self.net, _LossAndOutput(self.loss), self.trainer, clip_norm=self._update.clip_norm)
+        loss, pred = self._made[1](data[0], label[0] if not extra[0] else [label[0], *extra[0]], size)
+        self._updated = True
+        return loss, pred
+
+    def _take_update(self, size: int) -> bool:
+        """Whether the update of this batch has been made; remembers how many values the loss of such batches has."""
+        self._sizes[self._shapes] = size
+        updated, self._updated = self._updated, False
+        return updated
+
+    # checkpoints
+
+    def _afterwards(self, work: Callable[[], None]) -> None:
+        """Do this when all handlers of an event have been called."""
+        self._due.append(work)
+
+    def _settle(self) -> None:
+        due, self._due = self._due, []
+        for work in due:
+            work()
+
+    def _state(self) -> dict[str, Any]:
+        """The run as it is, between two batches, as JSON."""
+        data = self._train_data
+        assert data is not None
+        order = self._order if self._batches or data._epoch is None else data._origin
+        return {"epoch": self._epochs, "batch": self._batches, "total": self._total,
+                "handlers": run_state.attributes_of(self._handlers),
+                "metrics": [run_state.metrics_of(self.train_metrics), run_state.metrics_of(self.val_metrics)],
+                "now": run_state.loader_state(data._now()), "order": run_state.loader_state(order),
+                "stopped": self._stopped}
+
+    def _continue_from(self, state: dict[str, Any]) -> None:
+        """Let training go on from a state, when all handlers have been told that it begins."""
+        self._resumed = state
+
+    def _restore(self, state: dict[str, Any] | None) -> None:
+        """Give counters, metrics and generators what they had."""
+        if state is None:
+            return
+        self._epochs, self._batches, self._total = state["epoch"], state["batch"], state["total"]
+        if "handlers" not in state:  # MXNet's checkpoint
+            for one in self._handlers:
+                for name, value in (("current_epoch", self._epochs), ("current_batch", self._total)):
+                    if name in type(one).resumed:
+                        setattr(one, name, value)
+            return
+        run_state.set_attributes(self._handlers, state["handlers"])
+        run_state.set_metrics(self.train_metrics, state["metrics"][0])
+        run_state.set_metrics(self.val_metrics, state["metrics"][1])
+        rng.restore(run_state.states_of(state["now"]["random"]))
+
+    def _rest(self, train_data: DataLoader, state: dict[str, Any] | None) -> Iterator[Any]:
+        """The batches of an epoch; those that come after a state."""
+        if state is None or "now" not in state:
+            yield from train_data
+            return
+        if state["batch"]:
+            self._restore(state)  # what the beginning of the epoch has reset
+        now = rng.states()
+        if state["order"] is None:  # the epoch had not been begun
+            train_data._go_on(Origin(now, run_state.decoded(state["now"]["left"])))
+            yield from train_data
+            return
+        train_data._go_on(_origin(state["order"]))
+        batches = iter(train_data)
+        for number in range(state["batch"]):
+            if next(batches, None) is None:
+                raise ParameterError(f"The checkpoint is from batch {state['batch']} of an epoch, and train_data has {number}.",
+                                     hint="resume with the data, and the batch size, that the run was begun with.")
+        rng.restore(now)
+        yield from batches
+
+
+class _LossAndOutput(Block):
+    """A loss that gives the prediction too.
+
+    Parameters
+    ----------
+    loss : Loss
+    """
+
+    def __init__(self, loss: Loss) -> None:
+        super().__init__(prefix="")
+        self.loss = loss
+
+    def forward(self, pred: NDArray, *labels: NDArray) -> tuple[NDArray, NDArray]:
+        return self.loss(pred, *labels), pred
+
+
+def _of(kind: type[Kind], handlers: Sequence[EventHandler]) -> list[Kind]:
+    return [one for one in handlers if isinstance(one, kind)]
+
+
+def _origin(state: Saved) -> Origin:
+    return Origin(run_state.states_of(state["random"]), run_state.decoded(state["left"]))
+
+
+def _checked(name: str, value: Given, kind: type[Kind]) -> Kind:
+    if not isinstance(value, kind):
+        raise ParameterError(expected(name, f"a {kind.__name__} of gluon", type(value)),
+                             hint="gluon.data.DataLoader(dataset, batch_size) takes arrays." if kind is DataLoader else
+                             f"see gluon's {kind.__name__}.")
+    return value
+
+
+def _contexts(given: Given) -> list[Context]:
+    if not given:
+        count = num_gpus()
+        if count > 1:
+            warnings.warn("You have multiple GPUs, gpu(0) will be used by default. To utilize all your GPUs, specify context as "
+                          "a list of gpus, e.g. context=[mx.gpu(0), mx.gpu(1)] ", stacklevel=3)
+        return [gpu(0)] if count else [cpu()]
+    found = [given] if isinstance(given, Context) else given
+    if not isinstance(found, list) or not all(isinstance(one, Context) for one in found):
+        raise ParameterError(expected("context", "a Context or a list of them", given), hint="mx.cpu(), for example.")
+    return found
+
+
+def _processor(given: Given) -> BatchProcessor:
+    if given is None:
+        return BatchProcessor()
+    for name in ("fit_batch", "evaluate_batch"):
+        if not callable(getattr(given, name, None)):
+            raise ParameterError("Customized Batch Processor must contain fit_batch() and evaluate_batch() methods, and "
+                                 f"{type(given).__name__} has no {name}.", hint="derive it from BatchProcessor.")
+    found: BatchProcessor = given
+    return found

@@ -1,0 +1,219 @@
+"""Progress bars, and logs of metrics for spreadsheets and TensorBoard."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import os
+from typing import TYPE_CHECKING, Any, ClassVar, TextIO, Unpack
+
+from ....base.errors import DataFileError, ParameterError, expected
+from ....base.files import failures_named, path_of
+from ....base.optional import optional_import
+from ....base.progress import Progress
+from .events import BatchEnd, EpochBegin, EpochEnd, TrainBegin, TrainEnd
+from .utils import listed_metrics
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from os import PathLike
+
+    from ....metric import EvalMetric
+    from .estimator import Estimator
+    from .types import BatchEvent
+
+__all__ = ["CSVHandler", "ProgressHandler", "TensorBoardHandler"]
+
+
+class ProgressHandler(TrainBegin, EpochBegin, BatchEnd, TrainEnd):
+    """Shows how far training is: a bar in a notebook and on a terminal, a line now and then in a log.  Not in MXNet.
+
+    Parameters
+    ----------
+    metrics : list of EvalMetric, optional
+        What stands beside the bar; by default the estimator's ``train_metrics``.
+    stream : text file, optional
+        Standard error if not given.
+    priority : number
+    """
+
+    resumed: ClassVar[tuple[str, ...]] = ("current_batch", "current_epoch")
+
+    def __init__(self, metrics: object = None, stream: TextIO | None = None, priority: float = math.inf) -> None:
+        self.metrics, self.stream, self.priority = listed_metrics(metrics), stream, priority
+        self.current_batch = self.current_epoch = 0
+        self._bar: Progress | None = None
+
+    def train_begin(self, estimator: Estimator, *args: object, **kwargs: object) -> None:
+        """Begin to count."""
+        self.current_batch = self.current_epoch = 0
+        self._bar = None
+
+    def epoch_begin(self, estimator: Estimator, *args: object, **kwargs: object) -> None:
+        """Count an epoch."""
+        self.current_epoch += 1
+
+    def batch_end(self, estimator: Estimator, *args: object, **kwargs: Unpack[BatchEvent]) -> None:
+        """Count a batch, and show it."""
+        if self._bar is None:
+            self._bar = self._made(estimator)
+        self.current_batch += 1
+        self._bar.advance()
+
+    def _made(self, estimator: Estimator) -> Progress:
+        each = len(estimator._train_data) if estimator._train_data is not None else 0
+        total = estimator.max_batch or (estimator.max_epoch or 0) * each or None
+        bar = Progress("Training", total, " batches", done=self.current_batch, stream=self.stream)
+        bar.note = lambda: ", ".join([f"epoch {self.current_epoch}", *_values(self.metrics or estimator.train_metrics)])
+        return bar
+
+    def train_end(self, estimator: Estimator, *args: object, **kwargs: object) -> None:
+        """Take the bar away; a log gets its last line."""
+        if self._bar is not None:
+            self._bar.close(logged=True)
+            self._bar = None
+
+
+def _values(metrics: Sequence[EvalMetric]) -> list[str]:
+    return [f"{name} {value:.4g}" for metric in metrics for name, value in metric.get_name_value()]
+
+
+class CSVHandler(TrainBegin, BatchEnd, EpochEnd):
+    """Writes a row of metrics into a CSV file after each epoch, or every so many batches.  Not in MXNet.
+
+    The columns are epoch, batch, learning_rate and the names of the metrics; epochs and batches are counted from 1.  A run that
+    is resumed from a checkpoint cuts off the rows that were written after the checkpoint, and goes on: the file is that of a
+    run which was not interrupted.
+
+    Parameters
+    ----------
+    filename : str or path
+    metrics : list of EvalMetric, optional
+        By default the estimator's ``train_metrics`` and ``val_metrics``.
+    batch_period : int, optional
+        Write after so many batches, not after epochs.
+    priority : number
+
+    Raises
+    ------
+    DataFileError
+        If the file cannot be written.
+    """
+
+    resumed: ClassVar[tuple[str, ...]] = ("current_batch", "current_epoch", "size")
+
+    def __init__(self, filename: str | PathLike[str], metrics: object = None, batch_period: int | None = None,
+                 priority: float = math.inf) -> None:
+        self.filename, self.metrics, self.batch_period = path_of(filename), listed_metrics(metrics), _period(batch_period)
+        self.priority = priority
+        self.current_batch = self.current_epoch = 0
+        #: Bytes that the file has.
+        self.size = 0
+
+    def train_begin(self, estimator: Estimator, *args: object, **kwargs: object) -> None:
+        """Begin to count; the file is emptied when the first row comes."""
+        self.current_batch = self.current_epoch = self.size = 0
+
+    def batch_end(self, estimator: Estimator, *args: object, **kwargs: Unpack[BatchEvent]) -> None:
+        """Write a row if it is time."""
+        self.current_batch += 1
+        if self.batch_period and self.current_batch % self.batch_period == 0:
+            self._write(estimator, self.current_epoch + 1)
+
+    def epoch_end(self, estimator: Estimator, *args: object, **kwargs: object) -> None:
+        """Write a row if it is time."""
+        self.current_epoch += 1
+        if not self.batch_period:
+            self._write(estimator, self.current_epoch)
+
+    def _write(self, estimator: Estimator, epoch: int) -> None:
+        found = _named(self.metrics, estimator)
+        rows = [] if self.size else [["epoch", "batch", "learning_rate", *found]]
+        rows.append([str(epoch), str(self.current_batch), repr(float(estimator.trainer.learning_rate)),
+                     *[repr(float(value)) for value in found.values()]])
+        text = io.StringIO()
+        csv.writer(text, lineterminator="\n").writerows(rows)
+        with failures_named(self.filename), open(self.filename, "ab") as file:
+            if file.seek(0, os.SEEK_END) < self.size:
+                raise DataFileError(f"{self.filename} has become shorter than the {self.size} bytes that this run has written.",
+                                    hint="let nothing else write it, and resume with the file that the run has begun.")
+            file.truncate(self.size)
+            file.write(text.getvalue().encode())
+            self.size = file.tell()
+
+
+class TensorBoardHandler(TrainBegin, BatchEnd, EpochEnd, TrainEnd):
+    """Writes metrics and the learning rate for TensorBoard after each epoch, or every so many batches.  Not in MXNet.
+
+    Steps are batches since the beginning of the run.  A run that is resumed from a checkpoint tells TensorBoard to forget the
+    steps after it.  It needs tensorboardX: ``pip install 'sparsekit[tensorboard]'``.
+
+    Parameters
+    ----------
+    logdir : str or path
+        Folder for the files of events.
+    metrics : list of EvalMetric, optional
+        By default the estimator's ``train_metrics`` and ``val_metrics``.
+    batch_period : int, optional
+        Write after so many batches, not after epochs.
+    priority : number
+
+    Raises
+    ------
+    MissingPackageError
+        If tensorboardX is not installed.
+    """
+
+    resumed: ClassVar[tuple[str, ...]] = ("current_batch",)
+
+    def __init__(self, logdir: str | PathLike[str], metrics: object = None, batch_period: int | None = None,
+                 priority: float = math.inf) -> None:
+        self._package = optional_import("tensorboardX", "tensorboard", "TensorBoardHandler")
+        self.logdir, self.metrics, self.batch_period = path_of(logdir), listed_metrics(metrics), _period(batch_period)
+        self.priority, self.current_batch = priority, 0
+        self._writer: Any = None  # Any: tensorboardX has no types, and need not be installed
+
+    def train_begin(self, estimator: Estimator, *args: object, **kwargs: object) -> None:
+        """Begin to count."""
+        self.current_batch, self._writer = 0, None
+
+    def batch_end(self, estimator: Estimator, *args: object, **kwargs: Unpack[BatchEvent]) -> None:
+        """Write if it is time."""
+        if self._writer is None:  # now it is known after how many batches training goes on
+            with failures_named(self.logdir):
+                self._writer = self._package.SummaryWriter(self.logdir, purge_step=self.current_batch + 1)
+        self.current_batch += 1
+        if self.batch_period and self.current_batch % self.batch_period == 0:
+            self._write(estimator)
+
+    def epoch_end(self, estimator: Estimator, *args: object, **kwargs: object) -> None:
+        """Write if it is time."""
+        if not self.batch_period:
+            self._write(estimator)
+
+    def _write(self, estimator: Estimator) -> None:
+        if self._writer is None:
+            return
+        for name, value in {"learning_rate": estimator.trainer.learning_rate, **_named(self.metrics, estimator)}.items():
+            if not math.isnan(value):
+                self._writer.add_scalar(name.replace(" ", "/"), float(value), self.current_batch)
+        self._writer.flush()
+
+    def train_end(self, estimator: Estimator, *args: object, **kwargs: object) -> None:
+        """Close the file."""
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None
+
+
+def _named(metrics: Sequence[EvalMetric], estimator: Estimator) -> dict[str, float]:
+    """The values of metrics by name; of the estimator's if there are none."""
+    return {name: value for metric in metrics or [*estimator.train_metrics, *estimator.val_metrics]
+            for name, value in metric.get_name_value()}
+
+
+def _period(value: int | None) -> int | None:
+    if value is not None and (not isinstance(value, int) or value < 1):
+        raise ParameterError(expected("batch_period", "an integer of at least 1, or None", value), hint="batch_period=100.")
+    return value

@@ -1,0 +1,79 @@
+"""Checks of metrics and handlers."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from ....base.errors import ParameterError, expected
+from ....metric import Accuracy, CompositeEvalMetric, EvalMetric
+from ...loss import SoftmaxCrossEntropyLoss
+
+if TYPE_CHECKING:
+    from ...loss import Loss
+
+__all__ = ["better", "check_handler_metrics", "larger_is_better", "listed_metrics", "suggested_metric"]
+
+
+def listed_metrics(metrics: object) -> list[EvalMetric]:
+    """Metrics as a new list; a composite metric becomes its parts.
+
+    Raises
+    ------
+    ParameterError
+        If anything else is among them.
+    """
+    if isinstance(metrics, CompositeEvalMetric):
+        return [one for metric in metrics.metrics for one in listed_metrics(metric)]
+    if isinstance(metrics, EvalMetric):
+        return [metrics]
+    found = list(metrics) if isinstance(metrics, (list, tuple)) else metrics or []
+    if not isinstance(found, list) or not all(isinstance(metric, EvalMetric) for metric in found):
+        raise ParameterError(expected("metrics", "a metric or a list of metrics", metrics),
+                             hint="mx.metric.Accuracy(), for example.")
+    return found
+
+
+def suggested_metric(loss: Loss) -> EvalMetric | None:
+    """The metric that goes with a loss; None if no metric does."""
+    return Accuracy() if isinstance(loss, SoftmaxCrossEntropyLoss) else None
+
+
+def check_handler_metrics(handler: object, known: Iterable[EvalMetric]) -> None:
+    """Raise ``ParameterError`` if a handler's metrics or its ``monitor`` are not among those of the estimator."""
+    known = set(known)
+    for name in dir(handler):
+        if "metric" not in name and name != "monitor":
+            continue
+        value = getattr(handler, name)
+        for metric in value if isinstance(value, list) else [value]:
+            if isinstance(metric, EvalMetric) and metric not in known:
+                raise ParameterError(
+                    f"Event handler {type(handler).__name__} refers to a metric instance {metric} outside of the known training "
+                    "and validation metrics.", hint="use metrics of estimator.train_metrics and estimator.val_metrics.")
+
+
+#: What the names of metrics contain of which more is better.
+MORE_IS_BETTER = ("acc", "f1", "auc", "mcc", "pcc", "pearson", "top_k")
+
+
+def larger_is_better(kind: str, metric: EvalMetric, mode: str) -> bool:
+    """Whether ``mode`` takes larger values of a metric for better ones; ``"auto"`` goes by its name, and warns."""
+    if mode not in ("auto", "min", "max"):
+        warnings.warn(f"{kind} mode {mode} is unknown, fallback to auto mode. It uses max mode for f1 and accuracy metric "
+                      "comparison and min mode otherwise", RuntimeWarning, stacklevel=4)
+        mode = "auto"
+    if mode != "auto":
+        return mode == "max"
+    name = str(metric.get()[0])
+    larger = any(word in name.lower() for word in MORE_IS_BETTER)
+    used, other, fixed, by = ("greater", "less", "max", "min") if larger else ("less", "greater", "min", "max")
+    warnings.warn(f"`{used}` operator will be used to determine if {name} has improved. Please specify `mode='{by}'` to use the "
+                  f"`{other}` operator. Specify `mode='{fixed}'` to disable this warning.", UserWarning, stacklevel=4)
+    return larger
+
+
+def better(value: float, best: float, larger: bool) -> bool:
+    """Whether a value is better than the best before."""
+    return value > best if larger else value < best

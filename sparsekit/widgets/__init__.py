@@ -1,8 +1,8 @@
 """Pictures and live views of profiles, arrays and training, made from plain data.
 
 ``timeline_figure``, ``timelines_figure``, ``processes_figure``, ``memory_figure``, ``memory_bars``, ``what_if_figure``,
-``array_figure``, ``xray_figure``, ``crossover_figure`` and ``monitor_figure`` draw static pictures, each with its table, and need
-nothing but Python.
+``array_figure``, ``xray_figure``, ``touched_figure``, ``crossover_figure`` and ``monitor_figure`` draw static pictures, each with
+its table, and need nothing but Python.
 ``TimelineWidget``, ``MemoryWidget``, ``inspect``, ``xray``, ``crossover`` and ``monitor`` are live and need
 anywidget, which is imported on first use.
 """

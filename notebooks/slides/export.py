@@ -74,7 +74,8 @@ def slides_of(cells: Iterable[Any]) -> list[list[Any]]:
 
 
 def rendered(cell: Any, exporter: HTMLExporter) -> str:
-    """One cell as HTML; a picture has its table folded away below it."""
+    """One cell as HTML; what draws a picture may be hidden, and its table is folded away below it."""
+    exporter.exclude_input = "hide-input" in cell.metadata.get("tags", ())
     body, _ = exporter.from_notebook_node(nbformat.v4.new_notebook(cells=[cell]))
     around = {"fragment": '<div class="fragment">{}</div>', "notes": '<aside class="notes" aria-label="Notes">{}</aside>'}
     start, end = around.get(kind_of(cell), "{}").split("{}")

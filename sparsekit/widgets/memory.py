@@ -266,7 +266,7 @@ def _area(
     at_least: float = 0.0,
 ) -> None:
     """Draw stacked steps; each level holds until the next sample."""
-    points = _thin(samples)
+    points = _thin(samples, min(MOST_POINTS, int(width / 2)))
     start, end = samples[0].time, samples[-1].time
     # The last level is a level too: give it a little width.
     end += (end - start) * 0.02 or 1.0

@@ -187,7 +187,7 @@ def _picture(parts: Parts, title: str, finding: str, most: int) -> str:
     if 0 < parts.rows <= SMALL[0] and 0 < parts.columns <= SMALL[1]:
         _numbers(drawing, parts, box)
     elif parts.rows and parts.columns:
-        grid = bin_density(parts, most)
+        grid = bin_density(parts, most // 2 if is_narrow() else most)
         left = _legend(drawing, grid, parts, _paint(drawing, grid, parts, box), 30, left, width * height)
     else:
         drawing.rect(*box, STRIPE, stroke=LINE)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from ..base.errors import ShapeError
 from ..base.formatting import format_bytes, format_ratio
+from .components import len_of, read_array, take_slice
 from .display import Display
 from .svg import Drawing, fit, heading, is_narrow, page_width
 from .theme import INK, LINE, MUTED, PAPER, SERIES, STRIPE
@@ -23,6 +24,19 @@ DOT = 2.0
 MOST_DOTS = 4000
 
 
+class _Gradient(Protocol):
+    """What is read of a gradient; of a row_sparse one, its components too."""
+
+    @property
+    def stype(self) -> str: ...
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+
+    @property
+    def nbytes(self) -> int: ...
+
+
 class _Step(NamedTuple):
     """One step: its gradient's name, the rows that it stores (None: all), its bytes, and the bytes that the step moves."""
 
@@ -32,7 +46,7 @@ class _Step(NamedTuple):
     moved: int
 
 
-def touched_figure(steps: Mapping[str, tuple[Any, float]], title: str = "") -> Display:
+def touched_figure(steps: Mapping[str, tuple[_Gradient, float]], title: str = "") -> Display:
     """Draw which rows of a weight the gradient of one step stores, for several kinds of gradients side by side.
 
     Every row of the weight has its place in a square, line by line. A dense gradient fills the square.
@@ -66,8 +80,11 @@ def touched_figure(steps: Mapping[str, tuple[Any, float]], title: str = "") -> D
                    f"One step, a weight of {length:,} rows")
 
 
-def _read(name: str, gradient: Any, moved: float) -> _Step:
-    rows = np.asarray(gradient.indices.asnumpy()) if gradient.stype == "row_sparse" else None
+def _read(name: str, gradient: _Gradient, moved: float) -> _Step:
+    rows = None
+    if gradient.stype == "row_sparse":
+        indices = read_array(gradient).indices
+        rows = take_slice(indices, 0, len_of(indices))
     return _Step(name, rows, int(gradient.nbytes), int(moved))
 
 
@@ -96,9 +113,8 @@ def _picture(steps: Sequence[_Step], length: int, title: str, finding: str) -> s
     for i, step in enumerate(steps):
         _column(drawing, step, length, 20 + (wide + 24) * i, top, (wide, side), largest)
     across = math.ceil(math.sqrt(length))
-    words = (f"Each square holds the {length:,} rows of the weight, {across:,} in a line. "
-             f"A row would be {side / across:.2g} pixels wide; its dot is {DOT:g}. "
-             "The bars show the bytes that a step moves, on one scale.")
+    words = (f"A square holds the {length:,} rows of the weight, {across:,} in a line. "
+             f"A row would be {side / across:.2g} pixels wide; its dot is {DOT:g}. The bars have one scale.")
     return drawing.finish(drawing.note(top + side + 88, words) - 4, finding)
 
 

@@ -41,13 +41,21 @@ def test_the_code_of_the_original_slides_is_there(line):
 def test_every_cell_has_its_place():
     kinds = [cell.metadata.get("slideshow", {}).get("slide_type", "-") for cell in NOTEBOOK.cells]
     assert kinds[0] == "slide"
-    assert kinds.count("slide") >= 12
-    assert set(kinds) <= {"slide", "subslide", "fragment", "skip", "-"}
+    assert 15 <= kinds.count("slide") + kinds.count("subslide") <= 20
+    assert set(kinds) <= {"slide", "subslide", "fragment", "skip", "notes", "-"}
+    assert kinds.count("notes") >= 10
+
+
+def test_the_talk_begins_with_a_picture_and_has_many_of_them(page):
+    slides = re.findall(r'<section class="slide".*?</section>', page.read_text(encoding="utf-8"), re.DOTALL)
+    pictured = [number for number, slide in enumerate(slides, 1) if "<img " in slide or "<iframe " in slide]
+    assert pictured[0] == 2, "the first is the title"
+    assert len(pictured) >= 8
 
 
 def test_the_page_is_whole_and_loads_nothing(page):
     text = page.read_text(encoding="utf-8")
-    assert len(re.findall(r'<section class="slide"', text)) >= 14
+    assert len(re.findall(r'<section class="slide"', text)) >= 15
     assert "Where does the sparsity go?" in text
     assert not re.search(r'<(?:script|img|link|iframe)[^>]*(?:src|href)="https?:', text)
     assert text.count("<img ") >= 3

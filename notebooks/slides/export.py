@@ -4,7 +4,8 @@
     python notebooks/slides/export.py -o talk.html
 
 nbconvert renders the cells, with their saved outputs; which slide a cell is on is in its metadata, as JupyterLab's
-property inspector sets it. In the browser: arrow keys, Home and End; ``f`` for the whole screen, ``o`` for all slides at once.
+property inspector sets it. In the browser: arrow keys, Home and End; ``f`` for the whole screen, ``o`` for all slides at once,
+``n`` for the speaker's notes.
 Where scripts are off the slides are one below the other, and printing gives a page each.
 """
 
@@ -60,11 +61,11 @@ def kind_of(cell: Any) -> str:
 
 
 def slides_of(cells: Iterable[Any]) -> list[list[Any]]:
-    """The cells of each slide; skipped ones and notes are left out."""
+    """The cells of each slide; skipped ones are left out."""
     slides: list[list[Any]] = []
     for cell in cells:
         kind = kind_of(cell)
-        if kind in ("skip", "notes"):
+        if kind == "skip":
             continue
         if kind in STARTS or not slides:
             slides.append([])
@@ -73,9 +74,12 @@ def slides_of(cells: Iterable[Any]) -> list[list[Any]]:
 
 
 def rendered(cell: Any, exporter: HTMLExporter) -> str:
-    """One cell as HTML; a picture has its table folded away below it."""
+    """One cell as HTML; what draws a picture may be hidden, and its table is folded away below it."""
+    exporter.exclude_input = "hide-input" in cell.metadata.get("tags", ())
     body, _ = exporter.from_notebook_node(nbformat.v4.new_notebook(cells=[cell]))
-    return f'<div class="fragment">{body}</div>' if kind_of(cell) == "fragment" else body
+    around = {"fragment": '<div class="fragment">{}</div>', "notes": '<aside class="notes" aria-label="Notes">{}</aside>'}
+    start, end = around.get(kind_of(cell), "{}").split("{}")
+    return f"{start}{body}{end}"
 
 
 def page(notebook: Any) -> str:

@@ -35,6 +35,7 @@ const KEYS = {
   ArrowRight: forward, ArrowDown: forward, PageDown: forward, " ": forward,
   ArrowLeft: back, ArrowUp: back, PageUp: back,
   Home: () => show(0), End: () => show(slides.length - 1, true),
+  n: () => document.body.classList.toggle("noted"),
   o: () => overview(), Escape: () => overview(false),
   f: () => (document.fullscreenElement ? document.exitFullscreen() : document.documentElement.requestFullscreen()),
 };

@@ -169,7 +169,7 @@ class Sizes:
         found = [(kind, self.parts(kind)) for kind in kinds]
         if any((kind.bytes < IN_PLACE) != (sum(part.bytes for part in parts if part.role == kind.role) < IN_PLACE)
                for kind, parts in found if parts):
-            self.note("some arrays cross 64 KiB, from where gradients are computed in place and have no copy")
+            self.note("some arrays become larger than 64 KiB, and gradients of that size are computed in place, without a copy")
         return [sum(part.bytes for part in parts) for _, parts in found]
 
     def parts(self, kind: Kind) -> tuple[Part, ...]:
@@ -178,7 +178,7 @@ class Sizes:
         if self.change.lazy_state and role == "optimizer state" and stype == "default" and len(shape) > 1 and self._lazily(owner):
             rows = self.rows_of(owner, shape[0])
             if rows is not None:
-                self.note("optimizer state is counted for the rows of one gradient: those of other batches come on top")
+                self.note("optimizer state is counted for the rows of one gradient; the rows of other batches add to it")
                 return self._stored(rows, kind)
         thinner = role == "gradient" and stype == "default" and len(shape) > 1 and self.change.gradient_of(owner) == "row_sparse"
         if role == "workspace" and stype == "default" and shape in self.thinner:
@@ -222,7 +222,7 @@ class Sizes:
             self.note(f"the rows of {name} that a batch reaches are bounded by its stored values")
         if given is None:
             self.missing.append(owner)
-            self.note(f"{name} stays as it is, since the rows that a batch reaches are not known")
+            self.note(f"{name} does not change, since the rows that a batch reaches are not known")
             return None
         return min(length, math.ceil(int(given) * self.factor))
 

@@ -3,7 +3,7 @@
     from sparsekit.course import capstone
 
     capstone.grade(train, seed=1)      # practice
-    capstone.grade(train)              # an instance that nobody has seen
+    capstone.grade(train)              # a new instance, which the program has not seen
 
 ``train(task)`` gets a ``Task``, trains a network on its batches, and returns the loss of every batch and the scores of the
 texts held out.  ``given`` is such a program, and the one to improve.  A solution gives the same numbers, within bounds of
@@ -147,9 +147,9 @@ def given(task: Task) -> tuple[list[float], NDArray]:
 
 
 class Row(NamedTuple):
-    """One line of a certificate: what is asked, what was found, and whether that is enough."""
+    """One line of a certificate: what is required, what was found, and whether that is enough."""
 
-    asked: str
+    required: str
     found: str
     reached: bool
 
@@ -173,16 +173,16 @@ class Certificate(Message):
         super().__init__(self._plain(), self._table())
 
     def _plain(self) -> str:
-        width = max(len(row.asked) for row in self.rows)
-        lines = [f"{'yes' if row.reached else 'no':4}{row.asked:{width}}  {row.found}" for row in self.rows]
+        width = max(len(row.required) for row in self.rows)
+        lines = [f"{'yes' if row.reached else 'no':4}{row.required:{width}}  {row.found}" for row in self.rows]
         return "\n".join([self.title, *lines])
 
     def _table(self) -> str:
         left = 'style="text-align: left"'
-        lines = "".join(f"<tr><td>{'✔' if row.reached else '✘'}</td><td {left}>{rich(row.asked)}</td>"
+        lines = "".join(f"<tr><td>{'✔' if row.reached else '✘'}</td><td {left}>{rich(row.required)}</td>"
                         f"<td {left}>{rich(row.found)}</td></tr>" for row in self.rows)
         return (f"<table><caption><strong>{rich(self.title)}</strong></caption>"
-                f"<tr><th></th><th {left}>asked for</th><th {left}>found</th></tr>{lines}</table>")
+                f"<tr><th></th><th {left}>required</th><th {left}>found</th></tr>{lines}</table>")
 
 
 def grade(train: Program, seed: int | None = None) -> Certificate:
@@ -238,14 +238,14 @@ def _run(program: Program, task: Task) -> _Run:
                                hint="return losses, scores, as capstone.given does.") from error
 
 def _same(wanted: _Run, found: _Run) -> Row:
-    asked = f"the same losses and scores, within {WITHIN:.1%}"
+    required = f"the same losses and scores, within {WITHIN:.1%}"
     for name, right, got in (("losses", wanted.losses, found.losses), ("scores", wanted.scores, found.scores)):
         if right.shape != got.shape:
-            return Row(asked, f"{name} have the shape {got.shape}, and {right.shape} is right", False)
+            return Row(required, f"{name} have the shape {got.shape}, and {right.shape} is right", False)
         apart = float(np.max(np.abs(got - right)) / np.max(np.abs(right)))
         if not apart <= WITHIN:   # nor if it is NaN
-            return Row(asked, f"{name} differ by {apart:.2g} of the largest", False)
-    return Row(asked, "equal", True)
+            return Row(required, f"{name} differ by {apart:.2g} of the largest", False)
+    return Row(required, "equal", True)
 
 
 def _bytes(wanted: Profile, found: Profile, budget: int) -> list[Row]:
@@ -255,7 +255,7 @@ def _bytes(wanted: Profile, found: Profile, budget: int) -> list[Row]:
              f"{format_bytes(found.memory['peak_bytes'])}; the given program {format_bytes(wanted.memory['peak_bytes'])}"),
             (f"less than {format_bytes(limit)} moved, {MOVED:.0%} of the given program's",
              lambda: expect(found).bytes_moved_below(limit), format_bytes(_moved(found)))]
-    return [Row(asked, said, _holds(contract)) for asked, contract, said in rows]
+    return [Row(required, said, _holds(contract)) for required, contract, said in rows]
 
 
 def _moved(profile: Profile) -> int:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple, overload
 
 from ..widgets.display import Display
 from ..widgets.plots import drawing_on, plain_text
-from ..widgets.svg import Drawing, fit
+from ..widgets.svg import Drawing, fit, heading, is_narrow, page_width
 from ..widgets.theme import INK, MUTED, SERIES, STRIPE
 from . import record
 from .contents import contents
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["progress"]
 
-WIDTH, ROW, TOP, LEFT = 860.0, 40.0, 66.0, 300.0
+ROW, LEFT = 40.0, 300.0
 COLUMNS = ("notebook", "predictions made", "of which right", "exercises solved")
 
 
@@ -78,7 +78,7 @@ def progress(notebook: str | None = None, ax: Axes | None = None) -> Display | A
              f"{solved} of {sum(row.exercises for row in rows)} exercises solved.")
     cells = [(row.notebook, f"{row.made} of {row.predictions}", str(row.right), f"{row.solved} of {row.exercises}")
              for row in rows]
-    return Display(_picture(rows, words), words, COLUMNS, cells)
+    return Display(lambda: _picture(rows, words), words, COLUMNS, cells)
 
 
 def _on_axes(ax: Axes, rows: list[Standing]) -> Axes:
@@ -96,21 +96,21 @@ def _on_axes(ax: Axes, rows: list[Standing]) -> Axes:
 
 
 def _picture(rows: list[Standing], words: str) -> str:
-    drawing = Drawing(WIDTH)
-    drawing.text(20, 30, "Your progress", 17, font_weight="bold")
-    drawing.text(20, 51, words, 12.5, MUTED)
-    for number, row in enumerate(rows):
-        top = TOP + number * ROW
-        drawing.text(20, top + 19, fit(row.notebook, LEFT - 30, 13), 13)
-        _bar(drawing, top + 4, row.made, row.predictions, "predictions made", SERIES[0])
-        _bar(drawing, top + 19, row.solved, row.exercises, "exercises solved", SERIES[3])
-    return drawing.finish(TOP + len(rows) * ROW + 14, words)
+    drawing = Drawing(page_width())
+    top = heading(drawing, "Your progress", words) - 2
+    above = 16.0 if is_narrow() else 0.0  # the name stands above its bars
+    for row in rows:
+        drawing.text(20, top + (13 if above else 19), fit(row.notebook, LEFT - 30, 13), 13)
+        _bar(drawing, top + above + 4, row.made, row.predictions, "predictions made", SERIES[0])
+        _bar(drawing, top + above + 19, row.solved, row.exercises, "exercises solved", SERIES[3])
+        top += ROW + above
+    return drawing.finish(top + 14, words)
 
 
 def _bar(drawing: Drawing, top: float, done: int, total: int, what: str, color: str) -> None:
     """Draw one bar, filled by ``done / total``, with the figures beside it."""
-    length = 340.0
-    drawing.rect(LEFT, top, length, 10, STRIPE, stroke="#8b9096", stroke_width=0.6)
+    left, length = (20.0, 160.0) if is_narrow() else (LEFT, 340.0)
+    drawing.rect(left, top, length, 10, STRIPE, stroke="#8b9096", stroke_width=0.6)
     if total and done:
-        drawing.rect(LEFT, top, length * min(done / total, 1.0), 10, color)
-    drawing.text(LEFT + length + 12, top + 9, f"{done} of {total} {what}", 11.5, INK if done else MUTED)
+        drawing.rect(left, top, length * min(done / total, 1.0), 10, color)
+    drawing.text(left + length + 12, top + 9, f"{done} of {total} {what}", 11.5, INK if done else MUTED)

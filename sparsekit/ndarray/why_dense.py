@@ -50,7 +50,7 @@ class WhyDense(NamedTuple):
         else:
             what = {hooks.FALLBACK: "an implicit conversion, since no sparse kernel takes it",
                     hooks.NATURAL: "an implicit conversion, dense by nature", hooks.ASKED: "as the code asked"}[self.kind]
-            said = f"{label(self.op)}{at} made it of a {self.source} array of shape {self.shape}: {what}."
+            said = f"{label(self.op)}{at} made it from a {self.source} array of shape {self.shape}: {what}."
         remedy = f" Hint: {self.remedy}." if self.remedy else ""
         return said + remedy
 

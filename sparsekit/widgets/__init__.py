@@ -1,8 +1,8 @@
 """Pictures and live views of profiles, arrays and training, made from plain data.
 
 ``timeline_figure``, ``timelines_figure``, ``processes_figure``, ``memory_figure``, ``memory_bars``, ``what_if_figure``,
-``array_figure``, ``xray_figure``, ``crossover_figure`` and ``monitor_figure`` draw static pictures, each with its table, and need
-nothing but Python.
+``array_figure``, ``xray_figure``, ``touched_figure``, ``crossover_figure`` and ``monitor_figure`` draw static pictures, each with
+its table, and need nothing but Python.
 ``TimelineWidget``, ``MemoryWidget``, ``inspect``, ``xray``, ``crossover`` and ``monitor`` are live and need
 anywidget, which is imported on first use.
 """
@@ -47,6 +47,7 @@ __all__ = [
     "processes_figure",
     "timeline_figure",
     "timelines_figure",
+    "touched_figure",
     "what_if_figure",
     "xray",
     "xray_figure",
@@ -60,6 +61,7 @@ _LAZY = {
     ".live": ("CrossoverWidget", "InspectorWidget", "MemoryWidget", "MonitorWidget", "TimelineWidget", "XrayWidget"),
     ".report": ("html_report",),
     ".spy": ("array_figure",),
+    ".touched": ("touched_figure",),
     ".training": ("TrainingMonitor", "monitor", "monitor_figure"),
     ".views": ("crossover", "inspect", "xray"),
     ".what_if": ("what_if_figure",),

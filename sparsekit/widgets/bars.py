@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, overload
 from ..base.formatting import format_ratio, number
 from .display import Display
 from .plots import Sheet, drawing_on, plain_text
-from .svg import fit, text_width, wrap
+from .svg import fit, page_width, text_width, wrap
 from .theme import INK, MUTED, OTHER, SERIES
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["bars_figure"]
 
-WIDTH, ROW, RIGHT = 820.0, 26.0, 110.0
+ROW, RIGHT = 26.0, 110.0
 
 
 @overload
@@ -61,20 +61,26 @@ def bars_figure(title: str, rows: Mapping[str, Mapping[str, Any]], unit: str, ow
             ax.set_xlabel(plain_text(unit))
             ax.margins(x=0.2)
             return _draw(ax, found, unit, own, matplotlib.rcParams["text.color"])
-        finding = _finding(title, found, unit, more_is_better)
-        cells = [(name, f"{_written(median)} {unit}", f"{_written(least)} to {_written(most)}",
-                  _against(median, found, more_is_better)) for name, (median, least, most) in found.items()]
-        words = wrap(note, WIDTH - 40, 11.5) if note else []
-        room = ROW * max(1, len(found))
-        sheet = Sheet(matplotlib, WIDTH, title, "", room + 16 * len(words) + 22)
-        left = min(300.0, max([text_width(name, 13) for name in found], default=0.0) + 34)
-        drawn = _draw(sheet.axes(left, 2, WIDTH - left - RIGHT, room), found, unit, own, INK)
+    finding = _finding(title, found, unit, more_is_better)
+    cells = [(name, f"{_written(median)} {unit}", f"{_written(least)} to {_written(most)}",
+              _against(median, found, more_is_better)) for name, (median, least, most) in found.items()]
+    columns = ("", "median", "least to greatest", "times the best")
+    return Display(lambda: _picture(found, title, unit, own, note), finding, columns, cells, title)
+
+
+def _picture(found: Mapping[str, tuple[float, ...]], title: str, unit: str, own: str, note: str) -> str:
+    words = wrap(note, page_width() - 40, 11.5, 6) if note else []
+    room = ROW * max(1, len(found))
+    with drawing_on() as matplotlib:
+        sheet = Sheet(matplotlib, page_width(), title, "", room + 16 * len(words) + 22)
+        left = min(0.36 * sheet.width, max([text_width(name, 13) for name in found], default=0.0) + 34)
+        drawn = _draw(sheet.axes(left, 2, sheet.width - left - RIGHT, room), found, unit, own, INK, left - 24)
         drawn.set(frame_on=False, xlim=(0, max([most for _, _, most in found.values()], default=0.0) or 1.0))
         drawn.grid(False)
         drawn.xaxis.set_visible(False)
         for place, line in enumerate(words):
             sheet.write(20, sheet.top + room + 16 * (place + 1), line, color=MUTED)
-        return Display(sheet.finish(), finding, ("", "median", "least to greatest", "times the best"), cells, title)
+        return sheet.finish()
 
 
 def _written(value: float) -> str:
@@ -104,7 +110,7 @@ def _finding(title: str, found: Mapping[str, tuple[float, ...]], unit: str, more
     return f"{text}, the next, {second}, {_written(others[second][0])} {unit}."
 
 
-def _draw(ax: Axes, found: Mapping[str, tuple[float, ...]], unit: str, own: str, ink: str) -> Axes:
+def _draw(ax: Axes, found: Mapping[str, tuple[float, ...]], unit: str, own: str, ink: str, room: float = 276.0) -> Axes:
     """Bars from the first at the top to the last, each with its range and its median in words."""
     ax.barh(range(len(found)), [median for median, _, _ in found.values()], 0.62,
             color=[SERIES[0] if name.startswith(own) else OTHER for name in found])
@@ -114,7 +120,7 @@ def _draw(ax: Axes, found: Mapping[str, tuple[float, ...]], unit: str, own: str,
                         linewidth=1.1)
         ax.annotate(f"{_written(median)} {unit}", (max(median, most), place), (6, 0), textcoords="offset points",
                     verticalalignment="center", weight="bold" if name.startswith(own) else "normal", annotation_clip=False)
-    ax.set_yticks(range(len(found)), [fit(plain_text(name), 276, 13) for name in found])
+    ax.set_yticks(range(len(found)), [fit(plain_text(name), room, 13) for name in found])
     for label, name in zip(ax.get_yticklabels(), found, strict=True):
         label.set_fontweight("bold" if name.startswith(own) else "normal")
     ax.set_ylim(max(len(found), 1) - 0.5, -0.5)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 from ..base.errors import ParameterError, UnknownNameError, UnsupportedError
@@ -15,7 +15,7 @@ from .display import Display
 from .options import known, share, whole
 from .pack import plain
 from .plots import drawing_on, lines_on, plain_text
-from .svg import Drawing, fit, wrap
+from .svg import Drawing, heading, is_narrow, page_width, wrap
 from .theme import INK, MUTED, PAPER, SERIES
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 __all__ = ["crossover_figure", "crossover_payload", "curves"]
 
-WIDTH = 1000.0
 COLORS = dict(zip(FORMATS, (SERIES[4], SERIES[1], SERIES[0]), strict=True))
 #: The most sparse first, with the fullest line.
 DRAWN = FORMATS[::-1]
@@ -219,23 +218,31 @@ def crossover_figure(title: str = "", ax: Axes | None = None, of: str = "memory"
         known("panel of the crossover", (of,), ("memory", "time"))
         return _on_axes(ax, found[of], str(title), format_bytes if of == "memory" else format_duration)
     finding = _finding(setting, grid, found) + _here_words(here)
-    drawing = Drawing(WIDTH)
-    drawing.text(20, 32, fit(str(title) or "Where sparse storage pays", WIDTH - 40, 19), size=19, font_weight="bold")
-    lines = wrap(finding, WIDTH - 40, 13, 3)
-    for i, line in enumerate(lines):
-        drawing.text(20, 53 + 17 * i, line, size=13, fill=MUTED)
-    top = 92.0 + 17 * len(lines)
+    notes = _notes(setting, facts, found)
+    columns = ("storage", "batch", "gradient", "memory", "beside dense", "time", "beside dense")
+    return Display(lambda: _picture(setting, found, here, str(title) or "Where sparse storage pays", finding, notes), finding,
+                   columns, _table(setting, grid), f"One step at density {format_density(setting.density)}")  # fmt: skip
+
+
+def _picture(setting: Setting, found: Mapping[str, Any], here: Here | None, title: str, finding: str,
+             notes: Sequence[str]) -> str:  # fmt: skip
+    """Memory and time over the density, side by side, or on a narrow page one below the other."""
+    drawing = Drawing(page_width())
+    top = heading(drawing, title, finding, 3) + 39
+    left, size, second = 76.0, (400.0, 240.0), (498.0, 0.0)
+    if is_narrow():
+        left, size, second = 70.0, (drawing.width - 94, 190.0), (0.0, 276.0)
     measured = (here.memory, here.time) if here else (None, None)
-    _panel(drawing, found["memory"], setting, (76.0, top, 400.0, 240.0), "Memory: batch and gradient", format_bytes, measured[0])
-    _panel(drawing, found["time"], setting, (574.0, top, 400.0, 240.0), "Time of a step", format_duration, measured[1])
-    y = key(drawing, [Line(NAMES[kind], (), COLORS[kind]) for kind in DRAWN], 76, top + 298)
-    for note in _notes(setting, facts, found):
-        for line in wrap(note, WIDTH - 40, 11.5):
+    _panel(drawing, found["memory"], setting, (left, top, *size), "Memory: batch and gradient", format_bytes, measured[0])
+    _panel(drawing, found["time"], setting, (left + second[0], top + second[1], *size), "Time of a step", format_duration,
+           measured[1])  # fmt: skip
+    y = key(drawing, [Line(NAMES[kind], (), COLORS[kind]) for kind in DRAWN], 20 if is_narrow() else left,
+            top + second[1] + size[1] + 58)  # fmt: skip
+    for note in notes:
+        for line in wrap(note, drawing.width - 40, 11.5, 8):
             drawing.text(20, y + 8, line, size=11.5, fill=MUTED)
             y += 16
-    columns = ("storage", "batch", "gradient", "memory", "beside dense", "time", "beside dense")
-    return Display(drawing.finish(y + 12, finding), finding, columns, _table(setting, grid),
-                   f"One step at density {format_density(setting.density)}")  # fmt: skip
+    return drawing.finish(y + 12, finding)
 
 
 def _on_axes(ax: Axes, values: Mapping[str, list[float | None]], title: str, words: Callable[[float], str]) -> Axes:
@@ -267,8 +274,7 @@ def _panel(drawing: Drawing, values: Mapping[str, list[float | None]], setting: 
     for i, kind in enumerate(DRAWN):
         plot.curve(DENSITIES, Line(kind, values[kind], COLORS[kind]), DASHES[i])
     for row, (density, _, best) in enumerate(break_evens(DENSITIES, values)):
-        name = {"dense": "dense", "csr": "csr", "row_sparse": "row-sparse"}[best]
-        plot.mark(density, f"{name} above {format_density(density)}", row)
+        plot.mark(density, f"{NAMES[best]} above {format_density(density)}", row)
     if measured:
         drawing.add("circle", cx=plot.x(setting.density), cy=plot.y(measured), r=6.0, fill=INK, stroke=PAPER, stroke_width=2.0)
 

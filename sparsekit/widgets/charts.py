@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from ..base.formatting import number
 from .layout import ticks
 from .svg import Drawing, fit, text_width
-from .theme import INK, MUTED
+from .theme import INK, MUTED, PAPER
 
 __all__ = ["DASHES", "Line", "Plot", "decades"]
 
@@ -123,14 +123,18 @@ class Plot:
         x = self.x(place)
         self.drawing.line(x, top, x, top + height, stroke=INK, stroke_width=1.1, stroke_dasharray="4 3")
         right = x + text_width(words, 11) + 8 < left + width
+        # The paper around the letters covers the lines that they cross.
         self.drawing.text(x + 5 if right else x - 5, top + height - 8 - 15 * row, words, size=11, font_weight="bold",
-                          text_anchor=None if right else "end")  # fmt: skip
+                          text_anchor=None if right else "end", paint_order="stroke", stroke=PAPER, stroke_width=4.0)  # fmt: skip
 
 
 def key(drawing: Drawing, lines: Sequence[Line], x: float, y: float, values: Sequence[Any] = ()) -> float:
-    """Draw what each curve is, side by side; give where that ends."""
+    """Draw what each curve is, side by side as far as there is room; give where that ends."""
+    first = x
     for i, line in enumerate(lines):
         words = fit(f"{line.name}{': ' + str(values[i]) if values else ''}", 300, 12)
+        if x > first and x + 36 + text_width(words, 12) > drawing.width - 12:
+            x, y = first, y + 20
         drawing.line(x, y - 4, x + 30, y - 4, stroke=line.color, stroke_width=2.6, stroke_dasharray=DASHES[i % len(DASHES)])
         drawing.text(x + 36, y, words, size=12)
         x += 36 + text_width(words, 12) + 18

@@ -10,16 +10,17 @@ from ..base.formatting import format_count, format_duration, format_ratio, forma
 from .align import SLIVER, Alignment, checked, recorded_steps
 from .align import align as line_up
 from .compare_steps import STEP_CAPTION, StepMarks, step_finding, step_medians, step_table
-from .describe import place
+from .describe import group, own_time, place
 from .display import Display
 from .lanes import LanePainter, axis, legend, shared_palette
 from .layout import APART, Event, Window, clean, lane_totals, stepped, typical_window
-from .svg import Drawing, fit, wrap
+from .svg import Drawing, fit, heading, is_narrow, page_width
 from .theme import MUTED, PAPER, STRIPE, lane_order
 
 __all__ = ["timelines_figure"]
 
-WIDTH, LEFT, RIGHT = 1000.0, 96.0, 24.0
+#: Room for names on the left, on a wide and on a narrow page, and what stays free on the right.
+LEFTS, RIGHT = {False: 96.0, True: 84.0}, 24.0
 ROW = 19.0
 
 
@@ -128,8 +129,9 @@ def _from_start(runs: list[_ComparedRun], title: str, window: object, note: str)
     for run in runs:
         run.cut(window)
     finding = _finding(runs, window)
-    svg = _Comparison(runs, [note]).draw(title or _title(runs, window), finding)
-    return Display(svg, finding, ("lane", *(run.name for run in runs)), _table(runs), "Own time by lane" + _what(window))
+    title = title or _title(runs, window)
+    return Display(lambda: _Comparison(runs, [note]).draw(title, finding), finding, ("lane", *(run.name for run in runs)),
+                   _table(runs), "Own time by lane" + _what(window))
 
 
 def _by_steps(runs: list[_ComparedRun], steps: Alignment, title: str, window: object) -> Display:
@@ -140,8 +142,8 @@ def _by_steps(runs: list[_ComparedRun], steps: Alignment, title: str, window: ob
     finding = step_finding(named, steps)
     same = f"The same {'steps' if len(marks.slots) > 1 else 'step'}, {format_count(len(runs))} ways"
     title = title or faster(step_medians(named, steps)) or same
-    svg = _Comparison(runs, [steps.reason], marks).draw(title, finding)
-    return Display(svg, finding, ("step or lane", *(run.name for run in runs)), step_table(named, steps), STEP_CAPTION)
+    return Display(lambda: _Comparison(runs, [steps.reason], marks).draw(title, finding), finding,
+                   ("step or lane", *(run.name for run in runs)), step_table(named, steps), STEP_CAPTION)
 
 
 def _what(window: object) -> str:
@@ -171,10 +173,9 @@ def _finding(runs: Sequence[_ComparedRun], window: object) -> str:
     longest, shortest = (pick(found, key=lambda run: run.length) for pick in (max, min))
     if longest.length > shortest.length * 1.05:
         words += f": {longest.name} takes {format_ratio(longest.length / shortest.length)} as long as {shortest.name}"
-    top = max(longest.events, key=lambda event: event.own, default=None)
-    if top is not None and longest.recorded > 0:
-        share = format_share(top.own, longest.recorded)
-        words += f", {share} of it in {place(top)} ({top.lane})"
+    calls = max(group(longest.events).values(), key=own_time, default=())
+    if calls and longest.recorded > 0:
+        words += f", {format_share(own_time(calls), longest.recorded)} of it in {place(calls[0])} ({calls[0].lane})"
     return words + "."
 
 
@@ -195,26 +196,24 @@ class _Comparison:
         self.runs = runs
         self.length = max((run.length for run in runs), default=0.0)
         self.palette = shared_palette(run.events for run in runs)
-        self.drawing = Drawing(WIDTH)
+        self.drawing = Drawing(page_width())
+        self.left = LEFTS[is_narrow()]
         self.y = 0.0
         self.notes = [note for note in notes if note]
         self.marks = marks
 
     def draw(self, title: str, finding: str) -> str:
         """Draw it all and give the SVG document."""
-        drawing, plot = self.drawing, WIDTH - LEFT - RIGHT
-        drawing.text(20, 32, fit(title, WIDTH - 40, 19), size=19, font_weight="bold")
-        for i, line in enumerate(wrap(finding, WIDTH - 40, 13)):
-            drawing.text(20, 53 + 17 * i, line, size=13, fill=MUTED)
-            self.y = 70.0 + 17 * i
+        drawing, plot = self.drawing, page_width() - self.left - RIGHT
+        self.y = heading(drawing, title, finding)
         if self.length <= 0:
             return drawing.finish(self.y + 6, finding)
         heights = [self._height(run) for run in self.runs]
         if self.marks:
             self.y += self.marks.HEAD
-            self.marks.axis(drawing, LEFT, plot, self.y, self.y + sum(heights), self.length)
+            self.marks.axis(drawing, self.left, plot, self.y, self.y + sum(heights), self.length)
         else:
-            axis(drawing, LEFT, plot, self.y + 8, self.y + sum(heights), self.length)
+            axis(drawing, self.left, plot, self.y + 8, self.y + sum(heights), self.length)
         for index, (run, height) in enumerate(zip(self.runs, heights, strict=True)):
             self._run(index, run, height)
             self.y += height
@@ -228,7 +227,7 @@ class _Comparison:
 
     def _height(self, run: _ComparedRun) -> float:
         """Measure a run by drawing it on nothing."""
-        scratch = LanePainter(Drawing(1), self.palette, LEFT, 100, run.window)
+        scratch = LanePainter(Drawing(1), self.palette, self.left, 100, run.window)
         return self._top() + scratch.lanes(run.events, self._lanes(run), 0, 0, {}, ROW, guides=False) + 10
 
     def _top(self) -> float:
@@ -236,29 +235,29 @@ class _Comparison:
         return 34.0 + (self.marks.room if self.marks else 0.0)
 
     def _run(self, index: int, run: _ComparedRun, height: float) -> None:
-        drawing, plot, y = self.drawing, WIDTH - LEFT - RIGHT, self.y
-        top, bottom = y + self._top(), y + height - 6
-        drawing.rect(12, y + 4, WIDTH - 24, 26, STRIPE, rx=3.0)
-        drawing.text(20, y + 22, fit(run.name, 500, 15), size=15, font_weight="bold")
-        drawing.text(WIDTH - 24, y + 22, run.took, size=15, font_weight="bold", text_anchor="end")
+        drawing, plot, y = self.drawing, page_width() - self.left - RIGHT, self.y
+        top, bottom, size = y + self._top(), y + height - 6, 13 if is_narrow() else 15
+        drawing.rect(12, y + 4, drawing.width - 24, 26, STRIPE, rx=3.0)
+        drawing.text(20, y + 22, fit(run.name, drawing.width / 2, size), size=size, font_weight="bold")
+        drawing.text(drawing.width - 24, y + 22, run.took, size=size, font_weight="bold", text_anchor="end")
         width = plot * run.length / self.length
-        painter = LanePainter(drawing, self.palette, LEFT, width, run.window)
+        painter = LanePainter(drawing, self.palette, self.left, width, run.window)
         painter.lanes(run.events, self._lanes(run), top, 0, {}, ROW, guides=False)
         self.notes += [f"{run.name}: {painter.left_out}"] if painter.left_out else []
         for lane, (first, last) in painter.extents.items():
-            drawing.text(LEFT - 10, (first + last) / 2 + 4, fit(lane, LEFT - 20, 12), size=12, text_anchor="end")
+            drawing.text(self.left - 10, (first + last) / 2 + 4, fit(lane, self.left - 20, 12), size=12, text_anchor="end")
         magnified = bool(0 < width < SLIVER * plot and run.events)
         if magnified:
-            self._magnified(run, top, bottom, LEFT + width)
+            self._magnified(run, top, bottom, self.left + width)
         if self.marks:
-            self.marks.run(drawing, index, LEFT, plot / self.length, top, bottom, hatched=not magnified)
+            self.marks.run(drawing, index, self.left, plot / self.length, top, bottom, hatched=not magnified)
 
     def _magnified(self, run: _ComparedRun, top: float, bottom: float, end: float) -> None:
         """Draw the run again in the empty space to its right, and say how much larger."""
         drawing = self.drawing
-        left = max(end + 70, LEFT + 190)
-        width = WIDTH - RIGHT - 8 - left
-        factor = format_ratio(width / max(end - LEFT, 1e-9))
+        left = max(end + 70, self.left + (78 if is_narrow() else 190))
+        width = drawing.width - RIGHT - 8 - left
+        factor = format_ratio(width / max(end - self.left, 1e-9))
         drawing.rect(
             left - 6, top - 1, width + 12, bottom - top + 2, PAPER, stroke=MUTED, stroke_dasharray="4 3", rx=3.0
         )
@@ -277,8 +276,7 @@ class _Comparison:
         apart_note = [f"Not drawn: compilation and the profiler itself ({words})."] if words else []
         marks_note = [self.marks.said] if self.marks and self.marks.said else []
         for note in [*marks_note, *self.notes, *apart_note]:
-            self.drawing.text(20, self.y + 16, fit(note, WIDTH - 40, 11.5), size=11.5, fill=MUTED)
-            self.y += 18
+            self.y = self.drawing.note(self.y + 16, note, step=18) - 16
 
     def _legend(self) -> None:
         present = {event.name for run in self.runs for event in run.events}

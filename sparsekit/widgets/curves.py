@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, overload
 from .charts import Line
 from .display import Display
 from .plots import Sheet, drawing_on, lines_on, number_axis, plain_text
+from .svg import is_narrow, page_width
 from .theme import OTHER, SERIES
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["curves_figure"]
 
 #: Pixels.
-WIDTH, HEIGHT = 860.0, 220.0
+HEIGHT = 220.0
 #: Rows that the table shows at most: the first, the last and some between.
 MOST_ROWS = 9
 
@@ -64,21 +65,29 @@ def curves_figure(curves: Mapping[str, Sequence[Any]], title: str = "", x: str =
         if ax is not None:
             ax.set_title(plain_text(title))
             return _draw(matplotlib, ax, lines, length, x)
-        alt = str(finding) or "; ".join(f"{line.name} ends at {_write(line.values[-1])}" for line in lines if length) + "."
-        rows = -(-len(lines) // 3)
-        sheet = Sheet(matplotlib, WIDTH, str(title) or "Curves", alt, HEIGHT + 78 + 22 * rows)
-        _draw(matplotlib, sheet.axes(76, 14, WIDTH - 110, HEIGHT), lines, length, x, 3)
-        return Display(sheet.finish(), alt, (str(x), *(line.name for line in lines)), _rows(lines, length))
+    alt = str(finding) or "; ".join(f"{line.name} ends at {_write(line.values[-1])}" for line in lines if length) + "."
+    return Display(lambda: _picture(lines, length, str(x), str(title) or "Curves", alt), alt,
+                   (str(x), *(line.name for line in lines)), _rows(lines, length))
 
 
-def _draw(matplotlib: ModuleType, ax: Axes, lines: Sequence[Line], length: int, x: str, columns: int = 1) -> Axes:
+def _picture(lines: Sequence[Line], length: int, x: str, title: str, alt: str) -> str:
+    columns = 1 if is_narrow() else 3
+    rows = -(-len(lines) // columns)
+    with drawing_on() as matplotlib:
+        sheet = Sheet(matplotlib, page_width(), title, alt, HEIGHT + 78 + 22 * rows)
+        _draw(matplotlib, sheet.axes(66, 14, sheet.width - 100, HEIGHT), lines, length, x, columns, legend_below=True)
+        return sheet.finish()
+
+
+def _draw(matplotlib: ModuleType, ax: Axes, lines: Sequence[Line], length: int, x: str, columns: int = 1,
+          legend_below: bool = False) -> Axes:  # fmt: skip
     lines_on(ax, range(length), lines)
     ax.margins(x=0 if length > 1 else 0.05)
     number_axis(matplotlib, ax.yaxis, _write)
-    number_axis(matplotlib, ax.xaxis, lambda place: f"{place:g}", 11, whole=True)
+    number_axis(matplotlib, ax.xaxis, lambda place: f"{place:g}", 4 if is_narrow() else 11, whole=True)
     ax.set_xlabel(plain_text(x), loc="left")
     if lines:
-        below = {"loc": "upper left", "bbox_to_anchor": (-0.01, -0.2), "ncols": columns} if columns > 1 else {}
+        below = {"loc": "upper left", "bbox_to_anchor": (-0.01, -0.2), "ncols": columns} if legend_below else {}
         ax.legend(**below)
     return ax
 

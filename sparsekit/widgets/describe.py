@@ -16,6 +16,7 @@ __all__ = [
     "group",
     "operator_rows",
     "operator_totals",
+    "own_time",
     "place",
     "share_sentence",
     "storage",
@@ -122,6 +123,11 @@ def _apart(events: Sequence[Event]) -> str:
     return f" Apart from that: {', '.join(parts)}." if parts else ""
 
 
+def own_time(events: Iterable[Event]) -> float:
+    """Own time of events together, in microseconds."""
+    return sum(event.own for event in events)
+
+
 def share_sentence(events: Sequence[Event]) -> str:
     """State the finding of a timeline in words; this is the alternative text of its picture."""
     work = [event for event in events if event.lane not in APART]
@@ -132,8 +138,8 @@ def share_sentence(events: Sequence[Event]) -> str:
     if recorded <= 0:
         return f"{format_count(len(events))} events were recorded, none of measurable duration.{_apart(events)}{idle}"
     parts = [f"{lane} {format_share(own, recorded)}" for lane, own in lane_totals(work).items() if own > 0]
-    calls = max(group(work).values(), key=lambda found: sum(event.own for event in found))
-    longest = sum(event.own for event in calls)
+    calls = max(group(work).values(), key=own_time)
+    longest = own_time(calls)
     words = f"{', '.join(parts)}: the longest operator is {place(calls[0])} ({calls[0].lane}), "
     words += f"{format_share(longest, recorded)} of {format_duration(recorded)}.{_apart(events)}"
     dense = sum(event.fallback for event in events)

@@ -12,6 +12,7 @@ from typing import Any
 from ..base.errors import UnsupportedError
 from ..base.files import written
 from ..base.tables import escape, folded, html_table, text_table
+from .svg import NARROW, narrow_page
 
 __all__ = ["Display", "write_file"]
 
@@ -28,13 +29,19 @@ def write_file(path: str | os.PathLike[str], text: str) -> Path:
     return Path(path)
 
 
+def _data(svg: str) -> str:
+    """A picture as an address."""
+    return f"data:image/svg+xml;base64,{base64.b64encode(svg.encode()).decode('ascii')}"
+
+
 class Display:
     """A static picture and its table.
 
     Parameters
     ----------
     svg : str or callable
-        The picture, a whole SVG document, or a function that draws it when it is first looked at.
+        The picture, a whole SVG document, or a function that draws it when it is first looked at, as wide as
+        ``svg.page_width()`` says: narrow pages show a picture of their own.
     alt : str
         What the picture shows, as a finding in words.
     columns : sequence of str
@@ -53,6 +60,7 @@ class Display:
         self, svg: str | Callable[[], str], alt: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], caption: str = ""
     ) -> None:
         self._svg = svg
+        self._draw = None if isinstance(svg, str) else svg
         self.alt = alt
         self.columns = tuple(columns)
         self.rows = rows
@@ -66,16 +74,29 @@ class Display:
         return self._svg
 
     @property
-    def image(self) -> str:
-        """The picture as one HTML ``<img>`` element that needs no other file."""
-        data = base64.b64encode(self.svg.encode()).decode("ascii")
-        return (f'{_DARK}<div style="overflow-x:auto"><img alt="{escape(self.alt)}" style="min-width:{self._least_width()}px" '
-                f'src="data:image/svg+xml;base64,{data}"></div>')
+    def narrow_svg(self) -> str:
+        """The picture for a narrow page; empty if it was given as text."""
+        if self._draw is None:
+            return ""
+        with narrow_page():
+            return self._draw()
 
-    def _least_width(self) -> int:
-        """Pixels below which the letters of the picture are too small; a narrower page scrolls it."""
+    @property
+    def image(self) -> str:
+        """The picture as HTML that needs no other file: one ``<img>``, and what a narrow page shows in its place."""
+        narrow, width = self.narrow_svg, self._width()
+        alone = not narrow or width <= NARROW
+        # Without a narrow one, letters keep four fifths of their size, and a narrow page scrolls the picture.
+        style = f"min-width:{round(0.8 * width)}px" if alone else "max-width:100%"
+        image = f'<img alt="{escape(self.alt)}" style="{style}" src="{_data(self.svg)}">'
+        if alone:
+            return f'{_DARK}<div style="overflow-x:auto">{image}</div>'
+        return f'{_DARK}<picture><source media="(max-width:{round(0.9 * width)}px)" srcset="{_data(narrow)}">{image}</picture>'
+
+    def _width(self) -> float:
+        """Pixels that the picture is wide."""
         found = re.search(r'<svg[^>]* width="([\d.]+)(pt)?"', self.svg)
-        return round(0.8 * float(found[1]) * (4 / 3 if found[2] else 1)) if found else 0
+        return float(found[1]) * (4 / 3 if found[2] else 1) if found else 0.0
 
     @property
     def table(self) -> str:

@@ -14,12 +14,11 @@ from .display import Display
 from .options import whole
 from .pack import plain
 from .spy import cell_text
-from .svg import Drawing, fit, text_width, wrap
+from .svg import Drawing, fit, heading, is_narrow, page_width, text_width, wrap
 from .theme import INK, LINE, MUTED, SERIES, STRIPE, ink_on
 
 __all__ = ["AGES", "xray_figure", "xray_payload"]
 
-WIDTH = 1000.0
 #: What is shown one by one: weight rows, batch rows, units.
 ROWS, SAMPLES, UNITS = 10, 8, 4
 #: A colour for each weight row shown, none of them twice.
@@ -36,6 +35,7 @@ AGES = (
 )
 #: Weights up to this many rows are shown row by row; larger ones as this many bars.
 CELLS, BARS = 256, 64
+NOTHING = "The batch stores nothing, so no row of the weight is touched."
 
 
 class _States:
@@ -245,7 +245,7 @@ def _finding(data: Mapping[str, Any]) -> str:
     if step["dense_bytes"] > step["bytes"] > 0:
         words += f" instead of {format_bytes(step['dense_bytes'])}, {format_ratio(step['dense_bytes'] / step['bytes'])} less"
     stale = sum(step["ages"][1:])
-    words += f". The lazy update makes the optimizer state of these rows new, {format_count(step['new'])} of them for the "
+    words += f". The lazy update updates the optimizer state of these rows, {format_count(step['new'])} of them for the "
     words += f"first time; {format_count(stale)} rows keep an older state, {format_count(step['never'])} have none yet."
     if step["agrees"] is False:
         words += " The gradient given stores other rows than the batch touches."
@@ -290,15 +290,51 @@ def xray_figure(batches: object, units: int | None = None, gradient: object = No
     """
     data = xray_payload(batches, units, gradient, upstream)
     finding = _finding(data)
-    drawing = Drawing(WIDTH)
-    drawing.text(20, 32, fit(str(title) or "What one batch does to the weight", WIDTH - 40, 19), size=19, font_weight="bold")
-    lines = wrap(finding, WIDTH - 40, 13, 3)
-    for i, line in enumerate(lines):
-        drawing.text(20, 53 + 17 * i, line, size=13, fill=MUTED)
-    y = _pipeline(drawing, data, 62.0 + 17 * len(lines))
-    y = _staleness(drawing, data, y + 12)
     columns = ("weight row", "batch rows", "gradient", "state before", "state after")
-    return Display(drawing.finish(y, finding), finding, columns, _table(data), "From the batch to the lazy update")
+    return Display(lambda: _picture(data, str(title) or "What one batch does to the weight", finding), finding, columns,
+                   _table(data), "From the batch to the lazy update")
+
+
+def _picture(data: Mapping[str, Any], title: str, finding: str) -> str:
+    drawing = Drawing(page_width())
+    y = heading(drawing, title, finding, 3) + 9
+    y = (_stacked if is_narrow() else _pipeline)(drawing, data, y)
+    return drawing.finish(_staleness(drawing, data, y + 12), finding)
+
+
+def _stacked(drawing: Drawing, data: Mapping[str, Any], y: float) -> float:
+    """The same from top to bottom: each touched row with what the batch stores in its column, its gradient and its state."""
+    step = data["steps"][-1]
+    if not step["lines"]:
+        return drawing.note(y + 16, NOTHING, 12.5) + 14
+    for i, line in enumerate(step["lines"]):
+        if i % 2 == 0:
+            drawing.rect(12, y, drawing.width - 24, 63, STRIPE, rx=3.0)
+        color, x = ROW_COLORS[i], 20.0
+        drawing.text(x, y + 18, f"weight row {line['row']:,}", size=12, font_weight="bold")
+        drawing.text(drawing.width - 20, y + 18, f"state {age_words(line['before'])} → now", size=11.5, text_anchor="end",
+                     font_weight=None if line["before"] < 0 else "bold")  # fmt: skip
+        for row, value in line["from"]:
+            words = f"{cell_text(value)} in batch row {row}"
+            wide = text_width(words, 11) + 12
+            if x + wide > drawing.width - 34:
+                drawing.text(x, y + 37, "…", size=12)
+                break
+            drawing.rect(x, y + 24, wide, 18, color, rx=2.0)
+            drawing.text(x + 6, y + 37, words, size=11, fill=ink_on(color))
+            x += wide + 4
+        values = f" = ({', '.join(cell_text(value) for value in line['gradient'])})" if line["gradient"] else ""
+        drawing.text(20, y + 57, fit(f"gradient {formula(line['from'], 3)}{values}", drawing.width - 40, 12), size=12, fill=MUTED)
+        y += 64
+    return _how_much(drawing, step, step["rows"], y)
+
+
+def _how_much(drawing: Drawing, step: Mapping[str, Any], samples: int, y: float) -> float:
+    """Say how much of the batch is drawn, if it is not all; give where that ends."""
+    if step["touched"] == len(step["lines"]) and step["rows"] == samples:
+        return y
+    words = f"Shown are {format_count(len(step['lines']))} of {format_count(step['touched'])} touched weight rows "
+    return drawing.note(y + 16, f"{words}and {format_count(samples)} of {format_count(step['rows'])} batch rows.") - 10
 
 
 def formula(entries: Sequence[Sequence[Any]], most: int = 4) -> str:
@@ -344,20 +380,14 @@ def _pipeline(drawing: Drawing, data: Mapping[str, Any], top: float) -> float:
         drawing.text(left[1] + 34 * i + 16, y + 10, f"row {i}", size=10, fill=MUTED, text_anchor="middle")
     y += 16
     if not step["lines"]:
-        drawing.text(left[1], y + 16, "The batch stores nothing: nothing is touched.", size=12.5)
+        drawing.text(left[1], y + 16, NOTHING, size=12.5)
         return y + 30
     for i, line in enumerate(step["lines"]):
         if i % 2 == 0:
-            drawing.rect(12, y, WIDTH - 24, 27, STRIPE, rx=3.0)
+            drawing.rect(12, y, drawing.width - 24, 27, STRIPE, rx=3.0)
         _line(drawing, line, i, left, y, (samples, units))
         y += 28
-    rest = step["touched"] - len(step["lines"])
-    if rest > 0 or step["rows"] > samples:
-        words = f"Shown are {format_count(len(step['lines']))} of {format_count(step['touched'])} touched weight rows "
-        words += f"and {format_count(samples)} of {format_count(step['rows'])} batch rows."
-        drawing.text(20, y + 16, words, size=11.5, fill=MUTED)
-        y += 22
-    return y
+    return _how_much(drawing, step, samples, y)
 
 
 def _line(drawing: Drawing, line: Mapping[str, Any], i: int, left: Sequence[float], y: float, shown: tuple[int, int]) -> None:
@@ -394,12 +424,17 @@ def _staleness(drawing: Drawing, data: Mapping[str, Any], top: float) -> float:
     words = f"State of all {format_count(data['features'])} rows"
     if data["span"] > 1:
         words += f", first rows on the left: each bar is {format_count(data['span'])} rows, split by the age of their state"
-    drawing.text(20, top + 14, words, size=13, font_weight="bold")
+    for line in wrap(words, drawing.width - 40, 13, 4):
+        drawing.text(20, top + 14, line, size=13, font_weight="bold")
+        top += 17
+    top -= 17
     y = (_cells if data["span"] == 1 else _bars)(drawing, data, step, top + 24) + 14
     x = 20.0
     entries = [(name, color, letter, count) for (name, _, color, letter), count in zip(AGES, step["ages"], strict=True)]
     for name, color, letter, count in [*entries, ("no state yet", "none", "", step["never"])]:
         label = f"{name}: {format_count(count)}"
+        if x + 30 + text_width(label, 11.5) > drawing.width:
+            x, y = 20.0, y + 20
         drawing.rect(x, y - 10, 14, 14, color, stroke=LINE if color == "none" else None)
         if letter:
             drawing.text(x + 7, y + 1, letter, size=9, fill=ink_on(color), text_anchor="middle")
@@ -409,7 +444,8 @@ def _staleness(drawing: Drawing, data: Mapping[str, Any], top: float) -> float:
 
 
 def _cells(drawing: Drawing, data: Mapping[str, Any], step: Mapping[str, Any], top: float) -> float:
-    across, side = 64, 14.6
+    side = 14.6
+    across = min(64, int((drawing.width - 40) / side))
     found = {block: ages.index(1) for block, ages in step["map"]}
     for block in range(data["blocks"]):
         x, y = 20 + side * (block % across), top + 17 * (block // across)
@@ -424,7 +460,7 @@ def _cells(drawing: Drawing, data: Mapping[str, Any], step: Mapping[str, Any], t
 
 def _bars(drawing: Drawing, data: Mapping[str, Any], step: Mapping[str, Any], top: float) -> float:
     """The newest states at the bottom; rows without state stay empty."""
-    tall, wide = 72.0, 14.6
+    tall, wide = 72.0, min(14.6, (drawing.width - 40) / data["blocks"])
     drawing.rect(20, top, wide * data["blocks"], tall, "none", stroke=LINE, stroke_width=0.7)
     boxes: list[list[tuple[float, float, float, float]]] = [[] for _ in AGES]
     letters = []
@@ -434,8 +470,8 @@ def _bars(drawing: Drawing, data: Mapping[str, Any], step: Mapping[str, Any], to
             high = tall * count / rows
             y -= high
             if high > 0.2:
-                boxes[age].append((20 + wide * block, y, wide - 1.5, high))
-            if high > 11:
+                boxes[age].append((20 + wide * block, y, wide - min(1.5, 0.2 * wide), high))
+            if high > 11 and wide > 9:
                 letters.append((20 + wide * (block + 0.5) - 0.7, y + high / 2 + 3.5, age))
     for (_, _, color, _), found in zip(AGES, boxes, strict=True):
         drawing.boxes(found, color)

@@ -168,7 +168,8 @@ class LanePainter:
             events_joined = sum(block.size for block in joined)
             self.notes.append(
                 f"{format_count(events_joined)} events shorter than {format_duration(least)} touch at this scale "
-                f"and are drawn as {format_count(len(joined))} blocks, in the colour of the longest in each."
+                f"and are drawn as {'one block' if len(joined) == 1 else f'{format_count(len(joined))} blocks'}, "
+                "in the colour of the longest in each."
             )
         return blocks
 
@@ -253,7 +254,7 @@ class LanePainter:
 
 def axis(drawing: Drawing, left: float, width: float, top: float, bottom: float, length: float) -> None:
     """Draw vertical guide lines and times below them; ``length`` is what ``width`` stands for, in microseconds."""
-    positions = ticks(length)
+    positions = ticks(length, min(8, max(2, int(width / 62))))
     drawing.line(left, bottom, left + width, bottom, stroke=MUTED)
     for position in positions:
         x = left + (position / length * width if length > 0 else 0.0)

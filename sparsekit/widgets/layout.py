@@ -190,7 +190,7 @@ def typical_window(events: Sequence[Event], choice: object = "auto", few: int = 
     end = max((event.end for event in events), default=0.0)
     if isinstance(choice, (tuple, list)) and len(choice) == 2:
         first, last = sorted(number(value) for value in choice)
-        return Window(first, last, "the span asked for")
+        return Window(first, last, "the chosen span")
     found = steps(events) if choice == "step" or (choice == "auto" and stepped(events, few)) else []
     if found:
         order = sorted(range(len(found)), key=lambda i: (found[i][1] - found[i][0], i))

@@ -8,7 +8,7 @@ from ..base.formatting import format_count, format_value
 from .lanes import LanePainter
 from .layout import Window
 from .marks import COUNTER, DENSE, MARKER, Mark, Series
-from .svg import Drawing, fit, wrap
+from .svg import Drawing, fit, is_narrow, text_width, wrap
 from .theme import ALARM, INK, LINE, MUTED, STRIPE
 
 __all__ = ["MarkLanes", "heights", "left_out"]
@@ -64,7 +64,7 @@ class MarkLanes:
     def _head(self, name: str, y: float, height: float, striped: bool) -> None:
         if striped:
             self.drawing.rect(12, y, self.end - 8, height, STRIPE, rx=3.0)
-        lines = wrap(" ".join(name.split()), self.painter.left - 24, 12, 2 if height > SIGN_ROW else 1)
+        lines = wrap(" ".join(name.split()), self.painter.left - 20, 12, 2 if height > SIGN_ROW else 1)
         for i, line in enumerate(lines):
             middle = y + height / 2 + 4.5 + 14 * (i - (len(lines) - 1) / 2)
             self.drawing.text(self.painter.left - 10, middle, line, size=12, text_anchor="end")
@@ -109,8 +109,12 @@ class MarkLanes:
 
     def _extremes(self, series: Series, y: float) -> None:
         room = self.end - self.right
-        last = fit(f"last {series.say(series.values[-1])}", room, 12)
-        self.drawing.text(self.right, y + 17, last, size=12)
+        words = series.say(series.values[-1])
+        if is_narrow():
+            self.drawing.text(self.right, y + 22, next((fit(part, room, 11) for part in (words, words.split()[0])
+                                                        if text_width(part, 11) <= room), ""), size=11)  # fmt: skip
+            return
+        self.drawing.text(self.right, y + 17, fit(f"last {words}", room, 12), size=12)
         least, most = min(series.values), max(series.values)
         if least < most:
             words = fit(f"{format_value(least)} to {format_value(most)}", room, 11)

@@ -13,7 +13,7 @@ from .lanes import axis
 from .layout import ticks
 from .pack import plain
 from .plots import drawing_on, legend_words, number_axis, plain_text
-from .svg import Drawing, fit, text_width, wrap
+from .svg import Drawing, fit, heading, is_narrow, page_width, text_width
 from .theme import INK, LINE, MUTED, OTHER, PAPER, ROLE_COLORS, ink_on, role_order
 
 if TYPE_CHECKING:
@@ -22,10 +22,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-__all__ = ["WIDTH", "Alive", "Sample", "alive_of", "alive_rows", "color_of_role", "heading", "memory_figure", "memory_payload",
+__all__ = ["Alive", "Sample", "alive_of", "alive_rows", "color_of_role", "memory_figure", "memory_payload",
            "role_keys", "samples_of", "sum_by"]
 
-WIDTH = 1000.0
 ALIVE_COLUMNS = ("owner", "role", "storage type", "shape", "component", "bytes", "share")
 #: Points a curve may have; between two of them the highest total is the one kept.
 MOST_POINTS = 400
@@ -201,18 +200,28 @@ def memory_figure(memory: Mapping[str, Any] | None, title: str = "", rows: int =
     if ax is not None:
         return _on_axes(ax, samples, str(title))
     finding = _finding(memory, samples, alive)
-    drawing = Drawing(WIDTH)
-    y = heading(drawing, str(title) or "Where the memory goes", finding)
+    title, peak, least = str(title) or "Where the memory goes", _peak(memory, samples), number(memory.get("top_bytes"))
+    return Display(lambda: _picture(samples, alive, peak, least, title, finding), finding, ALIVE_COLUMNS,
+                   alive_rows(memory, rows), "Alive at the peak")
+
+
+def _picture(samples: Sequence[Sample], alive: Sequence[Alive], peak: tuple[float, float], at_least: float, title: str,
+             finding: str) -> str:  # fmt: skip
+    """Memory over time, and beside it, or on a narrow page below it, what was alive at the peak."""
+    drawing = Drawing(page_width())
+    y = heading(drawing, title, finding)
+    left, wide, high = (70.0, drawing.width - 90, 190.0) if is_narrow() else (78.0, 480.0, 250.0)
     if samples:
-        _area(drawing, samples, _peak(memory, samples), 78.0, 480.0, y + 16, 250.0, number(memory.get("top_bytes")))
-    if alive:
-        _alive_bars(drawing, alive, 606.0, y + 8)
-    bottom = y + 316 if samples or alive else y
+        _area(drawing, samples, peak, left, wide, y + 16, high, at_least)
     if samples or alive:
         roles = role_order(role for parts in (*(s.roles for s in samples), sum_by(alive, _role)) for role in parts)
-        bottom = role_keys(drawing, {role: color_of_role(role) for role in roles}, y + 296, 78.0)
-    svg = drawing.finish(bottom, finding)
-    return Display(svg, finding, ALIVE_COLUMNS, alive_rows(memory, rows), "Alive at the peak")
+        below = role_keys(drawing, {role: color_of_role(role) for role in roles}, y + high + 46, 20 if is_narrow() else left)
+        if alive and is_narrow():
+            below = _alive_bars(drawing, alive, 20.0, below + 8)
+        elif alive:
+            _alive_bars(drawing, alive, 606.0, y + 8)
+        y = below
+    return drawing.finish(y, finding)
 
 
 def _on_axes(ax: Axes, samples: Sequence[Sample], title: str) -> Axes:
@@ -231,15 +240,6 @@ def _on_axes(ax: Axes, samples: Sequence[Sample], title: str) -> Axes:
         number_axis(matplotlib, ax.xaxis, format_duration)
         number_axis(matplotlib, ax.yaxis, format_bytes)
     return ax
-
-
-def heading(drawing: Drawing, title: str, finding: str) -> float:
-    """Draw title and finding; give where they end."""
-    drawing.text(20, 32, fit(title, WIDTH - 40, 19), size=19, font_weight="bold")
-    lines = wrap(finding, WIDTH - 40, 13)
-    for i, line in enumerate(lines):
-        drawing.text(20, 53 + 17 * i, line, size=13, fill=MUTED)
-    return 53.0 + 17 * len(lines)
 
 
 def color_of_role(role: str) -> str:
@@ -266,7 +266,7 @@ def _area(
     at_least: float = 0.0,
 ) -> None:
     """Draw stacked steps; each level holds until the next sample."""
-    points = _thin(samples)
+    points = _thin(samples, min(MOST_POINTS, int(width / 2)))
     start, end = samples[0].time, samples[-1].time
     # The last level is a level too: give it a little width.
     end += (end - start) * 0.02 or 1.0
@@ -338,12 +338,12 @@ def _mark_peak(drawing: Drawing, peak: float, x: float, y: float, end: float, bo
     )
 
 
-def _alive_bars(drawing: Drawing, alive: Sequence[Alive], left: float, top: float) -> None:
-    """Draw the largest arrays alive at the peak; the parts of a bar are the array's components."""
+def _alive_bars(drawing: Drawing, alive: Sequence[Alive], left: float, top: float) -> float:
+    """Draw the largest arrays alive at the peak; the parts of a bar are the array's components. Give where that ends."""
     arrays = sum_by(alive, lambda item: (item.owner, item.role, item.stype))
     ranked = sorted(arrays, key=lambda key: (-arrays[key], key))
     largest = arrays[ranked[0]] or 1.0
-    room = WIDTH - 24 - left
+    room = drawing.width - 24 - left
     drawing.text(left, top + 8, "Alive at the peak", size=13, font_weight="bold")
     for i, key in enumerate(ranked[:7]):
         owner, role, stype = key
@@ -355,13 +355,14 @@ def _alive_bars(drawing: Drawing, alive: Sequence[Alive], left: float, top: floa
         drawing.text(left, y + 10, name, size=12.5)
         note = fit(note, room - after - text_width(size, 12.5) - 12, 11)
         drawing.text(left + after, y + 10, note, size=11, fill=MUTED)
-        drawing.text(WIDTH - 24, y + 10, size, size=12.5, text_anchor="end", font_weight="bold")
+        drawing.text(drawing.width - 24, y + 10, size, size=12.5, text_anchor="end", font_weight="bold")
         parts = [item for item in alive if (item.owner, item.role, item.stype) == key]
         _stack(drawing, left, y + 15, room, 11, [(p.component, p.bytes, color_of_role(role)) for p in parts], largest)
     rest = ranked[7:]
     if rest:
         words = f"and {format_count(len(rest))} smaller: {format_bytes(sum(arrays[key] for key in rest))}"
         drawing.text(left, top + 20 + 38 * 7 + 8, words, size=11.5, fill=MUTED)
+    return top + 20 + 38 * len(ranked[:7]) + (24 if rest else 8)
 
 
 def _stack(
@@ -385,8 +386,11 @@ def _stack(
 
 def role_keys(drawing: Drawing, colors: Mapping[str, str], y: float, x: float = 180.0) -> float:
     """Draw what the colours mean; give where that ends."""
+    first = x
     for key, color in colors.items():
         label = fit(key, 160, 12)
+        if x > first and x + 26 + text_width(label, 12) > drawing.width - 12:
+            x, y = first, y + 22
         drawing.rect(x, y + 8, 20, 13, color, rx=2.0)
         drawing.text(x + 26, y + 19, label, size=12)
         x += 26 + text_width(label, 12) + 18

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, overload
 
 from ..base.formatting import format_bytes, format_ratio
 from .display import Display
-from .memory import WIDTH, Alive, alive_of, color_of_role, heading, role_keys, samples_of, sum_by
+from .memory import Alive, alive_of, color_of_role, role_keys, samples_of, sum_by
 from .plots import drawing_on, legend_words, number_axis, plain_text
-from .svg import Drawing, fit, text_width
+from .svg import Drawing, fit, heading, is_narrow, page_width, text_width
 from .theme import MUTED, SERIES, ink_on, role_order
 
 if TYPE_CHECKING:
@@ -64,18 +64,22 @@ def _draw(runs: Mapping[str, Mapping[str, float]], title: str, finding: str, by:
     colors = _colors(runs, by)
     keys = list(colors)
     totals = {name: sum(parts.values()) for name, parts in runs.items()}
-    drawing = Drawing(WIDTH)
-    y = heading(drawing, title, finding)
-    largest = max(totals.values(), default=0.0)
-    for name, parts in runs.items():
-        y = _bar(drawing, name, [(key, parts[key], colors[key]) for key in keys if key in parts], largest, y)
-    y = role_keys(drawing, colors, y)
     columns = ("run", *keys, "total")
     rows = [
         (name, *(format_bytes(parts.get(key, 0)) for key in keys), format_bytes(totals[name]))
         for name, parts in runs.items()
     ]
-    return Display(drawing.finish(y, finding), finding, columns, rows, f"Bytes alive at the peak, by {by}")
+    return Display(lambda: _picture(runs, colors, title, finding), finding, columns, rows, f"Bytes alive at the peak, by {by}")
+
+
+def _picture(runs: Mapping[str, Mapping[str, float]], colors: Mapping[str, str], title: str, finding: str) -> str:
+    drawing = Drawing(page_width())
+    y = heading(drawing, title, finding)
+    largest = max((sum(parts.values()) for parts in runs.values()), default=0.0)
+    for name, parts in runs.items():
+        y = _bar(drawing, name, [(key, parts[key], color) for key, color in colors.items() if key in parts], largest, y)
+    y = role_keys(drawing, colors, y, 20.0 if is_narrow() else 180.0)
+    return drawing.finish(y, finding)
 
 
 def _colors(runs: Mapping[str, Mapping[str, float]], by: str) -> dict[str, str]:
@@ -136,9 +140,14 @@ def _comparison(totals: Mapping[str, float], runs: Mapping[str, Mapping[str, flo
 
 
 def _bar(drawing: Drawing, name: str, parts: Sequence[tuple[str, float, str]], largest: float, y: float) -> float:
-    left, room = 180.0, WIDTH - 180.0 - 110.0
+    left = 20.0 if is_narrow() else 180.0
+    room = drawing.width - left - (90.0 if is_narrow() else 110.0)
     total = sum(amount for _, amount, _ in parts)
-    drawing.text(left - 12, y + 24, fit(name, left - 32, 14), size=14, text_anchor="end", font_weight="bold")
+    if is_narrow():
+        drawing.text(left, y + 18, fit(name, drawing.width - 40, 14), size=14, font_weight="bold")
+        y += 20
+    else:
+        drawing.text(left - 12, y + 24, fit(name, left - 32, 14), size=14, text_anchor="end", font_weight="bold")
     x, unnamed = left, []
     for key, amount, color in parts:
         width = room * amount / largest if largest > 0 else 0.0
@@ -154,8 +163,10 @@ def _bar(drawing: Drawing, name: str, parts: Sequence[tuple[str, float, str]], l
     words = format_bytes(total)
     drawing.text(x + 8, y + 24, words, size=14, font_weight="bold")
     after = x + 8 + text_width(words, 14) + 10
-    if unnamed and WIDTH - 20 - after > 80:
-        note = fit("of it " + ", ".join(unnamed), WIDTH - 20 - after, 12)
+    if unnamed and is_narrow():
+        return drawing.note(y + 48, "of which " + ", ".join(unnamed), 12, left) - 6
+    if unnamed and drawing.width - 20 - after > 80:
+        note = fit("of which " + ", ".join(unnamed), drawing.width - 20 - after, 12)
         drawing.text(after, y + 24, note, size=12, fill=MUTED)
     return y + 38
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..base.optional import optional_import
 from .charts import Line
-from .svg import wrap
+from .svg import is_narrow, wrap
 from .theme import INK, LINE, MUTED, PAPER, dark_style
 
 if TYPE_CHECKING:
@@ -87,8 +87,8 @@ class Sheet:
     """
 
     def __init__(self, matplotlib: ModuleType, width: float, title: str, finding: str, below: float) -> None:
-        heading = wrap(plain_text(title), width - 40, 17)
-        words = wrap(plain_text(finding), width - 40, 12.5, 3) if finding else []
+        heading = wrap(plain_text(title), width - 40, 17, 3)
+        words = wrap(plain_text(finding), width - 40, 12.5, 12 if is_narrow() else 3) if finding else []
         self.width, self.top = width, 12.0 + 22 * len(heading) + 17 * len(words)
         self.height = self.top + below
         self.figure = matplotlib.figure.Figure(figsize=(width * INCH, self.height * INCH), dpi=72)

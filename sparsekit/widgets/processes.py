@@ -11,12 +11,12 @@ from ..base.formatting import format_count, format_duration, format_share
 from .display import Display
 from .lanes import LanePainter, Palette, axis, legend
 from .layout import APART, Event, Window, clean, lane_totals, typical_window
-from .svg import Drawing, fit, wrap
+from .svg import Drawing, fit, heading, is_narrow, page_width
 from .theme import INK, LINE, MUTED, OTHER, SERIES, STRIPE, lane_order
 
 __all__ = ["processes_figure", "step_window"]
 
-WIDTH, LEFT, RIGHT, ROW = 1000.0, 96.0, 24.0, 19.0
+LEFTS, RIGHT, ROW = {False: 96.0, True: 84.0}, 24.0, 19.0
 
 #: Processes that are drawn, and steps that a run must have for one of them to be drawn large.
 MOST, LEAST = 12, 3
@@ -62,8 +62,9 @@ def processes_figure(
     runs = {str(name): clean(records) for name, records in dict(processes).items()}
     finding = _finding(runs, errors or {})
     chosen = step_window(runs.values(), window)
-    svg = _Processes(runs, chosen).draw(str(title) or "What workers and servers did", finding)
-    return Display(svg, finding, ("process", "lane", "events", "own time", "of its time"), _rows(runs),
+    title = str(title) or "What workers and servers did"
+    return Display(lambda: _Processes(runs, chosen).draw(title, finding), finding,
+                   ("process", "lane", "events", "own time", "of its time"), _rows(runs),
                    "Own time by process and lane, the whole run")
 
 
@@ -148,25 +149,23 @@ class _Processes:
         every = [event for events in runs.values() for event in events]
         self.whole = Window(min((e.start for e in every), default=0.0), max((e.end for e in every), default=0.0), "")
         self.palette = _Activities(runs.values())
-        self.drawing = Drawing(WIDTH)
+        self.drawing = Drawing(page_width())
+        self.left = LEFTS[is_narrow()]
         self.y = 0.0
         self.notes: list[str] = []
         self.joined = False
 
     def draw(self, title: str, finding: str) -> str:
         """Draw it all and give the SVG document."""
-        drawing, plot = self.drawing, WIDTH - LEFT - RIGHT
-        drawing.text(20, 32, fit(title, WIDTH - 40, 19), size=19, font_weight="bold")
-        for i, line in enumerate(wrap(finding, WIDTH - 40, 13)):
-            drawing.text(20, 53 + 17 * i, line, size=13, fill=MUTED)
-            self.y = 70.0 + 17 * i
+        drawing, plot = self.drawing, page_width() - self.left - RIGHT
+        self.y = heading(drawing, title, finding)
         if self.whole.end <= self.whole.start:
             return drawing.finish(self.y + 6, finding)
         if self.window.reason:
             self._overview(plot)
         top = self.y + 8
         heights = [self._height(name) for name in self.names]
-        axis(drawing, LEFT, plot, top, self.y + sum(heights), self.window.end - self.window.start)
+        axis(drawing, self.left, plot, top, self.y + sum(heights), self.window.end - self.window.start)
         for name, height in zip(self.names, heights, strict=True):
             self._process(name, plot)
             self.y += height
@@ -182,10 +181,10 @@ class _Processes:
     def _overview(self, plot: float) -> None:
         """Draw the whole run, a line for each process, and mark the part that is shown large below."""
         drawing = self.drawing
-        painter = LanePainter(drawing, self.palette, LEFT, plot, self.whole)
+        painter = LanePainter(drawing, self.palette, self.left, plot, self.whole)
         top = self.y + 2
         for name in self.names:
-            drawing.text(LEFT - 10, self.y + 11, fit(name, LEFT - 20, 11), size=11, fill=MUTED, text_anchor="end")
+            drawing.text(self.left - 10, self.y + 11, fit(name, self.left - 20, 11), size=11, fill=MUTED, text_anchor="end")
             outer = [event._replace(lane=name) for event in self.runs[name] if event.lane not in ("journal", "apply", "wait")]
             inner = [event._replace(lane=name) for event in self.runs[name] if event.lane in ("journal", "apply", "wait")]
             painter.strip(outer, self.y + 4, 8.0)
@@ -193,7 +192,7 @@ class _Processes:
             self.y += 15
         left, right = painter.x(self.window.start), painter.x(self.window.end)
         drawing.rect(left - 1, top - 2, max(right - left, 2) + 2, self.y - top + 4, "none", stroke=INK, stroke_width=1.5, rx=2.0)
-        for start, end in ((left, LEFT), (right, WIDTH - RIGHT)):
+        for start, end in ((left, self.left), (right, drawing.width - RIGHT)):
             drawing.line(start, self.y + 2, end, self.y + 20, stroke=MUTED, stroke_dasharray="3 3")
         self.y += 22
 
@@ -211,20 +210,20 @@ class _Processes:
 
     def _height(self, name: str) -> float:
         """Measure a process by drawing it on nothing."""
-        scratch = LanePainter(Drawing(1), self.palette, LEFT, WIDTH - LEFT - RIGHT, self.window)
+        scratch = LanePainter(Drawing(1), self.palette, self.left, page_width() - self.left - RIGHT, self.window)
         return 34.0 + scratch.lanes(self._inside(name), self._lanes(name), 0, 0, {}, ROW, guides=False) + 10
 
     def _process(self, name: str, plot: float) -> None:
-        drawing, y = self.drawing, self.y
-        drawing.rect(12, y + 4, WIDTH - 24, 26, STRIPE, rx=3.0)
-        drawing.text(20, y + 22, fit(name, 400, 15), size=15, font_weight="bold")
-        drawing.text(WIDTH - 24, y + 21, self._shares(name), size=12, fill=MUTED, text_anchor="end")
-        painter = LanePainter(drawing, self.palette, LEFT, plot, self.window)
+        drawing, y, size = self.drawing, self.y, 13 if is_narrow() else 15
+        drawing.rect(12, y + 4, drawing.width - 24, 26, STRIPE, rx=3.0)
+        drawing.text(20, y + 22, fit(name, 0.4 * drawing.width, size), size=size, font_weight="bold")
+        drawing.text(drawing.width - 24, y + 21, self._shares(name), size=12, fill=MUTED, text_anchor="end")
+        painter = LanePainter(drawing, self.palette, self.left, plot, self.window)
         painter.lanes(self._inside(name), self._lanes(name), y + 34, 0, {}, ROW, guides=False)
         self.joined = self.joined or bool(painter.notes)
         self.notes += [f"{name}: {painter.left_out}"] if painter.left_out else []
         for lane, (first, last) in painter.extents.items():
-            drawing.text(LEFT - 10, (first + last) / 2 + 4, fit(lane, LEFT - 20, 12), size=12, text_anchor="end")
+            drawing.text(self.left - 10, (first + last) / 2 + 4, fit(lane, self.left - 20, 12), size=12, text_anchor="end")
 
     def _shares(self, name: str) -> str:
         """The largest activities of a process, as shares of its time in the part drawn."""
@@ -234,7 +233,7 @@ class _Processes:
             words = _ACTIVITY.get(event.lane, ("other", OTHER))[0]
             sums[words] = sums.get(words, 0.0) + (length * event.own / event.duration if event.duration > 0 else 0.0)
         whole = self.window.end - self.window.start
-        ranked = sorted(sums, key=lambda words: (-sums[words], words))[:3]
+        ranked = sorted(sums, key=lambda words: (-sums[words], words))[:2 if is_narrow() else 3]
         return ", ".join(f"{words} {format_share(sums[words], whole)}" for words in ranked if sums[words] > 0.005 * whole)
 
     def _said(self) -> None:
@@ -248,5 +247,4 @@ class _Processes:
         if self.left_out:
             notes.append(f"{format_count(self.left_out)} more processes are not drawn; the table has all of them.")
         for note in notes[:4]:
-            self.drawing.text(20, self.y + 16, fit(note, WIDTH - 40, 11.5), size=11.5, fill=MUTED)
-            self.y += 18
+            self.y = self.drawing.note(self.y + 16, note, step=18) - 16

@@ -9,6 +9,7 @@ from pathlib import Path
 __all__ = ["module", "read", "style"]
 
 _STATIC = Path(__file__).parent / "static"
+_COMMENT = re.compile(r"^ *//.*\n", re.MULTILINE)
 _IMPORT = re.compile(r'^import\s*\{[^}]*\}\s*from\s*"\./([\w.]+)";\n', re.MULTILINE)
 
 
@@ -23,7 +24,7 @@ def _parts(name: str, seen: dict[str, str]) -> None:
 
 @cache
 def module(name: str) -> str:
-    """Give the ES module ``name`` ("timeline.js") with the modules it imports written in front of it.
+    """Give the ES module ``name`` ("timeline.js") with the modules it imports written in front of it, without their remarks.
 
     A notebook loads a widget's code as one text and has no place to fetch a second file from.
     """
@@ -31,7 +32,7 @@ def module(name: str) -> str:
     _parts(name, seen)
     last = seen.pop(name)
     inner = [re.sub(r"^export (?=class|const|function|async)", "", text, flags=re.MULTILINE) for text in seen.values()]
-    return "\n".join([*inner, last])
+    return _COMMENT.sub("", "\n".join([*inner, last]))
 
 
 @cache

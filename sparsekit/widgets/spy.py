@@ -13,7 +13,7 @@ from ..base.formatting import format_bytes, format_count, format_density, format
 from ..base.tables import escape, folded
 from .components import Grid, Parts, bin_density, elements_around, len_of, read_array, take_slice
 from .display import Display
-from .svg import Drawing, fit, text_width, wrap
+from .svg import Drawing, fit, heading, is_narrow, page_width, text_width
 from .theme import INK, LINE, MUTED, OTHER, PAPER, SERIES, STRIPE, ink_on
 
 if TYPE_CHECKING:
@@ -26,10 +26,8 @@ __all__ = ["BOUNDS", "COVER", "array_figure", "array_finding", "array_html", "ce
 BLUE = "#2171b5"
 BOUNDS = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
 COVER = (0.1, 0.22, 0.38, 0.56, 0.78, 1.0)
-WIDTH = 1000.0
 #: Where the components begin, and the room of their cells.
 STRIPS, NAMES = 470.0, 64.0
-STRIP = WIDTH - 36 - STRIPS - NAMES
 #: An array up to this size is drawn number by number, with its components if they have no more cells than this.
 SMALL = (12, 16)
 CELLS = 17
@@ -174,28 +172,31 @@ def array_figure(array: object, title: str = "", most: int = 64) -> Display:
     """
     parts = read_array(array)
     finding = array_finding(parts)
-    drawing = Drawing(WIDTH)
-    drawing.text(20, 32, fit(str(title) or "Inside the array", WIDTH - 40, 19), size=19, font_weight="bold")
-    lines = wrap(finding, WIDTH - 40, 13)
-    for i, line in enumerate(lines):
-        drawing.text(20, 53 + 17 * i, line, size=13, fill=MUTED)
-    top = 84.0 + 17 * len(lines)
-    width, height = _sides(parts, 400.0)
+    columns = ("component", "type", "length", "bytes", "begins with")
+    return Display(lambda: _picture(parts, str(title) or "Inside the array", finding, most), finding, columns, _rows(parts),
+                   "Components")
+
+
+def _picture(parts: Parts, title: str, finding: str, most: int) -> str:
+    """Where the values are, and beside it, or on a narrow page below it, the components."""
+    drawing = Drawing(page_width())
+    top = heading(drawing, title, finding) + 31
+    width, height = _sides(parts, 320.0 if is_narrow() else 400.0)
     box = (30.0, top, width, height)
     left = top + height + 30
     if 0 < parts.rows <= SMALL[0] and 0 < parts.columns <= SMALL[1]:
         _numbers(drawing, parts, box)
     elif parts.rows and parts.columns:
-        grid = bin_density(parts, most)
+        grid = bin_density(parts, most // 2 if is_narrow() else most)
         left = _legend(drawing, grid, parts, _paint(drawing, grid, parts, box), 30, left, width * height)
     else:
         drawing.rect(*box, STRIPE, stroke=LINE)
     _axes(drawing, parts, box, 11.5)
-    bottom = _strips(drawing, parts, STRIPS, top)
+    x, y = (20.0, left + 40) if is_narrow() else (STRIPS, top)
+    bottom = _strips(drawing, parts, x, y)
     if parts.rows > SMALL[0] or parts.columns > SMALL[1]:
-        bottom = _magnifier(drawing, parts, STRIPS, bottom + 14)
-    columns = ("component", "type", "length", "bytes", "begins with")
-    return Display(drawing.finish(max(bottom, left + 16), finding), finding, columns, _rows(parts), "Components")
+        bottom = _magnifier(drawing, parts, x, bottom + 14)
+    return drawing.finish(max(bottom, left + 16), finding)
 
 
 def _legend(drawing: Drawing, grid: Grid, parts: Parts, levels: Sequence[int], x: float, y: float, pixels: float) -> float:
@@ -209,16 +210,15 @@ def _legend(drawing: Drawing, grid: Grid, parts: Parts, levels: Sequence[int], x
     x += text_width(block, 11) + 8
     for level in reversed(levels):
         words = "stored" if grid.height == grid.width == 1 else f"≤ {format_density(BOUNDS[level])}"
-        if x + 20 + text_width(words, 11) > 460:
+        if x + 20 + text_width(words, 11) > min(460, drawing.width - 10):
             x, y = 30.0, y + 17
         drawing.rect(x, y + 1, 11, 11, BLUE, fill_opacity=COVER[level], stroke=LINE)
         drawing.text(x + 15, y + 10, words, size=11, fill=MUTED)
         x += 24 + text_width(words, 11)
     true = parts.density * pixels
     words = f"{true:,.0f}" if true >= 10 else f"{true:.2g}"
-    drawing.text(30, y + 27, f"At their true size the stored values would cover {words} of its {pixels:,.0f} pixels.", size=11,
-                 fill=MUTED)  # fmt: skip
-    return y + 27
+    words = f"At their true size the stored values would cover {words} of its {pixels:,.0f} pixels."
+    return drawing.note(y + 27, words, 11, 30) - 16
 
 
 def _magnifier(drawing: Drawing, parts: Parts, x: float, y: float) -> float:
@@ -229,15 +229,14 @@ def _magnifier(drawing: Drawing, parts: Parts, x: float, y: float) -> float:
     down, across = min(MAGNIFIED[0], parts.rows), min(MAGNIFIED[1], parts.columns)
     words = f"rows {row:,} to {row + down - 1:,}, columns {column:,} to {column + across - 1:,}"
     drawing.text(x, y, "True scale, a square is an element", size=13, font_weight="bold")
-    drawing.text(x, y + 16, fit(words, WIDTH - 20 - x, 11.5), size=11.5, fill=MUTED)
-    y += 24
-    drawing.rect(x, y, PIXELS * across, PIXELS * down, PAPER, stroke=LINE)
-    lines = [f"M{x + PIXELS * i:.0f} {y:.0f}v{PIXELS * down:.0f}" for i in range(1, across)]
-    lines += [f"M{x:.0f} {y + PIXELS * i:.0f}h{PIXELS * across:.0f}" for i in range(1, down)]
+    y = drawing.note(y + 16, words, x=x) - 8
+    side = min(PIXELS, (drawing.width - 20 - x) / across)
+    drawing.rect(x, y, side * across, side * down, PAPER, stroke=LINE)
+    lines = [f"M{x + side * i:.1f} {y:.0f}v{side * down:.1f}" for i in range(1, across)]
+    lines += [f"M{x:.0f} {y + side * i:.1f}h{side * across:.1f}" for i in range(1, down)]
     drawing.add("path", d="".join(lines), fill="none", stroke=LINE, stroke_width=0.5)
-    side = PIXELS - 1
-    drawing.boxes([(x + PIXELS * (c - column) + 0.5, y + PIXELS * (r - row) + 0.5, side, side) for r, c in found], BLUE)
-    return y + PIXELS * down + 18
+    drawing.boxes([(x + side * (c - column) + 0.5, y + side * (r - row) + 0.5, side - 1, side - 1) for r, c in found], BLUE)
+    return y + side * down + 18
 
 
 def _entries(parts: Parts, most: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -299,8 +298,9 @@ def _strips(drawing: Drawing, parts: Parts, x: float, y: float) -> float:
     strips.append(("data", list(values), color, parts.stored))
     # One width for all, so that an index stands above its value.
     longest = max((text_width(cell_text(cell), 11.5) for _, cells, *_ in strips for cell in cells), default=0.0)
-    wide = min(max(25.0, longest + 8), STRIP / 3)
-    fitting = max(1, int(STRIP / wide))
+    room = drawing.width - 36 - x - NAMES
+    wide = min(max(25.0, longest + 8), room / 3)
+    fitting = max(1, int(room / wide))
     for place, (name, cells, colors, length) in enumerate(strips):
         drawing.text(x, y + 16, name, size=14, font_weight="bold")
         drawing.text(x, y + 32, format_bytes(parts.components[name]), size=11.5, fill=MUTED)
@@ -339,8 +339,7 @@ def _explained(drawing: Drawing, parts: Parts, x: float, y: float) -> float:
     else:
         says = ["indices: the numbers of the rows that are stored; an arrow leads to the values of each", *says]
     for line in says:
-        drawing.text(x, y, fit(line, WIDTH - 20 - x, 11.5), size=11.5, fill=MUTED)
-        y += 16
+        y = drawing.note(y, line, x=x)
     return y + 6
 
 

@@ -2,13 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 from ..base.tables import escape
-from .theme import FONT, INK, LINE, PAPER, dark_style
+from .theme import FONT, INK, LINE, MUTED, PAPER, dark_style
 
-__all__ = ["Drawing", "fit", "text_width", "wrap"]
+__all__ = ["NARROW", "WIDE", "Drawing", "fit", "heading", "is_narrow", "narrow_page", "page_width", "text_width", "wrap"]
+
+#: Widths that pictures are drawn for, in pixels: of a page, and of a phone's screen.
+WIDE, NARROW = 1000.0, 380.0
+_page: ContextVar[float] = ContextVar("page", default=WIDE)
+
+
+def page_width() -> float:
+    """How wide the picture is that is being drawn, in pixels."""
+    return _page.get()
+
+
+def is_narrow() -> bool:
+    """Whether the picture is drawn for a narrow page, on which what stands side by side elsewhere is stacked."""
+    return _page.get() < WIDE
+
+
+@contextmanager
+def narrow_page() -> Iterator[None]:
+    """Draw for a narrow page."""
+    before = _page.set(NARROW)
+    try:
+        yield
+    finally:
+        _page.reset(before)
 
 _NARROW = frozenset("ijltfrI.,:;'|!()[]{}·` ")
 _WIDE = frozenset("mwMW@%×→—")
@@ -66,6 +92,19 @@ def _attributes(values: dict[str, Any]) -> str:
     return "".join(f' {key.replace("_", "-")}="{_figure(value)}"' for key, value in values.items() if value is not None)
 
 
+def heading(drawing: Drawing, title: str, finding: str, most: int = 2) -> float:
+    """Draw a title, and below it a sentence in at most ``most`` lines on a wide page; give where the next line would be."""
+    size, lines = (16, 3) if is_narrow() else (19, 1)
+    y = 32.0
+    for line in wrap(title, drawing.width - 40, size * (1.1 if is_narrow() else 1.0), lines):  # bold letters are wider
+        drawing.text(20, y, line, size=size, font_weight="bold")
+        y += 21
+    for line in wrap(finding, drawing.width - 40, 13, 12 if is_narrow() else most):
+        drawing.text(20, y, line, size=13, fill=MUTED)
+        y += 17
+    return y
+
+
 class Drawing:
     """A picture under construction.
 
@@ -96,6 +135,13 @@ class Drawing:
     def text(self, x: float, y: float, content: str, size: float = 12, fill: str = INK, **attributes: float | str | None) -> None:
         """Add one line of text; ``y`` is its baseline."""
         self.add("text", content, x=float(x), y=float(y), font_size=float(size), fill=fill, **attributes)
+
+    def note(self, y: float, words: str, size: float = 11.5, x: float = 20.0, step: float = 16.0) -> float:
+        """Add a remark, on a narrow page in several lines; give where the next one would be."""
+        for line in wrap(words, self.width - 20 - x, size, 8 if is_narrow() else 1):
+            self.text(x, y, line, size=size, fill=MUTED)
+            y += step
+        return y
 
     def boxes(self, boxes: Iterable[tuple[float, float, float, float]], fill: str, **attributes: float | str | None) -> None:
         """Add many rectangles ``(x, y, width, height)`` of one colour as a single path."""

@@ -20,13 +20,13 @@ from .lanes import LanePainter, legend, single_palette
 from .layout import APART, Event, Window, clean, lane_totals, typical_window
 from .mark_lanes import MarkLanes, heights, left_out
 from .marks import Mark, around, mark_columns, mark_rows, marks_sentence, read_marks, series_of
-from .svg import Drawing, fit, wrap
+from .svg import Drawing, fit, heading, is_narrow, page_width, wrap
 from .theme import INK, LINE, MUTED, PAPER
 
 __all__ = ["timeline_figure"]
 
-WIDTH = 1000.0
-LEFT, RIGHT = 96.0, 148.0
+#: Room for names on the left, and for shares on the right, on a wide and on a narrow page.
+MARGINS = {False: (96.0, 168.0), True: (84.0, 46.0)}
 
 
 def timeline_figure(
@@ -61,11 +61,17 @@ def timeline_figure(
         The picture and, as its twin, the table of operators by own time.
     """
     events, found = clean(records), read_marks(marks)
+    chosen = typical_window(events, window)
     finding = share_sentence(events) + marks_sentence(found)
-    svg = _Timeline(events, typical_window(events, window), found).draw(str(title), finding)
     cells = [*operator_rows(events, rows), *mark_rows(found, len(OPERATOR_COLUMNS))]
     caption = "Operators by own time, the whole run" + ("; below them what was marked" if found else "")
-    return Display(svg, finding, mark_columns(OPERATOR_COLUMNS, found), cells, caption)
+    return Display(lambda: _Timeline(events, chosen, found).draw(str(title), finding), finding,
+                   mark_columns(OPERATOR_COLUMNS, found), cells, caption)
+
+
+def _inside(events: Sequence[Event], window: Window) -> list[Event]:
+    """What the part that is drawn large has of the run."""
+    return [event for event in events if event.end >= window.start and event.start <= window.end]
 
 
 class _Timeline:
@@ -75,16 +81,17 @@ class _Timeline:
         self.events, self.marks, self.series = events, marks, series_of(marks)
         self.whole = around(events, marks)
         self.window = window if window.reason else self.whole
-        window = self.window
-        self.inside = [e for e in events if e.end >= window.start and e.start <= window.end]
-        self.palette = single_palette(events, window)
-        self.drawing = Drawing(WIDTH)
+        self.inside = _inside(events, self.window)
+        self.palette = single_palette(events, self.window)
+        self.drawing = Drawing(page_width())
+        self.left, self.room = MARGINS[is_narrow()]
+        self.right = page_width() - self.room
         self.y = 0.0
         self.notes: list[str] = []
 
     def draw(self, title: str, finding: str) -> str:
         """Draw it all and give the SVG document."""
-        self._heading(title or "Where the time goes", finding)
+        self.y = heading(self.drawing, title or "Where the time goes", finding) - 2
         if not self.events and not self.marks:
             return self.drawing.finish(self.y + 14, finding)
         if self.window.reason:
@@ -95,65 +102,62 @@ class _Timeline:
         self._notes()
         return self.drawing.finish(self.y + 12, finding)
 
-    def _heading(self, title: str, finding: str) -> None:
-        self.drawing.text(20, 32, fit(title, WIDTH - 40, 19), size=19, font_weight="bold")
-        for i, line in enumerate(wrap(finding, WIDTH - 40, 13)):
-            self.drawing.text(20, 53 + 17 * i, line, size=13, fill=MUTED)
-            self.y = 68.0 + 17 * i
-
     def _overview(self) -> None:
         """Draw the whole run as a strip and mark the part that is shown large below."""
         drawing, y = self.drawing, self.y
         length = format_duration(self.whole.end - self.whole.start)
-        drawing.text(LEFT - 10, y + 14, "whole run", size=12, fill=MUTED, text_anchor="end")
-        painter = LanePainter(drawing, self.palette, LEFT, WIDTH - RIGHT - LEFT, self.whole)
+        drawing.text(self.left - 10, y + 14, "whole run", size=12, fill=MUTED, text_anchor="end")
+        painter = LanePainter(drawing, self.palette, self.left, self.right - self.left, self.whole)
         bottom = painter.strip(self.events, y + 2)
         lanes = self._mark_lanes(painter)
         bottom = lanes.counters(self.series, lanes.signs(self.marks, bottom + 2))
-        drawing.text(WIDTH - RIGHT + 10, y + 14, length, size=12, fill=MUTED)
+        drawing.text(self.right + 8, y + 14, length, size=11 if is_narrow() else 12, fill=MUTED)
         left, right = painter.x(self.window.start), painter.x(self.window.end)
         drawing.rect(
             left - 1, y, max(right - left, 2) + 2, bottom - y + 2, "none", stroke=INK, stroke_width=1.5, rx=2.0
         )
         below = bottom + 20
-        for start, end in ((left, LEFT), (right, WIDTH - RIGHT)):
+        for start, end in ((left, self.left), (right, self.right)):
             drawing.line(start, bottom + 2, end, below, stroke=MUTED, stroke_dasharray="3 3")
         self.y = below + 2
 
     def _lanes(self) -> None:
-        drawing, right = self.drawing, WIDTH - RIGHT
-        painter = LanePainter(drawing, self.palette, LEFT, right - LEFT, self.window)
+        drawing, right = self.drawing, self.right
+        painter = LanePainter(drawing, self.palette, self.left, right - self.left, self.window)
         totals = lane_totals(self.events)
         whole = sum(own for lane, own in totals.items() if lane not in APART)
-        drawing.text(right + 10, self.y + 8, "own time, whole run", size=10.5, fill=MUTED)
+        drawing.text(right + 8, self.y + 8, "share" if is_narrow() else "own time, whole run", size=10.5, fill=MUTED)
         top = self.y + 14
         badges = {id(event): i + 1 for i, event in enumerate(self._top())}
         series = () if self.window.reason else self.series
         room = heights(self.marks, series, self.window)
-        bottom = painter.lanes(self.inside, list(totals), top, WIDTH - 16, badges, room=room)
+        bottom = painter.lanes(self.inside, list(totals), top, drawing.width - 16, badges, room=room)
         lanes = self._mark_lanes(painter)
         lanes.lines(self.marks, top, bottom)
         below = lanes.signs(self.marks, bottom - room, len(totals) % 2 == 0)
         lanes.counters(series, below)
         for lane, (first, last) in painter.extents.items():
-            middle = (first + last) / 2
-            drawing.text(LEFT - 10, middle + 4.5, fit(lane, LEFT - 24, 13), size=13, text_anchor="end")
-            self._share(right + 10, middle, totals[lane], 0.0 if lane in APART else whole)
+            middle, size = (first + last) / 2, 12 if is_narrow() else 13
+            drawing.text(self.left - 10, middle + 4.5, fit(lane, self.left - 22, size), size=size, text_anchor="end")
+            self._share(right + 8, middle, totals[lane], 0.0 if lane in APART else whole)
         self.y = bottom + 24
         self.notes += painter.notes
 
     def _mark_lanes(self, painter: LanePainter) -> MarkLanes:
-        return MarkLanes(self.drawing, painter, WIDTH - RIGHT + 10, WIDTH - 20)
+        return MarkLanes(self.drawing, painter, self.right + 8, self.drawing.width - 12)
 
     def _share(self, x: float, y: float, own: float, whole: float) -> None:
+        label = format_share(own, whole) if whole > 0 else "apart"
+        if is_narrow():
+            self.drawing.text(x, y + 4.5, label, size=12, font_weight="bold" if whole > 0 else None)
+            return
         room = 28.0
         length = room * own / whole if whole > 0 else 0.0
         if whole > 0:
             self.drawing.rect(x, y - 5, room, 10, LINE, rx=2.0)
             self.drawing.rect(x, y - 5, length, 10, INK, rx=min(2.0, length / 2))
-        label = format_share(own, whole) if whole > 0 else "apart"
         self.drawing.text(x + room + 8, y + 4.5, label, size=13, font_weight="bold" if whole > 0 else None)
-        self.drawing.text(WIDTH - 20, y + 4.5, format_duration(own), size=11, fill=MUTED, text_anchor="end")
+        self.drawing.text(self.drawing.width - 20, y + 4.5, format_duration(own), size=11, fill=MUTED, text_anchor="end")
 
     def _top(self) -> list[Event]:
         """The longest call of each of the three longest groups in the window."""
@@ -171,12 +175,15 @@ class _Timeline:
             words = f"{place(event)} ({event.lane}): {format_duration(event.duration)}"
             if event.own < 0.99 * event.duration:
                 words += f", {format_duration(event.own)} of it its own"
-            drawing.text(46, y, fit(words, WIDTH - 66, 13), size=13, font_weight="bold")
+            lines = wrap(words, drawing.width - 66, 13, 2 if is_narrow() else 1)
+            for line in lines:
+                drawing.text(46, y, line, size=13, font_weight="bold")
+                y += 16
+            y, self.y = y - 16, self.y + 16 * (len(lines) - 1)
             before = " and ".join(describe_array(a) for a in arrays(event, "inputs")[:2])
             after = ", ".join(describe_array(a) for a in arrays(event, "outputs")[:1])
             if before or after:
-                drawing.text(46, y + 17, fit(f"{before} → {after}", WIDTH - 66, 12), size=12, fill=MUTED)
-                self.y += 16
+                self.y += drawing.note(y + 17, f"{before} → {after}", 12, 46) - y - 17
             self.y += 22
         self.y += 10 if top else 0
 
@@ -196,6 +203,5 @@ class _Timeline:
                 f"{format_count(whole)} events.",
             )
         for note in notes:
-            self.drawing.text(20, self.y + 18, fit(note, WIDTH - 40, 11.5), size=11.5, fill=MUTED)
-            self.y += 16
+            self.y = self.drawing.note(self.y + 18, note) - 18
         self.y += 6

@@ -19,7 +19,7 @@ from .charts import Line
 from .display import Display
 from .pack import plain
 from .plots import DASHES, Sheet, drawing_on, legend_words, lines_on, number_axis, plain_text
-from .svg import text_width
+from .svg import is_narrow, page_width, text_width
 from .theme import MUTED, OTHER, PAPER, SERIES, ink_on
 
 if TYPE_CHECKING:
@@ -32,7 +32,6 @@ __all__ = ["MOST_POINTS", "TrainingMonitor", "monitor", "monitor_figure", "monit
 
 #: Points a curve may have; above twice that many, neighbours are merged into their mean.
 MOST_POINTS = 400
-WIDTH = 1000.0
 #: Phases in the order in which they are drawn; others follow as they come, what no phase covers is last.
 PHASES = ("read", "forward", "backward", "update")
 REST = "rest"
@@ -455,7 +454,8 @@ def monitor_figure(data: Mapping[str, Any] | None, title: str = "", ax: Axes | N
 
 def _picture(found: Mapping[str, Any], title: str, finding: str) -> str:
     with drawing_on() as matplotlib:
-        sheet = Sheet(matplotlib, WIDTH, title, finding, 504 if found["steps"] else 8)
+        below = (1000 if is_narrow() else 504) if found["steps"] else 8
+        sheet = Sheet(matplotlib, page_width(), title, finding, below)
         if found["steps"]:
             _panels(matplotlib, sheet, found)
         return sheet.finish()
@@ -490,7 +490,8 @@ def _panels(matplotlib: ModuleType, sheet: Sheet, found: Mapping[str, Any]) -> N
     """A panel for each series, and below them how the whole time is split."""
     steps = found["steps"]
     for i, (title, lines, label) in enumerate(series(found)):
-        ax = sheet.axes(76 + 498 * (i % 2), 42 + 214 * (i // 2), 400, 150)
+        ax = sheet.axes(70, 42 + 214 * i, sheet.width - 94, 150) if is_narrow() else \
+            sheet.axes(76 + 498 * (i % 2), 42 + 214 * (i // 2), 400, 150)
         ax.set_title(title)
         known = [value for line in lines for value in line.values if value is not None]
         if not known:
@@ -516,8 +517,8 @@ def _split(sheet: Sheet, found: Mapping[str, Any]) -> None:
     whole = sum(found["totals"].values())
     if not whole:
         return
-    room = WIDTH - 40
-    ax = sheet.axes(20, 440, room, 24)
+    room = sheet.width - 40
+    ax = sheet.axes(20, 868 if is_narrow() else 440, room, 24)
     ax.set(frame_on=False, xticks=[], yticks=[], xlim=(0, whole))
     done = 0.0
     for i, (name, amount) in enumerate(found["totals"].items()):
@@ -530,7 +531,7 @@ def _split(sheet: Sheet, found: Mapping[str, Any]) -> None:
             ax.annotate(words, (done, 0), (4.5, 0), textcoords="offset points", color=ink_on(color), size=9,
                         verticalalignment="center")
         done += amount
-    ax.legend(loc="upper left", bbox_to_anchor=(-0.006, -0.1), ncols=8, columnspacing=1.5)
+    ax.legend(loc="upper left", bbox_to_anchor=(-0.006, -0.1), ncols=2 if is_narrow() else 8, columnspacing=1.5)
 
 
 def _rows(found: Mapping[str, Any]) -> list[tuple[str, ...]]:

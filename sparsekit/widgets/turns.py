@@ -10,15 +10,16 @@ from ..base.formatting import format_duration, number
 from .charts import Plot
 from .display import Display
 from .plots import drawing_on, plain_text
-from .svg import Drawing, fit, wrap
-from .theme import ALARM, INK, MUTED, SERIES
+from .svg import Drawing, fit, heading, is_narrow, page_width
+from .theme import ALARM, INK, MUTED, PAPER, SERIES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = ["turns_figure"]
 
-WIDTH, LEFT, RIGHT = 1000.0, 220.0, 200.0
+#: Room for names on the left and findings on the right; on a narrow page both stand above.
+MARGINS = {False: (220.0, 200.0, 0.0), True: (24.0, 24.0, 40.0)}
 ROW = 58.0
 #: Ratios that are marked on the axis, with their inverses, and pixels from one to the next at least.
 STEPS = (1.0, 1.1, 1.25, 1.5, 2.0, 3.0, 5.0, *(10.0**power for power in range(1, 13)))
@@ -56,24 +57,23 @@ def turns_figure(rows: Sequence[Mapping[str, Any]], finding: str, table: Mapping
     """
     if ax is not None:
         return _on_axes(ax, rows, str(title))
-    drawing = Drawing(WIDTH)
-    drawing.text(20, 32, fit(title or "Programs run in turns", WIDTH - 40, 19), size=19, font_weight="bold")
-    top = 53.0
-    for line in wrap(finding, WIDTH - 40, 13, 3):
-        drawing.text(20, top, line, size=13, fill=MUTED)
-        top += 17
-    top += 40
-    others = rows[1:]
-    height = ROW * len(others)
+    return Display(lambda: _picture(rows, finding, table, title or "Programs run in turns"), finding, table["columns"],
+                   table["rows"], "Programs run in turns")
+
+
+def _picture(rows: Sequence[Mapping[str, Any]], finding: str, table: Mapping[str, Any], title: str) -> str:
+    drawing, (left, right, above) = Drawing(page_width()), MARGINS[is_narrow()]
+    top = heading(drawing, title, finding, 3) + 40
+    others, each = rows[1:], ROW + above
+    height = each * len(others)
     seen = [ratio for row in others for ratio in [*row["ratios"], row["low"], row["high"]]
             if 0 < number(ratio) < math.inf]
     low, high = min([*seen, 0.9]), max([*seen, 1.1])
-    plot = Plot(drawing, (LEFT, top, WIDTH - LEFT - RIGHT, height), (low / 1.05, high * 1.05), (0, 1), (True, False))
+    plot = Plot(drawing, (left, top, drawing.width - left - right, height), (low / 1.05, high * 1.05), (0, 1), (True, False))
     _axis(plot, top, height, str(rows[0]["name"]), low, high)
     for place, row in enumerate(others):
-        _program(plot, row, str(table["rows"][place + 1][3]), top + ROW * place)
-    return Display(drawing.finish(top + height + 34, finding), finding, table["columns"], table["rows"],
-                   "Programs run in turns")
+        _program(plot, row, str(table["rows"][place + 1][3]), top + each * place)
+    return drawing.finish(top + height + 34, finding)
 
 
 def _on_axes(ax: Axes, rows: Sequence[Mapping[str, Any]], title: str) -> Axes:
@@ -117,14 +117,22 @@ def _ticks(plot: Plot, low: float, high: float) -> list[float]:
 
 
 def _program(plot: Plot, row: Mapping[str, Any], interval: str, top: float) -> None:
-    drawing, middle = plot.drawing, top + ROW / 2
+    drawing, (left, right, above) = plot.drawing, MARGINS[is_narrow()]
+    middle = top + above + ROW / 2
     color = {"slower": SLOWER, "faster": FASTER}.get(row["verdict"], SAME)
-    drawing.text(LEFT - 12, middle + 1, fit(row["name"], LEFT - 32, 14), size=14, font_weight="bold", text_anchor="end")
-    drawing.text(LEFT - 12, middle + 17, f"{format_duration(row['time'])} a call", size=11, fill=MUTED, text_anchor="end")
+    call = f"{format_duration(row['time'])} a call"
+    if above:
+        drawing.rect(12, top + 2, drawing.width - 24, above, PAPER)
+        drawing.text(20, top + 16, fit(f"{row['name']}: {row['finding']}", drawing.width - 40, 13), size=13, font_weight="bold")
+        drawing.text(20, top + 33, fit(f"{interval}; {call}", drawing.width - 40, 11), size=11, fill=MUTED)
+    else:
+        drawing.text(left - 12, middle + 1, fit(row["name"], left - 32, 14), size=14, font_weight="bold", text_anchor="end")
+        drawing.text(left - 12, middle + 17, call, size=11, fill=MUTED, text_anchor="end")
+        side = drawing.width - right + 14
+        drawing.text(side, middle + 1, fit(row["finding"], right - 20, 12), size=12, font_weight="bold")
+        drawing.text(side, middle + 17, interval, size=11, fill=MUTED)
     for place, ratio in enumerate(row["ratios"]):
         drawing.add("circle", cx=plot.x(ratio), cy=middle - 12 + 7.0 * (place % 3), r=3.0, fill=color, fill_opacity=0.45)
-    left, right = plot.x(max(number(row["low"]), plot.across[0])), plot.x(min(number(row["high"], math.inf), plot.across[1]))
-    drawing.line(left, middle + 16, right, middle + 16, stroke=color, stroke_width=4.0, stroke_linecap="round")
+    low, high = plot.x(max(number(row["low"]), plot.across[0])), plot.x(min(number(row["high"], math.inf), plot.across[1]))
+    drawing.line(low, middle + 16, high, middle + 16, stroke=color, stroke_width=4.0, stroke_linecap="round")
     drawing.line(plot.x(row["ratio"]), middle + 10, plot.x(row["ratio"]), middle + 22, stroke=INK, stroke_width=2.0)
-    drawing.text(WIDTH - RIGHT + 14, middle + 1, fit(row["finding"], RIGHT - 20, 12), size=12, font_weight="bold")
-    drawing.text(WIDTH - RIGHT + 14, middle + 17, interval, size=11, fill=MUTED)

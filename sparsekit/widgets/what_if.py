@@ -198,7 +198,7 @@ def what_if_figure(memory: Mapping[str, Any] | None, title: str = "", **options:
         ``prof.memory``.
     title : str, optional
     **options
-        As for ``alive_if``, drawn as "as asked"; without any, one bar for each of ``SWITCHES``.
+        As for ``alive_if``, drawn as "as chosen"; without any, one bar for each of ``SWITCHES``.
 
     Returns
     -------
@@ -211,23 +211,23 @@ def what_if_figure(memory: Mapping[str, Any] | None, title: str = "", **options:
         If an element type or an index type is unknown.
     """
     run = run_of(memory)
-    runs = {"as it was": alive_if(run)}
-    for words, choice in ([("as asked", options)] if options else SWITCHES):
+    runs = {"as recorded": alive_if(run)}
+    for words, choice in ([("as chosen", options)] if options else SWITCHES):
         changed = alive_if(run, **choice)
-        if options or changed.bytes != runs["as it was"].bytes:
+        if options or changed.bytes != runs["as recorded"].bytes:
             runs[words] = changed
     return peaks_figure({name: one.alive for name, one in runs.items()}, str(title) or "What if", _finding(run, runs))
 
 
 def _finding(run: RecordedMemory, runs: Mapping[str, Supposed]) -> str:
     totals = {name: one.bytes for name, one in runs.items()}
-    before = totals["as it was"]
+    before = totals["as recorded"]
     if before <= 0:
         return "No memory was recorded."
     best = min(totals, key=lambda name: totals[name])
     finding = f"What was alive at the peak took {format_bytes(before)}"
-    others = [name for name in totals if name != "as it was"]
-    if best != "as it was":
+    others = [name for name in totals if name != "as recorded"]
+    if best != "as recorded":
         factor = f", {format_ratio(before / totals[best])} less" if totals[best] else ""
         finding += f"; with {best} it would take {format_bytes(totals[best])}{factor}"
     elif others:

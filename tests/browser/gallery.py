@@ -261,20 +261,20 @@ def use_inspector(view: Any) -> None:
         view.page.mouse.move(box["x"] + share * box["width"], box["y"] + 0.7 * box["height"])
     pointed = said.inner_text()
     view.locator(".sk-slot[aria-label^='data']").first.click()
-    assert "stands in row" in pointed
+    assert "is in row" in pointed
 
 
 def use_rows(view: Any) -> None:
     said = view.locator(".sk-said")
     view.locator(".sk-matrix").focus()
     view.page.keyboard.press("Home")
-    assert said.inner_text().startswith("data[0, 0] = 1.5 stands in row 0, column 0: indices[0] = 0,")
+    assert said.inner_text().startswith("data[0, 0] = 1.5 is in row 0, column 0: indices[0] = 0,")
     for key in ("ArrowDown", "ArrowRight"):
         view.page.keyboard.press(key)
-    assert said.inner_text().startswith("data[1, 1] = 1.5 stands in row 1,234, column 1: indices[1] = 1,234,")
+    assert said.inner_text().startswith("data[1, 1] = 1.5 is in row 1,234, column 1: indices[1] = 1,234,")
     view.page.keyboard.press("End")
     view.locator(".sk-slot[aria-label^='indices[']").first.click()
-    assert "stands in row 9" in said.inner_text()
+    assert "is in row 9" in said.inner_text()
 
 
 def use_xray(view: Any) -> None:
@@ -305,7 +305,7 @@ def use_crossover(view: Any) -> None:
     view.get_by_role("combobox", name="values").select_option("float16")
     assert view.locator(".sk-plane").last.text_content() == "Not measured for float16 values."
     assert view.get_by_text("not measured", exact=True).count() == 3
-    view.get_by_role("button", name="as it was").click()
+    view.get_by_role("button", name="reset").click()
     assert said.inner_text() == before
 
 

@@ -60,8 +60,8 @@ def test_an_element_is_set_and_removed_by_hand(open_report):
     page.get_by_label("New value").fill("9")
     page.get_by_label("New value").press("Enter")
     assert "is stored at position 4" in effect.inner_text()
-    assert page.locator(".sk-said").inner_text().startswith("data[4] = 9 stands in row 1, column 7")
-    page.get_by_role("button", name="as it was").click()
+    assert page.locator(".sk-said").inner_text().startswith("data[4] = 9 is in row 1, column 7")
+    page.get_by_role("button", name="reset").click()
     assert page.locator(".sk-slot[aria-label^='data']").count() == 15
 
 

@@ -55,14 +55,25 @@ def test_keys_go_through_the_talk(page):
 
 
 def test_parts_appear_one_by_one(page):
-    page.keyboard.press("ArrowRight")
-    page.keyboard.press("ArrowRight")
+    for _ in range(3):
+        page.keyboard.press("ArrowRight")
     part = page.locator(".slide.now .fragment").first
-    assert shown(page) == "slide-3"
+    assert shown(page) == "slide-4"
     assert not part.is_visible()
     page.keyboard.press("ArrowRight")
-    assert shown(page) == "slide-3"
+    assert shown(page) == "slide-4"
     assert part.is_visible()
+
+
+def test_a_key_shows_the_notes_of_the_slide(page):
+    notes = page.locator(".slide.now .notes")
+    assert not notes.is_visible()
+    page.keyboard.press("n")
+    assert notes.is_visible()
+    page.keyboard.press("ArrowRight")
+    assert page.locator(".slide.now .notes").is_visible()
+    page.keyboard.press("n")
+    assert not page.locator(".slide.now .notes").is_visible()
 
 
 def test_the_overview_shows_all_and_leads_to_one(page):

@@ -287,7 +287,7 @@ def test_the_switches_say_what_the_profile_does(open_report):
     assert "whole run" in page.locator(".sk-whatif small").inner_text()
     said = page.locator(".sk-whatif output.sk-status")
     for switches, asked in SWITCHES:
-        page.get_by_role("button", name="as it was").click()
+        page.get_by_role("button", name="reset").click()
         for label, value in switches.items():
             if label == "batch":
                 page.get_by_label("Batch size, times").fill(value)

@@ -75,7 +75,7 @@ def test_the_typical_step_is_the_median_one(training):
     window = layout.typical_window(layout.clean(training(steps=11)))
     assert window.reason.endswith("of 11, the median one")
     assert layout.typical_window(layout.clean(slow), "all").reason == ""
-    assert layout.typical_window(layout.clean(slow), (5, 2)) == (2.0, 5.0, "the span asked for")
+    assert layout.typical_window(layout.clean(slow), (5, 2)) == (2.0, 5.0, "the chosen span")
 
 
 def test_ticks_are_round_and_few():

@@ -51,12 +51,17 @@ def checked(display):
     bundle = display._repr_mimebundle_()
     assert sorted(bundle) == ["text/html", "text/plain"]
     html = bundle["text/html"]
-    (encoded,) = re.findall(r'<img alt="[^"]+" style="min-width:\d+px" src="data:image/svg\+xml;base64,([^"]+)">', html)
+    data = r'"data:image/svg\+xml;base64,([^"]+)">'
+    (encoded,) = re.findall(rf'<img alt="[^"]+" style="m(?:ax-width:100%|in-width:\d+px)" src={data}', html)
     assert base64.b64decode(encoded).decode() == display.svg
+    narrow = re.findall(rf'<source media="\(max-width:\d+px\)" srcset={data}', html)
+    assert [base64.b64decode(found).decode() for found in narrow] == [svg for svg in (display.narrow_svg,) if "<source" in html]
+    for found in narrow:
+        xml.dom.minidom.parseString(base64.b64decode(found))
     assert html.count("<table>") == html.count("<img ") == 1
     found = Elements(re.sub(r"<style>[^<]*</style>", "", html, count=1))
     assert not found.tags & {"script", "style", "iframe", "svg"}
-    assert found.attributes <= {"alt", "src", "scope", "style"}
+    assert found.attributes <= {"alt", "src", "scope", "style", "media", "srcset"}
     assert re.search(r"<details><summary>[^<]+</summary><div[^>]*><table>", html)
     xml.dom.minidom.parseString(display.svg.encode())
     assert display.svg.count("<style") == display.svg.count(theme.dark_style()) == 1

@@ -52,10 +52,10 @@ def test_the_sentence_says_who_waited_and_who_worked():
                          "Server 0 worked 12 % of that time. Clocks agree within 40.0 µs.")
 
 
-def test_a_step_is_drawn_large_unless_everything_is_asked_for():
+def test_a_step_is_drawn_large_unless_everything_is_chosen():
     assert "step 3 of 5" in processes_figure(RUN).svg
     assert "Large" not in processes_figure(RUN, window="all").svg
-    assert "the span asked for" in processes_figure(RUN, window=(0, 100)).svg
+    assert "the chosen span" in processes_figure(RUN, window=(0, 100)).svg
 
 
 def test_the_table_has_each_lane_of_each_process():

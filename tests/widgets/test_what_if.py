@@ -69,11 +69,11 @@ def test_whole_numbers_stay_what_they_are():
 
 def test_the_picture_compares_the_choices():
     shown = what_if_figure(model())
-    assert shown.rows[0][0] == "as it was"
+    assert shown.rows[0][0] == "as recorded"
     assert {row[0] for row in shown.rows} >= {"int32 indices", "float16 values", "lazy state", "dense gradients"}
     assert "with float16 values it would take" in shown.alt
     asked = what_if_figure(model(), index_dtype="int32", batch=4.0)
-    assert [row[0] for row in asked.rows] == ["as it was", "as asked"]
+    assert [row[0] for row in asked.rows] == ["as recorded", "as chosen"]
     with pytest.raises(UnknownNameError):
         what_if_figure(model(), value_dtype="int32")
     with pytest.raises(UnknownNameError):

@@ -107,11 +107,13 @@ export function element(tag, attributes = {}, ...children) {
   return node;
 }
 
+// Narrow views fold tables of four columns or more: the style makes blocks of rows, whose roles remain.
 export function table(columns, rows, caption) {
-  const head = element("tr", {}, ...columns.map((name) => element("th", { scope: "col" }, name)));
-  const body = rows.map((row) => element("tr", {}, ...row.map((cell) => element("td", {}, cell))));
+  const head = element("tr", { role: "row" }, ...columns.map((name) => element("th", { scope: "col", role: "columnheader" }, name)));
+  const body = rows.map((row) => element("tr", { role: "row" }, ...row.map((cell, i) => element("td", { role: "cell", "data-column": columns[i] }, cell))));
   const title = caption ? element("caption", {}, caption) : null;
-  return element("table", {}, title, element("thead", {}, head), element("tbody", {}, ...body));
+  const folds = columns.length > 3 ? "sk-folds" : null;
+  return element("table", { role: "table", class: folds }, title, element("thead", {}, head), element("tbody", { role: "rowgroup" }, ...body));
 }
 
 // What a CSS custom property is worth here, as a colour that a canvas understands.

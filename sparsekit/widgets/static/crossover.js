@@ -70,7 +70,7 @@ class Crossover {
     this.root.append(
       element("div", { class: "sk-slides" }, ...sliders),
       element("div", { class: "sk-bar" }, choice("dtype", "values", DTYPES), choice("index_dtype", "indices", INDEX_DTYPES),
-        element("button", { type: "button", onclick: () => this.reset() }, "as it was")),
+        element("button", { type: "button", onclick: () => this.reset() }, "reset")),
       this.status, legend,
       element("div", { class: "sk-body" }, ...this.planes.map((svg) => element("div", { class: "sk-main" }, svg))),
       this.table, this.note = element("p", {}),

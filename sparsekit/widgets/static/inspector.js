@@ -54,7 +54,7 @@ function told({ stype, stored: count, shape: [rows] }, lines, row, column, value
   if (value === null && !was) return `Nothing is stored in ${where}.`;
   if (stype !== "csr") {
     if (value === null) return `Row ${grouped(row)} is no longer stored: its number leaves indices, and its values leave data. ${bytes}`;
-    return was ? `The value in ${where} changes in data; indices stays as it is. ${bytes}` : `Row ${grouped(row)} is stored now: its number joins indices, and a whole row of values joins data. ${bytes}`;
+    return was ? `The value in ${where} changes in data; indices does not change. ${bytes}` : `Row ${grouped(row)} is stored now: its number joins indices, and a whole row of values joins data. ${bytes}`;
   }
   const line = lines.find(([number]) => number === row);
   const at = line ? line[1] + Math.max(0, line[2].indexOf(column)) : null;
@@ -100,7 +100,7 @@ class Inspector {
     const used = new Set(this.small ? [] : (grid?.counts ?? []).flatMap((counts, i) => counts.map((_, j) => this.level(i, j))));
     const legend = element("div", { class: "sk-legend" }, ...(grid?.bounds ?? []).map((bound, i) => [bound, i]).filter(([, i]) => used.has(i)).map(([bound, i]) =>
       element("span", { class: "sk-chip" }, element("i", { style: `background:${BLUE};opacity:${grid.cover[i]}` }), element("span", {}, `≤ ${formatDensity(bound)}`))));
-    const block = this.small ? "Each row has a colour of its own, here and in the components." : grid ? `Each block is ${formatCount(grid.height)} × ${formatCount(grid.width)} elements, coloured by the share of them that is stored.` : "";
+    const block = this.small ? "Each row has its own colour, here and in the components." : grid ? `Each block is ${formatCount(grid.height)} × ${formatCount(grid.width)} elements, coloured by the share of them that is stored.` : "";
     const sent = this.data.whole ? "" : ` ${formatCount(this.lines.reduce((sum, line) => sum + line[2].length, 0))} of ${formatCount(this.data.stored)} stored values can be stepped through, from evenly spaced rows.`;
     this.root.append(
       element("div", { class: "sk-body" },
@@ -132,9 +132,9 @@ class Inspector {
     };
     this.fields = { row, column };
     const button = (words, action) => element("button", { type: "button", onclick: action }, words);
-    this.effect = element("p", { class: "sk-effect", role: "status", "aria-live": "polite" }, "Click an element of the matrix, give it a value, and see the components change. The array in the kernel stays as it is.");
+    this.effect = element("p", { class: "sk-effect", role: "status", "aria-live": "polite" }, "Click an element of the matrix, give it a value, and see the components change. The array in the kernel does not change.");
     return element("div", { class: "sk-editor" }, element("div", { class: "sk-bar" }, element("label", {}, "row ", row), element("label", {}, "column ", column), element("label", {}, "value ", value),
-      button("set", () => set(Number(value.value))), button("remove", () => set(null)), button("as it was", () => this.show(this.given, "The array is as it was.", 0, 0))), this.effect);
+      button("set", () => set(Number(value.value))), button("remove", () => set(null)), button("reset", () => this.show(this.given, "The array is the original one.", 0, 0))), this.effect);
   }
 
   told(words) { this.effect.textContent = words; }
@@ -189,9 +189,9 @@ class Inspector {
     const { row, start, column, value, count, at } = this.place;
     const end = start + count;
     this.status.replaceChildren(...(this.csr
-      ? [element("b", {}, `data[${grouped(at)}] = ${short(value)}`), ` stands in row ${grouped(row)}, column ${grouped(column)}: `,
+      ? [element("b", {}, `data[${grouped(at)}] = ${short(value)}`), ` is in row ${grouped(row)}, column ${grouped(column)}: `,
         `indptr[${grouped(row)}] = ${grouped(start)} ≤ ${grouped(at)} < ${grouped(end)} = indptr[${grouped(row + 1)}], and indices[${grouped(at)}] = ${grouped(column)}.`]
-      : [element("b", {}, `data[${grouped(start)}, ${grouped(column)}] = ${short(value)}`), ` stands in row ${grouped(row)}, column ${grouped(column)}: `,
+      : [element("b", {}, `data[${grouped(start)}, ${grouped(column)}] = ${short(value)}`), ` is in row ${grouped(row)}, column ${grouped(column)}: `,
         `indices[${grouped(start)}] = ${grouped(row)}, so row ${grouped(start)} of data is row ${grouped(row)} of the array.`]));
   }
 
@@ -489,7 +489,7 @@ class Inspector {
       }));
     });
     const head = element("tr", {}, element("th", {}, ""), ...wide.map((c) => element("th", { scope: "col" }, grouped(c))));
-    const words = this.data.whole ? "· is absent, and zero" : "· is absent; ? was not sent here";
+    const words = this.data.whole ? "· is not stored, so it is zero" : "· is not stored; ? is not loaded in this view";
     this.near.replaceChildren(element("table", {}, element("caption", {}, words), element("thead", {}, head), element("tbody", {}, ...body)));
   }
 

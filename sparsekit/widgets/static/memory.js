@@ -182,7 +182,7 @@ class MemoryView {
       this.area.append(shape("line", { class: "sk-grid", x1: left, x2: right, y1: y, y2: y }));
       this.area.append(shape("text", { x: left - 6, y: y + 4, "text-anchor": "end" }, level ? formatBytes(level) : "0"));
     }
-    const { step, positions } = ticks(0, this.end - this.start, Math.max(2, (right - left) / 90));
+    const { step, positions } = ticks(0, this.end - this.start, Math.max(3, (right - left) / 90));
     for (const position of positions) {
       this.area.append(shape("text", { x: this.x(this.start + position), y: bottom + 16, "text-anchor": "middle" }, formatTick(position, step)));
     }

@@ -39,7 +39,7 @@ class Sizes {
     this.each = this.parts.map(sum);
     if (model.kinds.some((kind, i) => this.parts[i].length
       && (kind.bytes < IN_PLACE) !== (sum(this.parts[i].filter((part) => part.role === kind.role)) < IN_PLACE))) {
-      this.note("some arrays cross 64 KiB, from where gradients are computed in place and have no copy");
+      this.note("some arrays become larger than 64 KiB, and gradients of that size are computed in place, without a copy");
     }
   }
 
@@ -61,7 +61,7 @@ class Sizes {
     if (this.lazy_state && role === "optimizer state" && stype === "default" && shape.length > 1 && this.lazily(kind.owner)) {
       const rows = this.rowsOf(kind.owner, shape[0]);
       if (rows !== null) {
-        this.note("optimizer state is counted for the rows of one gradient: those of other batches come on top");
+        this.note("optimizer state is counted for the rows of one gradient; the rows of other batches add to it");
         return this.stored(rows, kind);
       }
     }
@@ -110,7 +110,7 @@ class Sizes {
       this.note(`the rows of ${name} that a batch reaches are bounded by its stored values`);
     }
     if (given === null) {
-      this.note(`${name} stays as it is, since the rows that a batch reaches are not known`);
+      this.note(`${name} does not change, since the rows that a batch reaches are not known`);
       return null;
     }
     return Math.min(length, Math.ceil(given * this.factor));
@@ -178,7 +178,7 @@ export function switches(model, recorded, changed) {
   const said = element("output", { class: "sk-status", role: "status", "aria-live": "polite" });
   const limits = element("small", { role: "status" });
   const found = model.moments ? "The peak of the whole run is found again for each choice."
-    : "For the moment of the recorded peak: this recording does not say what was alive at others, where the peak may come to lie.";
+    : "This is for the moment of the recorded peak. The recording does not say what was alive at other moments, and the changed peak may be at one of them.";
   const inputs = [];
   const update = () => {
     const touched = Object.values(options).some((value) => value !== null && value !== false && value !== 1);
@@ -187,13 +187,13 @@ export function switches(model, recorded, changed) {
     const change = after === before ? "the same" : `${formatShare(Math.abs(before - after), before)} ${after < before ? "less" : "more"}`;
     const where = model.moments ? "at the peak" : "alive at that moment";
     const words = `${formatBytes(after)} instead of ${formatBytes(before)} ${where}: ${change}.${elsewhere ? " The peak comes at another moment than it did." : ""}`;
-    said.textContent = touched ? words : `${formatBytes(before)} alive at the peak, as it was.`;
+    said.textContent = touched ? words : `${formatBytes(before)} alive at the peak, unchanged.`;
     limits.textContent = `${notes.map(sentence).join("")} ${found}`.trim();
     changed(touched ? alive : null, words);
   };
   const select = (name, label, choices) => {
     const input = element("select", { "aria-label": `What if: ${label}`, onchange: () => { options[name] = input.value === "" ? null : input.value === "true" ? true : input.value; update(); } },
-      element("option", { value: "" }, "as it was"), ...choices.map(([value, words]) => element("option", { value }, words)));
+      element("option", { value: "" }, "as recorded"), ...choices.map(([value, words]) => element("option", { value }, words)));
     inputs.push(() => { input.value = ""; });
     return element("label", {}, `${label} `, input);
   };
@@ -209,7 +209,7 @@ export function switches(model, recorded, changed) {
     slider.value = 0;
     shown.textContent = times();
     update();
-  } }, "as it was");
+  } }, "reset");
   update();
   return element("fieldset", { class: "sk-whatif" }, element("legend", {}, "What if"), element("div", { class: "sk-bar" },
     select("index_dtype", "indices", types(Object.keys(INDICES))), select("value_dtype", "values", types(Object.keys(VALUES))),

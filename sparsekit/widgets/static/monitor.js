@@ -146,6 +146,7 @@ class Monitor {
       const share = amount / whole;
       return element("span", { style: `flex:${share} 1 0;background:${colorOf(i)};color:${inkOn(colorOf(i))}` }, share > 0.12 ? `${name} ${formatShare(share)}` : "");
     }) : []));
+    for (const part of this.split.children) if (part.scrollWidth > part.clientWidth) part.textContent = "";
     this.legend.replaceChildren(...totals.map(([name, amount], i) => element("span", { class: "sk-chip sk-wide" }, sample(colorOf(i), DASHES[i % DASHES.length]),
       element("span", {}, `${name} ${formatDuration(amount / Math.max(1, this.data.total - 1))} a step, ${formatShare(amount, whole)}`))));
   }

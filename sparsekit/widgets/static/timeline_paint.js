@@ -88,7 +88,7 @@ export class Painter {
   paintTicks(context) {
     const { colors, scene } = this;
     const { data, width, view } = scene;
-    const { step, positions } = ticks(view[0], view[1], Math.max(2, (width - GUTTER) / 110));
+    const { step, positions } = ticks(view[0], view[1], Math.max(3, (width - GUTTER) / 110));
     context.textAlign = "center";
     for (const position of positions) {
       const x = scene.x(position);

@@ -7,10 +7,10 @@ const STAGES = [
   ["The batch", "Each stored value of a csr row names a column; only these columns take part. The batch is shown turned: a column here is a csr row."],
   ["Weight rows", "The forward pass reads one weight row for each column that the batch uses, and no other."],
   ["Row-sparse gradient", "The backward pass gives each of these rows the sum of the output's gradients g of the samples that use it. All other rows are zero, and are not stored."],
-  ["Lazy update", "The optimizer updates these rows and their state. The state of all others stays as old as it is: momentum that a dense update would have decayed rests."],
+  ["Lazy update", "The optimizer updates these rows and their state. The state of all other rows does not change: a dense update would have decayed their momentum."],
 ];
 // The map of all rows' states: cells or bars across, the width of each, the height of a bar.
-const [ACROSS, SIDE, BAR] = [64, 15, 72];
+const [ACROSS, ACROSS_NARROW, SIDE, BAR] = [64, 24, 15, 72];
 
 const short = (value, digits = 3) => (typeof value !== "number" ? String(value) : Number.isInteger(value) ? String(value) : String(Number(value.toPrecision(digits))));
 const ageWords = (age) => (age < 0 ? "none" : `${age} step${age === 1 ? "" : "s"} old`);
@@ -113,7 +113,7 @@ class Xray {
       `${formatCount(now.rows)} rows, ${formatCount(now.stored)} stored values, ${formatBytes(now.batch_bytes)}.`,
       `${formatCount(now.touched)} of ${formatCount(this.data.features)} rows (${formatShare(now.touched, this.data.features)}) are read.`,
       `It takes ${formatBytes(now.bytes)}; a dense one would take ${formatBytes(now.dense_bytes)}.${now.agrees === false ? " The gradient given stores other rows than the batch touches." : ""}`,
-      `${formatCount(now.touched)} rows are new, ${formatCount(now.new)} for the first time; ${formatCount(now.ages.slice(1).reduce((a, b) => a + b, 0))} keep an older state.`,
+      `${formatCount(now.touched)} rows are updated, ${formatCount(now.new)} of them for the first time. ${formatCount(now.ages.slice(1).reduce((a, b) => a + b, 0))} keep an older state.`,
     ];
     this.say.replaceChildren(STAGES[this.stage][1], " ", element("b", {}, facts[this.stage]));
   }
@@ -157,7 +157,7 @@ class Xray {
     const samples = Math.min(now.rows, this.data.shown.samples, this.table.clientWidth < 1050 ? 6 : 8);
     const units = Math.min(this.data.units, this.data.shown.units);
     if (!now.lines.length) {
-      this.table.replaceChildren(element("p", {}, "The batch stores nothing: nothing is touched."));
+      this.table.replaceChildren(element("p", {}, "The batch stores nothing, so no row of the weight is touched."));
       return;
     }
     const heads = [["weight row", 1], ...Array.from({ length: samples }, (_, i) => [`row ${i}`, 1]), ["weight row", 1], ["gradient", 1], ["state before → after", 1]];
@@ -167,7 +167,7 @@ class Xray {
       const ink = inkOn(color);
       const stored = new Map(line.from);
       const cells = Array.from({ length: samples }, (_, s) => (stored.has(s)
-        ? element("td", { class: "sk-box" }, element("span", { style: `background:${color};color:${ink}` }, short(stored.get(s), 2)))
+        ? element("td", { class: "sk-box", "data-column": `batch row ${s}` }, element("span", { style: `background:${color};color:${ink}` }, short(stored.get(s), 2)))
         : element("td", { class: "sk-box" }, element("span", { class: "sk-absent" }, "·"))));
       const later = (stage) => (stage > this.stage ? "sk-later" : "");
       const values = line.gradient ? ` = (${line.gradient.slice(0, 2).map((value) => short(value, 2)).join(", ")}${this.data.units > 2 ? ", …" : ""})` : "";
@@ -199,7 +199,8 @@ class Xray {
     const after = this.stage === 3 || this.step === 0 ? now : { ...data.steps[this.step - 1], before: true };
     const empty = this.stage < 3 && this.step === 0;
     const found = new Map(empty ? [] : after.map);
-    const [width, height] = [ACROSS * SIDE, data.span > 1 ? BAR + 1 : Math.ceil(data.blocks / ACROSS) * 17];
+    this.across = data.span === 1 && this.table.clientWidth < 500 ? ACROSS_NARROW : ACROSS;
+    const [width, height] = [this.across * SIDE, data.span > 1 ? BAR + 1 : Math.ceil(data.blocks / this.across) * 17];
     this.map.setAttribute("viewBox", `0 0 ${width} ${height}`);
     this.map.style.aspectRatio = `${width} / ${height}`;
     this.map.replaceChildren(...(data.span > 1 ? this.bars(found) : this.cells(found)));
@@ -217,7 +218,7 @@ class Xray {
   // A cell for each row.
   cells(found) {
     return Array.from({ length: this.data.blocks }, (_, block) => {
-      const [x, y] = [SIDE * (block % ACROSS), 17 * Math.floor(block / ACROSS)];
+      const [x, y] = [SIDE * (block % this.across), 17 * Math.floor(block / this.across)];
       const age = found.get(block)?.indexOf(1) ?? -1;
       const box = { x: x + 0.5, y: y + 0.5, width: SIDE - 2, height: 15 };
       if (age < 0) return [shape("rect", { ...box, fill: "none", class: "sk-empty" })];

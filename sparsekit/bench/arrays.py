@@ -7,14 +7,17 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..base.errors import SparsekitError
 from .harness import Contender, Report, Worker, start_all, take_turns
 
-__all__ = ["convert", "dot"]
+if TYPE_CHECKING:
+    from ..base.types import Array
+
+__all__ = ["convert", "dot", "zipf"]
 
 Parts = dict[str, Any]
 Sections = list[tuple[str, Callable[[], Parts]]]
@@ -28,12 +31,12 @@ CONVERSIONS = {
 }
 
 
-# Any: an array, or what numpy makes one of
-def zipf(random: np.random.Generator, size: tuple[int, ...], most: int, exponents: Any) -> Any:
+def zipf(random: np.random.Generator, size: tuple[int, ...], most: int, exponents: Array | float) -> Array:
     """Return ranks below ``most`` that follow Zipf's law with these exponents above 1, by the inverse of its integral."""
     power = 1 - np.asarray(exponents, float)
     ranks = (1 - random.random(size) * (1 - float(most + 1) ** power)) ** (1 / power) - 1
-    return np.minimum(ranks.astype(np.int64), most - 1)
+    found: Array = np.minimum(ranks.astype(np.int64), most - 1)
+    return found
 
 
 def product_parts(rows: int, columns: int, stored: int, width: int, hot: bool = False) -> Parts:

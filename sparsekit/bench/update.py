@@ -7,13 +7,16 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ..base.errors import SparsekitError
 from .arrays import zipf
 from .harness import Contender, Report, Worker, start_all, take_turns
+
+if TYPE_CHECKING:
+    from ..base.types import Array
 
 __all__ = ["run"]
 
@@ -44,14 +47,15 @@ WORKLOADS = (Workload(1_000_000, 128, 1_000, 64), Workload(1_000_000, 128, 10_00
 QUICK = (Workload(1_000, 16, 20, 3), Workload(1_000, 16, 20, 3, hot=True))
 
 
-def _rows(random: np.random.Generator, workload: Workload) -> Any:  # Any: an array
+def _rows(random: np.random.Generator, workload: Workload) -> Array:
     """The rows that one gradient stores, in any order."""
-    others = random.choice(workload.rows, workload.stored, replace=False)
+    others: Array = random.choice(workload.rows, workload.stored, replace=False)
     if not workload.hot:
         return others
     drawn = zipf(random, (4 * workload.stored,), workload.rows, 1.05)
     distinct, first = np.unique(np.concatenate([drawn, others]), return_index=True)
-    return distinct[np.argsort(first)[:workload.stored]]
+    found: Array = distinct[np.argsort(first)[:workload.stored]]
+    return found
 
 
 def write_gradients(path: str, workload: Workload) -> None:

@@ -182,8 +182,7 @@ def _uploads_refused(cuda: ModuleType) -> Iterator[None]:
 
     def refusing(size: int) -> object:  # object: a pointer, which cupy alone reads
         capture.refuse("an array is sent from ordinary memory")
-        made: object = malloc(size)
-        return made
+        return malloc(size)
 
     cuda.set_pinned_memory_allocator(refusing)
     try:

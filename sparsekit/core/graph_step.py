@@ -56,9 +56,10 @@ class _Numbered:
             return functools.partial(self._update, kernel)
         return kernel
 
-    # Any: as the kernels take them
-    def _update(self, kernel: Callable[..., Any], step: object, weight: Array, *arguments: Any) -> None:  # object: a kernel
-        *arrays, numbers, states = arguments
+    # Any: what a kernel returns; object: as the kernels take them
+    def _update(self, kernel: Callable[..., Any], step: object, weight: Array, *arguments: object) -> None:
+        *arrays, given, states = arguments
+        numbers: Any = given  # Any: an array
         if numbers.shape == self._like.shape and numbers.dtype == self._like.dtype:
             numbers = self._there
         else:

@@ -55,10 +55,10 @@ def recorded():
 
 
 def test_no_kernel_costs_more_than_recorded(counted):
-    before = {row[:3]: row for row in recorded()}
-    assert {row[:3] for row in counted} == set(before), "python tests/gpu/costs.py --write"
-    worse = [(row, before[row[:3]]) for row in counted
-             if row.touched > SLACK * before[row[:3]].touched or row.longest > SLACK * before[row[:3]].longest]
+    before = recorded()
+    assert [row[:3] for row in counted] == [row[:3] for row in before], "python tests/gpu/costs.py --write"
+    worse = [pair for pair in zip(counted, before, strict=True)
+             if pair[0].touched > SLACK * pair[1].touched or pair[0].longest > SLACK * pair[1].longest]
     assert worse == []
 
 

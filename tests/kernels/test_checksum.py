@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from sparsekit.kernels.cpu import checksum
+from sparsekit.kernels.cpu.intrinsic_names import carry_over
 from sparsekit.kernels.cpu.jit import why_numpy
 
 
@@ -32,6 +33,14 @@ def test_any_number_of_bytes_anywhere():
         data = held[start:start + size].data
         assert checksum.crc32(data, value) == zlib.crc32(data, value), (size, start)
         assert checksum.crc32(data.tobytes()) == zlib.crc32(data), (size, start)
+
+
+def test_what_is_interpreted_computes_the_same():
+    data = np.random.default_rng(2).integers(0, 256, 64 * 7).astype(np.uint8)
+    sums = data[:64].copy().view(np.uint64)
+    sums[0] ^= np.uint64(0xFFFFFFFF)
+    carry_over(data.ctypes.data, 7, sums)
+    assert zlib.crc32(sums.tobytes(), 0xFFFFFFFF) == zlib.crc32(data)
 
 
 def test_parts_one_after_the_other():

@@ -7,7 +7,6 @@ Using PCLMULQDQ Instruction", Intel, 2009).  What they end as has the checksum o
 from __future__ import annotations
 
 import zlib
-from typing import Any
 
 import numpy as np
 
@@ -39,7 +38,7 @@ def prepare() -> bool:
     return bool(_ready)
 
 
-def crc32(data: Any, value: int = 0) -> int:  # Any: a buffer, of which there is no type before Python 3.12
+def crc32(data: bytes | memoryview, value: int = 0) -> int:
     """The checksum of bytes, after bytes with the checksum ``value``."""
     if not _ready or len(data) < WORTH:
         return zlib.crc32(data, value)

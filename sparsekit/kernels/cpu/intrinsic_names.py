@@ -14,6 +14,9 @@ __all__ = ["add", "by_type", "call_loop", "carry_over", "eight_bytes", "get_word
 # Words of the shared_state that ``pool`` keeps, each on a cache line of its own; a helper's AWAKE follows those before it.
 NEXT, COUNT, GRAIN, FUNCTION, ARGUMENTS, ACTIVE, FAILED, AWAKE = (place * 8 for place in range(8))
 
+#: What carries a pair of words of a CRC-32 over four pairs: powers of x modulo its polynomial.
+FOUR_PAIRS_ON = 0x154442BD4, 0x1C6E41596
+
 #: Loops that interpreted kernels have published and not yet withdrawn, by their number in the shared_state.
 _up: dict[int, tuple[Any, tuple[Any, ...]]] = {}
 
@@ -104,6 +107,20 @@ def call_loop(function, context, data, dimensions, strides, extra):
 def carry_over(address, count, sums):
     """Carry the sums of a CRC-32, 8 uint64, over ``count`` blocks of 64 bytes from an address on; the first is in the sums.
 
-    Only where ``intrinsics.has_products_without_carries``; never interpreted.
+    Compiled only where ``intrinsics.has_products_without_carries``.
     """
-    raise NotImplementedError
+    for block in range(1, count):
+        for place in range(0, 8, 2):
+            pair = _product(sums[place], FOUR_PAIRS_ON[0]) ^ _product(sums[place + 1], FOUR_PAIRS_ON[1])
+            for half in range(2):
+                word = get_word(address + block * 64 + (place + half) * 8)
+                sums[place + half] = (pair >> 64 * half ^ word) % 2**64
+
+
+def _product(one, other):
+    """The product of two numbers without carries."""
+    found = 0
+    for bit in range(int(other).bit_length()):
+        if int(other) >> bit & 1:
+            found ^= int(one) << bit
+    return found

@@ -38,9 +38,6 @@ PAUSE: tuple[str, tuple[int, ...]] = {
     "aarch64": ("llvm.aarch64.hint", (1,)), "arm64": ("llvm.aarch64.hint", (1,)),
 }.get(platform.machine(), ("", ()))
 
-#: What carries a pair of words of a CRC-32 over four pairs: powers of x modulo its polynomial.
-FOUR_PAIRS_ON = 0x154442BD4, 0x1C6E41596
-
 _words: Any = extending  # Any: its decorators hide the types of what they make
 to_fixed_tuple: Any = ndarray.to_fixed_tuple  # Any: the same
 _byte, _status, _word = ir.IntType(8), ir.IntType(32), ir.IntType(64)
@@ -199,7 +196,7 @@ def carry_over(typing_context: BaseContext, address: types.Type, count: types.Ty
         source = builder.inttoptr(arguments[0], pair.as_pointer())
         sums = builder.bitcast(_where(context, builder, signature.args[2], arguments[2], _word(0)), pair.as_pointer())
         held = [cgutils.alloca_once_value(builder, builder.load(builder.gep(sums, [_word(one)]), align=1)) for one in four]
-        factors = pair([_word(factor) for factor in FOUR_PAIRS_ON])
+        factors = pair([_word(factor) for factor in intrinsic_names.FOUR_PAIRS_ON])
         with cgutils.for_range(builder, builder.sub(arguments[1], _word(1))) as loop:
             start = builder.mul(builder.add(loop.index, _word(1)), _word(4))
             for one in four:

@@ -85,6 +85,8 @@ def compare_answers(original: Run, fixed: Run, start: Mapping[int, Weight], tole
     """
     loss, differences = _losses(original, fixed, tolerance)
     returned = any(original.losses)
+    if not returned and not original.weights.keys() & fixed.weights.keys():
+        differences.append("nothing is left that could be compared")
     for key, weight in original.weights.items():
         other = fixed.weights.get(key)
         if other is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import difflib
+import functools
 import itertools
 import linecache
 import types
@@ -62,6 +63,11 @@ class Source:
             return cls(file, text)
         except (SyntaxError, ValueError):
             return None
+
+    @functools.cached_property
+    def code(self) -> types.CodeType:
+        """What the text compiles to."""
+        return compile_text(self.text, self.file)
 
     @property
     def label(self) -> str:
@@ -160,7 +166,7 @@ class Source:
     def function_of(self, function: types.FunctionType) -> ast.FunctionDef | ast.Lambda | None:
         """The node of a function; None if the text is not what the function was compiled from."""
         code = function.__code__
-        if find_code(compile_text(self.text, self.file), code) is None:
+        if find_code(self.code, code) is None:
             return None
         for node in ast.walk(self.tree):
             if isinstance(node, (ast.FunctionDef, ast.Lambda)):

@@ -310,7 +310,7 @@ def test_a_wrong_remedy_is_never_said_to_hold():
     """What changes one value of one weight by a thousandth of a step is found."""
     from sparsekit.fixes import Candidate
     from sparsekit.fixes.judge import compare_answers
-    from sparsekit.fixes.observe import initial, run
+    from sparsekit.fixes.observe import Run, initial, run
     from sparsekit.fixes.program import Program
 
     net, _, step = program()
@@ -322,6 +322,11 @@ def test_a_wrong_remedy_is_never_said_to_hold():
         row = int(batch().indices.asnumpy()[0])
         weight[0:1, row:row + 1] = weight[0:1, row:row + 1] + 1e-4
 
+    gone = run(whole.clone(), 2)
+    gone.weights.clear()
+    assert compare_answers(original, gone, start).same  # the losses are there still
+    silent = Run(original.profile, [[] for _ in original.losses], dict(original.weights))
+    assert not compare_answers(silent, Run(gone.profile, silent.losses), start).same
     spoiled = run(whole.clone([Candidate("spoil", "", change=spoil)]), 2)
     assert compare_answers(original, run(whole.clone(), 2), start).exact
     assert not compare_answers(original, spoiled, start).same

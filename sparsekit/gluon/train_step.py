@@ -417,7 +417,7 @@ class _Made:
     def takes(self, data: Any, label: Any) -> bool:  # Any: whatever the step is called with
         """Whether a step on data and label may be as the last one, as far as the two and the settings of a thread tell."""
         kinds, layouts = self.types, self.layouts
-        return (hooks.sink is None and data.__class__ is kinds[0] and label.__class__ is kinds[1]
+        return ((hooks.sink is None or can_be_timed()) and data.__class__ is kinds[0] and label.__class__ is kinds[1]
                 and data._layout is layouts[0] and label._layout is layouts[1]
                 and data._entry is None and label._entry is None and not hooks.state.recording)
 

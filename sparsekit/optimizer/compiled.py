@@ -152,7 +152,7 @@ class CompiledStep:
 
     # Any: arrays; object: what is compared
     def __call__(self, arrays: Sequence[Any], update: Callable[[], None], multipliers: object = None, again: bool = False
-                 ) -> list[Any] | None:
+                 ) -> list[Any] | None:  # Any: arrays
         """Make a step; None, and nothing has been done, if it must be lowered anew.
 
         Parameters

@@ -95,9 +95,9 @@ def wrap(store: Any, ctx: Context, entry: Entry | None = None) -> Any:
     return array
 
 
-def wrap_as(store: Any, layout: Layout) -> Any:  # Any: as above
+def wrap_as(store: Store, layout: Layout) -> ArrayObject:
     """The same, where the layout is known."""
-    array = _new(layout.cls)
+    array: ArrayObject = _new(layout.cls)
     array._store, array._layout, array._entry, array._seen = store, layout, None, 0
     return array
 

@@ -25,6 +25,7 @@ from .table.table import Lowered, Step, Table
 if TYPE_CHECKING:
     from ..base.context import Context
     from ..base.types import Array, Attrs
+    from ..storage.types import Store
     from .arrays import Layout
     from .dispatch import Plan
     from .graph import Variable
@@ -303,12 +304,11 @@ class StepTable:
             bound += parts(array._store)
         return list(self._order(bound))
 
-    def _copied(self, slot: int, store: Any) -> ArrayObject:  # Any: a store
+    def _copied(self, slot: int, store: Store) -> ArrayObject:
         """A result, which is no memory of the table."""
         made, layout = copied_from_table(store), self._layouts.get(slot)
         if layout is not None and made.shape == layout.shape:
-            known: ArrayObject = wrap_as(made, layout)
-            return known
+            return wrap_as(made, layout)
         found: ArrayObject = wrap(made, self.ctx)
         self._layouts[slot] = found._layout
         return found

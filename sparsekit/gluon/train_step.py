@@ -420,12 +420,14 @@ class _Made:
             values: Any = parameter._arrays[self.ctx]  # Any: an array
             self.compiled.updater(index, values._entry[0].grad, values)
 
-    def takes(self, data: Any, label: Any) -> bool:  # Any: whatever the step is called with
+    def takes(self, data: object, label: object) -> bool:  # object: whatever the step is called with
         """Whether a step on data and label may be as the last one, as far as the two and the settings of a thread tell."""
         kinds, layouts = self.types, self.layouts
-        return (hooks.sink is None and data.__class__ is kinds[0] and label.__class__ is kinds[1]
-                and data._layout is layouts[0] and label._layout is layouts[1]
-                and data._entry is None and label._entry is None and not hooks.state.recording)
+        one: Any = data  # Any: arrays, if they are of these classes
+        other: Any = label  # Any: the same
+        return ((hooks.sink is None or can_be_timed()) and one.__class__ is kinds[0] and other.__class__ is kinds[1]
+                and one._layout is layouts[0] and other._layout is layouts[1]
+                and one._entry is None and other._entry is None and not hooks.state.recording)
 
     def settle(self) -> None:
         """Have the next steps look only at what compiled code does not, when some have found all as it was."""

@@ -144,9 +144,10 @@ class CompiledStep:
         optimizer = self.optimizer
         counts = optimizer._index_update_count
         if optimizer.num_update == self._even and counts is self._counted:  # nobody else has counted
-            self._even += 1
-            counts.update(dict.fromkeys(self._indices, self._even))
-            optimizer.num_update = self._even
+            self._even = latest = self._even + 1
+            for index in self._indices:
+                counts[index] = latest
+            optimizer.num_update = latest
         else:
             optimizer._update_count(self._indices)
             even = all(counts[index] == optimizer.num_update for index in self._indices)
@@ -160,7 +161,7 @@ class CompiledStep:
 
     # Any: arrays; object: what is compared
     def __call__(self, arrays: Sequence[Any], update: Callable[[], None], multipliers: object = None, again: bool = False
-                 ) -> list[Any] | None:
+                 ) -> list[Any] | None:  # Any: arrays
         """Make a step; None, and nothing has been done, if it must be lowered anew.
 
         Parameters

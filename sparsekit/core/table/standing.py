@@ -13,7 +13,10 @@ import numpy as np
 from .refusal import Refused
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable
+
     from ...base.types import Array
+    from ..types import ArrayObject
     from .table import Table
 
 __all__ = ["Standing"]
@@ -43,13 +46,14 @@ class Standing:
         self._held: list[Array] = []
         self.address = 0
 
-    def add(self, owner: Any, name: str, anew: bool = False) -> None:  # Any: objects of any class with slots
+    def add(self, owner: object, name: str, anew: bool = False) -> None:  # object: of any class with slots
         """Have a slot of an object hold what it holds now; ``anew`` if a run writes it when it differs."""
-        value, kind = getattr(owner, name), owner.__class__
+        value = getattr(owner, name)
+        kind: Any = owner.__class__  # Any: a class, which mypy does not take for hashable
         self._kept += (owner, value)
         (self._later if anew else self._pairs).extend((id(owner) + offset_of(kind, name), id(value)))
 
-    def add_array(self, owner: Any) -> None:  # Any: an NDArray
+    def add_array(self, owner: ArrayObject) -> None:
         """Have an NDArray keep its store, and that its memory and flags."""
         self.add(owner, "_store")
         store, rows = owner._store, self._table._kernels
@@ -80,7 +84,7 @@ class _Probe:
 
 
 @functools.cache
-def offset_of(cls: Any, name: str) -> int:  # Any: a class, which mypy takes for something that is not hashable
+def offset_of(cls: Hashable, name: str) -> int:
     """Bytes from the beginning of an object to the slot of that name.
 
     Raises
@@ -88,14 +92,15 @@ def offset_of(cls: Any, name: str) -> int:  # Any: a class, which mypy takes for
     Refused
         If the class has no such slot.
     """
-    kind: Any = next(kind for kind in cls.__mro__ if name in vars(kind))  # Any: a class
+    given: Any = cls  # Any: a class
+    kind: Any = next(kind for kind in given.__mro__ if name in vars(kind))  # Any: a class
     slot = vars(kind)[name]
     if not inspect.ismemberdescriptor(slot):
-        raise Refused(f"{cls.__name__}.{name} is not a slot")
+        raise Refused(f"{kind.__name__}.{name} is not a slot")
     found, probe = kind.__new__(kind), _Probe()
     slot.__set__(found, probe)
     offsets = [offset for offset in range(0, kind.__basicsize__, 8)
                if ctypes.c_int64.from_address(id(found) + offset).value == id(probe)]
     if len(offsets) != 1:
-        raise Refused(f"the slot {cls.__name__}.{name} lies at an unknown place")
+        raise Refused(f"the slot {kind.__name__}.{name} lies at an unknown place")
     return offsets[0]

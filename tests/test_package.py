@@ -60,7 +60,7 @@ def test_the_wheel_says_what_it_needs(wheel):
         scripts = archive.read(f"sparsekit-{__version__}.dist-info/entry_points.txt").decode()
     always = {re.match(r"[\w-]+", line).group() for line in told.get_all("Requires-Dist") if "extra ==" not in line}
     assert always == {"numpy", "scipy", "numba"}
-    assert set(told.get_all("Provides-Extra")) == {"lab", "sklearn", "dist", "docs", "test", "torch", "cuda12", "cuda13"}
+    assert set(told.get_all("Provides-Extra")) == {"lab", "sklearn", "dist", "docs", "test", "torch", "tensorboard", "cuda12", "cuda13"}
     assert told["Requires-Python"] == ">=3.11"
     assert told["License-Expression"] == "Apache-2.0"
     assert "sparsekit = sparsekit.cli:main" in scripts
@@ -144,7 +144,7 @@ def test_the_installed_wheel_runs_the_demo_and_measures(at_home, tmp_path):
 
 def test_the_source_archive_is_small_and_can_run_the_tests(built):
     path = next(built.glob("*.tar.gz"))
-    assert path.stat().st_size < 4_200_000  # 0.16 of them are the pictures that notebooks keep for narrow pages
+    assert path.stat().st_size < 4_500_000  # a third of it is what notebooks keep: pictures for wide and for narrow pages
     with tarfile.open(path) as archive:
         names = {name.removeprefix(f"sparsekit-{__version__}/") for name in archive.getnames()}
     assert {"pyproject.toml", "README.md", "LICENSE", "conftest.py", "tests/nbval_sanitize.cfg"} <= names

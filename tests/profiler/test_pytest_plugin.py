@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+PLUGIN = ROOT / "sparsekit" / "profiler" / "plugin"
 
 PROGRAM = '''
 import unittest
@@ -156,7 +157,7 @@ OUTCOMES = {
 def pytest_in(folder: Path, *options: str, source: str = PROGRAM, codes: tuple[int, ...] = (1, 2)) -> str:
     (folder / "test_program.py").write_text(source)
     (folder / "pytest.ini").write_text("[pytest]\nfilterwarnings = error\n")
-    path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+    path = os.pathsep.join([str(ROOT), str(PLUGIN), *filter(None, [os.environ.get("PYTHONPATH")])])
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "SPARSEKIT"))}
     done = subprocess.run([sys.executable, "-m", "pytest", "-p", "pytest_sparsekit", "--strict-markers", "--junitxml=told.xml",
                            *options, "test_program.py"], cwd=folder, env={**environment, "PYTHONPATH": path},

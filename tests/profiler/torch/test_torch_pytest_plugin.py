@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
+PLUGIN = ROOT / "sparsekit" / "profiler" / "plugin"
 
 MODEL = '''
 import pytest
@@ -45,7 +46,7 @@ def test_fixture(sparse_profile):
 
 def told(folder: Path, source: str, *options: str) -> str:
     (folder / "test_program.py").write_text(source)
-    path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+    path = os.pathsep.join([str(ROOT), str(PLUGIN), *filter(None, [os.environ.get("PYTHONPATH")])])
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "SPARSEKIT"))}
     done = subprocess.run([sys.executable, "-m", "pytest", "-p", "pytest_sparsekit", "--strict-markers", *options,
                            "test_program.py"], cwd=folder, env={**environment, "PYTHONPATH": path}, capture_output=True,

@@ -1,6 +1,6 @@
 """The pytest plugin of sparsekit: ``--sparsekit-profile``, the fixture ``sparse_profile``, the marker ``sparse_contract``.
 
-pytest imports this module whenever it starts, so it imports pytest only, and stands beside the package: an import of
+pytest imports this module whenever it starts, so it imports pytest only, and is installed beside the package: an import of
 ``sparsekit.anything`` would import numpy.  What it does is in ``sparsekit.profiler.pytest_guard``, imported for the first test
 that has a marker, the fixture or the option.
 """
@@ -13,8 +13,9 @@ import pytest
 
 if TYPE_CHECKING:
     from collections.abc import Generator
+    from types import ModuleType
 
-    from sparsekit import Profiler
+    from sparsekit.profiler.profiler import Profiler
     from sparsekit.profiler.pytest_guard import Guard
 
 __all__ = ["sparse_profile"]
@@ -46,7 +47,7 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(_Rows())
 
 
-def _part() -> Any:  # Any: the module, which is typed where it stands
+def _part() -> ModuleType:
     from sparsekit.profiler import pytest_guard
 
     return pytest_guard
@@ -97,7 +98,7 @@ def sparse_profile(request: pytest.FixtureRequest) -> Generator[Profiler, None, 
 
 
 @pytest.hookimpl(wrapper=True, trylast=True)
-def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:  # Any: what pytest's hooks give
     """Profile the test, and hold it to its contracts unless it failed."""
     guard = item.stash.get(_GUARD, None)
     if guard is None:
@@ -114,7 +115,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:  # Any: the same
     """Send the row of the table along with the report, which processes of xdist send on."""
     report = yield
     if call.when == "call" and item.config.getoption("sparsekit_profile") and (guard := item.stash.get(_GUARD, None)):
@@ -136,7 +137,7 @@ class _Rows:
         if row:
             self.rows.append({"test": report.nodeid, **row})
 
-    def pytest_terminal_summary(self, terminalreporter: Any) -> None:  # Any: pytest keeps its class to itself
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print the table."""
         terminalreporter.section("sparsekit profile")
         terminalreporter.write_line(_part().table(self.rows))

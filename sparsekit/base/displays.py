@@ -38,7 +38,6 @@ renderers: dict[str, str] = {
     "watch_passes": "sparsekit.profiler.passes:watch_passes",
     "try_fixes": "sparsekit.fixes.trial:try_fixes",
     "cell_step": "sparsekit.fixes.program:cell_step",
-    "fix_button": "sparsekit.widgets.views:fix_button",
     "fixes_figure": "sparsekit.widgets.fixes:fixes_figure",
     "server_profile": "sparsekit.profiler.processes:server_profile",
 }

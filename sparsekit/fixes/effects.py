@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import FrameType
 from typing import Any
 
@@ -54,7 +54,7 @@ class _Watch:
     """Whether a program is watched, the threads that were there before it, and what it was stopped from."""
 
     on = False
-    others: frozenset[int] = frozenset()
+    others: Mapping[int, threading.Thread] = {}
     stopped: SideEffect | None = None
 
 
@@ -88,7 +88,7 @@ class Watched(Scoped):
 
     def _enter(self, before: bool) -> None:
         own = threading.get_ident()
-        _watch.others = frozenset(thread.ident for thread in threading.enumerate() if thread.ident not in (own, None))
+        _watch.others = {thread.ident: thread for thread in threading.enumerate() if thread.ident not in (own, None)}
         self._undo = tuple(tell() for tell in TELLING)
         _watch.on, _watch.stopped = True, None
 
@@ -111,7 +111,10 @@ def _install() -> None:
 
 
 def _hook(event: str, arguments: tuple[Any, ...]) -> None:  # Any: what the events have
-    if not _watch.on or _busy.now or threading.get_ident() in _watch.others:
+    if not _watch.on or _busy.now:
+        return
+    other = _watch.others.get(threading.get_ident())
+    if other is not None and other.is_alive():  # a new thread may have the number of one that has ended
         return
     what = _effect(event, arguments)
     if what:

@@ -65,9 +65,9 @@ class Source:
             return None
 
     @functools.cached_property
-    def code(self) -> types.CodeType:
-        """What the text compiles to."""
-        return compile_text(self.text, self.file)
+    def codes(self) -> tuple[types.CodeType, ...]:
+        """All code that the text compiles to, as a whole and by statements."""
+        return tuple([code for compiled in _COMPILED for code in compiled(self.text, self.file)])
 
     @property
     def label(self) -> str:
@@ -166,7 +166,7 @@ class Source:
     def function_of(self, function: types.FunctionType) -> ast.FunctionDef | ast.Lambda | None:
         """The node of a function; None if the text is not what the function was compiled from."""
         code = function.__code__
-        if find_code(self.code, code) is None:
+        if not any(_same(one, code) for one in self.codes):
             return None
         for node in ast.walk(self.tree):
             if isinstance(node, (ast.FunctionDef, ast.Lambda)):
@@ -189,13 +189,27 @@ def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
             yield from _codes(constant)
 
 
-def find_code(module: types.CodeType, wanted: types.CodeType) -> types.CodeType | None:
-    """The code in a module's that is the same as that of a function."""
-    for code in _codes(module):
-        if (code.co_qualname == wanted.co_qualname and code.co_firstlineno == wanted.co_firstlineno
-                and code.co_code == wanted.co_code):
-            return code
-    return None
+def _whole(text: str, file: str) -> Iterator[types.CodeType]:
+    """All code of a text that is compiled as a whole, as files are."""
+    return _codes(compile_text(text, file))
+
+
+def _by_statement(text: str, file: str) -> Iterator[types.CodeType]:
+    """All code of a text whose statements are compiled one by one, as IPython does with cells.
+
+    A function that calls what the same cell imports has other instructions then.
+    """
+    for statement in ast.parse(text).body:
+        yield from _codes(compile(ast.Module([statement], []), file, "exec", dont_inherit=True))
+
+
+_COMPILED = (_whole, _by_statement)
+
+
+def _same(code: types.CodeType, wanted: types.CodeType) -> bool:
+    """Whether code is that of a function."""
+    return (code.co_qualname == wanted.co_qualname and code.co_firstlineno == wanted.co_firstlineno
+            and code.co_code == wanted.co_code)
 
 
 def edited(text: str, edits: Iterable[Edit]) -> str:
@@ -213,13 +227,12 @@ def overlap(edits: Iterable[Edit]) -> bool:
 
 def new_code(wanted: types.CodeType, before: str, after: str, file: str) -> types.CodeType | None:
     """The code of a function in the edited text: the one that stands in its place among those of its name."""
-    old = [code for code in _codes(compile_text(before, file)) if code.co_qualname == wanted.co_qualname]
-    new = [code for code in _codes(compile_text(after, file)) if code.co_qualname == wanted.co_qualname]
-    if len(old) != len(new):
-        return None
-    for code, replacement in zip(old, new, strict=True):
-        if code.co_firstlineno == wanted.co_firstlineno and code.co_code == wanted.co_code:
-            return replacement
+    for compiled in _COMPILED:
+        old = [code for code in compiled(before, file) if code.co_qualname == wanted.co_qualname]
+        new = [code for code in compiled(after, file) if code.co_qualname == wanted.co_qualname]
+        found = [replacement for code, replacement in zip(old, new, strict=False) if _same(code, wanted)]
+        if len(old) == len(new) and found:
+            return found[0]
     return None
 
 

@@ -257,14 +257,8 @@ class Profile:
         """
         return displays.call("try_fixes", self._step_of(step), self, **options)
 
-    def fix_button(self, step: Callable[[], object] | None = None, **options: Unpack[Trying]) -> object:  # object: a widget
-        """A button that tries fixes when it is clicked, and shows what it found; needs the extra ``lab``."""
-        chosen = self._step_of(step)
-        made: object = displays.call("fix_button", lambda: self.try_fixes(chosen, **options))  # object: a widget
-        return made
-
     def remember(self, file: str, text: str, names: dict[str, object]) -> None:  # object: globals
-        """Keep the cell that was profiled, for ``try_fixes()`` and ``fix_button()`` without a step."""
+        """Keep the cell that was profiled, for ``try_fixes()`` and ``timeline()`` without a step."""
         self._cell = file, text, names
 
     def _step_of(self, step: Callable[[], object] | None) -> Callable[[], object]:  # object: as above
@@ -455,12 +449,18 @@ class Profile:
                 lines += [f"    {name} x{number}" for name, number in calls.items()]
         return "\n".join(lines)
 
-    def timeline(self, **options: object) -> Any:  # Any: a widget, a layer above; object: its options
-        """The live timeline, a widget; needs the extra ``lab``."""
+    # Any: a widget, a layer above; object: what the step returns, and the widget's options
+    def timeline(self, step: Callable[[], object] | None = None, **options: object) -> Any:
+        """The live timeline, a widget; needs the extra ``lab``.
+
+        With a ``step``, and of a cell that ``%%profile`` recorded, it has a button that tries fixes, as ``try_fixes`` does.
+        """
         if self._data().parts:
             shown = {"clock": "common", "color_by": "lane", "errors": self._errors(), **options}
             return displays.call("TimelineWidget", self._by_process(), **shown)
         records = aside(self._data()).records  # the widget has them as long as it is there
+        if step is not None or self._cell is not None:
+            options = {"try_fixes": lambda: self.try_fixes(step), **options}
         return displays.call("TimelineWidget", records, **{"marks": self._instants(), **options})
 
     def memory_view(self, **options: object) -> Any:  # Any: a widget, a layer above; object: its options

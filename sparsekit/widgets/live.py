@@ -21,7 +21,7 @@ from .timeline import timeline_figure
 from .what_if import live_memory
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from .types import Records
 
@@ -135,6 +135,9 @@ class TimelineWidget(Base):
         Whether each run has a clock of its own, or all are processes of one run, whose times are on one clock.
     errors : mapping of str to float, optional
         By how many microseconds the times of a process may be off, as for ``processes_figure``.
+    try_fixes : callable, optional
+        What the button "try fixes" calls; there is no button without it.  ``prof.timeline()`` gives it where the profile
+        knows its program.
 
     Attributes
     ----------
@@ -150,12 +153,16 @@ class TimelineWidget(Base):
     color_by = traitlets.Enum(("operator", "storage type", "lane", "layer", "density"), "operator").tag(sync=True)
     align = traitlets.Enum(ALIGN, "auto").tag(sync=True)
     selected = traitlets.Int(-1).tag(sync=True)
+    offers_fixes = traitlets.Bool(False).tag(sync=True)
+    tries = traitlets.Int(0).tag(sync=True)
+    fixes = traitlets.Dict().tag(sync=True)
 
     def __init__(
         self, records: Records = (), title: str = "Timeline", description: str = "", color_by: str = "operator",
         align: str = "auto", marks: Iterable[Mapping[str, Any]] | None = None, clock: str = "own",
-        errors: Mapping[str, float | None] | None = None,
+        errors: Mapping[str, float | None] | None = None, try_fixes: Callable[[], Any] | None = None,
     ) -> None:  # fmt: skip
+        self._try_fixes = try_fixes
         self._clock, self._errors = checked_clock(clock), dict(errors or {})
         align = "start" if clock == "common" else align
         self._runs = _as_runs(records)
@@ -168,7 +175,21 @@ class TimelineWidget(Base):
             description=str(description) or self._finding(),
             color_by=color_by,
             align=align,
+            offers_fixes=try_fixes is not None,
         )
+        self.observe(self._answer, "tries")
+
+    def _answer(self, _: object) -> None:  # object: what has changed
+        """Try fixes, and show what was found, or why nothing was."""
+        if self._try_fixes is None:
+            return
+        self.fixes = {}
+        try:
+            found = self._try_fixes()
+            shown = found.table()
+            self.fixes = {"sentence": found.summary(), "columns": list(shown.columns), "rows": shown.cells, "patch": found.patch}
+        except Exception as error:  # whatever it is, the reader has clicked and waits
+            self.fixes = {"sentence": f"{type(error).__name__}: {error}", "columns": [], "rows": [], "patch": ""}
 
     def _finding(self) -> str:
         """The headline of the whole run, and the part of the run that the view opens on."""

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-from ..base.optional import optional_import
 from .break_even import crossover_figure, crossover_payload
 from .gradient_xray import xray_figure, xray_payload
 from .inspector import inspector_payload
 from .spy import array_figure
 
-__all__ = ["crossover", "fix_button", "inspect", "xray"]
+__all__ = ["crossover", "inspect", "xray"]
 
 
 def inspect(array: object, title: str = "Inside the array") -> Any:
@@ -94,39 +92,3 @@ def crossover(title: str = "Where sparse storage pays", **options: Any) -> Any:
     from .live import CrossoverWidget
 
     return CrossoverWidget(crossover_payload(**options), crossover_figure(title, **options), title)
-
-
-def fix_button(try_fixes: Callable[[], object]) -> object:
-    """A button that tries fixes when it is clicked, and shows below it what it found.
-
-    Parameters
-    ----------
-    try_fixes : callable
-        Called without arguments by the first click; what it returns is displayed, and an error is shown as text.
-
-    Returns
-    -------
-    ipywidgets.VBox
-
-    Raises
-    ------
-    MissingPackageError
-        If ipywidgets is not installed.
-    """
-    widgets: Any = optional_import("ipywidgets", "lab", "fix_button()")
-    display: Any = optional_import("IPython.display", "lab", "fix_button()").display
-    button = widgets.Button(description="Try fixes", tooltip="Try what the advice recommends on copies of the program")
-    shown = widgets.Output()
-
-    def clicked(_: object) -> None:
-        button.disabled, button.description = True, "Trying …"
-        shown.clear_output()
-        try:
-            with shown:
-                display(try_fixes())
-        finally:
-            button.disabled, button.description = False, "Try again"
-
-    button.on_click(clicked)
-    made: object = widgets.VBox([button, shown])
-    return made

@@ -40,17 +40,48 @@ memory = {
 '''
 
 
+FIXES = '''
+import numpy as np
+import sparsekit as mx
+from sparsekit import autograd, gluon
+
+net = gluon.nn.Dense(8, in_units=3000)
+net.initialize()
+data = mx.nd.sparse.csr_matrix((np.ones(12, "float32"), np.arange(12), np.arange(5) * 3), shape=(4, 3000))
+
+def step():
+    with autograd.record():
+        loss = net(data.tostype("default")).sum()
+    loss.backward()
+    return loss
+
+with mx.Profiler() as prof:
+    step()
+prof.timeline(step)
+'''
+
+
+def in_lab(reader, folder, name, cells):
+    """A notebook of these cells, opened and run."""
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell.strip()) for cell in cells])
+    notebook.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    nbformat.write(notebook, folder / name)
+    yield reader.open(name).run_all()
+    reader.leave()
+    (folder / name).unlink()
+
+
 @pytest.fixture
 def live(reader, jupyter_server):
     """A small notebook that shows both live views, run."""
     cells = [RECORDS, "import sparsekit.widgets as views\nviews.TimelineWidget(records)", "views.MemoryWidget(memory)"]
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell.strip()) for cell in cells])
-    notebook.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    path = jupyter_server.folder / "live.ipynb"
-    nbformat.write(notebook, path)
-    yield reader.open(path.name).run_all()
-    reader.leave()
-    path.unlink()
+    yield from in_lab(reader, jupyter_server.folder, "live.ipynb", cells)
+
+
+@pytest.fixture
+def fixable(reader, jupyter_server):
+    """A notebook with the live timeline of a program that wastes memory, run."""
+    yield from in_lab(reader, jupyter_server.folder, "fixable.ipynb", [FIXES])
 
 
 def click_an_operator(view: Any, timeline: Any) -> Any:
@@ -83,6 +114,15 @@ def test_a_click_on_the_timeline_reads_out_the_operator(live):
     for word in ("csr", "100", "dot"):
         assert word in said, said
     both_themes(live, "timeline")
+
+
+def test_one_click_in_the_timeline_tries_fixes(fixable):
+    button = fixable.page.get_by_role("button", name="Try what the advice recommends on copies of the program")
+    button.click()
+    answer = fixable.page.locator(".sk-fixes")
+    answer.get_by_text("holds").first.wait_for(timeout=60_000)
+    assert button.is_enabled()
+    both_themes(fixable, "fixes")
 
 
 def test_the_timeline_is_used_from_the_keyboard(live):

@@ -85,4 +85,5 @@ def test_one_planted_program_has_each_remedy():
     from sparsekit.fixes.remedies import remedies
 
     found = {remedy for remedy, _ in wasteful.PLANTED.values()}
-    assert found | {"TrainStep"} == {remedy.name for remedy in remedies} | {"exact lazy optimizer"}
+    names = {remedy.name for remedy in remedies if "(PyTorch)" not in remedy.name}  # those have tests in torch/
+    assert found | {"TrainStep"} == names | {"exact lazy optimizer"}

@@ -21,6 +21,7 @@ from sparsekit.demo.settings import Settings
 from sparsekit.demo.training import TrainingRun
 from sparsekit.demo.variants import VARIANTS
 from sparsekit.fixes import try_fixes
+from sparsekit.fixes.effects import SideEffect, Watched
 from sparsekit.fixes.observe import COUNTED
 
 from . import wasteful
@@ -225,6 +226,20 @@ REFUSED = {
     "the end of the program": (lambda path: raising(SystemExit(3)), "SystemExit"),
     "nothing to compare": (lambda path: lambda: None, "nothing can be compared"),
 }
+
+
+def test_a_thread_with_the_number_of_one_that_ended_is_watched(tmp_path):
+    end = threading.Event()
+    earlier = threading.Thread(target=end.wait)
+    earlier.start()
+
+    def step():
+        end.set()
+        earlier.join()
+        return in_a_thread(quietly, (tmp_path / "there").write_text, "x")  # CPython gives it the number of the earlier one
+
+    with pytest.raises(SideEffect, match="writes the file 'there'"), Watched():
+        step()
 
 
 @pytest.mark.parametrize("name", REFUSED)

@@ -1,7 +1,7 @@
 // The live timeline: one canvas of lanes, an overview, a panel of details, a table twin.
 // An anywidget front-end module: render({ model, el }) builds the view and returns its cleanup.
 
-import { element, formatCount, unpack, watchTheme } from "./common.js";
+import { element, formatCount, table, unpack, watchTheme } from "./common.js";
 import { Camera } from "./timeline_camera.js";
 import { Coloring, Data, ROW } from "./timeline_data.js";
 import { Flame } from "./timeline_flame.js";
@@ -70,6 +70,7 @@ class Timeline {
     }, this.canvas);
     this.map = element("canvas", { class: "sk-map", "aria-hidden": "true" });
     this.status = element("div", { class: "sk-status", role: "status", "aria-live": "polite" });
+    this.answer = element("div", { class: "sk-fixes" });
     const main = element("div", { class: "sk-main" }, this.map, this.stage, this.details.element, this.legend.element, this.status,
       ...[this.statistics, ...this.tables].map((part) => part.element));
     this.root.append(
@@ -77,6 +78,7 @@ class Timeline {
       element("p", {}, this.model.get("description") || ""),
       this.toolbar(),
       main,
+      this.answer,
       this.help(),
     );
     this.showAligned();
@@ -95,7 +97,30 @@ class Timeline {
     return element("div", { class: "sk-bar" },
       button("+", "Zoom in", () => this.camera.zoom(0.5)), button("−", "Zoom out", () => this.camera.zoom(2)),
       button("whole run", "Show the whole run", () => this.camera.home()), this.switch?.element,
-      element("label", {}, "colour by ", this.choice), element("label", {}, "search ", this.search));
+      element("label", {}, "colour by ", this.choice), element("label", {}, "search ", this.search), this.fixing(button));
+  }
+
+  // A button that has Python try fixes, where the profile knows its program; what Python found stands below the tables.
+  fixing(button) {
+    if (!this.model.get("offers_fixes")) return "";
+    this.fix = button("try fixes", "Try what the advice recommends on copies of the program", () => {
+      this.fix.disabled = true;
+      this.say("Trying fixes on copies of the program …");
+      this.model.set("tries", this.model.get("tries") + 1);
+      this.model.save_changes();
+    });
+    return this.fix;
+  }
+
+  showFixes() {
+    const found = this.model.get("fixes");
+    if (!this.fix || found.sentence === undefined) return;
+    this.answer.replaceChildren(element("p", {}, found.sentence),
+      found.rows.length ? table(found.columns, found.rows, "Fixes that were tried on copies of the program") : "",
+      found.patch ? element("details", { open: "" }, element("summary", {}, "The patch"), element("pre", {}, found.patch)) : "");
+    this.fix.disabled = false;
+    this.say(found.sentence);
+    this.answer.scrollIntoView({ block: "nearest" });
   }
 
   help() {
@@ -346,6 +371,7 @@ class Timeline {
     };
     listen("change:color_by", () => this.recolor(this.model.get("color_by")));
     listen("change:align", () => this.align(this.model.get("align") !== "start" && this.data.steps.some));
+    listen("change:fixes", () => this.showFixes());
     listen("change:selected", () => {
       const wanted = this.model.get("selected");
       if (wanted !== this.scene.selected && wanted < this.data.count) this.select(wanted);

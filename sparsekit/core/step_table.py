@@ -153,6 +153,7 @@ class StepTable:
         #: Arrays that are the same at every run, by slot.
         self._standing: list[tuple[int, ArrayObject]] = []
         self._table: Table | None = None
+        self._settled: Standing | None = None
         self._numbers_now: list[Any] = []  # Any: arrays
         self._account: Account | None = None
         self._events: tuple[Event, ...] | None = None
@@ -332,12 +333,12 @@ class StepTable:
     def settle(self, standing: Standing) -> None:
         """Have the next runs begin ``again`` as long as all stays as it was."""
         if self._table is not None:
-            self._table.standing = standing.close()
+            self._settled = standing.close()
+            self._table.standing_at = self._settled.address
 
     def stands(self) -> bool:
         """Whether all is as it was when ``settle`` was called."""
-        standing = None if self._table is None else self._table.standing
-        return standing is not None and standing.holds()
+        return self._table is not None and self._settled is not None and self._table.standing_at != 0 and self._settled.holds()
 
     def _in_training(self, run_table: Callable[..., bool], values: Slots, told: TimedRows | None) -> bool:
         """Run a part of the table whose operators Python runs in training mode."""

@@ -12,7 +12,7 @@ from typing import Any
 from ..base.errors import UnsupportedError
 from ..base.files import written
 from ..base.tables import escape, folded, html_table, text_table
-from .svg import NARROW, narrow_page
+from .svg import NARROW, drawn_narrow
 
 __all__ = ["Display", "write_file"]
 
@@ -76,10 +76,7 @@ class Display:
     @property
     def narrow_svg(self) -> str:
         """The picture for a narrow page; empty if it was given as text."""
-        if self._draw is None:
-            return ""
-        with narrow_page():
-            return self._draw()
+        return "" if self._draw is None else drawn_narrow(self._draw)
 
     @property
     def image(self) -> str:

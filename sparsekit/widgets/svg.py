@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
-from typing import Any
+from collections.abc import Callable, Iterable
+from contextvars import ContextVar, copy_context
+from typing import Any, TypeVar
 
 from ..base.tables import escape
 from .theme import FONT, INK, LINE, MUTED, PAPER, dark_style
 
-__all__ = ["NARROW", "WIDE", "Drawing", "fit", "heading", "is_narrow", "narrow_page", "page_width", "text_width", "wrap"]
+__all__ = ["NARROW", "WIDE", "Drawing", "drawn_narrow", "fit", "heading", "is_narrow", "page_width", "text_width", "wrap"]
 
 #: Widths that pictures are drawn for, in pixels: of a page, and of a phone's screen.
 WIDE, NARROW = 1000.0, 380.0
+T = TypeVar("T")
 _page: ContextVar[float] = ContextVar("page", default=WIDE)
 
 
@@ -27,14 +27,12 @@ def is_narrow() -> bool:
     return _page.get() < WIDE
 
 
-@contextmanager
-def narrow_page() -> Iterator[None]:
-    """Draw for a narrow page."""
-    before = _page.set(NARROW)
-    try:
-        yield
-    finally:
-        _page.reset(before)
+def drawn_narrow(draw: Callable[[], T]) -> T:
+    """What a function draws for a narrow page."""
+    page = copy_context()
+    page.run(_page.set, NARROW)
+    return page.run(draw)
+
 
 _NARROW = frozenset("ijltfrI.,:;'|!()[]{}·` ")
 _WIDE = frozenset("mwMW@%×→—")

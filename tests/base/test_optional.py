@@ -27,6 +27,7 @@ NEEDED = {
     "jupyterlab": ["main('lab')"],
     "ipykernel": ["main('lab')"],
     "sklearn": ["__import__('sparsekit.sklearn')"],
+    "tensorboardX": ["mx.gluon.contrib.estimator.TensorBoardHandler('logs')"],
     "cupy": ["mx.nd.ones(2, ctx=mx.gpu(0))", "mx.gpu(0).empty_cache()",
               "mx.context.gpu_memory_info()", "x.as_in_context(mx.gpu(0))"],
 }

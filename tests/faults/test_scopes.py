@@ -23,11 +23,12 @@ from sparsekit.base.files import written
 from sparsekit.base.scoped import Scoped
 from sparsekit.core import device, hooks, program, step_table, trace
 from sparsekit.datasets.download import _file_lock
+from sparsekit.fixes import effects
 from sparsekit.gluon.rnn import composed
 from sparsekit.gluon.scope import Scope
 from sparsekit.gluon.utils import HookHandle
 from sparsekit.optimizer.updater import UpdateLane
-from sparsekit.profiler import profiler
+from sparsekit.profiler import profiler, pytest_guard
 from sparsekit.symbol.shapes import meaning
 
 PACKAGE = Path(mx.__file__).parent
@@ -85,6 +86,8 @@ CASES = {
     "HookHandle": handle,
     "written": lambda: written("file"),
     "_file_lock": lambda: _file_lock(Path("lock")),
+    "_Background": pytest_guard._Background,
+    "Watched": effects.Watched,
 }
 
 #: Which are made with a base class that the others share, or only at work inside a case above.
@@ -109,6 +112,8 @@ EXCUSED = {
     "_outputs": "files within the cluster's folder",
     "fewer_processes": "methods of Ray's, while a cluster is started", "joined": "a process that ends with the block",
     "stoppable": "handlers of signals, in a command that an interrupt ends",
+    "apart": "random states, names and warnings, which a ``finally`` puts back: nothing else runs in a trial",
+    "_uploads_refused": "cupy's allocator, which a ``finally`` puts back when a capture ends",
 }
 
 
@@ -119,7 +124,7 @@ def all_state(folder):
             list(context._current.stack), trace._current.tracer, getattr(Scope._current, "value", None), rng._override.generator,
             mx.engine._size, capture.state.rehearsed, dict(trainer.__dict__), cell.base_cell._modified,
             dict(hooked), meaning.zero_is_a_size, dict(os.environ), locked(),
-            list(recording._run.open), sorted(set(os.listdir(folder)) - {"file", "lock"}), open_files(folder))
+            list(recording._run.open), effects._watch.on, sorted(set(os.listdir(folder)) - {"file", "lock"}), open_files(folder))
 
 
 @functools.cache

@@ -171,6 +171,20 @@ def test_every_function_of_elements_was_compared():
     assert set(FORMULAS) == set(formulas.FORMULAS)
 
 
+@pytest.mark.parametrize("number", [1, 2, 3, 4, 5, 6])
+def test_copies_of_several_arrays(library, number):
+    """Up to four by one launch, of any types and lengths; what does not lie in one piece, by itself."""
+    rng = np.random.default_rng(number)
+    types, lengths = ("float32", "int64", "int32", "float16", "float64", "uint8"), (257, 0, 33, 1, 1025, 5)
+    for library.schedule in SCHEDULES:
+        given = [rng.integers(0, 100, 2 * length).astype(kind) for kind, length in zip(types, lengths, strict=True)][:number]
+        given = [array[::2] if place == 2 else array[:len(array) // 2] for place, array in enumerate(given)]
+        targets = [fake_cupy.ndarray(np.full(len(array), 101, array.dtype)) for array in given]
+        for_device("gpu").xp.copy_each([(target, fake_cupy.ndarray(array)) for target, array in zip(targets, given, strict=True)])
+        for target, array in zip(targets, given, strict=True):
+            np.testing.assert_array_equal(target.get(), array)
+
+
 @pytest.mark.parametrize("value", ["int8", "int32", "int64"])
 def test_the_logistic_function_of_whole_numbers(library, value):
     data = np.arange(-60, 60).astype(value)
@@ -273,6 +287,7 @@ def test_every_device_function_was_run(library):
     test_rows_that_are_cut_into_pieces(library, "float32", False)
     test_reductions_of_runs(library, "add", "float32")
     test_entries_of_every_number_are_grouped(library, 2049, "int64")
+    test_copies_of_several_arrays(library, 4)
     for name in FORMULAS:
         test_functions_of_elements(library, name, "float32")
     assert library.launched == set(launch.KERNELS)

@@ -57,7 +57,7 @@ def main() -> None:
             "attributes": attributes, "linalg": sorted(name for name in dir(cupy.linalg) if not name.startswith("_")),
             "cuda": {name: sorted(part for part in dir(getattr(cupy.cuda, name)) if not part.startswith("_")) for name in (
                 "Device", "Event", "Graph", "MemoryPool", "PinnedMemoryPool", "Stream", "get_current_stream", "runtime",
-                "get_elapsed_time", "set_pinned_memory_allocator", "using_allocator")},
+                "alloc_pinned_memory", "get_elapsed_time", "set_pinned_memory_allocator", "using_allocator")},
             "special": sorted(name for name in dir(cupyx.scipy.special) if not name.startswith("_"))}
     Path(sys.argv[1]).write_text(json.dumps(made, indent=0, sort_keys=True) + "\n", encoding="utf-8")
 

@@ -25,6 +25,8 @@ __all__ = ["Standing"]
 class Standing:
     """Slots and what they hold, for ``Table.begin_again``.  It keeps both alive, so that an address tells which object it is.
 
+    It does not keep the table, which keeps it: what was dropped goes at once.
+
     Parameters
     ----------
     table : Table
@@ -39,7 +41,8 @@ class Standing:
     """
 
     def __init__(self, table: Table, brought: Sequence[int]) -> None:
-        self._table, self._brought = table, brought
+        self._kernels, self._words = table._kernels, table._entry_words
+        self._brought = brought
         self._pairs: list[int] = []
         self._later: list[int] = []
         self._kept: list[Any] = []  # Any: whatever the slots hold
@@ -56,15 +59,15 @@ class Standing:
     def add_array(self, owner: ArrayObject) -> None:
         """Have an NDArray keep its store, and that its memory and flags."""
         self.add(owner, "_store")
-        store, rows = owner._store, self._table._kernels
+        store, rows = owner._store, self._kernels
         for place in (rows.MEMORY, rows.FLAGS):
             self._pairs += (id(store) + place, ctypes.c_int64.from_address(id(store) + place).value)
 
     def close(self) -> Standing:
         """Lay out the block."""
         self._held = [np.array(words, np.int64) for words in (self._pairs, self._later)]
-        plan, count, patches, patched, written = self._table._entry_words
-        rows = np.array([plan + self._table._kernels.PLAN * place for place in self._brought], np.int64)
+        plan, count, patches, patched, written = self._words
+        rows = np.array([plan + self._kernels.PLAN * place for place in self._brought], np.int64)
         pairs, later = self._held
         block = np.array([plan, count, written, rows.ctypes.data, len(rows), patches, patched,
                           pairs.ctypes.data, len(pairs) // 2, later.ctypes.data, len(later) // 2], np.int64)
@@ -75,7 +78,7 @@ class Standing:
     def holds(self) -> bool:
         """Whether all is as it was, but for what is computed anew."""
         pairs = self._held[0]
-        found: bool = self._table._kernels.as_noted.dispatcher(pairs.ctypes.data, len(pairs) // 2)
+        found: bool = self._kernels.as_noted.dispatcher(pairs.ctypes.data, len(pairs) // 2)
         return found
 
 

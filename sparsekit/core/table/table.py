@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from ...base.types import Array, DType, Shape
     from ..dispatch import Plan
     from ..types import Sink, Slots
-    from .standing import Standing
     from .timed import Account
 
 __all__ = ["Lowered", "Step", "Table"]
@@ -434,8 +433,9 @@ class Table:
         #: Address of the first row, and the number of the last.
         self.at: tuple[int, int] = (self.rows.ctypes.data, self.end)
         self.stops = 0
-        #: What tells that the arrays of the last run are bound still; None if that is not known.
-        self.standing: Standing | None = None
+        #: Address of what tells that the arrays of the last run are bound still (``Standing.address``, which whoever sets this
+        #: keeps alive: a gradient that waits keeps the table, and must not keep the weights); 0 if that is not known.
+        self.standing_at = 0
         #: Whether the last run that ``begin`` bound found all arrays as they are, and has copies of none.
         self.direct = False
 
@@ -483,7 +483,7 @@ class Table:
 
         -1, and nothing has been done, if the arrays do not fit, or settings have changed.
         """
-        lowered, self.standing = self.lowered, None
+        lowered, self.standing_at = self.lowered, 0
         if lowered.settings != config.decisive:
             return -1
         renewed = []
@@ -507,12 +507,12 @@ class Table:
 
     # Any: arrays
     def begin_again(self, arrays: list[Any], told: TimedRows | None = None) -> tuple[int, bool]:
-        """As ``begin``, where a run brings these arrays, and all others are those of the last run, as ``standing`` says.
+        """As ``begin``, where a run brings these arrays, and all others are those of the last run, as ``standing_at`` says.
 
         Returns where that is, and whether something differs that is computed anew after a run; -1, and nothing has been done,
         if something else differs, or ``begin`` must make room.
         """
-        if self.standing is None:
+        if not self.standing_at:
             return -1, False
         free, taken = self._free, {}
         try:
@@ -521,7 +521,7 @@ class Table:
         except KeyError:  # it was given away or seen
             return -1, False
         rows, at = (self.rows, self.at) if told is None else (told.rows, told.at)
-        found: int = self._again(id(arrays), self.standing.address, *at)
+        found: int = self._again(id(arrays), self.standing_at, *at)
         place, differs = found >> 1, found & 1 == 1
         if place == at[1] or place < 0:
             free.update(taken)

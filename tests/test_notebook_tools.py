@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import configparser
 import os
+import re
 import runpy
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import nbformat
@@ -25,6 +28,21 @@ def test_the_text_form_holds_what_people_wrote_and_what_it_printed(tmp_path):
     assert TEXT["text_of"](path).splitlines() == [
         "# --- 00 markdown", "# Title", "", "# --- 01 code", "1 + 1", "#> finding", "",
         "# --- 02 code nbval-ignore-output", "time()", ""]
+
+
+def test_sanitizers_take_long_pictures_in_no_time():
+    """A regular expression that begins anywhere in a run of letters took 40 s for each 100 kB of a picture."""
+    found = configparser.RawConfigParser()
+    found.read(ROOT / "tests" / "nbval_sanitize.cfg")
+    patterns = {name: found[name]["regex"] for name in found.sections()}
+    assert len(patterns) > 5
+    picture = f'<img src="data:image/svg+xml;base64,{"aB3/" * 25_000}">'
+    for name, pattern in patterns.items():
+        start = time.thread_time()
+        re.sub(pattern, "", picture)
+        assert time.thread_time() - start < 2, name
+    place = re.compile(patterns["the temporary file that a cell is compiled as"])
+    assert place.sub("CELL", 'File "/home/a/ipykernel_12/34.py", line 1') == 'File "CELL", line 1'
 
 
 def test_git_compares_notebooks_as_text():

@@ -42,7 +42,7 @@ def test_sanitizers_take_long_pictures_in_no_time():
         re.sub(pattern, "", picture)
         assert time.thread_time() - start < 2, name
     place = re.compile(patterns["the temporary file that a cell is compiled as"])
-    assert place.sub("CELL", 'File "/home/a/ipykernel_12/34.py", line 1') == 'File "CELL", line 1'
+    assert place.sub("CELL", 'File "there/ipykernel_12/34.py", line 1') == 'File "CELL", line 1'
 
 
 def test_git_compares_notebooks_as_text():

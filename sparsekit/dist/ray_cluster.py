@@ -90,6 +90,14 @@ for word in sys.argv[2:]:
                 os.kill(int(pid), signal.SIGKILL)
     except OSError:
         pass
+for pid in os.listdir("/proc"):  # what these have started since: Ray names the folder in the words of its commands
+    if pid.isdigit() and int(pid) != os.getpid():
+        try:
+            with open(f"/proc/{pid}/cmdline", "rb") as file:
+                if sys.argv[1].encode() in file.read():
+                    os.kill(int(pid), signal.SIGKILL)
+        except OSError:
+            pass
 shutil.rmtree(sys.argv[1], ignore_errors=True)
 """
 

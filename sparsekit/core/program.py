@@ -867,7 +867,7 @@ CHANGES_STORAGE = "it changes storage types, which the ledger counts at every ru
 
 
 def _reason_apart(instruction: _Instruction, ctx: Context) -> str:
-    """Why an instruction is no part of a table, or on a GPU of a graph, if that is known without trying; else nothing."""
+    """Why an instruction runs outside tables, or on a GPU outside graphs, if that is known beforehand; else nothing."""
     plan = instruction.plan
     if ctx.device_type == "gpu":
         if any(spec.stype != "default" for spec in instruction.specs):

@@ -306,7 +306,7 @@ class StepTable:
         return list(self._order(bound))
 
     def _copied(self, slot: int, store: Store) -> ArrayObject:
-        """A result, which is no memory of the table."""
+        """A result, copied out of the memory of the table."""
         made, layout = copied_from_table(store), self._layouts.get(slot)
         if layout is not None and made.shape == layout.shape:
             return wrap_as(made, layout)

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from .. import autograd, gluon, ndarray
+from .. import autograd, gluon, init, ndarray
 from ..base.errors import ContractError, UnknownNameError
 from ..base.formatting import format_bytes
 from ..datasets import load_docstrings
@@ -40,7 +40,7 @@ __all__ = ["Certificate", "Task", "given", "grade", "task"]
 #: What the instances are drawn from: docstrings of packages that sparsekit needs, so that they are always there.
 PACKAGES = ("numpy", "scipy", "numba")
 FEATURES = 2**18
-BATCHES, ROWS, HELD_OUT, UNITS = 5, 128, 256, 32
+BATCHES, ROWS, HELD_OUT, UNITS = 8, 128, 256, 32
 #: Columns of an instance: from the first to below the second.
 COLUMNS = (60_000, 90_000)
 
@@ -80,7 +80,7 @@ class Task(NamedTuple):
 
     def start(self, net: Block) -> None:
         """Initialize a network of two dense layers with the weights of the instance."""
-        net.initialize()
+        net.initialize(init.Zero())   # whose values are replaced
         for parameter, values in zip(net.collect_params().values(), self.weights, strict=True):
             parameter.set_data(values if values.shape == parameter.shape else values.T)   # for row-sparse gradients
 

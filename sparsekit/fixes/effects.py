@@ -114,7 +114,7 @@ def _hook(event: str, arguments: tuple[Any, ...]) -> None:  # Any: what the even
     if not _watch.on or _busy.now:
         return
     other = _watch.others.get(threading.get_ident())
-    if other is not None and other.is_alive():  # a new thread may have the number of one that has ended
+    if other is not None and other is threading.current_thread():  # a new thread may have the number of one that has ended
         return
     what = _effect(event, arguments)
     if what:

@@ -14,7 +14,7 @@ from sparsekit.course import capstone, predictions
 from sparsekit.course.quizzes import quiz, quiz_questions
 from sparsekit.gluon import nn
 
-from .notebooks import code
+from .notebooks import code, printed
 
 ANSWERS, CONVERSIONS, PEAK, MOVED, TIME = range(5)
 
@@ -65,6 +65,11 @@ def test_the_solution_of_the_guide_reaches_everything_on_an_instance_that_was_dr
     assert capstone.task(certificate.seed).columns == capstone.task(certificate.seed).weights[0].shape[1]
     assert "all of 5 reached" in repr(certificate)
     assert certificate.html.count("✔") == 5
+
+
+def test_the_guide_shows_that_its_solution_reaches_everything():
+    (cell,) = (cell for cell in code("90_teachers_guide") if "def train(task)" in cell.source)
+    assert "all of 5 reached" in printed(cell)
 
 
 def test_the_given_program_has_right_answers_and_nothing_else(small):

@@ -1,5 +1,6 @@
 """What ``try_fixes`` leaves alone, refuses and judges."""
 
+import _thread
 import copy
 import os
 import random
@@ -240,6 +241,27 @@ def test_a_thread_with_the_number_of_one_that_ended_is_watched(tmp_path):
 
     with pytest.raises(SideEffect, match="writes the file 'there'"), Watched():
         step()
+
+
+def test_a_thread_with_the_number_of_a_foreign_one_is_watched(tmp_path):
+    """Python cannot know whether a thread that another library has started is alive, and takes it to be so for ever."""
+    numbers = []
+
+    def foreign():
+        numbers.append(threading.current_thread().ident)
+
+    ended = threading.Event()
+    _thread.start_new_thread(lambda: (foreign(), ended.set()), ())
+    ended.wait()
+    written = []
+    with pytest.raises(SideEffect, match="writes the file 'there'"), Watched():
+        for _ in range(200):
+            thread = threading.Thread(target=quietly, args=((tmp_path / "there").write_text, "x"))
+            thread.start()
+            thread.join()
+            written.append(thread.ident)
+    assert numbers[0] in written
+    assert not (tmp_path / "there").exists()
 
 
 @pytest.mark.parametrize("name", REFUSED)

@@ -254,12 +254,16 @@ def test_a_thread_with_the_number_of_a_foreign_one_is_watched(tmp_path):
     _thread.start_new_thread(lambda: (foreign(), ended.set()), ())
     ended.wait()
     written = []
-    with pytest.raises(SideEffect, match="writes the file 'there'"), Watched():
+
+    def step():
         for _ in range(200):
             thread = threading.Thread(target=quietly, args=((tmp_path / "there").write_text, "x"))
             thread.start()
             thread.join()
             written.append(thread.ident)
+
+    with pytest.raises(SideEffect, match="writes the file 'there'"), Watched():
+        step()
     assert numbers[0] in written
     assert not (tmp_path / "there").exists()
 

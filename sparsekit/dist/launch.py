@@ -306,7 +306,7 @@ class Driver:
         rank, outcome = worker.rank, worker.outcome()
         if outcome is None and self.lost is None and self.lives[rank] - self.job.first_life < self.restarts:
             self.lives[rank] += 1
-            print(f"Rank {rank} has ended unexpectedly; it is started again from its beginning "
+            print(f"Rank {rank} has ended unexpectedly; it is restarted from the beginning "
                   f"({self.lives[rank] - self.job.first_life} of {self.restarts}).", file=sys.stderr, flush=True)
             self.workers[rank] = engine().Worker(self.job, rank, self.lives[rank], place, self.program, self.options)
             return
@@ -320,7 +320,7 @@ class Driver:
         """The error of a worker that does not come back."""
         if outcome is None:
             return LostWorkerError(f"Rank {rank} has ended unexpectedly {self.restarts + 1} times; its process was killed or "
-                                   f"crashed.", hint="look at what it printed; restarts= sets how often it is started again.",
+                                   f"crashed.", hint="read its output; restarts= sets the number of restarts.",
                                    rank=rank)
         if isinstance(outcome.error, DistError):
             outcome.error.add_note(f"Raised by rank {rank}:\n{outcome.text}")
@@ -526,7 +526,7 @@ def parser() -> argparse.ArgumentParser:
     found.add_argument("--mode", choices=("sync", "async"), default="sync", help="whether a step waits for all workers")
     found.add_argument("--staleness", type=int, metavar="N", help="steps that a worker may be ahead of the slowest (async)")
     found.add_argument("--timeout", type=float, default=120.0, metavar="SECONDS", help="longest wait (default: 120)")
-    found.add_argument("--restarts", type=int, default=3, metavar="N", help="how often a worker is started again (default: 3)")
+    found.add_argument("--restarts", type=int, default=3, metavar="N", help="how often a worker is restarted (default: 3)")
     found.add_argument("script", metavar="SCRIPT", help="Python script to run")
     found.add_argument("arguments", nargs=argparse.REMAINDER, help="everything after SCRIPT is passed to it")
     return found

@@ -130,7 +130,8 @@ class Fixes:
         found = [fix for fix in self.fixes if fix.candidate.remedy == remedy]
         if not found:
             raise ProfilerError(f"No remedy {remedy!r} was tried.",
-                                hint=f"tried were {', '.join(repr(fix.candidate.remedy) for fix in self.fixes) or 'none'}.")
+                                hint=f"the remedies tried are "
+                                     f"{', '.join(repr(fix.candidate.remedy) for fix in self.fixes) or 'none'}.")
         return next((fix for fix in found if fix.holds), found[0])
 
     @property
@@ -199,7 +200,7 @@ class Fixes:
         texts = self._texts()
         for file, (before, _) in texts.items():
             if not Path(file).is_file():
-                raise UnsupportedError(f"{name_of_file(file)} does not stand in a file.",
+                raise UnsupportedError(f"{name_of_file(file)} is not in a file.",
                                        hint="change the cell by hand: print(fixes.patch).")
             if Path(file).read_text(encoding="utf-8") != before:
                 raise DataFileError(f"{Path(file).name} has changed since it was run.", hint="run it, and try_fixes, again.")
@@ -238,10 +239,10 @@ class Fixes:
     def summary(self) -> str:
         """What was found, in sentences."""
         if self.refusal:
-            return f"Nothing was judged. {self.refusal}"
+            return f"No fix was tried. {self.refusal}"
         if not self.together or not self.together.before or not self.together.after:
             tried = f"{format_count(len(self.fixes))} {'fix was' if len(self.fixes) == 1 else 'fixes were'} tried"
-            return f"Nothing to mend: {tried}, and none holds." if self.fixes else "Nothing to mend: no remedy fits."
+            return f"Nothing to fix: {tried}, and none holds." if self.fixes else "Nothing to fix: no remedy applies."
         before, after = self.together.before, self.together.after
         number = len(self.together.applied)
         return (f"{format_count(number)} of {format_count(len(self.fixes))} fixes that were tried hold{'' if number > 1 else 's'}"

@@ -143,7 +143,7 @@ class _Trial:
             return "The step returns no numbers and holds no weights: nothing can be compared. Let it return its loss."
         apart = identical(self.original, again)
         if apart:
-            return f"Two equal runs of the program itself differ ({apart}), so no other run can be judged by them."
+            return f"Two runs of the unchanged program differ ({apart}), so no fix can be compared with it."
         return ""
 
     def _check_memory(self) -> None:

@@ -164,7 +164,7 @@ class TrainStep:
                              hint="make arrays with mx.nd.array(…).")
         structure = places, _flat("label", label, arrays)
         if batch_size is None and not arrays[0].shape:
-            raise ShapeError("The first array of data has no axes, so that the size of the batch is not known.",
+            raise ShapeError("The first array of data has no axes, so the size of the batch is not known.",
                              hint="pass batch_size=.")
         size = arrays[0].shape[0] if batch_size is None else batch_size
         with self._lock:

@@ -964,7 +964,7 @@ def random_uniform(low: float = 0.0, high: float = 1.0, shape: int | Sequence[in
     """Values drawn evenly from low up to, not including, high."""
 
 def ravel_multi_index(data: NDArray, shape: int | Sequence[int] | None, *, out: _Out = None, name: str | None = None) -> NDArray:
-    """Places in the flattened array, for places along the axes of ``shape``, one row an axis."""
+    """Places in the flattened array, for places along the axes of ``shape``, one row per axis."""
 
 def rcbrt(data: NDArray, *, out: _Out = None, name: str | None = None) -> NDArray:
     """``1 / cbrt(x)``."""
@@ -1249,7 +1249,7 @@ def uniform(low: float = 0.0, high: float = 1.0, shape: int | Sequence[int] | No
     """Values drawn evenly from low up to, not including, high."""
 
 def unravel_index(data: NDArray, shape: int | Sequence[int] | None, *, out: _Out = None, name: str | None = None) -> NDArray:
-    """Places along the axes of ``shape``, one row an axis, for places in the flattened array. The first size may be -1."""
+    """Places along the axes of ``shape``, one row per axis, for places in the flattened array. The first size may be -1."""
 
 @overload
 def where(condition: CSRNDArray, x: CSRNDArray, y: CSRNDArray, *, out: _Out = None, name: str | None = None) -> CSRNDArray: ...

@@ -225,7 +225,8 @@ class Profile:
         if not scale:
             return what_if(self, **changes)  # type: ignore[misc]  # there is nothing else in them
         if len(scale) < len(changes):
-            raise ProfilerError("Memory and numbers of machines cannot be asked for at once.", hint="ask one after the other.")
+            raise ProfilerError("Memory and numbers of machines cannot be combined in one call.",
+                                hint="ask for one after the other.")
         return what_if_machines(self._data(), **scale)
 
     def advice(self) -> Advice:
@@ -510,8 +511,9 @@ class Profile:
         """
         nodes = self._data().graph
         if not nodes:
-            raise ProfilerError("There is no graph in this profile.", hint="Profiler(torch=True) records that of a PyTorch "
-                                "program; net.graph(batch) draws a block of this library.")
+            raise ProfilerError("There is no graph in this profile.",
+                                hint="Profiler(torch=True) records the graph of a PyTorch program; net.graph(batch) draws a "
+                                     "block of this library.")
         return displays.call("graph_figure", {"nodes": nodes}, title=title or "The first forward pass")
 
     def memory_figure(self, **options: object) -> Any:  # Any: a figure, a layer above; object: its options

@@ -355,8 +355,9 @@ def call_back() -> None:
 
 
 def _busy() -> ProfilerError:
-    return ProfilerError("Another profiler is recording.", hint="one at a time: stop() it, or leave its `with` block, first. "
-                         "mx.profiler.active() is it; prof.span('name') marks a part of a profile.")
+    return ProfilerError("Another profiler is recording.",
+                         hint="only one can record at a time: stop() it, or leave its `with` block, first. "
+                              "mx.profiler.active() returns it; prof.span('name') marks a part of a profile.")
 
 
 class Span(Scoped, ContextDecorator):

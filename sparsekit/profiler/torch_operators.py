@@ -44,11 +44,11 @@ _BAGS = frozenset(("_embedding_bag", "_embedding_bag_forward_only"))
 _REMEDIES = {
     "add": "add the sparse tensor in place, dense.add_(sparse), which makes no new dense tensor; or keep both sparse",
     "sub": "subtract in place, dense.sub_(sparse), which makes no new dense tensor; or keep both sparse",
-    "_to_dense": "pass the sparse tensor on as it is: torch.sparse.mm and nn.EmbeddingBag take it",
-    "to_dense": "pass the sparse tensor on as it is: torch.sparse.mm and nn.EmbeddingBag take it",
+    "_to_dense": "pass the sparse tensor on: torch.sparse.mm and nn.EmbeddingBag accept it",
+    "to_dense": "pass the sparse tensor on: torch.sparse.mm and nn.EmbeddingBag accept it",
 }
-_REMEDY = "use a function that keeps zeros, or apply it to the stored values and build the tensor anew"
-_IN_BACKWARD = "let every use of the parameter give a sparse gradient, or none: sparse and dense gradients add up to a dense one"
+_REMEDY = "use a function that keeps zeros, or apply it to the stored values and build a new tensor"
+_IN_BACKWARD = "give all uses of the parameter a sparse gradient, or none of them: the sum of sparse and dense gradients is dense"
 
 
 def is_torch(record: Record) -> bool:

@@ -152,7 +152,7 @@ def _rounds(functions: list[Callable[[], object]], calls: list[int], rounds: int
 def _checked(programs: object) -> tuple[list[str], list[Callable[[], object]]]:
     if not isinstance(programs, Mapping) or len(programs) < 2:
         raise ProfilerError("compare() takes a mapping of at least two names to programs.",
-                            hint='compare({"before": f, "after": g}) calls f() and g() in turns.')
+                            hint='compare({"before": f, "after": g}) calls f() and g() alternately.')
     for name, program in programs.items():
         if not callable(program):
             raise ProfilerError(f"The program {name!r} must be callable, got {type(program).__name__}.",

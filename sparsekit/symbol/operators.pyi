@@ -613,7 +613,7 @@ def random_uniform(low: float = 0.0, high: float = 1.0, shape: int | Sequence[in
     """Values drawn evenly from low up to, not including, high."""
 
 def ravel_multi_index(data: Symbol | None = None, shape: int | Sequence[int] | None = ..., *, name: str | None = None, attr: dict[str, str] | None = None, out: _Out = None) -> Symbol:
-    """Places in the flattened array, for places along the axes of ``shape``, one row an axis."""
+    """Places in the flattened array, for places along the axes of ``shape``, one row per axis."""
 
 def rcbrt(data: Symbol | None = None, *, name: str | None = None, attr: dict[str, str] | None = None, out: _Out = None) -> Symbol:
     """``1 / cbrt(x)``."""
@@ -808,7 +808,7 @@ def uniform(low: float = 0.0, high: float = 1.0, shape: int | Sequence[int] | No
     """Values drawn evenly from low up to, not including, high."""
 
 def unravel_index(data: Symbol | None = None, shape: int | Sequence[int] | None = ..., *, name: str | None = None, attr: dict[str, str] | None = None, out: _Out = None) -> Symbol:
-    """Places along the axes of ``shape``, one row an axis, for places in the flattened array. The first size may be -1."""
+    """Places along the axes of ``shape``, one row per axis, for places in the flattened array. The first size may be -1."""
 
 def where(condition: Symbol | None = None, x: Symbol | None = None, y: Symbol | None = None, *, name: str | None = None, attr: dict[str, str] | None = None, out: _Out = None) -> Symbol:
     """``x`` where the condition is nonzero, else ``y``, all of one shape; a condition of one axis chooses rows."""

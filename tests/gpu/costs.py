@@ -210,9 +210,9 @@ Each cell has three figures. Each figure is the worst value of all kernels that 
 - the number of bytes moved per necessary byte;
 - the loads of the busiest thread.
 
-The figures of the device are NVIDIA's for one H100. The prediction does not count shared memory, arithmetic and barriers, so a share
-is an upper bound. The tutorial's shape has 10 rows of 10 stored values and is 128 wide. Criteo's shapes have 2,048 rows of 39 fields,
-whose columns follow Zipf's law, and are 1 and 16 wide.
+The figures of the device are NVIDIA's for one H100. The prediction does not count shared memory, arithmetic and barriers, so
+a share is an upper bound. The tutorial's shape has 10 rows of 10 stored values and is 128 wide. Criteo's shapes have 2,048
+rows of 39 fields, whose columns follow Zipf's law, and are 1 and 16 wide.
 """
 
 #: Where it is.

@@ -387,7 +387,7 @@ def test_the_kind_of_store_says_whether_servers_wait(tmp_path):
 
     assert cluster.run(worker) == [[-1, -1]] * 2
     cluster.life = 1
-    with pytest.raises(MismatchError, match=r"Rank . asks for the mode 'sync', but workers have pushed key 'w'"):
+    with pytest.raises(MismatchError, match=r"Rank . requests the mode 'sync', but workers have pushed key 'w'"):
         cluster.run(worker, "dist_sync")
 
 

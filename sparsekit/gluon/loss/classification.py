@@ -21,7 +21,7 @@ class SigmoidBinaryCrossEntropyLoss(Loss):
 
     With ``from_sigmoid=False``, ``pred`` is a logit and the loss ``max(pred, 0) - pred * label +
     log(1 + exp(-|pred|))``, which never overflows; else ``pred`` is a probability.  A fourth argument of the
-    call, ``pos_weight``, weighs the term of the label's "yes": one value a class, broadcast to ``pred``.
+    call, ``pos_weight``, weighs the term of the label's "yes": one value per class, broadcast to ``pred``.
 
     Parameters
     ----------

@@ -44,7 +44,7 @@ def _fc_shape(shapes: list[Shape], attrs: Attrs) -> tuple[int, ...]:
         raise SparsekitError(f"bias was {'given' if attrs['no_bias'] else 'not given'}, and no_bias={attrs['no_bias']}.",
                              hint="no_bias=True goes without the array bias.")
     if len(shapes) > 2 and tuple(shapes[2]) not in ((attrs["num_hidden"],), (attrs["num_hidden"], 1)):
-        raise ShapeError(f"bias has shape {shapes[2]}, not ({attrs['num_hidden']},).", hint="one bias an output.")
+        raise ShapeError(f"bias has shape {shapes[2]}, not ({attrs['num_hidden']},).", hint="one bias per output.")
     return (data[0], attrs["num_hidden"]) if attrs["flatten"] else (*data[:-1], attrs["num_hidden"])
 
 
@@ -223,7 +223,7 @@ leaky_relu = Op(
                     ([samples.grid(), np.full(1, 0.5, np.float32)], {"act_type": "prelu"})],
     doc="""Rectifiers that let something of a negative value through, by ``act_type``.
 
-``leaky``: ``slope * x``; ``prelu``: ``gamma * x``, one slope or one a channel, learnt; ``elu``: ``slope * (exp(x) - 1)``;
+``leaky``: ``slope * x``; ``prelu``: ``gamma * x``, one slope or one per channel, learnt; ``elu``: ``slope * (exp(x) - 1)``;
 ``selu``: the same, scaled so that it normalizes itself; ``gelu``: ``x`` times the normal distribution function of ``x``,
 for positive values too; ``rrelu``: a slope drawn for each value from lower_bound to upper_bound while training, and
 their mean otherwise.""")

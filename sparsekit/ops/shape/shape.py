@@ -162,7 +162,7 @@ def _tuple(value: int | list[int] | tuple[int, ...]) -> tuple[int, ...]:
 def _along_axes(shapes: list[Shape], attrs: Attrs) -> tuple[int, ...]:
     shape, axes, sizes = list(shapes[0]), _tuple(attrs["axis"]), _tuple(attrs["size"])
     if len(axes) != len(sizes):
-        raise ShapeError(f"{len(axes)} axes and {len(sizes)} sizes were given.", hint="give one size an axis.")
+        raise ShapeError(f"{len(axes)} axes and {len(sizes)} sizes were given.", hint="give one size per axis.")
     for axis, size in zip(axes, sizes, strict=True):
         place = one_axis(axis, len(shape))
         if shape[place] != 1:

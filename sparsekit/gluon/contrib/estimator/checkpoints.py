@@ -258,9 +258,9 @@ class CheckpointHandler(TrainBegin, BatchEnd, EpochEnd):
                             else (estimator.max_batch or 0, state["total"], "batch"))
         if done >= most:
             raise ParameterError(f"Found checkpoint with maximum number of {unit} {most} reached.",
-                                 hint="give fit more, or resume_from_checkpoint=False to train from scratch.")
+                                 hint="give fit a larger number, or resume_from_checkpoint=False to train from scratch.")
         if state.get("stopped"):
-            raise ParameterError(f"The checkpoint is that of a run that {' and '.join(state['stopped'])} ended.",
+            raise ParameterError(f"The checkpoint belongs to a run that {' and '.join(state['stopped'])} ended.",
                                  hint="resume_from_checkpoint=False trains from scratch.")
         return f"{most - done} {'epochs' if unit == 'epoch' else 'batches'}"
 

@@ -137,7 +137,7 @@ class CSVHandler(TrainBegin, BatchEnd, EpochEnd):
         with failures_named(self.filename), open(self.filename, "ab") as file:
             if file.seek(0, os.SEEK_END) < self.size:
                 raise DataFileError(f"{self.filename} has become shorter than the {self.size} bytes that this run has written.",
-                                    hint="let nothing else write it, and resume with the file that the run has begun.")
+                                    hint="let no other program write to it, and resume with the file of this run.")
             file.truncate(self.size)
             file.write(text.getvalue().encode())
             self.size = file.tell()

@@ -503,7 +503,7 @@ class Client:
     # what all workers do together
 
     def barrier(self) -> None:
-        """Wait until every worker that has not left is here."""
+        """Wait until every worker that has not left has called this method."""
         with self._lock:
             self.flush()
             self._barriers += 1

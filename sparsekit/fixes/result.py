@@ -104,7 +104,7 @@ class Tried:
 
 
 class Fixes:
-    """What ``try_fixes`` found.
+    """The result of ``try_fixes``.
 
     Attributes
     ----------
@@ -144,7 +144,7 @@ class Fixes:
 
     @property
     def patch(self) -> str:
-        """The fixes that hold together as a unified diff, from the current folder; a notebook cell stands as ``In [3]``.
+        """The fixes that hold together as a unified diff, from the current folder; a notebook cell appears as ``In [3]``.
 
         Fixes that no edit of the text expresses are in ``lines``.
         """
@@ -167,7 +167,7 @@ class Fixes:
         return texts
 
     def contract(self) -> str:
-        """The text of a test for pytest that keeps what the fixes save, in bytes and counts; it never asks for milliseconds.
+        """The text of a test for pytest that guards the savings of the fixes, in bytes and counts and never in milliseconds.
 
         It imports the step from its module.  A step that no module has, such as a function inside of another one, is the
         fixture ``step``, which you write.
@@ -183,7 +183,7 @@ class Fixes:
                              [fix.candidate.remedy for fix in self.applied])
 
     def apply(self) -> list[Path]:
-        """Write the patched text into the files; the only function here that changes anything of the program.
+        """Write the patched text into the files; the only function here that changes the program.
 
         Returns
         -------
@@ -250,7 +250,7 @@ class Fixes:
                 f"{_less(before.moved, after.moved)} moved; {self.together.reason}.")
 
     def figure(self) -> Any:  # Any: a display, a layer above
-        """The picture: of each fix its verdict and its bytes before and after, with the table."""
+        """The picture of all fixes, with verdicts and bytes before and after, and the table."""
         table = self.table()
         return displays.call("fixes_figure", self._rows(), self.summary(), table.plain())
 

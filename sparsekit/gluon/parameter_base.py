@@ -576,7 +576,7 @@ def _no_entries(store: Sparse) -> list[Any]:
 
 
 class Constant(Parameter):
-    """A parameter that training leaves alone; ``set_data`` changes it.
+    """A parameter that training does not change; ``set_data`` changes it.
 
     Parameters
     ----------

@@ -57,7 +57,7 @@ class _Unfit(Exception):
 
 
 class TrainStep:
-    """One step of training: ``step(data, label)`` computes the loss and its gradients, updates the weights, returns the loss.
+    """One step of training: ``step(data, label)`` computes the loss and its gradients, updates the weights and returns the loss.
 
     It does what these lines do, to the last bit::
 

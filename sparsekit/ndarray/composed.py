@@ -103,7 +103,7 @@ def histogram(a: NDArray, bins: int | NDArray = 10, range: tuple[float, float] |
 
 @strict
 def onehot_encode(indices: NDArray, out: NDArray) -> NDArray:
-    """Write one row a index into the matrix ``out``: 1 at that place, 0 elsewhere."""
+    """Write one row per index into the matrix ``out``: 1 at that place, 0 elsewhere."""
     if out.ndim != 2 or indices.shape != out.shape[:1]:
         raise ShapeError(f"indices of shape {indices.shape} do not fill shape {out.shape}.", hint="out has one row per index.")
     out[:] = F.one_hot(indices, depth=out.shape[1], dtype=out.dtype.name)

@@ -215,7 +215,7 @@ def eye(N: int, M: int = 0, k: int = 0, ctx: Context | None = None, dtype: DType
 
 
 def waitall() -> None:
-    """Return when all work is done; on a CPU it is as soon as an operator returns.
+    """Wait until all work is done; on a CPU this is the case when an operator returns.
 
     Raises
     ------

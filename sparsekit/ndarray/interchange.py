@@ -78,11 +78,11 @@ class Interchange:
                                   hint=f"pass on {names}, each of which is dense, or use x.__binsparse__().")
 
     def to_dlpack_for_read(self) -> CapsuleType:
-        """A DLPack capsule over the memory; the taker must not write to it."""
+        """A DLPack capsule over the memory; the consumer must not write to it."""
         return self.__dlpack__()
 
     def to_dlpack_for_write(self) -> CapsuleType:
-        """A DLPack capsule over the memory; what the taker writes shows in the array."""
+        """A DLPack capsule over the memory; what the consumer writes changes the array."""
         return self.__dlpack__()
 
     def __binsparse_descriptor__(self) -> dict[str, Any]:
@@ -216,12 +216,12 @@ def from_dlpack(dlpack: object) -> NDArray:
 
 
 def to_dlpack_for_read(data: NDArray) -> CapsuleType:
-    """A DLPack capsule over the memory of a dense array; the taker must not write to it."""
+    """A DLPack capsule over the memory of a dense array; the consumer must not write to it."""
     return data.to_dlpack_for_read()
 
 
 def to_dlpack_for_write(data: NDArray) -> CapsuleType:
-    """A DLPack capsule over the memory of a dense array; what the taker writes shows in the array."""
+    """A DLPack capsule over the memory of a dense array; what the consumer writes changes the array."""
     return data.to_dlpack_for_write()
 
 

@@ -132,7 +132,7 @@ class NDArray(NumpyProtocol, Interchange, ArrayMethods):
     # values out
 
     def asnumpy(self) -> Array:
-        """A numpy array with a copy of the values; sparse arrays come out dense.
+        """A numpy array with a copy of the values; sparse arrays are converted to dense.
 
         Raises
         ------
@@ -209,7 +209,7 @@ class NDArray(NumpyProtocol, Interchange, ArrayMethods):
         return bool(self.asscalar())
 
     def wait_to_read(self) -> None:
-        """Return when the values are there; on a CPU they are as soon as an operator returns."""
+        """Wait until the values are computed; on a CPU this is the case when an operator returns."""
         device.wait(self._ctx)
 
     # copies and conversions

@@ -22,7 +22,7 @@ __all__ = ["CONVERSIONS", "PRODUCTS", "TorchOperator", "TorchPlan", "is_torch", 
 CONVERSIONS = frozenset(("to_dense", "_to_dense", "to_sparse", "_to_sparse", "to_sparse_csr", "_to_sparse_csr", "to_sparse_csc",
                          "_to_sparse_csc", "to_sparse_bsr", "_to_sparse_bsr", "to_sparse_bsc", "_to_sparse_bsc", "_coalesce"))
 
-#: Products, whose dense result is their meaning.
+#: Products, whose dense result is intended.
 PRODUCTS = frozenset(("mm", "addmm", "addmm_", "bmm", "baddbmm", "mv", "addmv", "dot", "vdot", "matmul", "hspmm", "_sparse_mm",
                       "_sparse_addmm", "_sparse_mm_reduce_impl", "sspaddmm", "linear"))
 

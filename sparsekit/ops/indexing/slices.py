@@ -260,9 +260,9 @@ take = Op("take", "a indices", attrs={"axis": 0, "mode": CLIP}, shape=_taken_sha
           nondifferentiable=(1,), cost=cost.none, sample=_take_samples, saves=("a", "indices"),
           doc="""The entries of one axis that ``indices`` names, in that order.
 
-Indices outside the axis are clipped to its ends (``mode="clip"``), wrapped round (``"wrap"``) or refused
-(``"raise"``).  Fractions are cut off; NaN is refused in every mode, and infinity by ``"wrap"``.  Clipping that nobody asked
-for, because ``mode`` is left out, gives an ``IndexWarning`` (``config.indices``).
+Indices outside the axis are clipped to its ends (``mode="clip"``), wrapped around (``"wrap"``) or refused (``"raise"``).
+Fractions are cut off; NaN is refused in every mode, and infinity by ``"wrap"``.  Clipping without an explicit ``mode`` gives
+an ``IndexWarning`` (``config.indices``).
 
 From a sparse array they give one of the same storage type, and ``indices`` has one dimension.""")
 

@@ -56,7 +56,7 @@ fully_connected = Op(
     saves=("data", "weight", "bias"),
     doc="""``data · weightᵀ + bias``: data (batch, inputs), weight (num_hidden, inputs), bias (num_hidden,).
 
-Beyond MXNet, csr data has a kernel of its own.  The gradient of the weight is then dense; a weight of shape
+Beyond MXNet, csr data has its own kernel.  The gradient of the weight is then dense; a weight of shape
 (inputs, units) with ``dot`` is what makes a row_sparse gradient possible, as ``gluon.nn.Dense`` does for
 ``weight_grad_stype='row_sparse'``.""")
 
@@ -221,7 +221,7 @@ leaky_relu = Op(
     sample=lambda: [*(([samples.grid()], {"act_type": kind}) for kind in RECTIFIERS if kind not in ("prelu", "rrelu")),
                     ([samples.grid(), samples.grid(1, 5, seed=1)[0]], {"act_type": "prelu"}),
                     ([samples.grid(), np.full(1, 0.5, np.float32)], {"act_type": "prelu"})],
-    doc="""Rectifiers that let something of a negative value through, by ``act_type``.
+    doc="""Rectifiers with nonzero results for negative values, by ``act_type``.
 
 ``leaky``: ``slope * x``; ``prelu``: ``gamma * x``, one slope or one per channel, learnt; ``elu``: ``slope * (exp(x) - 1)``;
 ``selu``: the same, scaled so that it normalizes itself; ``gelu``: ``x`` times the normal distribution function of ``x``,
@@ -358,7 +358,7 @@ dropout = Op("Dropout", "data", attrs={"p": 0.5, "mode": "training", "axes": (),
              outputs=2, visible=1,
              random=lambda attrs, training: attrs["p"] > 0 and (training or attrs["mode"] == "always"),
              sample=lambda: [([samples.grid()], {}), ([samples.grid()], {"p": 0.2, "mode": "always"})], saves=("out",),
-             doc="""Zeros in the place of a share ``p`` of the values, the rest divided by ``1 - p``: while training, or always.
+             doc="""A share ``p`` of the values set to zero, the rest divided by ``1 - p``: while training, or always.
 
 Along ``axes`` one decision holds for all values.  Otherwise, the data as they are.""")
 

@@ -318,7 +318,7 @@ def _length_shape(shapes: list[Shape], attrs: Attrs) -> Shape:
 
 lengths = Op("L2Normalization", "data", attrs={"eps": 1e-10, "mode": "instance"}, shape=_length_shape, cost=cost.each(3),
              sample=lambda: [([_cube()], {"mode": mode}) for mode in LENGTH_MODES],
-             doc="""The data over its Euclidean length, ``sqrt(sum(data**2) + eps)``.
+             doc="""The data divided by its Euclidean length, ``sqrt(sum(data**2) + eps)``.
 
 The length is that of each sample (``instance``), of each place over axis 1 (``channel``), or of each channel (``spatial``).""")
 

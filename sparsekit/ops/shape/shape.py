@@ -109,7 +109,7 @@ def _same_if_axes(shapes: list[Shape], attrs: Attrs) -> Shape:
 
 flip = Op("reverse", "data", attrs={"axis": REQUIRED}, shape=_same_if_axes, cost=cost.none, aliases=("flip",),
           sample=lambda: [([samples.grid()], {"axis": axis}) for axis in (0, (0, 1))], saves=(),
-          doc="The order of elements turned around along one or several axes.")
+          doc="The order of elements reversed along one or several axes.")
 
 
 @flip.forward("default -> default")

@@ -65,7 +65,7 @@ adamax_update = declare(
     "adamax_update", "mean var", "adamax_step", {"lr": REQUIRED, "beta1": 0.9, "beta2": 0.999, **_ALL},
     lambda lr, wd, beta1, beta2: (lr, wd, beta1, 1 - beta1, beta2),
     "Adam by the largest gradient: ``var = max(beta2 * var, |g|); weight -= lr * mean / var``; elements whose gradient was "
-    "always zero rest.", signs=" +", order=_DECAYED)
+    "always zero do not change.", signs=" +", order=_DECAYED)
 
 nadam_update = declare(
     "nadam_update", "mean var", "nadam_step",

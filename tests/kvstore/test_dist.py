@@ -554,7 +554,7 @@ def test_a_worker_that_has_left_pushes_no_more_but_pulls():
         kv.init("w", mx.nd.zeros((2,)))
         kv.push("w", mx.nd.ones((2,)))
         kv.leave()
-        with pytest.raises(mx.UnsupportedError, match="has left"):
+        with pytest.raises(mx.UnsupportedError, match="has called leave"):
             kv.push("w", mx.nd.ones((2,)))
         return float(pulled(kv, "w", (2,))[0])
 

@@ -115,7 +115,7 @@ class Fixes:
     refusal : str
         Why nothing could be judged, or an empty text.
     times : Comparison or None
-        The original, the fixes that hold and all together, run in turns.
+        The original, the fixes that hold and all together, with interleaved runs.
     tried : Tried
     """
 

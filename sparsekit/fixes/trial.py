@@ -60,7 +60,7 @@ def try_fixes(step: Callable[[], object], profile: Profile | None = None, *, ste
     steps : int
         Calls of ``step`` that are compared.
     rounds : int
-        Rounds in turns of the measured times, as in ``profiler.compare``; 0 measures none.
+        Interleaved rounds of the measured times, as in ``profiler.compare``; 0 measures none.
     tolerance : float
         Relative difference that rounding may make.
 

@@ -38,4 +38,4 @@ state = _State()
 def refuse(what: str) -> None:
     """Raise ``CaptureError`` if work is captured now; ``what`` says what the host would do."""
     if state.active:
-        raise CaptureError(f"{what}.", hint="it runs by itself, between captured pieces.")
+        raise CaptureError(f"{what}.", hint="it runs separately, between captured pieces.")

@@ -241,7 +241,7 @@ class Replay:
                 continue
             self._varying.add(slot)
             if slot in written:
-                raise _Refused(written[slot], "it writes to an array that is another one at every run")
+                raise _Refused(written[slot], "it writes to an array that is different at every run")
             piece.copied[slot] = local[slot] = copied(store)
         numbers = [self.gradients[slot] for slot in inside if slot in self.gradients]
         piece.targets = {number: _target(buffers, number) for number in numbers}
@@ -287,7 +287,7 @@ class Replay:
             waiting = "the next run captures it" if self._seen is not None else "it has not run yet"
             return [self.verdicts.get(step, waiting) for step in self.instructions]
         alone = {piece for piece in self._pieces if not isinstance(piece, _Piece)}
-        return ["" if step not in alone else self.verdicts.get(step, "it stands between others that run by themselves")
+        return ["" if step not in alone else self.verdicts.get(step, "it is between operators that run separately")
                 for step in self.instructions]
 
 

@@ -241,7 +241,7 @@ def _same(wanted: _Run, found: _Run) -> Row:
     required = f"the same losses and scores, within {WITHIN:.1%}"
     for name, right, got in (("losses", wanted.losses, found.losses), ("scores", wanted.scores, found.scores)):
         if right.shape != got.shape:
-            return Row(required, f"{name} have the shape {got.shape}, and {right.shape} is right", False)
+            return Row(required, f"{name} have the shape {got.shape}, but must have {right.shape}", False)
         apart = float(np.max(np.abs(got - right)) / np.max(np.abs(right)))
         if not apart <= WITHIN:   # nor if it is NaN
             return Row(required, f"{name} differ by {apart:.2g} of the largest", False)

@@ -324,7 +324,7 @@ def _places_given(numbers: tuple[Any, ...]) -> tuple[Indices, Indices]:
 def _sharing(copy: bool | None, index_dtype: object, ctx: Context | None) -> Sharing:
     sharing = Sharing(copy, index_dtype)
     if sharing.copy is False and context_of(ctx) is not Context("cpu", 0):
-        sharing.copies(f"the array is to be on {context_of(ctx)}, and the source is not there")
+        sharing.copies(f"the array is to be on {context_of(ctx)}, but the source is elsewhere")
     return sharing
 
 

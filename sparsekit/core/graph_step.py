@@ -121,13 +121,8 @@ class _Graphs(StepTable):
                 there: Any = self._there  # Any: cupy's, which takes arrays of numpy by ``set``
                 there.set(np.concatenate(found))
 
-    def __call__(self, arrays: Sequence[ArrayObject], again: bool = False) -> list[ArrayObject] | None:
-        """Run the step on the arrays that it brings; returns its results.
-
-        None, and nothing has been done, with ``again``: a graph's own comparison of addresses is what is quick here.
-        """
-        if again:
-            return None
+    def __call__(self, arrays: Sequence[ArrayObject]) -> list[ArrayObject] | None:
+        """Run the step on the arrays that it brings; returns its results."""
         values = self._stores(arrays)
         self.updating, self.updated, replay = False, 0, self._replay
         replay.at = -1

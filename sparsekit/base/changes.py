@@ -38,10 +38,10 @@ class SettingsDict(dict[Any, Any]):  # Any: as above
     """A dict of an optimizer's or an updater's, which marks its changes."""
 
 
-def _marking(name: str, mark: str) -> Callable[..., object]:
+def _marking(name: str, mark: str) -> Callable[..., object]:  # object: what the method of dict gives
     plain = getattr(dict, name)
 
-    @functools.wraps(plain)
+    @functools.wraps(plain)  # object: whatever the method of dict takes and gives
     def method(self: object, *args: object, **kwargs: object) -> object:
         try:
             return plain(self, *args, **kwargs)

@@ -62,7 +62,7 @@ class Finding(NamedTuple):
 def main(argv: Sequence[str] | None = None) -> int:
     """Print the report and return the exit status: 1 if a requirement of sparsekit is missing, else 0."""
     argparse.ArgumentParser(prog="sparsekit doctor", description=(
-        "Report what is installed, what is missing, and how to get it. The exit status is 1 if sparsekit cannot work here."
+        "Report what is installed, what is missing, and how to install it. The exit status is 1 if sparsekit cannot work here."
     )).parse_args(argv)
     findings = []
     for finding in examine():
@@ -142,7 +142,7 @@ def kernels_finding() -> Finding:
         return Finding("kernels", said, f"{reinstall} numpy scipy", needed=True)
     if not well:
         return Finding("kernels", said, f"{reinstall} numba; NUMBA_CACHE_DIR must name a writable folder; "
-                       "SPARSEKIT_KERNELS=numpy does without numba", needed=True)
+                       "SPARSEKIT_KERNELS=numpy works without numba", needed=True)
     broken = said.startswith(IN_NUMPY) and not kernels_asked() and is_installed("numba")
     return Finding("kernels", said, f"{reinstall} numba" if broken else "")
 
@@ -157,7 +157,7 @@ def cache_finding() -> Finding:
         if os.access(existing, os.W_OK):
             where = "NUMBA_CACHE_DIR" if asked and folder == Path(asked) else folder
             return Finding("compiled kernels", "kept beside the source" if beside in folder.parents else f"kept in {where}")
-    return Finding("compiled kernels", "compiled again in every process", "set NUMBA_CACHE_DIR to a folder that you may write to")
+    return Finding("compiled kernels", "compiled again in every process", "set NUMBA_CACHE_DIR to a writable folder")
 
 
 LAYER = """
@@ -193,7 +193,7 @@ def memory_finding(free: int | None = None) -> Finding:
     free = available_memory() if free is None else free
     if free is None:
         return Finding("memory", "unknown on this system")
-    remedy = "close other programs; the course's dense variants choose smaller sizes by themselves"
+    remedy = "close other programs; the course's dense variants choose smaller sizes automatically"
     return Finding("memory", f"{free / 2**30:.1f} GiB free", remedy if free < LOW_MEMORY else "")
 
 

@@ -63,7 +63,7 @@ class Context(Pushed):
         return found
 
     def empty_cache(self) -> None:
-        """Give the memory that cupy keeps for this GPU back to the device; a CPU's context keeps none."""
+        """Return the memory that cupy caches for this GPU to the device; the context of a CPU caches none."""
         if self.device_type == "gpu":
             number = require(self).device_id  # which says what is missing where there is no cupy
             cupy = importlib.import_module("cupy")
@@ -91,12 +91,12 @@ _current = _Current()
 
 
 def cpu(device_id: int = 0) -> Context:
-    """The context of the machine's own memory and cores."""
+    """The context of the host's memory and cores."""
     return Context("cpu", device_id)
 
 
 def cpu_pinned(device_id: int = 0) -> Context:
-    """The context that MXNet has for pinned memory; here it is the machine's own memory, under that name."""
+    """MXNet's context for pinned memory; here it is ordinary memory of the host, under that name."""
     return Context("cpu_pinned", device_id)
 
 

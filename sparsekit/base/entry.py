@@ -111,7 +111,7 @@ def entries(names: MutableMapping[str, Any], public: Iterable[str]) -> None:  # 
 
 
 def _error(name: str, error: Exception) -> Exception:
-    message = f"{name} failed with what it was given"
+    message = f"{name} failed with these arguments"
     if isinstance(error, _NAMED):
         return named(error, message)
     try:
@@ -119,9 +119,9 @@ def _error(name: str, error: Exception) -> Exception:
     except Exception:  # an error whose own text fails
         said = f"{message}: {type(error).__name__}"
     if isinstance(error, OSError):
-        return DataFileError(said, hint="check the path, and that it may be read or written.")
+        return DataFileError(said, hint="check the path and its permissions.")
     if isinstance(error, ImportError):
         return MissingPackageError(said, hint="install the package that it names.")
     if isinstance(error, RuntimeError):
         return SparsekitError(said, hint="check the arguments.")
-    return ConversionError(said, hint="check the arguments; objects of other libraries are converted by their own methods first.")
+    return ConversionError(said, hint="check the arguments; convert objects of other libraries with their own methods first.")

@@ -107,7 +107,7 @@ class UnknownNameError(SparsekitError, ValueError, AttributeError):
 
 
 class ArgumentError(UnknownNameError, TypeError):
-    """An argument that a function does not take, or one that it needs and was not given."""
+    """An unknown argument of a function, or a missing one."""
 
 
 class ParameterNameError(UnknownNameError, KeyError):
@@ -133,7 +133,7 @@ class InitializationError(SparsekitError):
 
 
 class ParameterError(SparsekitError, ValueError, AssertionError):
-    """Parameters that do not fit what is asked of them: shared ones, or those of a file."""
+    """Shared or loaded parameters that do not match the block that uses them."""
 
 
 class ModuleStateError(SparsekitError, AssertionError):
@@ -141,7 +141,7 @@ class ModuleStateError(SparsekitError, AssertionError):
 
 
 class StaleGradientError(GradientError, UserWarning):
-    """A step is to be made with a gradient that no backward pass has computed since the last one."""
+    """A step uses a gradient that no backward pass has computed since the previous step."""
 
 
 class DataFileError(SparsekitError, OSError):
@@ -153,7 +153,7 @@ class DownloadError(DataFileError):
 
 
 class FileFormatError(DataFileError, ValueError):
-    """A file of arrays that is damaged or cut off; the message gives the byte."""
+    """A file of arrays that is damaged or truncated; the message gives the byte."""
 
 
 class LibSVMError(DataFileError, ValueError):
@@ -165,7 +165,7 @@ class GPUNotFound(SparsekitError):
 
 
 class InsufficientMemoryError(SparsekitError, MemoryError):
-    """The machine has less free memory than the work is known to need."""
+    """The machine has less free memory than the operation needs."""
 
 
 class MissingPackageError(SparsekitError, ImportError):
@@ -185,7 +185,7 @@ class LearningRateError(SparsekitError, UserWarning):
 
 
 class ContractError(SparsekitError, AssertionError):
-    """A profile broke what ``expect(prof)`` promised."""
+    """A profile breaks a contract of ``expect(prof)``."""
 
 
 class UnsupportedError(SparsekitError, NotImplementedError):
@@ -193,7 +193,7 @@ class UnsupportedError(SparsekitError, NotImplementedError):
 
 
 class NotImplementedForSymbol(UnsupportedError):
-    """A function that arrays have and symbols have not.
+    """A function of arrays that symbols do not have.
 
     Parameters
     ----------
@@ -221,7 +221,7 @@ class WorkerTimeoutError(WorkerError, TimeoutError):
 
 
 class DistError(SparsekitError):
-    """A distributed run cannot go on as asked.
+    """A distributed run cannot continue as requested.
 
     Parameters
     ----------
@@ -240,7 +240,7 @@ class DistError(SparsekitError):
 
 
 class LostWorkerError(DistError):
-    """A worker that others wait for has ended, and does not come back."""
+    """A worker has ended and is not restarted, but other workers wait for it."""
 
 
 class WaitTimeoutError(DistError, TimeoutError):
@@ -248,7 +248,7 @@ class WaitTimeoutError(DistError, TimeoutError):
 
 
 class MismatchError(DistError, ValueError):
-    """What a worker sends does not fit what the servers or the other workers have."""
+    """A worker sends data that do not match those of the servers or of other workers."""
 
 
 class UpdateError(DistError):
@@ -256,23 +256,23 @@ class UpdateError(DistError):
 
 
 class JournalFullError(DistError, OSError):
-    """A server cannot write its journal, as a rule because the disk is full; what was sent has not been applied."""
+    """A server cannot write its journal, usually because the disk is full; the push was not applied."""
 
 
 class FencedError(DistError):
-    """A server or worker that another one has replaced; nothing that it does counts any more."""
+    """A server or worker that was replaced by a new one; its messages are ignored."""
 
 
 class LostDataError(DistError):
-    """A server has lost what it held, and no journal has it."""
+    """A server has lost its values, and no journal has them."""
 
 
 class LostServerError(DistError):
-    """A server has ended and is not started again."""
+    """A server has ended and is not restarted."""
 
 
 class NoClusterError(DistError):
-    """A distributed store is asked for outside a distributed run."""
+    """A distributed store is requested outside a distributed run."""
 
 
 def named(error: Exception, message: str) -> Exception:

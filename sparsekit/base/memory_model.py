@@ -138,11 +138,12 @@ class Sizes:
         self.missing: list[str] = []
         self.factor = change.batch_size / batch if change.batch_size is not None and batch else 1.0
         if self.factor != 1.0 and any(kind.stype != "default" for kind in kinds):
-            self.note("stored values and touched rows are taken to grow with the batch; rows that samples share make them fewer")
+            self.note("stored values and touched rows are assumed to grow with the batch; rows that samples share make them "
+                      "fewer")
         lasting = {kind.shape for kind in kinds if kind.role in LASTING}
         if self.factor != 1.0 and any(kind.role in PASSING and kind.shape and kind.shape[0] not in (1, batch)
                                       and kind.shape not in lasting for kind in kinds):
-            self.note("results of another length than the batch's are taken to stay as they are")
+            self.note("results whose length differs from the batch are assumed to stay unchanged")
         self._index = INDICES.get(change.index_dtype or "", 0)
         self._value = FLOATS.get(change.value_dtype or "", 0)
         self._denser(kinds, {tuple(shape) for shape in apart})
@@ -182,13 +183,13 @@ class Sizes:
                 return self._stored(rows, kind)
         thinner = role == "gradient" and stype == "default" and len(shape) > 1 and self.change.gradient_of(owner) == "row_sparse"
         if role == "workspace" and stype == "default" and shape in self.thinner:
-            self.note("working memory of a gradient's shape is taken to be that gradient on its way")
+            self.note("working memory with the shape of a gradient is assumed to be a new copy of that gradient")
             thinner, owner = True, self.thinner[shape]
         if thinner:
             rows = self.rows_of(owner, shape[0])
             if rows is not None:
                 if shape not in self._apart:
-                    self.note("a row_sparse gradient's predecessor, there until the new one is handed over, is not counted")
+                    self.note("the previous row_sparse gradient, which exists until the new one replaces it, is not counted")
                 return self._stored(rows, kind)
         if stype == "row_sparse" and self._fuller(role, owner, shape):
             whole = component == "data" and not (owner in self.buffers if role == "gradient" else self._wider[shape])
@@ -203,7 +204,8 @@ class Sizes:
         asked = role == "gradient" and self.change.gradient_of(owner) == "default"
         wider = asked or (role == "workspace" and shape in self._wider)
         if wider and not self._wider.get(shape):
-            self.note("dense gradients that are computed apart and copied are counted as often as there were row_sparse ones")
+            self.note("dense gradients that are computed separately and copied are counted as often as there were row_sparse "
+                      "ones")
         return wider
 
     def _buffer(self, kind: Kind) -> tuple[Part, ...]:
@@ -219,10 +221,10 @@ class Sizes:
         given = self.known.get(owner) if given is None else given
         if given is None and length in self.bounds:
             given = self.bounds[length]
-            self.note(f"the rows of {name} that a batch reaches are bounded by its stored values")
+            self.note(f"the rows of {name} that a batch touches are bounded by its stored values")
         if given is None:
             self.missing.append(owner)
-            self.note(f"{name} does not change, since the rows that a batch reaches are not known")
+            self.note(f"{name} does not change, because the rows that a batch touches are not known")
             return None
         return min(length, math.ceil(int(given) * self.factor))
 

@@ -1,4 +1,4 @@
-"""``sparsekit bench``: the speed and memory use of this library on this machine, alone or beside other libraries.
+"""``sparsekit bench``: the speed and memory use of this library on this machine, alone or compared with other libraries.
 
     sparsekit bench epoch                                 this library alone
     sparsekit bench dispatch --rival torch=PYTHON         beside PyTorch, run by another Python
@@ -55,7 +55,7 @@ def _parser() -> argparse.ArgumentParser:
     benches = [textwrap.fill(f"{name:<11}{(run.__doc__ or '').partition(chr(10))[0]}", 79, initial_indent="  ",
                              subsequent_indent=" " * 13) for name, run in BENCHES.items()]
     parser = argparse.ArgumentParser(
-        prog="sparsekit bench", description="Measure sparsekit, alone or beside other libraries.",
+        prog="sparsekit bench", description="Measure sparsekit, alone or compared with other libraries.",
         epilog="\n".join(["benches:", *benches]), formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("bench", choices=[*BENCHES, "report"],
                         help="what to measure; `report` makes a page of saved figures, see `sparsekit bench report --help`")

@@ -661,8 +661,8 @@ def _warn(reason: str, before: Store, after: Store, remedy: str, key: Hashable) 
     if config.densify == "warn" and key not in _warned:
         _warned.add(key)
         warnings.warn(f"{reason}; {int(before.nbytes):,} bytes of {stype_of(before)} became {int(after.nbytes):,} bytes "
-                      f"of {stype_of(after)}. Hint: {remedy}. (Said once per operator and combination; "
-                      f"sparsekit.config.densify = 'error' stops here, 'allow' is silent.)",
+                      f"of {stype_of(after)}. Hint: {remedy}. (Shown once per operator and combination; "
+                      f"sparsekit.config.densify = 'error' raises an error here, 'allow' is silent.)",
                       StorageFallbackWarning, stacklevel=hooks.user_depth() - 1)
 
 
@@ -672,7 +672,7 @@ def remedy_for(op: Op) -> str:
                                                      for word in rule.inputs)]
     if sparse:
         return f"{op.label} has sparse kernels for: {'; '.join(sparse)}"
-    return f"{op.label} has no sparse kernel; call .tostype('default') where you mean it"
+    return f"{op.label} has no sparse kernel; call .tostype('default') for an explicit conversion"
 
 
 #: What helps where zeros do not stay zero.

@@ -45,8 +45,8 @@ def notice(what: str, problem: str, hint: str, error: type[SparsekitError] = Row
     if (what, line) in _told:
         return
     _told.add((what, line))
-    warnings.warn(f"{line}: {problem}. {hint[0].upper()}{hint[1:]} (Said once per line; sparsekit.config.indices = 'error' "
-                  f"stops here, 'allow' is silent.)", IndexWarning, stacklevel=hooks.user_depth() - 1)
+    warnings.warn(f"{line}: {problem}. {hint[0].upper()}{hint[1:]} (Shown once per line; sparsekit.config.indices = 'error' "
+                  f"raises an error here, 'allow' is silent.)", IndexWarning, stacklevel=hooks.user_depth() - 1)
 
 
 def check(values: ArrayObject | Array, size: int, what: str, axis: str, hint: str) -> None:

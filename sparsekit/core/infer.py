@@ -88,7 +88,7 @@ def dot(shapes: Sequence[Shape], attrs: Attrs) -> Shape:
         raise ShapeError(
             f"shapes {left}{' transposed' if attrs['transpose_a'] else ''} and "
             f"{right}{' transposed' if attrs['transpose_b'] else ''} do not fit: {left_inner} meets {right_inner}.",
-            hint="transpose_a=True and transpose_b=True turn an operand.")
+            hint="transpose_a=True and transpose_b=True transpose an operand.")
     return (left_rest + right_rest) or (1,)
 
 

@@ -71,7 +71,7 @@ def _center(task: Task, answer: NDArray, x: CSRNDArray) -> None:
 
 @_checks("gradient_rows")
 def _gradient_rows(task: Task, answer: Sequence[int], gradient: RowSparseNDArray) -> None:
-    task.expect(list(answer) != [0, 1], "those are the rows of the *batch* that hold something; ask for its columns")
+    task.expect(list(answer) != [0, 1], "those are the rows of the *batch* that store values; look at its columns")
     task.expect(list(answer) != [1, 4, 4], "column 4 occurs twice and has one row")
     task.equal(list(answer), gradient.indices.asnumpy().tolist(), "the list of rows")
 
@@ -80,14 +80,14 @@ def _gradient_rows(task: Task, answer: Sequence[int], gradient: RowSparseNDArray
 def _adam_moves(task: Task, lazy_update: bool, three_steps: Arrays) -> None:
     task.expect(isinstance(lazy_update, bool), f"`True` or `False`, not {lazy_update!r}")
     moved = three_steps(optimizer.Adam(learning_rate=0.1, lazy_update=lazy_update))[0]
-    task.expect(abs(moved - 0.9) < 1e-4, f"row 0 went on to {moved:.3f}; one step is 0.1")
+    task.expect(abs(moved - 0.9) < 1e-4, f"row 0 moved on to {moved:.3f}; one step is 0.1")
 
 
 @_checks("gradient_bound")
 def _gradient_bound(task: Task, bound: int, rows: int) -> None:
     task.expect(bound != 1_000_000, "that is the dense gradient")
     task.expect(bound % 100 == 0, f"{bound} is not a multiple of 100")
-    task.expect(bound >= rows, f"the gradient stores {rows} rows: one for every feature that occurs in the batch")
+    task.expect(bound >= rows, f"the gradient stores {rows} rows, one for every feature that occurs in the batch")
     task.expect(bound - 100 < rows, "that holds, but a smaller multiple of 100 holds as well")
 
 
@@ -104,7 +104,7 @@ def _touched_rows(task: Task, touched_rows: Arrays) -> None:
     batch = np.array([[5, 2], [5, 9]])
     found = touched_rows(batch)
     task.expect(found is not None, RETURNS_NOTHING)
-    task.expect(len(found) != 4, "word 5 comes twice and has one row: 3 rows, not 4")
+    task.expect(len(found) != 4, "word 5 occurs twice and has one row, so there are 3 rows, not 4")
     task.expect(list(found) == sorted(found), "the rows are not in ascending order")
     task.equal(np.asarray(found), np.array([2, 5, 9]), "touched_rows([[5, 2], [5, 9]])")
     layer = nn.Embedding(12, 2, sparse_grad=True)
@@ -118,18 +118,18 @@ def _touched_rows(task: Task, touched_rows: Arrays) -> None:
 @_checks("billion_words")
 def _billion_words(task: Task, dense_mb: float, sparse_mb: float) -> None:
     task.equal(dense_mb, 1638.4, "dense_mb", unit="MB",
-               wrong={409.6: "a number has 4 bytes", 4.096: "that is the row-sparse one, without its row indices"})
+               wrong={409.6: "a number has 4 bytes", 4.096: "that is the row-sparse gradient, without its row indices"})
     task.equal(sparse_mb, 4.112, "sparse_mb", unit="MB", within=1e-4,
-               wrong={4.096: "the row indices are missing, 8 bytes a row", 4.104: "row indices have 8 bytes, not 4"})
+               wrong={4.096: "the row indices are missing, 8 bytes per row", 4.104: "row indices have 8 bytes, not 4"})
 
 
 @_checks("candidate_rows")
 def _candidate_rows(task: Task, candidate_rows: Callable[..., NDArray]) -> None:
     found = candidate_rows(np.array([7, 3, 7]), np.array([3, 11, 0]))
     task.expect(hasattr(found, "asnumpy"), f"it returns {type(found).__name__}, but an `mx.nd` array is expected")
-    task.expect(found.shape != (6,), "words 3 and 7 come twice: each needs one row")
+    task.expect(found.shape != (6,), "words 3 and 7 occur twice, but each needs only one row")
     task.equal(found, ndarray.array([0, 3, 7, 11], dtype="int64"), "candidate_rows([7, 3, 7], [3, 11, 0])")
-    task.expect(found.dtype == np.int64, f"row indices are int64: {found.dtype} cannot tell large ones apart")
+    task.expect(found.dtype == np.int64, f"row indices are int64, because {found.dtype} cannot represent all large indices")
 
 
 @_checks("fm_interactions")
@@ -139,11 +139,11 @@ def _fm_interactions(task: Task, interactions: Numbers) -> None:
     wanted = sum(values[i] * values[j] * float(vectors[columns[i]] @ vectors[columns[j]]) for i in range(3) for j in range(i))
     got = interactions(columns, values, vectors)
     task.expect(got is not None, RETURNS_NOTHING)
-    task.expect(np.ndim(got) == 0, "it returns a vector: add up over the factors as well")
+    task.expect(np.ndim(got) == 0, "it returns a vector: sum over the factors as well")
     whole = float(((vectors[columns] * values[:, None]).sum(axis=0) ** 2).sum())
     task.equal(float(got), float(wanted), "the result", within=1e-4,
-               wrong={whole: "the squares of the single vectors are still in it",
-                      2 * float(wanted): "every pair is counted twice: take half"})
+               wrong={whole: "the squares of the single vectors are not subtracted",
+                      2 * float(wanted): "every pair is counted twice: multiply by 0.5"})
 
 
 @_checks("cold_start")
@@ -151,8 +151,8 @@ def _cold_start(task: Task, fallback: Arrays) -> None:
     got = fallback(np.array([0.1, -2.0, 0.7, 0.0, 0.3, 0.9, -0.5]))
     task.expect(got is not None, RETURNS_NOTHING)
     task.expect(len(got) == 5, "five numbers are expected")
-    task.expect(list(got) != [1, 6, 3, 0, 4], "those are the five smallest: the largest come first")
-    task.expect(max(got) < 7 and min(got) >= 0, "return the numbers of the words, not their biases")
+    task.expect(list(got) != [1, 6, 3, 0, 4], "those are the five smallest biases; return the largest, in descending order")
+    task.expect(max(got) < 7 and min(got) >= 0, "return the indices of the words, not their biases")
     task.equal(np.asarray(got), np.array([5, 2, 4, 0, 3]), "the result")
 
 
@@ -184,7 +184,7 @@ def _catch_up(task: Task, catch_up: Arrays, follow: Callable[..., list[float]]) 
 @_checks("publish")
 def _publish(task: Task, lazy_update: bool) -> None:
     task.expect(isinstance(lazy_update, bool), f"`True` or `False`, not {lazy_update!r}")
-    task.expect(lazy_update is False, "a dense implementation moves every row in every step, and lazy Adam does not")
+    task.expect(lazy_update is False, "a dense implementation updates every row in every step, and lazy Adam does not")
 
 
 @_checks("culprit")
@@ -211,17 +211,17 @@ def _what_fits(task: Task, pair: tuple[str, str]) -> None:
     task.expect(pair[0] in gradient_mb, f"storage is one of {', '.join(gradient_mb)}")
     task.expect(pair[1] in states_mb, f"optimizers here are {', '.join(states_mb)}")
     total = 128 + gradient_mb[pair[0]] + states_mb[pair[1]]
-    task.expect(total < 150, f"that takes {total:.0f} MB: what is the largest array beside the weight?")
+    task.expect(total < 150, f"that takes {total:.0f} MB: which array is the largest, apart from the weight?")
 
 
 @_checks("soft_sign")
 def _soft_sign(task: Task, declare: Callable[[], Op], sweep: Callable[[Op], None]) -> None:
     op = declare()
-    task.expect(isinstance(op, Op), "let the function return the record that `Op` makes")
+    task.expect(isinstance(op, Op), "return the record that `Op` creates")
     found = {rule.inputs[0] for rule in op.rules}
     task.expect("default" in found, "there is no row for dense arrays yet")
     task.expect({"csr", "row_sparse"} <= found,
-                f"there are rows for {', '.join(sorted(found))}: zero stays zero, so csr and row_sparse can have one too")
+                f"there are rows for {', '.join(sorted(found))}; zero stays zero, so add rows for csr and row_sparse")
     task.expect(op.gradient_function is not None, "it has no gradient yet")
     sweep(op)
     values = ndarray.array([-1.0, 0.0, 3.0])

@@ -197,7 +197,7 @@ def predict(name: str, question: str = "", *, unit: str = "", options: Sequence[
             **facts: object) -> Question:
     """Ask the learner to predict a value before it is measured.
 
-    The questions of the course are in its files (``sparsekit/course/questions``), so that a cell of it has the name only.
+    The questions of the course are in its files (``sparsekit/course/questions``), so a cell of the course has only the name.
 
     Parameters
     ----------
@@ -240,8 +240,8 @@ def reveal(name: str, value: object = None, *, wrong: Mapping[Any, str] | None =
            because: str = "") -> Revelation:
     """Compare a prediction with the measured value.
 
-    Misconceptions, tolerances and explanations of the course's questions are in its files, so that a cell of it has the name
-    and the value only.
+    Misconceptions, tolerances and explanations of the course's questions are in its files, so a cell of the course has only
+    the name and the value.
 
     Parameters
     ----------

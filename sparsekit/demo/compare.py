@@ -95,7 +95,7 @@ def disturbed(outcomes: Sequence[Outcome]) -> str:
     if others < BUSY:
         return ""
     return (f"Other programs used {others:.1f} of the machine's {os.cpu_count() or 1} cores while this was measured: the times "
-            "say little, and may be several times too long. The bytes are exact. Repeat it when nothing else runs.")
+            "are unreliable, and may be several times too long. The bytes are exact. Repeat it when nothing else runs.")
 
 
 def headline(outcomes: Sequence[Outcome]) -> tuple[str, str]:
@@ -115,7 +115,7 @@ def conclusion(outcomes: Sequence[Outcome], trained: Trained, same: bool) -> str
         return f"With a {last.variant.name} a batch takes {format_duration(last.batch)} and {format_bytes(last.peak)}."
     loss = "for the same loss" if same else "but the losses differ"
     faster = _ratio(first, last)
-    compared = f"{faster} the speed: at this size it does not pay"
+    compared = f"{faster} the speed: at this size it does not pay off"
     if first.batch > last.batch:
         compared = f"{faster} faster than {first.variant.name}"
     whole = first.batch * 1e-6 * trained.batches

@@ -90,7 +90,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--epochs", type=int, help="number of training epochs on all the data (default: 5)")
     parser.add_argument("--seed", type=int, default=0, help="seed of the initial weights and of the data's order (default: 0)")
     parser.add_argument("--quick", action="store_true", help="train a small model on two packages, in some seconds")
-    parser.add_argument("--no-dense", action="store_true", help="leave out the dense variant, which takes longest")
+    parser.add_argument("--no-dense", action="store_true", help="leave out the dense variant, which takes the longest")
     parser.add_argument("--keep-data", action="store_true", help="keep the LibSVM files in the output folder")
     return parser
 

@@ -52,7 +52,7 @@ class Variant(NamedTuple):
 
 VARIANTS = (
     Variant("dense", "dense", True, True, "default",
-            "Every batch is made dense and multiplied by FullyConnected; weight and gradient are dense."),
+            "Every batch is converted to dense and multiplied by FullyConnected; weight and gradient are dense."),
     Variant("sparse_input", "sparse input", False, False, "default",
             "The batch stays CSR, and dot reads only its stored values; the gradient is still dense."),
     Variant("row_sparse", "row-sparse gradient", False, False, "row_sparse",

@@ -276,7 +276,7 @@ class Client:
         with self._lock:
             self._check_open()
             if self._left:
-                raise UnsupportedError(f"Rank {self.rank} has left, and pushes no more.",
+                raise UnsupportedError(f"Rank {self.rank} has called leave(), and cannot push any more.",
                                        hint="call leave() after the last push.")
             for part in parts:
                 self.spec(part.key)
@@ -503,7 +503,7 @@ class Client:
     # what all workers do together
 
     def barrier(self) -> None:
-        """Wait until every worker that has not left is here."""
+        """Wait until every worker that has not left has called this method."""
         with self._lock:
             self.flush()
             self._barriers += 1
@@ -685,8 +685,8 @@ class _Wait:
         """
         left = self.timeout - (self.client._clock() - self.start)
         if self.begun and left <= 0:
-            raise WaitTimeoutError(f"Rank {self.client.rank} has had no answer from the servers that it could use for "
-                                   f"{self.timeout:.0f} s.", hint="see whether servers start again and again.",
+            raise WaitTimeoutError(f"Rank {self.client.rank} has received no usable answer from the servers for "
+                                   f"{self.timeout:.0f} s.", hint="check whether servers restart repeatedly.",
                                    rank=self.client.rank)
         self.begun = True
         return max(left, 0.001)

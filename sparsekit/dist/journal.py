@@ -218,7 +218,7 @@ def read_records(path: str, size: int | None = None) -> Iterator[Record]:
         file = open(path, "rb")  # noqa: SIM115 - the generator closes it
     except OSError as error:
         raise LostDataError(f"The file {path} of the journal cannot be read: {error.strerror}.",
-                            hint="restore it, or begin with an empty folder.") from error
+                            hint="restore it, or start with an empty folder.") from error
     with file:
         at, end = 0, os.fstat(file.fileno()).st_size if size is None else size
         while at < end:
@@ -226,7 +226,7 @@ def read_records(path: str, size: int | None = None) -> Iterator[Record]:
             if record is None:
                 if size is not None or _later_record(file, at, end):
                     raise FileFormatError(f"The journal {path} is damaged at byte {at}.",
-                                          hint="restore the file, or begin with an empty folder.")
+                                          hint="restore the file, or start with an empty folder.")
                 return
             yield record
             at = record.end
@@ -360,7 +360,7 @@ class Log:
             os.stat(self._epoch_path(self.epoch))
         except FileNotFoundError:
             raise FencedError(f"Incarnation {self.epoch} of {self.name} has been replaced by a later one.",
-                              hint="nothing is to be done: workers talk to the later one.") from None
+                              hint="no action is needed: workers use the later one.") from None
 
     # reading
 
@@ -396,8 +396,8 @@ class Log:
         while within is not None and not within(self.generations[first].marks):
             first -= 1
             if first < 0:
-                raise LostDataError(f"No snapshot of {self.name} is as old as what the other servers hold.",
-                                    hint="begin with an empty folder, and a checkpoint of the program's own.")
+                raise LostDataError(f"No snapshot of {self.name} is as old as the state of the other servers.",
+                                    hint="start with an empty folder and a checkpoint of your program.")
         if (base := self.generations[first].base) is not None:
             yield from self._snapshot_records(base)
         for generation in self.generations[first:]:
@@ -424,7 +424,7 @@ class Log:
             if not ended:
                 yield record
         if not ended:
-            raise FileFormatError(f"The snapshot {path} is cut off.", hint="restore the file, or begin with an empty folder.")
+            raise FileFormatError(f"The snapshot {path} is truncated.", hint="restore the file, or start with an empty folder.")
 
     # writing
 
@@ -631,5 +631,5 @@ def check_manifest(folder: str, manifest: Manifest, shards: int, workers: int) -
     """
     for what, held, asked in (("servers", manifest.shards, shards), ("workers", manifest.workers, workers)):
         if held != asked:
-            raise LostDataError(f"{folder} holds the state of a run with {what} {held}, but {asked} is asked for.",
+            raise LostDataError(f"{folder} holds the state of a run with {what} {held}, but {asked} was requested.",
                                 hint="use an empty folder, or let resume() change the numbers of servers and workers.")

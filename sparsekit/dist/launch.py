@@ -89,8 +89,8 @@ def run(fn: Callable[..., object], workers: int = 2, servers: int = 2, folder: P
     In each process ``mx.kv.create("dist_sync")`` gives a store whose values are kept by the servers, and whose ``rank`` and
     ``num_workers`` say which part of the data is this worker's.
 
-    A server that ends unexpectedly is started again and continues from its journal.  A worker that ends unexpectedly is started
-    again and runs the function from its beginning: what it has pushed before is counted once.
+    A server that ends unexpectedly is restarted and continues from its journal. A worker that ends unexpectedly is restarted
+    and runs the function from its beginning: its earlier pushes are counted once.
 
     Parameters
     ----------
@@ -306,7 +306,7 @@ class Driver:
         rank, outcome = worker.rank, worker.outcome()
         if outcome is None and self.lost is None and self.lives[rank] - self.job.first_life < self.restarts:
             self.lives[rank] += 1
-            print(f"Rank {rank} has ended unexpectedly; it is started again from its beginning "
+            print(f"Rank {rank} has ended unexpectedly; it is restarted from the beginning "
                   f"({self.lives[rank] - self.job.first_life} of {self.restarts}).", file=sys.stderr, flush=True)
             self.workers[rank] = engine().Worker(self.job, rank, self.lives[rank], place, self.program, self.options)
             return
@@ -320,7 +320,7 @@ class Driver:
         """The error of a worker that does not come back."""
         if outcome is None:
             return LostWorkerError(f"Rank {rank} has ended unexpectedly {self.restarts + 1} times; its process was killed or "
-                                   f"crashed.", hint="look at what it printed; restarts= sets how often it is started again.",
+                                   f"crashed.", hint="read its output; restarts= sets the number of restarts.",
                                    rank=rank)
         if isinstance(outcome.error, DistError):
             outcome.error.add_note(f"Raised by rank {rank}:\n{outcome.text}")
@@ -337,10 +337,10 @@ class Driver:
 def connect(address: str | None = None, job: str | None = None, rank: int | None = None, workers: int = 1, servers: int = 1,
             folder: Place | None = None, mode: str = "sync", staleness: int | None = None,
             timeout: float = 120.0, fsync: bool = False, frozen_after: float = 5.0) -> None:
-    """Start or join a Ray cluster for the calls of ``run`` that follow; with ``rank`` also become a worker in this process.
+    """Start or join a Ray cluster for the following calls of ``run``; with ``rank`` also become a worker in this process.
 
     A notebook calls it once, so that each ``run`` need not start a cluster.  Processes that something else starts, on one
-    machine or on several, call it with the same ``address``, ``job`` and numbers and with a ``rank`` of their own; after that
+    machine or on several, call it with the same ``address``, ``job`` and numbers, and with their own ``rank``; after that
     ``mx.kv.create("dist_sync")`` gives a store in them.  The first of them starts the servers, and these end when every worker
     has called ``disconnect``, which the end of a process does, too.
 
@@ -425,7 +425,7 @@ def servers(job: str | None = None) -> list[ServerProcess]:
 
 @_named
 def stop_servers(job: str) -> int:
-    """End the servers of a job of ``connect`` whose workers have all been killed, so that none of them could do it.
+    """End the servers of a job of ``connect`` whose workers have all been killed before they could end the servers.
 
     Their journals stay in the job's folder.  A worker of the job that still runs gets a ``LostServerError``.
 
@@ -466,9 +466,9 @@ def _joined(job: object) -> str:
 
 @_named
 def kill_server(index: int) -> None:
-    """End the process of a server at once, as a crash would, to see that a program survives it.
+    """Kill the process of a server, as in a crash, to test that a program survives it.
 
-    The server is started again and continues from its journal.  Calls that need it wait meanwhile.
+    The server is restarted and continues from its journal.  Calls that need it wait meanwhile.
 
     Parameters
     ----------
@@ -526,7 +526,7 @@ def parser() -> argparse.ArgumentParser:
     found.add_argument("--mode", choices=("sync", "async"), default="sync", help="whether a step waits for all workers")
     found.add_argument("--staleness", type=int, metavar="N", help="steps that a worker may be ahead of the slowest (async)")
     found.add_argument("--timeout", type=float, default=120.0, metavar="SECONDS", help="longest wait (default: 120)")
-    found.add_argument("--restarts", type=int, default=3, metavar="N", help="how often a worker is started again (default: 3)")
+    found.add_argument("--restarts", type=int, default=3, metavar="N", help="how often a worker is restarted (default: 3)")
     found.add_argument("script", metavar="SCRIPT", help="Python script to run")
     found.add_argument("arguments", nargs=argparse.REMAINDER, help="everything after SCRIPT is passed to it")
     return found

@@ -516,8 +516,9 @@ def processes_of(job: str) -> list[transport.ServerProcess]:
         try:
             process = ray.get(answer, timeout=Job.timeout)
         except TimeoutError as error:
-            raise WaitTimeoutError(f"Server {index} of the job {job!r} has not said within {Job.timeout:.0f} s which process it "
-                                   f"is.", hint="its machine may be gone; mx.dist.stop_servers() ends the servers.") from error
+            raise WaitTimeoutError(f"Server {index} of the job {job!r} has not reported its process number within "
+                                   f"{Job.timeout:.0f} s.",
+                                   hint="its machine may be gone; mx.dist.stop_servers() ends the servers.") from error
         except ray.exceptions.RayError:
             continue
         found.append(transport.ServerProcess(index, process.pid, process.node))
@@ -639,7 +640,7 @@ class RayTransport:
         process = self.process_of(index)
         if process is None:  # it is being started
             return
-        log.warning("Server %d (process %d) has not answered for %g s: it is ended and started again.", index, process.pid,
+        log.warning("Server %d (process %d) has not answered for %g s: it is killed and restarted.", index, process.pid,
                     self.job.frozen_after)
         self._end(process)
 
@@ -671,7 +672,7 @@ class RayTransport:
             if found is not None:
                 return found
             if time.monotonic() > until:
-                raise WaitTimeoutError(f"Server {index} has not said within {self.timeout:.0f} s which process it is.",
+                raise WaitTimeoutError(f"Server {index} has not reported its process number within {self.timeout:.0f} s.",
                                        hint="its machine may be gone; timeout= sets how long to wait.", rank=self.rank)
             time.sleep(PAUSE)
 

@@ -56,7 +56,7 @@ def resume(folder: str, shards: int | None = None, workers: int | None = None, *
     """
     before = manifest_of(folder)
     if before is None:
-        raise LostDataError(f"{folder} holds no run that could be resumed.", hint="begin with folder= alone.")
+        raise LostDataError(f"{folder} holds no run that could be resumed.", hint="start with folder= alone.")
     after = before._replace(layout=_next_layout(folder), shards=before.shards if shards is None else shards,
                             workers=before.workers if workers is None else workers)
     old = _agreed(folder, before, optimizers)

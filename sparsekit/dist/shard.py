@@ -206,7 +206,7 @@ class Shard:
         known = self.lives.get(rank)
         if known is not None and life < known:
             raise FencedError(f"Incarnation {life} of worker {rank} has been replaced by incarnation {known}.", rank=rank,
-                              hint="nothing is to be done: the later one goes on.")
+                              hint="no action is needed: the later one continues.")
         if known != life or rank in self.lost_ranks:
             self._perform("hello", rank, life)
 
@@ -354,7 +354,7 @@ class Shard:
         if mode != self.mode:
             pushed = next((key for key, held in self.keys.items() if held.last), None)
             if pushed is not None:
-                raise MismatchError(f"Rank {rank} asks for the mode {mode!r}, but workers have pushed key {pushed!r} under "
+                raise MismatchError(f"Rank {rank} requests the mode {mode!r}, but workers have pushed key {pushed!r} under "
                                     f"{self.mode!r}.", rank=rank, key=pushed, step=self.keys[pushed].version,
                                     hint="all workers must create the same kind of store.")
             if self._folder is not None and (manifest := manifest_of(self._folder)) is not None:
@@ -488,7 +488,7 @@ class Shard:
                                 rank=rank, key=key, step=step, hint="call init(key, value) first.")
         if held.failed is not None:
             raise UpdateError(f"The step {held.version + 1} of key {key!r} failed on server {self.index}: {held.failed}",
-                              rank=rank, key=key, step=held.version + 1, hint="mend the cause, and begin anew.")
+                              rank=rank, key=key, step=held.version + 1, hint="fix the cause, and start again.")
         return held
 
     def _check_push(self, rank: int, held: Held, push: Push) -> None:
@@ -623,7 +623,8 @@ class Shard:
         for key, step, ranks in reasons:
             for rank in ranks:
                 if rank in self.lost_ranks:
-                    raise LostWorkerError(f"Worker {rank} has ended without step {step} of key {key!r}, for which others wait.",
+                    raise LostWorkerError(f"Worker {rank} has ended without step {step} of key {key!r}, for which other "
+                                          "workers wait.",
                                           rank=rank, key=key, step=step,
                                           hint="start it again, or let workers that end early call leave().")
 
@@ -640,7 +641,7 @@ class Shard:
         slow = tuple(one for one in self.present if self.arrived.get(one, 0) < number)
         for one in slow:
             if one in self.lost_ranks:
-                raise LostWorkerError(f"Worker {one} has ended before barrier {number}, where others wait.", rank=one,
+                raise LostWorkerError(f"Worker {one} has ended before barrier {number}, where other workers wait.", rank=one,
                                       step=number, hint="start it again, or let workers that end early call leave().")
         return Waiting(self.epoch, {}, ((None, number, slow),))
 

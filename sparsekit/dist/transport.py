@@ -386,6 +386,6 @@ def current() -> Transport:
     if _here.transport is not None:
         return _here.transport
     if not _process:
-        raise NoClusterError("A distributed store was asked for outside a distributed run.",
+        raise NoClusterError("A distributed store was requested outside a distributed run.",
                              hint="start a program with 'sparsekit launch -n 2 -s 2 script.py', a function with mx.dist.run().")
     return _process[0]

@@ -15,7 +15,7 @@ __all__ = ["Candidate"]
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """One way to mend one finding.
+    """One way to fix one finding.
 
     Attributes
     ----------
@@ -58,5 +58,5 @@ class Candidate:
 
     @property
     def key(self) -> tuple[str, str]:
-        """What tells one candidate from another."""
+        """The key that identifies the candidate."""
         return self.remedy, self.what

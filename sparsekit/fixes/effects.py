@@ -126,8 +126,9 @@ def _hook(event: str, arguments: tuple[Any, ...]) -> None:  # Any: what the even
             where = line_of(frame.f_code, frame.f_lasti)
         finally:
             _busy.now = False
-        _watch.stopped = SideEffect(f"The step {what} at {where} ({event}).", hint="take that out of the step: what is run "
-                                    "again and again must change nothing outside of it.")
+        _watch.stopped = SideEffect(f"The step {what} at {where} ({event}).",
+                                    hint="remove this from the step: the step runs repeatedly, and must not change anything "
+                                         "outside.")
         raise _watch.stopped
 
 

@@ -155,7 +155,7 @@ def _rows(weight: Weight, other: Weight, before: Values, tolerance: float) -> st
     text = (f"{format_count(int(wrong.sum()))} of {format_count(len(wrong))} {named} of {weight.name} differ, by at most "
             f"{np.nanmax(np.where(wrong, apart, 0)):.1e}, where the steps change the weight by at most {change.max():.1e}")
     alone = int(left.sum())
-    return f"{text}; {'all' if alone == wrong.sum() else format_count(alone)} of them are left as they were" if alone else text
+    return f"{text}; {'all' if alone == wrong.sum() else format_count(alone)} of them are unchanged" if alone else text
 
 
 def _equal(original: Run, fixed: Run) -> bool:

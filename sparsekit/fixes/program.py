@@ -190,7 +190,7 @@ class Clone:
         self._extra = {name: value for one in candidates for name, value in one.extra.items()}
         edits = [edit for one in candidates for edit in one.edits]
         if overlap(edits):
-            raise Inapplicable("Two remedies change the same lines.", hint="apply one, and look again.")
+            raise Inapplicable("Two remedies change the same lines.", hint="apply one, and run try_fixes again.")
         self._texts = self._edited_texts(edits)
         replace = {key: way for one in candidates for key, way in one.replace.items()}
         self.cloner = Cloner(self._code_of, self._missing, replace)
@@ -204,7 +204,7 @@ class Clone:
         for file in {edit.file for edit in edits}:
             source = self.program.source(file)
             if source is None:
-                raise Inapplicable(f"The text of {file} is not known.", hint="save the program in a file.")
+                raise Inapplicable(f"The source text of {file} is not available.", hint="save the program in a file.")
             texts[file] = source.text, edited(source.text, [edit for edit in edits if edit.file == file])
             try:
                 compile_text(texts[file][1], file)
@@ -235,8 +235,8 @@ class Clone:
         before, after = self._texts[code.co_filename]
         found = new_code(code, before, after, code.co_filename)
         if found is None:
-            raise Inapplicable(f"{code.co_qualname} was not compiled from the lines that stand there now.",
-                               hint="run the program again after a change of its file.")
+            raise Inapplicable(f"{code.co_qualname} was not compiled from the current lines of its file.",
+                               hint="run the program again after you change its file.")
         self._note_extra(found, function.__globals__)
         return found
 

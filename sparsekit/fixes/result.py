@@ -104,7 +104,7 @@ class Tried:
 
 
 class Fixes:
-    """What ``try_fixes`` found.
+    """The result of ``try_fixes``.
 
     Attributes
     ----------
@@ -130,7 +130,8 @@ class Fixes:
         found = [fix for fix in self.fixes if fix.candidate.remedy == remedy]
         if not found:
             raise ProfilerError(f"No remedy {remedy!r} was tried.",
-                                hint=f"tried were {', '.join(repr(fix.candidate.remedy) for fix in self.fixes) or 'none'}.")
+                                hint=f"the remedies tried are "
+                                     f"{', '.join(repr(fix.candidate.remedy) for fix in self.fixes) or 'none'}.")
         return next((fix for fix in found if fix.holds), found[0])
 
     @property
@@ -143,7 +144,7 @@ class Fixes:
 
     @property
     def patch(self) -> str:
-        """The fixes that hold together as a unified diff, from the current folder; a notebook cell stands as ``In [3]``.
+        """The fixes that hold together as a unified diff, from the current folder; a notebook cell appears as ``In [3]``.
 
         Fixes that no edit of the text expresses are in ``lines``.
         """
@@ -166,7 +167,7 @@ class Fixes:
         return texts
 
     def contract(self) -> str:
-        """The text of a test for pytest that keeps what the fixes save, in bytes and counts; it never asks for milliseconds.
+        """The text of a test for pytest that guards the savings of the fixes, in bytes and counts and never in milliseconds.
 
         It imports the step from its module.  A step that no module has, such as a function inside of another one, is the
         fixture ``step``, which you write.
@@ -182,7 +183,7 @@ class Fixes:
                              [fix.candidate.remedy for fix in self.applied])
 
     def apply(self) -> list[Path]:
-        """Write the patched text into the files; the only function here that changes anything of the program.
+        """Write the patched text into the files; the only function here that changes the program.
 
         Returns
         -------
@@ -199,7 +200,7 @@ class Fixes:
         texts = self._texts()
         for file, (before, _) in texts.items():
             if not Path(file).is_file():
-                raise UnsupportedError(f"{name_of_file(file)} does not stand in a file.",
+                raise UnsupportedError(f"{name_of_file(file)} is not in a file.",
                                        hint="change the cell by hand: print(fixes.patch).")
             if Path(file).read_text(encoding="utf-8") != before:
                 raise DataFileError(f"{Path(file).name} has changed since it was run.", hint="run it, and try_fixes, again.")
@@ -238,10 +239,10 @@ class Fixes:
     def summary(self) -> str:
         """What was found, in sentences."""
         if self.refusal:
-            return f"Nothing was judged. {self.refusal}"
+            return f"No fix was tried. {self.refusal}"
         if not self.together or not self.together.before or not self.together.after:
             tried = f"{format_count(len(self.fixes))} {'fix was' if len(self.fixes) == 1 else 'fixes were'} tried"
-            return f"Nothing to mend: {tried}, and none holds." if self.fixes else "Nothing to mend: no remedy fits."
+            return f"Nothing to fix: {tried}, and none holds." if self.fixes else "Nothing to fix: no remedy applies."
         before, after = self.together.before, self.together.after
         number = len(self.together.applied)
         return (f"{format_count(number)} of {format_count(len(self.fixes))} fixes that were tried hold{'' if number > 1 else 's'}"
@@ -249,7 +250,7 @@ class Fixes:
                 f"{_less(before.moved, after.moved)} moved; {self.together.reason}.")
 
     def figure(self) -> Any:  # Any: a display, a layer above
-        """The picture: of each fix its verdict and its bytes before and after, with the table."""
+        """The picture of all fixes, with verdicts and bytes before and after, and the table."""
         table = self.table()
         return displays.call("fixes_figure", self._rows(), self.summary(), table.plain())
 

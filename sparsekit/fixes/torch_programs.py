@@ -105,8 +105,8 @@ def _tensor(copy: Cloner, value: TorchTensor, path: str) -> TorchTensor:
     """The copy of a tensor with its gradient; tensors that share memory share it in the copy."""
     torch = torch_of()
     if not value.is_leaf:
-        raise NotCloneable(f"{path or 'The step'} holds a tensor whose gradient would flow on into what made it, "
-                           "so it has no copy.", hint="compute it inside the step, or keep tensor.detach().")
+        raise NotCloneable(f"{path or 'The step'} holds a tensor that was computed from other tensors with gradients, so it "
+                           "cannot be copied.", hint="compute it inside the step, or keep tensor.detach().")
     if value._backward_hooks or getattr(value, "_post_accumulate_grad_hooks", None):
         raise NotCloneable(f"{path or 'The step'} holds a tensor with hooks, whose copy would have none.",
                          hint="remove the hooks, or register them inside the step.")

@@ -42,12 +42,13 @@ _NO_MEMORY = ("OutOfMemoryError",)
 @entry
 def try_fixes(step: Callable[[], object], profile: Profile | None = None, *, steps: int = 3,  # object: what it returns
               rounds: int = 20, tolerance: float = TOLERANCE) -> Fixes:
-    """Try every remedy on clones of a program, and say which hold, with proof.
+    """Try every remedy on clones of a program, and report which hold, with proof.
 
-    ``step`` is called on clones only: of the function, what it closes over, the globals that it names, and all that those hold.
-    Each remedy is applied to a clone, which makes ``steps`` steps beside a clone of the original.  A fix *holds* if losses,
-    weights and gradients agree within the tolerance and it saves bytes or time.  Fixes that hold are applied together and
-    judged once more.  The user's model, optimizer, data, random numbers and settings stay bit for bit as they were.
+    ``step`` is never called itself, only clones of it: of the function, its closure, the globals that it names, and all
+    objects in them. Each remedy is applied to a clone. This clone and a clone of the original make ``steps`` steps each.  A
+    fix *holds* if losses, weights and gradients agree within the tolerance and it saves bytes or time.  Fixes that hold are
+    applied together and compared once more with the original.  The user's model, optimizer, data, random numbers and settings
+    do not change by a single bit.
 
     Parameters
     ----------
@@ -143,7 +144,7 @@ class _Trial:
             return "The step returns no numbers and holds no weights: nothing can be compared. Let it return its loss."
         apart = identical(self.original, again)
         if apart:
-            return f"Two equal runs of the program itself differ ({apart}), so no other run can be judged by them."
+            return f"Two runs of the unchanged program differ ({apart}), so no fix can be compared with it."
         return ""
 
     def _check_memory(self) -> None:

@@ -186,7 +186,7 @@ class Block:
 
     def initialize(self, init: InitLike = None, ctx: Context | Sequence[Context] | None = None, verbose: bool = False,
                    force_reinit: bool = False) -> None:
-        """Give all parameters their initial values; ``Uniform(0.07)`` where nothing else is said.
+        """Give all parameters their initial values; ``Uniform(0.07)`` by default.
 
         Parameters
         ----------
@@ -272,13 +272,13 @@ class Block:
     # hooks
 
     def register_forward_hook(self, hook: Callable[..., Any] | str) -> HookHandle:
-        """Call ``hook(block, inputs, output)`` after each forward pass, until the handle given back is detached."""
+        """Call ``hook(block, inputs, output)`` after each forward pass, until the returned handle is detached."""
         handle = HookHandle()
         handle.attach(self._forward_hooks, hook)
         return handle
 
     def register_forward_pre_hook(self, hook: Callable[..., Any]) -> HookHandle:
-        """Call ``hook(block, inputs)`` before each forward pass, until the handle given back is detached."""
+        """Call ``hook(block, inputs)`` before each forward pass, until the returned handle is detached."""
         handle = HookHandle()
         handle.attach(self._forward_pre_hooks, hook)
         return handle

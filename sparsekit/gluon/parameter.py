@@ -224,7 +224,7 @@ class ParameterDict:
             if not parameter.name.startswith(strip_prefix):
                 raise ParameterError(f"Prefix '{strip_prefix}' is to be stripped before saving, but Parameter's name '{name}' "
                                      f"does not start with '{strip_prefix}'.",
-                                     hint="blocks that share parameters, or were made outside name_scope(), have others.")
+                                     hint="blocks that share parameters, or were made outside name_scope(), have other prefixes.")
         save_arrays(filename, {parameter.name.removeprefix(strip_prefix): parameter._for_file() for parameter in self.values()})
 
     def load(self, filename: str | Path, ctx: Context | Sequence[Context] | None = None, allow_missing: bool = False,
@@ -265,7 +265,7 @@ class ParameterDict:
         outside = [name for name in self.keys() if not name.startswith(restore_prefix)]
         if outside:
             raise ParameterError(f"restore_prefix is '{restore_prefix}' but Parameter's name '{outside[0]}' does not start "
-                                 f"with it.", hint="leave it out, or give what all names begin with.")
+                                 f"with it.", hint="leave it out, or give the prefix of all names.")
         if isinstance(param_dict, list) and not param_dict:
             param_dict = {}  # an empty file has no names either
         if not isinstance(param_dict, dict):
@@ -321,7 +321,7 @@ def _agree(parameter: Parameter, key: str, value: Any) -> None:  # Any: an attri
 def _differs(parameter: Parameter, key: str, value: object) -> ParameterError:
     return ParameterError(f"Cannot retrieve Parameter '{parameter.name}' because desired attribute does not match with stored "
                           f"for attribute '{key}': desired '{value}' vs stored '{getattr(parameter, key)}'.",
-                          hint="blocks that share a parameter ask for the same.")
+                          hint="blocks that share a parameter must ask for the same value.")
 
 
 def _check_constant(found: Parameter, value: object) -> None:

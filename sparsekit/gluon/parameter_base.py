@@ -157,7 +157,7 @@ class Parameter:
         if known is not None and (len(known) != len(new_shape)
                                   or any(old not in (0, -1, new) for old, new in zip(known, new_shape, strict=True))):
             raise ShapeError(f"Parameter {self.name} has shape {known}, not {tuple(new_shape)}.",
-                             hint="the input has another number of features than the layer was made for.")
+                             hint="the layer was made for a different number of features.")
         self._shape = tuple(int(size) for size in new_shape)
 
     @property
@@ -552,7 +552,7 @@ class Parameter:
         if self._shape and not _fits(data.shape, self._shape):
             shape = data.shape[::-1] if self._is_transposed else data.shape
             raise ParameterError(f"Failed loading Parameter '{self.name}' from saved params: shape incompatible expected "
-                                 f"{self._outer_shape} vs saved {shape}.", hint="the file is of a network of other sizes.")
+                                 f"{self._outer_shape} vs saved {shape}.", hint="the file belongs to a network of other sizes.")
         if self.dtype != data.dtype and not cast_dtype:
             raise ParameterError(f"Failed loading Parameter '{self.name}' from saved params: dtype incompatible expected "
                                  f"{self.dtype} vs saved {data.dtype}.",
@@ -576,7 +576,7 @@ def _no_entries(store: Sparse) -> list[Any]:
 
 
 class Constant(Parameter):
-    """A parameter that training leaves alone; ``set_data`` changes it.
+    """A parameter that training does not change; ``set_data`` changes it.
 
     Parameters
     ----------

@@ -181,12 +181,12 @@ def trace(block: Block) -> Symbol:
         raise
     except (AttributeError, TypeError, ValueError, KeyError, IndexError, ArithmeticError) as error:
         raise UnsupportedError(f"{block.name} does not run on {len(inputs)} symbols, {', '.join(names)}: {type(error).__name__}: "
-                               f"{error}.", hint="hybrid_forward must do with operators of F what is to be exported; hybridize() "
+                               f"{error}.", hint="hybrid_forward must compute with operators of F only; hybridize() "
                                "and call the block once if it takes another number of inputs.") from error
     outputs, _ = flatten(made, Symbol, f"The result of {block.name}")
     if not any(map(len, outputs)):
-        raise UnsupportedError(f"{block.name} gives no arrays, and a symbol without outputs computes nothing.",
-                               hint="return from hybrid_forward what is to be computed.")
+        raise UnsupportedError(f"{block.name} returns no arrays, and a symbol needs outputs.",
+                               hint="return the results from hybrid_forward.")
     return outputs[0] if len(outputs) == 1 else Group(outputs)
 
 

@@ -57,7 +57,7 @@ class _Unfit(Exception):
 
 
 class TrainStep:
-    """One step of training: ``step(data, label)`` computes the loss and its gradients, updates the weights, returns the loss.
+    """One step of training: ``step(data, label)`` computes the loss and its gradients, updates the weights and returns the loss.
 
     It does what these lines do, to the last bit::
 
@@ -163,7 +163,7 @@ class TrainStep:
                              hint="make arrays with mx.nd.array(…).")
         structure = places, _flat("label", label, arrays)
         if batch_size is None and not arrays[0].shape:
-            raise ShapeError("The first array of data has no axes, so that the size of the batch is not known.",
+            raise ShapeError("The first array of data has no axes, so the size of the batch is not known.",
                              hint="pass batch_size=.")
         size = arrays[0].shape[0] if batch_size is None else batch_size
         with self._lock:

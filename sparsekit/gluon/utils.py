@@ -186,7 +186,7 @@ def _foreign(name: str, value: object, line: str, more: str) -> DTypeError:
 
 
 class HookHandle(Scoped):
-    """What ``register_forward_hook`` gives: ``detach()``, or leaving a ``with`` block, takes the hook away."""
+    """What ``register_forward_hook`` gives: ``detach()``, or leaving a ``with`` block, removes the hook."""
 
     _numbers = itertools.count()
 
@@ -205,7 +205,7 @@ class HookHandle(Scoped):
         self._hooks = weakref.ref(hooks_dict)
 
     def detach(self) -> None:
-        """Take the hook away; nothing happens if it is gone already."""
+        """Remove the hook; nothing happens if it is removed already."""
         hooks = self._hooks() if self._hooks is not None else None
         if hooks is not None:
             hooks.pop(self._id, None)

@@ -63,10 +63,10 @@ Rows = tuple["Key", "Array", Any]  # Any: an array
 class DistKVStore(KVStoreBase):
     """A key-value store of several workers and servers, made by ``create("dist_sync")`` in each worker.
 
-    The methods are those of ``KVStore``.  Each worker calls them for its part of every batch.  A push sums the arrays of
-    the worker's contexts first, in their order.  The servers then add up the sums of all workers, in the order of their
-    ranks, and replace the value by the result or make a step of the optimizer with it.  Rows of row_sparse arrays travel
-    with their numbers, and no others.
+    The methods are those of ``KVStore``.  Each worker calls them for its part of every batch.  A push sums the arrays of the
+    worker's contexts first, in their order.  The servers then add up the sums of all workers, in the order of their ranks,
+    and replace the value by the result or make a step of the optimizer with it.  Of row_sparse arrays, only the stored rows
+    travel, with their numbers.
 
     ``"dist_sync"``: step *n* of a key is made when every worker has pushed it for the *n*-th time, and a pull gives the
     value after this worker's last push.  ``"dist_async"``: every push is a step of its own, for which an optimizer must
@@ -175,16 +175,16 @@ class DistKVStore(KVStoreBase):
 
     @property
     def steps_done(self) -> int:
-        """How many steps of this worker the servers have, also of its former lives; see ``resume``."""
+        """Number of steps of this worker that the servers have, including those before a restart; see ``resume``."""
         return self._client.steps_done
 
     def resume(self) -> int:
-        """Go on after the steps that a former life of this worker made, and return their number.
+        """Continue after the steps that this worker made before its restart, and return their number.
 
-        A worker that is started anew may simply run its program from the beginning: the servers know its pushes by their
-        numbers, and apply none twice.  A program that skips what is done calls this method once, behind ``init`` or the
-        first ``Trainer`` step's place, and starts its loop at the number it returns.  Each key must have been pushed once
-        in every step.
+        A restarted worker may simply run its program from the beginning: the servers know its pushes by their numbers, and
+        apply none twice.  A program that skips finished steps calls this method once, after ``init`` or in the place of the
+        first ``Trainer`` step, and starts its loop at the number it returns.  Each key must have been pushed once in every
+        step.
         """
         done = self._client.resume()
         if self._optimizer is not None and done:
@@ -436,15 +436,15 @@ class DistKVStore(KVStoreBase):
     # workers
 
     def _barrier(self) -> None:
-        """Wait until every worker that has not left is here."""
+        """Wait until every worker that has not left has called this method."""
         self._client.barrier()
 
     barrier = _barrier
 
     def leave(self) -> None:
-        """Push no more: the other workers' steps no longer wait for this worker.  Call it after the last batch.
+        """Stop pushing: the steps of the other workers no longer wait for this worker.  Call it after the last batch.
 
-        Without it, workers that have more batches than this one wait until an error says for whom.  Pulls go on.
+        Without it, workers that have more batches wait until an error names this worker. Pulls remain possible.
         """
         self._client.leave()
 
@@ -531,10 +531,10 @@ class DistKVStore(KVStoreBase):
     # compression
 
     def set_gradient_compression(self, compression_params: dict[str, Any]) -> None:
-        """Send two bits for each element of dense gradients, and keep the rest for the next one.
+        """Send two bits for each element of dense gradients, and keep the rest for the next gradient.
 
         An element is sent as ``threshold``, ``-threshold`` or zero.  What was not sent, the residual, is added to the next
-        gradient.  The residual is kept by the worker, and lost if it is started anew.
+        gradient.  The worker keeps the residual, and loses it if it is restarted.
 
         Parameters
         ----------

@@ -36,13 +36,13 @@ class ArrayMethods(ArrayObject):
         """Inverse hyperbolic tangent."""
 
     def argmax(self, axis: int | Sequence[int] | None = None, keepdims: bool = False, *, out: _Out = None, name: str | None = None) -> NDArray:
-        """Place of the largest element along ``axis``, or in the flattened array; of equal elements the first. It comes in the array's own element type, and raises DTypeError if that cannot count so far."""
+        """Place of the largest element along ``axis``, or in the flattened array; of equal elements the first. It comes in the array's own element type, and raises DTypeError if that type cannot hold the place."""
 
     def argmax_channel(self, *, out: _Out = None, name: str | None = None) -> NDArray:
         """Place of the largest element along axis 1."""
 
     def argmin(self, axis: int | Sequence[int] | None = None, keepdims: bool = False, *, out: _Out = None, name: str | None = None) -> NDArray:
-        """Place of the smallest element along ``axis``, or in the flattened array; of equal elements the first. It comes in the array's own element type, and raises DTypeError if that cannot count so far."""
+        """Place of the smallest element along ``axis``, or in the flattened array; of equal elements the first. It comes in the array's own element type, and raises DTypeError if that type cannot hold the place."""
 
     def argsort(self, axis: int | Sequence[int] | None = -1, is_ascend: bool = True, dtype: DTypeLike = 'float32', *, out: _Out = None, name: str | None = None) -> NDArray:
         """The places that put the elements in order along ``axis``, or of the flattened array for None. They come as float32 unless ``dtype`` says otherwise; equal elements keep their order."""
@@ -93,7 +93,7 @@ class ArrayMethods(ArrayObject):
         """x without its fraction."""
 
     def flip(self, axis: int | Sequence[int] | None, *, out: _Out = None, name: str | None = None) -> NDArray:
-        """The order of elements turned around along one or several axes."""
+        """The order of elements reversed along one or several axes."""
 
     def floor(self, *, out: _Out = None, name: str | None = None) -> Self:
         """Largest integer not above x."""

@@ -64,12 +64,13 @@ def head_gradients(heads: list[Any], gradients: list[Any] | None) -> tuple[list[
         entries.append(head._entry)
     gradients = gradients if gradients is not None else [None] * len(heads)
     if len(gradients) != len(heads):
-        raise ShapeError(f"{len(gradients)} head gradients were given for {len(heads)} heads.", hint="give one a head.")
+        raise ShapeError(f"{len(gradients)} head gradients were given for {len(heads)} heads.", hint="give one for each head.")
     given = [_ones_for(head) if gradient is None else gradient
              for head, gradient in zip(heads, gradients, strict=True)]
     for head, gradient in zip(heads, given, strict=True):
         if gradient.shape != head.shape:
-            raise ShapeError(f"A head gradient has shape {gradient.shape}, its head {head.shape}.", hint="they must agree.")
+            raise ShapeError(f"A head gradient has shape {gradient.shape}, but its head has shape {head.shape}.",
+                             hint="they must be equal.")
     return entries, given
 
 

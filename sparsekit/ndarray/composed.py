@@ -31,7 +31,7 @@ def moveaxis(tensor: NDArray, source: int | Iterable[int], destination: int | It
     sources, targets = ([int(place) for place in axis] if hasattr(axis, "__iter__") else [axis] for axis in (source, destination))
     if len(sources) != len(targets):
         raise ShapeError(f"source and destination must have equal lengths, got {len(sources)} and {len(targets)}.",
-                         hint="give as many of each.")
+                         hint="give equally many of both.")
     ndim = tensor.ndim
     for axis in (*sources, *targets):
         if not -ndim <= axis < ndim:
@@ -103,8 +103,8 @@ def histogram(a: NDArray, bins: int | NDArray = 10, range: tuple[float, float] |
 
 @strict
 def onehot_encode(indices: NDArray, out: NDArray) -> NDArray:
-    """Write one row a index into the matrix ``out``: 1 at that place, 0 elsewhere."""
+    """Write one row per index into the matrix ``out``: 1 at that place, 0 elsewhere."""
     if out.ndim != 2 or indices.shape != out.shape[:1]:
-        raise ShapeError(f"indices of shape {indices.shape} do not fill shape {out.shape}.", hint="out has one row an index.")
+        raise ShapeError(f"indices of shape {indices.shape} do not fill shape {out.shape}.", hint="out has one row per index.")
     out[:] = F.one_hot(indices, depth=out.shape[1], dtype=out.dtype.name)
     return out

@@ -44,7 +44,7 @@ def gradientmultiplier(data: NDArray, scalar: float = 1.0, *, out: _Out = None, 
     """A copy; its gradient is multiplied by ``scalar``."""
 
 def group_adagrad_update(weight: NDArray, grad: NDArray, history: NDArray, lr: float, rescale_grad: float = 1.0, clip_gradient: float = -1.0, epsilon: float = 1e-05, lazy_update: bool = True, *, out: _Out = None, name: str | None = None) -> NDArray:
-    """AdaGrad with one rate a row: ``history += mean(g * g, axis=1); weight -= lr * g / sqrt(history + epsilon)``. There is no weight decay."""
+    """AdaGrad with one rate per row: ``history += mean(g * g, axis=1); weight -= lr * g / sqrt(history + epsilon)``. There is no weight decay."""
 
 def index_array(data: NDArray, axes: int | Sequence[int] | None = None, *, out: _Out = None, name: str | None = None) -> NDArray:
     """For each element its place along every axis, or those named: an int64 array with one axis more."""

@@ -128,9 +128,9 @@ def _made(name: str, op: str, shape: tuple[int, ...], attrs: dict[str, Any], ctx
         return invoke(find(op).bind({**attrs, "dtype_": kind.name}), (), None, context_of(ctx))
     require_arrays([out], f"{name}: out")
     if out.shape != shape:
-        raise ShapeError(f"{name} makes shape {shape}, and out has shape {out.shape}.", hint="they must be equal.")
+        raise ShapeError(f"{name} returns shape {shape}, but out has shape {out.shape}.", hint="they must be equal.")
     if dtype is not None and element_type(dtype) != out.dtype:
-        raise DTypeError(f"{name} makes {element_type(dtype)}, and out holds {out.dtype}.", hint="leave out dtype=.")
+        raise DTypeError(f"{name} returns {element_type(dtype)}, but out holds {out.dtype}.", hint="leave out dtype=.")
     return invoke(find(op).bind({**attrs, "dtype_": out.dtype.name}), (), out, out.context)
 
 
@@ -200,7 +200,7 @@ def linspace(start: float, stop: float, num: int, endpoint: bool = True, ctx: Co
              dtype: DTypeLike = None) -> NDArray:
     """``num`` evenly spaced values from ``start`` to ``stop``, which is among them unless ``endpoint=False``."""
     if num < 0:
-        raise ShapeError(expected("num", "at least 0", num), hint="num counts them.")
+        raise ShapeError(expected("num", "at least 0", num), hint="num is the number of values.")
     call = find("_linspace").bind({"start": start, "stop": stop, "num": num, "endpoint": endpoint,
                                    "dtype_": element_type(dtype).name})
     return invoke(call, (), None, context_of(ctx))
@@ -215,7 +215,7 @@ def eye(N: int, M: int = 0, k: int = 0, ctx: Context | None = None, dtype: DType
 
 
 def waitall() -> None:
-    """Return when all work is done; on a CPU it is as soon as an operator returns.
+    """Wait until all work is done; on a CPU this is the case when an operator returns.
 
     Raises
     ------

@@ -173,7 +173,7 @@ def _local(fname: object) -> str:
     if mark and scheme == "file":
         return rest
     if mark and scheme.isalnum() and len(scheme) > 1:
-        raise UnsupportedError(f"{path!r} is not a file of this machine; {scheme}:// is not read or written here.",
+        raise UnsupportedError(f"{path!r} is not a local file; {scheme}:// is not supported.",
                                hint="copy it to or from this machine with the tools of that service.")
     return path
 
@@ -244,8 +244,8 @@ class _Reader:
     def need(self, count: int, what: str) -> None:
         """Raise unless so many bytes are left."""
         if count > self.size - self.place:
-            raise self.fail(f"{what} takes {count:,} bytes, and {self.size - self.place:,} are left.",
-                            hint="the file is cut off or damaged; copy it again.")
+            raise self.fail(f"{what} takes {count:,} bytes, but only {self.size - self.place:,} are left.",
+                            hint="the file is truncated or damaged; copy it again.")
 
     def take(self, form: str, what: str) -> tuple[Any, ...]:
         """The next numbers, as ``struct`` describes them."""
@@ -253,7 +253,7 @@ class _Reader:
         self.need(count, what)
         found = self.file.read(count)
         if len(found) != count:
-            raise self.fail(f"{what} ends after {len(found)} bytes.", hint="the file was cut off while it was read.")
+            raise self.fail(f"{what} ends after {len(found)} bytes.", hint="the file was truncated while it was read.")
         self.place += count
         return struct.unpack("<" + form, found)
 
@@ -264,7 +264,7 @@ class _Reader:
         check_memory(count * kind.itemsize, f"{self.name}, byte {self.place}: {what}", "read it on a machine with more memory.")
         made = np.empty(count, kind.newbyteorder("<"))
         if count and self.file.readinto(made.view(np.uint8).data) != made.nbytes:
-            raise self.fail(f"{what} ends too early.", hint="the file was cut off while it was read.")
+            raise self.fail(f"{what} is truncated.", hint="the file was truncated while it was read.")
         place, self.place = self.place, self.place + made.nbytes
         if dtype == "bool" and made.view(np.uint8).max(initial=0) > 1:
             raise self.fail(f"{what} holds bytes that are neither 0 nor 1.", place)
@@ -358,7 +358,7 @@ class _Reader:
         place = self.place
         (number,) = self.take("i", what)
         if not 0 <= number < len(DTYPES):
-            raise self.fail(f"{what} is number {number}{' (bfloat16)' if number == 12 else ''}, which is not read here.", place,
+            raise self.fail(f"{what} is number {number}{' (bfloat16)' if number == 12 else ''}, which is not supported.", place,
                             f"save it as one of {', '.join(DTYPES)}.")
         return DTYPES[number]
 

@@ -73,12 +73,13 @@ def _of_torch(tensor: Foreign) -> Parts:
     if tensor.device.type != "cpu":
         raise ConversionError(f"The tensor is on the device {tensor.device}.", hint="tensor.cpu() copies it.")
     if tensor.requires_grad:
-        raise ConversionError("The tensor requires gradients, and those of PyTorch end here.",
+        raise ConversionError("The tensor requires gradients, and PyTorch's gradients do not flow through this conversion.",
                               hint="tensor.detach() has the same values.")
     if layout == "coo":
         return _of_torch_coo(tensor, shape)
     if layout not in ("csr", "csc"):
-        raise ConversionError(f"A tensor of the layout {tensor.layout} is not read here.", hint="tensor.to_sparse_csr() is.")
+        raise ConversionError(f"Tensors of the layout {tensor.layout} are not supported.",
+                              hint="convert it with tensor.to_sparse_csr().")
     if len(shape) != 2:
         raise ShapeError(f"The {layout} tensor has batches or dense dimensions: its shape is {shape}.",
                          hint="convert one matrix after the other: tensor[0].")

@@ -59,7 +59,7 @@ def _check_masks(parts: list[Any], masks: list[tuple[int, Any]], shape: tuple[in
         start = sum(part is not None and part != "..." for part in before) + (max(spare, 0) if "..." in before else 0)
         if sizes != shape[start: start + len(sizes)]:
             raise RowIndexError(f"A mask of shape {sizes} does not fit axis {start} of an array of shape {shape}.",
-                                hint="a mask has as many entries as the axes that it stands for.")
+                                hint="a mask must have the shape of the axes that it replaces.")
 
 
 def _bound(part: slice, name: str) -> int | None:
@@ -91,7 +91,7 @@ def _array(part: object) -> Array:
                             hint="lists in lists must be of equal lengths.") from None
     if found.dtype == bool and not found.ndim:
         raise RowIndexError(f"{shown(part)} cannot be read as an index.",
-                            hint="a mask has as many entries as the axes that it stands for.")
+                            hint="a mask must have the shape of the axes that it replaces.")
     if found.dtype == bool:
         return found
     if not found.size:
@@ -110,7 +110,8 @@ def stacked(arrays: list[Any]) -> Array:
         return np.stack(np.broadcast_arrays(*arrays))
     except ValueError:
         shapes = ", ".join(str(array.shape) for array in arrays)
-        raise ShapeError(f"Index arrays of shapes {shapes} do not broadcast.", hint="they must pair up.") from None
+        raise ShapeError(f"Index arrays of shapes {shapes} do not broadcast.",
+                         hint="their shapes must broadcast together.") from None
 
 
 def numpy_key(key: object, shape: tuple[int, ...]) -> tuple[Any, ...]:

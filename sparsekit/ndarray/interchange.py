@@ -78,11 +78,11 @@ class Interchange:
                                   hint=f"pass on {names}, each of which is dense, or use x.__binsparse__().")
 
     def to_dlpack_for_read(self) -> CapsuleType:
-        """A DLPack capsule over the memory; the taker must not write to it."""
+        """A DLPack capsule over the memory; the consumer must not write to it."""
         return self.__dlpack__()
 
     def to_dlpack_for_write(self) -> CapsuleType:
-        """A DLPack capsule over the memory; what the taker writes shows in the array."""
+        """A DLPack capsule over the memory; what the consumer writes changes the array."""
         return self.__dlpack__()
 
     def __binsparse_descriptor__(self) -> dict[str, Any]:
@@ -216,12 +216,12 @@ def from_dlpack(dlpack: object) -> NDArray:
 
 
 def to_dlpack_for_read(data: NDArray) -> CapsuleType:
-    """A DLPack capsule over the memory of a dense array; the taker must not write to it."""
+    """A DLPack capsule over the memory of a dense array; the consumer must not write to it."""
     return data.to_dlpack_for_read()
 
 
 def to_dlpack_for_write(data: NDArray) -> CapsuleType:
-    """A DLPack capsule over the memory of a dense array; what the taker writes shows in the array."""
+    """A DLPack capsule over the memory of a dense array; what the consumer writes changes the array."""
     return data.to_dlpack_for_write()
 
 
@@ -267,11 +267,11 @@ def from_binsparse(x: Any, /, *, descriptor: dict[str, Any] | None = None, devic
         described = described if descriptor is None else descriptor["binsparse"]
         version, name, shape = str(described["version"]), described["format"], shape_of(described["shape"])
     except (AttributeError, KeyError, TypeError) as error:
-        raise ConversionError(f"A {type(x).__name__} does not speak binsparse: {error!r}.",
+        raise ConversionError(f"A {type(x).__name__} does not support binsparse: {error!r}.",
                               hint="mx.nd.array takes scipy matrices and numpy arrays.") from None
     if version.split(".")[0] != "0" or described.get("fill"):
-        raise ConversionError(f"binsparse {version}{' with a fill value' if described.get('fill') else ''} is not read here.",
-                              hint="version 0.1 without fill is.")
+        raise ConversionError(f"binsparse {version}{' with a fill value' if described.get('fill') else ''} is not supported.",
+                              hint="version 0.1 without a fill value is supported.")
     arrays = {key: _component(key, part, described.get("data_types", {}).get(key, "")) for key, part in parts.items()}
     count = int(described.get("number_of_stored_values", -1))
     try:
@@ -296,7 +296,7 @@ def _store_of(name: object, shape: tuple[int, ...], arrays: dict[str, Any], coun
         values = np.repeat(values, count)
     if isinstance(name, dict):
         if name != SOME_ROWS:
-            raise ConversionError(f"The format {name!r} is not read here.", hint="ask for CSR.")
+            raise ConversionError(f"The format {name!r} is not supported.", hint="request CSR.")
         rows = arrays["indices_0"]
         check_dense((rows.size, *shape[1:]), values.dtype)
         return row_sparse_array((_shaped(values, (rows.size, *shape[1:])), rows), shape=shape)._store
@@ -306,7 +306,7 @@ def _store_of(name: object, shape: tuple[int, ...], arrays: dict[str, Any], coun
     if name in ("COO", "COOR", "COOC"):
         return csr_matrix((values, (arrays["indices_0"], arrays["indices_1"])), shape=shape)._store
     if name not in ("CSR", "CSC", "DCSR", "DCSC"):
-        raise ConversionError(f"The format {name!r} is not read here.", hint="ask for CSR.")
+        raise ConversionError(f"The format {name!r} is not supported.", hint="request CSR.")
     ends, minor = arrays["pointers_to_1"], arrays["indices_1"]
     lines = shape[0] if name.endswith("R") else shape[1]
     whole: CSR = csr_matrix((values, minor, ends), shape=(ends.size - 1, shape[1] if name.endswith("R") else shape[0]))._store

@@ -132,7 +132,7 @@ class NDArray(NumpyProtocol, Interchange, ArrayMethods):
     # values out
 
     def asnumpy(self) -> Array:
-        """A numpy array with a copy of the values; sparse arrays come out dense.
+        """A numpy array with a copy of the values; sparse arrays are converted to dense.
 
         Raises
         ------
@@ -209,7 +209,7 @@ class NDArray(NumpyProtocol, Interchange, ArrayMethods):
         return bool(self.asscalar())
 
     def wait_to_read(self) -> None:
-        """Return when the values are there; on a CPU they are as soon as an operator returns."""
+        """Wait until the values are computed; on a CPU this is the case when an operator returns."""
         device.wait(self._ctx)
 
     # copies and conversions
@@ -339,7 +339,7 @@ class NDArray(NumpyProtocol, Interchange, ArrayMethods):
             return
         if other.shape != self.shape:
             raise ShapeError(f"An array of shape {self.shape} cannot take values of shape {other.shape}.",
-                             hint="the array written to needs the shape of the result.")
+                             hint="the target must have the shape of the result.")
         if other._ctx is not self._ctx:
             other = other._moved(self._ctx)
         store = other._store
@@ -430,8 +430,8 @@ class NDArray(NumpyProtocol, Interchange, ArrayMethods):
         if not isinstance(grad_req, str) or grad_req not in ("write", "add", "null"):
             raise SparsekitError(f"grad_req={shown(grad_req)} is unknown.", hint="it is 'write', 'add' or 'null'.")
         if grad.shape != self.shape:
-            raise ShapeError(f"The gradient buffer has shape {grad.shape}, the variable {self.shape}.",
-                             hint="they must agree.")
+            raise ShapeError(f"The gradient buffer has shape {grad.shape}, but the variable has shape {self.shape}.",
+                             hint="they must be equal.")
         before = None if self._entry is None else self._entry[0]
         if isinstance(before, Variable):
             with contextlib.suppress(GradientError):  # one that is lost

@@ -86,7 +86,7 @@ class NumpyProtocol:
             call = f"np.{ufunc.__name__}{'' if method == '__call__' else '.' + method}"
             given = f" with {', '.join(keywords)}" if keywords else ""
             raise ConversionError(f"{call}{given} is not defined for arrays of this library.",
-                                  hint="mx.nd has reductions and casts of its own; x.asnumpy() gives a numpy array.")
+                                  hint="mx.nd has its own reductions and casts; x.asnumpy() gives a numpy array.")
         target = None if out is None else out[0]
         if target is not None and not isinstance(target, NumpyProtocol):
             raise ConversionError(f"np.{ufunc.__name__} cannot write an NDArray into a {type(target).__name__}.",
@@ -116,7 +116,7 @@ class _Other(Exception):
 
 def _silent(what: str, array: NumpyProtocol) -> ConversionError:
     return ConversionError(f"{what} would silently make a {array.stype} array of shape {array._store.shape} dense.",
-                           hint="x.asnumpy() makes it dense, x.asscipy() gives a scipy matrix; mx.nd takes it as it is.")
+                           hint="x.asnumpy() makes it dense, x.asscipy() gives a scipy matrix; functions of mx.nd accept it.")
 
 
 def _by_numpy(name: str, function: Callable[..., Any], args: Iterable[object], keywords: dict[str, Any]) -> object:
@@ -148,11 +148,11 @@ def operand(value: object, ctx: Context) -> Any:
     if isinstance(value, (NumpyProtocol, int, float, np.generic)):
         return value
     if is_sparse(value):
-        raise DTypeError(f"A sparse {type(value).__name__} of another library does not mix with arrays of this library.",
+        raise DTypeError(f"A sparse {type(value).__name__} of another library cannot be combined with arrays of this library.",
                          hint="mx.nd.array(matrix) makes a csr array of it.")
     found = np.asarray(unmasked(value))
     if found.dtype.kind not in "fiub":
-        raise DTypeError(f"An array of {found.dtype} does not mix with arrays of this library.", hint="cast it to numbers.")
+        raise DTypeError(f"An array of {found.dtype} cannot be combined with arrays of this library.", hint="cast it to numbers.")
     return found[()] if found.ndim == 0 else _wrapped(found, ctx)
 
 

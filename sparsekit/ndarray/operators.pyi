@@ -58,7 +58,7 @@ def Crop(*data: NDArray | Sequence[NDArray], offset: int | Sequence[int] = (0, 0
     """Crop images (batch, channels, height, width) to size ``h_w``, starting at ``offset``, or centred with ``center_crop``."""
 
 def Dropout(data: NDArray, p: float = 0.5, mode: str = 'training', axes: int | Sequence[int] | None = (), cudnn_off: bool = False, *, out: _Out = None, name: str | None = None) -> NDArray:
-    """Zeros in the place of a share ``p`` of the values, the rest divided by ``1 - p``: while training, or always."""
+    """A share ``p`` of the values set to zero, the rest divided by ``1 - p``: while training, or always."""
 
 @overload
 def ElementWiseSum(*args: RowSparseNDArray | Sequence[RowSparseNDArray], out: _Out = None, name: str | None = None) -> RowSparseNDArray: ...
@@ -92,7 +92,7 @@ def InstanceNorm(data: NDArray, gamma: NDArray, beta: NDArray, eps: float = 0.00
     """Normalizes each channel of each sample of data (batch, channels, space, …); gamma and beta (channels,)."""
 
 def L2Normalization(data: NDArray, eps: float = 1e-10, mode: str = 'instance', *, out: _Out = None, name: str | None = None) -> NDArray:
-    """The data over its Euclidean length, ``sqrt(sum(data**2) + eps)``."""
+    """The data divided by its Euclidean length, ``sqrt(sum(data**2) + eps)``."""
 
 def LRN(data: NDArray, alpha: float = 0.0001, beta: float = 0.75, knorm: float = 2.0, nsize: int = ..., *, out: _Out = None, name: str | None = None) -> NDArray:
     """Local response normalization: over ``(knorm + alpha / nsize * squares)**beta``, summed nsize channels wide."""
@@ -101,7 +101,7 @@ def LayerNorm(data: NDArray, gamma: NDArray, beta: NDArray, axis: int | Sequence
     """``(data - mean) / sqrt(variance + eps) * gamma + beta``, with mean and variance along ``axis``."""
 
 def LeakyReLU(data: NDArray, gamma: NDArray | None = None, act_type: str = 'leaky', slope: float = 0.25, lower_bound: float = 0.125, upper_bound: float = 0.334, *, out: _Out = None, name: str | None = None) -> NDArray:
-    """Rectifiers that let something of a negative value through, by ``act_type``."""
+    """Rectifiers with nonzero results for negative values, by ``act_type``."""
 
 def LinearRegressionOutput(data: NDArray, label: NDArray, grad_scale: float = 1.0, *, out: _Out = None, name: str | None = None) -> NDArray:
     """The data itself; the gradient is that of half the squared error, ``data - label``."""
@@ -118,7 +118,7 @@ def MakeLoss(data: RowSparseNDArray, grad_scale: float = 1.0, valid_thresh: floa
 def MakeLoss(data: CSRNDArray, grad_scale: float = 1.0, valid_thresh: float = 0.0, normalization: str = 'null', *, out: _Out = None, name: str | None = None) -> CSRNDArray: ...
 @overload
 def MakeLoss(data: NDArray, grad_scale: float = 1.0, valid_thresh: float = 0.0, normalization: str = 'null', *, out: _Out = None, name: str | None = None) -> NDArray:
-    """The data itself, as a loss: its gradient is ``grad_scale`` whatever comes from above."""
+    """The data itself, as a loss: its gradient is ``grad_scale``, whatever the gradient from above."""
 
 def Pad(data: NDArray, mode: str, pad_width: Sequence[int], constant_value: float = 0.0, *, out: _Out = None, name: str | None = None) -> NDArray:
     """Borders of ``pad_width`` (before and after, axis by axis) around an array."""
@@ -177,7 +177,7 @@ def adam_update(weight: NDArray, grad: NDArray, mean: NDArray, var: NDArray, lr:
     """Adam: mean and var are moving means of ``g`` and ``g * g``; ``weight -= lr * mean / (sqrt(var) + epsilon)``, without bias correction, which belongs in ``lr``."""
 
 def adamax_update(weight: NDArray, grad: NDArray, mean: NDArray, var: NDArray, lr: float, beta1: float = 0.9, beta2: float = 0.999, wd: float = 0.0, rescale_grad: float = 1.0, clip_gradient: float = -1.0, lazy_update: bool = False, *, out: _Out = None, name: str | None = None) -> NDArray:
-    """Adam by the largest gradient: ``var = max(beta2 * var, |g|); weight -= lr * mean / var``; elements whose gradient was always zero rest."""
+    """Adam by the largest gradient: ``var = max(beta2 * var, |g|); weight -= lr * mean / var``; elements whose gradient was always zero do not change."""
 
 @overload
 def add_n(*args: RowSparseNDArray | Sequence[RowSparseNDArray], out: _Out = None, name: str | None = None) -> RowSparseNDArray: ...
@@ -235,13 +235,13 @@ def arctanh(data: NDArray, *, out: _Out = None, name: str | None = None) -> NDAr
     """Inverse hyperbolic tangent."""
 
 def argmax(data: NDArray, axis: int | Sequence[int] | None = None, keepdims: bool = False, *, out: _Out = None, name: str | None = None) -> NDArray:
-    """Place of the largest element along ``axis``, or in the flattened array; of equal elements the first. It comes in the array's own element type, and raises DTypeError if that cannot count so far."""
+    """Place of the largest element along ``axis``, or in the flattened array; of equal elements the first. It comes in the array's own element type, and raises DTypeError if that type cannot hold the place."""
 
 def argmax_channel(data: NDArray, *, out: _Out = None, name: str | None = None) -> NDArray:
     """Place of the largest element along axis 1."""
 
 def argmin(data: NDArray, axis: int | Sequence[int] | None = None, keepdims: bool = False, *, out: _Out = None, name: str | None = None) -> NDArray:
-    """Place of the smallest element along ``axis``, or in the flattened array; of equal elements the first. It comes in the array's own element type, and raises DTypeError if that cannot count so far."""
+    """Place of the smallest element along ``axis``, or in the flattened array; of equal elements the first. It comes in the array's own element type, and raises DTypeError if that type cannot hold the place."""
 
 def argsort(data: NDArray, axis: int | Sequence[int] | None = -1, is_ascend: bool = True, dtype: DTypeLike = 'float32', *, out: _Out = None, name: str | None = None) -> NDArray:
     """The places that put the elements in order along ``axis``, or of the flattened array for None. They come as float32 unless ``dtype`` says otherwise; equal elements keep their order."""
@@ -670,7 +670,7 @@ def flatten(data: NDArray, *, out: _Out = None, name: str | None = None) -> NDAr
     """A matrix with the first axis kept and all others in one."""
 
 def flip(data: NDArray, axis: int | Sequence[int] | None, *, out: _Out = None, name: str | None = None) -> NDArray:
-    """The order of elements turned around along one or several axes."""
+    """The order of elements reversed along one or several axes."""
 
 @overload
 def floor(data: RowSparseNDArray, *, out: _Out = None, name: str | None = None) -> RowSparseNDArray: ...
@@ -798,7 +798,7 @@ def make_loss(data: RowSparseNDArray, *, out: _Out = None, name: str | None = No
 def make_loss(data: CSRNDArray, *, out: _Out = None, name: str | None = None) -> CSRNDArray: ...
 @overload
 def make_loss(data: NDArray, *, out: _Out = None, name: str | None = None) -> NDArray:
-    """Mark a value as a loss: its gradient is 1 whatever comes from above."""
+    """Mark a value as a loss: its gradient is 1, whatever the gradient from above."""
 
 def max(data: NDArray, axis: int | Sequence[int] | None = None, keepdims: bool = False, exclude: bool = False, *, out: _Out = None, name: str | None = None) -> NDArray:
     """Largest element along ``axis``, or of all; nan if there is one. Equal ones all get the gradient."""
@@ -964,7 +964,7 @@ def random_uniform(low: float = 0.0, high: float = 1.0, shape: int | Sequence[in
     """Values drawn evenly from low up to, not including, high."""
 
 def ravel_multi_index(data: NDArray, shape: int | Sequence[int] | None, *, out: _Out = None, name: str | None = None) -> NDArray:
-    """Places in the flattened array, for places along the axes of ``shape``, one row an axis."""
+    """Places in the flattened array, for places along the axes of ``shape``, one row per axis."""
 
 def rcbrt(data: NDArray, *, out: _Out = None, name: str | None = None) -> NDArray:
     """``1 / cbrt(x)``."""
@@ -1004,7 +1004,7 @@ def retain(data: NDArray, indices: NDArray, *, out: _Out = None, name: str | Non
     """Only the given rows of a row_sparse array; all others become absent."""
 
 def reverse(data: NDArray, axis: int | Sequence[int] | None, *, out: _Out = None, name: str | None = None) -> NDArray:
-    """The order of elements turned around along one or several axes."""
+    """The order of elements reversed along one or several axes."""
 
 @overload
 def rint(data: RowSparseNDArray, *, out: _Out = None, name: str | None = None) -> RowSparseNDArray: ...
@@ -1249,7 +1249,7 @@ def uniform(low: float = 0.0, high: float = 1.0, shape: int | Sequence[int] | No
     """Values drawn evenly from low up to, not including, high."""
 
 def unravel_index(data: NDArray, shape: int | Sequence[int] | None, *, out: _Out = None, name: str | None = None) -> NDArray:
-    """Places along the axes of ``shape``, one row an axis, for places in the flattened array. The first size may be -1."""
+    """Places along the axes of ``shape``, one row per axis, for places in the flattened array. The first size may be -1."""
 
 @overload
 def where(condition: CSRNDArray, x: CSRNDArray, y: CSRNDArray, *, out: _Out = None, name: str | None = None) -> CSRNDArray: ...

@@ -71,7 +71,7 @@ class BaseSparseNDArray(NDArray):
 
     @property
     def density(self) -> float:
-        """Stored values over all elements, 0 to 1."""
+        """Stored values divided by all elements, 0 to 1."""
         return self.nnz / self.size if self.size else 0.0
 
     def __repr__(self) -> str:
@@ -147,7 +147,7 @@ class BaseSparseNDArray(NDArray):
     def astorch(self, copy: bool | None = None) -> Foreign:
         """A sparse tensor of PyTorch that shares the stored values: csr as ``sparse_csr``, row_sparse as ``sparse_coo``.
 
-        What is written to the tensor's values shows in the array.  Its indices are copies, as PyTorch can write to
+        Writing to the tensor's values changes the array.  Its indices are copies, as PyTorch can write to
         them and kernels here rely on what was validated.  The tensor of a row_sparse array is coalesced and has one sparse
         dimension, the first.
 

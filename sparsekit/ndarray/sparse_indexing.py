@@ -116,7 +116,7 @@ def parts_of_key(key: object, shape: tuple[int, ...]) -> list[Any]:
     missing = len(shape) - (len(given) - len(dots))
     if missing < 0:
         raise RowIndexError(f"{key!r} names {len(given) - len(dots)} axes, but shape {shape} has {len(shape)}.",
-                            hint="give at most one index an axis.")
+                            hint="give at most one index per axis.")
     given[place: place + len(dots)] = [slice(None)] * missing
     parts = [_part(part, axis, size) for axis, (part, size) in enumerate(zip(given, shape, strict=True))]
     arrays = [part for part in parts if isinstance(part, np.ndarray)]
@@ -140,7 +140,7 @@ def _part(part: object, axis: int, size: int) -> int | slice | Array:
     if values.dtype == bool:
         if values.shape != (size,):
             raise ShapeError(f"A mask of shape {values.shape} does not fit the {size} entries of axis {axis}.",
-                             hint="it needs one truth value an entry.")
+                             hint="it needs one truth value per entry.")
         return np.flatnonzero(values)
     return int(_inside(values.reshape(1), axis, size)[0]) if values.ndim == 0 else _inside(values, axis, size)
 

@@ -44,12 +44,13 @@ class WhyDense(NamedTuple):
     def __repr__(self) -> str:
         at = f" at {self.line}" if self.line else ""
         if self.kind == CREATED:
-            said = f"{label(self.op)}{at} created it dense; nothing that it was computed from was sparse."
+            said = f"{label(self.op)}{at} created it dense; none of its inputs was sparse."
         elif self.kind in (UNKNOWN, SPARSE):
-            said = "It is sparse." if self.kind == SPARSE else "No record says what made it, so it may have been dense always."
+            unknown = "There is no record of its origin, so it may always have been dense."
+            said = "It is sparse." if self.kind == SPARSE else unknown
         else:
-            what = {hooks.FALLBACK: "an implicit conversion, since no sparse kernel takes it",
-                    hooks.NATURAL: "an implicit conversion, dense by nature", hooks.ASKED: "as the code asked"}[self.kind]
+            what = {hooks.FALLBACK: "an implicit conversion, because no sparse kernel accepts it",
+                    hooks.NATURAL: "an implicit conversion, dense by nature", hooks.ASKED: "as your code requested"}[self.kind]
             said = f"{label(self.op)}{at} made it from a {self.source} array of shape {self.shape}: {what}."
         remedy = f" Hint: {self.remedy}." if self.remedy else ""
         return said + remedy
@@ -66,5 +67,5 @@ def why_dense(array: NDArray) -> WhyDense:
     lookup = hooks.origin and hooks.origin()
     found = None if lookup is None else lookup(array._store)
     if found is None:
-        return WhyDense(UNKNOWN, remedy="run the code that makes it under mx.Profiler(), and ask again")
+        return WhyDense(UNKNOWN, remedy="run the code that creates it under mx.Profiler(), and call why_dense() again")
     return WhyDense(*found)

@@ -126,13 +126,13 @@ class Advice:
         """The findings as a table."""
         cells = [[f.rule, f.where, format_count(f.times), f.reason, f.remedy, f.saving, f.lesson] for f in self.findings]
         rows = [finding._asdict() for finding in self.findings]
-        footer = f"{len(RULES)} rules were asked; {len({f.rule for f in self.findings})} had something to say."
+        footer = f"{len(RULES)} rules were checked; {len({f.rule for f in self.findings})} gave findings."
         return Table(("rule", "where", "times", "reason", "what to do", "saving", "lesson"), rows, cells, footer, "Advice")
 
     def __repr__(self) -> str:
         parts = [f"{number}. {f.reason}\n   {f.where}{f', {f.times} times' if f.times > 1 else ''}\n   {f.remedy}\n"
                  f"   Saving: {f.saving}. See {f.lesson}." for number, f in enumerate(self.findings, 1)]
-        return "\n".join(parts) or f"Nothing to advise: {len(RULES)} rules were asked."
+        return "\n".join(parts) or f"No advice: {len(RULES)} rules were checked."
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:  # object: IPython's, not used
         return {"text/plain": repr(self), "text/html": self.table().html}
@@ -279,7 +279,7 @@ def _dense_by_nature(profile: _RuleData) -> Iterator[Finding | _Met]:
             yield _Met(Finding("dense_by_nature", _at(record), f"It takes a {given['stype']} array of {_shape(given)}, "
                                f"{{given}}, and gives a dense one of {format_bytes(made['bytes'])}: zeros do "
                                "not stay zero.", f"{remedy[0].upper()}{remedy[1:]}.",
-                               f"{format_bytes(extra)} each time, and what follows from it", extra, 1,
+                               f"{format_bytes(extra)} each time, and everything computed from it", extra, 1,
                                LESSONS["dense_by_nature"], record),
                        {"given": (given["bytes"], format_bytes)})
 
@@ -324,11 +324,11 @@ def _hardly_reached(record: Record, started: Record, made: ArrayRecord) -> _Met 
     saved = made["bytes"] - touched * (made["bytes"] // length + 8) if length else 0
     if 4 * touched >= length or saved <= SMALL:
         return None
-    remedy = ("Make the layer with Dense(…, weight_grad_stype='row_sparse'), which keeps its weight as (in_units, units); for a "
-              "weight of your own take dot(x, weight) with grad_stype='row_sparse'." if turned
+    remedy = ("Make the layer with Dense(…, weight_grad_stype='row_sparse'), which keeps its weight as (in_units, units); for "
+              "your own weight use dot(x, weight) with grad_stype='row_sparse'." if turned
               else "Make the layer with Embedding(…, sparse_grad=True)." if embedding
               else "Give the weight grad_stype='row_sparse'.")
-    return _Met(Finding("dense_gradient", _at(record), f"The gradient is dense, {_shape(made)}, and a batch reaches at most "
+    return _Met(Finding("dense_gradient", _at(record), f"The gradient is dense, {_shape(made)}, and a batch touches at most "
                         f"{{touched}} of its {what}.", remedy, f"at least {format_bytes(saved)} of memory, and its writing in "
                         "every step", saved, 1, LESSONS["dense_gradient"], record), {"touched": (touched, format_count)})
 
@@ -355,7 +355,7 @@ _SPARSE_WAYS = {
                  "SparseAdam.",
     "EmbeddingBag": "Make the layer with nn.EmbeddingBag(…, sparse=True), and the optimizer of its weight as SGD, Adagrad or "
                     "SparseAdam.",
-    "rows": "Look its rows up by nn.Embedding(…, sparse=True) or nn.EmbeddingBag(…, sparse=True), whose gradient is sparse.",
+    "rows": "Look up its rows with nn.Embedding(…, sparse=True) or nn.EmbeddingBag(…, sparse=True), whose gradient is sparse.",
     "columns": "If the inputs are mostly zero, give the layer their places: nn.EmbeddingBag(…, mode='sum', sparse=True) with the "
                "transposed weight, and the values as per_sample_weights.",
 }
@@ -393,8 +393,9 @@ def _eager_update(profile: _RuleData) -> Iterator[Finding]:
             whole = record["outputs"][0]["bytes"] if record["outputs"] else 0
             if 4 * gradient.get("rows", 0) < _length(gradient) and whole > SMALL:
                 yield Finding("eager_update", _at(record), f"lazy_update=False: all {_length(gradient):,} rows are updated, "
-                              "and the gradient has few.", "Make the optimizer with lazy_update=True, if its meaning suits you.",
-                              f"up to {format_bytes(whole)} read and written a step", whole, 1, LESSONS["eager_update"], record)
+                              "and the gradient has few.", "Make the optimizer with lazy_update=True, if lazy updates suit "
+                                                           "your model.",
+                              f"up to {format_bytes(whole)} read and written per step", whole, 1, LESSONS["eager_update"], record)
 
 
 def _as_dense(array: ArrayRecord) -> int:
@@ -417,7 +418,8 @@ def _wide_indices(profile: _RuleData) -> Iterator[Finding]:
                     and array["bytes"] <= _as_dense(array)):
                 seen.add(key)
                 yield Finding("wide_indices", _at(record), f"The indices of a {array['stype']} array of {_shape(array)} take "
-                              f"{format_bytes(index_bytes)} as int64, the library's default as MXNet's; int32 can count them.",
+                              f"{format_bytes(index_bytes)} as int64, the default of the library and of MXNet; int32 is large "
+                              "enough.",
                               "Make it with index_dtype='int32'.", f"{format_bytes(index_bytes // 2)}", index_bytes // 2, 1,
                               LESSONS["wide_indices"], record)
 
@@ -568,5 +570,5 @@ def _repeated_read(profile: _RuleData) -> Iterator[Finding]:
             size = sum(record["bytes"] for record in found[1:])
             yield Finding("repeated_read", _at(found[0]), f"{name}: {format_count(len(found))} reads of up to "
                           f"{format_bytes(max(record['bytes'] for record in found))} on one line.",
-                          "Compute on the arrays of the library, read once after the loop, or read the one number that is "
-                          "wanted: loss.mean().asscalar().", format_bytes(size), size, 1, LESSONS["repeated_read"], found[0])
+                          "Compute on the arrays of the library, read them once after the loop, or read only the number that "
+                          "you need: loss.mean().asscalar().", format_bytes(size), size, 1, LESSONS["repeated_read"], found[0])

@@ -157,7 +157,7 @@ def set_state(state: str = "stop", profile_process: str = "worker") -> None:
 
 
 def pause(profile_process: str = "worker") -> None:
-    """Leave out what follows, until ``resume``."""
+    """Stop recording until ``resume``."""
     _check_process(profile_process)
     held = _Shared.profiler
     if held is not None and held.state == "running":
@@ -368,14 +368,14 @@ class Counter:
 
 
 class Marker:
-    """An instant worth noting; recorded as ``domain::name``."""
+    """An instant; recorded as ``domain::name``."""
 
     def __init__(self, domain: Domain, name: str) -> None:
         self.domain, self.name = domain, str(name)
         self._label = _names.join(str(domain), self.name)
 
     def mark(self, scope: str = "process") -> None:
-        """Note that it is now."""
+        """Record this instant."""
         held = active()
         if held is not None:
             held.marker(self._label, scope)

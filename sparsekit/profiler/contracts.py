@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 def expect(profile: Profile | None = None) -> Expectation:
-    """Begin a chain of contracts on a profile, or on a block that is still to run.
+    """Start a chain of contracts on a profile, or on a block that has not run yet.
 
     Parameters
     ----------
@@ -93,11 +93,11 @@ expect.profile = profile_for  # type: ignore[attr-defined]  # functions take att
 
 
 class Expectation:
-    """A chain of contracts; each method checks one, and gives the chain back.
+    """A chain of contracts; each method checks one contract, and returns the chain.
 
-    Every method raises ``ContractError`` with what was found if the contract is broken, or if the profile cannot tell:
-    single calls are gone that were folded into totals, and other profilers do not record everything.  ``ProfilerError``
-    or ``UnknownNameError`` says that an argument is invalid, or that the contract would always hold.
+    Every method raises ``ContractError`` with the finding if the contract is broken, or if the profile lacks the data: calls
+    that were folded into totals are gone, and other profilers do not record everything.  ``ProfilerError`` or
+    ``UnknownNameError`` says that an argument is invalid, or that the contract would always hold.
     """
 
     def __init__(self, profile: Profile) -> None:

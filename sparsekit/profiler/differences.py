@@ -45,8 +45,8 @@ def diff(before: Runs, after: Runs) -> Diff:
 
     Calls, bytes and storage types are counts, and a change of them is a finding.  Times are shown as they were recorded,
     without a verdict: they cannot tell whether the program or the machine was slower in one of the runs.
-    ``mx.profiler.compare`` runs programs in turns for that.  The change of an operator's time is split exactly into
-    fewer (or more) calls, fewer bytes a call, and less time a byte, by the logarithmic mean Divisia index (B. W. Ang,
+    ``mx.profiler.compare`` interleaves runs of programs for that.  The change of an operator's time is split exactly into
+    fewer (or more) calls, fewer bytes per call, and less time per byte, by the logarithmic mean Divisia index (B. W. Ang,
     Energy Policy 33, 2005, 867-871).
 
     Parameters

@@ -104,7 +104,7 @@ class Distributed:
         if folded := sum(data.folded for _, data in self._workers):
             yield f"{format_count(folded)} older events are not in these tables."
         if dropped := sum(int(_number(part.process.about.get("dropped"))) for part in self._servers):
-            yield f"Servers kept their latest spans only: {format_count(dropped)} are missing."
+            yield f"Servers kept only their latest spans: {format_count(dropped)} are missing."
         for process, _ in self._servers:
             again = int(_number(process.about.get("lives"))) - 1
             if again > 0:

@@ -101,8 +101,8 @@ def _runs(data: Stored) -> list[tuple[str, float]]:
 def unplaced(data: Stored) -> str:
     """The footer of a table by place: which events have no place; empty if all have one."""
     if data.folded:
-        return (f"Lines of folded events are not kept: the row {FOLDED} has all of them, and a larger capacity, "
-                "Profiler(capacity=…), leaves fewer.")
+        return (f"Lines of folded events are not kept: the row {FOLDED} has all folded events. A larger capacity, "
+                "Profiler(capacity=…), keeps more lines.")
     if data.records and not any(record["line"] for record in data.records):
         return "No lines were recorded: Profiler(lines=True) notes them."
     return ""

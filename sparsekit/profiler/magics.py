@@ -108,12 +108,13 @@ class ProfileMagics(CodeMagics):
         if cell is None:
             line, code = _split(line)
             if not code:
-                raise ProfilerError("%profile has nothing to run.", hint="%profile net(x), or %%profile atop a cell.")
+                raise ProfilerError("%profile has nothing to run.", hint="%profile net(x), or %%profile at the top of a cell.")
             return arguments.parse_argstring(self.profile, line), code
         options = arguments.parse_argstring(self.profile, line)
         if options.code:
             raise ProfilerError(f"%%profile does not know {' '.join(options.code)!r}.",
-                                hint="the code stands below it; options are -o, --trace, --no-display, --no-lines, --fix, "
+                                hint="the code starts on the next line; options are -o, --trace, --no-display, --no-lines, "
+                                     "--fix, "
                                 "--torch.")
         return options, cell
 

@@ -28,8 +28,7 @@ def merge(profiles: Mapping[str, Run] | Iterable[Run]) -> Profile:
     """Put profiles of several processes on one timeline.
 
     Workers of a distributed run have asked the servers for their clocks while they were profiled.  Times become those of the
-    first server's clock; ``processes`` says of each process by how much they may be off.  Profiles that have nothing to do
-    with servers all begin at 0.
+    first server's clock; ``processes`` gives the possible error of each process.  Profiles without servers all begin at 0.
 
     Parameters
     ----------

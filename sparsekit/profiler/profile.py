@@ -95,14 +95,14 @@ class Profile:
     def overhead(self) -> float:
         """Time the profiler itself took, in microseconds: measured cost of one event times their number.
 
-        It is measured in a loop, so it is the least: between operators that fill the processor's caches with other
-        things, an event takes two to three times as long (``sparsekit bench epoch`` measures that).
+        The cost is measured in a loop, so it is a lower bound: between operators that use the processor's caches, an event
+        takes two to three times as long (``sparsekit bench epoch`` measures that).
         """
         return float(self._data().overhead)
 
     @property
     def events(self) -> int:
-        """Number of events, those folded into totals included."""
+        """Number of events, including those folded into totals."""
         return int(self._data().events)
 
     @property
@@ -128,16 +128,16 @@ class Profile:
     def ledger(self) -> list[hooks.Densification]:
         """Each implicit conversion of a sparse array to a dense one, as ``Densification``; the first 100,000.
 
-        Its ``kind`` is ``"fallback"``, where no kernel takes the storage types, or ``"dense by nature"``, where the result
-        of an operator holds a sparse input densely, as that of ``csr + 1`` does.  Explicit conversions are not included:
-        ``tostype``, and products, reductions and look-ups, whose dense result is their meaning.  Reads out of the
-        library, ``asnumpy`` and ``asscipy``, are events of the transfer lane with their bytes.
+        Its ``kind`` is ``"fallback"``, where no kernel takes the storage types, or ``"dense by nature"``, where an operator
+        has a dense result for a sparse input, such as ``csr + 1``.  Explicit conversions are not included: ``tostype``, and
+        products, reductions and look-ups, whose dense result is intended.  Reads out of the library, ``asnumpy`` and
+        ``asscipy``, are events of the transfer lane with their bytes.
         """
         return [record for _, _, record in self._data().densifications]
 
     @property
     def densified(self) -> int:
-        """Number of implicit conversions from sparse to dense, those included that the ledger does not keep in full."""
+        """Number of implicit conversions from sparse to dense, including those that the ledger does not keep in full."""
         return int(self._data().densified)
 
     @property
@@ -164,16 +164,16 @@ class Profile:
     def memory(self) -> Memory:
         """Memory as plain data: ``peak_bytes peak_time samples idle_bytes at_peak process_peak_bytes``.
 
-        Counted are the arrays of the library that took part in the run; ``idle_bytes`` sums up
-        parameters and the like that were there and that nothing touched.  ``process_peak_bytes`` is
-        what the whole process held at most since it began, None where the system does not say.  ``table_bytes``, where
-        compiled steps ran, sums up what their tables keep between runs; arrays in it count while they are in use.
+        It counts the arrays of the library that took part in the run; ``idle_bytes`` is the sum of parameters and other
+        arrays that existed and were not used.  ``process_peak_bytes`` is the peak of the whole process since its start, None
+        if the system does not report it.  ``table_bytes``, where compiled steps ran, is the memory that their tables keep
+        between runs; arrays in it count while they are in use.
         """
         return self._data().memory
 
     @property
     def kept_bytes(self) -> int:
-        """Bytes that operators made and that are still held at the end, less what was freed of arrays that were there before."""
+        """Bytes that operators allocated and that are still held at the end, minus freed bytes of earlier arrays."""
         samples = self.memory["samples"]
         return samples[-1][1] - sum(int(size) for _, size in self.memory.get("found", [])) if samples else 0
 
@@ -184,7 +184,7 @@ class Profile:
                 for now, thread, record in self._data().densifications]
 
     def to_dataframe(self) -> Any:  # Any: a DataFrame of pandas, which need not be installed
-        """The records as a pandas DataFrame, a row an event; storage types, densities and shapes as columns of text.
+        """The records as a pandas DataFrame, one row per event; storage types, densities and shapes as columns of text.
 
         Raises
         ------
@@ -210,11 +210,11 @@ class Profile:
         return diff(self, other)
 
     def what_if(self, **changes: Unpack[Changes]) -> WhatIf | Machines:
-        """What a change would bring, worked out without running.
+        """The effect of a change, computed without running.
 
-        Other types, gradients or batches, ``what_if(value_dtype="float16")``, give the memory, as ``WhatIf`` has it.  Other
+        Other types, gradients or batches, ``what_if(value_dtype="float16")``, give the memory, as a ``WhatIf``.  Other
         numbers of machines, ``what_if(workers=16, servers=8, gbit=10)``, give the time of a step of a distributed run, as
-        ``Machines`` has it.
+        ``Machines``.
 
         Raises
         ------
@@ -225,18 +225,19 @@ class Profile:
         if not scale:
             return what_if(self, **changes)  # type: ignore[misc]  # there is nothing else in them
         if len(scale) < len(changes):
-            raise ProfilerError("Memory and numbers of machines cannot be asked for at once.", hint="ask one after the other.")
+            raise ProfilerError("Memory and numbers of machines cannot be combined in one call.",
+                                hint="ask for one after the other.")
         return what_if_machines(self._data(), **scale)
 
     def advice(self) -> Advice:
-        """What fixed rules find in this profile: the event, the reason, the expected saving, and where to read on."""
+        """Findings of fixed rules in this profile: the event, the reason, the expected saving, and a lesson to read."""
         return advise(self)
 
     # object: whatever the step returns; Any: Fixes, a layer above
     def try_fixes(self, step: Callable[[], object] | None = None, **options: Unpack[Trying]) -> Any:
-        """Try what the advice recommends on clones of the program: which fixes keep the answer, what they save, and a patch.
+        """Try the remedies of the advice on clones of the program, and return the fixes, their savings and a patch.
 
-        Nothing of the program itself changes.  See ``sparsekit.fixes.try_fixes``.
+        The program itself does not change.  See ``sparsekit.fixes.try_fixes``.
 
         Parameters
         ----------
@@ -276,9 +277,9 @@ class Profile:
         return dict(self._data().gradient_rows)
 
     def conversions(self) -> Table:
-        """Changes of storage type, by operator, line, types and shape: those that the code asked for, and implicit ones.
+        """Changes of storage type, by operator, line, types and shape: explicit ones and implicit ones.
 
-        Implicit is what an operator, autograd or a library did on its way.  What became dense so is in the ledger too.
+        Operators, autograd and libraries make implicit changes. Implicit changes to dense are in the ledger, too.
         """
         groups: dict[tuple[Any, ...], int] = {}  # Any: the columns below
         for record in self._data().records:
@@ -294,11 +295,11 @@ class Profile:
         return Table(_CONVERSION_COLUMNS, rows, cells, "", "Changes of storage type")
 
     def gradients(self) -> Table:
-        """How many rows of PyTorch's gradients are not zero, by parameter: what ``Profiler(torch=True)`` counted.
+        """Nonzero rows of PyTorch's gradients by parameter, as counted by ``Profiler(torch=True)``.
 
-        Counted are dense gradients of two axes or more and of 4 kB or more, after the first, second, fourth, eighth … backward
-        pass: every value is read once.  Of a weight with more columns than rows the columns are counted.  Of sparse gradients
-        the stored rows are given, which may hold a row more than once until they are coalesced.
+        The profiler counts dense gradients with two axes or more and 4 kB or more, after the first, second, fourth, eighth …
+        backward pass: every value is read once.  If a weight has more columns than rows, the columns are counted. For sparse
+        gradients the number is that of the stored rows, which may repeat a row until they are coalesced.
         """
         return gradients_table(self._data().records)
 
@@ -341,9 +342,9 @@ class Profile:
 
     @property
     def processes(self) -> list[Process]:
-        """The processes of a merged profile: ``name kind number offset error about``; of another one none.
+        """The processes of a merged profile: ``name kind number offset error about``; other profiles have none.
 
-        ``error`` is by how many microseconds the times of a process may be off those of the first server.
+        ``error`` is the largest error of a process's clock in microseconds, relative to the first server.
         """
         return [part.process for part in self._data().parts]
 
@@ -361,7 +362,7 @@ class Profile:
         return Profile(combined([parts[name]]))
 
     def distributed(self) -> Distributed:
-        """What a distributed run moved between workers and servers, by process, key and server, and who waited for whom.
+        """Bytes that a distributed run moved between workers and servers, by process, key and server, and the waiting times.
 
         Raises
         ------
@@ -371,7 +372,7 @@ class Profile:
         return distributed(self._data())
 
     def lanes(self) -> Table:
-        """Totals per lane, the profiler's own cost among them."""
+        """Totals per lane, including the profiler's own cost."""
         return self.table("self", "lane")
 
     def _all_totals(self) -> dict[Key, Total]:
@@ -421,7 +422,7 @@ class Profile:
         return calls, short
 
     def ledger_table(self) -> Table:
-        """Densifications put together by operator, line, storage types and shape."""
+        """Densifications grouped by operator, line, storage types and shape."""
         groups: dict[hooks.Densification, int] = {}
         for record in self.ledger:
             groups[record] = groups.get(record, 0) + 1
@@ -433,7 +434,7 @@ class Profile:
         return Table(_LEDGER_COLUMNS, rows, cells, "", "Sparse arrays that silently became dense")
 
     def skeleton(self) -> str:
-        """What ran, how often, without times: the same for every run of a deterministic program."""
+        """Operators and their numbers of calls, without times: equal for every run of a deterministic program."""
         tree: dict[str, dict[str, dict[str, int]]] = {}
         data = self._data()
         for key, total in data.folded_totals.items():
@@ -510,8 +511,9 @@ class Profile:
         """
         nodes = self._data().graph
         if not nodes:
-            raise ProfilerError("There is no graph in this profile.", hint="Profiler(torch=True) records that of a PyTorch "
-                                "program; net.graph(batch) draws a block of this library.")
+            raise ProfilerError("There is no graph in this profile.",
+                                hint="Profiler(torch=True) records the graph of a PyTorch program; net.graph(batch) draws a "
+                                     "block of this library.")
         return displays.call("graph_figure", {"nodes": nodes}, title=title or "The first forward pass")
 
     def memory_figure(self, **options: object) -> Any:  # Any: a figure, a layer above; object: its options

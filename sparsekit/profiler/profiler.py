@@ -168,7 +168,7 @@ class Profiler(Profile, Scoped):
         return self
 
     def step(self) -> None:
-        """A step of the loop ends here: note it as a span, and do what the schedule says for the next one.
+        """End a step of the loop: record it as a span, and follow the schedule for the next step.
 
         Does nothing while the profiler does not record a loop: before ``start``, after ``stop``, while paused.
         """
@@ -204,7 +204,7 @@ class Profiler(Profile, Scoped):
             self._on_ready(Profile(self._run))
 
     def pause(self) -> Profiler:
-        """Leave out what follows, until ``resume``; the clock of the profile stands still."""
+        """Stop recording until ``resume``; the clock of the profile stops as well."""
         if self.state != "running":
             raise ProfilerError(f"A profiler that is {self.state} cannot pause.", hint="start() it first.")
         self._detach()
@@ -329,7 +329,7 @@ class Profiler(Profile, Scoped):
             self._run.recorder.mark(MARKER, name, value)
 
     def counter(self, name: str, value: float, unit: str = "") -> None:
-        """Note the value that a quantity has from now on, in ``unit``."""
+        """Record the new value of a quantity, in ``unit``."""
         if self._noting:
             self._run.recorder.mark(COUNTER, name, value, str(unit))
 
@@ -355,8 +355,9 @@ def call_back() -> None:
 
 
 def _busy() -> ProfilerError:
-    return ProfilerError("Another profiler is recording.", hint="one at a time: stop() it, or leave its `with` block, first. "
-                         "mx.profiler.active() is it; prof.span('name') marks a part of a profile.")
+    return ProfilerError("Another profiler is recording.",
+                         hint="only one can record at a time: stop() it, or leave its `with` block, first. "
+                              "mx.profiler.active() returns it; prof.span('name') marks a part of a profile.")
 
 
 class Span(Scoped, ContextDecorator):

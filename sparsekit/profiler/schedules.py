@@ -42,7 +42,7 @@ class Schedule(NamedTuple):
 
 
 def schedule(*, wait: int, warmup: int, active: int, repeat: int = 0, skip_first: int = 0) -> Schedule:
-    """Say which steps of a loop a profiler records; the words mean what they mean in ``torch.profiler``.
+    """Choose the steps of a loop that a profiler records; the arguments mean the same as in ``torch.profiler``.
 
     Parameters
     ----------

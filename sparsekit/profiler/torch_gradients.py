@@ -139,7 +139,7 @@ def gradients_table(records: Iterable[Record]) -> Table:
               f"{_range(one)} of {format_count(one.length)} {one.axis}", format_count(one.times), format_bytes(one.bytes),
               format_bytes(one.as_rows) if one.layout == "default" else "", _saving(one)] for one in found]
     spent = sum(one.time for one in found)
-    footer = (f"Counted in the 1st, 2nd, 4th, 8th … backward pass, in {format_duration(spent)}, which the profiler lane has."
+    footer = (f"Counted in the 1st, 2nd, 4th, 8th … backward pass, in {format_duration(spent)}, in the profiler lane."
               if found else "No gradient was counted: Profiler(torch=True) counts those of PyTorch.")
     return Table(_COLUMNS, rows, cells, footer, "Rows of gradients")
 

@@ -383,7 +383,7 @@ class Watch:
         place = hooks.caller(frame)
         before = sum(_size(part[3]) * part[4].itemsize for part in given[2] if part[0] is HELD)
         reason = ("the gradient of the operator is dense" if lane == "backward" else
-                  "PyTorch converts it, as it has no way for this layout" if kind == hooks.FALLBACK else
+                  "PyTorch converts it, because it has no kernel for this layout" if kind == hooks.FALLBACK else
                   "the result of the operator is dense")
         record = hooks.Densification(plan.op.name, line_of(*place) if place else "", given[0], "default", given[1], before,
                                      _size(made[3]) * made[4].itemsize, reason, remedy_of(plan.op.short, lane), kind)

@@ -22,7 +22,7 @@ __all__ = ["CONVERSIONS", "PRODUCTS", "TorchOperator", "TorchPlan", "is_torch", 
 CONVERSIONS = frozenset(("to_dense", "_to_dense", "to_sparse", "_to_sparse", "to_sparse_csr", "_to_sparse_csr", "to_sparse_csc",
                          "_to_sparse_csc", "to_sparse_bsr", "_to_sparse_bsr", "to_sparse_bsc", "_to_sparse_bsc", "_coalesce"))
 
-#: Products, whose dense result is their meaning.
+#: Products, whose dense result is intended.
 PRODUCTS = frozenset(("mm", "addmm", "addmm_", "bmm", "baddbmm", "mv", "addmv", "dot", "vdot", "matmul", "hspmm", "_sparse_mm",
                       "_sparse_addmm", "_sparse_mm_reduce_impl", "sspaddmm", "linear"))
 
@@ -44,11 +44,11 @@ _BAGS = frozenset(("_embedding_bag", "_embedding_bag_forward_only"))
 _REMEDIES = {
     "add": "add the sparse tensor in place, dense.add_(sparse), which makes no new dense tensor; or keep both sparse",
     "sub": "subtract in place, dense.sub_(sparse), which makes no new dense tensor; or keep both sparse",
-    "_to_dense": "pass the sparse tensor on as it is: torch.sparse.mm and nn.EmbeddingBag take it",
-    "to_dense": "pass the sparse tensor on as it is: torch.sparse.mm and nn.EmbeddingBag take it",
+    "_to_dense": "pass the sparse tensor on: torch.sparse.mm and nn.EmbeddingBag accept it",
+    "to_dense": "pass the sparse tensor on: torch.sparse.mm and nn.EmbeddingBag accept it",
 }
-_REMEDY = "use a function that keeps zeros, or apply it to the stored values and build the tensor anew"
-_IN_BACKWARD = "let every use of the parameter give a sparse gradient, or none: sparse and dense gradients add up to a dense one"
+_REMEDY = "use a function that keeps zeros, or apply it to the stored values and build a new tensor"
+_IN_BACKWARD = "give all uses of the parameter a sparse gradient, or none of them: the sum of sparse and dense gradients is dense"
 
 
 def is_torch(record: Record) -> bool:

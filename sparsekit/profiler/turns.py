@@ -1,4 +1,4 @@
-"""Programs timed in turns: whether one is slower than another, decided by blocks in which the machine is the same for both."""
+"""Interleaved timing of programs: blocks with equal conditions for all programs decide whether one is slower."""
 
 from __future__ import annotations
 
@@ -70,18 +70,17 @@ class Turn(NamedTuple):
 # object: what a program gives is not looked at
 def compare(programs: Mapping[str, Callable[[], object]], rounds: int = 20, *, turn: float = 0.002,
             confidence: float = CONFIDENCE, least: float = LEAST, seed: int = 0, profile: bool = True) -> Comparison:
-    """Run programs in turns and say which is slower than the first, by how much, or that no difference can be detected.
+    """Interleave runs of programs, and report which are slower than the first, by how much, or that no difference is detected.
 
-    A round is a block in which each program has two turns: all of them in an order drawn at random, then all of them in
-    the reverse order (ABBA for two programs).  What changes slowly, the clock rate of the processor or a neighbour's
-    work, meets every program of a block alike and cancels in the ratio of their times.  As the order is drawn at
-    random, the logarithm of the ratio is as likely above zero as below if two programs take the same time, whatever the
-    distribution of the noise and whether or not blocks resemble each other.  So the signed-rank interval over
-    blocks (Hollander and Wolfe, Nonparametric Statistical Methods, 3.1 to 3.3; Hodges-Lehmann estimate) has the
-    confidence that it states.
+    A round is a block in which each program has two turns: first all programs in random order, then all in the reverse order
+    (ABBA for two programs).  Slow changes, such as the clock rate of the processor or the load of other programs, affect
+    every program of a block alike and cancel in the ratio of their times.  Because the order is drawn at random, the
+    logarithm of the ratio is as likely above zero as below if two programs take the same time, whatever the distribution of
+    the noise and whether or not blocks resemble each other.  So the signed-rank interval over blocks (Hollander and Wolfe,
+    Nonparametric Statistical Methods, 3.1 to 3.3; Hodges-Lehmann estimate) has the confidence that it states.
 
-    What is compared is a typical call: in each turn the median over pieces of it.  Stalls that meet few of the calls,
-    by the system or by the program itself, do not count; ``Profiler`` shows those.
+    The comparison is about a typical call: a turn gives the median over pieces of it. Stalls of a few calls, caused by the
+    system or by the program itself, do not count; ``Profiler`` shows them.
 
     Parameters
     ----------
@@ -152,7 +151,7 @@ def _rounds(functions: list[Callable[[], object]], calls: list[int], rounds: int
 def _checked(programs: object) -> tuple[list[str], list[Callable[[], object]]]:
     if not isinstance(programs, Mapping) or len(programs) < 2:
         raise ProfilerError("compare() takes a mapping of at least two names to programs.",
-                            hint='compare({"before": f, "after": g}) calls f() and g() in turns.')
+                            hint='compare({"before": f, "after": g}) calls f() and g() alternately.')
     for name, program in programs.items():
         if not callable(program):
             raise ProfilerError(f"The program {name!r} must be callable, got {type(program).__name__}.",
@@ -276,7 +275,7 @@ def ratio_interval(ratios: npt.ArrayLike, confidence: float) -> tuple[float, flo
 
 
 class Comparison:
-    """What running programs in turns found.
+    """The result of ``compare``, which interleaves the runs of programs.
 
     Attributes
     ----------
@@ -328,7 +327,7 @@ class Comparison:
                             hint=f"there are {', '.join(repr(row['name']) for row in self.rows)}.")
 
     def summary(self) -> str:
-        """The comparison in sentences, one a program."""
+        """The comparison in sentences, one per program."""
         first = self.rows[0]
         said = [_sentence(row, first["name"]) for row in self.rows[1:]]
         said.append(f"{len(self.blocks)} rounds in turns; {self.confidence:.0%} confidence"
@@ -337,7 +336,7 @@ class Comparison:
         return " ".join(said)
 
     def table(self) -> Table:
-        """The programs with their times, ratios and intervals, and with what they moved and held if they were profiled."""
+        """The programs with their times, ratios and intervals, and with bytes moved and held if they were profiled."""
         columns = ["program", "time of a call", f"time by {self.rows[0]['name']}", "interval", "finding"]
         columns += ["operators", "bytes moved", "bytes at the peak", "implicit conversions"] if self.profiles else []
         cells = []

@@ -1,4 +1,4 @@
-"""Memory as it would be: the arrays of a run replayed with other types, gradients or batches."""
+"""Memory of a changed model: the arrays of a run replayed with other types, gradients or batches."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ GRADIENTS = ("row_sparse", "default")
 def what_if(profile: Profile, *, index_dtype: str | None = None, value_dtype: str | None = None,
             gradient: str | Mapping[str, str] | None = None, lazy_state: bool = False, batch_size: int | None = None,
             rows: int | Mapping[str, int] | None = None) -> WhatIf:
-    """Work out the memory of a changed model without running it.
+    """Compute the memory of a changed model without running it.
 
-    Every array that lived during the run gets the size that it would have, and the allocations and frees are
-    replayed in their order, so the peak may come at another moment.
+    Every array of the run gets its new size, and the allocations and frees are replayed in their order, so the peak may occur
+    at a different moment.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ def _check_names(kinds: list[Kind], gradient: str | Mapping[str, str] | None, ro
 
 
 class WhatIf:
-    """Memory as it was and as it would be.
+    """Memory before and after a change.
 
     Attributes
     ----------
@@ -167,7 +167,7 @@ class WhatIf:
 
     @property
     def saved(self) -> int:
-        """Bytes that the peak would be lower; negative if it would be higher."""
+        """Reduction of the peak in bytes; negative if the peak would be higher."""
         return self.before - self.after
 
     def summary(self) -> str:

@@ -311,8 +311,9 @@ class Machines:
                 f"{format_duration(found.compute)} of computing, {format_bytes(found.sent)} sent and "
                 f"{format_bytes(found.received)} received in {trips} for each step of a worker. "
                 f"The model gives {format_duration(self.model)} for a step that took {format_duration(found.step)}.")
-        assumed = ("Assumed: a worker computes as long, and moves as many bytes, however many there are; all do so at once, and "
-                   "the slowest one that was measured sets the pace; what goes up and what comes down add up on a cable.")
+        assumed = ("Assumed: the time to compute and the bytes of a worker do not depend on the number of workers; all workers "
+                   "compute at once, and the slowest measured worker sets the pace; the bytes in both directions add up on a "
+                   "cable.")
         notes = [what, assumed]
         notes.append("Cables are left out: gbit= was not given." if self._gbit is None else
                      f"Every machine has a cable of {self._gbit:g} Gbit/s, which nothing else uses.")
@@ -321,9 +322,9 @@ class Machines:
         if not found.server_calls:
             notes.append("The work of servers is left out: no server was profiled.")
         elif found.servers == 1:
-            notes.append("The load of several servers is taken as even: there was one.")
+            notes.append("The load of several servers is assumed to be even, because there was only one.")
         else:
-            notes.append(f"The load of several servers is as uneven as that of {found.servers}: "
+            notes.append(f"The load of several servers is assumed to be as uneven as with {found.servers}: "
                          f"{found.balance:.2f} times the mean.")
         return notes
 

@@ -329,11 +329,11 @@ class _Classifier(ClassifierMixin, _Estimator):
             known = getattr(self, "_known", None)
             self.classes_ = np.unique(y) if known is None else known
             if self.classes_.shape[0] < 2:
-                raise ParameterError(f"A classifier needs two classes at least, and y has one class: {self.classes_[0]!r}.",
-                                     hint="partial_fit takes all that will come in classes=.")
+                raise ParameterError(f"A classifier needs at least two classes, and y has one class: {self.classes_[0]!r}.",
+                                     hint="pass all classes that will occur to partial_fit, as classes=.")
         places = np.searchsorted(self.classes_, y)
         if not np.array_equal(self.classes_[np.minimum(places, self.classes_.shape[0] - 1)], y):
-            raise ParameterError("y has classes that the first call did not know.",
+            raise ParameterError("y has classes that were not passed to the first call.",
                                  hint="give all classes in classes= to the first call of partial_fit.")
         return places if self.classes_.shape[0] > 2 else places.reshape(-1, 1)
 

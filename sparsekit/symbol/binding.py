@@ -61,7 +61,7 @@ def check_names(nodes: list[SymbolNode]) -> None:
     twice = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
     if twice:
         raise ParameterError(f"Several variables are named {', '.join(map(repr, twice))}, so that arrays cannot be given to "
-                             "them by name.", hint="use one Variable in all places, or give each a name of its own.")
+                             "them by name.", hint="use one Variable in all places, or give each its own name.")
 
 
 def _no_groups(group2ctx: object) -> None:
@@ -188,8 +188,8 @@ def bind(heads: Sequence[Entry], ctx: Context, args: Sequence[NDArray] | Mapping
         if grad is None:
             requests[place] = "null"
         elif grad.shape != value.shape:
-            raise ShapeError(f"The gradient of {names[place]} has shape {grad.shape}, the argument {value.shape}.",
-                             hint="they must agree.")
+            raise ShapeError(f"The gradient of {names[place]} has shape {grad.shape}, but the argument has shape {value.shape}.",
+                             hint="they must be equal.")
     leaves = list(zip([*arguments, *states], [*values, *kept], strict=True))
     _check_declared(leaves)
     facts = InferredGraph(heads, {node: array.shape for node, array in leaves}, {node: array.dtype for node, array in leaves},

@@ -109,7 +109,7 @@ class Executor:
     def _named(found: dict[str, Any], nodes: list[SymbolNode]) -> dict[str, Any]:
         if len(found) < len(nodes):
             raise ParameterError(f"Duplicate names detected, {[node.name for node in nodes]}.",
-                                 hint="use the lists, or give each variable a name of its own.")
+                                 hint="use the lists, or give each variable its own name.")
         return found
 
     # passes
@@ -336,11 +336,11 @@ class Executor:
                 if name in held:
                     if array.shape != held[name].shape:
                         raise ShapeError(f"{name} has shape {array.shape}, and is bound with {held[name].shape}.",
-                                         hint="the parameters are those of a network of other sizes.")
+                                         hint="the parameters belong to a network of other sizes.")
                     pairs.append((held[name], array))
                 elif not allow_extra_params:
                     raise UnknownNameError(f'Find name "{name}" that is not in the {what}.',
-                                           hint="allow_extra_params=True passes over it.")
+                                           hint="allow_extra_params=True ignores it.")
         for target, array in pairs:
             array.as_in_context(self._ctx).astype(target.dtype, copy=False).copyto(target)
 

@@ -37,7 +37,7 @@ def Crop(*data: Symbol | Sequence[Symbol], offset: int | Sequence[int] = (0, 0),
     """Crop images (batch, channels, height, width) to size ``h_w``, starting at ``offset``, or centred with ``center_crop``."""
 
 def Dropout(data: Symbol | None = None, p: float = 0.5, mode: str = 'training', axes: int | Sequence[int] | None = (), cudnn_off: bool = False, *, name: str | None = None, attr: dict[str, str] | None = None, out: _Out = None) -> Symbol:
-    """Zeros in the place of a share ``p`` of the values, the rest divided by ``1 - p``: while training, or always."""
+    """A share ``p`` of the values set to zero, the rest divided by ``1 - p``: while training, or always."""
 
 def ElementWiseSum(*args: Symbol | Sequence[Symbol], name: str | None = None, attr: dict[str, str] | None = None, out: _Out = None) -> Symbol:
     """Sum of any number of arrays of one shape."""
@@ -61,7 +61,7 @@ def InstanceNorm(data: Symbol | None = None, gamma: Symbol | None = None, beta: 
     """Normalizes each channel of each sample of data (batch, channels, space, …); gamma and beta (channels,)."""
 
 def L2Normalization(data: Symbol | None = None, eps: float = 1e-10, mode: str = 'instance', *, name: str | None = None, attr: dict[str, str] | None = None, out: _Out = None) -> Symbol:
-    """The data over its Euclidean length, ``sqrt(sum(data**2) + eps)``."""
+    """The data divided by its Euclidean length, ``sqrt(sum(data**2) + eps)``."""
 
 def LRN(data: Symbol | None = None, alpha: float = 0.0001, beta: float = 0.75, knorm: float = 2.0, nsize: int = ..., *, name: str | None = None, attr: dict[str, str] | None = None, out: _Out = None) -> Symbol:
     """Local response normalization: over ``(knorm + alpha / nsize * squares)**beta``, summed nsize channels wide."""
@@ -70,7 +70,7 @@ def LayerNorm(data: Symbol | None = None, gamma: Symbol | None = None, beta: Sym
     """``(data - mean) / sqrt(variance + eps) * gamma + beta``, with mean and variance along ``axis``."""
 
 def LeakyReLU(data: Symbol | None = None, gamma: Symbol | None = None, act_type: str = 'leaky', slope: float = 0.25, lower_bound: float = 0.125, upper_bound: float = 0.334, *, name: str | None = None, attr: dict[str, str] | None = None, out: _Out = None) -> Symbol:
-    """Rectifiers that let something of a negative value through, by ``act_type``."""
+    """Rectifiers with nonzero results for negative values, by ``act_type``."""
 
 def LinearRegressionOutput(data: Symbol | None = None, label: Symbol | None = None, grad_scale: float = 1.0, *, name: str | None = None, attr: dict[str, str] | None = None, out: _Out = None) -> Symbol:
     """The data itself; the gradient is that of half the squared error, ``data - label``."""
@@ -82,7 +82,7 @@ def MAERegressionOutput(data: Symbol | None = None, label: Symbol | None = None,
     """The data itself; the gradient is that of the absolute error: 1 above the label, -1 elsewhere."""
 
 def MakeLoss(data: Symbol | None = None, grad_scale: float = 1.0, valid_thresh: float = 0.0, normalization: str = 'null', *, name: str | None = None, attr: dict[str, str] | None = None, out: _Out = None) -> Symbol:
-    """The data itself, as a loss: its gradient is ``grad_scale`` whatever comes from above."""
+    """The data itself, as a loss: its gradient is ``grad_scale``, whatever the gradient from above."""
 
 def Pad(data: Symbol | None = None, mode: str = ..., pad_width: Sequence[int] = ..., constant_value: float = 0.0, *, name: str | None = None, attr: dict[str, str] | None = None, out: _Out = None) -> Symbol:
     """Borders of ``pad_width`` (before and after, axis by axis) around an array."""
@@ -133,7 +133,7 @@ def adam_update(weight: Symbol | None = None, grad: Symbol | None = None, mean: 
     """Adam: mean and var are moving means of ``g`` and ``g * g``; ``weight -= lr * mean / (sqrt(var) + epsilon)``, without bias correction, which belongs in ``lr``."""
 
 def adamax_update(weight: Symbol | None = None, grad: Symbol | None = None, mean: Symbol | None = None, var: Symbol | None = None, lr: float = ..., beta1: float = 0.9, beta2: float = 0.999, wd: float = 0.0, rescale_grad: float = 1.0, clip_gradient: float = -1.0, lazy_update: bool = False, *, name: str | None = None, attr: dict[str, str] | None = None, out: _Out = None) -> Symbol:
-    """Adam by the largest gradient: ``var = max(beta2 * var, |g|); weight -= lr * mean / var``; elements whose gradient was always zero rest."""
+    """Adam by the largest gradient: ``var = max(beta2 * var, |g|); weight -= lr * mean / var``; elements whose gradient was always zero do not change."""
 
 def add_n(*args: Symbol | Sequence[Symbol], name: str | None = None, attr: dict[str, str] | None = None, out: _Out = None) -> Symbol:
     """Sum of any number of arrays of one shape."""
@@ -166,13 +166,13 @@ def arctanh(data: Symbol | None = None, *, name: str | None = None, attr: dict[s
     """Inverse hyperbolic tangent."""
 
 def argmax(data: Symbol | None = None, axis: int | Sequence[int] | None = None, keepdims: bool = False, *, name: str | None = None, attr: dict[str, str] | None = None, out: _Out = None) -> Symbol:
-    """Place of the largest element along ``axis``, or in the flattened array; of equal elements the first. It comes in the array's own element type, and raises DTypeError if that cannot count so far."""
+    """Place of the largest element along ``axis``, or in the flattened array; of equal elements the first. It comes in the array's own element type, and raises DTypeError if that type cannot hold the place."""
 
 def argmax_channel(data: Symbol | None = None, *, name: str | None = None, attr: dict[str, str] | None = None, out: _Out = None) -> Symbol:
     """Place of the largest element along axis 1."""
 
 def argmin(data: Symbol | None = None, axis: int | Sequence[int] | None = None, keepdims: bool = False, *, name: str | None = None, attr: dict[str, str] | None = None, out: _Out = None) -> Symbol:
-    """Place of the smallest element along ``axis``, or in the flattened array; of equal elements the first. It comes in the array's own element type, and raises DTypeError if that cannot count so far."""
+    """Place of the smallest element along ``axis``, or in the flattened array; of equal elements the first. It comes in the array's own element type, and raises DTypeError if that type cannot hold the place."""
 
 def argsort(data: Symbol | None = None, axis: int | Sequence[int] | None = -1, is_ascend: bool = True, dtype: DTypeLike = 'float32', *, name: str | None = None, attr: dict[str, str] | None = None, out: _Out = None) -> Symbol:
     """The places that put the elements in order along ``axis``, or of the flattened array for None. They come as float32 unless ``dtype`` says otherwise; equal elements keep their order."""
@@ -349,7 +349,7 @@ def flatten(data: Symbol | None = None, *, name: str | None = None, attr: dict[s
     """A matrix with the first axis kept and all others in one."""
 
 def flip(data: Symbol | None = None, axis: int | Sequence[int] | None = ..., *, name: str | None = None, attr: dict[str, str] | None = None, out: _Out = None) -> Symbol:
-    """The order of elements turned around along one or several axes."""
+    """The order of elements reversed along one or several axes."""
 
 def floor(data: Symbol | None = None, *, name: str | None = None, attr: dict[str, str] | None = None, out: _Out = None) -> Symbol:
     """Largest integer not above x."""
@@ -457,7 +457,7 @@ def logical_not(data: Symbol | None = None, *, name: str | None = None, attr: di
     """1 where x is zero, else 0."""
 
 def make_loss(data: Symbol | None = None, *, name: str | None = None, attr: dict[str, str] | None = None, out: _Out = None) -> Symbol:
-    """Mark a value as a loss: its gradient is 1 whatever comes from above."""
+    """Mark a value as a loss: its gradient is 1, whatever the gradient from above."""
 
 def max(data: Symbol | None = None, axis: int | Sequence[int] | None = None, keepdims: bool = False, exclude: bool = False, *, name: str | None = None, attr: dict[str, str] | None = None, out: _Out = None) -> Symbol:
     """Largest element along ``axis``, or of all; nan if there is one. Equal ones all get the gradient."""
@@ -613,7 +613,7 @@ def random_uniform(low: float = 0.0, high: float = 1.0, shape: int | Sequence[in
     """Values drawn evenly from low up to, not including, high."""
 
 def ravel_multi_index(data: Symbol | None = None, shape: int | Sequence[int] | None = ..., *, name: str | None = None, attr: dict[str, str] | None = None, out: _Out = None) -> Symbol:
-    """Places in the flattened array, for places along the axes of ``shape``, one row an axis."""
+    """Places in the flattened array, for places along the axes of ``shape``, one row per axis."""
 
 def rcbrt(data: Symbol | None = None, *, name: str | None = None, attr: dict[str, str] | None = None, out: _Out = None) -> Symbol:
     """``1 / cbrt(x)``."""
@@ -640,7 +640,7 @@ def retain(data: Symbol | None = None, indices: Symbol | None = None, *, name: s
     """Only the given rows of a row_sparse array; all others become absent."""
 
 def reverse(data: Symbol | None = None, axis: int | Sequence[int] | None = ..., *, name: str | None = None, attr: dict[str, str] | None = None, out: _Out = None) -> Symbol:
-    """The order of elements turned around along one or several axes."""
+    """The order of elements reversed along one or several axes."""
 
 def rint(data: Symbol | None = None, *, name: str | None = None, attr: dict[str, str] | None = None, out: _Out = None) -> Symbol:
     """Nearest integer; halves go down, as in MXNet."""
@@ -808,7 +808,7 @@ def uniform(low: float = 0.0, high: float = 1.0, shape: int | Sequence[int] | No
     """Values drawn evenly from low up to, not including, high."""
 
 def unravel_index(data: Symbol | None = None, shape: int | Sequence[int] | None = ..., *, name: str | None = None, attr: dict[str, str] | None = None, out: _Out = None) -> Symbol:
-    """Places along the axes of ``shape``, one row an axis, for places in the flattened array. The first size may be -1."""
+    """Places along the axes of ``shape``, one row per axis, for places in the flattened array. The first size may be -1."""
 
 def where(condition: Symbol | None = None, x: Symbol | None = None, y: Symbol | None = None, *, name: str | None = None, attr: dict[str, str] | None = None, out: _Out = None) -> Symbol:
     """``x`` where the condition is nonzero, else ``y``, all of one shape; a condition of one axis chooses rows."""

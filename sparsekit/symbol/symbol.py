@@ -121,7 +121,7 @@ class Symbol(Tensor):
         return variables(order(self._entries))
 
     def get_internals(self) -> Symbol:
-        """A group of every output in the graph: ``net.get_internals()["fc1_output"]`` is a network of its own."""
+        """A group of every output in the graph: ``net.get_internals()["fc1_output"]`` is a separate network."""
         return Symbol([(node, place) for node in order(self._entries) for place in range(node.visible)])
 
     def get_children(self) -> Symbol | None:
@@ -468,7 +468,7 @@ class Symbol(Tensor):
         return files.write(self._entries, remove_amp_cast)
 
     def save(self, fname: str | Path, remove_amp_cast: bool = True) -> None:
-        """Write the graph as JSON to a file; by custom it is named ``…-symbol.json``."""
+        """Write the graph as JSON to a file; by convention it is named ``…-symbol.json``."""
         files.write_file(fname, self._entries, remove_amp_cast)
 
     # methods of arrays that symbols do not have

@@ -27,7 +27,7 @@ def bars_figure(title: str, rows: Mapping[str, Mapping[str, Any]], unit: str, ow
                 note: str = ..., *, ax: Axes) -> Axes: ...
 def bars_figure(title: str, rows: Mapping[str, Mapping[str, Any]], unit: str, own: str = "sparsekit",
                 more_is_better: bool = False, note: str = "", ax: Axes | None = None) -> Display | Axes:
-    """Draw one bar a contender, as long as its median, with a line from its least to its greatest value.
+    """Draw one bar per contender, as long as its median, with a line from the smallest to the largest value.
 
     Parameters
     ----------

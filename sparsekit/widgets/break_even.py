@@ -110,7 +110,7 @@ def _grid(options: Mapping[str, Any]) -> tuple[Grid, dict[str, Any]]:
     parts = [facts.get(name) if isinstance(facts, Mapping) else None for name in ("axes", "times")]
     if not all(isinstance(part, Mapping) for part in parts):
         raise ParameterError("grid= must hold measured times.", hint="`sparsekit bench crossover --json FILE` writes some; "
-                             "leave it out to take those that come along.")
+                             "leave it out to use the built-in times.")
     return Grid(facts["axes"], facts["times"]), facts
 
 

@@ -80,7 +80,7 @@ def timelines_figure(
 ) -> Display:
     """Draw several profiles one below the other on one common time axis.
 
-    What is too short to see on that axis is drawn a second time beside it, magnified.
+    A profile that is too short to see on that axis is also drawn magnified beside it.
 
     Parameters
     ----------

@@ -107,7 +107,7 @@ class Display:
 
     @property
     def folded_table(self) -> str:
-        """The table as HTML, to be opened."""
+        """The table as folded HTML."""
         return folded(self.table)
 
     @property
@@ -116,7 +116,7 @@ class Display:
         return f"{self.alt}\n\n{text_table(self.columns, self.rows)}"
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the picture (``.svg``) or picture and table (``.html``) and give the path."""
+        """Write the picture (``.svg``) or picture and table (``.html``) and return the path."""
         suffix = Path(path).suffix.lower()
         if suffix == ".svg":
             return write_file(path, self.svg)

@@ -183,7 +183,7 @@ def _agrees(touched: np.ndarray, gradient: Parts | None) -> bool | None:
 
 
 def _units(units: int | None, batch: Parts, gradient: Parts | None, upstream: np.ndarray | None) -> int:
-    """Columns of the weight: the requested number, that of the given arrays, else one; they must agree."""
+    """Columns of the weight: the requested number, that of the given arrays, else one; they must be equal."""
     found = {} if units is None else {"units=": whole("units", units, "columns of a weight")}
     if gradient is not None:
         if gradient.rows != batch.columns:
@@ -197,7 +197,7 @@ def _units(units: int | None, batch: Parts, gradient: Parts | None, upstream: np
         found["upstream="] = upstream.shape[1]
     if len(set(found.values())) > 1:
         words = ", ".join(f"{name} {count:,}" for name, count in found.items())
-        raise ShapeError(f"The numbers of units must agree, got {words}.", hint="leave out units= where arrays say it.")
+        raise ShapeError(f"The numbers of units must agree, got {words}.", hint="leave out units= if the arrays determine it.")
     return max(1, next(iter(found.values()), 1))
 
 

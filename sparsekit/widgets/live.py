@@ -108,7 +108,7 @@ class MonitorWidget(_DataView):
     _sentence = "A live view of a training loop"
 
     def show(self, data: dict[str, Any], static: Display) -> None:
-        """Take newer data; whatever shows this widget follows."""
+        """Show newer data in every view of this widget."""
         self._shown = static
         self.description = static.alt
         self.data = data

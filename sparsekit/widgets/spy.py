@@ -149,8 +149,8 @@ def array_figure(array: object, title: str = "", most: int = 64) -> Display:
     """Draw a sparse array: the places of its values, beside its components.
 
     A small array is drawn number by number, with arrows from ``indptr`` to where each row begins; a large one as blocks,
-    in a colour that says the share of each block that is stored, the same in every picture, and as a few elements at
-    their true scale.  It takes O(stored values), and nothing becomes dense.
+    whose colours show the stored share of each block on a fixed scale, and as a few elements at their true scale. It takes
+    O(stored values), and nothing becomes dense.
 
     Parameters
     ----------

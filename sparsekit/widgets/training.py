@@ -38,7 +38,7 @@ REST = "rest"
 
 
 def monitor(trainer: object = None, title: str = "Training", live: bool | None = None, every: float = 0.5) -> TrainingMonitor:
-    """Watch a training loop: its forward and backward passes are found, and with a trainer its updates.
+    """Watch a training loop: detect its forward and backward passes, and with a trainer its updates.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def monitor(trainer: object = None, title: str = "Training", live: bool | None =
 
 
 class TrainingMonitor(Scoped):
-    """The result of ``monitor``: collects one point a step, and shows the points live if requested.
+    """The result of ``monitor``: collects one point per step, and shows the points live if requested.
 
     Attributes
     ----------
@@ -146,7 +146,7 @@ class TrainingMonitor(Scoped):
     def phase(self, name: str) -> Iterator[None]:
         """Count the time of a block as ``name``: ``with m.phase("loss"): ...``; do not nest them.
 
-        What ``autograd.record()`` and ``backward()`` take is counted as "forward" and "backward" without it.
+        The times of ``autograd.record()`` and ``backward()`` are counted as "forward" and "backward" automatically.
         """
         start = time.perf_counter()
         self._open += 1

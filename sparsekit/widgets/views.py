@@ -68,7 +68,7 @@ def xray(batches: object, units: int | None = None, gradient: object = None, ups
 
 
 def crossover(title: str = "Where sparse storage pays", **options: Any) -> Any:
-    """Explore where sparse storage pays, by density, sizes and element types; moves without a kernel.
+    """Explore where sparse storage pays off, by density, sizes and element types; works without a kernel.
 
     Parameters
     ----------

@@ -61,13 +61,13 @@ def figures(record):
     allowed = record["sections"][5]["fact"].partition("allow at most ")[2].partition(" times")[0]
     return {
         "one round trip, idle": f"{trip[journal]:.2f} ms",
-        "a push of 4 MB of rows to AdaGrad, each MB of it":
+        "a push of 4 MB of rows to AdaGrad, time per MB":
             f"{push[journal]:.1f} ms; without a journal {push[none]:.1f} ms; in one process, without Ray, {push[alone]:.1f} ms",
         "40,000 × 1 pushed and pulled": f"{column[journal]:.1f} ms",
         "a step of 2 workers, 20,000,000 × 1, batch 512": f"{step[journal]:.1f} ms; without a journal {step[none]:.1f} ms",
-        "bytes on the wire, the same": f"{rows:.2f} MB; the whole model {whole:.0f} MB",
-        "2 workers, batch 8,192, beside 1": f"{two / one:.2f}× the samples a second; 2 cores allow at most {allowed}×",
-        "kill -9 of a server, until the step is done": f"{next(iter(killed.values())):.1f} s",
+        "bytes on the wire in that step": f"{rows:.2f} MB; the whole model {whole:.0f} MB",
+        "2 workers compared with 1, batch 8,192": f"{two / one:.2f}× the samples per second; 2 cores allow at most {allowed}×",
+        "from `kill -9` of a server to the end of the step": f"{next(iter(killed.values())):.1f} s",
     }
 
 

@@ -87,7 +87,7 @@ def test_a_number_without_a_source_is_found():
     assert not holds("40", {41.2})
 
 
-#: Ways to claim a time.  A comparison in turns says it with its interval, in its output.
+#: Ways to claim a time.  An interleaved comparison prints the time with its interval.
 TIMED = re.compile(r"times as (fast|long|slow)|faster|slower|\bhundreds? (of )?times|thousands? of times|hardly at all"
                    r"|less time than|\bspeed-?up\b|\d\s*(ms|µs|seconds|milliseconds|microseconds)\b", re.IGNORECASE)
 
@@ -97,8 +97,8 @@ FREE_TO_SAY = {
     "05_embeddings_language_model": ("is the row-sparse model faster?",),
     "08_profiling": ("a machine that becomes slower",),
     "10_gpu": ("A step on the device takes 200 µs",),
-    "12_many_machines": ("or how many times as fast so many machines were", "two machines are slower than one",
-                         "a faster processor makes it worse: with a GPU that computes ten times as fast"),
+    "12_many_machines": ("or how many times as fast the machines were", "two machines are slower than one",
+                         "A faster processor makes the cable more important: with a GPU that computes ten times as fast"),
 }
 
 @pytest.mark.parametrize("name", NAMES)

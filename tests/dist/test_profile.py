@@ -430,7 +430,7 @@ def test_a_slow_step_of_a_server_does_not_count(monkeypatch):
 
 @pytest.mark.parametrize(("asked", "said"), [({"workers": 0}, "workers"), ({"servers": "two"}, "servers"), ({"gbit": -1}, "gbit"),
                                              ({"workers": [1, 2], "servers": [1, 2, 3]}, "belong together"),
-                                             ({"workers": 2, "value_dtype": "float16"}, "at once")])
+                                             ({"workers": 2, "value_dtype": "float16"}, "in one call")])
 def test_what_cannot_be_asked_for_is_said(run, asked, said):
     with pytest.raises(mx.ProfilerError, match=said):
         run[0].what_if(**asked)

@@ -245,7 +245,7 @@ def test_a_worker_that_always_dies_is_given_up(cluster, jobs, capfd):
     with pytest.raises(mx.LostWorkerError, match="Rank 1 has ended unexpectedly 2 times") as caught:
         mx.dist.run(jobs.die, workers=2, servers=1, restarts=1)
     assert caught.value.rank == 1
-    assert "Rank 1 has ended unexpectedly; it is started again from its beginning (1 of 1)." in capfd.readouterr().err
+    assert "Rank 1 has ended unexpectedly; it is restarted from the beginning (1 of 1)." in capfd.readouterr().err
 
 
 def test_workers_with_unequal_batches_end(cluster, jobs):

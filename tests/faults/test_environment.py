@@ -338,7 +338,7 @@ def test_the_doctor_says_which_kernels_are_used_and_why(tmp_path, numba, why):
     for asked, mark, value, remedy in (
             ("", "-", f"in numpy, since {why}", "--force-reinstall numba"),
             ("numpy", "+", "in numpy, since SPARSEKIT_KERNELS is numpy", ""),
-            ("numba", "!", "Hint: python -m pip install", "SPARSEKIT_KERNELS=numpy does without numba")):
+            ("numba", "!", "Hint: python -m pip install", "SPARSEKIT_KERNELS=numpy works without numba")):
         said = run(program, env={"SPARSEKIT_KERNELS": asked, "PYTHONPATH": path}).check()
         assert said.startswith(f"{mark} kernels {' ' * 14}{value}"), said
         assert remedy in said

@@ -300,7 +300,7 @@ def test_a_worker_that_dies_is_named_and_replaced(loader):
         batches = iter(made)
         next(batches)
         next(batches)
-        with pytest.raises(WorkerError, match="ended by itself, with exit code 7"):
+        with pytest.raises(WorkerError, match="ended unexpectedly with exit code 7"):
             next(batches)
 
 

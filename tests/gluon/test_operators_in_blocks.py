@@ -98,7 +98,7 @@ def test_as_written_hybridized_and_read_back(op, arrays, attrs, tmp_path):
         if isinstance(expected, str):
             continue
         if not expected[0]:
-            with pytest.raises(UnsupportedError, match="gives no arrays"):
+            with pytest.raises(UnsupportedError, match="returns no arrays"):
                 block.export(str(tmp_path / "net"))
             continue
         files = block.export(str(tmp_path / "net"))

@@ -198,21 +198,21 @@ def page(costs):
 #: What stands above the table.
 PAGE = f"""# Predicted costs of GPU kernels
 
-**Predicted, not measured**: these kernels have not run on a GPU yet. A machine of the tests executes them and counts what they
-do to memory; `profiles/gpu/costs.json` has the counts of each kernel, and tests hold kernels to them.
+**Predicted, not measured**: these kernels have not run on a GPU yet. A simulated GPU in the tests executes them and counts their
+memory accesses. `profiles/gpu/costs.json` has the counts of each kernel, and tests compare the kernels with these counts.
 
-Each cell has three figures, each the worst of all kernels that start the device function at that shape:
+Each cell has three figures. Each figure is the worst value of all kernels that start the device function at that shape:
 
-- the predicted share of the roofline: the time of one launch ({LAUNCH * 1e6:g} µs) and of the bytes that must be moved at
-  {MEMORY / 1e12:g} TB/s, in the time that is predicted. That one has the launch, and the longest of what the memory takes,
-  what the second cache takes at {CACHE / 1e12:g} TB/s, and what the loads of the busiest thread take, {LATENCY * 1e6:g} µs
-  each, {IN_FLIGHT} of them on their way at once;
-- the bytes that are moved for each byte that must be;
+- the predicted share of the roofline. This is the ideal time divided by the predicted time. The ideal time is one launch
+  ({LAUNCH * 1e6:g} µs) plus the transfer of the necessary bytes at {MEMORY / 1e12:g} TB/s. The predicted time is the
+  launch plus the longest of three times: memory traffic, traffic of the L2 cache at {CACHE / 1e12:g} TB/s, and the loads of
+  the busiest thread at {LATENCY * 1e6:g} µs each, with {IN_FLIGHT} loads in flight;
+- the number of bytes moved per necessary byte;
 - the loads of the busiest thread.
 
-The figures of the device are NVIDIA's for one H100. Shared memory, arithmetic and barriers are not counted, so a share is at most
-what a GPU may reach. The tutorial's shape is 10 rows of 10 stored values, 128 wide; Criteo's are 2,048 rows of 39 fields, whose
-columns follow Zipf's law, 1 and 16 wide.
+The figures of the device are NVIDIA's for one H100. The prediction does not count shared memory, arithmetic and barriers, so
+a share is an upper bound. The tutorial's shape has 10 rows of 10 stored values and is 128 wide. Criteo's shapes have 2,048
+rows of 39 fields, whose columns follow Zipf's law, and are 1 and 16 wide.
 """
 
 #: Where it is.

@@ -225,7 +225,7 @@ def test_bad_calls_raise_a_named_error_with_a_hint(call):
     (lambda F, x: F.slice(x, begin=(0.5,), end=(2,)), "begin, end and step must hold integers or None, got"),
     (lambda F, x: F.slice(x, begin=(0,), end=(2,), step=("two",)), "begin, end and step must hold integers or None, got"),
     (lambda F, x: F.slice(x, begin=(0,), end=(2,), step=(0,)), "step must not contain 0, got"),
-    (lambda F, x: F.ravel_multi_index(x, shape=(2, 3, 4)), "do not have 3 rows, one an axis"),
+    (lambda F, x: F.ravel_multi_index(x, shape=(2, 3, 4)), "do not have 3 rows, one per axis"),
 ], ids=["fraction", "text", "no step", "rows"])
 def test_arrays_and_symbols_refuse_arguments_in_the_same_words(call, said):
     with pytest.raises(mx.ShapeError, match=said):

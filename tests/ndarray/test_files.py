@@ -131,7 +131,7 @@ def dense_file(*sizes, axes=None):
 
 HOSTILE = {
     "2**62 arrays": (head(2**62) + bytes(64), "begin"),
-    "2**40 numbers": (dense_file(2**20, 2**20), "takes 4,398,046,511,104 bytes, and 64 are left"),
+    "2**40 numbers": (dense_file(2**20, 2**20), "takes 4,398,046,511,104 bytes, but only 64 are left"),
     "more numbers than 64 bits count": (dense_file(2**62, 2**62), "are left"),
     "negative size": (dense_file(-1), "negative size"),
     "a million axes": (dense_file(axes=10**6), "1000000 axes"),
@@ -148,7 +148,7 @@ HOSTILE = {
     "rows beyond": (csr_file(indptr=(0, 9, 9)), "not a valid csr"),
     "rows missing": (csr_file(shape=(2**40, 5)), "rows need"),
     "columns of float32": (csr_file(types=(6, 0)), "holds float32"),
-    "stored values missing": (csr_file(stored=2**40), "bytes, and"),
+    "stored values missing": (csr_file(stored=2**40), "bytes, but only"),
     "bool of 2": (head() + struct.pack("<Iiiqiii", 0xF993FAC9, 0, 1, 2, 1, 0, 7) + b"\x02\x00" + bytes(8), "neither 0"),
     "two of one name": (head(2) + 2 * (struct.pack("<IIiii", 1, 1, 1, 0, 0) + bytes(4))
                         + struct.pack("<Q", 2) + 2 * (struct.pack("<Q", 1) + b"w"), "'w'"),

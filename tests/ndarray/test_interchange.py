@@ -377,10 +377,10 @@ def test_binsparse_of_one_value_everywhere_and_of_unsigned_indices():
 
 
 @pytest.mark.parametrize(("source", "kind", "message"), [
-    (np.eye(2), ConversionError, "does not speak"),
+    (np.eye(2), ConversionError, "does not support binsparse"),
     (Foreign("CSR", (2, 2), {"values": [1.0]}), ConversionError, "needs the array 'pointers_to_1'"),
     (Foreign("BSR", (2, 2), {"values": [1.0]}), ConversionError, "'BSR'"),
-    (Foreign({"custom": {}}, (2, 2), {"values": [1.0]}), ConversionError, "not read"),
+    (Foreign({"custom": {}}, (2, 2), {"values": [1.0]}), ConversionError, "not supported"),
     (Foreign("CSR", (2, 2), {}), ConversionError, "values"),
     (Foreign("DMAT", (2, 2), {"values": [1.0]}), ShapeError, "fill"),
     (Foreign("CSR", (1, 2), {"values": [1.0], "pointers_to_1": [0, 1], "indices_1": [9]}), SparseFormatError, "9"),

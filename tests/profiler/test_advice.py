@@ -79,7 +79,7 @@ def dense_layer(weight_grad_stype, steps=1, rows=4, activation=None, hybridize=F
 def test_a_dense_gradient_of_a_fully_connected_layer_and_its_remedy(activation, hybridize):
     prof = dense_layer("default", activation=activation, hybridize=hybridize)
     found = rules(prof)["dense_gradient"]
-    assert f"{UNITS}×{FEATURES}, and a batch reaches at most 12 of its columns" in found.reason
+    assert f"{UNITS}×{FEATURES}, and a batch touches at most 12 of its columns" in found.reason
     assert "weight_grad_stype='row_sparse'" in found.remedy
     assert found.amount == FEATURES * UNITS * 4 - 12 * (UNITS * 4 + 8)
     mended = dense_layer("row_sparse", activation=activation, hybridize=hybridize)
@@ -296,7 +296,7 @@ def test_advice_shows_itself_and_nothing_to_say_says_so():
     assert "<table" in bundle["text/html"]
     with Profiler() as prof:
         pass
-    assert repr(prof.advice()) == f"Nothing to advise: {len(RULES)} rules were asked."
+    assert repr(prof.advice()) == f"No advice: {len(RULES)} rules were checked."
     assert prof.advice()._repr_mimebundle_()["text/html"]
 
 

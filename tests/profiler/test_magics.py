@@ -164,7 +164,7 @@ def test_fixes_of_a_profiled_cell_are_tried_and_its_patch_names_the_cell(shell):
     assert fixes["row-sparse gradient"].holds
     assert "-net = gluon.nn.Dense(8, in_units=3000)\n" in fixes.patch
     assert (shell.user_ns["net"].weight.data().asnumpy() == trained).all()
-    with pytest.raises(UnsupportedError, match="does not stand in a file"):
+    with pytest.raises(UnsupportedError, match="is not in a file"):
         fixes.apply()
     with capture_output() as captured:
         assert shell.run_cell("%%profile --fix --no-display\nstep()", store_history=False).success

@@ -152,7 +152,7 @@ def test_what_cannot_be_meant_is_an_error(plain, change, error, match):
 def test_rows_are_bounded_by_a_csr_batch_and_must_be_said_where_there_is_none(plain, change):
     asked = plain.what_if(**change)
     assert asked.after == plain.what_if(**change, rows=10 * STORED).after < asked.before
-    assert "the rows of layer_weight that a batch reaches are bounded by its stored values" in asked.notes
+    assert "the rows of layer_weight that a batch touches are bounded by its stored values" in asked.notes
     with pytest.raises(ProfilerError, match="rows="):
         looked_up(False).what_if(**change)
 
@@ -289,4 +289,4 @@ def test_lives_of_too_many_moments_are_not_sent_to_a_display(monkeypatch):
 def test_working_memory_of_a_gradient_shrinks_with_it_and_that_is_said():
     foretold, measured = looked_up(False).what_if(gradient="row_sparse", rows=60), looked_up(True).memory["peak_bytes"]
     assert foretold.after == pytest.approx(measured, rel=0.03)
-    assert "working memory of a gradient's shape" in foretold.summary()
+    assert "working memory with the shape of a gradient" in foretold.summary()

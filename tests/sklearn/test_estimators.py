@@ -119,7 +119,7 @@ def test_partial_fit_takes_classes_that_come_later(make):
     model.partial_fit(data[100:], np.ones(100, int))
     assert model.predict_proba(data).shape == (200, 3)
     assert model.n_iter_ == len(model.loss_curve_) == 2
-    with pytest.raises(ParameterError, match="classes that the first call did not know"):
+    with pytest.raises(ParameterError, match="classes that were not passed to the first call"):
         model.partial_fit(data[:1], [7])
 
 

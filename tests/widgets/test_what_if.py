@@ -55,7 +55,7 @@ def test_rows_of_a_dense_gradient_come_from_the_profile_or_are_bounded_by_the_ba
     dense["at_peak"].append(part("weight", "gradient", "default", [1000, 8], "data", 32_000, "float32"))
     assert run_of(dense).bounds == {1000: 60}
     assert total(dense, gradient="row_sparse")["gradient"] == 60 * 40
-    assert "The rows of weight that a batch reaches are bounded by its stored values" in what_if_figure(dense).alt
+    assert "The rows of weight that a batch touches are bounded by its stored values" in what_if_figure(dense).alt
     said = {**dense, "gradient_rows": {"weight": 20}}
     assert total(said, gradient="row_sparse")["gradient"] == 20 * 40
     alone = {"at_peak": dense["at_peak"][-1:]}

@@ -20,7 +20,7 @@ __all__ = ["Look", "Remedy", "remedies"]
 
 
 class Remedy:
-    """One way to mend programs; a subclass is one more, and joins ``remedies`` when it is declared.
+    """One way to fix programs; the declaration of a subclass adds it to ``remedies``.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class Remedy:
         remedies.append(cls())
 
     def find(self, look: Look) -> Iterator[Candidate]:
-        """What could be tried in this program, from its profile; nothing, unless a subclass says so."""
+        """Candidates for this program, from its profile; none, unless a subclass overrides this."""
         return iter(())
 
 
@@ -47,7 +47,7 @@ remedies: list[Remedy] = []
 
 
 class Look:
-    """A program and the profile of some of its steps, with what remedies ask of both.
+    """A program and the profile of some of its steps, with the queries that remedies make.
 
     Attributes
     ----------
@@ -124,7 +124,7 @@ class Look:
         return [(source, call) for source in self.texts() for call in calls(source.tree, test)]
 
     def calls_at(self, test: Callable[[ast.Call], bool], lines: Sequence[str]) -> list[tuple[Source, ast.Call]]:
-        """The calls that stand in one of these lines, ``train.py:12``; all if none does, as in modules of the library."""
+        """The calls in one of these lines, ``train.py:12``; all if none does, as in modules of the library."""
         found = self.calls(test)
         here = [(source, call) for source, call in found
                 if {f"{source.label}:{line}" for line in span_of(call)} & set(lines)]

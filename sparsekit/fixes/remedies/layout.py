@@ -62,7 +62,7 @@ def _candidate(look: Look, array: NDArray, stype: str) -> Candidate:
 def _edits(look: Look, path: str, stype: str) -> tuple[tuple[Edit, ...], str, str]:
     found = assignments(look, path)
     if len(found) != 1:
-        return (), "", f"{len(found) or 'no'} lines that assign {path} stand in the program's text"
+        return (), "", f"{len(found) or 'no'} lines that assign {path} are in the program's text"
     source, value = found[0]
     return (source.replace(value, _as(source, value, stype)),), at(source, value), ""
 

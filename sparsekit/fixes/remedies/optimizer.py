@@ -61,7 +61,7 @@ def _edits(look: Look, kind: str, value: str) -> tuple[tuple[Edit, ...], str, st
     found = [(source, call) for source, call in look.everywhere(lambda call: named(call) == "Trainer")
              if str(constant(argument(call, 1, "optimizer")) or "").lower() == kind.lower()]
     if len(found) != 1:
-        return (), "", f"{len(found) or 'no'} lines that make a Trainer with {kind.lower()!r} stand in the program's text"
+        return (), "", f"{len(found) or 'no'} lines that make a Trainer with {kind.lower()!r} are in the program's text"
     source, call = found[0]
     edit = _in_settings(source, call, value)
     return ((edit,) if edit else ()), at(source, call), "" if edit else "the settings of the optimizer are made elsewhere"

@@ -97,7 +97,7 @@ class RowSparseGradient(Remedy):
             yield Candidate(self.name, f"{path}: attach_grad(stype='row_sparse')", at(*found[0]) if found else "", edits,
                             _attacher(variable),
                             lines=f"{path}.attach_grad(stype='row_sparse')",
-                            unpatched="" if found else f"no {path}.attach_grad() stands in the program's text")
+                            unpatched="" if found else f"no {path}.attach_grad() is in the program's text")
 
 
 def _with(candidate: Candidate, other: Candidate) -> Candidate:
@@ -121,7 +121,7 @@ def _constructor(look: Look, name: str, sizes: dict[int, tuple[str, int]], keywo
         return True
     found = [(source, call) for source, call in look.everywhere(lambda call: named(call) == name) if fits(source, call)]
     if len(found) != 1:
-        why = f"no call of {name} that fits stands in the program's text" if not found else (
+        why = f"no call of {name} that fits is in the program's text" if not found else (
             f"{len(found)} calls of {name} fit: " + ", ".join(at(*one) for one in found))
         return (), "", why
     source, call = found[0]

@@ -21,9 +21,9 @@ __all__ = ["Append", "AsList", "Group", "Pad", "Stack", "Tuple", "default_batchi
 
 
 def default_batchify_fn(data: Sequence[Any]) -> Any:
-    """Make a batch of examples: arrays are stacked, numbers become an array, and of tuples each part by itself.
+    """Make a batch of examples: arrays are stacked, numbers become an array, and each part of a tuple becomes a batch.
 
-    Rows of csr and row-sparse arrays, which have one row each, are put below one another: the batch is of the
+    Rows of csr and row-sparse arrays, which have one row each, are stacked vertically: the batch is of the
     same storage type.
 
     Parameters

@@ -130,8 +130,8 @@ class _Epoch:
         try:
             while True:
                 if self._owner != os.getpid():
-                    raise WorkerError("A forked process cannot go on with a loop over batches that its parent began: the "
-                                      "workers are the parent's.", hint="begin a new loop in the child.")
+                    raise WorkerError("A forked process cannot continue a loop over batches that its parent started: the "
+                                      "workers belong to the parent.", hint="start a new loop in the child.")
                 self._push()
                 if not self._waiting:
                     return
@@ -147,7 +147,7 @@ class _Epoch:
         except Late:
             self._workers.forget([ticket])
             raise WorkerTimeoutError(f"A batch was not ready after {self._timeout} seconds.",
-                                     hint="let timeout= be longer, or look for what hangs in the data set.") from None
+                                     hint="increase timeout=, or find out what hangs in the data set.") from None
 
 
 class DataLoader:
@@ -254,7 +254,7 @@ class DataLoader:
                              hint="a batch_sampler decides all of these.")
         self._num_workers = max(0, int(num_workers))
         if self._num_workers > MOST_WORKERS:
-            raise ShapeError(expected("num_workers", f"at most {MOST_WORKERS}", num_workers), hint="one a core, for example.")
+            raise ShapeError(expected("num_workers", f"at most {MOST_WORKERS}", num_workers), hint="one per core, for example.")
         self._ahead = 2 * self._num_workers if prefetch is None else whole("prefetch", prefetch)
         self._tickets = itertools.count()
         self._threads = bool(thread_pool) or (batchify_fn is None and _only_arrays(dataset))
@@ -273,7 +273,8 @@ class DataLoader:
                 return
             except ConversionError as error:
                 self._threads = True
-                warn_user(f"The workers of this DataLoader are threads, which run Python code in turns.  {error}", WorkerWarning)
+                warn_user(f"The workers of this DataLoader are threads, which run Python code one at a time.  {error}",
+                          WorkerWarning)
         self._workers = _ThreadWorkers(self._num_workers, self._dataset, self._batchify)
 
     def __iter__(self) -> Iterator[Any]:

@@ -343,9 +343,9 @@ class Processes:
         except (EOFError, OSError):
             process = self._workers[number][0]
             process.join(PATIENCE)
-            raise WorkerError(f"Worker process {number} of the DataLoader ended by itself, with exit code {process.exitcode}.",
+            raise WorkerError(f"Worker process {number} of the DataLoader ended unexpectedly with exit code {process.exitcode}.",
                               hint="a script that uses worker processes starts its work under "
-                                   "`if __name__ == '__main__':`; -9 means that memory was short.") from None
+                                   "`if __name__ == '__main__':`; -9 means that the memory was exhausted.") from None
         self._busy[number] -= 1
         self._feed()
         if ticket in self._unwanted:

@@ -43,7 +43,7 @@ def require_sampler(name: str, given: object) -> None:
 def _length(value: int) -> int:
     found = whole("length", value)
     if found > sys.maxsize:
-        raise ShapeError(expected("length", f"at most {sys.maxsize}", value), hint="it counts the examples.")
+        raise ShapeError(expected("length", f"at most {sys.maxsize}", value), hint="it is the number of examples.")
     return found
 
 

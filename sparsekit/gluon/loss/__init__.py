@@ -1,4 +1,4 @@
-"""Losses: ``mx.gluon.loss``; each gives one value a sample."""
+"""Losses: ``mx.gluon.loss``; each gives one value per sample."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ __all__ = ["Loss", "like"]
 class Loss(HybridBlock):
     """Base of the losses.
 
-    A loss gives one value a sample.  ``sample_weight`` multiplies the values before they are averaged over the
+    A loss gives one value per sample.  ``sample_weight`` multiplies the values before they are averaged over the
     other axes, with broadcasting: for ``pred`` of shape (64, 10), weights of the samples have shape (64, 1).  A weight of
     shape (64,) would lie along the other axis; as in MXNet it is taken as it is where it broadcasts, with an
     ``IndexWarning``, and ``config.indices = "error"`` makes that an error.

@@ -21,7 +21,7 @@ class SigmoidBinaryCrossEntropyLoss(Loss):
 
     With ``from_sigmoid=False``, ``pred`` is a logit and the loss ``max(pred, 0) - pred * label +
     log(1 + exp(-|pred|))``, which never overflows; else ``pred`` is a probability.  A fourth argument of the
-    call, ``pos_weight``, weighs the term of the label's "yes": one value a class, broadcast to ``pred``.
+    call, ``pos_weight``, weighs the term of the label's "yes": one value per class, broadcast to ``pred``.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ SoftmaxCELoss = SoftmaxCrossEntropyLoss
 
 
 class KLDivLoss(Loss):
-    """``label * (log(label) - log(prediction))``, summed a sample: how far a distribution is from the label's.
+    """``label * (log(label) - log(prediction))``, summed per sample: how far a distribution is from the label's.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ class KLDivLoss(Loss):
 
 
 class HingeLoss(Loss):
-    """``max(0, margin - pred * label)`` for labels -1 and 1, averaged a sample.
+    """``max(0, margin - pred * label)`` for labels -1 and 1, averaged per sample.
 
     Parameters
     ----------
@@ -148,14 +148,14 @@ class HingeLoss(Loss):
 
 
 class SquaredHingeLoss(HingeLoss):
-    """``max(0, margin - pred * label)²`` for labels -1 and 1, averaged a sample; parameters as for ``HingeLoss``."""
+    """``max(0, margin - pred * label)²`` for labels -1 and 1, averaged per sample; parameters as for ``HingeLoss``."""
 
     def hybrid_forward(self, F: Functions, pred: Tensor, label: Tensor, sample_weight: Tensor | None = None) -> Tensor:
         return self._finish(F, F.square(self._missing(F, pred, label)), sample_weight)
 
 
 class LogisticLoss(Loss):
-    """``log(1 + exp(-pred * label))`` for labels -1 and 1, averaged a sample.
+    """``log(1 + exp(-pred * label))`` for labels -1 and 1, averaged per sample.
 
     Parameters
     ----------
@@ -186,7 +186,7 @@ class LogisticLoss(Loss):
 
 
 class CTCLoss(Loss):
-    """Connectionist temporal classification: the probability of a sequence of classes, however it is spaced out.
+    """Connectionist temporal classification: the probability of a sequence of classes under all alignments.
 
     A. Graves et al.: Connectionist Temporal Classification, ICML 2006.
 

@@ -17,7 +17,7 @@ __all__ = ["HuberLoss", "L1Loss", "L2Loss", "PoissonNLLLoss"]
 
 
 class L2Loss(Loss):
-    """``weight / 2 * (label - pred)²``, averaged a sample.
+    """``weight / 2 * (label - pred)²``, averaged per sample.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ class L2Loss(Loss):
 
 
 class L1Loss(Loss):
-    """``weight * |label - pred|``, averaged a sample.
+    """``weight * |label - pred|``, averaged per sample.
 
     Parameters
     ----------

@@ -20,7 +20,7 @@ LARGEST = 3.4028234663852886e38
 
 
 class TripletLoss(Loss):
-    """``max(0, |positive - pred|² - |negative - pred|² + margin)``, a value a sample.
+    """``max(0, |positive - pred|² - |negative - pred|² + margin)``, one value per sample.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class TripletLoss(Loss):
 class CosineEmbeddingLoss(Loss):
     """``1 - cos`` of the angle between two vectors that belong together, ``max(0, cos - margin)`` of others.
 
-    The call takes ``input1``, ``input2`` of shape (batch, size), and a label of 1 or -1 a pair.
+    The call takes ``input1``, ``input2`` of shape (batch, size), and a label of 1 or -1 per pair.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ def _column(F: Functions, values: Tensor) -> Tensor:
 
 
 class SDMLLoss(Loss):
-    """Smoothed deep metric learning: each vector should be nearer to its own partner than to those of others.
+    """Smoothed deep metric learning: each vector should be nearer to its own partner than to other vectors.
 
     D. Bonadiman et al.: Large Scale Question Paraphrase Retrieval with Smoothed Deep Metric Learning, 2019.
 

@@ -110,7 +110,7 @@ class ELU(HybridBlock):
 
 
 class SELU(HybridBlock):
-    """An ELU scaled so that normalized inputs stay so: G. Klambauer et al., NIPS 2017."""
+    """An ELU scaled so that normalized inputs stay normalized: G. Klambauer et al., NIPS 2017."""
 
     def __init__(self, **kwargs: Unpack[BlockOptions]) -> None:
         super().__init__(**kwargs)
@@ -120,7 +120,7 @@ class SELU(HybridBlock):
 
 
 class GELU(HybridBlock):
-    """``x`` times the normal distribution's probability of less: D. Hendrycks and K. Gimpel, 2016."""
+    """``x`` times the standard normal distribution function of ``x``: D. Hendrycks and K. Gimpel, 2016."""
 
     def __init__(self, **kwargs: Unpack[BlockOptions]) -> None:
         super().__init__(**kwargs)

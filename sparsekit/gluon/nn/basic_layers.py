@@ -27,9 +27,9 @@ __all__ = ["Dense", "Dropout", "Embedding", "Flatten"]
 class Dense(HybridBlock):
     """A fully connected layer: ``activation(data · weightᵀ + bias)``.
 
-    Takes csr data without making it dense, which MXNet's does not.  For a row_sparse weight gradient
+    Takes csr data without converting it to dense, unlike MXNet's layer.  For a row_sparse weight gradient
     the weight is kept as (in_units, units), so that the rows of the gradient are the columns that occur
-    in the data; no layer of one's own is needed.  Only ``weight.data()``, ``grad()`` and ``set_data()``
+    in the data; no custom layer is needed.  Only ``weight.data()``, ``grad()`` and ``set_data()``
     have this layout: in files and symbols the weight is (units, in_units) as in every other ``Dense``, so that either layer, and
     MXNet's, loads what the other has saved.
 
@@ -97,7 +97,7 @@ class Dense(HybridBlock):
 
 
 class Dropout(HybridBlock):
-    """Each element becomes zero with probability ``rate`` while training, and the others grow to make up for it.
+    """Each element becomes zero with probability ``rate`` while training, and the others are scaled up accordingly.
 
     N. Srivastava et al.: Dropout, JMLR 15 (2014).
 
@@ -139,7 +139,7 @@ class Flatten(HybridBlock):
 
 
 class Embedding(HybridBlock):
-    """Rows of a weight, looked up by number.
+    """Rows of a weight, looked up by index.
 
     Parameters
     ----------

@@ -88,10 +88,10 @@ class _BatchNorm(_Norm):
 
 
 class BatchNorm(_BatchNorm):
-    """Each channel less its mean over the batch, over its deviation, times ``gamma``, plus ``beta``.
+    """Each channel minus its mean over the batch, divided by its deviation, times ``gamma``, plus ``beta``.
 
-    While training, the statistics are those of the batch, and move the running ones; else the running ones
-    are used.  S. Ioffe and C. Szegedy: Batch Normalization, ICML 2015.
+    In training, the layer uses the statistics of the batch, and updates the running statistics. Otherwise it uses the running
+    statistics.  S. Ioffe and C. Szegedy: Batch Normalization, ICML 2015.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ class BatchNormReLU(_BatchNorm):
 
 
 class InstanceNorm(_Norm):
-    """Each channel of each sample less its mean, over its deviation, times ``gamma``, plus ``beta``.
+    """Each channel of each sample minus its mean, divided by its deviation, times ``gamma``, plus ``beta``.
 
     D. Ulyanov et al.: Instance Normalization, 2016.
 
@@ -151,7 +151,7 @@ class InstanceNorm(_Norm):
 
 
 class LayerNorm(_Norm):
-    """Each sample less its mean along one axis, over its deviation, times ``gamma``, plus ``beta``.
+    """Each sample minus its mean along one axis, divided by its deviation, times ``gamma``, plus ``beta``.
 
     J. Ba et al.: Layer Normalization, 2016.
 
@@ -180,7 +180,7 @@ class LayerNorm(_Norm):
 
 
 class GroupNorm(_Norm):
-    """Groups of channels of each sample less their mean, over their deviation, times ``gamma``, plus ``beta``.
+    """Groups of channels of each sample minus their mean, divided by their deviation, times ``gamma``, plus ``beta``.
 
     Y. Wu and K. He: Group Normalization, ECCV 2018.
 

@@ -169,7 +169,8 @@ class DropoutCell(HybridRecurrentCell):
 
 
 class ModifierCell(HybridRecurrentCell):
-    """Base of cells that modify another cell: they have its parameters, states and name, and it is no longer called itself.
+    """Base of cells that modify another cell: they have its parameters, states and name, and that cell is no longer called
+    directly.
 
     Parameters
     ----------

@@ -46,7 +46,7 @@ class _Counts(dict[str, int]):
 class RecurrentCell(Block):
     """Base of recurrent cells: ``cell(inputs, states)`` gives the output of one step and the new states.
 
-    A cell of one's own overrides ``state_info`` and ``forward`` (or ``hybrid_forward``, see ``HybridRecurrentCell``).
+    A custom cell overrides ``state_info`` and ``forward`` (or ``hybrid_forward``, see ``HybridRecurrentCell``).
 
     Parameters
     ----------

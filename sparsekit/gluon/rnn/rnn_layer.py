@@ -217,7 +217,7 @@ class RNN(_RNNLayer):
     """Elman's network of several layers: ``h = activation(i2h_weight · x + i2h_bias + h2h_weight · h + h2h_bias)``.
 
     Called with data in ``layout``, and optionally with the states to begin with, an array or a list of them.  The result is
-    the output; where states were given, a list of the last states comes behind it.
+    the output; if states were given, a list of the last states follows it.
 
     Parameters
     ----------
@@ -260,7 +260,7 @@ class LSTM(_RNNLayer):
     """Long short-term memory of several layers: S. Hochreiter and J. Schmidhuber 1997; gates as those of ``LSTMCell``.
 
     Called with data in ``layout``, and optionally with the states to begin with, an array or a list of them.  The result is
-    the output; where states were given, a list of the last states comes behind it.
+    the output; if states were given, a list of the last states follows it.
 
     Parameters
     ----------
@@ -319,7 +319,7 @@ class GRU(_RNNLayer):
     """Gated recurrent units of several layers: K. Cho et al. 2014, https://arxiv.org/abs/1406.1078; gates as ``GRUCell``'s.
 
     Called with data in ``layout``, and optionally with the states to begin with, an array or a list of them.  The result is
-    the output; where states were given, a list of the last states comes behind it.
+    the output; if states were given, a list of the last states follows it.
 
     Parameters
     ----------

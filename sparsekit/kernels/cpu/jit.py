@@ -91,7 +91,7 @@ def apart(name: str, work: Callable[[], T], module: str = "") -> T:
 def why_numpy() -> str:
     """Why the kernels of the CPU are those in numpy; empty if they are numba's, which is imported to find out.
 
-    A numba that is installed and cannot be used is told once, in a warning.
+    A numba that is installed and cannot be used is reported once, in a warning.
     """
     if not _why:
         _why.append(_reason())

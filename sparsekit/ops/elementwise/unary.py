@@ -219,7 +219,7 @@ unary("logical_not", lambda xp, x: (x == 0).astype(x.dtype), None, doc="1 where 
 unary("identity", lambda xp, x: x.copy(), lambda F, g: g, saves=(), zero=True, aliases=("_copy",), doc="A copy.",
       count=cost.none)
 unary("make_loss", lambda xp, x: x.copy(), lambda F, g: F.ones_like(g), saves=(), zero=True, count=cost.none,
-      doc="Mark a value as a loss: its gradient is 1 whatever comes from above.")
+      doc="Mark a value as a loss: its gradient is 1, whatever the gradient from above.")
 unary("BlockGrad", lambda xp, x: x.copy(), None, zero=True, aliases=("stop_gradient",), count=cost.none,
       doc="The value itself, through which no gradient flows.")
 unary("zeros_like", lambda xp, x: xp.zeros_like(x), None, zero=True, count=cost.none, doc="Zeros of the same shape and type.")

@@ -36,7 +36,7 @@ def places_of(xp: ArrayModule, indices: Array, sizes: tuple[int, ...], negative:
     """
     if indices.shape[0] > len(sizes):
         raise ShapeError(f"indices must have one row for each of the {len(sizes)} axes, got {indices.shape[0]} rows.",
-                         hint="indices has one row an axis.")
+                         hint="indices has one row per axis.")
     numbers = whole(xp, indices, "The index")
     made = []
     for axis in range(numbers.shape[0]):
@@ -56,7 +56,7 @@ def _places(shape: tuple[int, ...]) -> list[Array]:
 def _gathered(shapes: list[Shape], attrs: Attrs) -> tuple[int, ...]:
     data, indices = tuple(shapes[0]), tuple(shapes[1])
     if not indices or indices[0] > len(data):
-        raise ShapeError(f"indices of shape {indices} do not index shape {data}.", hint="indices has one row an axis.")
+        raise ShapeError(f"indices of shape {indices} do not index shape {data}.", hint="indices has one row per axis.")
     return (indices[1:] + data[indices[0]:]) or (1,)
 
 
@@ -156,7 +156,7 @@ scatter_set.gradient(lambda F, g, lhs, rhs, indices, out, attrs, want: (
 
 def _rows(shapes: list[Shape], attrs: Attrs) -> tuple[int, ...]:
     if len(shapes[0]) != 2 or any(math.prod(shape) != shapes[0][0] for shape in shapes[1:]):
-        raise ShapeError(f"shapes {', '.join(map(str, shapes))} do not fit.", hint="give a matrix, and one entry a row.")
+        raise ShapeError(f"shapes {', '.join(map(str, shapes))} do not fit.", hint="give a matrix, and one entry per row.")
     return (int(shapes[0][0]),)
 
 
@@ -221,7 +221,7 @@ def _steps(shape: tuple[int, ...]) -> list[int]:
 
 def _raveled(shapes: list[Shape], attrs: Attrs) -> tuple[int, ...]:
     if not shapes[0] or shapes[0][0] != len(attrs["shape"]):
-        raise ShapeError(f"indices of shape {tuple(shapes[0])} do not have {len(attrs['shape'])} rows, one an axis.",
+        raise ShapeError(f"indices of shape {tuple(shapes[0])} do not have {len(attrs['shape'])} rows, one per axis.",
                          hint="row i holds the places along axis i.")
     return tuple(shapes[0][1:]) or (1,)
 
@@ -229,7 +229,7 @@ def _raveled(shapes: list[Shape], attrs: Attrs) -> tuple[int, ...]:
 ravel = Op("ravel_multi_index", "data", attrs={"shape": REQUIRED}, shape=_raveled, cost=cost.none,
            aliases=("_ravel_multi_index",), nondifferentiable=(0,),
            sample=lambda: [([np.array([[3, 6, 6], [4, 5, 1]], np.int64)], {"shape": (7, 6)})],
-           doc="Places in the flattened array, for places along the axes of ``shape``, one row an axis.")
+           doc="Places in the flattened array, for places along the axes of ``shape``, one row per axis.")
 
 
 @ravel.forward("default -> default")
@@ -242,7 +242,7 @@ def _(k: Kernels, x: Array, attrs: Attrs) -> Array:
 unravel = Op("unravel_index", "data", attrs={"shape": REQUIRED}, shape=lambda shapes, attrs: (len(attrs["shape"]), *shapes[0]),
              cost=cost.none, aliases=("_unravel_index",), nondifferentiable=(0,),
              sample=lambda: [([np.array([22, 41, 37], np.int64)], {"shape": (7, 6)})],
-             doc="Places along the axes of ``shape``, one row an axis, for places in the flattened array.  The first size "
+             doc="Places along the axes of ``shape``, one row per axis, for places in the flattened array.  The first size "
                  "may be -1.")
 
 
@@ -257,7 +257,7 @@ def _(k: Kernels, x: Array, attrs: Attrs) -> Array:
 def _copied(shapes: list[Shape], attrs: Attrs) -> tuple[int, ...]:
     old, index, new = (tuple(shape) for shape in shapes)
     if len(index) != 1 or new != (*index, *old[1:]):
-        raise ShapeError(f"rows of shape {new} do not replace {index} rows of shape {old}.", hint="give one row an index.")
+        raise ShapeError(f"rows of shape {new} do not replace {index} rows of shape {old}.", hint="give one row per index.")
     return old
 
 
@@ -366,7 +366,7 @@ def _box(shape: tuple[int, ...], attrs: Attrs) -> tuple[slice, ...]:
     begin, end, step = (tuple(attrs[name] or ()) for name in ("begin", "end", "step"))
     if len(begin) != len(end) or len(begin) > len(shape) or (step and len(step) != len(begin)):
         raise ShapeError(f"begin={begin}, end={end}, step={step} must have one entry for each axis of shape {shape}.",
-                         hint="give one entry an axis.")
+                         hint="give one entry per axis.")
     return tuple(slice(*part) for part in zip(begin, end, step or (None,) * len(begin), strict=True))
 
 

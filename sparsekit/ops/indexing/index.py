@@ -187,7 +187,7 @@ def _chosen(shapes: list[Shape], attrs: Attrs) -> tuple[int, ...]:
     condition, shape = tuple(shapes[0]), infer.same_shape(shapes[1:], attrs)
     if condition not in (tuple(shape), tuple(shape)[:1]):
         raise ShapeError(f"a condition of shape {condition} does not choose between arrays of shape {tuple(shape)}.",
-                         hint="give it their shape, or one entry a row.")
+                         hint="give it their shape, or one entry per row.")
     return shape
 
 

@@ -41,7 +41,7 @@ def _check(shapes: list[Shape], attrs: Attrs) -> Shape:
         raise ShapeError("sequence_length and use_sequence_length=True need each other.", hint="give both or neither.")
     if len(shapes) > 1 and tuple(shapes[1]) != (shape[1 - axis],):
         raise ShapeError(f"sequence_length has shape {tuple(shapes[1])}, the batch {shape[1 - axis]} sequences.",
-                         hint="give one length a sequence.")
+                         hint="give one length per sequence.")
     return shape
 
 

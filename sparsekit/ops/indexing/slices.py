@@ -73,10 +73,10 @@ def box(shape: tuple[int, ...], attrs: Attrs) -> list[IndexRange]:
     begin, end, step = _as_tuple(attrs["begin"]), _as_tuple(attrs["end"]), _as_tuple(attrs["step"] or ())
     if len(begin) > len(shape):
         raise ShapeError(f"begin={begin} has {len(begin)} entries, but shape {tuple(shape)} has {len(shape)} axes.",
-                         hint="give at most one entry an axis.")
+                         hint="give at most one entry per axis.")
     if len(begin) != len(end) or len(step) not in (0, len(begin)):
         raise ShapeError(f"begin={begin}, end={end} and step={step} differ in length.",
-                         hint="give one entry an axis, None for all.")
+                         hint="give one entry per axis, None for all.")
     if any(part is not None and not isinstance(part, (int, np.integer)) for part in (*begin, *end, *step)):
         raise ShapeError(f"begin, end and step must hold integers or None, got {begin}, {end} and {step}.",
                          hint="use integers or None.")
@@ -260,9 +260,9 @@ take = Op("take", "a indices", attrs={"axis": 0, "mode": CLIP}, shape=_taken_sha
           nondifferentiable=(1,), cost=cost.none, sample=_take_samples, saves=("a", "indices"),
           doc="""The entries of one axis that ``indices`` names, in that order.
 
-Indices outside the axis are clipped to its ends (``mode="clip"``), wrapped round (``"wrap"``) or refused
-(``"raise"``).  Fractions are cut off; NaN is refused in every mode, and infinity by ``"wrap"``.  Clipping that nobody asked
-for, because ``mode`` is left out, gives an ``IndexWarning`` (``config.indices``).
+Indices outside the axis are clipped to its ends (``mode="clip"``), wrapped around (``"wrap"``) or refused (``"raise"``).
+Fractions are cut off; NaN is refused in every mode, and infinity by ``"wrap"``.  Clipping without an explicit ``mode`` gives
+an ``IndexWarning`` (``config.indices``).
 
 From a sparse array they give one of the same storage type, and ``indices`` has one dimension.""")
 

@@ -44,7 +44,7 @@ def _fc_shape(shapes: list[Shape], attrs: Attrs) -> tuple[int, ...]:
         raise SparsekitError(f"bias was {'given' if attrs['no_bias'] else 'not given'}, and no_bias={attrs['no_bias']}.",
                              hint="no_bias=True goes without the array bias.")
     if len(shapes) > 2 and tuple(shapes[2]) not in ((attrs["num_hidden"],), (attrs["num_hidden"], 1)):
-        raise ShapeError(f"bias has shape {shapes[2]}, not ({attrs['num_hidden']},).", hint="one bias an output.")
+        raise ShapeError(f"bias has shape {shapes[2]}, not ({attrs['num_hidden']},).", hint="one bias per output.")
     return (data[0], attrs["num_hidden"]) if attrs["flatten"] else (*data[:-1], attrs["num_hidden"])
 
 
@@ -56,7 +56,7 @@ fully_connected = Op(
     saves=("data", "weight", "bias"),
     doc="""``data · weightᵀ + bias``: data (batch, inputs), weight (num_hidden, inputs), bias (num_hidden,).
 
-Beyond MXNet, csr data has a kernel of its own.  The gradient of the weight is then dense; a weight of shape
+Beyond MXNet, csr data has its own kernel.  The gradient of the weight is then dense; a weight of shape
 (inputs, units) with ``dot`` is what makes a row_sparse gradient possible, as ``gluon.nn.Dense`` does for
 ``weight_grad_stype='row_sparse'``.""")
 
@@ -221,9 +221,9 @@ leaky_relu = Op(
     sample=lambda: [*(([samples.grid()], {"act_type": kind}) for kind in RECTIFIERS if kind not in ("prelu", "rrelu")),
                     ([samples.grid(), samples.grid(1, 5, seed=1)[0]], {"act_type": "prelu"}),
                     ([samples.grid(), np.full(1, 0.5, np.float32)], {"act_type": "prelu"})],
-    doc="""Rectifiers that let something of a negative value through, by ``act_type``.
+    doc="""Rectifiers with nonzero results for negative values, by ``act_type``.
 
-``leaky``: ``slope * x``; ``prelu``: ``gamma * x``, one slope or one a channel, learnt; ``elu``: ``slope * (exp(x) - 1)``;
+``leaky``: ``slope * x``; ``prelu``: ``gamma * x``, one slope or one per channel, learnt; ``elu``: ``slope * (exp(x) - 1)``;
 ``selu``: the same, scaled so that it normalizes itself; ``gelu``: ``x`` times the normal distribution function of ``x``,
 for positive values too; ``rrelu``: a slope drawn for each value from lower_bound to upper_bound while training, and
 their mean otherwise.""")
@@ -358,7 +358,7 @@ dropout = Op("Dropout", "data", attrs={"p": 0.5, "mode": "training", "axes": (),
              outputs=2, visible=1,
              random=lambda attrs, training: attrs["p"] > 0 and (training or attrs["mode"] == "always"),
              sample=lambda: [([samples.grid()], {}), ([samples.grid()], {"p": 0.2, "mode": "always"})], saves=("out",),
-             doc="""Zeros in the place of a share ``p`` of the values, the rest divided by ``1 - p``: while training, or always.
+             doc="""A share ``p`` of the values set to zero, the rest divided by ``1 - p``: while training, or always.
 
 Along ``axes`` one decision holds for all values.  Otherwise, the data as they are.""")
 

@@ -318,7 +318,7 @@ def _length_shape(shapes: list[Shape], attrs: Attrs) -> Shape:
 
 lengths = Op("L2Normalization", "data", attrs={"eps": 1e-10, "mode": "instance"}, shape=_length_shape, cost=cost.each(3),
              sample=lambda: [([_cube()], {"mode": mode}) for mode in LENGTH_MODES],
-             doc="""The data over its Euclidean length, ``sqrt(sum(data**2) + eps)``.
+             doc="""The data divided by its Euclidean length, ``sqrt(sum(data**2) + eps)``.
 
 The length is that of each sample (``instance``), of each place over axis 1 (``channel``), or of each channel (``spatial``).""")
 
@@ -403,7 +403,7 @@ def _average_shape(shapes: list[Shape], attrs: Attrs) -> list[Shape]:
     data, average = shapes
     if len(data) != 2 or tuple(average) != tuple(data[1:]):
         raise ShapeError(f"data of shape {tuple(data)} and moving_avg of shape {tuple(average)} do not fit.",
-                         hint="data is (batch, units), and moving_avg has one number a unit.")
+                         hint="data is (batch, units), and moving_avg has one number per unit.")
     return [data, average]
 
 
@@ -416,7 +416,7 @@ sparse_activation = Op(
 
 To the gradient from above it adds that of ``penalty`` times the Kullback-Leibler divergence of each unit's activation,
 averaged over the batch, from ``sparseness_target``: ``penalty * ((1 - target) / (1 - average) - target / average)``.
-Training moves ``moving_avg``, one number a unit, towards the batch's averages by ``1 - momentum`` when the operator runs
+Training moves ``moving_avg``, one number per unit, towards the batch's averages by ``1 - momentum`` when the operator runs
 (MXNet waits for the backward pass, and takes no arrays but from a Symbol).""")
 
 

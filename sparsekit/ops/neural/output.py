@@ -218,7 +218,7 @@ def _make_loss_shape(shapes: list[Shape], attrs: Attrs) -> Shape:
 
 loss = Op("MakeLoss", "data", attrs={"grad_scale": 1.0, "valid_thresh": 0.0, "normalization": "null"}, shape=_make_loss_shape,
           cost=cost.none, sample=samples.one(), saves=("data",),
-          doc="""The data itself, as a loss: its gradient is ``grad_scale`` whatever comes from above.
+          doc="""The data itself, as a loss: its gradient is ``grad_scale``, whatever the gradient from above.
 
 It is divided by the batch size (``normalization='batch'``) or by the number of values above ``valid_thresh`` (``'valid'``).""")
 

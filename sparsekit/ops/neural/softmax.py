@@ -105,7 +105,7 @@ def _kind(attrs: Attrs, given: DType) -> DType:
     made: DType = np.dtype(asked)
     if made.kind != "f":
         raise DTypeError(f"dtype of a softmax must be float16, float32 or float64, got {made}.",
-                         hint="leave dtype out for that of the data.")
+                         hint="leave dtype out for the type of the data.")
     return made
 
 
@@ -113,9 +113,9 @@ def _shape(shapes: list[Shape], attrs: Attrs, has_length: bool = False) -> Shape
     data = shapes[0]
     axis = checked_axis(attrs["axis"], len(data))
     if attrs["temperature"] == 0:
-        raise SparsekitError("temperature must not be 0.", hint="small temperatures approach a maximum; None is 1.")
+        raise SparsekitError("temperature must not be 0.", hint="small temperatures approach a maximum; None means 1.")
     if len(shapes) > 1 and not attrs["use_length"]:
-        raise SparsekitError("length was given, and use_length=False.", hint="say use_length=True as well.")
+        raise SparsekitError("length was given, and use_length=False.", hint="set use_length=True as well.")
     if attrs["use_length"] and not has_length:
         raise SparsekitError("only softmax takes lengths.", hint="take the logarithm of softmax(data, length, …).")
     if attrs["use_length"]:

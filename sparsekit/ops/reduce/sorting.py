@@ -214,9 +214,9 @@ def finding(name: str, function: str, doc: str) -> None:
 
 
 finding("argmax", "argmax", "Place of the largest element along ``axis``, or in the flattened array; of equal elements the "
-        "first.  It comes in the array's own element type, and raises DTypeError if that cannot count so far.")
+        "first.  It comes in the array's own element type, and raises DTypeError if that type cannot hold the place.")
 finding("argmin", "argmin", "Place of the smallest element along ``axis``, or in the flattened array; of equal elements the "
-        "first.  It comes in the array's own element type, and raises DTypeError if that cannot count so far.")
+        "first.  It comes in the array's own element type, and raises DTypeError if that type cannot hold the place.")
 
 channel = Op("argmax_channel", "data", shape=lambda shapes, attrs: infer.reduced(shapes, {"axis": 1, "keepdims": False}),
              cost=cost.reduction, sample=samples.one(), saves=("data",), doc="Place of the largest element along axis 1.")

@@ -138,7 +138,7 @@ multicast = Op("amp_multicast", "*data", attrs={"num_outputs": REQUIRED, "cast_n
 def _as_many(shapes: list[Shape], attrs: Attrs) -> Shape | list[Shape]:
     if len(shapes) != attrs["num_outputs"]:
         raise ShapeError(f"num_outputs must be the number of arrays, {len(shapes)}, got {attrs['num_outputs']}.",
-                         hint="they must agree.")
+                         hint="they must be equal.")
     return list(shapes) if len(shapes) > 1 else shapes[0]
 
 

@@ -47,8 +47,8 @@ concat = Op("concat", "*data", attrs={"dim": 1, "num_args": None}, shape=_joined
             sample=lambda: [(arrays, {"dim": dim}) for arrays in _pairs() for dim in (0, 1, -1)], saves=("data",),
             doc="""Arrays joined along the axis ``dim``; all other sizes are equal.
 
-csr arrays give csr and row_sparse arrays row_sparse along every axis; a mixture of both gives csr.  Beyond MXNet,
-which joined sparse arrays along the first axis of csr only.""")
+csr arrays give csr and row_sparse arrays row_sparse along every axis; a mixture of both gives csr.  MXNet joins sparse arrays
+along the first axis of csr only.""")
 
 
 def _axis(stores: Sequence[Store] | Sequence[ArrayObject], attrs: Attrs) -> int:

@@ -93,7 +93,7 @@ def _widths(ndim: int, attrs: Attrs) -> list[tuple[int, int]]:
     widths = tuple(attrs["pad_width"])
     if len(widths) != 2 * ndim or any(width < 0 for width in widths):
         raise ShapeError(f"pad_width={widths} does not fit {ndim} axes.",
-                         hint="give two numbers an axis, before and after, none negative.")
+                         hint="give two numbers per axis, before and after, none negative.")
     return list(zip(widths[::2], widths[1::2], strict=True))
 
 

@@ -109,7 +109,7 @@ def _same_if_axes(shapes: list[Shape], attrs: Attrs) -> Shape:
 
 flip = Op("reverse", "data", attrs={"axis": REQUIRED}, shape=_same_if_axes, cost=cost.none, aliases=("flip",),
           sample=lambda: [([samples.grid()], {"axis": axis}) for axis in (0, (0, 1))], saves=(),
-          doc="The order of elements turned around along one or several axes.")
+          doc="The order of elements reversed along one or several axes.")
 
 
 @flip.forward("default -> default")
@@ -162,7 +162,7 @@ def _tuple(value: int | list[int] | tuple[int, ...]) -> tuple[int, ...]:
 def _along_axes(shapes: list[Shape], attrs: Attrs) -> tuple[int, ...]:
     shape, axes, sizes = list(shapes[0]), _tuple(attrs["axis"]), _tuple(attrs["size"])
     if len(axes) != len(sizes):
-        raise ShapeError(f"{len(axes)} axes and {len(sizes)} sizes were given.", hint="give one size an axis.")
+        raise ShapeError(f"{len(axes)} axes and {len(sizes)} sizes were given.", hint="give one size per axis.")
     for axis, size in zip(axes, sizes, strict=True):
         place = one_axis(axis, len(shape))
         if shape[place] != 1:

@@ -32,7 +32,7 @@ cast_storage = Op(
     sample=lambda: [([samples.grid()], {"stype": stype}) for stype in STYPES], saves=(),
     doc="""The same values in another storage type.
 
-Every pair converts, csr ↔ row_sparse too, which MXNet could not.  A conversion to sparse stores exactly the
+Every pair of storage types converts, including csr ↔ row_sparse, which MXNet lacks.  A conversion to sparse stores exactly the
 nonzero values (csr) or the rows with a nonzero value (row_sparse).""")
 
 for _source in STYPES:

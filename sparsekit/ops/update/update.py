@@ -50,7 +50,7 @@ STORES = "default|row_sparse"
 _RULE = """
 
 With a row_sparse gradient and ``lazy_update=True`` only the rows that the gradient stores change, of the
-weight{states}: absent rows get no weight decay and their states rest.  ``lazy_update=False`` treats absent rows as
+weight{states}: absent rows get no weight decay and keep their states.  ``lazy_update=False`` treats absent rows as
 zeros, which gives the dense result, and so does any step whose states have another storage type than the weight.
 Everything is computed on stored rows alone where that is the same.
 

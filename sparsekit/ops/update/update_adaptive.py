@@ -65,7 +65,7 @@ adamax_update = declare(
     "adamax_update", "mean var", "adamax_step", {"lr": REQUIRED, "beta1": 0.9, "beta2": 0.999, **_ALL},
     lambda lr, wd, beta1, beta2: (lr, wd, beta1, 1 - beta1, beta2),
     "Adam by the largest gradient: ``var = max(beta2 * var, |g|); weight -= lr * mean / var``; elements whose gradient was "
-    "always zero rest.", signs=" +", order=_DECAYED)
+    "always zero do not change.", signs=" +", order=_DECAYED)
 
 nadam_update = declare(
     "nadam_update", "mean var", "nadam_step",
@@ -89,7 +89,7 @@ def _one_a_row(shapes: list[Shape], attrs: Attrs) -> Shape:
     weight = infer.same_shape(shapes[:2], attrs)
     if len(weight) != 2 or tuple(shapes[2]) != (weight[0], 1):
         raise ShapeError(f"the weight has shape {tuple(weight)} and the history {tuple(shapes[2])}.",
-                         hint="the weight has two dimensions, and the history one number a row: (rows, 1).")
+                         hint="the weight has two dimensions, and the history one number per row: (rows, 1).")
     return weight
 
 
@@ -102,7 +102,7 @@ group_adagrad_update = declare(
     "_contrib_group_adagrad_update", "history", "group_adagrad_step",
     {"lr": REQUIRED, "rescale_grad": 1.0, "clip_gradient": -1.0, "epsilon": 1e-5, "lazy_update": True},
     lambda lr, epsilon: (lr, epsilon),
-    "AdaGrad with one rate a row: ``history += mean(g * g, axis=1); weight -= lr * g / sqrt(history + epsilon)``.  There is "
+    "AdaGrad with one rate per row: ``history += mean(g * g, axis=1); weight -= lr * g / sqrt(history + epsilon)``.  There is "
     "no weight decay.", idle=lambda attrs: True, flat=False, shape=_one_a_row, sample=_group_sample)
 
 _CLIPPED = {**_ALL, "clip_weights": -1.0}

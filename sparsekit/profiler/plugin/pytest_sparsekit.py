@@ -23,7 +23,7 @@ __all__ = ["sparse_profile"]
 CONTRACT, PROFILE = "sparse_contract", "sparse_profile"
 
 _MARKERS = (
-    f"{CONTRACT}(no_densify=True, peak_below='2 GB', torch=None, ...): hold the test to these contracts of sparsekit.expect",
+    f"{CONTRACT}(no_densify=True, peak_below='2 GB', torch=None, ...): check the test against contracts of sparsekit.expect",
     f"{PROFILE}(torch=False, lines=True, capacity=...): options of the profiler that the fixture {PROFILE} gives",
 )
 

@@ -26,12 +26,12 @@ class Sizes {
     this.onTheWay = new Set(model.kinds.filter((kind) => kind.role === "workspace" && kind.stype === "default").map((kind) => String(kind.shape)));
     this.sets = new Set(model.data_sets.map(String));
     if (this.factor !== 1 && model.kinds.some((kind) => kind.stype !== "default")) {
-      this.note("stored values and touched rows are taken to grow with the batch; rows that samples share make them fewer");
+      this.note("stored values and touched rows are assumed to grow with the batch; rows that samples share make them fewer");
     }
     const lasting = new Set(model.kinds.filter((kind) => LASTING.includes(kind.role)).map((kind) => String(kind.shape)));
     if (this.factor !== 1 && model.kinds.some(({ role, shape }) => ["activation", "workspace"].includes(role) && shape.length
       && shape[0] !== 1 && shape[0] !== model.batch && !lasting.has(String(shape)))) {
-      this.note("results of another length than the batch's are taken to stay as they are");
+      this.note("results whose length differs from the batch are assumed to stay unchanged");
     }
     this.denser();
     this.parts = model.kinds.map((kind) => this.partsOf(kind));
@@ -67,14 +67,14 @@ class Sizes {
     }
     let [thinner, owner] = [role === "gradient" && stype === "default" && shape.length > 1 && this.gradient === "row_sparse", kind.owner];
     if (role === "workspace" && stype === "default" && this.thinner.has(String(shape))) {
-      this.note("working memory of a gradient's shape is taken to be that gradient on its way");
+      this.note("working memory with the shape of a gradient is assumed to be a new copy of that gradient");
       [thinner, owner] = [true, this.thinner.get(String(shape))];
     }
     if (thinner) {
       const rows = this.rowsOf(owner, shape[0]);
       if (rows !== null) {
         if (!this.onTheWay.has(String(shape))) {
-          this.note("a row_sparse gradient's predecessor, there until the new one is handed over, is not counted");
+          this.note("the previous row_sparse gradient, which exists until the new one replaces it, is not counted");
         }
         return this.stored(rows, kind);
       }
@@ -92,7 +92,7 @@ class Sizes {
   fuller({ role, shape }) {
     const wider = (role === "gradient" && this.gradient === "default") || (role === "workspace" && this.wider.has(String(shape)));
     if (wider && !this.wider.get(String(shape))) {
-      this.note("dense gradients that are computed apart and copied are counted as often as there were row_sparse ones");
+      this.note("dense gradients that are computed separately and copied are counted as often as there were row_sparse ones");
     }
     return wider;
   }
@@ -107,10 +107,10 @@ class Sizes {
     let given = Object.hasOwn(this.known, owner) ? this.known[owner] : null;
     if (given === null && Object.hasOwn(this.bounds, length)) {
       given = this.bounds[length];
-      this.note(`the rows of ${name} that a batch reaches are bounded by its stored values`);
+      this.note(`the rows of ${name} that a batch touches are bounded by its stored values`);
     }
     if (given === null) {
-      this.note(`${name} does not change, since the rows that a batch reaches are not known`);
+      this.note(`${name} does not change, because the rows that a batch touches are not known`);
       return null;
     }
     return Math.min(length, Math.ceil(given * this.factor));

@@ -41,14 +41,14 @@ class Found(NamedTuple):
 
 
 class CheckpointHandler(TrainBegin, BatchEnd, EpochEnd):
-    """Writes parameters, the trainer's states and the state of the run every so many epochs or batches.
+    """Writes parameters, the trainer's states and the state of the run at intervals of epochs or batches.
 
-    A run that was killed and is started again with ``resume_from_checkpoint=True`` goes on from the last complete checkpoint,
-    and ends with the weights, to the bit, of a run that was not killed: the checkpoint has the optimizer's states, the position
-    in the epoch, the order of the data, the counters of all handlers (``EventHandler.resumed``), the sums of the metrics, and
-    the generators of the library, ``numpy.random`` and ``random``.  Data loaders draw their order from these; a sampler with a
-    generator of its own begins anew.  Nothing in the files is executed when they are read.  A checkpoint is complete or absent:
-    its file of parameters gets its name last.
+    A run that was killed and is restarted with ``resume_from_checkpoint=True`` continues from the last complete checkpoint,
+    and ends with the weights, to the bit, of a run that was not killed: the checkpoint has the optimizer's states, the
+    position in the epoch, the order of the data, the counters of all handlers (``EventHandler.resumed``), the sums of the
+    metrics, and the generators of the library, ``numpy.random`` and ``random``.  Data loaders draw their order from these; a
+    sampler with its own generator starts from the beginning.  Nothing in the files is executed when they are read.  A
+    checkpoint is complete or absent: its file of parameters gets its name last.
 
     Parameters
     ----------
@@ -258,9 +258,9 @@ class CheckpointHandler(TrainBegin, BatchEnd, EpochEnd):
                             else (estimator.max_batch or 0, state["total"], "batch"))
         if done >= most:
             raise ParameterError(f"Found checkpoint with maximum number of {unit} {most} reached.",
-                                 hint="give fit more, or resume_from_checkpoint=False to train from scratch.")
+                                 hint="give fit a larger number, or resume_from_checkpoint=False to train from scratch.")
         if state.get("stopped"):
-            raise ParameterError(f"The checkpoint is that of a run that {' and '.join(state['stopped'])} ended.",
+            raise ParameterError(f"The checkpoint belongs to a run that {' and '.join(state['stopped'])} ended.",
                                  hint="resume_from_checkpoint=False trains from scratch.")
         return f"{most - done} {'epochs' if unit == 'epoch' else 'batches'}"
 

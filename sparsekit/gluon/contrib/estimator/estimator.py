@@ -409,7 +409,7 @@ class Estimator:
         for number in range(state["batch"]):
             if next(batches, None) is None:
                 raise ParameterError(f"The checkpoint is from batch {state['batch']} of an epoch, and train_data has {number}.",
-                                     hint="resume with the data, and the batch size, that the run was begun with.")
+                                     hint="resume with the data and the batch size of the start of the run.")
         rng.restore(now)
         yield from batches
 

@@ -31,7 +31,7 @@ __all__ = ["BatchBegin", "BatchEnd", "CheckpointHandler", "EarlyStoppingHandler"
 
 
 class StoppingHandler(TrainBegin, BatchEnd, EpochEnd):
-    """Stops after so many epochs or batches; every run has one.
+    """Stops after a number of epochs or batches; every run has one.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ class MetricHandler(EpochBegin, BatchEnd):
 
 
 class ValidationHandler(TrainBegin, BatchEnd, EpochEnd):
-    """Evaluates every so many epochs or batches.
+    """Evaluates at intervals of epochs or batches.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ def values_of(metrics: Sequence[EvalMetric]) -> str:
 
 
 class LoggingHandler(TrainBegin, TrainEnd, EpochBegin, EpochEnd, BatchBegin, BatchEnd):
-    """Logs optimizer, times and metrics by ``estimator.logger``.
+    """Logs optimizer, times and metrics with ``estimator.logger``.
 
     Parameters
     ----------

@@ -67,7 +67,7 @@ class EpochEnd(EventHandler):
     """Called after each epoch."""
 
     def epoch_end(self, estimator: Estimator, *args: object, **kwargs: object) -> bool | None:
-        """Whether training shall stop; for subclasses to override."""
+        """Whether to stop training; for subclasses to override."""
         return False
 
 
@@ -82,5 +82,5 @@ class BatchEnd(EventHandler):
     """Called after each batch, with ``batch``, ``pred``, ``label`` and ``loss``."""
 
     def batch_end(self, estimator: Estimator, *args: object, **kwargs: Unpack[BatchEvent]) -> bool | None:
-        """Whether training shall stop; for subclasses to override."""
+        """Whether to stop training; for subclasses to override."""
         return False

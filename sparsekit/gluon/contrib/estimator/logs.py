@@ -27,7 +27,7 @@ __all__ = ["CSVHandler", "ProgressHandler", "TensorBoardHandler"]
 
 
 class ProgressHandler(TrainBegin, EpochBegin, BatchEnd, TrainEnd):
-    """Shows how far training is: a bar in a notebook and on a terminal, a line now and then in a log.  Not in MXNet.
+    """Shows the progress of training: a bar in a notebook and on a terminal, occasional lines in a log.  Not in MXNet.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ class ProgressHandler(TrainBegin, EpochBegin, BatchEnd, TrainEnd):
         return bar
 
     def train_end(self, estimator: Estimator, *args: object, **kwargs: object) -> None:
-        """Take the bar away; a log gets its last line."""
+        """Remove the bar; a log gets its last line."""
         if self._bar is not None:
             self._bar.close(logged=True)
             self._bar = None
@@ -80,11 +80,11 @@ def _values(metrics: Sequence[EvalMetric]) -> list[str]:
 
 
 class CSVHandler(TrainBegin, BatchEnd, EpochEnd):
-    """Writes a row of metrics into a CSV file after each epoch, or every so many batches.  Not in MXNet.
+    """Writes a row of metrics into a CSV file after each epoch, or after a given number of batches. Not in MXNet.
 
-    The columns are epoch, batch, learning_rate and the names of the metrics; epochs and batches are counted from 1.  A run that
-    is resumed from a checkpoint cuts off the rows that were written after the checkpoint, and goes on: the file is that of a
-    run which was not interrupted.
+    The columns are epoch, batch, learning_rate and the names of the metrics; epochs and batches are counted from 1.  A run
+    that is resumed from a checkpoint cuts off the rows that were written after the checkpoint, and continues: the file is the
+    same as without the interruption.
 
     Parameters
     ----------
@@ -137,14 +137,14 @@ class CSVHandler(TrainBegin, BatchEnd, EpochEnd):
         with failures_named(self.filename), open(self.filename, "ab") as file:
             if file.seek(0, os.SEEK_END) < self.size:
                 raise DataFileError(f"{self.filename} has become shorter than the {self.size} bytes that this run has written.",
-                                    hint="let nothing else write it, and resume with the file that the run has begun.")
+                                    hint="let no other program write to it, and resume with the file of this run.")
             file.truncate(self.size)
             file.write(text.getvalue().encode())
             self.size = file.tell()
 
 
 class TensorBoardHandler(TrainBegin, BatchEnd, EpochEnd, TrainEnd):
-    """Writes metrics and the learning rate for TensorBoard after each epoch, or every so many batches.  Not in MXNet.
+    """Writes metrics and the learning rate for TensorBoard after each epoch, or after a given number of batches. Not in MXNet.
 
     Steps are batches since the beginning of the run.  A run that is resumed from a checkpoint tells TensorBoard to forget the
     steps after it.  It needs tensorboardX: ``pip install 'sparsekit[tensorboard]'``.

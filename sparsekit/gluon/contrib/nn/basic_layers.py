@@ -57,7 +57,7 @@ class HybridConcurrent(HybridSequential):
 
 
 class Identity(HybridBlock):
-    """Gives its input back; beside other blocks in ``HybridConcurrent`` it makes a residual connection."""
+    """Returns its input; next to other blocks in ``HybridConcurrent`` it makes a residual connection."""
 
     def __init__(self, prefix: str | None = None, params: ParameterDict | None = None) -> None:
         super().__init__(prefix=prefix, params=params)
@@ -69,7 +69,7 @@ class Identity(HybridBlock):
 class SparseEmbedding(Block):
     """Rows of a row_sparse weight, looked up by number, with a row_sparse gradient.
 
-    For tables so large that a gradient of all rows is out of the question.  An optimizer with
+    For tables that are too large for a gradient of all rows.  An optimizer with
     ``lazy_update``, the default of SGD, Adam and AdaGrad, changes only rows that were looked up.
 
     Parameters

@@ -117,9 +117,9 @@ def _elapsed(cuda: ModuleType, before: Event, after: Event) -> float:
     return float(cuda.get_elapsed_time(before, after))
 
 
-def rehearsal() -> Assigned:
+def rehearsal(**noted: object) -> Assigned:  # object: attributes of ``capture.state``
     """A block that runs work once before it is captured, so that all kernels are compiled and loaded."""
-    return Assigned(capture.state, rehearsed=True)
+    return Assigned(capture.state, rehearsed=True, **noted)
 
 
 class Captured:

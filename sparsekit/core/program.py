@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from ..kernels.types import Kernels
     from ..storage.types import Store
     from .cuda_graphs import Buffers
-    from .graph import Node
+    from .graph import Loans, Node
     from .table.arrays import Outline
     from .table.table import Lowered, Table
     from .table.timed import Account, TimedRows
@@ -423,10 +423,11 @@ class Program:
                 values[slot] = None
 
     def _send_back(self, kept: _Run, given: Sequence[ArrayObject | None], buffers: Buffers, retain: bool,
-                   held: Sequence[ArrayObject | None] = ()) -> list[ArrayObject | None]:
+                   held: Sequence[ArrayObject | None], loans: Loans) -> list[ArrayObject | None]:
         """Gradients of the inputs, from those of the results.
 
-        They may be written to ``buffers``; ``held`` are those at the inputs already, which they add to.
+        They may be written to ``buffers``; ``held`` are those at the inputs already, which they add to; ``loans`` says which
+        may stay in the workspace until the backward pass is over.
         """
         if kept.values is None:
             raise GradientError("This graph was already used for a backward pass, and its saved arrays are gone.",
@@ -440,15 +441,15 @@ class Program:
                     tuple([None if gradient is None else (gradient.stype, gradient._store.dtype) for gradient in group])
                     for group in (given, held)]))
         made = (self._send_back_recorded(kept, given, held) if backward is None
-                else self._send_back_through(backward, kept, (*given, *held), buffers, retain))
+                else self._send_back_through(backward, kept, (*given, *held), buffers, retain, loans))
         if not retain:
-            self._release(kept)
+            self._release(kept, loans)
         return made
 
     def _send_back_through(self, backward: _Pass, kept: _Run, given: Sequence[ArrayObject | None], buffers: Buffers,
-                           retain: bool) -> list[ArrayObject | None]:
+                           retain: bool, loans: Loans) -> list[ArrayObject | None]:
         """The same by a backward pass of the program."""
-        values = kept.values[:] if retain else kept.values
+        values, kept.workspace.lent = kept.values[:] if retain else kept.values, loans.arrays
         if len(values) < len(self.empty):
             values += self.empty[len(values):]
         for head, gradient in zip(backward.heads, given, strict=True):
@@ -457,20 +458,24 @@ class Program:
         told = self._execute(backward, values, kept.workspace, buffers, kept.first)
         with device.current(self.ctx):
             made = [None if slot is None else buffer if buffer is not None and values[slot] is buffer._store
-                    else wrap(self._gradient(slot, backward, values, kept.workspace), self.ctx)
-                    for slot, buffer in zip(backward.gradients, buffers, strict=True)]
+                    else wrap(self._gradient(slot, backward, values, kept.workspace, loans if to_program else None), self.ctx)
+                    for slot, buffer, to_program in zip(backward.gradients, buffers, loans.takers, strict=True)]
         if told is not None:
             found = zip(backward.gradients, made, strict=True)
             _finish(told, values, (), (), [(slot, gradient._store) for slot, gradient in found
                                            if slot is not None and gradient is not None])
         return made
 
-    def _gradient(self, slot: int, backward: _Pass, values: Slots, workspace: Workspace) -> Store:
-        """The gradient in a slot, in memory of its own."""
+    def _gradient(self, slot: int, backward: _Pass, values: Slots, workspace: Workspace, loans: Loans | None) -> Store:
+        """The gradient in a slot, in memory of its own, or of a graph that lends it."""
         store = values[slot]
         if store is None:  # it is still in the table
             given: Store = workspace.tables[backward].take(slot)
             return given
+        if loans is not None and workspace.replays and slot not in self._foreign:
+            loans.lend(store, parts_of(store))
+            lent: Store = store
+            return lent
         copied: Store = store.copy() if slot in self._foreign else _own(store, workspace)
         return copied
 
@@ -555,18 +560,21 @@ class Program:
                          for step, reason in zip(one.instructions, reasons, strict=True)]
         return rows
 
-    def _release(self, kept: _Run) -> None:
-        """Give up what one run keeps for its backward pass."""
+    def _release(self, kept: _Run, loans: Loans | None = None) -> None:
+        """Give up what one run keeps for its backward pass; memory of graphs, when the pass that may read it is over."""
         if kept.values is not None:
             kept.values = kept.arrays = None
-            self._give_back(kept.workspace)
+            if loans is not None and kept.workspace.replays:
+                loans.ends.append(functools.partial(self._give_back, kept.workspace))
+            else:
+                self._give_back(kept.workspace)
 
     def _give_back(self, workspace: Workspace) -> None:
         if hooks.sink is not None:
             for table in workspace.tables.values():
                 table.released(hooks.sink)
         if len(self.workspaces) < FRAMES:
-            workspace.again = True
+            workspace.again, workspace.lent = True, {}
             self.workspaces.append(workspace)
 
     def _execute(self, one: _Pass, values: Slots, workspace: Workspace, buffers: Buffers, first: int) -> TimedRows | None:

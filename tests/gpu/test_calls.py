@@ -20,7 +20,7 @@ FEATURES, UNITS = 2000, 16
 
 #: Kernels, copies and graphs that a step asks for, at most: MXNet's lines, with net and loss hybridized each or in one block,
 #: and ``TrainStep``.
-MOST = {"eager": 35, "hybridized": 16, "joined": 10, "step": 8}
+MOST = {"eager": 35, "hybridized": 12, "joined": 8, "step": 6}
 
 
 class Joined(gluon.HybridBlock):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from .group import group_columns, row_ranks
+from ...base import capture
+from .group import group_columns, groups_ahead, row_ranks
 from .grouped import dot_groups, sum_groups
 from .launch import Kernel, lanes_for, xp
 
@@ -107,10 +108,10 @@ def csr_transposed_dot_row_sparse(data, indices, indptr, right_data, right_indic
 
 def csr_transposed_dot_rows(data, indices, indptr, right, columns):
     """csrᵀ · right for the columns that occur: these, ascending, and the rows of the product, in the type of data."""
-    found, starts, places = group_columns(indices)
-    distinct, width = found.shape[0], right.shape[1]
-    out = xp().empty((distinct, width), data.dtype)
-    dot_groups(data, _rows_of(indptr, data.shape[0]), right, (None, starts, places), out, (width, 1), False)
+    k, groups, width = xp(), groups_ahead(indices), right.shape[1]
+    distinct = groups[0].shape[0]
+    found, out = k.empty(distinct, np.int64), k.empty((distinct, width), data.dtype)
+    dot_groups(data, capture.ahead(_rows_of, indptr, data.shape[0]), right, groups, out, (width, 1), False, found)
     return found, out
 
 

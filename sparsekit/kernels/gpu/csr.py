@@ -7,7 +7,7 @@ import numpy as np
 from ...base import capture
 from .group import group_columns, groups_ahead, row_ranks
 from .grouped import dot_groups, sum_groups
-from .launch import Kernel, lanes_for, xp
+from .launch import WARP, Kernel, lanes_for, xp
 
 __all__ = [
     "csr_add_csr",
@@ -25,9 +25,12 @@ __all__ = [
     "csr_transposed_dot_rows",
 ]
 
+#: Columns of a row of a product that a warp adds up; as in ``csr.cu``.
+SPAN = 256
+
 _dot_dense = Kernel("dot_dense", "data index pointer data data* count count")
 _dot_vector = Kernel("dot_vector", "data index pointer data data* count count")
-_dot_csr = Kernel("dot_csr", "data index pointer data index pointer data* count count")
+_dot_csr = Kernel("dot_csr", "data index pointer data index pointer data* count count count")
 _row_of_each = Kernel("row_of_each", "pointer place* count count")
 _sum_rows = Kernel("sum_rows", "data pointer data* count count")
 _row_scale = Kernel("row_scale", "data pointer data data* count count")
@@ -82,9 +85,9 @@ def csr_drop_absent(data, ranks, indptr):
 
 def csr_dot_csr(data, indices, indptr, right_data, right_indices, right_indptr, out):
     """``out[...] = csr · csr`` as a dense array; out (rows, right columns)."""
-    out.fill(0)
     rows, width = out.shape
-    _dot_csr(rows, data, indices, indptr, right_data, right_indices, right_indptr, out, rows, width)
+    spans = -(-width // SPAN)
+    _dot_csr(rows * spans * WARP, data, indices, indptr, right_data, right_indices, right_indptr, out, rows, width, spans)
 
 
 def _by_column(data, indices, rows, right, out):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .launch import Kernel, lanes_for, xp
+from .launch import Kernel, lanes_for, wide_type, xp
 
 __all__ = ["dot_groups", "sum_groups"]
 
@@ -49,8 +49,7 @@ def _add_groups(kernel, arrays, groups, out, width, steps, add, listing, *number
     targets, listing = starts if targets is None else targets, starts if listing is None else listing
     count, entries = starts.shape[0] - 1, places.shape[0]
     chunks = -(-entries // CHUNK) if entries > FEW else 0
-    kind = out.dtype.kind
-    parts = xp().empty((2 * chunks, width), np.float64 if out.dtype == np.float64 else np.float32 if kind == "f" else np.int64)
+    parts = xp().empty((2 * chunks, width), np.int64 if out.dtype == np.uint64 else wide_type(out.dtype))
     kernel((count + chunks) * width, *arrays, starts, places, targets, out, parts, listing, count, chunks, width, *steps,
            order, add, *numbers)
     if chunks:

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from .errors import SparsekitError
+from .refusal import Refused
 
 if TYPE_CHECKING:
     from typing import TypeAlias
@@ -20,13 +20,9 @@ if TYPE_CHECKING:
     #: A function of an array, that array, and its other arguments.  Any: as the function takes them
     Asked: TypeAlias = tuple[Callable[..., Any], Array, tuple[object, ...]]
 
-__all__ = ["CaptureError", "ahead", "refuse", "state"]
+__all__ = ["ahead", "refuse", "state"]
 
 T = TypeVar("T")
-
-
-class CaptureError(SparsekitError):
-    """A piece of work needs the host at every run, so it cannot be captured."""
 
 
 class _State(threading.local):
@@ -58,9 +54,9 @@ state = _State()
 
 
 def refuse(what: str) -> None:
-    """Raise ``CaptureError`` if work is captured now; ``what`` says what the host would do."""
+    """Raise ``Refused`` if work is captured now; ``what`` says what the host would do."""
     if state.active:
-        raise CaptureError(f"{what}.", hint="it runs by itself, between captured pieces.")
+        raise Refused(what)
 
 
 def ahead(make: Callable[..., T], array: Array, *arguments: object) -> T:  # object: what the function takes

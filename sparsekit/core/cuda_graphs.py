@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from ..base import capture
 from ..base.context import Context
+from ..base.refusal import Refused, reason_of, refusals
 from ..kernels import for_device
 from ..storage import CSR, RowSparse
 from . import device
+from .apart import BETWEEN, CATCHES, NOT_YET, SIZES_CHANGE
 
 if TYPE_CHECKING:
     from ..base.types import Array, DType, Shape
@@ -98,7 +100,7 @@ class _Moved(Exception):
         self.slots = slots
 
 
-class _Refused(Exception):
+class _Unfit(Exception):
     """An instruction could not be captured; without a number the whole piece could not."""
 
     def __init__(self, number: int | None, reason: str) -> None:
@@ -221,8 +223,7 @@ class Replay:
         self._steady = 0
         for slot, sizes in moved.slots.items():
             if sizes:
-                reason = "the number of values that an input stores changes from run to run"
-                self.verdicts.update({step: reason for step in piece.instructions if slot in step.places})
+                self.verdicts.update({step: SIZES_CHANGE for step in piece.instructions if slot in step.places})
             elif not any(map(workspace.keeps, parts_of(values[slot]))):
                 self._varying.add(slot)
         if self._tries >= TRIES:
@@ -247,7 +248,7 @@ class Replay:
                 continue
             try:
                 piece = self._captured(self.instructions[at:end], self.instructions[end:], seen, values, workspace, buffers)
-            except _Refused as refused:
+            except _Unfit as refused:
                 steps = self.instructions[at:end] if refused.number is None else [self.instructions[at + refused.number]]
                 self.verdicts.update(dict.fromkeys(steps, refused.reason))
                 continue
@@ -266,7 +267,7 @@ class Replay:
                    for place in step.plan.op.written(step.plan.attrs)}
         for slot in written:
             if slot in read and len(parts_of(values[slot])) > 1:
-                raise _Refused(written[slot], "it writes to a sparse array, whose components may be replaced")
+                raise _Unfit(written[slot], "it writes to a sparse array, whose components may be replaced")
         piece, local = _Piece(steps), values[:]
         for slot in read:
             store = values[slot]
@@ -275,7 +276,7 @@ class Replay:
                 continue
             self._varying.add(slot)
             if slot in written:
-                raise _Refused(written[slot], "it writes to an array that is another one at every run")
+                raise _Unfit(written[slot], "it writes to an array that is another one at every run")
             piece.copied[slot] = local[slot] = copied(store)
         numbers = [self.gradients[slot] for slot in inside if slot in self.gradients]
         piece.targets = {number: _target(buffers, number) for number in numbers}
@@ -308,13 +309,15 @@ class Replay:
     def _graph(self, piece: _Piece, asked: Sequence[_Asked], local: Slots, workspace: Workspace, buffers: Buffers
                ) -> device.Captured:
         """The graph of a piece, with what is asked for ahead if that can be captured."""
-        at, before = -1, local[:]
+        at, first = -1, local[:]
 
         def work() -> None:
             nonlocal at
             for number, step in enumerate(piece.instructions):
-                at = number
+                at, before = number, refusals.count
                 self.execute(step, local, workspace, buffers)
+                if refusals.count != before:
+                    raise Refused(CATCHES)
                 self._deliver(step, local, buffers)
             at += 1
             for one in asked:
@@ -327,10 +330,10 @@ class Replay:
         except Exception as error:  # the instruction runs by itself, and raises there if it fails again
             if asked and at == len(piece.instructions):
                 piece.ahead.clear()
-                local[:] = before
+                local[:] = first
                 return self._graph(piece, (), local, workspace, buffers)
             number = at if at < len(piece.instructions) else None
-            raise _Refused(number, f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}") from error
+            raise _Unfit(number, reason_of(error)) from error
 
     def _deliver(self, step: _Instruction, local: Slots, buffers: Buffers) -> None:
         """Copy dense gradients that an instruction has made into their buffers, if there are such, as a part of the graph."""
@@ -344,10 +347,10 @@ class Replay:
     def how(self) -> list[str]:
         """For each instruction: ``""`` if it is replayed, else why it runs by itself."""
         if self._pieces is None:
-            waiting = "the next run captures it" if self._seen is not None else "it has not run yet"
+            waiting = "the next run captures it" if self._seen is not None else NOT_YET
             return [self.verdicts.get(step, waiting) for step in self.instructions]
         alone = {piece for piece in self._pieces if not isinstance(piece, _Piece)}
-        return ["" if step not in alone else self.verdicts.get(step, "it stands between others that run by themselves")
+        return ["" if step not in alone else self.verdicts.get(step, BETWEEN)
                 for step in self.instructions]
 
 

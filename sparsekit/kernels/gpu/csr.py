@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...base import capture
-from .group import group_columns, groups_ahead, row_ranks
+from .group import _groups, group_columns, row_ranks
 from .grouped import dot_groups, sum_groups
 from .launch import WARP, Kernel, lanes_for, xp
 
@@ -111,7 +111,7 @@ def csr_transposed_dot_row_sparse(data, indices, indptr, right_data, right_indic
 
 def csr_transposed_dot_rows(data, indices, indptr, right, columns):
     """csrᵀ · right for the columns that occur: these, ascending, and the rows of the product, in the type of data."""
-    k, groups, width = xp(), groups_ahead(indices), right.shape[1]
+    k, groups, width = xp(), _groups(indices, ahead=True)[:3], right.shape[1]
     distinct = groups[0].shape[0]
     found, out = k.empty(distinct, np.int64), k.empty((distinct, width), data.dtype)
     dot_groups(data, capture.ahead(_rows_of, indptr, data.shape[0]), right, groups, out, (width, 1), False, found)

@@ -70,11 +70,6 @@ def group_columns(indices):
     return _groups(indices)[:3]
 
 
-def groups_ahead(indices):
-    """The same, which a graph may have done ahead: the caller must not give them away."""
-    return _groups(indices, ahead=True)[:3]
-
-
 def unique_with_rank(indices):
     """The distinct values of ``indices`` (n,), ascending, and for each entry its place among them, int64 both."""
     found, _, _, ranks = _groups(indices)

@@ -21,7 +21,8 @@ TOUCHED, LONGEST = 4, 130
 
 #: Kernels beyond these bounds, with theirs and the reason.
 BEYOND = {
-    "dot_csr": (27, 1800, "a thread a row walks through rows of the right side, and adds to a dense row"),
+    "dot_csr": (5, 130, "every row reads the rows of the right side that it needs anew; the second cache has them"),
+    "reduce_runs": (8, 130, "threads of a warp read entries that lie 32 apart"),
     "dot_rows": (23, 130, "a team an element reads its row of the left side anew; the second cache has it"),
     "dot_small": (5, 260, "32 threads share an element of a product that is deep, and few elements are left to share"),
     "dot_grouped": (8, 160, "32 entries a thread, four loads each"),

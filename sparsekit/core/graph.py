@@ -173,6 +173,8 @@ class Loans:
         What is to be done when the backward pass is over.
     """
 
+    __slots__ = ("_shared", "arrays", "ends", "takers")
+
     def __init__(self, shared: dict[int, Store]) -> None:
         self._shared = shared
         self.arrays: dict[int, Array] = {}

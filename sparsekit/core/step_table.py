@@ -14,17 +14,18 @@ from ..base.forking import load
 from ..base.scoped import Assigned
 from ..storage import stype_of
 from . import device, graph, hooks
+from .apart import reason_for_update
 from .arrays import wrap, wrap_as
 from .cuda_graphs import parts_of
 from .dispatch import KERNEL_ERRORS, compute, named_error, plan_for, run
 from .op import Call
-from .program import CHANGES_STORAGE, copied_from_table
+from .program import copied_from_table
 from .spec import Spec
 from .table.table import Lowered, Step, Table
 
 if TYPE_CHECKING:
     from ..base.context import Context
-    from ..base.types import Array, Attrs
+    from ..base.types import Attrs
     from ..storage.types import Store
     from .arrays import Layout
     from .dispatch import Plan
@@ -89,15 +90,6 @@ class Update:
         """The numbers that the kernel takes."""
         step = getattr(self.op, "step", None)
         return None if step is None else step.numbers(self.weight.dtype, self.call.attrs)
-
-
-def reason_apart(plan: Plan, numbers: Array | None) -> str:
-    """Why the update of a weight runs by itself, if that is known beforehand; else an empty string."""
-    if plan.fallback or plan.cast is not None:
-        return CHANGES_STORAGE
-    if plan.op.draws(plan.attrs, True):
-        return "it draws random numbers"
-    return "its numbers are not known apart" if numbers is None else ""
 
 
 class Gradients:
@@ -208,7 +200,8 @@ class StepTable:
             self._numbers.append(place)
             places = (weight, gradient, *states)
             plan: Plan = plan_for(update.call, tuple([stype_of(values[slot]) for slot in places]), self.ctx)
-            steps.append(Step(plan, places, (len(values),), (Spec.of(update.weight),), reason_apart(plan, numbers), place))
+            reason = reason_for_update(plan, numbers, False, "cpu")
+            steps.append(Step(plan, places, (len(values),), (Spec.of(update.weight),), reason, place))
             values.append(update.weight._store)
 
     def _make(self, lowered: Lowered, values: Slots, fixed: Iterable[int]) -> None:

@@ -15,9 +15,9 @@ from ..base.entry import doors
 from ..base.errors import DTypeError, GradientError, ShapeError, SparsekitError, UnsupportedError, expected
 from ..base.forking import load
 from ..base.nested import Opaque, flatten, restore
+from ..base.refusal import Refused
 from ..core import hooks
 from ..core.program import Program
-from ..core.table.refusal import Refused
 from ..core.trace import Tracer, TracingError
 from ..ndarray.functions import F
 from ..ndarray.ndarray import NDArray

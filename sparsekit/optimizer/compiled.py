@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..base.changes import SettingsDict
-from ..base.config import config
 from ..base.forking import load
 from ..core import hooks
+from ..core.apart import switched_off
 
 if TYPE_CHECKING:
     from ..core.step_table import StepTable, Update
@@ -39,22 +39,14 @@ def can_be_timed() -> bool:
     return _module("sparsekit.core.table.timed").clock() is not None
 
 
-def _against_tables() -> str:
-    reason: str = _module("sparsekit.core.table.machine").reason_against_tables()
-    return reason
-
-
 def _against_device(device: str) -> str:
     """Why a device runs no operators without Python between them now."""
+    reason = switched_off(device)
+    if reason or hooks.sink is None:
+        return reason
     if device == "gpu":
-        if not config.cuda_graphs:
-            return "config.cuda_graphs is False"
-        return "a profiler records each operator, of which a graph does not tell" if hooks.sink is not None else ""
-    if not config.tables:
-        return "config.tables is False"
-    if hooks.sink is not None and not can_be_timed():
-        return "a profiler records each operator, and the clock cannot be read in a table"
-    return _against_tables()
+        return "a profiler records each operator, of which a graph does not tell"
+    return "" if can_be_timed() else "a profiler records each operator, and the clock cannot be read in a table"
 
 
 def reason_against(optimizer: Optimizer, gradients: bool = False, device: str = "cpu") -> str:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ...base.forking import load
+from ...base.refusal import Refused
 from ...kernels.cpu.jit import why_numpy
-from .refusal import Refused
 
 if TYPE_CHECKING:
     from ...base.types import DType

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .refusal import Refused
+from ...base.refusal import Refused
 
 if TYPE_CHECKING:
     from collections.abc import Hashable

@@ -12,15 +12,16 @@ import numpy as np
 
 from ...base.config import config
 from ...base.forking import load
+from ...base.refusal import Refused, reason_of, refusals
 from ...storage import CSR, RowSparse, stype_of
 from .. import hooks
+from ..apart import CATCHES
 from ..cuda_graphs import copied, parts_of, rebuilt
 from ..dispatch import compute, note_results
 from .arrays import Outline, Size
 from .builder import PAUSE, Builder, Origin
 from .kernel_calls import TableKernels
 from .machine import compiled, type_word
-from .refusal import Refused, refusals
 from .timed import TimedRows
 
 if TYPE_CHECKING:
@@ -229,7 +230,7 @@ class Lowered:
                 self._lower(step, kernels)
                 return ""
             except Exception as error:  # whatever a rule raises on outlines, Python runs the operator instead
-                reason = str(error) if isinstance(error, Refused) else f"{type(error).__name__}: {error}"
+                reason = reason_of(error)
         del builder.rows[rows:]
         builder.stop(number)
         for slot in step.places:
@@ -246,7 +247,7 @@ class Lowered:
         before = refusals.count
         made = hooks.ignore_fp_errors(compute, step.plan.on(kernels), stores)
         if refusals.count != before:
-            raise Refused("its rule catches what a table refuses")
+            raise Refused(CATCHES)
         results = made if isinstance(made, tuple) else (made,)
         for spec, result in zip(step.specs, results, strict=True):
             if any(not isinstance(part, Outline) for part in parts_of(result)):

@@ -433,7 +433,13 @@ def _operator_kind(plan: Plan, lane: str, layer: str, thread: int, line: str, ta
     became_dense = hooks.FALLBACK if fallback else _by_nature(plan, lane, inputs, outputs)
     everything = fallback or plan.attrs.get("lazy_update") is False
     own = getattr(plan.op, "moved", None)
-    moved = describe.moved(inputs, outputs, everything) if own is None else own(inputs, outputs)
+    place = getattr(plan.op, "selects", None)
+    if own is not None:
+        moved = own(inputs, outputs)
+    elif place is not None and inputs[place]["stype"] == "default" and not everything:
+        moved = describe.selected(inputs, outputs, place)
+    else:
+        moved = describe.moved(inputs, outputs, everything)
     return {
         "name": plan.op.name, "kind": "op", "lane": plan.op.lane or lane, "layer": layer,
         "attrs": {name: describe.plain(value) for name, value in plan.attrs.items()}, "fallback": fallback,

@@ -15,10 +15,9 @@ export class Legend {
     this.element.replaceChildren(...names.map((name, i) => (shown && !shown[i] ? "" : element("button", {
       type: "button", class: "sk-chip", "aria-pressed": "false", title: name, onclick: (event) => this.press(i, event.currentTarget),
     }, element("i", { style: `background:${colors[i]};color:${inkOn(colors[i])}` }, codes[i]), element("span", {}, name)))));
-    if (read) this.element.append(element("span", { class: "sk-chip" }, element("i", {}, "→"), element("span", {}, "is read by")));
-    if (!dense) return;
     const hatch = `repeating-linear-gradient(135deg, ${ALARM} 0 2px, transparent 2px 5px)`;
-    this.element.append(element("span", { class: "sk-chip" }, element("i", { style: `background:${hatch};border:2px solid ${ALARM}` }), element("span", {}, "became dense")));
+    if (dense) this.element.append(element("span", { class: "sk-chip" }, element("i", { style: `background:${hatch};border:2px solid ${ALARM}` }), element("span", {}, "became dense")));
+    if (read) this.element.append(element("span", { class: "sk-chip" }, element("i", {}, "→"), element("span", {}, "is read by")));
   }
 
   press(category, chip) {

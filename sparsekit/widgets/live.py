@@ -123,7 +123,8 @@ class TimelineWidget(Base):
         ``prof.records``, or several runs by name to compare on one axis.
     title, description : str, optional
         Heading, and the sentence below it.
-    color_by : {"operator", "storage type", "lane", "layer", "density"}
+    color_by : {"storage type", "operator", "lane", "layer", "density"}, optional
+        "storage type" by default; of several runs "operator", as their static picture is.
     marks : list of dict, optional
         Markers, counters and densifications of one run, as for ``timeline_figure``; ``prof.timeline()`` gives those of the
         profile.  The key ``m`` goes from one to the next.
@@ -150,7 +151,7 @@ class TimelineWidget(Base):
     payload = traitlets.Bytes().tag(sync=True)
     title = traitlets.Unicode("").tag(sync=True)
     description = traitlets.Unicode("").tag(sync=True)
-    color_by = traitlets.Enum(("operator", "storage type", "lane", "layer", "density"), "operator").tag(sync=True)
+    color_by = traitlets.Enum(("storage type", "operator", "lane", "layer", "density"), "storage type").tag(sync=True)
     align = traitlets.Enum(ALIGN, "auto").tag(sync=True)
     selected = traitlets.Int(-1).tag(sync=True)
     offers_fixes = traitlets.Bool(False).tag(sync=True)
@@ -158,7 +159,7 @@ class TimelineWidget(Base):
     fixes = traitlets.Dict().tag(sync=True)
 
     def __init__(
-        self, records: Records = (), title: str = "Timeline", description: str = "", color_by: str = "operator",
+        self, records: Records = (), title: str = "Timeline", description: str = "", color_by: str = "",
         align: str = "auto", marks: Iterable[Mapping[str, Any]] | None = None, clock: str = "own",
         errors: Mapping[str, float | None] | None = None, try_fixes: Callable[[], Any] | None = None,
     ) -> None:  # fmt: skip
@@ -173,7 +174,7 @@ class TimelineWidget(Base):
             payload=pack_timeline(self._runs, self._marks, clock),
             title=self._title,
             description=str(description) or self._finding(),
-            color_by=color_by,
+            color_by=color_by or ("storage type" if len(self._runs) == 1 else "operator"),
             align=align,
             offers_fixes=try_fixes is not None,
         )

@@ -68,7 +68,7 @@ class LiveView(Base):
         html = f"<p>{escape(self._sentence)}; without a running kernel, its picture and table.</p>\n{self.static.html}"
         return {**data, "text/plain": repr(self), "text/html": html}, metadata
 
-    def _display_(self) -> Any:  # Any: an object of marimo
+    def _display_(self) -> object:  # object: one of marimo
         """What marimo shows; its exports have no live views, so the picture and the table come along, folded."""
         marimo = sys.modules["marimo"]  # which calls this
         html = f"<details><summary>Picture and table, without a running kernel</summary>\n{self.static.html}</details>"

@@ -115,7 +115,7 @@ def plugin_of_tests(name: str) -> Any:
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, Any]:
     report = yield
     if report.skipped and not hasattr(report, "wasxfail"):
-        for marker in ("browser", "ray", "torch"):
+        for marker in ("browser", "others", "ray", "torch"):
             variable = f"SPARSEKIT_REQUIRE_{marker.upper()}"
             if os.environ.get(variable) == "1" and item.get_closest_marker(marker):
                 reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr

@@ -28,6 +28,7 @@ from .storage.convert import counts_to_indptr
 
 if TYPE_CHECKING:
     from .base.types import Array, DTypeLike, Shape, ShapeLike
+    from .compat.test_utils import *  # noqa: F403
     from .io.data import DataBatch
     from .ndarray.ndarray import NDArray
     from .symbol.symbol import Symbol
@@ -51,7 +52,8 @@ _LATER = [
 ]
 
 __all__ += _LATER
-__getattr__ = lazy(globals(), {name: f"compat.test_utils:{name}" for name in _LATER})
+if not TYPE_CHECKING:
+    __getattr__ = lazy(globals(), {name: f"compat.test_utils:{name}" for name in _LATER})
 
 #: The package, since scripts with ``from mxnet.test_utils import *`` use ``mx`` without importing it.
 mx: Any = sys.modules["sparsekit"]

@@ -46,7 +46,7 @@ OPERATIONS = (
 
 #: How README names a rival, by the beginning of its name in a record.
 RIVALS = {"torch embedding bag": "PyTorch `embedding_bag`", "torch": "PyTorch", "scipy": "scipy", "mkl": "MKL", "jax": "JAX",
-          "mxnet": "MXNet", "sklearn": "scikit-learn"}
+          "mxnet": "MXNet", "sklearn": "scikit-learn", "numba": "numba by hand"}
 
 #: Rows of training steps: text, and how the section of the record begins.
 MODELS = (

@@ -11,17 +11,22 @@ import ast
 import inspect
 import itertools
 import keyword
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import sparsekit as mx
 from sparsekit.core.op import REQUIRED, Op, Rule, registry
+from sparsekit.core.types import ArrayObject
 from sparsekit.ndarray.functions import F as array_functions
+from sparsekit.ndarray.methods import FUNCTIONS as ARRAY_FUNCTIONS
 from sparsekit.ndarray.methods import METHODS
+from sparsekit.ndarray.namespaces import FUNCTIONS as MORE_OF_ARRAYS
 from sparsekit.ndarray.namespaces import GROUPS
-from sparsekit.symbol.arithmetic import FUNCTIONS
+from sparsekit.symbol.arithmetic import FUNCTIONS as OF_TWO_SYMBOLS
 from sparsekit.symbol.functions import F as symbol_functions
+from sparsekit.symbol.namespaces import FUNCTIONS as MORE_OF_SYMBOLS
 
 PACKAGE = Path(mx.__file__).parent
 
@@ -37,7 +42,11 @@ TYPES = {
     **dict.fromkeys(("kernel", "stride", "pad", "dilate", "reps", "output_size", "size", "offset", "h_w"), "int | Sequence[int]"),
     **dict.fromkeys(("lhs_axes", "rhs_axes"), "int | Sequence[int] | None"),
     **dict.fromkeys(("lhs_begin", "lhs_end", "rhs_begin", "rhs_end"), "Sequence[int | None] | None"),
-    **dict.fromkeys(("lrs", "wds"), "Sequence[float]"),
+    **dict.fromkeys(("lrs", "wds", "etas", "learning_rates"), "Sequence[float]"),
+    **dict.fromkeys(("bounds", "step_count"), "Sequence[int]"),
+    **dict.fromkeys(("key", "kept", "view"), "object"),
+    **dict.fromkeys(("N", "num", "range_max"), "int"), "bin_cnt": "int | None", "range": "tuple[float, float] | None",
+    "start": "float", "stop": "float | None",
     **dict.fromkeys(("mode", "act_type"), "str"),
     "pad_width": "Sequence[int]", "projection_size": "int | None", "schedule": "object",
     "axis": "int | Sequence[int] | None", "axes": "int | Sequence[int] | None", "shape": "int | Sequence[int] | None",
@@ -215,7 +224,19 @@ def methods() -> str:
             (rule.inputs[0], rule.outputs[0]) for rule in op.rules if not rule.when}
         line = ARRAYS._line(op, rest, {}, "Self" if keeps else ARRAYS._result(op), {})
         found.append(declared(name, op, ["(self" + (", " if line[1] != ")" else "") + line[1:]], "    "))
-    return "class ArrayMethods(ArrayObject):\n" + "\n".join(found)
+    found += [written_out(function) for function in ARRAY_FUNCTIONS]
+    return "class ArrayMethods(ArrayObject):\n    writable: bool\n\n" + "\n".join(found)
+
+
+def written_out(function: Callable[..., Any]) -> str:
+    """A method that is no operator: its own signature, with the class of the array where storage types may stay."""
+    signature = inspect.signature(function)
+    result = signature.return_annotation
+    if any(function.__name__ in vars(cls).get("__annotations__", ()) for cls in ArrayObject.__mro__):
+        result = "Self" if result == "NDArray" else "Any"
+    line = str(signature.replace(return_annotation=inspect.Signature.empty)).replace("'", "").replace("self: NDArray", "self")
+    summary = (function.__doc__ or "").split("\n\n")[0]
+    return f'    def {function.__name__}{line} -> {result}:\n        """{summary}"""\n'
 
 
 def public(module: str) -> dict[str, str]:
@@ -234,7 +255,7 @@ def public(module: str) -> dict[str, str]:
 def of_two_symbols() -> str:
     """Functions of two symbols, or of a symbol and a number, each of which stands for several operators."""
     found = []
-    for name, function in FUNCTIONS.items():
+    for name, function in OF_TWO_SYMBOLS.items():
         places = ", ".join(f"{one}: Symbol | float" for one in inspect.signature(function).parameters)
         found.append(f"def {name}({places}) -> Symbol: ...\n")
     return "\n".join(found)
@@ -247,6 +268,21 @@ def grouped(group: str) -> dict[str, str]:
     return {name: found[name] for name in sorted(found) if name.isidentifier() and not name.startswith("_")}
 
 
+def declared_in(text: str) -> set[str]:
+    """The names of the functions in a stub."""
+    return set(re.findall(r"^def (\w+)", text, re.MULTILINE))
+
+
+def more(functions: dict[str, str]) -> list[str]:
+    """Functions of a group that are not operators, from where they are."""
+    return [f"from ..{place.partition(':')[0]} import {name} as {name}" for name, place in sorted(functions.items())]
+
+
+def hidden() -> dict[str, str]:
+    """Operators whose names begin with an underscore."""
+    return {name: name for name in sorted(registry) if name.startswith("_")}
+
+
 def stubs() -> dict[str, str]:
     """The text of every stub, by its path in the package."""
     found = {}
@@ -256,9 +292,15 @@ def stubs() -> dict[str, str]:
         what = f"``mx.{'nd' if folder == 'ndarray' else 'sym'}``"
         found[f"{folder}/operators.pyi"] = HEAD.format(title=f"Operators of {what}.", imports=imports, out=out) + "\n" + made(
             public(f"{folder}/__init__.py"))
-        for group in ("linalg", "contrib"):
-            head = HEAD.format(title=f"Operators of {what[:-2]}.{group}``.", imports=imports, out=out)
-            found[f"{folder}/{group}.pyi"] = head + "\n" + made(grouped(group))
+        others = MORE_OF_ARRAYS if folder == "ndarray" else MORE_OF_SYMBOLS
+        for group in ("linalg", "contrib", "_internal"):
+            head = HEAD.format(title=f"Operators of {what[:-2]}.{group}``.", out=out,
+                               imports="\n".join([imports, *more(others.get(group, {}))]))
+            found[f"{folder}/{group}.pyi"] = head + "\n" + made(hidden() if group == "_internal" else grouped(group))
+        left = {name: name for name in sorted(registry) if not name.startswith("_") and name not in declared_in(
+            found[f"{folder}/operators.pyi"])}
+        head = HEAD.format(title=f"Operators of {what[:-2]}.op``.", imports=imports + "\nfrom .operators import *", out=out)
+        found[f"{folder}/op.pyi"] = head + "\n" + made(left)
     shared = [name for name in public("ndarray/sparse.py") if name in public("ndarray/__init__.py")]
     names = "".join(f"    {name} as {name},\n" for name in shared)
     found["ndarray/sparse_operators.pyi"] = (
@@ -268,7 +310,8 @@ def stubs() -> dict[str, str]:
         '"""Operators of ``mx.sym.sparse``.\n\nWritten by ``python tests/stubs.py``; a test compares it with that.\n"""\n\n'
         "from .operators import *\n")
     found["symbol/operators.pyi"] += "\n" + of_two_symbols()
-    imports = "from ..core.types import ArrayObject\nfrom .ndarray import NDArray"
+    imports = "\n".join(("from typing import NoReturn\n", "from ..base.types import ShapeLike",
+                         "from ..core.types import ArrayObject", "from .ndarray import NDArray"))
     head = HEAD.format(title="Operators as methods of arrays.", imports=imports, out=given)
     found["ndarray/array_methods.pyi"] = head + "\n" + methods()
     return found

@@ -142,6 +142,7 @@ NOTES = (
     "sparsekit, hybridized: network, loss and the trainer's step run as tables of compiled calls.",
     "sparsekit, TrainStep: forward pass, loss, backward pass and update are one table of compiled calls.",
     "jax: the whole step (loss, gradients, update) is one jitted function with donated weights; batches parsed beforehand.",
+    "numba: one function written by hand for this network, which stores no gradient of the first layer: a floor on one core.",
     "torch, updates by hand: autograd.grad, then weight.add_(gradient, alpha=-rate), with no optimizer object.",
     "dense: weights and gradient dense; sparse_forward: sparse dot with a dense gradient; reading is not measured.",
 )

@@ -23,7 +23,7 @@ from ..base.version import __version__
 
 __all__ = ["RIVALS", "Contender", "Report", "Worker", "start_all", "start_own", "start_rivals", "take_turns"]
 
-RIVALS = ("torch", "mxnet", "scipy", "mkl", "jax", "sklearn", "cupy")
+RIVALS = ("torch", "mxnet", "scipy", "mkl", "jax", "sklearn", "cupy", "numba")
 
 #: Seconds between two measurements, in which threads of the last one stop spinning; Intel's OpenMP spins for 0.2 s.
 PAUSE = 0.25

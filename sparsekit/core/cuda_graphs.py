@@ -8,17 +8,19 @@ and says why: sizes that are read back, random numbers, what cupy refuses.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Container, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+import operator
+from collections.abc import Callable, Container, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
+from ..base import capture
 from ..base.context import Context
+from ..base.refusal import Refused, reason_of, refusals
 from ..kernels import for_device
 from ..storage import CSR, RowSparse
 from . import device
+from .apart import BETWEEN, CATCHES, NOT_YET, SIZES_CHANGE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from ..base.types import Array, DType, Shape
     from ..kernels.types import ArrayModule
     from ..storage.types import Store
@@ -56,12 +58,15 @@ class Workspace:
         The ``Table`` of each pass that runs as one in this workspace; empty on a GPU.
     again : bool
         Whether it has served a run before.
+    lent : dict of int to array
+        Arrays of other programs' graphs that a backward pass reads, by identity: the next run may well find them there.
     """
 
-    __slots__ = ("again", "ctx", "memory", "replays", "tables")
+    __slots__ = ("again", "ctx", "lent", "memory", "replays", "tables")
 
     def __init__(self, ctx: Context) -> None:
         self.ctx, self.again = ctx, False
+        self.lent: dict[int, Array] = {}
         self.memory: dict[int, Array] = {}
         self.replays: dict[_Pass, Replay] = {}
         self.tables: dict[_Pass, Table] = {}
@@ -88,19 +93,28 @@ class Workspace:
 
 
 class _Moved(Exception):
-    """A captured piece does not fit the arrays of a run."""
+    """A captured piece does not fit the arrays of a run: for slots, whether these have other sizes."""
 
-    def __init__(self, slot: int | None, sizes: bool) -> None:
+    def __init__(self, slots: dict[int, bool]) -> None:
         super().__init__()
-        self.slot, self.sizes = slot, sizes
+        self.slots = slots
 
 
-class _Refused(Exception):
+class _Unfit(Exception):
     """An instruction could not be captured; without a number the whole piece could not."""
 
     def __init__(self, number: int | None, reason: str) -> None:
         super().__init__()
         self.number, self.reason = number, reason
+
+
+class _Asked(NamedTuple):
+    """Work that an instruction asks for, and that a graph before it can do: ``make(part, *arguments)`` for a part of a store."""
+
+    make: Callable[..., Any]  # Any: what ``capture.ahead`` was given
+    slot: int
+    part: int
+    arguments: tuple[object, ...]  # object: as above
 
 
 class Replay:
@@ -141,11 +155,14 @@ class Replay:
         self._seen: dict[int, Store] | None = None
         self._varying: set[int] = set()
         self._made: dict[int, Store] = {}
+        self._asked: dict[_Instruction, list[_Asked]] = {}
+        self._ahead: dict[Any, Any] = {}  # Any: as ``capture.state.done``, what graphs have done ahead in this run
         self._pieces: list[_Piece | _Instruction] | None = None
         self._tries = self._steady = 0
 
     def run(self, values: Slots, workspace: Workspace, buffers: Buffers) -> None:
         """Run once: rehearse, capture or replay."""
+        self._ahead.clear()
         with device.current(self.ctx):
             if self._pieces is not None:
                 self._replay(self._pieces, values, workspace, buffers)
@@ -156,10 +173,8 @@ class Replay:
 
     def _rehearse(self, values: Slots, workspace: Workspace, buffers: Buffers) -> None:
         self._seen = dict(enumerate(values))
-        with device.rehearsal():
-            for instruction in self.instructions:
-                self.at = instruction.place
-                self.execute(instruction, values, workspace, buffers)
+        for instruction in self.instructions:
+            self._alone(instruction, values, workspace, buffers)
         self._seen.update({step.place: workspace.memory[step.buffer] for step in self.instructions if step.buffer is not None})
 
     def _replay(self, pieces: list[_Piece | _Instruction], values: Slots, workspace: Workspace, buffers: Buffers) -> None:
@@ -170,6 +185,7 @@ class Replay:
                 continue
             try:
                 piece.launch(values, buffers)
+                self._take_ahead(piece, values)
             except _Moved as moved:
                 self._adapt(piece, moved, values, workspace)
                 for instruction in piece.instructions:
@@ -177,20 +193,39 @@ class Replay:
         self.launched += 1
 
     def _alone(self, instruction: _Instruction, values: Slots, workspace: Workspace, buffers: Buffers) -> None:
+        """Run an instruction by itself; before it is captured, note what it asks for."""
         self.at = instruction.place
-        with device.rehearsal():
+        if self._pieces is not None:
+            with device.rehearsal(done=self._ahead):
+                self.execute(instruction, values, workspace, buffers)
+            return
+        place_of = {id(part): (slot, number) for slot in instruction.places for number, part in enumerate(parts_of(values[slot]))}
+        asked: list[capture.Asked] = []
+        with device.rehearsal(done=self._ahead, asked=asked):
             self.execute(instruction, values, workspace, buffers)
+        found = [_Asked(make, *place_of[id(array)], arguments) for make, array, arguments in asked if id(array) in place_of]
+        if found or instruction not in self._asked:
+            self._asked[instruction] = found
+
+    def _take_ahead(self, piece: _Piece, values: Slots) -> None:
+        """Have what a launch has done ahead, unless that was of other arrays than those of this run."""
+        moved = [slot for slot, parts in piece.foreseen.items() if not _are(parts_of(values[slot]), parts)]
+        if moved:
+            self._varying.update(moved)
+            self._pieces = None
+        else:
+            self._ahead.update(piece.ahead)
 
     def _adapt(self, piece: _Piece, moved: _Moved, values: Slots, workspace: Workspace) -> None:
         """Note the arrays that a captured piece did not fit, so that the next run captures again."""
         self._pieces = None
         self._tries = 1 if self._steady > STEADY else self._tries + 1
         self._steady = 0
-        if moved.sizes:
-            reason = "the number of values that an input stores changes from run to run"
-            self.verdicts.update({step: reason for step in piece.instructions if moved.slot in step.places})
-        elif moved.slot is not None and not any(map(workspace.keeps, parts_of(values[moved.slot]))):
-            self._varying.add(moved.slot)
+        for slot, sizes in moved.slots.items():
+            if sizes:
+                self.verdicts.update({step: SIZES_CHANGE for step in piece.instructions if slot in step.places})
+            elif not any(map(workspace.keeps, parts_of(values[slot]))):
+                self._varying.add(slot)
         if self._tries >= TRIES:
             reason = f"its arrays changed places in {TRIES} runs"
             self.verdicts.update({step: reason for step in self.instructions if step not in self.verdicts})
@@ -212,40 +247,43 @@ class Replay:
                 at += 1
                 continue
             try:
-                piece = self._captured(self.instructions[at:end], seen, values, workspace, buffers)
-            except _Refused as refused:
+                piece = self._captured(self.instructions[at:end], self.instructions[end:], seen, values, workspace, buffers)
+            except _Unfit as refused:
                 steps = self.instructions[at:end] if refused.number is None else [self.instructions[at + refused.number]]
                 self.verdicts.update(dict.fromkeys(steps, refused.reason))
                 continue
             piece.launch(values, buffers)
+            self._take_ahead(piece, values)
             self._made.update(piece.made | piece.copied)
             pieces.append(piece)
             at = end
         self._seen, self._pieces = {}, pieces
 
-    def _captured(self, steps: Sequence[_Instruction], seen: dict[int, Store], values: Slots, workspace: Workspace,
-                  buffers: Buffers) -> _Piece:
+    def _captured(self, steps: Sequence[_Instruction], later: Sequence[_Instruction], seen: dict[int, Store], values: Slots,
+                  workspace: Workspace, buffers: Buffers) -> _Piece:
         inside = {slot for step in steps for slot in step.outputs}
         read = dict.fromkeys(slot for step in steps for slot in step.places if slot not in inside)
         written = {step.places[place]: number for number, step in enumerate(steps)
                    for place in step.plan.op.written(step.plan.attrs)}
         for slot in written:
             if slot in read and len(parts_of(values[slot])) > 1:
-                raise _Refused(written[slot], "it writes to a sparse array, whose components may be replaced")
+                raise _Unfit(written[slot], "it writes to a sparse array, whose components may be replaced")
         piece, local = _Piece(steps), values[:]
         for slot in read:
             store = values[slot]
-            stays = seen.get(slot, store) is store or any(map(workspace.keeps, parts_of(store)))
-            if self._made.get(slot) is store or (stays and slot not in self._varying):
+            if self._stays(slot, store, seen.get(slot, store), workspace):
                 piece.bound[slot] = parts_of(store)
                 continue
             self._varying.add(slot)
             if slot in written:
-                raise _Refused(written[slot], "it writes to an array that is different at every run")
+                raise _Unfit(written[slot], "it writes to an array that is different at every run")
             piece.copied[slot] = local[slot] = copied(store)
         numbers = [self.gradients[slot] for slot in inside if slot in self.gradients]
         piece.targets = {number: _target(buffers, number) for number in numbers}
-        piece.graph = self._graph(steps, local, workspace, buffers)
+        asked = [one for one in self._foreseen(later) if one.slot in inside or one.slot in read
+                 or self._stays(one.slot, values[one.slot], seen.get(one.slot), workspace)]
+        piece.foreseen = {one.slot: parts_of(values[one.slot]) for one in asked if one.slot not in {*inside, *read}}
+        piece.graph = self._graph(piece, asked, local, workspace, buffers)
         others = {slot for step in self.outside if step not in steps for slot in step.places}
         piece.made = {slot: local[slot] for slot in inside & (others | self.kept) if local[slot] is not None}
         outside = {id(target) for target in piece.targets.values()} | {
@@ -256,21 +294,46 @@ class Replay:
                                  if array is not None and id(array) not in outside})
         return piece
 
-    def _graph(self, steps: Sequence[_Instruction], local: Slots, workspace: Workspace, buffers: Buffers) -> device.Captured:
-        at: int | None = None
+    def _stays(self, slot: int, store: Store, before: Store | None, workspace: Workspace) -> bool:
+        """Whether a store will be in the same place at the next run, as far as one can tell from that of the last run."""
+        if self._made.get(slot) is store:
+            return True
+        return slot not in self._varying and (before is store or any(
+            workspace.keeps(part) or id(part) in workspace.lent for part in parts_of(store)))
+
+    def _foreseen(self, later: Sequence[_Instruction]) -> list[_Asked]:
+        """What those of later instructions that run by themselves ask for, of stores that none of them makes."""
+        made = {slot for step in later for slot in step.outputs}
+        return [one for step in later if step in self.verdicts for one in self._asked.get(step, ()) if one.slot not in made]
+
+    def _graph(self, piece: _Piece, asked: Sequence[_Asked], local: Slots, workspace: Workspace, buffers: Buffers
+               ) -> device.Captured:
+        """The graph of a piece, with what is asked for ahead if that can be captured."""
+        at, first = -1, local[:]
 
         def work() -> None:
             nonlocal at
-            for number, step in enumerate(steps):
-                at = number
+            for number, step in enumerate(piece.instructions):
+                at, before = number, refusals.count
                 self.execute(step, local, workspace, buffers)
+                if refusals.count != before:
+                    raise Refused(CATCHES)
                 self._deliver(step, local, buffers)
-            at = None
+            at += 1
+            for one in asked:
+                part = parts_of(local[one.slot])[one.part]
+                piece.ahead[one.make, id(part), one.arguments] = part, one.make(part, *one.arguments)
+            at += 1
 
         try:
             return device.captured(work)
         except Exception as error:  # the instruction runs by itself, and raises there if it fails again
-            raise _Refused(at, f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}") from error
+            if asked and at == len(piece.instructions):
+                piece.ahead.clear()
+                local[:] = first
+                return self._graph(piece, (), local, workspace, buffers)
+            number = at if at < len(piece.instructions) else None
+            raise _Unfit(number, reason_of(error)) from error
 
     def _deliver(self, step: _Instruction, local: Slots, buffers: Buffers) -> None:
         """Copy dense gradients that an instruction has made into their buffers, if there are such, as a part of the graph."""
@@ -284,10 +347,10 @@ class Replay:
     def how(self) -> list[str]:
         """For each instruction: ``""`` if it is replayed, else why it runs by itself."""
         if self._pieces is None:
-            waiting = "the next run captures it" if self._seen is not None else "it has not run yet"
+            waiting = "the next run captures it" if self._seen is not None else NOT_YET
             return [self.verdicts.get(step, waiting) for step in self.instructions]
         alone = {piece for piece in self._pieces if not isinstance(piece, _Piece)}
-        return ["" if step not in alone else self.verdicts.get(step, "it is between operators that run separately")
+        return ["" if step not in alone else self.verdicts.get(step, BETWEEN)
                 for step in self.instructions]
 
 
@@ -304,6 +367,10 @@ class _Piece:
         Gradient buffers that are written, by the number of the input.
     made : dict of int to store
         Results that other instructions read, written by each launch.
+    foreseen : dict of int to list of array
+        What only work that is done ahead reads, where it lies.
+    ahead : dict
+        What each launch does ahead of instructions behind it, as ``capture.state.done`` has it.
     graph : Captured
         Set when the work has been captured.
     """
@@ -316,19 +383,16 @@ class _Piece:
         self.copied: dict[int, Store] = {}
         self.targets: dict[int, Store | None] = {}
         self.made: dict[int, Store] = {}
+        self.foreseen: dict[int, list[Array]] = {}
+        self.ahead: dict[Any, Any] = {}  # Any: as there
 
     def launch(self, values: Slots, buffers: Buffers) -> None:
         """Queue the work for these stores, and put the results among them; raise ``_Moved`` where it does not fit."""
-        for slot, parts in self.bound.items():
-            found = parts_of(values[slot])
-            if any(part is not held for part, held in zip(found, parts, strict=True)):
-                raise _Moved(slot, [part.shape for part in found] != [part.shape for part in parts])
-        for number, target in self.targets.items():
-            if _target(buffers, number) is not target:
-                raise _Moved(None, False)
-        for slot, store in self.copied.items():
-            if _sizes(values[slot]) != _sizes(store):
-                raise _Moved(slot, True)
+        moved = {slot: [part.shape for part in parts_of(values[slot])] != [part.shape for part in parts]
+                 for slot, parts in self.bound.items() if not _are(parts_of(values[slot]), parts)}
+        moved.update({slot: True for slot, store in self.copied.items() if _sizes(values[slot]) != _sizes(store)})
+        if moved or any(_target(buffers, number) is not target for number, target in self.targets.items()):
+            raise _Moved(moved)
         if self.copied:
             pairs = [zip(parts_of(store), parts_of(values[slot]), strict=True) for slot, store in self.copied.items()]
             for_device("gpu").xp.copy_each(list(itertools.chain(*pairs)))
@@ -369,6 +433,11 @@ def parts_of(store: Store) -> list[Any]:  # Any: arrays, or outlines of them
     if isinstance(store, CSR):
         return [store.data, store.indices, store.indptr]
     return [store.data, store.indices] if isinstance(store, RowSparse) else [store]
+
+
+def _are(parts: Sequence[Array], others: Sequence[Array]) -> bool:
+    """Whether these are the same arrays."""
+    return all(map(operator.is_, parts, others))
 
 
 def _sizes(store: Store) -> list[tuple[Shape, DType]]:

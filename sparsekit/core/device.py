@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
 from ..base import capture
 from ..base.context import Context
+from ..base.refusal import Refused
 from ..base.scoped import Assigned
 from ..kernels import for_device
 from ..storage import CSR, RowSparse
@@ -117,9 +118,9 @@ def _elapsed(cuda: ModuleType, before: Event, after: Event) -> float:
     return float(cuda.get_elapsed_time(before, after))
 
 
-def rehearsal() -> Assigned:
+def rehearsal(**noted: object) -> Assigned:  # object: attributes of ``capture.state``
     """A block that runs work once before it is captured, so that all kernels are compiled and loaded."""
-    return Assigned(capture.state, rehearsed=True)
+    return Assigned(capture.state, rehearsed=True, **noted)
 
 
 class Captured:
@@ -176,8 +177,8 @@ def _uploads_refused(cuda: ModuleType) -> Iterator[None]:
     """
     pool = getattr(cuda.alloc_pinned_memory(1).mem, "pool", None)
     if pool is None:
-        raise capture.CaptureError("the program has set an allocator of pinned memory that is not a pool's.",
-                                   hint="cupy.cuda.set_pinned_memory_allocator(pool.malloc)")
+        raise Refused("the program has set an allocator of pinned memory that is not a pool's, as "
+                      "cupy.cuda.set_pinned_memory_allocator(pool.malloc) does")
     malloc = pool().malloc
 
     def refusing(size: int) -> object:  # object: a pointer, which cupy alone reads

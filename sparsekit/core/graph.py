@@ -14,6 +14,7 @@ from .op import Call, Want
 
 if TYPE_CHECKING:
     from ..base.context import Context
+    from ..base.types import Array
     from ..storage.types import Store
     from .types import ArrayFunctions, ArrayObject, Entry
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     Waiting: TypeAlias = dict["Node", Any]
 
 
-__all__ = ["CustomNode", "Node", "PlacesNode", "ProgramNode", "Variable", "backward", "number", "order", "release",
+__all__ = ["CustomNode", "Loans", "Node", "PlacesNode", "ProgramNode", "Variable", "backward", "number", "order", "release",
            "reserve"]
 
 _numbers = itertools.count(1)
@@ -133,8 +134,8 @@ class PlacesNode(CustomNode):
 class ProgramNode(CustomNode):
     """Many operators that run as one.
 
-    ``function(gradients, buffers, retain, held)`` gives the gradients of its inputs, those ``held`` already included, and may
-    write some to the buffers of variables.
+    ``function(gradients, buffers, retain, held, loans)`` gives the gradients of its inputs, those ``held`` already included, and
+    may write some to the buffers of variables.
 
     Attributes
     ----------
@@ -152,6 +153,48 @@ class ProgramNode(CustomNode):
                  release: Callable[[], None]) -> None:
         super().__init__(function, inputs, outputs, ctx)
         self.part, self.release = part, release
+
+
+class Loans:
+    """Gradients that programs send to programs in memory which their next runs use, so that nobody copies them.
+
+    Parameters
+    ----------
+    shared : dict of int to store
+        Stores that others have; those that are lent are added.
+
+    Attributes
+    ----------
+    arrays : dict of int to array
+        What is lent, by identity.
+    takers : list of bool
+        For the inputs of the program that sends gradients back: whether these go to another program.
+    ends : list of callable
+        What is to be done when the backward pass is over.
+    """
+
+    __slots__ = ("_shared", "arrays", "ends", "takers")
+
+    def __init__(self, shared: dict[int, Store]) -> None:
+        self._shared = shared
+        self.arrays: dict[int, Array] = {}
+        self.takers: list[bool] = []
+        self.ends: list[Callable[[], None]] = []
+
+    def to(self, entries: Sequence[Entry | None]) -> Loans:
+        """Note who takes the gradients that come next."""
+        self.takers = [entry is not None and isinstance(entry[0], ProgramNode) for entry in entries]
+        return self
+
+    def lend(self, store: Store, parts: Iterable[Array]) -> None:
+        """A gradient, and the arrays that it consists of, are the program's own."""
+        self._shared[id(store)] = store
+        self.arrays.update({id(part): part for part in parts})
+
+    def close(self) -> None:
+        """The backward pass is over."""
+        for end in self.ends:
+            end()
 
 
 #: Stands in ``values`` of a node whose saved stores have been dropped.
@@ -223,6 +266,7 @@ def backward(
         _add(waiting, node, place, head)
     found: dict[Entry, ArrayObject | None] = {}
     shared = {id(gradient._store): gradient._store for gradient in gradients}
+    loans = Loans(shared)
     state = hooks.state
     here = state.__dict__  # written once a node, where that is cheaper than attributes
     lane, layer = state.lane, state.layer
@@ -252,7 +296,8 @@ def backward(
             else:
                 given = given if node.outputs > 1 else [given]
                 if isinstance(node, ProgramNode):
-                    made = node.function(given, _buffers(entries, uses), retain, _taken(waiting, entries) if node.part else ())
+                    held = _taken(waiting, entries) if node.part else ()
+                    made = node.function(given, _buffers(entries, uses), retain, held, loans.to(entries))
                 else:
                     made = node.function(given)  # the user's own, who may keep what it gives
                     shared.update((id(gradient._store), gradient._store) for gradient in made if gradient is not None)
@@ -267,6 +312,7 @@ def backward(
                 node.values, node.results = RELEASED, None
     finally:
         state.lane, state.layer, state.node = lane, layer, None
+        loans.close()
     return found
 
 

@@ -13,21 +13,24 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..base import capture
+from ..base.refusal import Refused
 from ..kernels import for_device
 from ..storage import stype_of
 from . import device, hooks
+from .apart import NORM, reason_for_update
 from .arrays import wrap
 from .cuda_graphs import Replay, Workspace, copied, gathered, parts_of
-from .dispatch import KERNEL_ERRORS, named_error, plan_for
+from .dispatch import KERNEL_ERRORS, Plan, named_error, plan_for
+from .op import Call
 from .program import _Instruction, _numbered, _run_step
 from .spec import Spec
-from .step_table import StepTable, Update, reason_apart
-from .table.refusal import Refused
+from .step_table import StepTable, Update
 from .whole_step import WholeStep
 
 if TYPE_CHECKING:
     from ..base.types import Array
     from ..kernels.types import Kernels
+    from .op import Op
     from .types import ArrayObject, Slots
 
 __all__ = ["GraphStep", "GraphUpdates"]
@@ -93,7 +96,7 @@ class _Graphs(StepTable):
                     kernels: Any = _Numbered(plan.k, self._there[begin:begin + size], numbers)  # Any: they stand for Kernels
                 plan = plan.on(kernels)
             begin += size
-            made.append(_Instruction.beside(plan, places, len(values), update.name))
+            made.append(_Instruction.beside(plan, places, (len(values),), update.name))
             values.append(update.weight._store)
         return made
 
@@ -101,10 +104,10 @@ class _Graphs(StepTable):
                   verdicts: dict[_Instruction, str], gradients: dict[int, int]) -> None:
         """Have the graphs of all instructions."""
         for update, step in zip(self._updates, updates, strict=True):
-            sparse = [slot for slot in step.places if len(parts_of(values[slot])) > 1]
-            reason = reason_apart(step.plan, update.numbers())
-            if reason or sparse:
-                verdicts[step] = reason or "how much its gradient stores changes from run to run"
+            sparse = any(len(parts_of(values[slot])) > 1 for slot in step.places)
+            reason = reason_for_update(step.plan, update.numbers(), sparse, "gpu")
+            if reason:
+                verdicts[step] = reason
         instructions = gathered(order, verdicts)
         self._pass_names = {step: self._pass_of(number) for number, step in enumerate(order)}
         self._replay = Replay(instructions, instructions, kept, self.ctx, verdicts, _run_step, gradients)
@@ -121,13 +124,8 @@ class _Graphs(StepTable):
                 there: Any = self._there  # Any: cupy's, which takes arrays of numpy by ``set``
                 there.set(np.concatenate(found))
 
-    def __call__(self, arrays: Sequence[ArrayObject], again: bool = False) -> list[ArrayObject] | None:
-        """Run the step on the arrays that it brings; returns its results.
-
-        None, and nothing has been done, with ``again``: a graph's own comparison of addresses is what is quick here.
-        """
-        if again:
-            return None
+    def __call__(self, arrays: Sequence[ArrayObject]) -> list[ArrayObject] | None:
+        """Run the step on the arrays that it brings; returns its results."""
         values = self._stores(arrays)
         self.updating, self.updated, replay = False, 0, self._replay
         replay.at = -1
@@ -179,8 +177,6 @@ class GraphStep(_Graphs, WholeStep):
         """Have the graphs, with the stores of the rehearsal as examples."""
         program, whole, values = self.program, self.program.whole, self._values
         assert whole is not None, "the caller has asked for it"
-        if self._clip is not None:
-            raise Refused("gradients are clipped by the norm of all")
         slot_of = {id(array): slot for slot, array in zip(program.inputs[self.given:], self.held, strict=True)}
         gradient_of: dict[int, Any] = dict(zip(program.inputs, whole.gradients, strict=True))  # Any: slots, and None
         slots = [(weight, gradient_of[weight]) for weight in (slot_of[id(update.weight)] for update in updates)]
@@ -188,15 +184,23 @@ class GraphStep(_Graphs, WholeStep):
             if Spec.of(wrap(values[gradient], self.ctx)) != Spec.of(update.gradient):
                 found = values[gradient]
                 raise Refused(f"the gradient of {update.name} is computed as {stype_of(found)} {found.dtype}")
+        verdicts = dict(program._verdicts)
+        before = [*program.forward.instructions, *whole.instructions]
         self._forward = len(program.forward.instructions)
-        self._first = self._forward + len(whole.instructions)
-        steps = self._instructions_of(values, updates, slots)
-        gradients = {slot for slot in whole.gradients if slot is not None}
+        changed: dict[int, int] = {}
+        if self._clip is not None:
+            before.append(self._clipping(self._clip, values, [gradient for _, gradient in slots], changed))
+            verdicts[before[-1]] = NORM
+        self._first = len(before)
+        steps = self._instructions_of(values, updates, [(weight, changed.get(gradient, gradient)) for weight, gradient in slots])
+        self._made = [slot if slot is None else changed.get(slot, slot) for slot in whole.gradients]
+        gradients = {slot for slot in self._made if slot is not None}
         self._standing = list(zip(program.inputs[self.given:], self.held, strict=True))
-        self._replayed([*program.forward.instructions, *whole.instructions, *steps], steps, values,
-                       {*program.outputs, *gradients}, dict(program._verdicts), _numbered(whole.gradients))
+        self._replayed([*before, *steps], steps, values, {*program.outputs, *gradients}, verdicts, self._written())
         self._template[:len(program.empty)] = program.empty
         self._template.extend([None] * (len(values) - len(self._template)))
+        if self._more_numbers:
+            self._template[self._more_numbers[0]] = values[self._more_numbers[0]]
         for slot, head in self._heads():
             with device.current(self.ctx):
                 self._template[head.slot] = program.forward.instructions[0].plan.k.xp.ones_like(values[slot])
@@ -204,15 +208,38 @@ class GraphStep(_Graphs, WholeStep):
         self._values = []
         self._workspace.memory.clear()  # of the rehearsal
 
+    def _clipping(self, op: Op, values: Slots, gradients: Sequence[int], changed: dict[int, int]) -> _Instruction:
+        """What clips the gradients behind the backward pass; notes the slots of what they become."""
+        places = tuple(dict.fromkeys(gradients))
+        with device.current(self.ctx):
+            limit = for_device("gpu").xp.ones(1, np.float64)
+        self._more_numbers, self._limit = [len(values)], 1.0
+        values.append(limit)
+        outputs = tuple(range(len(values), len(values) + len(places)))
+        values += [values[slot] for slot in places]
+        changed.update(zip(places, outputs, strict=True))
+        plan = Plan(Call(op, {}), op.rules[0], False, None, for_device("gpu"))
+        return _Instruction.beside(plan, (*places, *self._more_numbers), outputs, "")
+
+    def limit(self, norm: float) -> None:
+        """Set the largest norm that the gradients may have together."""
+        if norm != self._limit:
+            with device.current(self.ctx):
+                super().limit(norm)
+            self._limit = norm
+
+    def _written(self) -> dict[int, int]:
+        """The gradients that graphs may write to the buffers of variables, with the numbers of these."""
+        return {} if self._clip is not None else _numbered(self._made)
+
     def _have_writers(self, gradients: set[int]) -> None:
         """Find what puts gradients into the buffers of variables: the graphs those that are dense, which nothing else gets."""
-        whole: Any = self.program.whole  # Any: as above
-        written = _numbered(whole.gradients)
+        written = self._written()
         self._grads: list[Any] = [  # Any: arrays, or None
             variable.grad if variable is not None and slot in written and self._fits(variable.grad, slot) else None
-            for slot, variable in zip(whole.gradients, self._variables, strict=True)]
+            for slot, variable in zip(self._made, self._variables, strict=True)]
         self._outside = {slot for slot in gradients if slot not in written or self._grads[written[slot]] is None}
-        having = zip(whole.gradients[self.given:], self.held, self._variables[self.given:], strict=True)
+        having = zip(self._made[self.given:], self.held, self._variables[self.given:], strict=True)
         self.writers = [(array, variable, functools.partial(self._gradients.write, slot) if slot in self._outside else None)
                         for slot, array, variable in having if slot is not None and variable is not None]
 

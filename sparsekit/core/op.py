@@ -256,6 +256,8 @@ class Op:
         The profiler lane that the operator always belongs to.
     cost : callable, optional
         ``cost(attrs, inputs, outputs)`` gives useful and dense-equivalent floating-point operations.
+    selects : int, optional
+        Position of the input of which only what the result holds is read, such as the table of a look-up.
     mutates : tuple of int or callable
         Inputs that the operator writes to; ``mutates(attrs)`` if the attributes decide.
     nondifferentiable : tuple of int
@@ -312,6 +314,7 @@ class Op:
     dtype: Callable[..., Any]  # Any: what numpy takes for an element type, or a list of it for several outputs
     sample: Callable[[], Iterable[Any]]  # Any: inputs of all kinds, and attributes
     cost: Callable[..., tuple[int, int]]
+    selects: int | None
     settle: Callable[[Call, Sequence[Shape | None]], Call] | None
     mutates: tuple[int, ...] | Callable[..., Iterable[int]]
     outputs: int | Callable[..., int]
@@ -336,7 +339,7 @@ class Op:
         # Any: as the attributes of these names above
         shape: Callable[..., Any], dtype: Callable[..., Any] = infer.same, sample: Callable[[], Iterable[Any]],
         doc: str, lane: str | None = None, cost: Callable[..., tuple[int, int]] = costs.elementwise,
-        mutates: tuple[int, ...] | Callable[..., Iterable[int]] = (), aliases: tuple[str, ...] = (),
+        selects: int | None = None, mutates: tuple[int, ...] | Callable[..., Iterable[int]] = (), aliases: tuple[str, ...] = (),
         sparse_output: str | None = None, outputs: int | Callable[..., int] = 1,
         visible: int | Callable[..., int] | None = None, nondifferentiable: tuple[int, ...] = (),
         saves: tuple[str, ...] | None = None, gradient_hint: str = "", unlimited: bool = False, joined: slice | None = None,
@@ -353,7 +356,7 @@ class Op:
             name=name, doc=doc, label=label(name), lane=lane, inputs=names,
             needed=sum(not word.endswith("?") for word in words), variadic=bool(words) and words[0].startswith("*"),
             attrs=dict(attrs or ()), aliases=aliases, shape=shape, dtype=dtype, sample=sample, cost=cost, settle=settle,
-            mutates=mutates, outputs=outputs, visible=visible, sparse_output=sparse_output,
+            selects=selects, mutates=mutates, outputs=outputs, visible=visible, sparse_output=sparse_output,
             nondifferentiable=nondifferentiable, gradient_hint=gradient_hint, gradient_function=None,
             saves_inputs=saves is None or any(saved != "out" for saved in saves), saves_outputs=saves is None or "out" in saves,
             unlimited=unlimited, joined=joined, asked=asked if asked is not None else PRODUCT if unlimited else WRITES

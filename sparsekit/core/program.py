@@ -21,6 +21,7 @@ from ..base.errors import GradientError
 from ..base.forking import load
 from ..base.scoped import Scoped
 from . import device, graph, hooks
+from .apart import NOT_YET, reason_apart, switched_off
 from .arrays import wrap
 from .cuda_graphs import Replay, Workspace, copied, parts_of
 from .dispatch import KERNEL_ERRORS, Plan, compute, fits, invoke, named_error, plan_for, recorded, run
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from ..kernels.types import Kernels
     from ..storage.types import Store
     from .cuda_graphs import Buffers
-    from .graph import Node
+    from .graph import Loans, Node
     from .table.arrays import Outline
     from .table.table import Lowered, Table
     from .table.timed import Account, TimedRows
@@ -119,13 +120,18 @@ class _Instruction:
         self.spent: tuple[int, ...] = ()
 
     @classmethod
-    def beside(cls, plan: Plan, places: tuple[int, ...], output: int, layer: str) -> _Instruction:
-        """An instruction that no program has traced, with one result that lies where an input does."""
+    def beside(cls, plan: Plan, places: tuple[int, ...], outputs: tuple[int, ...], layer: str) -> _Instruction:
+        """An instruction that no program has traced; a single result lies where an input does."""
         made = object.__new__(cls)
-        made.plan, made.places, made.outputs, made.place, made.layer = plan, places, (output,), output, layer
+        made.plan, made.places, made.outputs, made.place, made.layer = plan, places, outputs, outputs[0], layer
         made.link, made.specs, made.spent, made.buffer, made.target = -1, (), (), None, None
-        made.general, made.unrepeatable, made.draws = plan.fallback or plan.cast is not None, True, False
+        made.general = plan.fallback or plan.cast is not None or len(outputs) > 1
+        made.unrepeatable, made.draws = True, False
         return made
+
+    def reason_apart(self, ctx: Context) -> str:
+        """Why it runs outside tables and graphs, if that is known beforehand; else an empty string."""
+        return reason_apart(self.plan, [spec.stype for spec in self.specs], self.draws, ctx.device_type)
 
     def code(self, fixed: Callable[[Attrs | Kernels], int]) -> Code:
         """The instruction as the loop reads it: the kernel, what takes its arguments out of the stores, the result's slot.
@@ -351,7 +357,7 @@ class Program:
         for slot, value in self._fixed.values():
             self.empty[slot] = value
         if self.ctx.device_type == "gpu":
-            found = {step: _reason_apart(step, self.ctx) for step in one.instructions}
+            found = {step: step.reason_apart(self.ctx) for step in one.instructions}
             self._verdicts.update({step: reason for step, reason in found.items() if reason})
         return one
 
@@ -423,10 +429,11 @@ class Program:
                 values[slot] = None
 
     def _send_back(self, kept: _Run, given: Sequence[ArrayObject | None], buffers: Buffers, retain: bool,
-                   held: Sequence[ArrayObject | None] = ()) -> list[ArrayObject | None]:
+                   held: Sequence[ArrayObject | None], loans: Loans) -> list[ArrayObject | None]:
         """Gradients of the inputs, from those of the results.
 
-        They may be written to ``buffers``; ``held`` are those at the inputs already, which they add to.
+        They may be written to ``buffers``; ``held`` are those at the inputs already, which they add to; ``loans`` says which
+        may stay in the workspace until the backward pass is over.
         """
         if kept.values is None:
             raise GradientError("This graph was already used for a backward pass, and its saved arrays are gone.",
@@ -440,15 +447,15 @@ class Program:
                     tuple([None if gradient is None else (gradient.stype, gradient._store.dtype) for gradient in group])
                     for group in (given, held)]))
         made = (self._send_back_recorded(kept, given, held) if backward is None
-                else self._send_back_through(backward, kept, (*given, *held), buffers, retain))
+                else self._send_back_through(backward, kept, (*given, *held), buffers, retain, loans))
         if not retain:
-            self._release(kept)
+            self._release(kept, loans)
         return made
 
     def _send_back_through(self, backward: _Pass, kept: _Run, given: Sequence[ArrayObject | None], buffers: Buffers,
-                           retain: bool) -> list[ArrayObject | None]:
+                           retain: bool, loans: Loans) -> list[ArrayObject | None]:
         """The same by a backward pass of the program."""
-        values = kept.values[:] if retain else kept.values
+        values, kept.workspace.lent = kept.values[:] if retain else kept.values, loans.arrays
         if len(values) < len(self.empty):
             values += self.empty[len(values):]
         for head, gradient in zip(backward.heads, given, strict=True):
@@ -457,20 +464,24 @@ class Program:
         told = self._execute(backward, values, kept.workspace, buffers, kept.first)
         with device.current(self.ctx):
             made = [None if slot is None else buffer if buffer is not None and values[slot] is buffer._store
-                    else wrap(self._gradient(slot, backward, values, kept.workspace), self.ctx)
-                    for slot, buffer in zip(backward.gradients, buffers, strict=True)]
+                    else wrap(self._gradient(slot, backward, values, kept.workspace, loans if to_program else None), self.ctx)
+                    for slot, buffer, to_program in zip(backward.gradients, buffers, loans.takers, strict=True)]
         if told is not None:
             found = zip(backward.gradients, made, strict=True)
             _finish(told, values, (), (), [(slot, gradient._store) for slot, gradient in found
                                            if slot is not None and gradient is not None])
         return made
 
-    def _gradient(self, slot: int, backward: _Pass, values: Slots, workspace: Workspace) -> Store:
-        """The gradient in a slot, in memory of its own."""
+    def _gradient(self, slot: int, backward: _Pass, values: Slots, workspace: Workspace, loans: Loans | None) -> Store:
+        """The gradient in a slot, in memory of its own, or of a graph that lends it."""
         store = values[slot]
         if store is None:  # it is still in the table
             given: Store = workspace.tables[backward].take(slot)
             return given
+        if loans is not None and workspace.replays and slot not in self._foreign:
+            loans.lend(store, parts_of(store))
+            lent: Store = store
+            return lent
         copied: Store = store.copy() if slot in self._foreign else _own(store, workspace)
         return copied
 
@@ -535,38 +546,39 @@ class Program:
 
     def explained(self) -> list[dict[str, str]]:
         """For each operator: the pass, and why it runs by itself; ``""`` if a table or a captured graph does it."""
-        if self.ctx.device_type != "gpu":
-            return self._explained_by_tables()
-        if not self.workspaces:
-            return []
-        workspace = self.workspaces[-1]
-        back: list[_Pass | None] = [one for one in workspace.replays if one is not self.forward] or [self.whole]
-        return [{"pass": one.name, "op": step.plan.call.op.label, "reason": reason} for one in (self.forward, *back) if one
-                for step, reason in zip(one.instructions, self._replay_of(one, workspace).how(), strict=True)]
+        against = switched_off(self.ctx.device_type)
+        passes = [one for one in dict.fromkeys((self.forward, *self.passes.values())) if one is not None]
+        return [{"pass": one.name, "op": step.plan.call.op.label, "reason": against or reason}
+                for one in passes for step, reason in zip(one.instructions, self._reasons(one), strict=True)]
 
-    def _explained_by_tables(self) -> list[dict[str, str]]:
-        against = "config.tables is False" if not config.tables else load(f"{_TABLE}.machine").reason_against_tables()
-        rows = []
-        for one in dict.fromkeys((self.forward, *self.passes.values())):
-            if one is not None:
-                waiting = against or f"a table is made when it has run {BEFORE_LOWERING} times"
-                reasons = [waiting] * len(one.instructions) if one.lowered is None or against else one.lowered.reasons
-                rows += [{"pass": one.name, "op": step.plan.call.op.label, "reason": reason}
-                         for step, reason in zip(one.instructions, reasons, strict=True)]
-        return rows
+    def _reasons(self, one: _Pass) -> list[str]:
+        """Why each operator of a pass runs by itself."""
+        waiting = NOT_YET
+        if self.ctx.device_type == "gpu":
+            replay = next((workspace.replays[one] for workspace in reversed(self.workspaces) if one in workspace.replays), None)
+            if replay is not None:
+                return replay.how()
+        else:
+            if one.lowered is not None:
+                return one.lowered.reasons
+            waiting = f"a table is made when it has run {BEFORE_LOWERING} times"
+        return [waiting] * len(one.instructions)
 
-    def _release(self, kept: _Run) -> None:
-        """Give up what one run keeps for its backward pass."""
+    def _release(self, kept: _Run, loans: Loans | None = None) -> None:
+        """Give up what one run keeps for its backward pass; memory of graphs, when the pass that may read it is over."""
         if kept.values is not None:
             kept.values = kept.arrays = None
-            self._give_back(kept.workspace)
+            if loans is not None and kept.workspace.replays:
+                loans.ends.append(functools.partial(self._give_back, kept.workspace))
+            else:
+                self._give_back(kept.workspace)
 
     def _give_back(self, workspace: Workspace) -> None:
         if hooks.sink is not None:
             for table in workspace.tables.values():
                 table.released(hooks.sink)
         if len(self.workspaces) < FRAMES:
-            workspace.again = True
+            workspace.again, workspace.lent = True, {}
             self.workspaces.append(workspace)
 
     def _execute(self, one: _Pass, values: Slots, workspace: Workspace, buffers: Buffers, first: int) -> TimedRows | None:
@@ -576,7 +588,8 @@ class Program:
         if self.ctx.device_type == "gpu" and config.cuda_graphs:
             hooks.ignore_fp_errors(self._replay, self._replay_of(one, workspace), values, workspace, buffers)
         elif self.ctx.device_type == "gpu" or not config.tables:
-            hooks.ignore_fp_errors(self._loop, one.code, values, workspace, buffers)
+            with device.current(self.ctx):
+                hooks.ignore_fp_errors(self._loop, one.code, values, workspace, buffers)
         elif (table := workspace.tables.get(one)) is not None:
             self._run_table(table, one, values, workspace, buffers)
         elif not self._lowers(one, workspace):
@@ -613,7 +626,7 @@ class Program:
 
         Of many runs that are alive at once, most have a workspace that serves once; a table would not earn the time of making it.
         """
-        if one.runs < BEFORE_LOWERING or not workspace.again or load(f"{_TABLE}.machine").reason_against_tables():
+        if one.runs < BEFORE_LOWERING or not workspace.again or switched_off("cpu"):
             one.runs += 1
             return False
         return True
@@ -661,7 +674,7 @@ class Program:
     def _lowered(self, one: _Pass, examples: Slots, buffers: Buffers) -> Lowered:
         """The rows of a pass, which write gradients to the buffers that there are."""
         module = load(f"{_TABLE}.table")
-        steps = [module.Step(step.plan, step.places, step.outputs, step.specs, _reason_apart(step, self.ctx))
+        steps = [module.Step(step.plan, step.places, step.outputs, step.specs, step.reason_apart(self.ctx))
                  for step in one.instructions]
         made = {slot for step in one.instructions for slot in step.outputs}
         kept = made - self._gone if one is self.forward else {slot for slot in one.gradients if slot is not None}
@@ -860,26 +873,6 @@ def copied_from_table(store: Store) -> Store:
     if hooks.made and isinstance(store, np.ndarray) and isinstance(made, np.ndarray):
         hooks.flowed(store, made)
     return made
-
-
-#: Why an operator runs by itself.
-CHANGES_STORAGE = "it changes storage types, which the ledger counts at every run"
-
-
-def _reason_apart(instruction: _Instruction, ctx: Context) -> str:
-    """Why an instruction runs outside tables, or on a GPU outside graphs, if that is known beforehand; else nothing."""
-    plan = instruction.plan
-    if ctx.device_type == "gpu":
-        if any(spec.stype != "default" for spec in instruction.specs):
-            return "how much its result stores is read back from the device"
-        return CHANGES_STORAGE if plan.fallback or plan.dense or plan.cast is not None else ""
-    if instruction.draws:
-        return "it draws random numbers"
-    if plan.op.mutates:
-        return "it writes to its inputs"
-    if plan.fallback or plan.cast is not None:
-        return CHANGES_STORAGE
-    return "config.densify is 'error'" if plan.dense and config.densify == "error" else ""
 
 
 def _numbered(gradients: Sequence[int | None]) -> dict[int, int]:

@@ -14,17 +14,18 @@ from ..base.forking import load
 from ..base.scoped import Assigned
 from ..storage import stype_of
 from . import device, graph, hooks
+from .apart import reason_for_update
 from .arrays import wrap, wrap_as
 from .cuda_graphs import parts_of
 from .dispatch import KERNEL_ERRORS, compute, named_error, plan_for, run
 from .op import Call
-from .program import CHANGES_STORAGE, copied_from_table
+from .program import copied_from_table
 from .spec import Spec
 from .table.table import Lowered, Step, Table
 
 if TYPE_CHECKING:
     from ..base.context import Context
-    from ..base.types import Array, Attrs
+    from ..base.types import Attrs
     from ..storage.types import Store
     from .arrays import Layout
     from .dispatch import Plan
@@ -89,15 +90,6 @@ class Update:
         """The numbers that the kernel takes."""
         step = getattr(self.op, "step", None)
         return None if step is None else step.numbers(self.weight.dtype, self.call.attrs)
-
-
-def reason_apart(plan: Plan, numbers: Array | None) -> str:
-    """Why the update of a weight runs by itself, if that is known beforehand; else an empty string."""
-    if plan.fallback or plan.cast is not None:
-        return CHANGES_STORAGE
-    if plan.op.draws(plan.attrs, True):
-        return "it draws random numbers"
-    return "its numbers are not known apart" if numbers is None else ""
 
 
 class Gradients:
@@ -172,6 +164,8 @@ class StepTable:
         #: Whether something differs that is computed anew after the last run.
         self.differs = True
         self._layouts: dict[int, Layout] = {}
+        #: The results in the memory of the table, and their layouts, if they are the same at every run.  Any: stores
+        self._same: list[tuple[Any, Layout]] = []
 
     def lower(self, updates: Sequence[Update]) -> None:
         """Make the table.
@@ -206,7 +200,8 @@ class StepTable:
             self._numbers.append(place)
             places = (weight, gradient, *states)
             plan: Plan = plan_for(update.call, tuple([stype_of(values[slot]) for slot in places]), self.ctx)
-            steps.append(Step(plan, places, (len(values),), (Spec.of(update.weight),), reason_apart(plan, numbers), place))
+            reason = reason_for_update(plan, numbers, False, "cpu")
+            steps.append(Step(plan, places, (len(values),), (Spec.of(update.weight),), reason, place))
             values.append(update.weight._store)
 
     def _make(self, lowered: Lowered, values: Slots, fixed: Iterable[int]) -> None:
@@ -239,8 +234,9 @@ class StepTable:
             start += count
         order = [place for slot in lowered.entry.slots for place in places[slot]]
         self._order = operator.itemgetter(*order)
-        #: Places of the arrays that a run brings among those that the table binds.
-        self._brought = [order.index(place) for slot in brought for place in places[slot] if slot in lowered.entry.slots]
+        #: For each array that a run brings, the places of those of its store among those that the table binds.
+        self._brought = [[order.index(place) for place in places[slot]] if slot in lowered.entry.slots else []
+                         for slot in brought]
         self._keep_numbers()
 
     def _keep_numbers(self) -> None:
@@ -253,54 +249,90 @@ class StepTable:
             if place >= 0:
                 self._template[place][...] = update.numbers()
 
-    def __call__(self, arrays: Sequence[ArrayObject], again: bool = False) -> list[ArrayObject] | None:
+    def __call__(self, arrays: Sequence[ArrayObject]) -> list[ArrayObject] | None:
         """Run the step on the arrays that it brings; returns its results.
 
-        None, and nothing has been done, if the arrays are of another kind.  ``again`` runs it if all other arrays are as they
-        were when ``settle`` was called, and whatever else was named there.
+        None, and nothing has been done, if the arrays are of another kind.
         """
         table = self._table
         assert table is not None, "the step has been lowered"
         if not self._quick:
-            return None if again else self._run_on_slots(table, arrays)
+            return self._run_on_slots(table, arrays)
         told = None if hooks.sink is None else self._timed(table)
-        brought: list[Any] = []  # Any: arrays
-        for number, parts in self._parts:
-            if parts is None:
-                brought.append(arrays[number]._store)
-            else:
-                brought += parts(arrays[number]._store)
-        place, values, end = -1, None, table.end if told is None else told.at[1]
+        end, values, place = table.end if told is None else told.at[1], None, -1
         try:
-            if again:
-                place, self.differs = table.begin_again(brought, told)
-            else:
-                place, self.differs = table.begin(self._all(brought), told), True
+            place, self.differs = table.begin(self._all(arrays), told), True
             if place < 0:
                 return None
             if place == end:
-                stores = [(slot, table.store(slot)) for slot in self._outputs]
-                if not again:
-                    table.release()
-            else:  # Python must run a part of it
-                table.hold(self._all(brought))
-                values = self._stores(arrays)
-                self._in_training(functools.partial(table.go_on, place), values, told)
-                stores = [(slot, values[slot]) for slot in self._outputs]
-            results = [self._copied(slot, store) for slot, store in stores]
-        finally:
-            if place == end:
-                table.over(told)
-                self.updating, self.updated = True, len(self._updates)
+                results = self._copies(table)
+                table.release()
             else:
-                self._find_updated(table)
+                values, results = self._gone_on(table, place, arrays, told)
+        finally:
+            self._over(table, told, place == end)
         if told is not None:
             self._tell(told, values, arrays, results)
         return results
 
-    def _all(self, brought: Sequence[Any]) -> list[Any]:  # Any: arrays
-        """What a run binds, in the table's order, of the arrays that it brings."""
-        bound = [*brought, *map(_store_of, self._dense), *self._numbers_now]
+    def again(self, arrays: list[ArrayObject]) -> list[ArrayObject] | None:
+        """Run the step on what it brings, if all else is as it was when ``settle`` was called; None if something is not.
+
+        It repeats ``__call__``, which looks at all arrays itself, with as little as possible around the table.
+        """
+        table = self._table
+        if table is None or not table.standing_at:
+            return None
+        told = None if hooks.sink is None else self._timed(table)
+        end, values, place = table.end if told is None else told.at[1], None, -1
+        try:
+            place, self.differs = table.begin_again(arrays, told)
+            if place == end:
+                results = self._copies(table)
+            elif place < 0:
+                return None
+            else:
+                values, results = self._gone_on(table, place, arrays, told)
+        finally:
+            self._over(table, told, place == end)
+        if told is not None:
+            self._tell(told, values, arrays, results)
+        return results
+
+    def _copies(self, table: Table) -> list[ArrayObject]:
+        """The results of a run, copied out of the memory of the table."""
+        if self._same and not hooks.made:
+            return [wrap_as(view.copy(), layout) for view, layout in self._same]
+        found = [self._copied(slot, table.store(slot)) for slot in self._outputs]
+        if all(slot in table.views for slot in self._outputs):
+            self._same = [(table.views[slot], one._layout) for slot, one in zip(self._outputs, found, strict=True)]
+        return found
+
+    def _gone_on(self, table: Table, place: int, arrays: Sequence[ArrayObject], told: TimedRows | None
+                 ) -> tuple[Slots, list[ArrayObject]]:
+        """Have Python run the row at which a run has stopped, and go on; gives the stores by slot, and the results."""
+        table.hold(self._all(arrays))
+        values = self._stores(arrays)
+        self._in_training(functools.partial(table.go_on, place), values, told)
+        return values, [self._copied(slot, values[slot]) for slot in self._outputs]
+
+    def _over(self, table: Table, told: TimedRows | None, ended: bool) -> None:
+        """Note how far a run came."""
+        if ended:
+            table.over(told)
+            self.updating, self.updated = True, len(self._updates)
+        else:
+            self._find_updated(table)
+
+    def _all(self, arrays: Sequence[ArrayObject]) -> list[Any]:  # Any: arrays
+        """What a run binds, in the table's order, if it brings these."""
+        bound: list[Any] = []  # Any: as above
+        for number, parts in self._parts:
+            if parts is None:
+                bound.append(arrays[number]._store)
+            else:
+                bound += parts(arrays[number]._store)
+        bound += [*map(_store_of, self._dense), *self._numbers_now]
         for array, parts in self._sparse:
             bound += parts(array._store)
         return list(self._order(bound))
@@ -314,8 +346,8 @@ class StepTable:
         self._layouts[slot] = found._layout
         return found
 
-    def stand(self) -> Standing | None:
-        """What stays as it was at the last run, for ``again``; None if Python has to look at it.
+    def stand(self, arrays: Sequence[ArrayObject]) -> Standing | None:
+        """What stays as it was at the last run, on arrays like these, for ``again``; None if Python has to look at it.
 
         A derived class, and whoever calls this, adds what else they depend on, and closes it.
         """
@@ -323,7 +355,9 @@ class StepTable:
         if table is None or not self._quick or not table.direct or self._sparse or not set(self._inputs).issubset(
                 self.lowered.entry.slots):
             return None
-        found: Standing = load("sparsekit.core.table.standing").Standing(table, self._brought)
+        found: Standing = load("sparsekit.core.table.standing").Standing(table)
+        for number, (array, places) in enumerate(zip(arrays, self._brought, strict=True)):
+            found.bring(number, array, places)
         for name in ("densify", "densify_limit", "indices", "tables"):
             found.add(config, name)
         for array in self._dense:

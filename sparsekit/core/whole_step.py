@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..base.forking import load
+from ..base.refusal import Refused
 from ..kernels import for_device
 from ..storage import stype_of
 from . import device, graph, hooks
 from .arrays import wrap
 from .dispatch import Plan, plan_for, run
 from .op import Call, find
-from .program import _Link, _reason_apart, _run_step, _run_told, copied_from_table
+from .program import _Link, _run_step, _run_told, copied_from_table
 from .spec import Spec
 from .step_table import StepTable, lane
-from .table.refusal import Refused
 from .table.table import Lowered, Step
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ class WholeStep(StepTable):
         begins = [Step(self._begin(), (slot,), (head.slot,), (head,)) for slot, head in self._heads()]
         self._instructions = [*program.forward.instructions, *[None] * len(begins), *whole.instructions]
         steps = [begins.pop(0) if one is None
-                 else Step(one.plan, one.places, one.outputs, one.specs, _reason_apart(one, self.ctx))
+                 else Step(one.plan, one.places, one.outputs, one.specs, one.reason_apart(self.ctx))
                  for one in self._instructions]
         slot_of = {id(array): slot for slot, array in zip(program.inputs[self.given:], self.held, strict=True)}
         gradient_of = dict(zip(program.inputs, whole.gradients, strict=True))

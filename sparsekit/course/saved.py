@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ..base.errors import MissingPackageError, UnknownNameError
-from ..base.optional import optional_import
+from ..base.optional import whole_import
 from ..lab import SHIPPED
 from ..profiler.magics import CodeMagics
 
@@ -27,7 +27,7 @@ __all__ = ["NeedsMagics", "load_ipython_extension", "saved_outputs"]
 PACKAGES = {"ray": ("Ray", "dist"), "torch": ("PyTorch", "torch")}
 
 # Any: a module of IPython, which need not be installed
-magic: Any = optional_import("IPython.core.magic", "lab", "%%needs")
+magic: Any = whole_import("IPython.core.magic")
 
 
 @magic.magics_class

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from .. import ndarray
+from ..base.changes import MarkedDict, changes
 from ..base.context import Context
 from ..base.errors import DTypeError, ParameterError, SparsekitError, UnknownNameError, UnsupportedError
 from ..base.lazy import lazy
@@ -14,7 +15,6 @@ from ..core import hooks
 from ..core.trace import aside, current
 from ..ndarray.ndarray import NDArray
 from . import model_files, symbolic
-from .changes import MarkedDict, changes
 from .hybrid import Programs, tracing
 from .monitor import OperatorMonitor
 from .parameter import DeferredInitializationError, Parameter, ParameterDict

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..base.changes import changes
 from ..base.context import Context
 from ..base.errors import GradientError, HybridizeWarning
 from ..base.nested import Opaque, flatten, restore
@@ -18,7 +19,6 @@ from ..core.program import Program, kind_of
 from ..core.trace import ControlFlow, Tracer, TracingError, current
 from ..ndarray.functions import F
 from ..ndarray.ndarray import NDArray
-from .changes import changes
 from .parameter import Parameter
 from .watch import Watch
 

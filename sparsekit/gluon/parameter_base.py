@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..autograd import pause
+from ..base.changes import changes
 from ..base.context import Context, cpu, current_context, require
 from ..base.entry import within_memory
 from ..base.errors import (
@@ -33,7 +34,6 @@ from ..ndarray.ndarray import NDArray
 from ..ops.sparse.cast import check_stype
 from ..storage import RowSparse
 from ..symbol import var
-from .changes import changes
 from .utils import shape_is_known
 
 if TYPE_CHECKING:

@@ -9,20 +9,20 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from .. import autograd
+from ..base.changes import changes
 from ..base.config import config
 from ..base.entry import doors
 from ..base.errors import DTypeError, GradientError, ShapeError, SparsekitError, UnsupportedError, expected
 from ..base.forking import load
 from ..base.nested import Opaque, flatten, restore
+from ..base.refusal import Refused
 from ..core import hooks
 from ..core.program import Program
-from ..core.table.refusal import Refused
 from ..core.trace import Tracer, TracingError
 from ..ndarray.functions import F
 from ..ndarray.ndarray import NDArray
 from ..optimizer.compiled import BEFORE_LOWERING, CompiledStep, can_be_timed, reason_against
 from .block import Block
-from .changes import changes
 from .trainer import Trainer
 from .update_tables import FACTORS
 from .utils import clip_global_norm
@@ -151,10 +151,9 @@ class TrainStep:
             The loss, or all that the loss returns.
         """
         latest = self._latest
-        if latest is not None and batch_size is None and latest.takes(data, label):
-            pair: Any = data, label  # Any: arrays, as has been looked up
+        if latest is not None and batch_size is None and not hooks.state.recording:
             with self._lock:
-                results = latest.run(self._trainer, pair, latest.size, again=True)
+                results = latest.again(self._trainer, [data, label])
             if results is not None:
                 return results
         arrays: list[NDArray] = []
@@ -171,7 +170,7 @@ class TrainStep:
             key = structure, tuple([(array._layout, array._store.dtype) for array in arrays])
             made = self._made.get(key)
             if made is not None and (results := self._run(made, arrays, size)) is not None:
-                self._latest = made if made.types else None
+                self._latest = made if made.stands else None
                 return results
             if made is not None and self._runs_tables(arrays):
                 del self._made[key]
@@ -196,7 +195,7 @@ class TrainStep:
             return None
         results = made.run(self._trainer, arrays, size)
         if results is not None:
-            made.settle()
+            made.settle(arrays)
         return results
 
     # Any: structures as ``flatten`` gives them; object: what the loss returns
@@ -401,6 +400,10 @@ class _Made:
         self.trained = [(index, one) for index, one in enumerate(trainer._params) if one._grad_req != "null"]
         self.factors: list[tuple[float, float]] = []
         self.mark: object = None
+        #: What ``changes.settings`` was when all that it stands for was seen to be as it was; None if that is not known.
+        self.settings: object = None
+        #: Whether some run may be made ``again``.
+        self.stands = False
         # Runs since it was last made to look at less, and how many there must be before the next time.
         self._runs, self._wait = 0, 2
         self.compiled = CompiledStep(self.whole, trainer._updaters[0], {index: one.name for index, one in self.trained})
@@ -420,23 +423,14 @@ class _Made:
             values: Any = parameter._arrays[self.ctx]  # Any: an array
             self.compiled.updater(index, values._entry[0].grad, values)
 
-    def takes(self, data: object, label: object) -> bool:  # object: whatever the step is called with
-        """Whether a step on data and label may be as the last one, as far as the two and the settings of a thread tell."""
-        kinds, layouts = self.types, self.layouts
-        one: Any = data  # Any: arrays, if they are of these classes
-        other: Any = label  # Any: the same
-        return ((hooks.sink is None or can_be_timed()) and one.__class__ is kinds[0] and other.__class__ is kinds[1]
-                and one._layout is layouts[0] and other._layout is layouts[1]
-                and one._entry is None and other._entry is None and not hooks.state.recording)
-
-    def settle(self) -> None:
+    def settle(self, arrays: Sequence[NDArray]) -> None:
         """Have the next steps look only at what compiled code does not, when some have found all as it was."""
         self._runs += 1
         if self._runs < self._wait or not self.types or self.mark is not changes.mark:
             return
         self._runs, self._wait = 0, min(2 * self._wait, MOST_WAITING)
         with contextlib.suppress(Refused):  # an array of a class that computes its store
-            standing = self.whole.stand()
+            standing = self.whole.stand(arrays)
             if standing is None:
                 return
             standing.add(changes, "mark")
@@ -446,12 +440,31 @@ class _Made:
                 standing.add(variable, "late", anew=True)
                 standing.add(variable, "fresh", anew=True)
             self.whole.settle(standing)
+            self.stands = True
+
+    def again(self, trainer: Trainer, given: list[Any]) -> object:  # Any: what the step is called with; object: as in ``run``
+        """Make a step; None, and nothing has been done, if anything may differ from the last one beside what is given."""
+        if (hooks.sink is not None and not can_be_timed()) or not self.watch.settled():
+            return None
+        if changes.settings is not self.settings:
+            return self._run(trainer, given, self.size, True) if self._trains(trainer) else None
+        results, failed = None, True
+        try:
+            results = self.compiled.again(given)
+            failed = False
+        finally:
+            if failed or self.whole.differs:
+                self._note_gradients(failed)
+        return None if results is None else restore(self.structure, results)
 
     # object: what the loss returns
-    def run(self, trainer: Trainer, arrays: Sequence[NDArray], size: int, again: bool = False) -> object:
-        """Make a step; None, and nothing has been done, if it must be lowered anew, or all is not as it was (``again``)."""
-        if not self._trains(trainer) or not (self.watch.settled() if again else self._holds()):
-            return None
+    def run(self, trainer: Trainer, arrays: Sequence[NDArray], size: int) -> object:
+        """Make a step; None, and nothing has been done, if it must be lowered anew."""
+        return self._run(trainer, arrays, size) if self._trains(trainer) and self._holds() else None
+
+    # object: as above
+    def _run(self, trainer: Trainer, arrays: Sequence[NDArray], size: int, again: bool = False) -> object:
+        settings = changes.settings
         trainer._divide_by(size)
         if self.clip_norm is not None:
             self.whole.limit(self.clip_norm * size)
@@ -460,15 +473,22 @@ class _Made:
             results = self.compiled(arrays, self._update, self.factors, again)
             failed = False
         finally:
-            if self.compiled.made:
-                if self.whole.differs or failed:
-                    for variable, write, fresh in self.writers:
-                        variable.late, variable.fresh = write, fresh
-            elif failed and self.compiled.made is False:
-                for variable, write, _ in self.writers:
-                    if write is not None and variable.late is write:
-                        variable.late = _lost
-        return None if results is None else restore(self.structure, results)
+            if failed or self.whole.differs:
+                self._note_gradients(failed)
+        if results is None:
+            return None
+        self.settings = settings if again and self.compiled.marks_changes else None
+        return restore(self.structure, results)
+
+    def _note_gradients(self, failed: bool) -> None:
+        """Have variables know what writes their gradients, or that these are lost."""
+        if self.compiled.made:
+            for variable, write, fresh in self.writers:
+                variable.late, variable.fresh = write, fresh
+        elif failed and self.compiled.made is False:
+            for variable, write, _ in self.writers:
+                if write is not None and variable.late is write:
+                    variable.late = _lost
 
     def _holds(self) -> bool:
         """Whether blocks and parameters are what the step was lowered with."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ..base.changes import changes
 from ..base.context import Context
 from ..base.errors import (
     DTypeError,
@@ -97,6 +98,10 @@ class Trainer:
         self._update_on_kvstore = False
         self._servers: TrainerServers | None = None
         self._connect()
+
+    def __setattr__(self, name: str, value: object) -> None:  # object: of any attribute
+        object.__setattr__(self, name, value)
+        changes.settings = object()
 
     def _made(self, optimizer: object, arguments: dict[str, Any] | None) -> Optimizer:
         if isinstance(optimizer, Optimizer) and arguments:
@@ -251,7 +256,9 @@ class Trainer:
     def _divide_by(self, batch_size: int) -> None:
         if not batch_size > 0:
             raise SparsekitError(expected("batch_size", "above 0", batch_size), hint="pass the number of samples of the batch.")
-        self._optimizer.rescale_grad = self._scale / batch_size
+        factor = self._scale / batch_size
+        if self._optimizer.rescale_grad != factor:
+            self._optimizer.rescale_grad = factor
 
     def _pending(self, ignore_stale_grad: bool) -> list[Pending]:
         """The parameters to update with their numbers, and on each context the variable and its values.

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..base.forking import load
+from ..base.refusal import Refused
 from ..core import hooks
-from ..core.table.refusal import Refused
 from ..optimizer.compiled import BEFORE_LOWERING, CompiledStep, reason_against
 from ..optimizer.updater import UpdateLane
 

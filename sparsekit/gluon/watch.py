@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .changes import MarkedDict, changes
+from ..base.changes import MarkedDict, changes
 from .parameter import Parameter, ParameterDict
 
 if TYPE_CHECKING:

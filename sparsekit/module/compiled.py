@@ -5,8 +5,8 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Any
 
+from ..base.refusal import Refused
 from ..core import hooks
-from ..core.table.refusal import Refused
 from ..optimizer.compiled import BEFORE_LOWERING, CompiledStep
 
 if TYPE_CHECKING:

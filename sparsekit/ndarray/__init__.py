@@ -45,11 +45,8 @@ from .sparse import BaseSparseNDArray, CSRNDArray, RowSparseNDArray
 
 if TYPE_CHECKING:  # stubs of what ``__getattr__`` makes, from the registry
     from ..compat.operator import Custom as Custom
-    from . import contrib, linalg, operators
+    from . import _internal, contrib, linalg, op
     from .operators import *  # noqa: F403
-
-    op = operators
-    _internal: Any
 
 #: Functions that are imported when they are first used.
 _LATER = {"Custom": "compat.operator:Custom"}

@@ -8,12 +8,17 @@ from typing import Any, Literal, Self, TypeAlias, overload
 
 from ..base.context import Context
 from ..base.types import DTypeLike
+from typing import NoReturn
+
+from ..base.types import ShapeLike
 from ..core.types import ArrayObject
 from .ndarray import NDArray
 
 _Out: TypeAlias = NDArray | Sequence[NDArray] | None
 
 class ArrayMethods(ArrayObject):
+    writable: bool
+
     def abs(self, *, out: _Out = None, name: str | None = None) -> Self:
         """Absolute value."""
 
@@ -256,3 +261,39 @@ class ArrayMethods(ArrayObject):
 
     def zeros_like(self, *, out: _Out = None, name: str | None = None) -> Self:
         """Zeros of the same shape and type."""
+
+    def reshape(self, *shape: ShapeLike, **kwargs: object) -> Self:
+        """The same elements in another shape, as a view: writing to either writes to both."""
+
+    def transpose(self, *axes: ShapeLike, **kwargs: object) -> Self:
+        """A copy with the axes reversed, or in the order given as a tuple or as numbers."""
+
+    def broadcast_to(self, shape: ShapeLike) -> Self:
+        """A copy with axes of size 1 repeated up to ``shape``; missing leading axes are added."""
+
+    def broadcast_like(self, other: NDArray | None = None, *, rhs: NDArray | None = None) -> Self:
+        """A copy broadcast to the shape of ``other``, which the operator calls ``rhs``."""
+
+    def expand_dims(self, axis: int, inplace: bool = False) -> Self:
+        """A copy with a new axis of size 1; a view of the same memory with ``inplace=True``."""
+
+    def flatten(self, inplace: bool = False) -> Self:
+        """A copy with all axes but the first in one; a view of the same memory with ``inplace=True``."""
+
+    def squeeze(self, axis: int | None = None, inplace: bool = False) -> Self:
+        """A copy without axes of size 1, all or those named; a view of the same memory with ``inplace=True``."""
+
+    def split_v2(self, indices_or_sections: ShapeLike, axis: int = 0, squeeze_axis: bool = False) -> Any:
+        """Parts along ``axis``: as many equal ones, or cut before each of the indices."""
+
+    def slice_assign(self, rhs: NDArray, begin: object, end: object, step: object = ()) -> NDArray:
+        """Replace the part from ``begin`` to ``end`` by ``rhs``, in place."""
+
+    def slice_assign_scalar(self, value: float, begin: object, end: object, step: object = ()) -> NDArray:
+        """Set the part from ``begin`` to ``end`` to ``value``, in place."""
+
+    def as_nd_ndarray(self) -> NDArray:
+        """The array itself."""
+
+    def as_np_ndarray(self) -> NoReturn:
+        """Not available: this library has no ``mx.np`` arrays."""

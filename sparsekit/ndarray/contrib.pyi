@@ -10,6 +10,14 @@ from ..base.context import Context
 from ..base.types import DTypeLike
 from .ndarray import NDArray
 from .sparse import CSRNDArray, RowSparseNDArray
+from ..compat.ndarray.control import cond as cond
+from ..compat.ndarray.control import foreach as foreach
+from ..compat.ndarray.multi_update import multi_adamw_update as multi_adamw_update
+from ..compat.ndarray.multi_update import multi_lamb_update as multi_lamb_update
+from ..compat.ndarray.multi_update import multi_mp_adamw_update as multi_mp_adamw_update
+from ..compat.ndarray.multi_update import multi_mp_lamb_update as multi_mp_lamb_update
+from ..ndarray.random import rand_zipfian as rand_zipfian
+from ..compat.ndarray.control import while_loop as while_loop
 
 _Out: TypeAlias = NDArray | Sequence[NDArray] | None
 

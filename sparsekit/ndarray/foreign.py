@@ -199,12 +199,12 @@ def to_jax(store: Sparse, layout: str | None, shared: Iterable[str]) -> Foreign:
     """A ``BCSR`` or ``BCOO`` of JAX, which shares the components that are named."""
     jax = optional_import("jax", None, "asjax()")
     sparse = optional_import("jax.experimental.sparse", None, "asjax()")
-    data, *numbers = (_to_jax(jax, getattr(store, name), name in shared) for name in store.components)
+    data = _to_jax(jax, store.data, "data" in shared)
     if isinstance(store, CSR) and layout != "bcoo":
+        numbers = [_to_jax(jax, getattr(store, name), name in shared) for name in store.components[1:]]
         return sparse.BCSR((data, *numbers), shape=store.shape, indices_sorted=True, unique_indices=True)
-    places = numbers[0][:, None]
-    if isinstance(store, CSR):
-        places = jax.numpy.concatenate([jax.numpy.array(row_ids(store))[:, None], places], axis=1)
+    places = (_to_jax(jax, np.stack([row_ids(store), store.indices], axis=1), False) if isinstance(store, CSR)
+              else _to_jax(jax, store.indices[:, None], "indices" in shared))  # a view: an array of JAX would be copied
     return sparse.BCOO((data, places), shape=store.shape, indices_sorted=True, unique_indices=True)
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ..core.op import Call
 
 
-__all__ = ["METHODS", "attach"]
+__all__ = ["FUNCTIONS", "METHODS", "attach"]
 
 #: Operators whose first input is the array itself.
 METHODS = (
@@ -202,12 +202,16 @@ _COMPARISONS = {
 }
 
 
+#: Methods that are functions above.
+FUNCTIONS: tuple[Callable[..., Any], ...] = (reshape, transpose, broadcast_to, broadcast_like, expand_dims, flatten, squeeze,
+                                             split_v2, slice_assign, slice_assign_scalar, as_nd_ndarray, as_np_ndarray)
+
+
 def attach(cls: Any) -> None:
     """Give the array class its operators."""
     for name in METHODS:
         setattr(cls, name, _Method(name))
-    for function in (reshape, transpose, broadcast_to, broadcast_like, expand_dims, flatten, squeeze, split_v2, slice_assign,
-                     slice_assign_scalar, as_nd_ndarray, as_np_ndarray):
+    for function in FUNCTIONS:
         setattr(cls, function.__name__, function)
     for name, of_two in _ARITHMETIC.items():
         setattr(cls, f"__{name}__", of_two)

@@ -8,9 +8,10 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..base.config import config
+from ..base.changes import SettingsDict
 from ..base.forking import load
 from ..core import hooks
+from ..core.apart import switched_off
 
 if TYPE_CHECKING:
     from ..core.step_table import StepTable, Update
@@ -18,6 +19,11 @@ if TYPE_CHECKING:
     from .updater import Updater
 
 __all__ = ["BEFORE_LOWERING", "CompiledStep", "can_be_timed", "reason_against"]
+
+#: Types of settings that do not change by themselves, or mark it.
+_MARKED = (bool, int, float, str, type(None), SettingsDict)
+
+_set = object.__setattr__
 
 #: Steps in Python, for each kind of batch, before one is lowered.
 BEFORE_LOWERING = 2
@@ -33,22 +39,14 @@ def can_be_timed() -> bool:
     return _module("sparsekit.core.table.timed").clock() is not None
 
 
-def _against_tables() -> str:
-    reason: str = _module("sparsekit.core.table.machine").reason_against_tables()
-    return reason
-
-
 def _against_device(device: str) -> str:
     """Why a device runs no operators without Python between them now."""
+    reason = switched_off(device)
+    if reason or hooks.sink is None:
+        return reason
     if device == "gpu":
-        if not config.cuda_graphs:
-            return "config.cuda_graphs is False"
-        return "a profiler records each operator, of which a graph does not tell" if hooks.sink is not None else ""
-    if not config.tables:
-        return "config.tables is False"
-    if hooks.sink is not None and not can_be_timed():
-        return "a profiler records each operator, and the clock cannot be read in a table"
-    return _against_tables()
+        return "a profiler records each operator, of which a graph does not tell"
+    return "" if can_be_timed() else "a profiler records each operator, and the clock cannot be read in a table"
 
 
 def reason_against(optimizer: Optimizer, gradients: bool = False, device: str = "cpu") -> str:
@@ -123,6 +121,13 @@ class CompiledStep:
         return (self.updater.optimizer is self.optimizer and self.updater.states is self.states
                 and len(self.states) == len(self._kept) and all(map(operator.is_, self.states.values(), self._kept)))
 
+    @property
+    def marks_changes(self) -> bool:
+        """Whether whatever the numbers of updates depend on leaves the mark ``changes.settings`` when it changes."""
+        if self._settings is None or type(self.states) is not SettingsDict:
+            return False
+        return all(type(value) in _MARKED for value in self._settings[0].values_of(vars(self.optimizer)))
+
     def _now(self, multipliers: object) -> tuple[Decisive, object] | None:  # object: what is compared
         """What the numbers of all updates depend on; None if that changes with each step."""
         found = self.optimizer._decisive
@@ -147,7 +152,7 @@ class CompiledStep:
             self._even = latest = self._even + 1
             for index in self._indices:
                 counts[index] = latest
-            optimizer.num_update = latest
+            _set(optimizer, "num_update", latest)  # sooner than by the optimizer, which marks other changes
         else:
             optimizer._update_count(self._indices)
             even = all(counts[index] == optimizer.num_update for index in self._indices)
@@ -158,6 +163,19 @@ class CompiledStep:
         self.optimizer._index_update_count.clear()
         self.optimizer._index_update_count.update(counts[0])
         vars(self.optimizer).update(zip(self.optimizer._counted, counts[1], strict=True))
+
+    def again(self, arrays: list[Any]) -> list[Any] | None:  # Any: arrays
+        """Make a step whose updates have the numbers of the last one; None, and nothing has been done, if it cannot be."""
+        whole = self.whole
+        results = None
+        try:
+            results = whole.again(arrays)
+        finally:
+            self.made = results is not None or whole.updating
+            if self.made:
+                self._count()
+            whole.updating = False
+        return results
 
     # Any: arrays; object: what is compared
     def __call__(self, arrays: Sequence[Any], update: Callable[[], None], multipliers: object = None, again: bool = False
@@ -173,7 +191,7 @@ class CompiledStep:
         multipliers : object
             What updates depend on beside the optimizer.
         again : bool
-            As of ``StepTable``.
+            Whether the table may run by ``StepTable.again``.
         """
         self.made = None
         if same := self._as_before(multipliers):
@@ -191,7 +209,7 @@ class CompiledStep:
             self._settings = self._now(multipliers)
         results: Any = None  # Any: arrays, or None
         try:
-            results = self.whole(arrays, again)
+            results = self.whole.again([*arrays]) if again else self.whole(arrays)
         finally:
             self.made = results is not None or self.whole.updating
             if self.made and same:

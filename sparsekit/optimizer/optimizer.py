@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ..base.changes import SettingsDict, changes
 from ..base.errors import DTypeError, LearningRateError, SparsekitError, UnknownNameError, UnsupportedError, expected
 from ..base.naming import changed_settings, settings
 from ..core import device, hooks
@@ -37,6 +38,8 @@ _ATTRIBUTES = {"eps": "float_stable_eps"}
 #: Attributes that no update depends on, or that ``_decisive`` leaves to others.
 _COUNTERS = {"num_update", "_index_update_count", "_all_index_update_counts", "_calls", "_recorded_calls", "_collected",
              "_executing", "_half", "param_dict", "sym_info", "idx2name"}
+#: Those of them that change from step to step; what updates depend on leaves a mark.
+_UNMARKED = _COUNTERS - {"param_dict", "sym_info", "idx2name"}
 #: Arguments that ``repr`` omits: the learning rate is shown separately, the others are not settings.
 _NOT_SHOWN = ("learning_rate", "lr_scheduler", "param_idx2name", "sym", "param_dict")
 
@@ -205,6 +208,16 @@ class Optimizer:
         rate = f"lr_scheduler={self.lr_scheduler!r}" if self.lr_scheduler is not None else f"learning_rate={self.lr!r}"
         return f"{type(self).__name__}({', '.join([rate, *changed_settings(self, _ATTRIBUTES, _NOT_SHOWN)])})"
 
+    # object: a setting of any kind
+    def __setattr__(self, name: str, value: object) -> None:
+        object.__setattr__(self, name, value)
+        if name not in _UNMARKED and name not in self._counted:
+            changes.settings = object()
+
+    def __delattr__(self, name: str) -> None:
+        object.__delattr__(self, name)
+        changes.settings = object()
+
     def __getstate__(self) -> dict[str, Any]:  # Any: attributes
         """What a copy or a pickle has of an optimizer: calls are planned anew."""
         return {**vars(self), "_calls": {}, "_recorded_calls": {}, "_collected": None, "_half": None}
@@ -232,12 +245,12 @@ class Optimizer:
 
     def set_lr_mult(self, args_lr_mult: Factors) -> None:
         """Set the factor of the learning rate of some weights, by name or index."""
-        self.lr_mult = {**self._symbol_factors("__lr_mult__"), **args_lr_mult}
+        self.lr_mult = SettingsDict({**self._symbol_factors("__lr_mult__"), **args_lr_mult})
 
     def set_wd_mult(self, args_wd_mult: Factors) -> None:
         """Set the factor of the weight decay of some weights, by name or index."""
         free: dict[Index, float] = {name: 0.0 for name in self.idx2name.values() if not name.endswith(("_weight", "_gamma"))}
-        self.wd_mult = {**free, **self._symbol_factors("__wd_mult__"), **args_wd_mult}
+        self.wd_mult = SettingsDict({**free, **self._symbol_factors("__wd_mult__"), **args_wd_mult})
 
     def _symbol_factors(self, key: str) -> dict[Index, float]:
         """The factors that arguments of the symbol have in the attribute ``key``, by argument name."""
@@ -431,7 +444,7 @@ class Optimizer:
             return None
         names = [name for name in vars(self) if name not in _COUNTERS]
         values_of = operator.itemgetter(*names)
-        return Decisive(len(vars(self)), values_of, tuple([dict(value) if type(value) is dict else value
+        return Decisive(len(vars(self)), values_of, tuple([dict(value) if isinstance(value, dict) else value
                                                            for value in values_of(vars(self))]))
 
     def _decided_by(self, before: Decisive) -> bool:

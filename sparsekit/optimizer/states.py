@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..base import rng
+from ..base.changes import SettingsDict
 from ..base.context import cpu
 from ..base.errors import SparsekitError, UnsupportedError
 from ..core.dispatch import wrap
@@ -112,9 +113,14 @@ def _describe(optimizer: Optimizer) -> JSON:
     return {"name": type(optimizer).__name__.lower(), "settings": _encode_setting(settings, type(optimizer).__name__)}
 
 
+def _set(optimizer: Optimizer, settings: dict[str, Any]) -> None:  # Any: settings
+    for name, value in settings.items():
+        setattr(optimizer, name, SettingsDict(value) if name in ("lr_mult", "wd_mult") else value)
+
+
 def _restore(description: Any, classes: Mapping[str, type[Optimizer]] = registry) -> Optimizer:  # Any: as in _decode_setting
     optimizer = classes[description["name"]]()
-    vars(optimizer).update(_decode_setting(description["settings"]))
+    _set(optimizer, _decode_setting(description["settings"]))
     optimizer._set_current_context(0)
     if hasattr(optimizer, "_select"):
         optimizer._select()
@@ -208,7 +214,7 @@ def applied_settings(optimizer: Optimizer, text: str) -> None:
     if unknown:
         raise SparsekitError(f"{type(optimizer).__name__} has no settings {', '.join(unknown)}.",
                              hint="send attributes that the optimizer has.")
-    vars(optimizer).update(found)
+    _set(optimizer, found)
 
 
 # states and settings

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ..base.changes import SettingsDict, changes
 from ..base.scoped import Scoped
 from ..core import hooks
 from . import states
@@ -38,8 +39,12 @@ class Updater:
 
     def __init__(self, optimizer: Optimizer) -> None:
         self.optimizer = optimizer
-        self.states: dict[Index, State] = {}
+        self.states: dict[Index, State] = SettingsDict()
         self.states_synced: dict[Index, bool] = {}
+
+    def __setattr__(self, name: str, value: object) -> None:  # object: of any attribute
+        object.__setattr__(self, name, value)
+        changes.settings = object()
 
     @property
     def aggregate_updates(self) -> bool:
@@ -95,7 +100,7 @@ class Updater:
         if optimizer is not None:
             optimizer.param_dict = self.optimizer.param_dict
             self.optimizer = optimizer
-        self.states, self.states_synced = found, dict.fromkeys(found, False)
+        self.states, self.states_synced = SettingsDict(found), dict.fromkeys(found, False)
 
 
 def get_updater(optimizer: Optimizer) -> Updater:

@@ -94,9 +94,12 @@ class Allocation:
         Numbers that stand for it in notes.
     origin : Origin or None
         Where its values came from, if an operator that was recorded made them.
+    conversion : int or None
+        Number of the event that made a sparse array dense, if these are its values or as many values computed from them.
     """
 
-    __slots__ = ("born", "dtype", "freed", "given", "kind", "known", "marks", "number", "origin", "reference", "shape", "time")
+    __slots__ = ("born", "conversion", "dtype", "freed", "given", "kind", "known", "marks", "number", "origin", "reference",
+                 "shape", "time")
     stype = "default"
     parts: tuple[Entry, ...] = ()
 
@@ -107,6 +110,7 @@ class Allocation:
         self.given: tuple[str, str] | None = None
         self.kind = UNCOUNTED
         self.origin: Origin | None = None
+        self.conversion: int | None = None
 
     def owners(self) -> tuple[tuple[Allocation, str], ...]:
         """The allocations that the array lies in, with the component each is."""

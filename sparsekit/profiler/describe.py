@@ -99,6 +99,12 @@ def moved(inputs: Sequence[ArrayRecord], outputs: Sequence[ArrayRecord], everyth
     return total + sum(a["bytes"] if a["shape"] in whole else _rows(a, selected, widths) for a in inputs)
 
 
+def selected(inputs: Sequence[ArrayRecord], outputs: Sequence[ArrayRecord], place: int) -> int:
+    """Bytes read and written by a call that reads of the input at ``place`` only what its results hold."""
+    given = sum(array["bytes"] for array in outputs)
+    return given + sum(min(array["bytes"], given) if at == place else array["bytes"] for at, array in enumerate(inputs))
+
+
 def _same(left: ArrayRecord, right: ArrayRecord) -> bool:
     return bool(left["stype"] == right["stype"] and left["shape"] == right["shape"])
 

@@ -115,6 +115,8 @@ class Log:
         self._arguments: dict[int, dict[str, JSON]] = {}
         # Bytes that a span says it moved, by the number of the event: they differ from call to call.
         self._moved: dict[int, int] = {}
+        # Of an event that makes a sparse array dense, or reads such an array: the number of the former.
+        self._conversions: dict[int, int] = {}
         self._lines: dict[tuple[int, int | None], str] = {}
         self._threads: dict[int, int] = {}
         self._forward_lines: dict[int, str] = {}
@@ -187,6 +189,7 @@ class Log:
                             for side in (arrays[:border], arrays[border + 1:]))
             kind = self._add_kind(key, _operator_kind(plan, lane, layer, thread, line, taken, given))
         self._trace(inputs, outputs, self._kinds[kind])
+        self._follow(inputs, outputs if isinstance(outputs, list) else [outputs], self._kinds[kind]["converts"])
         self._append(kind, thread, start, end, NO_NODE if node is None else node)
 
     def _trace(self, inputs: Sequence[Entry], outputs: Entry | list[Entry], kind: KindRecord) -> None:
@@ -217,6 +220,20 @@ class Log:
             # What is written to, or looked at as a view, keeps its own origin unless something sparse was written there.
             if allocation is not None and (allocation not in taken or (found is not None and found.kind in hooks.KINDS)):
                 allocation.origin = found
+
+    def _follow(self, inputs: Sequence[Entry], outputs: Sequence[Entry], converts: bool) -> None:
+        """Note that the next event makes a sparse array dense, or reads such an array, and pass that on to results as large."""
+        taken = [_memory(entry) for entry in inputs]
+        known = next((found for found in taken if found is not None and found.conversion is not None), None)
+        number = self.events if converts else None if known is None else known.conversion
+        least = 0 if converts or known is None else math.prod(known.shape)
+        if number is not None:
+            self._conversions[self.events] = number
+        for entry in outputs:
+            made = _memory(entry)
+            # What is written to where it is keeps what it was.
+            if made is not None and made not in taken:
+                made.conversion = number if math.prod(made.shape) >= least else None
 
     def _array(self, entry: Entry) -> int:
         """Number of the description of an array; equal arrays share one."""
@@ -255,7 +272,7 @@ class Log:
         if kind is None:
             kind = self._add_kind(key, {
                 "name": name, "kind": "span", "lane": event.lane, "layer": event.layer, "attrs": {}, "fallback": False,
-                "became_dense": "",
+                "became_dense": "", "converts": False,
                 "inputs": [], "outputs": [], "bytes": 0, "flops": 0, "dense_flops": 0, "line": line, "thread": thread})
         if arguments:
             moved = arguments.get("bytes")
@@ -295,7 +312,9 @@ class Log:
     def _flowed(self, source: Entry, target: Entry) -> None:
         """Values were copied without an operator: the target gets the origin of the source, or none."""
         origin = next((allocation.origin for allocation, _ in source.owners()), None)
+        conversion = next((allocation.conversion for allocation, _ in source.owners()), None)
         for allocation, _ in target.owners():
+            allocation.conversion = conversion
             if origin is not None or (allocation.origin is not None and allocation.origin.kind == CREATED):
                 allocation.origin = origin
 
@@ -317,6 +336,7 @@ class Log:
                 total = self.folded[key] = Total()
             total.add(self.net[place], self.own[place], self._kinds[self.kind[place]])
             self._arguments.pop(first + place, None)
+            self._conversions.pop(first + place, None)
             total.bytes += self._moved.pop(first + place, 0)
         for column in (self.start, self.duration, self.own, self.net, self.kind, self.node):
             del column[:count]
@@ -386,7 +406,7 @@ class Log:
 
     def _record(self, number: int, start: int, duration: int, own: int, kind: KindRecord, node: int,
                 depth: int) -> Record:
-        return {
+        record: Record = {
             "name": kind["name"], "kind": kind["kind"], "lane": kind["lane"],
             "start": start / 1000, "duration": duration / 1000, "self": own / 1000, "depth": depth, "layer": kind["layer"],
             "node": None if node == NO_NODE else node, "attrs": self._arguments.get(number) or kind["attrs"],
@@ -395,6 +415,9 @@ class Log:
             "bytes": kind["bytes"] or self._moved.get(number, 0), "flops": kind["flops"], "dense_flops": kind["dense_flops"],
             "line": kind["line"], "thread": kind["thread"],
         }
+        if number in self._conversions:
+            record["conversion"] = self._conversions[number]
+        return record
 
     def names(self) -> Iterator[tuple[int, str, str]]:
         """Order of arrival, name and lane of the events kept."""
@@ -410,14 +433,31 @@ def _operator_kind(plan: Plan, lane: str, layer: str, thread: int, line: str, ta
     became_dense = hooks.FALLBACK if fallback else _by_nature(plan, lane, inputs, outputs)
     everything = fallback or plan.attrs.get("lazy_update") is False
     own = getattr(plan.op, "moved", None)
-    moved = describe.moved(inputs, outputs, everything) if own is None else own(inputs, outputs)
+    place = getattr(plan.op, "selects", None)
+    if own is not None:
+        moved = own(inputs, outputs)
+    elif place is not None and inputs[place]["stype"] == "default" and not everything:
+        moved = describe.selected(inputs, outputs, place)
+    else:
+        moved = describe.moved(inputs, outputs, everything)
     return {
         "name": plan.op.name, "kind": "op", "lane": plan.op.lane or lane, "layer": layer,
         "attrs": {name: describe.plain(value) for name, value in plan.attrs.items()}, "fallback": fallback,
-        "became_dense": became_dense,
+        "became_dense": became_dense, "converts": bool(became_dense) or _asked(plan.op.lane or lane, inputs, outputs),
         "inputs": inputs, "outputs": outputs, "bytes": moved,
         "flops": useful, "dense_flops": dense, "line": line, "thread": thread,
     }
+
+
+def _memory(entry: Entry) -> Allocation | None:
+    """The memory of a dense array; None where it is sparse or not tracked."""
+    return entry if isinstance(entry, Allocation) else entry.owner if isinstance(entry, View) else None
+
+
+def _asked(lane: str, inputs: list[ArrayRecord], outputs: list[ArrayRecord]) -> bool:
+    """Whether this is a conversion to dense that the program asks for."""
+    return (lane == "convert" and any(array["stype"] != "default" for array in inputs)
+            and any(array["stype"] == "default" for array in outputs))
 
 
 def _by_nature(plan: Plan, lane: str, inputs: list[ArrayRecord], outputs: list[ArrayRecord]) -> str:

@@ -28,7 +28,7 @@ class Brief:
 
     Gone through, they are pairs: a record that several share, and the event's own start, duration, own time and node.
     A record of its own would take three times as much memory.  Events are in the order of the records; what else differs
-    from call to call, arguments and bytes moved, is in a record of its own.  It may be gone through again and again.
+    from call to call, arguments, bytes moved and conversions, is in a record of its own.  It may be gone through again and again.
     """
 
     def __init__(self, log: Log) -> None:
@@ -53,7 +53,7 @@ class Brief:
         for i in sorted(range(len(starts)), key=lambda i: (starts[i], depth[i], threads[i], i)):
             number, kind = first + i, kinds[i]
             record: Record | None
-            if number in log._arguments or number in log._moved:
+            if number in log._arguments or number in log._moved or number in log._conversions:
                 record = log._record(number, starts[i], durations[i], owns[i], known[kind], nodes[i], depth[i])
             else:
                 record = shared.get(kind)

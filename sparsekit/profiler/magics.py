@@ -17,7 +17,7 @@ from typing import Any
 
 from ..base.errors import ProfilerError, UnsupportedError
 from ..base.formatting import format_bytes
-from ..base.optional import optional_import
+from ..base.optional import optional_import, whole_import
 from .profiler import Profiler
 
 __all__ = ["CodeMagics", "ProfileMagics", "load_ipython_extension"]
@@ -96,13 +96,13 @@ class ProfileMagics(CodeMagics):
         if options.trace:
             prof.save_trace(options.trace)
         if not options.no_display:
-            optional_import("IPython.display", "lab", "%%profile").display(prof)
+            whole_import("IPython.display").display(prof)
             print(f"Arrays held at most {format_bytes(prof.memory['peak_bytes'])} in this run; "
                   f"{format_bytes(prof.kept_bytes)} of what operators made in it are kept.")
         if pieces:
             prof.remember(pieces[0].co_filename, "".join(linecache.getlines(pieces[0].co_filename)), self.shell.user_ns)
         if options.fix:
-            optional_import("IPython.display", "lab", "%%profile --fix").display(prof.try_fixes())
+            whole_import("IPython.display").display(prof.try_fixes())
 
     def _options(self, line: str, cell: str | None) -> tuple[Any, str]:  # Any: IPython's namespace of options
         if cell is None:

@@ -242,7 +242,7 @@ class _Reader:
             raise self.wrong(f"'cat' must be a lane, got {lane[:40]!r}")
         if kind not in ("op", "span") or not (node is None or (isinstance(node, int) and not isinstance(node, bool))):
             raise self.wrong("'kind' must be 'op' or 'span', and 'node' an integer or null")
-        return {
+        record: Record = {
             "name": self.text(event, "name"), "kind": kind, "lane": lane, "start": self.number(event, "ts"),
             "duration": self.number(event, "dur"), "self": self.number(args, "self"),
             "depth": int(self.number(args, "depth")), "layer": self.text(args, "layer"), "node": node,
@@ -253,6 +253,9 @@ class _Reader:
             "dense_flops": int(self.number(args, "dense_flops")),
             "line": self.text(args, "line"), "thread": self.thread(event),
         }
+        if "conversion" in args:
+            record["conversion"] = int(self.number(args, "conversion"))
+        return record
 
     def arrays(self, args: Object, field: str) -> list[ArrayRecord]:
         return [self.array(item) for item in self.items(args, field)]

@@ -45,8 +45,8 @@ LONE = "backslashreplace"
 FORMAT = "sparsekit-trace"
 VERSION = 1
 
-_ARGUMENTS = ("kind", "self", "depth", "layer", "node", "attrs", "fallback", "became_dense", "inputs", "outputs", "bytes",
-              "flops", "dense_flops", "line")
+_ARGUMENTS = ("kind", "self", "depth", "layer", "node", "attrs", "fallback", "became_dense", "conversion", "inputs", "outputs",
+              "bytes", "flops", "dense_flops", "line")
 
 
 def save_trace(profile: Profile, path: str | os.PathLike[str]) -> Path:

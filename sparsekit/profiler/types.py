@@ -49,6 +49,8 @@ class KindRecord(_Event):
     """Events of one kind."""
 
     origin: NotRequired[Origin]
+    #: Whether its events make a sparse array dense, asked or not.
+    converts: bool
 
 
 class Record(_Event):
@@ -60,6 +62,8 @@ class Record(_Event):
     depth: int
     node: int | None
     process: NotRequired[str]
+    #: Number of the conversion to dense that the event is, or whose values it reads.
+    conversion: NotRequired[int]
 
 
 class MarkRecord(TypedDict):

@@ -21,11 +21,8 @@ globals().update(_FUNCTIONS)
 
 if TYPE_CHECKING:  # stubs of what ``__getattr__`` makes, from the registry
     from ..compat.symbol.custom import Custom as Custom
-    from . import contrib, linalg, operators, sparse
+    from . import _internal, contrib, linalg, op, sparse
     from .operators import *  # noqa: F403
-
-    op = operators
-    _internal: Any
 
 
 #: Functions that are imported when they are first used.

@@ -9,6 +9,10 @@ from typing import Any, Literal, Self, TypeAlias, overload
 from ..base.context import Context
 from ..base.types import DTypeLike
 from .symbol import Symbol
+from ..compat.symbol.control import cond as cond
+from ..compat.symbol.control import foreach as foreach
+from ..symbol.random import rand_zipfian as rand_zipfian
+from ..compat.symbol.control import while_loop as while_loop
 
 _Out: TypeAlias = object
 

@@ -9,7 +9,7 @@ anywidget, which is imported on first use.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..base.forking import load as _load
 from .bars import bars_figure
@@ -20,6 +20,19 @@ from .memory import memory_figure
 from .memory_bars import memory_bars
 from .processes import processes_figure
 from .timeline import timeline_figure
+
+if TYPE_CHECKING:
+    from .break_even import crossover_figure
+    from .curves import curves_figure
+    from .gradient_xray import xray_figure
+    from .graph_live import GraphWidget
+    from .live import CrossoverWidget, InspectorWidget, MemoryWidget, MonitorWidget, TimelineWidget, XrayWidget
+    from .report import html_report
+    from .spy import array_figure
+    from .touched import touched_figure
+    from .training import TrainingMonitor, monitor, monitor_figure
+    from .views import crossover, inspect, xray
+    from .what_if import what_if_figure
 
 __all__ = [
     "CrossoverWidget",
@@ -69,10 +82,12 @@ _LAZY = {
 _MODULE = {name: module for module, names in _LAZY.items() for name in names}
 
 
-def __getattr__(name: str) -> Any:
-    if name in _MODULE:
-        return getattr(_load(_MODULE[name], __name__), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        if name in _MODULE:
+            return getattr(_load(_MODULE[name], __name__), name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -11,6 +11,7 @@ from .layout import APART, Event, lane_totals
 
 __all__ = [
     "OPERATOR_COLUMNS",
+    "STORAGE",
     "arrays",
     "describe_array",
     "group",
@@ -20,10 +21,14 @@ __all__ = [
     "place",
     "share_sentence",
     "storage",
+    "storage_kind",
 ]
 
 #: Storage types remembered by the addresses of descriptions: those of a run are few, those of a file are all different.
 MOST_KNOWN = 10_000
+
+#: What an operator's arrays may be, taken together.
+STORAGE = ("csr", "row_sparse", "csr and row_sparse", "other sparse", "dense only", "no arrays")
 
 OPERATOR_COLUMNS = ("lane", "operator", "layer", "calls", "own time", "share", "moved", "storage types")
 
@@ -38,6 +43,17 @@ def storage(event: Event) -> str:
     """Write an event's storage types: ``"csr, default → row_sparse"``; empty for spans."""
     before, after = (", ".join(str(a.get("stype", "?")) for a in arrays(event, side)) for side in ("inputs", "outputs"))
     return f"{before} → {after}".strip() if before or after else ""
+
+
+def storage_kind(event: Event) -> int:
+    """Position in ``STORAGE`` of what an event's arrays are."""
+    found = {str(array.get("stype")) for side in ("inputs", "outputs") for array in arrays(event, side)}
+    if not found:
+        return 5
+    sparse = found - {"default"}
+    if not sparse:
+        return 4
+    return {("csr",): 0, ("row_sparse",): 1, ("csr", "row_sparse"): 2}.get(tuple(sorted(sparse)), 3)
 
 
 def describe_array(array: Mapping[str, Any]) -> str:

@@ -11,7 +11,7 @@ from .graph import EDGES, GraphDisplay, alarm_words, card_height, edge_path, edg
 from .graph_data import Node, array_words, bytes_words, cost, read_graph
 from .graph_fold import folded
 from .graph_layout import arrange
-from .live import _bundle
+from .live import LiveView
 from .sources import module, read, style
 
 __all__ = ["GraphWidget", "graph_payload"]
@@ -47,12 +47,10 @@ def _card(node: Node) -> dict[str, Any]:
             "attrs": list(map(list, node.attrs))}
 
 
-anywidget = optional_import("anywidget", "lab", "A live view")
 traitlets = optional_import("traitlets", "lab", "A live view")
-Base: Any = anywidget.AnyWidget
 
 
-class GraphWidget(Base):
+class GraphWidget(LiveView):
     """Live graph: pan, zoom, search, go from fallback to fallback, read an operator's arrays and remedies.
 
     Parameters
@@ -70,6 +68,7 @@ class GraphWidget(Base):
 
     _esm = module("graph.js")
     _css = f"{style()}\n{read('graph.css')}"
+    _sentence = "A live graph to pan and zoom in"
     graph = traitlets.Dict().tag(sync=True)
     title = traitlets.Unicode("").tag(sync=True)
     description = traitlets.Unicode("").tag(sync=True)
@@ -84,10 +83,6 @@ class GraphWidget(Base):
     def static(self) -> GraphDisplay:
         """The static picture and table of the same graph."""
         return graph_figure(self._data, title=self._title)
-
-    def _repr_mimebundle_(self, **keywords: object) -> tuple[dict[str, Any], ...]:
-        sentence = "A live graph to pan and zoom in; without a running kernel, its picture and table."
-        return _bundle(super()._repr_mimebundle_(**keywords), sentence, self.static, repr(self))
 
     def __repr__(self) -> str:
         return f"GraphWidget({format_count(len(self.graph.get('cards') or ()))} nodes)"

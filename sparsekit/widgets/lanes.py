@@ -6,15 +6,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ..base.formatting import format_count, format_duration, format_tick
+from .describe import STORAGE, storage_kind
 from .layout import APART, Event, EventBox, Window, merge, place_rows, ticks
 from .svg import Drawing, fit, text_width
-from .theme import ALARM, INK, LINE, MUTED, OTHER, PAPER, STRIPE, ink_on, lane_order, operator_colors
+from .theme import ALARM, INK, LINE, MUTED, OTHER, PAPER, SERIES, STRIPE, ink_on, lane_order, operator_colors
 
-__all__ = ["LanePainter", "Palette", "axis", "legend", "shared_palette", "single_palette"]
+__all__ = ["STORAGE_COLORS", "LanePainter", "Palette", "StoragePalette", "axis", "legend", "shared_palette", "single_palette"]
+
+#: The colour and the letter of each kind of ``describe.STORAGE``.
+STORAGE_COLORS = ((SERIES[0], "C"), (SERIES[3], "R"), (SERIES[2], "B"), (SERIES[4], "O"), (OTHER, "D"), (LINE, ""))
 
 #: Blocks a picture may hold before neighbours are joined more coarsely.
 MOST_BLOCKS = 1500
 ROW, GAP = 24.0, 6.0
+#: Conversions whose ways to their readers a picture shows at most.
+MOST_EDGES = 24
 
 
 class Palette:
@@ -37,11 +43,31 @@ class Palette:
         ranked = sorted(totals, key=lambda name: (-totals[name], name))
         self.codes = {name: chr(65 + i) for i, name in enumerate(ranked) if self.colors[name] != OTHER}
 
+    def key(self, event: Event) -> str:
+        """What of an event decides its colour."""
+        return event.name
+
     def legend(self, present: set[str]) -> list[tuple[str, str, str]]:
         """Give (letter, operator, colour) of the operators present; those in grey are one entry."""
         entries = [(code, name, self.colors[name]) for name, code in self.codes.items() if name in present]
         rest = len(present) - len(entries)
         return [*entries, ("", f"{format_count(rest)} other operators", OTHER)] if rest > 0 else entries
+
+
+class StoragePalette(Palette):
+    """The colour and the letter of the storage types of an operator's arrays."""
+
+    def __init__(self) -> None:
+        self.colors = {name: color for name, (color, _) in zip(STORAGE, STORAGE_COLORS, strict=True)}
+        self.codes = {name: code for name, (_, code) in zip(STORAGE, STORAGE_COLORS, strict=True)}
+
+    def key(self, event: Event) -> str:
+        """The kind of storage types."""
+        return STORAGE[storage_kind(event)]
+
+    def legend(self, present: set[str]) -> list[tuple[str, str, str]]:
+        """Give (letter, storage types, colour) of what is present."""
+        return [(self.codes[name], name, self.colors[name]) for name in STORAGE if name in present]
 
 
 def _weights(events: Iterable[Event]) -> dict[str, float]:
@@ -111,10 +137,13 @@ class LanePainter:
             for block in merge(flat, 2 / self.scale if self.scale else 0.0):
                 x = self.x(block.start)
                 width = max(self.x(block.end) - x, 0.7)
-                boxes.setdefault(self.palette.colors[block.event.name], []).append((x, y, width, height))
+                boxes.setdefault(self._color(block.event), []).append((x, y, width, height))
         for color, found in boxes.items():
             self.drawing.boxes(found, color)
         return top + len(lanes) * (height + 1)
+
+    def _color(self, event: Event) -> str:
+        return self.palette.colors[self.palette.key(event)]
 
     def lanes(
         self,
@@ -195,7 +224,7 @@ class LanePainter:
             x = self.x(block.start)
             width = self.x(block.end) - x
             if width < 5 and not block.event.fallback:
-                thin.setdefault(self.palette.colors[block.event.name], []).append((x, y, max(width, 0.75), height))
+                thin.setdefault(self._color(block.event), []).append((x, y, max(width, 0.75), height))
             else:
                 wide.append((block, x, max(width, 2.0)))
         for color, boxes in thin.items():
@@ -208,7 +237,7 @@ class LanePainter:
 
     def _bar(self, block: EventBox, x: float, y: float, width: float, height: float) -> None:
         event = block.event
-        color = self.palette.colors[event.name]
+        color = self._color(event)
         self.drawing.rect(x + 0.3, y, max(width - 0.6, 1.0), height, color, rx=2.0)
         if event.fallback:
             self.drawing.rect(
@@ -245,8 +274,32 @@ class LanePainter:
             if text_width(text, 12) <= room:
                 return " ".join(text.split())
         shortened = fit(name, room, 12)
-        return shortened if len(shortened) > 5 else self.palette.codes.get(name, "") if room > -3 else ""
+        return shortened if len(shortened) > 5 else self.palette.codes.get(self.palette.key(event), "") if room > -3 else ""
 
+    def edges(self, pairs: Sequence[tuple[Event, Event]], events: Sequence[Event], row_height: float = ROW) -> None:
+        """Draw an arrow from what made an array dense to each operator that reads it; after ``lanes``, with its events."""
+        rows = {id(event): row for event, row in zip(events, place_rows(events), strict=True)}
+
+        def top(event: Event) -> tuple[float, float]:
+            middle = (self.x(event.start) + self.x(event.end)) / 2
+            return middle, self.extents[event.lane][0] + GAP / 2 + rows[id(event)] * row_height
+
+        for source, target in pairs[:MOST_EDGES]:
+            self._arrow(top(source), top(target), row_height, ALARM if source.fallback else INK)
+        if len(pairs) > MOST_EDGES:
+            self.notes.append(f"{format_count(len(pairs) - MOST_EDGES)} more arrows to readers of dense arrays are not drawn.")
+
+    def _arrow(self, source: tuple[float, float], target: tuple[float, float], height: float, color: str) -> None:
+        """A curve from below one bar to another bar: into its top if it is lower, else into its bottom."""
+        (x, y), (to, below) = (source[0], source[1] + height), target
+        lower = below > source[1]
+        end = below if lower else below + height
+        bend = max(10.0, 0.5 * abs(end - y))
+        curve = f"M{x:.1f} {y:.1f}C{x:.1f} {y + bend:.1f} {to:.1f} {end + (-bend if lower else bend):.1f} {to:.1f} {end:.1f}"
+        tip = -6 if lower else 6
+        self.drawing.add("path", d=curve, fill="none", stroke=PAPER, stroke_width=4.0)
+        self.drawing.add("path", d=curve, fill="none", stroke=color, stroke_width=1.8)
+        self.drawing.add("path", d=f"M{to:.1f} {end:.1f}l-4 {tip}h8z", fill=color)
     def _badge(self, x: float, y: float, number: int) -> None:
         self.drawing.add("circle", cx=x, cy=y - 1, r=7.0, fill=INK, stroke=PAPER, stroke_width=1.2)
         self.drawing.text(x, y + 2.6, str(number), size=10, fill=PAPER, text_anchor="middle", font_weight="bold")
@@ -263,12 +316,14 @@ def axis(drawing: Drawing, left: float, width: float, top: float, bottom: float,
         drawing.text(x, bottom + 17, format_tick(position, step), size=11, fill=MUTED, text_anchor="middle")
 
 
-def legend(drawing: Drawing, palette: Palette, present: set[str], fallback: bool, top: float) -> float:
-    """Draw which colour and letter is which operator; give where it ends."""
+def legend(drawing: Drawing, palette: Palette, present: set[str], fallback: bool, top: float, edges: bool = False) -> float:
+    """Draw which colour and letter is which; give where it ends."""
     x, y = 20.0, top + 20
     entries = palette.legend(present)
     if fallback:
         entries.append(("", "became dense", "hatch"))
+    if edges:
+        entries.append(("→", "is read by", PAPER))
     for code, name, color in entries:
         label = fit(name, 190, 12)
         width = 27 + text_width(label, 12) + 18

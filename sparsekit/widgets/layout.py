@@ -15,6 +15,7 @@ __all__ = [
     "EventBox",
     "Window",
     "clean",
+    "culprits",
     "lane_totals",
     "merge",
     "place_rows",
@@ -110,6 +111,31 @@ def clean(records: Iterable[Any] | None) -> list[Event]:
             events.append(_event(fields, record[1], record[0]))
     events.sort(key=lambda event: (event.start, -event.duration))
     return events
+
+
+def _makes_dense(event: Event) -> bool:
+    given = event.record.get("inputs")
+    sparse = any(isinstance(array, Mapping) and array.get("stype") != "default" for array in given if array) if isinstance(
+        given, (list, tuple)) else False
+    return event.fallback or (event.lane == "convert" and sparse)
+
+
+def culprits(events: Iterable[Event]) -> list[int]:
+    """Where the event stands that made a sparse array dense, for each event that reads what it made, and for itself.
+
+    -1 for all other events, and for those whose conversion is not among the events.
+    """
+    found: list[int] = []
+    first: dict[int, int] = {}
+    for place, event in enumerate(events):
+        number = event.record.get("conversion")
+        if type(number) is not int:
+            found.append(-1)
+            continue
+        if number not in first and _makes_dense(event):
+            first[number] = place
+        found.append(first.get(number, -1))
+    return found
 
 
 def lane_totals(events: Iterable[Event]) -> dict[str, float]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import abc
+import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -28,13 +30,6 @@ if TYPE_CHECKING:
 __all__ = ["CrossoverWidget", "InspectorWidget", "MemoryWidget", "MonitorWidget", "TimelineWidget", "XrayWidget"]
 
 
-def _bundle(live: tuple[Any, ...], sentence: str, static: Display, text: str) -> tuple[dict[str, Any], ...]:
-    """Add the static picture to a widget's bundle, for viewers without a kernel."""
-    data, metadata = live if isinstance(live, tuple) else (live or {}, {})
-    html = f"<p>{escape(sentence)}</p>\n{static.html}"
-    return {**data, "text/plain": text, "text/html": html}, metadata
-
-
 def _as_runs(records: Records) -> dict[str, list[Mapping[str, Any]]]:
     if isinstance(records, Mapping):
         return {str(name): list(found or ()) for name, found in records.items()}
@@ -54,11 +49,35 @@ traitlets = optional_import("traitlets", "lab", "A live view")
 Base: Any = anywidget.AnyWidget
 
 
-class _DataView(Base):
-    """A live view of plain data: ``data``, a heading, the finding below it, and the static twin of the same data."""
+class LiveView(Base):
+    """A live view that leaves its static picture and table where no kernel runs."""
 
     _css = style()
+    #: What it is.
     _sentence = ""
+
+    @property
+    @abc.abstractmethod
+    def static(self) -> Display:
+        """The static picture and table of the same data."""
+
+    def _repr_mimebundle_(self, **keywords: object) -> tuple[dict[str, Any], ...]:
+        """What Jupyter shows, and keeps for viewers without a kernel."""
+        live = super()._repr_mimebundle_(**keywords)
+        data, metadata = live if isinstance(live, tuple) else (live or {}, {})
+        html = f"<p>{escape(self._sentence)}; without a running kernel, its picture and table.</p>\n{self.static.html}"
+        return {**data, "text/plain": repr(self), "text/html": html}, metadata
+
+    def _display_(self) -> object:  # object: one of marimo
+        """What marimo shows; its exports have no live views, so the picture and the table come along, folded."""
+        marimo = sys.modules["marimo"]  # which calls this
+        html = f"<details><summary>Picture and table, without a running kernel</summary>\n{self.static.html}</details>"
+        return marimo.vstack([marimo.ui.anywidget(self), marimo.Html(html)])
+
+
+class _DataView(LiveView):
+    """A live view of plain data: ``data``, a heading, the finding below it, and the static twin of the same data."""
+
     data = traitlets.Dict().tag(sync=True)
     title = traitlets.Unicode("").tag(sync=True)
     description = traitlets.Unicode("").tag(sync=True)
@@ -71,10 +90,6 @@ class _DataView(Base):
     def static(self) -> Display:
         """The static picture and table of the same data."""
         return self._shown
-
-    def _repr_mimebundle_(self, **keywords: object) -> tuple[dict[str, Any], ...]:
-        sentence = f"{self._sentence}; without a running kernel, its picture and table."
-        return _bundle(super()._repr_mimebundle_(**keywords), sentence, self.static, repr(self))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.title!r})"
@@ -114,7 +129,7 @@ class MonitorWidget(_DataView):
         self.data = data
 
 
-class TimelineWidget(Base):
+class TimelineWidget(LiveView):
     """Live timeline: zoom, pan, search, click an operator to read what it did to which arrays.
 
     Parameters
@@ -123,7 +138,8 @@ class TimelineWidget(Base):
         ``prof.records``, or several runs by name to compare on one axis.
     title, description : str, optional
         Heading, and the sentence below it.
-    color_by : {"operator", "storage type", "lane", "layer", "density"}
+    color_by : {"storage type", "operator", "lane", "layer", "density"}, optional
+        "storage type" by default; of several runs "operator", as their static picture is.
     marks : list of dict, optional
         Markers, counters and densifications of one run, as for ``timeline_figure``; ``prof.timeline()`` gives those of the
         profile.  The key ``m`` goes from one to the next.
@@ -146,11 +162,11 @@ class TimelineWidget(Base):
     """
 
     _esm = module("timeline.js")
-    _css = style()
+    _sentence = "A live timeline of each operator"
     payload = traitlets.Bytes().tag(sync=True)
     title = traitlets.Unicode("").tag(sync=True)
     description = traitlets.Unicode("").tag(sync=True)
-    color_by = traitlets.Enum(("operator", "storage type", "lane", "layer", "density"), "operator").tag(sync=True)
+    color_by = traitlets.Enum(("storage type", "operator", "lane", "layer", "density"), "storage type").tag(sync=True)
     align = traitlets.Enum(ALIGN, "auto").tag(sync=True)
     selected = traitlets.Int(-1).tag(sync=True)
     offers_fixes = traitlets.Bool(False).tag(sync=True)
@@ -158,7 +174,7 @@ class TimelineWidget(Base):
     fixes = traitlets.Dict().tag(sync=True)
 
     def __init__(
-        self, records: Records = (), title: str = "Timeline", description: str = "", color_by: str = "operator",
+        self, records: Records = (), title: str = "Timeline", description: str = "", color_by: str = "",
         align: str = "auto", marks: Iterable[Mapping[str, Any]] | None = None, clock: str = "own",
         errors: Mapping[str, float | None] | None = None, try_fixes: Callable[[], Any] | None = None,
     ) -> None:  # fmt: skip
@@ -173,7 +189,7 @@ class TimelineWidget(Base):
             payload=pack_timeline(self._runs, self._marks, clock),
             title=self._title,
             description=str(description) or self._finding(),
-            color_by=color_by,
+            color_by=color_by or ("storage type" if len(self._runs) == 1 else "operator"),
             align=align,
             offers_fixes=try_fixes is not None,
         )
@@ -214,16 +230,12 @@ class TimelineWidget(Base):
         ordered = [event.record for records in self._runs.values() for event in clean(records)]
         return ordered[self.selected] if 0 <= self.selected < len(ordered) else None
 
-    def _repr_mimebundle_(self, **keywords: object) -> tuple[dict[str, Any], ...]:
-        sentence = "A live timeline of each operator; without a running kernel, its picture and table."
-        return _bundle(super()._repr_mimebundle_(**keywords), sentence, self.static, repr(self))
-
     def __repr__(self) -> str:
         events = sum(len(records) for records in self._runs.values())
         return f"TimelineWidget({format_count(events)} events, color_by={self.color_by!r})"
 
 
-class MemoryWidget(Base):
+class MemoryWidget(LiveView):
     """Live memory view: by role over time, and what was alive at the peak.
 
     Parameters
@@ -235,7 +247,7 @@ class MemoryWidget(Base):
     """
 
     _esm = module("memory.js")
-    _css = style()
+    _sentence = "A live view of memory by role"
     memory = traitlets.Dict().tag(sync=True)
     title = traitlets.Unicode("").tag(sync=True)
     description = traitlets.Unicode("").tag(sync=True)
@@ -252,10 +264,6 @@ class MemoryWidget(Base):
     def static(self) -> Display:
         """The static picture and table of the same data."""
         return memory_figure(self.memory, title=self._title)
-
-    def _repr_mimebundle_(self, **keywords: object) -> tuple[dict[str, Any], ...]:
-        sentence = "A live view of memory by role; without a running kernel, its picture and table."
-        return _bundle(super()._repr_mimebundle_(**keywords), sentence, self.static, repr(self))
 
     def __repr__(self) -> str:
         samples = len(self.memory.get("samples") or ())

@@ -16,9 +16,9 @@ from ..base.errors import UnknownNameError
 from ..base.formatting import number
 from .align import Alignment
 from .align import align as line_up
-from .describe import arrays, by_nature
-from .lanes import shared_palette, single_palette
-from .layout import APART, Event, clean, place_rows, steps, typical_window
+from .describe import STORAGE, arrays, by_nature, storage_kind
+from .lanes import STORAGE_COLORS, shared_palette, single_palette
+from .layout import APART, Event, clean, culprits, place_rows, steps, typical_window
 from .marks import KINDS, Mark, read_marks
 from .processes import step_window
 from .theme import lane_order
@@ -123,8 +123,8 @@ class _Columns:
                                 ("unit", self.strings.text(mark.unit))):  # fmt: skip
                 self.data[f"mark_{name}"].append(value)
 
-    def add(self, run: int, event: Event, lane: int, row: int, origin: float) -> None:
-        """Append one event."""
+    def add(self, run: int, event: Event, lane: int, row: int, origin: float, culprit: int) -> None:
+        """Append one event; ``culprit`` is the position of the one that made dense what it reads, or -1."""
         record, data = event.record, self.data
         sides = arrays(event, "inputs"), arrays(event, "outputs")
         node = event.node
@@ -139,6 +139,8 @@ class _Columns:
             "layer": self.strings.text(event.layer),
             "line": self.strings.text(record.get("line") or ""),
             "node": int(number(node, -1)) if node is not None and abs(number(node, -1)) < 1 << 31 else -1,
+            "culprit": culprit,
+            "storage": storage_kind(event),
             "fallback": 2 if by_nature(event) else int(event.fallback),
             "bytes": number(record.get("bytes")),
             "flops": number(record.get("flops")),
@@ -181,6 +183,8 @@ _KINDS = {
     "layer": "u4",
     "line": "u4",
     "node": "i4",
+    "culprit": "i4",
+    "storage": "u1",
     "fallback": "u1",
     "bytes": "f8",
     "flops": "f8",
@@ -254,11 +258,11 @@ def pack_timeline(runs: Mapping[str, Iterable[Mapping[str, Any]] | None],
         origins = [found[0].time]
     columns.add_marks(found, origins[0] if origins else 0.0)
     for run, events in enumerate(cleaned.values()):
-        origin = origins[run]
-        for event, row in zip(events, place_rows(events), strict=True):
+        origin, before = origins[run], len(columns.data["run"])
+        for event, row, culprit in zip(events, place_rows(events), culprits(events), strict=True):
             # Hostile input could name more lanes than a byte holds: the last takes what is left.
             lane = lanes.index(event.lane) if event.lane in lanes else len(lanes) - 1
-            columns.add(run, event, lane, row, origin)
+            columns.add(run, event, lane, row, origin, culprit + before if culprit >= 0 else -1)
     steps = line_up(list(cleaned.values()) if clock == "own" else [], list(cleaned) if clock == "own" else [])
     columns.add_steps(steps, origins)
     header = {
@@ -269,6 +273,7 @@ def pack_timeline(runs: Mapping[str, Iterable[Mapping[str, Any]] | None],
         "steps": {"kind": steps.kind, "reason": plain(steps.reason), "labels": [slot.label for slot in steps.slots],
                   "tail": steps.tail, "view": _step_view(steps)},
         "palette": _palette(list(cleaned.values())),
+        "storage_types": [[name, *look] for name, look in zip(STORAGE, STORAGE_COLORS, strict=True)],
         "strings": columns.strings.values,
         "array_table": columns.arrays.values,
         "attributes": columns.attributes.values,

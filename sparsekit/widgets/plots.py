@@ -87,7 +87,7 @@ class Sheet:
     """
 
     def __init__(self, matplotlib: ModuleType, width: float, title: str, finding: str, below: float) -> None:
-        heading = wrap(plain_text(title), width - 40, 17, 3)
+        heading = wrap(plain_text(title), width - 40, 17 * 1.15, 3)  # bold letters are wider
         words = wrap(plain_text(finding), width - 40, 12.5, 12 if is_narrow() else 3) if finding else []
         self.width, self.top = width, 12.0 + 22 * len(heading) + 17 * len(words)
         self.height = self.top + below

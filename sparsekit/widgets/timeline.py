@@ -12,12 +12,13 @@ from .describe import (
     describe_array,
     group,
     operator_rows,
+    own_time,
     place,
     share_sentence,
 )
 from .display import Display
-from .lanes import LanePainter, legend, single_palette
-from .layout import APART, Event, Window, clean, lane_totals, typical_window
+from .lanes import LanePainter, StoragePalette, legend
+from .layout import APART, Event, Window, clean, culprits, lane_totals, typical_window
 from .mark_lanes import MarkLanes, heights, left_out
 from .marks import Mark, around, mark_columns, mark_rows, marks_sentence, read_marks, series_of
 from .svg import Drawing, fit, heading, is_narrow, page_width, wrap
@@ -36,7 +37,9 @@ def timeline_figure(
     rows: int = 12,
     marks: Iterable[Mapping[str, Any]] | None = None,
 ) -> Display:
-    """Draw when each operator ran.
+    """Draw when each operator ran, in the colour of the storage types of its arrays.
+
+    An arrow goes from an operator that made a sparse array dense to each that reads it.
 
     Parameters
     ----------
@@ -74,6 +77,17 @@ def _inside(events: Sequence[Event], window: Window) -> list[Event]:
     return [event for event in events if event.end >= window.start and event.start <= window.end]
 
 
+def _own(event: Event) -> float:
+    """Own time of an event, in microseconds."""
+    return event.own
+
+
+def _ranked(events: Sequence[Event]) -> list[list[Event]]:
+    """The calls of the three operators that took most of the run, in the order of the table."""
+    found = [(key, calls) for key, calls in group(events).items() if key[0] not in APART and own_time(calls) > 0]
+    return [calls for _, calls in sorted(found, key=lambda item: (-own_time(item[1]), item[0]))[:3]]
+
+
 class _Timeline:
     """One drawing in progress; ``y`` is how far down it has come."""
 
@@ -82,7 +96,11 @@ class _Timeline:
         self.whole = around(events, marks)
         self.window = window if window.reason else self.whole
         self.inside = _inside(events, self.window)
-        self.palette = single_palette(events, self.window)
+        self.palette = StoragePalette()
+        self.ranked = _ranked(events)
+        found = set(map(id, self.inside))
+        self.edges = [(events[source], event) for event, source in zip(events, culprits(events), strict=True)
+                      if source >= 0 and events[source] is not event and found >= {id(event), id(events[source])}]
         self.drawing = Drawing(page_width())
         self.left, self.room = MARGINS[is_narrow()]
         self.right = page_width() - self.room
@@ -128,10 +146,12 @@ class _Timeline:
         whole = sum(own for lane, own in totals.items() if lane not in APART)
         drawing.text(right + 8, self.y + 8, "share" if is_narrow() else "own time, whole run", size=10.5, fill=MUTED)
         top = self.y + 14
-        badges = {id(event): i + 1 for i, event in enumerate(self._top())}
+        drawn = (self._drawn(calls) for calls in self.ranked)
+        badges = {id(event): i + 1 for i, event in enumerate(drawn) if event is not None}
         series = () if self.window.reason else self.series
         room = heights(self.marks, series, self.window)
         bottom = painter.lanes(self.inside, list(totals), top, drawing.width - 16, badges, room=room)
+        painter.edges(self.edges, self.inside)
         lanes = self._mark_lanes(painter)
         lanes.lines(self.marks, top, bottom)
         below = lanes.signs(self.marks, bottom - room, len(totals) % 2 == 0)
@@ -159,22 +179,24 @@ class _Timeline:
         self.drawing.text(x + room + 8, y + 4.5, label, size=13, font_weight="bold" if whole > 0 else None)
         self.drawing.text(self.drawing.width - 20, y + 4.5, format_duration(own), size=11, fill=MUTED, text_anchor="end")
 
-    def _top(self) -> list[Event]:
-        """The longest call of each of the three longest groups in the window."""
-        found = [max(calls, key=lambda e: e.own) for calls in group(self.inside).values()]
-        found = [event for event in found if event.own > 0 and event.lane not in APART]
-        return sorted(found, key=lambda e: (-e.own, e.start))[:3]
+    def _drawn(self, calls: Sequence[Event]) -> Event | None:
+        """The longest of some calls that is drawn large."""
+        end, start = self.window.end, self.window.start
+        return max((event for event in calls if event.end >= start and event.start <= end), key=_own, default=None)
 
     def _longest(self) -> None:
+        """What the operators took that took most of the run, as the table has it, with the call that is drawn."""
         drawing = self.drawing
-        top = self._top()
-        for i, event in enumerate(top):
-            y = self.y + 20
+        whole = sum(event.own for event in self.events if event.lane not in APART)
+        for i, calls in enumerate(self.ranked):
+            y, shown = self.y + 20, self._drawn(calls)
+            event, own = shown or max(calls, key=_own), sum(map(_own, calls))
             drawing.add("circle", cx=30.0, cy=y - 4.5, r=8.0, fill=INK)
             drawing.text(30, y - 0.5, str(i + 1), size=11, fill=PAPER, text_anchor="middle", font_weight="bold")
-            words = f"{place(event)} ({event.lane}): {format_duration(event.duration)}"
-            if event.own < 0.99 * event.duration:
-                words += f", {format_duration(event.own)} of it its own"
+            words = f"{place(event)} ({event.lane}): {format_duration(own)}, {format_share(own, whole)}"
+            if len(calls) > 1:
+                words += f", in {format_count(len(calls))} calls; "
+                words += "none is drawn" if shown is None else f"the one marked took {format_duration(event.duration)}"
             lines = wrap(words, drawing.width - 66, 13, 2 if is_narrow() else 1)
             for line in lines:
                 drawing.text(46, y, line, size=13, font_weight="bold")
@@ -185,12 +207,12 @@ class _Timeline:
             if before or after:
                 self.y += drawing.note(y + 17, f"{before} → {after}", 12, 46) - y - 17
             self.y += 22
-        self.y += 10 if top else 0
+        self.y += 10 if self.ranked else 0
 
     def _legend(self) -> None:
-        present = {event.name for event in self.inside}
+        present = set(map(self.palette.key, self.inside))
         dense = any(event.fallback for event in self.inside)
-        self.y = legend(self.drawing, self.palette, present, dense, self.y)
+        self.y = legend(self.drawing, self.palette, present, dense, self.y, bool(self.edges))
 
     def _notes(self) -> None:
         shown, whole = len(self.inside), len(self.events)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import json
 import subprocess
 import sys
@@ -16,20 +17,28 @@ PACKAGE = Path(mx.__file__).parent
 
 #: Optional package -> what needs it, as expressions of the program below.
 NEEDED = {
-    "anywidget": ["profile.timeline()", "x.inspect()", "net.graph(x).live()"],
-    "traitlets": ["profile.timeline()", "x.inspect()"],
-    "IPython": ["mx.load_ipython_extension(None)"],
+    "anywidget": ["profile.timeline()", "x.inspect()", "net.graph(x).live()", "load('course.live')"],
+    "traitlets": ["profile.timeline()", "x.inspect()", "net.graph(x).live()", "load('course.live')"],
+    "IPython": ["mx.load_ipython_extension(None)", "load('course.saved')"],
     "matplotlib": ["mx.widgets.curves_figure({'a': [1, 2]}).plot()"],
     "pandas": ["profile.to_dataframe()"],
-    "ray": ["mx.dist.run(print)"],
-    "torch": ["x.astorch()"],
+    "ray": ["mx.dist.run(print)", "main('bench', 'dist')"],
+    "torch": ["x.astorch()", "mx.Profiler(torch=True)", "load('bench.torch_seen_worker').Worker().versions()",
+              "load('examples.training_run')._by_torch(None, None)"],
     "jax": ["x.asjax()"],
     "jupyterlab": ["main('lab')"],
     "ipykernel": ["main('lab')"],
-    "sklearn": ["__import__('sparsekit.sklearn')"],
+    "sklearn": ["load('sklearn')", "main('bench', 'sklearn')", "load('examples.training_run')._by_sklearn(None, None)"],
     "tensorboardX": ["mx.gluon.contrib.estimator.TensorBoardHandler('logs')"],
     "cupy": ["mx.nd.ones(2, ctx=mx.gpu(0))", "mx.gpu(0).empty_cache()",
               "mx.context.gpu_memory_info()", "x.as_in_context(mx.gpu(0))"],
+}
+
+#: What else is imported and need not be installed, and why nothing here asks for it.
+OTHERS = {
+    "numba": "kernels in numpy take its place: tests/faults/test_environment.py", "llvmlite": "it comes with numba",
+    "cupyx": "it comes with cupy", "docutils": "it comes with Sphinx", "sphinx": "it imports docs/registry_pages.py itself",
+    "pytest": "it imports the plugin itself",
 }
 
 #: Optional packages whose absence changes how something is shown, and nothing else.
@@ -38,7 +47,7 @@ SHOWN = {
     "IPython": ["mx.predict('start.rows')", "mx.widgets.monitor(None)", "profile._repr_mimebundle_()"],
     "ipywidgets": ["mx.predict('start.rows')", "profile.table()"],
     "matplotlib": ["profile.timeline_figure().svg", "x._repr_html_()"],
-    "psutil": ["main('doctor')"],
+    "psutil": ["main('doctor')"], "jupyter_client": ["main('doctor')"],
     "tensorboard": ["profile.summary()"],
 }
 
@@ -48,6 +57,10 @@ for name in {missing!r}:
     sys.modules[name] = None
 import sparsekit as mx
 from sparsekit.base.errors import GPUNotFound, MissingPackageError
+
+def load(name):
+    import importlib
+    return importlib.import_module("sparsekit." + name)
 
 def main(*words):
     from sparsekit.cli import main
@@ -75,6 +88,11 @@ print(json.dumps(said))
 
 def without(missing, uses):
     """What each expression says in a process that lacks the packages."""
+    return _without(tuple([missing] if isinstance(missing, str) else missing), tuple(uses))
+
+
+@functools.cache
+def _without(missing, uses):
     done = subprocess.run([sys.executable, "-W", "error", "-c", PROGRAM.format(missing=missing, uses=uses)], capture_output=True,
                           text=True, timeout=120)
     assert done.returncode == 0, done.stderr[-2000:]
@@ -83,7 +101,7 @@ def without(missing, uses):
 
 @pytest.mark.parametrize("package", NEEDED)
 def test_what_needs_a_package_names_it_and_how_to_install_it(package):
-    for use, text in without([package], NEEDED[package]).items():
+    for use, text in without(package, NEEDED[package]).items():
         assert package in text, use
         assert "Hint:" in text, use
         assert "pip install" in text, use
@@ -94,12 +112,45 @@ def test_what_only_shows_with_a_package_works_without_all_of_them():
     assert set(without([*SHOWN], uses).values()) == {""}
 
 
-def test_every_optional_package_is_tried():
-    """Those that the source imports by ``optional_import`` or by a line of its own within a function."""
-    found = set()
+def imported():
+    """The packages that the source imports and that are not required, each with what ``optional_import`` says it is for."""
+    found = {}
     for path in PACKAGE.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "optional_import":
-                found.add(node.args[0].value if isinstance(node.args[0], ast.Constant) else "matplotlib")
-    names = {name.partition(".")[0] for name in found}
-    assert names - {"sparsekit"} <= set(NEEDED), names - set(NEEDED)
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        typing = {id(node) for one in ast.walk(tree) if isinstance(one, ast.If) and "TYPE_CHECKING" in ast.unparse(one.test)
+                  for node in ast.walk(one)}
+        for node in ast.walk(tree):
+            if id(node) in typing:
+                continue
+            for name, purpose in named(node):
+                found.setdefault(name.partition(".")[0], set()).update({purpose} - {None})
+    known = {"", "numpy", "scipy", "sparsekit", *sys.stdlib_module_names}
+    return {name: purposes for name, purposes in found.items() if name not in known}
+
+
+def named(node):
+    """The modules that a statement or a call imports, and what for."""
+    if isinstance(node, ast.Import):
+        yield from ((one.name, None) for one in node.names)
+    elif isinstance(node, ast.ImportFrom) and not node.level:
+        yield node.module, None
+    elif isinstance(node, ast.Call):
+        called = getattr(node.func, "id", getattr(node.func, "attr", ""))
+        if called in ("optional_import", "whole_import", "import_module", "find_spec", "is_installed") and node.args:
+            name = node.args[0]
+            parts = name.values if isinstance(name, ast.JoinedStr) else [name]
+            text = parts[0].value if isinstance(parts[0], ast.Constant) else ""
+            yield text, node.args[2].value if called == "optional_import" else None
+
+
+def test_every_optional_package_is_tried():
+    """Whatever way it is imported, at the top of a module or within a function."""
+    assert set(imported()) <= {*NEEDED, *SHOWN, *OTHERS}
+    assert {"ray", "tqdm", "cupy", "sphinx"} <= set(imported())  # by each of the ways
+
+
+def test_everything_that_needs_a_package_is_tried():
+    """Each purpose that the source names stands in an error above."""
+    for name, purposes in imported().items():
+        said = " ".join(without(name, NEEDED[name]).values()) if purposes else ""
+        assert [purpose for purpose in purposes if purpose not in said] == [], name

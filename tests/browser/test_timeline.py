@@ -64,6 +64,39 @@ def test_colours_by_storage_type_say_what_operators_took_and_gave(timeline):
     assert shown == "C csr R row_sparse B csr and row_sparse D dense only no arrays became dense"
 
 
+def test_a_timeline_is_coloured_by_storage_type_at_first(timeline, open_report):
+    assert timeline.locator("select").first.input_value() == "storage type"
+    page = open_report({"timeline": {"timeline": {"a": records(), "b": records()}}})
+    page.wait_for_selector(".sk[data-ready]")
+    assert page.locator("select").first.input_value() == "operator"  # as the static comparison
+
+
+ALARMED = """() => {
+    const canvas = document.querySelector(".sk-stage canvas");
+    const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+    let found = 0;
+    for (let i = 0; i < data.length; i += 4) found += data[i] === 213 && data[i + 1] === 94 && data[i + 2] === 0;
+    return found;
+}"""
+
+
+def test_arrows_go_from_a_conversion_to_its_readers_and_details_lead_back(timeline, open_report):
+    without = timeline.evaluate(ALARMED)
+    assert "is read by" not in timeline.locator(".sk-legend").inner_text()
+    linked = records()
+    linked[3]["conversion"] = linked[4]["conversion"] = linked[5]["conversion"] = 3  # the log, a dot and the update
+    page = open_report({"timeline": {"timeline": linked}})
+    page.wait_for_selector(".sk[data-ready]")
+    page.wait_for_timeout(300)
+    assert page.evaluate(ALARMED) > without + 100
+    assert "is read by" in page.locator(".sk-legend").inner_text()
+    page.get_by_label("Search events").fill("op:sgd_update")
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="made dense by log · net_log0").click()
+    assert page.locator(".sk-status").inner_text().startswith("log · net_log0")
+    assert page.get_by_role("button", name="made dense by").count() == 0
+
+
 def test_details_leave_the_lanes_their_width(timeline):
     stage = timeline.locator(".sk-stage")
     before = stage.bounding_box()["width"]
@@ -111,7 +144,10 @@ MANY = """([count]) => {
 @pytest.mark.parametrize("color", ["operator", "storage type"])
 def test_a_frame_of_a_hundred_thousand_events_takes_less_than_a_sixtieth_of_a_second(open_report, color):
     """The least of several: other programs may use the processor meanwhile."""
-    page = open_report({"timeline": {"timeline": made["training"](1, steps=20_000)}})
+    records = made["training"](1, steps=20_000)
+    for place, record in enumerate(records):  # each step makes an array dense, and its other operators read it
+        record.update(fallback=place % 5 == 0, conversion=place // 5)
+    page = open_report({"timeline": {"timeline": records}})
     page.wait_for_selector(".sk[data-ready]", timeout=60_000)
     page.locator("select").first.select_option(color)
     page.get_by_role("button", name="Show the whole run").click()

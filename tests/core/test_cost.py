@@ -221,3 +221,50 @@ def test_every_formula_bears_the_samples_of_its_operator():
             outputs = [meta(shape) for shape in shapes]
             useful, dense = op.cost(call.attrs, [meta(array.shape) for array in arrays], outputs)
             assert (useful >= 0, useful) == (True, dense), name
+
+
+# Bytes
+
+
+#: Operators whose result may be smaller than an array that they read to its end, or of which they read the shape only.
+READ_WHOLE = {"ravel_multi_index", "_contrib_getnnz", "all_finite", "multi_all_finite",
+              "broadcast_like", "shape_array", "size_array", "_contrib_arange_like"}
+
+
+def moved(op, arrays, attrs):
+    """Bytes that the profiler says a call moves, those of its inputs, and those of its results."""
+    inputs = [mx.nd.array(array, dtype=array.dtype) for array in arrays]
+    with mx.Profiler() as prof:
+        made = getattr(mx.nd, op)(*inputs, **attrs)
+    (record,) = [record for record in prof.records if record["name"] == OPS[op].name]
+    assert made is not None
+    return record["bytes"], [one["bytes"] for one in record["inputs"]], sum(one["bytes"] for one in record["outputs"])
+
+
+@pytest.mark.parametrize(("op", "arrays", "attrs"), [
+    ("Embedding", [np.float32([1, 5]), np.ones((1000, 8), np.float32)], {"input_dim": 1000, "output_dim": 8}),
+    ("take", [np.ones((1000, 8), np.float32), np.float32([1, 5])], {}),
+    ("pick", [np.ones((3, 1000), np.float32), np.float32([1, 5, 7])], {}),
+    ("gather_nd", [np.ones((1000, 8), np.float32), np.int64([[1, 5]])], {}),
+    ("batch_take", [np.ones((3, 1000), np.float32), np.int32([1, 5, 7])], {}),
+    ("slice_axis", [np.ones((8, 1000), np.float32)], {"axis": 1, "begin": 3, "end": 5}),
+    ("slice", [np.ones((8, 1000), np.float32)], {"begin": (0, 3), "end": (8, 5)})])
+def test_a_look_up_reads_no_more_of_its_table_than_it_gives(op, arrays, attrs):
+    found, taken, given = moved(op, arrays, attrs)
+    table = OPS[op].selects
+    assert taken[table] > 10 * given
+    assert found == 2 * given + sum(taken) - taken[table]
+
+
+def test_every_operator_that_only_moves_and_gives_less_than_it_takes_says_what_it_selects():
+    """What computes nothing and gives fewer values than an input holds has not read all of it."""
+    found = set()
+    for name, op in OPS.items():
+        if op.cost is not cost.none or op.mutates or op.selects is not None:
+            continue
+        for arrays, attrs in op.sample():
+            made = op.bind(attrs).infer_shape([array.shape for array in arrays])
+            shapes = made if isinstance(made, list) else [made]
+            if None not in shapes and max(map(np.size, arrays), default=0) > sum(math.prod(shape) for shape in shapes):
+                found.add(name)
+    assert found <= READ_WHOLE

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import sparsekit as mx
+from sparsekit.base.changes import changes
 from sparsekit.core.table.table import Table
 from sparsekit.gluon import nn
 from sparsekit.optimizer.optimizer import registry
@@ -95,17 +96,20 @@ class Twin:
         self.trainer = mx.gluon.Trainer(self.net.collect_params(), optimizer, dict(arguments or {"learning_rate": 0.1}))
         self.compiled = mx.gluon.TrainStep(self.net, self.loss, self.trainer) if compiled else None
         self.parameters = [*self.net.collect_params().values()]
+        self.size = None
 
     def plain(self, data, label):
         with mx.autograd.record():
             output = self.loss(self.net(data), label)
         output.backward()
-        self.trainer.step(data.shape[0])
+        self.trainer.step(self.size or data.shape[0])
+        self.size = None
         return output
 
     def step(self, data, label):
         if self.compiled is not None:
-            return self.compiled(data, label)
+            size, self.size = self.size, None
+            return self.compiled(data, label, size)
         with mx.config.set(tables=False):
             return self.plain(data, label)
 
@@ -380,6 +384,15 @@ EVENTS = {
     "a learning rate": lambda twin: twin.trainer.set_learning_rate(0.03),
     "multipliers of a parameter": set_weight(lr_mult=0.5, wd_mult=3.0),
     "multipliers of the optimizer": lambda twin: twin.trainer.optimizer.set_lr_mult({0: 0.1, 1: 0.2}),
+    "multipliers in place": lambda twin: twin.trainer.optimizer.lr_mult.update({0: 0.1, 1: 0.2}),
+    "multipliers in another dict": set_optimizer(wd_mult={0: 0.1}, param_dict={}),
+    "names": lambda twin: (twin.trainer.optimizer.set_lr_mult({"one": 0.1}),
+                           set_optimizer(idx2name={0: "one"}, param_dict={})(twin)),
+    "a factor of gradients": set_optimizer(rescale_grad=7.0),
+    "another scale": lambda twin: setattr(twin.trainer, "_scale", 2.0),
+    "a size of the batch": lambda twin: setattr(twin, "size", 3),
+    "other states": lambda twin: setattr(twin.trainer._updaters[0], "states", dict(twin.trainer._updaters[0].states)),
+    "a state less": lambda twin: (twin.trainer._updaters[0].states.pop(0), twin.trainer._updaters[0].states_synced.clear()),
     "weight decay": set_optimizer(wd=0.5), "clipping": set_optimizer(clip_gradient=0.001),
     "lazy": set_optimizer(lazy_update=False),
     "momentum": set_optimizer(momentum=0.3, beta1=0.3), "the count of updates": set_optimizer(num_update=100),
@@ -422,6 +435,7 @@ def test_changes_after_steps_that_bind_the_batch_alone(event, optimizer, monkeyp
             begun = len(whole)
         if number == 10:
             assert len(whole) == begun  # the last three found everything as it was
+            assert (one.compiled._latest.settings is changes.settings) == (optimizer == "sgd")  # Adam's change
             EVENTS[event](one)
             EVENTS[event](other)
         assert outcome(one, data, label, number) == outcome(other, data, label, number)

@@ -131,12 +131,17 @@ def others(width):
     k._small_product(some(64, 64), some(64, 64), 64, 64, 64, None)
     k._small_product(some(8, 4096), some(4096, 8), 8, 4096, 8, None)
     k.maximum.reduceat(some(64 * width), fake_cupy.ndarray(np.arange(0, 64 * width, 8)))
+    k.add.reduceat(some(8192), fake_cupy.ndarray(np.array([0, 40, 4000])))
     for name, kernel in formulas.FORMULAS.items():
         k.formula(name, np.dtype(np.float32), *[some(512, width) for _ in kernel.parameters[:-2]])
     k.copy_each([(some(512), some(512)) for _ in range(4)])
     long, made = some(4, 8192), fake_cupy.ndarray(np.empty((4, 8192), np.float32))
     gpu.softmax_rows(long, some(4), made)
     gpu.softmax_backward_rows(long, made, fake_cupy.ndarray(np.empty((4, 8192), np.float32)))
+    gamma = some(8192)
+    gpu.layer_norm_rows(long, gamma, gamma, 1e-5, made, some(4), some(4))
+    room = fake_cupy.ndarray(np.empty((4, 8192), np.float32))
+    gpu.layer_norm_backward_rows(long, made, gamma, some(4), some(4), room, gamma, gamma)
 
 
 def measure(library, shapes=tuple(SHAPES), names=None):

@@ -9,7 +9,7 @@ import pytest
 
 import sparsekit as mx
 from sparsekit import bench
-from sparsekit.bench import gpu, gpu_worker, harness
+from sparsekit.bench import arrays, gpu, gpu_worker, harness, update
 
 
 class Here:
@@ -65,6 +65,27 @@ def test_rivals_take_turns_and_must_agree(here, monkeypatch):
     monkeypatch.setattr(gpu, "start_rivals", lambda rivals, stack, kind: {"torch": Here("adam")})
     with pytest.raises(mx.SparsekitError, match="torch lazy_update returns"):
         gpu.run({"torch": "python"}, 1, True)
+
+
+@pytest.mark.parametrize(("place", "operation"), [(0, "csr_dense"), (0, "csrT_dense"), (0, "embedding_gradient"), (3, "csr_out")])
+def test_without_rivals_results_must_be_those_of_numpy_and_scipy(here, monkeypatch, place, operation):
+    section = gpu.sections(True)[place]
+    monkeypatch.setattr(gpu, "sections", lambda quick: [section])
+    monkeypatch.setattr(gpu, "start_own", lambda module: Here(operation))
+    with pytest.raises(mx.SparsekitError, match=f"sparsekit returns sums .* for {operation}, numpy and scipy"):
+        gpu.run({}, 1, True)
+
+
+def test_columns_are_drawn_alike_and_by_zipfs_law():
+    """A value that most rows store, as in data of advertisements; the benches of CPUs draw so too."""
+    shares = []
+    for hot in (False, True):
+        parts = arrays.product_parts(500, 4000, 8, 2, hot)
+        shares.append(np.bincount(parts["indices"]).max() / 500)
+    assert shares[0] < 0.05
+    assert shares[1] > 0.5
+    for workloads in (gpu.sections(False), gpu.sections(True), update.WORKLOADS, update.QUICK):
+        assert {"by Zipf's law" in one.title for one in workloads} == {False, True}
 
 
 def test_bytes_count_every_needed_row_once():

@@ -10,6 +10,7 @@ from capturing import Graph
 
 import sparsekit as mx
 from sparsekit import autograd, gluon, nd
+from sparsekit.core import apart
 from sparsekit.demo.variants import FullyConnected, FullyConnectedSparse
 from sparsekit.gluon.hybrid import explain
 from sparsekit.gluon.nn import Activation
@@ -20,7 +21,7 @@ FEATURES, UNITS = 2000, 16
 
 #: Kernels, copies and graphs that a step asks for, at most: MXNet's lines, with net and loss hybridized each or in one block,
 #: and ``TrainStep``.
-MOST = {"eager": 35, "hybridized": 16, "joined": 10, "step": 8}
+MOST = {"eager": 35, "hybridized": 12, "joined": 8, "step": 6}
 
 
 class Joined(gluon.HybridBlock):
@@ -54,11 +55,12 @@ def network(ctx):
     return net
 
 
-def trained(ctx, way, optimizer="sgd", steps=6, rates=(0.5,), **settings):
+def trained(ctx, way, optimizer="sgd", steps=6, rates=(0.5,), clip=None, **settings):
     """Weights, losses, the gradients of the last step, what the last step asked for, and who says why."""
     net, loss = network(ctx), gluon.loss.SigmoidBinaryCrossEntropyLoss()
     trainer = gluon.Trainer(net.collect_params(), optimizer, {"learning_rate": rates[0], **settings})
-    step, joined = gluon.TrainStep(net, loss, trainer) if way == "step" else None, Joined(net) if way == "joined" else None
+    step = gluon.TrainStep(net, loss, trainer, clip_norm=clip) if way == "step" else None
+    joined = Joined(net) if way == "joined" else None
     if way == "hybridized":
         net.hybridize()
         loss.hybridize()
@@ -75,6 +77,8 @@ def trained(ctx, way, optimizer="sgd", steps=6, rates=(0.5,), **settings):
             with autograd.record():
                 found = joined(data, label) if joined is not None else loss(net(data), label)
             found.backward()
+            if clip is not None:
+                gluon.utils.clip_global_norm([one.grad(ctx) for one in net.collect_params().values()], 10 * clip)
             trainer.step(10)
         asked, waited = list(capturing.calls), dict(fake_cupy.counts)
         losses.append(found.asnumpy())
@@ -126,6 +130,30 @@ def test_explain_says_what_is_in_graphs_and_why_the_rest_is_not(stand_in):
     alone = {row for row in said if row[2]}
     assert {row[:2] for row in alone} == {("backward", "dot"), ("update", "sgd_update")}
     assert all("stores" in row[2] for row in alone)
+
+
+@pytest.mark.parametrize("clip", [1e-3, 1e9])
+@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+def test_gradients_are_clipped_between_the_graphs_of_a_step(stand_in, clip, optimizer):
+    """By the norm of all, sparse ones included; the buffers of the parameters hold what was clipped."""
+    Graph.launches = 0
+    found = trained(GPU, "step", optimizer, 8, clip=clip)
+    for part, expected in zip(found[:3], trained(mx.cpu(), "eager", optimizer, 8, clip=clip)[:3], strict=True):
+        assert_same(part, expected, 1e-3)
+    assert Graph.launches >= 8
+    said = {(row["pass"], row["op"]): row["reason"] for row in explain(found[-1])}
+    assert said["backward", "clip_global_norm"] == apart.NORM
+    assert len(found[3]) <= 56
+
+
+def test_a_norm_that_is_not_finite_is_warned_of(stand_in):
+    net, loss = network(GPU), gluon.loss.SigmoidBinaryCrossEntropyLoss()
+    step = gluon.TrainStep(net, loss, gluon.Trainer(net.collect_params(), "sgd"), clip_norm=1.0)
+    for batch in batches(GPU, 4):
+        step(*batch)
+    data, label = batches(GPU, 1)[0]
+    with pytest.warns(UserWarning, match="nan or inf is detected"):
+        step(data, label * np.nan)
 
 
 def test_under_a_profiler_a_step_runs_operator_by_operator(stand_in):

@@ -104,7 +104,7 @@ def test_a_grid_gives_what_the_cpu_gives(library, name, width):
 def suited(value):
     """The device functions that take such values."""
     real = {*formulas.FORMULAS, "gelu", "gelu_backward", "softmax", "softmax_backward", "sum_powers", "sum_slopes", "dot_tiles",
-            "layer_norm", "layer_norm_backward"}
+            "layer_norm", "layer_norm_backward", "piece_moments", "piece_slopes"}
     wide = {name for name in launch.KERNELS if name in WIDE or name.endswith("_step")}
     return sorted(set(launch.KERNELS) - (set() if value == "float64" else wide) - (real if value.startswith("int") else set()))
 
@@ -235,6 +235,34 @@ def test_rows_that_are_cut_into_pieces(library, value, logarithm):
         assert len(bits) == 1
 
 
+@pytest.mark.parametrize("value", ["float16", "float32", "float64"])
+def test_rows_that_are_normalized_in_pieces(library, value):
+    """Layer normalization and its gradient, of rows far from zero, whose pieces have means of their own."""
+    rng, gpu = np.random.default_rng(9), for_device("gpu")
+    tolerance = 4 * TOLERANCE[value]
+    for width in (launch.PIECE, launch.PIECE + 1, 3 * launch.PIECE - 5):
+        data = (rng.uniform(-1, 1, (2, width)) + np.where(np.arange(width) < width // 2, 4, 6)).astype(value)
+        above, gamma, beta = (rng.uniform(-1, 1, shape).astype(value) for shape in ((2, width), width, width))
+        exact, weighted = data.astype(float), above.astype(float) * gamma
+        centre, spread = exact.mean(axis=1), np.sqrt(exact.var(axis=1) + 1e-5)
+        normal = (exact - centre[:, None]) / spread[:, None]
+        slopes = (weighted - weighted.mean(axis=1, keepdims=True)
+                  - normal * (weighted * normal).mean(axis=1, keepdims=True)) / spread[:, None]
+        wanted, bits = (normal * gamma + beta, centre, spread, slopes), set()
+        for library.schedule in SCHEDULES:
+            out, back = (fake_cupy.ndarray(np.full_like(data, np.nan)) for _ in range(2))
+            mean, deviation = (fake_cupy.ndarray(np.full(2, np.nan, value)) for _ in range(2))
+            gpu.layer_norm_rows(*map(fake_cupy.ndarray, (data, gamma, beta)), 1e-5, out, mean, deviation)
+            given = above, data, gamma, centre.astype(value), (1 / spread).astype(value)
+            gpu.layer_norm_backward_rows(*map(fake_cupy.ndarray, given), back,
+                                         *(fake_cupy.ndarray(np.zeros(width, value)) for _ in range(2)))
+            found = [part.get() for part in (out, mean, deviation, back)]
+            for part, expected in zip(found, wanted, strict=True):
+                np.testing.assert_allclose(part.astype(float), expected, tolerance, tolerance * np.abs(expected).max())
+            bits.add(b"".join(part.tobytes() for part in found))
+        assert len(bits) == 1
+
+
 @pytest.mark.parametrize("name", ["add", "multiply", "maximum", "minimum"])
 @pytest.mark.parametrize("value", ["float16", "float32", "float64", "int32", "int64", "uint64"])
 def test_reductions_of_runs(library, name, value):
@@ -245,6 +273,33 @@ def test_reductions_of_runs(library, name, value):
         found = getattr(for_device("gpu").xp, name).reduceat(fake_cupy.ndarray(data), fake_cupy.ndarray(starts)).get()
         wanted = getattr(np, name).reduceat(data if high else data.astype(float), starts)
         np.testing.assert_allclose(found.astype(float), wanted.astype(float), rtol=TOLERANCE.get(value, 0))
+
+
+#: Runs that fill a chunk or lack an entry of it, and go on through many; some entries before the first belong to none.
+LENGTHS = (7, 1, 31, 32, 33, 64, 65, 500, 2, 1100, 40)
+
+
+def assert_reduced(library, name, value):
+    """Runs of all lengths are what numpy makes of them, with the same bits under all schedules."""
+    rng, starts = np.random.default_rng(3), np.cumsum(LENGTHS)[:-1]
+    data = rng.uniform(-1.5, -0.5, sum(LENGTHS)) if name == "maximum" else rng.uniform(0.95, 1.05, sum(LENGTHS))
+    data = (data + (2.0**63 + 2.0**12 if value == "uint64" else 0) if value.startswith("f") or name == "maximum"
+            else rng.integers(1, 3, data.size)).astype(value)
+    if value.startswith("f"):
+        data[starts[-2] + 3] = np.nan
+    exact = data.astype(float) if value.startswith("f") else data
+    wanted, made = getattr(np, name).reduceat(exact, starts), []
+    for library.schedule in SCHEDULES:
+        found = getattr(for_device("gpu").xp, name).reduceat(fake_cupy.ndarray(data), fake_cupy.ndarray(starts)).get()
+        np.testing.assert_allclose(found.astype(float), wanted.astype(float), rtol=TOLERANCE.get(value, 0))
+        made.append(found.tobytes())
+    assert len(set(made)) == 1, "the bits differ from schedule to schedule"
+
+
+@pytest.mark.parametrize("name", ["add", "multiply", "maximum", "minimum"])
+@pytest.mark.parametrize("value", ["float16", "float32", "float64", "int32", "int64", "uint64"])
+def test_runs_of_every_length(library, name, value):
+    assert_reduced(library, name, value)
 
 
 def test_the_largest_of_unsigned_numbers(library):
@@ -285,7 +340,8 @@ def test_every_device_function_was_run(library):
     test_small_products_of_matrices_in_any_order(library, 5, "float32")
     test_small_products_of_matrices_in_any_order(library, 33, "float32")
     test_rows_that_are_cut_into_pieces(library, "float32", False)
-    test_reductions_of_runs(library, "add", "float32")
+    test_rows_that_are_normalized_in_pieces(library, "float32")
+    test_runs_of_every_length(library, "add", "float32")
     test_entries_of_every_number_are_grouped(library, 2049, "int64")
     test_copies_of_several_arrays(library, 4)
     for name in FORMULAS:

@@ -206,6 +206,49 @@ def test_a_long_softmax(gpu):
     np.testing.assert_allclose(made[0], power / power.sum(axis=1, keepdims=True), rtol=1e-5)
 
 
+def test_a_long_layer_normalization(gpu):
+    rng, width = np.random.default_rng(5), 400_000 if REAL else 3000
+    x, gamma, beta = (rng.uniform(-1, 1, shape).astype(np.float32) for shape in ((2, width), width, width))
+    x += np.where(np.arange(width) < width // 2, 4, 6)
+    made = []
+    for _ in range(2):
+        there = [nd.array(part, ctx=gpu) for part in (x, gamma, beta)]
+        there[0].attach_grad()
+        with autograd.record():
+            out = nd.LayerNorm(*there)
+        out.backward()
+        made.append((out.asnumpy(), there[0].grad.asnumpy()))
+    wide = x.astype(float)
+    normal = (wide - wide.mean(axis=1, keepdims=True)) / np.sqrt(wide.var(axis=1, keepdims=True) + 1e-5)
+    slopes = gamma - gamma.mean() - normal * (gamma * normal).mean(axis=1, keepdims=True)
+    np.testing.assert_allclose(made[0][0], normal * gamma + beta, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(made[0][1], slopes / np.sqrt(wide.var(axis=1, keepdims=True) + 1e-5), rtol=1e-3, atol=1e-3)
+    assert [part.tobytes() for part in made[0]] == [part.tobytes() for part in made[1]]
+
+
+def test_rows_of_every_length_are_reduced(gpu):
+    lengths = np.array([0, 1, 33, 64, 300_000 if REAL else 900, 5, 1025])
+    indptr = np.append(0, np.cumsum(lengths))
+    indices = np.concatenate([np.arange(length) for length in lengths])
+    data = np.random.default_rng(6).uniform(1, 2, indices.size).astype(np.float32)
+    matrix = nd.sparse.csr_matrix((data, indices, indptr), shape=(lengths.size, int(lengths.max())), ctx=gpu)
+    found = [getattr(matrix, name)(axis=1).tostype("default").asnumpy().reshape(-1) for name in ("max", "max", "min")]
+    rows = np.split(data, indptr[1:-1])
+    np.testing.assert_array_equal(found[0], [row.max(initial=0) for row in rows])
+    np.testing.assert_array_equal(found[2], [row.min() if row.size == lengths.max() else 0 for row in rows])
+    assert found[0].tobytes() == found[1].tobytes()
+
+
+def test_a_product_of_two_matrices_with_columns_in_most_rows(gpu):
+    left, rng = large(STORED[0], True), np.random.default_rng(7)
+    right = scipy.sparse.random(left.shape[1], 300, 0.02, "csr", np.float32, rng)
+    there = [nd.sparse.csr_matrix((one.data, one.indices, one.indptr), shape=one.shape, ctx=gpu) for one in (left, right)]
+    made = [nd.sparse.dot(*there, forward_stype="default").asnumpy() for _ in range(2)]
+    wanted = (left.astype(np.float64) @ right.astype(np.float64)).toarray()
+    np.testing.assert_allclose(made[0], wanted, rtol=1e-4, atol=1e-4)
+    assert made[0].tobytes() == made[1].tobytes()
+
+
 @pytest.mark.parametrize("optimizer", ["sgd", "adam"])
 def test_a_training_step_as_captured_graphs_gives_the_weights_of_a_cpu(gpu, optimizer):
     found = trained_by_steps(gpu, "step", optimizer, 8, (0.05, 0.01))

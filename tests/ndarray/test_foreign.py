@@ -198,6 +198,7 @@ def jaxs(jax):
     }
 
 
+@pytest.mark.others
 def test_arrays_of_jax_are_read(jax):
     for name, source in jaxs(jax).items():
         for copy in (True, None):
@@ -213,6 +214,7 @@ def test_arrays_of_jax_are_read(jax):
         nd.sparse.csr_matrix(source, copy=False)
 
 
+@pytest.mark.others
 def test_arrays_of_jax_that_do_not_fit_are_named(jax):
     sparse, jnp = jax.experimental.sparse, jax.numpy
     source = jaxs(jax)["BCSR"]
@@ -226,6 +228,7 @@ def test_arrays_of_jax_that_do_not_fit_are_named(jax):
             call()
 
 
+@pytest.mark.others
 def test_arrays_go_to_jax(jax):
     for stype, layouts in (("csr", ("bcsr", "bcoo", None)), ("row_sparse", ("bcoo", None))):
         x = nd.array(VALUES).tostype(stype)
@@ -237,3 +240,34 @@ def test_arrays_go_to_jax(jax):
                        (lambda: nd.sparse.zeros("row_sparse", (2**40, 2)).asjax(), "32 bits")):
         with pytest.raises(mx.MXNetError, match=text):
             call()
+
+
+def on_a_line(values, dtype):
+    """A copy that begins at a cache line, which JAX needs to share it."""
+    values = np.asarray(values, dtype)
+    raw = np.empty(values.nbytes + 64, np.uint8)
+    start = -raw.ctypes.data % 64
+    made = raw[start : start + values.nbytes].view(dtype).reshape(values.shape)
+    made[...] = values
+    return made
+
+
+@pytest.mark.others
+def test_memory_is_shared_with_jax(jax):
+    """Of int32 indices from a cache line on: all of it with ``copy=False``, and with ``copy=None`` what is constant."""
+    parts = on_a_line([2, 1, 5, 3], "float32"), on_a_line([1, 3, 0, 3], "int32"), on_a_line([0, 2, 2, 4], "int32")
+    rows = on_a_line(VALUES[[0, 2]], "float32"), on_a_line([0, 2], "int32")
+    x = nd.sparse.csr_matrix(parts, shape=(3, 4), copy=False)
+    y = nd.sparse.row_sparse_array(rows, shape=(3, 4), copy=False)
+    for array, layout in ((x, "bcsr"), (y, "bcoo")):
+        for copy, values, indices in ((True, False, False), (None, False, True), (False, True, True)):
+            made = array.asjax(layout, copy=copy)
+            np.testing.assert_array_equal(np.asarray(made.todense()), VALUES)
+            assert (made.data.unsafe_buffer_pointer() == array._store.data.ctypes.data) == values
+            assert (made.indices.unsafe_buffer_pointer() == array._store.indices.ctypes.data) == indices
+    for layout, copied in (("bcsr", x.data.size * 4), ("bcoo", x._store.nbytes)):
+        with mx.Profiler() as prof:
+            x.asjax(layout)
+        assert sum(event["bytes"] for event in prof.records) == copied
+    back = nd.sparse.csr_matrix(x.asjax("bcsr", copy=False), copy=None)
+    assert [back._store.indices.ctypes.data, back._store.indptr.ctypes.data] == [part.ctypes.data for part in parts[1:]]

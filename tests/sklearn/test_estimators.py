@@ -1,6 +1,7 @@
 """The estimators for scikit-learn: its own checks, its pipelines and searches, and what they promise beside that."""
 
 import copy
+import io
 import pickle
 import subprocess
 import sys
@@ -188,10 +189,24 @@ def test_float32_stays_float32():
     assert SparseClassifier().fit(rows(dtype="float64"), np.arange(200) % 2).coef_.dtype == np.float64
 
 
-def test_progress_is_shown_on_request(capsys, monkeypatch):
-    monkeypatch.setattr("sys.stderr.isatty", lambda: False, raising=False)
-    SparseClassifier(max_iter=2).fit(rows(), np.arange(200) % 2)
-    assert capsys.readouterr().err == ""
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize("make", ALL)
+def test_progress_is_shown_on_request(make, monkeypatch):
+    pytest.importorskip("tqdm")
+    monkeypatch.setattr("sparsekit.base.progress.REDRAW", 0.0)
+    shown = {}
+    for wanted in (False, True):
+        monkeypatch.setattr(sys, "stderr", Terminal())
+        make(max_iter=3, progress=wanted, random_state=0).fit(rows(), np.arange(200) % 2)
+        shown[wanted] = sys.stderr.getvalue()
+    assert shown[False] == ""
+    assert make.__name__ in shown[True]
+    assert "3/3" in shown[True]
+    assert "loss 0." in shown[True]
 
 
 def test_without_scikit_learn_the_error_names_the_extra():

@@ -18,6 +18,10 @@ largest = nd.topk(scores, k=1, ret_typ="value")
 inverse = mx.nd.linalg.potri(mx.nd.linalg.potrf(nd.array(np.eye(3))))
 noise = mx.nd.random.uniform(0, 1, shape=(2, 3))
 
+turned = mx.nd.op.transpose(x).reshape(2, 3).expand_dims(0).squeeze()
+sums, last = mx.nd.contrib.foreach(lambda row, state: (row + state, row + state), x, mx.nd.zeros((3,)))
+copied = mx.nd._internal._copy(turned).as_nd_ndarray()
+
 # sparse arrays
 m = mx.nd.sparse.csr_matrix(([1.0, 2.0], [0, 2], [0, 1, 2]), shape=(2, 3))
 print(m.indptr.asnumpy(), m.indices.shape, m.data.sum().asscalar(), m.nnz, m.stype, m.density)
@@ -54,7 +58,7 @@ mx.expect(prof).no_densify().peak_below("2 MB")
 # symbols
 a = mx.sym.Variable("a", stype="csr")
 b = mx.sym.FullyConnected(mx.sym.sparse.dot(a, mx.sym.var("w")) * 2, num_hidden=3, name="last")
-print(mx.sym.SoftmaxOutput(b, name="softmax").list_arguments())
+print(mx.sym.SoftmaxOutput(b, name="softmax").list_arguments(), mx.sym._internal._copy(b).list_outputs())
 
 # stores, iterators, metrics
 kv = mx.kv.create("local")

@@ -11,6 +11,7 @@ from sparsekit.base.displays import NO_OPERATORS
 from sparsekit.base.errors import UnsupportedError
 from sparsekit.widgets import memory_bars, memory_figure, theme, timeline_figure, timelines_figure
 from sparsekit.widgets.gradient_xray import AGES
+from sparsekit.widgets.layout import clean, culprits
 
 ODD = [
     None,
@@ -224,9 +225,52 @@ def test_whole_runs_start_together_however_long_each_compiled(training):
     assert all(length.endswith("µs") for length in lengths[1:])
 
 
-def test_the_longest_say_what_they_took_and_what_of_it_was_their_own(training):
+@pytest.mark.parametrize("window", ["auto", "all"])
+def test_the_operators_below_a_picture_are_the_first_of_its_table(training, window):
+    shown = timeline_figure(training(), rows=1000, window=window)
+    words = r">(\S+?)(?: in (\w+))? \((\w+)\): ([\d.]+ \S+), (\S+ %), in ([\d,]+) calls; the one marked took"
+    named = re.findall(words, shown.svg)
+    rows = [(operator, layer, lane, own, share, calls) for lane, operator, layer, calls, own, share, *_ in shown.rows]
+    assert named == rows[:3]
+    assert f"the longest operator is {named[0][0]} in {named[0][1]} ({named[0][2]}), {named[0][4]}" in shown.alt
+
+
+def test_operators_below_a_picture_that_it_does_not_draw_say_so(training):
     records = training()
-    records[-1] = {**records[-1], "duration": 900.0, "self": 400.0}
-    svg = timeline_figure(records, window="all").svg
-    assert "sgd_update in dense0 (update): 900 µs, 400 µs of it its own" in svg
-    assert re.search(r"dot in dense0 \(backward\): \d+ µs</text>", svg)
+    rare = {**records[-1], "name": "rare", "start": records[-1]["start"] + 1e6, "duration": 1e6, "self": 1e6}
+    svg = timeline_figure([*records, rare, {**rare, "start": rare["start"] + 2e6}], window="step").svg
+    assert "rare in dense0 (update): 2.00 s, 100 %, in 2 calls; none is drawn" in svg
+
+
+def converted(**more):
+    """A conversion, two operators that read what it made, and one that does not."""
+    csr, dense = ({"stype": stype, "shape": [4, 4], "bytes": 8, "nnz": 1, "density": 0.1} for stype in ("csr", "default"))
+    calls = [("plus", [csr], True, 7), ("log", [dense], False, 7), ("dot", [dense], False, 7), ("relu", [dense], False, None)]
+    return [{"name": name, "kind": "op", "lane": "forward", "start": 100.0 * place, "duration": 90.0, "self": 90.0, "layer": "",
+             "fallback": fallback, "inputs": inputs, "outputs": [dense], "bytes": 8, **more,
+             **({} if number is None else {"conversion": number})}
+            for place, (name, inputs, fallback, number) in enumerate(calls)]
+
+
+def test_a_timeline_is_coloured_by_storage_type_and_has_arrows_to_the_readers_of_dense_arrays():
+    shown = checked(timeline_figure(converted()))
+    assert shown.svg.count("<path") == 3 * 2
+    for words in ("csr", "dense only", "became dense", "is read by"):
+        assert f">{words}</text>" in shown.svg
+    assert "row_sparse" not in shown.svg
+    without = timeline_figure([{**record, "conversion": None} for record in converted()])
+    assert "<path" not in without.svg
+    assert "is read by" not in without.svg
+
+
+def test_an_arrow_whose_conversion_is_not_there_is_not_drawn():
+    assert culprits(clean(converted())) == [0, 0, 0, -1]
+    assert culprits(clean(converted()[1:])) == [-1, -1, -1]
+    assert culprits(clean([{**record, "conversion": "7"} for record in converted()])) == [-1] * 4
+    assert "<path" not in timeline_figure(converted()[1:]).svg
+
+
+def test_many_arrows_are_counted_and_not_all_drawn():
+    first, reader = converted()[:2]
+    records = [first, *({**reader, "start": 100.0 * (1 + place)} for place in range(100))]
+    assert "76 more arrows to readers of dense arrays are not drawn." in timeline_figure(records, window="all").svg

@@ -168,7 +168,7 @@ def _crop_shape(shapes: Sequence[Shape], attrs: Attrs) -> tuple[int, ...]:
 
 crop = Op(
     "Crop", "*data", attrs={"offset": (0, 0), "h_w": (0, 0), "center_crop": False, "num_args": None}, shape=_crop_shape,
-    dtype=lambda dtypes, attrs: dtypes[0], cost=cost.none,
+    dtype=lambda dtypes, attrs: dtypes[0], cost=cost.none, selects=0,
     sample=lambda: [([_IMAGE], {"h_w": (3, 4), "offset": (1, 2)}),
                     ([_IMAGE, _IMAGE[:, :, :2, :3].copy()], {"center_crop": True})], saves=("data",),
     doc="""Crop images (batch, channels, height, width) to size ``h_w``, starting at ``offset``, or centred with ``center_crop``.

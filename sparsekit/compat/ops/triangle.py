@@ -63,7 +63,7 @@ def _both() -> samples.Samples:
     return [([matrix_sample(batch=batch)], {"offset": offset}) for batch in (False, True) for offset in (0, 1, -1)]
 
 
-extract = Op("_linalg_extractdiag", "A", attrs={"offset": 0}, shape=_diagonal_length, cost=cost.none, sample=_both,
+extract = Op("_linalg_extractdiag", "A", attrs={"offset": 0}, shape=_diagonal_length, cost=cost.none, selects=0, sample=_both,
              aliases=("linalg_extractdiag",), saves=(), doc="The diagonal ``offset`` of square matrices.")
 
 
@@ -125,7 +125,7 @@ def _triangles() -> samples.Samples:
             for batch in (False, True) for offset, lower in ((0, True), (0, False), (1, True), (-1, True))]
 
 
-flatten = Op("_linalg_extracttrian", "A", attrs={"offset": 0, "lower": True}, shape=_triangle_length, cost=cost.none,
+flatten = Op("_linalg_extracttrian", "A", attrs={"offset": 0, "lower": True}, shape=_triangle_length, cost=cost.none, selects=0,
              sample=_triangles, aliases=("linalg_extracttrian",), saves=(),
              doc="The lower or upper triangle of square matrices as vectors: row by row for a lower triangle, column by column "
                  "for an upper one.  A positive ``offset`` is the first diagonal of an upper triangle, a negative one the last "

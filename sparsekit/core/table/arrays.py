@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 import numpy as np
 
-from .refusal import Refused
+from ...base.refusal import Refused
 
 if TYPE_CHECKING:
     from ...base.types import Array, DType, DTypeLike, Scalar

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 
 from ...base.forking import load
+from ...base.refusal import Refused
 from .arrays import Outline, Size, static
 from .machine import Loop, compiled, inner_loop
-from .refusal import Refused
 
 if TYPE_CHECKING:
     from ...base.types import Array, DType, DTypeLike, Scalar

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...base.forking import load
+from ...base.refusal import Refused
 from ...kernels import for_device
 from .arrays import Outline, likely, static
 from .numpy_calls import Numpy
-from .refusal import Refused
 
 if TYPE_CHECKING:
     from ...base.types import Array

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ...base.forking import load
+from ...base.refusal import Refused
 from ...kernels.cpu.jit import why_numpy
-from .refusal import Refused
 
 if TYPE_CHECKING:
     from ...base.types import DType
@@ -230,7 +230,8 @@ def _layout_differs(module: Any) -> str:  # Any: a module of kernels
     array, word = np.ones((3, 2), np.float32), ctypes.c_int64.from_address
     held, turned = [array], array.T
     kind = word(id(array.dtype) + module.KIND).value
-    expected = ((word(id(array) + module.MEMORY).value, array.ctypes.data),
+    expected = ((word(id(array) + module.CLASS).value, id(np.ndarray)),
+                (word(id(array) + module.MEMORY).value, array.ctypes.data),
                 (word(id(array) + module.DTYPE).value, id(array.dtype)),
                 (kind & 0xFF, ord(array.dtype.kind)), (kind >> 32, array.dtype.num), (kind >> 16 & 0xFF, ord("=")),
                 (word(word(id(held) + module.ITEMS).value).value, id(array)),

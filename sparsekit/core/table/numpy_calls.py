@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from ...base.forking import load
+from ...base.refusal import Refused
 from .arrays import FUNCTIONS, Outline, Size, static
 from .machine import inner_loop
-from .refusal import Refused
 
 if TYPE_CHECKING:
     from ...base.types import DType, DTypeLike, Scalar

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .refusal import Refused
+from ...base.refusal import Refused
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -31,8 +31,6 @@ class Standing:
     ----------
     table : Table
         Its last run has bound the arrays that stay the same.
-    brought : sequence of int
-        Places of the other arrays among those that a run binds.
 
     Attributes
     ----------
@@ -40,13 +38,15 @@ class Standing:
         Of the block that ``begin_again`` takes.
     """
 
-    def __init__(self, table: Table, brought: Sequence[int]) -> None:
+    def __init__(self, table: Table) -> None:
         self._kernels, self._words = table._kernels, table._entry_words
-        self._brought = brought
+        self._checks: list[int] = []
+        self._fetches: list[int] = []
         self._pairs: list[int] = []
         self._later: list[int] = []
         self._kept: list[Any] = []  # Any: whatever the slots hold
         self._held: list[Array] = []
+        self._noted = 0, 0
         self.address = 0
 
     def add(self, owner: object, name: str, anew: bool = False) -> None:  # object: of any class with slots
@@ -63,22 +63,41 @@ class Standing:
         for place in (rows.MEMORY, rows.FLAGS):
             self._pairs += (id(store) + place, ctypes.c_int64.from_address(id(store) + place).value)
 
+    def bring(self, number: int, array: ArrayObject, places: Sequence[int]) -> None:
+        """Have the runs bring an NDArray of the same class and layout as this one, without a gradient.
+
+        Parameters
+        ----------
+        number : int
+            Which of the arrays of a run it is.
+        places : sequence of int
+            Places of the arrays in its store among those that a run binds.
+        """
+        kind: Any = array.__class__  # Any: as in ``add``
+        of_store: Any = array._store.__class__  # Any: the same
+        for offset, word in ((self._kernels.CLASS, kind), (offset_of(kind, "_layout"), array._layout),
+                             (offset_of(kind, "_entry"), None)):
+            self._checks += (number, offset, id(word))
+            self._kept.append(word)
+        parts = [offset_of(of_store, name) for name in of_store.components] if hasattr(of_store, "components") else [-1]
+        for part, place in zip(parts, places, strict=True):
+            self._fetches += (number, offset_of(kind, "_store"), part, self._words[0] + self._kernels.PLAN * place)
+
     def close(self) -> Standing:
         """Lay out the block."""
-        self._held = [np.array(words, np.int64) for words in (self._pairs, self._later)]
+        self._held = [np.array(words, np.int64) for words in (self._pairs, self._later, self._fetches, self._checks)]
         plan, count, patches, patched, written = self._words
-        rows = np.array([plan + self._kernels.PLAN * place for place in self._brought], np.int64)
-        pairs, later = self._held
-        block = np.array([plan, count, written, rows.ctypes.data, len(rows), patches, patched,
-                          pairs.ctypes.data, len(pairs) // 2, later.ctypes.data, len(later) // 2], np.int64)
-        self._held += (rows, block)
+        (pairs, _), (later, _), (fetches, _), (checks, _) = [held.__array_interface__["data"] for held in self._held]
+        self._noted = pairs, len(self._pairs) // 2
+        block = np.array([plan, count, written, fetches, len(self._fetches) // 4, patches, patched, pairs, len(self._pairs) // 2,
+                          later, len(self._later) // 2, checks, len(self._checks) // 3], np.int64)
+        self._held.append(block)
         self.address = block.ctypes.data
         return self
 
     def holds(self) -> bool:
         """Whether all is as it was, but for what is computed anew."""
-        pairs = self._held[0]
-        found: bool = self._kernels.as_noted.dispatcher(pairs.ctypes.data, len(pairs) // 2)
+        found: bool = self._kernels.as_noted.dispatcher(*self._noted)
         return found
 
 

@@ -12,21 +12,22 @@ import numpy as np
 
 from ...base.config import config
 from ...base.forking import load
+from ...base.refusal import Refused, reason_of, refusals
 from ...storage import CSR, RowSparse, stype_of
 from .. import hooks
+from ..apart import CATCHES
 from ..cuda_graphs import copied, parts_of, rebuilt
 from ..dispatch import compute, note_results
 from .arrays import Outline, Size
 from .builder import PAUSE, Builder, Origin
 from .kernel_calls import TableKernels
 from .machine import compiled, type_word
-from .refusal import Refused, refusals
 from .timed import TimedRows
 
 if TYPE_CHECKING:
     from ...base.types import Array, DType, Shape
     from ..dispatch import Plan
-    from ..types import Sink, Slots
+    from ..types import ArrayObject, Sink, Slots
     from .timed import Account
 
 __all__ = ["Lowered", "Step", "Table"]
@@ -229,7 +230,7 @@ class Lowered:
                 self._lower(step, kernels)
                 return ""
             except Exception as error:  # whatever a rule raises on outlines, Python runs the operator instead
-                reason = str(error) if isinstance(error, Refused) else f"{type(error).__name__}: {error}"
+                reason = reason_of(error)
         del builder.rows[rows:]
         builder.stop(number)
         for slot in step.places:
@@ -246,7 +247,7 @@ class Lowered:
         before = refusals.count
         made = hooks.ignore_fp_errors(compute, step.plan.on(kernels), stores)
         if refusals.count != before:
-            raise Refused("its rule catches what a table refuses")
+            raise Refused(CATCHES)
         results = made if isinstance(made, tuple) else (made,)
         for spec, result in zip(step.specs, results, strict=True):
             if any(not isinstance(part, Outline) for part in parts_of(result)):
@@ -421,7 +422,8 @@ class Table:
         #: The memory of those that nothing has seen, between runs only: whoever pops it has it, another thread or the next run.
         self._free: dict[int, Array] = {}
         self._seen: set[int] = set()
-        self._views: dict[int, Any] = {}  # Any: stores
+        #: Stores that are the same at every run, by slot.  Any: stores
+        self.views: dict[int, Any] = {}
         self._timed: TimedRows | None = None
         self.end, self.finished = len(self.rows) - 1, False
         self._last, self._note = self.rows, memoryview(self.rows[-1])
@@ -505,28 +507,26 @@ class Table:
             return -1
         return place if place == at[1] or rows[place, 6] != PAUSE else self._advance(rows, place + 1)
 
-    # Any: arrays
-    def begin_again(self, arrays: list[Any], told: TimedRows | None = None) -> tuple[int, bool]:
-        """As ``begin``, where a run brings these arrays, and all others are those of the last run, as ``standing_at`` says.
+    def begin_again(self, brought: list[ArrayObject], told: TimedRows | None = None) -> tuple[int, bool]:
+        """As ``begin``, where a run brings these, and all other arrays are those of the last run, as ``standing_at`` says.
 
         Returns where that is, and whether something differs that is computed anew after a run; -1, and nothing has been done,
         if something else differs, or ``begin`` must make room.
         """
-        if not self.standing_at:
-            return -1, False
         free, taken = self._free, {}
         try:
             for number in self._elements:
                 taken[number] = free.pop(number)
         except KeyError:  # it was given away or seen
             return -1, False
-        rows, at = (self.rows, self.at) if told is None else (told.rows, told.at)
-        found: int = self._again(id(arrays), self.standing_at, *at)
+        first, last = self.at if told is None else told.at
+        found: int = self._again(id(brought), self.standing_at, first, last)
         place, differs = found >> 1, found & 1 == 1
-        if place == at[1] or place < 0:
+        if place == last or place < 0:
             free.update(taken)
             return place, differs
         self._seen.clear()
+        rows = self.rows if told is None else told.rows
         return (place if rows[place, 6] != PAUSE else self._advance(rows, place + 1)), differs
 
     def _advance(self, rows: Array, place: int) -> int:
@@ -572,7 +572,7 @@ class Table:
         self._keep(values)
 
     def _keep(self, values: Slots) -> None:
-        views = self._views
+        views = self.views
         for slot in self.lowered.results:
             values[slot] = views[slot] if slot in views else self.store(slot)
         self.release()
@@ -743,13 +743,13 @@ class Table:
 
     def store(self, slot: int) -> Any:  # Any: a store
         """The store of a slot, in the table's memory."""
-        found = self._views.get(slot)
+        found = self.views.get(slot)
         if found is None:
             like = self.lowered.stores[slot]
             outlines = parts_of(like)
             found = rebuilt(like, [self._array(outline) for outline in outlines])
             if all(outline.origin.kind == "buffer" and not outline.origin.roots and not outline.dynamic for outline in outlines):
-                self._views[slot] = found
+                self.views[slot] = found
         return found
 
     def _shape_of(self, outline: Outline) -> Shape:

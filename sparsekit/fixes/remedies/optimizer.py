@@ -48,7 +48,7 @@ def _candidate(look: Look, trainer: Trainer, value: str, otherwise: tuple[Candid
 
 def _set(clone: Clone, trainer: Trainer, lazy: bool | str) -> None:
     optimizer = clone.of(trainer).optimizer
-    optimizer.lazy_update = lazy  # type: ignore[attr-defined]  # it has one, or this is no candidate
+    optimizer.lazy_update = lazy
     if hasattr(optimizer, "_like_weight"):
         optimizer._like_weight = bool(lazy)
 

@@ -20,16 +20,17 @@ FUNCTION, CONTEXT, DATA, DIMENSIONS, STRIDES, EXTRA, OPERATOR, COPIED = range(8)
 #: Bytes of a row.
 ROW = 64
 
-#: Columns of a plan of arrays; see ``bind_arrays``.  Bytes of a row, and words that ``begin_again`` finds in its block.
+#: Columns of a plan of arrays; see ``bind_arrays``.  Bytes of a row, words that ``begin_again`` finds in its block, and bytes of
+#: what it checks and of what it binds.
 ADDRESS, LENGTH, FIXED, TYPE, MOST, BYTES = range(6)
-PLAN, AGAIN = 48, 11
+PLAN, AGAIN, CHECK, FETCH = 48, 13, 24, 32
 
 #: What ``nested_loop`` finds in its block, in words.
 LOOP, COUNT, OUTER, INNER, POINTERS, LENGTHS, STEPS, OUTER_STEPS, INNER_STEPS, MOVED = 0, 1, 2, 3, 4, 8, 9, 10, 14, 18
 NESTED = 22
 
-#: Offsets in bytes within CPython's list, and numpy's arrays and element types.
-ITEMS, MEMORY, SIZES, DTYPE, FLAGS, KIND = 24, 16, 32, 56, 64, 24
+#: Offsets in bytes within CPython's objects and its list, and numpy's arrays and element types.
+CLASS, ITEMS, MEMORY, SIZES, DTYPE, FLAGS, KIND = 8, 24, 16, 32, 56, 64, 24
 
 #: The bytes of an element type's word that tell it from others: kind, letter, byte order and number, without its flags.
 TELLING = -0xFF000001
@@ -158,7 +159,16 @@ def as_noted(pairs, count):
 
 
 @kernel
-def begin_again(arrays, block, rows, last):
+def _as_brought(objects, checks, count):
+    """Whether objects of a list are what was noted; rows of (number, offset, word), of which a class comes before its slots."""
+    for at in range(checks, checks + CHECK * count, CHECK):
+        if get_word(get_word(objects + 8 * get_word(at)) + get_word(at + 8)) != get_word(at + 16):
+            return False
+    return True
+
+
+@kernel
+def begin_again(given, block, rows, last):
     """As ``begin_rows``, where most arrays are bound already, and words tell whether they still are the same.
 
     Returns -1, and has bound nothing that stands, if they are not; else twice the row where it stopped, and one more if something
@@ -166,20 +176,25 @@ def begin_again(arrays, block, rows, last):
 
     Parameters
     ----------
-    arrays : int
-        Address of a list of the other arrays.
+    given : int
+        Address of a list of the objects that hold the other arrays.
     block : int
-        Address of ``AGAIN`` words: the plan, how many rows it has and how many of these are written to; addresses of the rows of
-        the other arrays, and their count; patches and their count; pairs as ``as_noted`` takes them and their count, and those
-        of what is computed anew.
+        Address of ``AGAIN`` words: the plan, how many rows it has and how many of these are written to; address and count of
+        the arrays to bind: object, slot of its store, slot of the array in the store or -1, row of the plan; patches and their
+        count; pairs as ``as_noted`` takes them and their count, and those of what is computed anew; checks of the objects, as
+        ``_as_brought`` takes them, and their count.
     """
-    if not as_noted(get_word(block + 8 * 7), get_word(block + 8 * 8)):
+    objects = get_word(given + ITEMS)
+    if not _as_brought(objects, get_word(block + 8 * 11), get_word(block + 8 * 12)) or not as_noted(
+            get_word(block + 8 * 7), get_word(block + 8 * 8)):
         return -1
-    items, numbers = get_word(arrays + ITEMS), get_word(block + 8 * 3)
-    end = get_word(block) + PLAN * get_word(block + 8)
-    for place in range(get_word(block + 8 * 4)):
-        plan = get_word(numbers + 8 * place)
-        if not _fits(get_word(items + 8 * place), plan):
+    fetches, end = get_word(block + 8 * 3), get_word(block) + PLAN * get_word(block + 8)
+    for at in range(fetches, fetches + FETCH * get_word(block + 8 * 4), FETCH):
+        array, part = get_word(get_word(objects + 8 * get_word(at)) + get_word(at + 8)), get_word(at + 16)
+        if part >= 0:
+            array = get_word(array + part)
+        plan = get_word(at + 24)
+        if not _fits(array, plan):
             return -1
         for target in range(end - PLAN * get_word(block + 8 * 2), end, PLAN):
             if _overlap(plan, target):

@@ -54,24 +54,53 @@ DEVICE void softmax_backward(const Above* above, const Made* made, const Part* p
     }
 }
 
+// What a team adds up of its piece of a row for the gradient of layer normalization: the weighted gradients, and these times the
+// normalized values.
+template <class Sum> struct Slopes { Sum plain, standard; };
+
+template <class Sum, class Above, class Data, class Gamma>
+DEVICE Slopes<Sum> slopes_of(const Above* above, const Data* data, const Gamma* gamma, Sum centre, Sum factor, const Piece& at,
+                             whole start, whole lanes) {
+    Slopes<Sum> found = {0, 0};
+    for (whole column = at.low + at.lane; column < at.high; column += lanes) {
+        Sum weighted = (Sum)above[start + column] * (Sum)gamma[column];
+        found.plain += weighted;
+        found.standard += weighted * ((Sum)data[start + column] - centre) * factor;
+    }
+    return {team_sum(found.plain, lanes), team_sum(found.standard, lanes)};
+}
+
+template <class Above, class Data, class Gamma, class Mean, class Part>
+DEVICE void piece_slopes(const Above* above, const Data* data, const Gamma* gamma, const Mean* mean, const Mean* share,
+                         Part* plain, Part* standard, whole rows, whole width, whole pieces, whole lanes) {
+    for (EACH(item, rows * pieces * lanes)) {
+        Piece at(item, width, pieces, lanes);
+        Part centre = (Part)mean[at.row], factor = (Part)share[at.row];
+        Slopes<Part> found = slopes_of<Part>(above, data, gamma, centre, factor, at, at.row * width, lanes);
+        if (at.lane == 0) plain[item / lanes] = found.plain, standard[item / lanes] = found.standard;
+    }
+}
+
 // The gradient of the data; share is one over the deviation.
-template <class Above, class Data, class Gamma, class Mean, class Out>
+template <class Above, class Data, class Gamma, class Mean, class Part, class Out>
 DEVICE void layer_norm_backward(const Above* above, const Data* data, const Gamma* gamma, const Mean* mean, const Mean* share,
-                                Out* out, whole rows, whole width, whole lanes) {
+                                const Part* plain, const Part* standard, Out* out, whole rows, whole width, whole pieces,
+                                whole lanes) {
     typedef SUM(Out) Sum;
-    for (EACH(item, rows * lanes)) {
-        whole row = item / lanes, start = row * width, lane = item % lanes;
-        Sum centre = (Sum)mean[row], factor = (Sum)share[row], first = 0, second = 0;
-        for (whole column = lane; column < width; column += lanes) {
-            Sum weighted = (Sum)above[start + column] * (Sum)gamma[column];
-            first += weighted;
-            second += weighted * ((Sum)data[start + column] - centre) * factor;
+    for (EACH(item, rows * pieces * lanes)) {
+        Piece at(item, width, pieces, lanes);
+        whole start = at.row * width, part = at.row * pieces;
+        Sum centre = (Sum)mean[at.row], factor = (Sum)share[at.row];
+        Slopes<Sum> found = {0, 0};
+        if (pieces > 1) {
+            found.plain = (Sum)sum_parts(plain + part, pieces, at.lane, lanes);
+            found.standard = (Sum)sum_parts(standard + part, pieces, at.lane, lanes);
+        } else {
+            found = slopes_of<Sum>(above, data, gamma, centre, factor, at, start, lanes);
         }
-        first = team_sum(first, lanes) / (Sum)width;
-        second = team_sum(second, lanes) / (Sum)width;
-        for (whole column = lane; column < width; column += lanes) {
-            Sum standard = ((Sum)data[start + column] - centre) * factor;
-            out[start + column] = (Out)(((Sum)above[start + column] * (Sum)gamma[column] - first - standard * second) * factor);
+        for (whole column = at.low + at.lane; column < at.high; column += lanes) {
+            Sum value = ((Sum)data[start + column] - centre) * factor, slope = (Sum)above[start + column] * (Sum)gamma[column];
+            out[start + column] = (Out)((slope - (found.plain + value * found.standard) / (Sum)width) * factor);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .launch import Kernel, lanes_for, pieces_of
+from .launch import Kernel, pieces_of
 
 __all__ = ["gelu", "gelu_backward", "layer_norm_backward_rows", "log_softmax_backward_rows", "softmax_backward_rows"]
 
@@ -10,7 +10,8 @@ _gelu = Kernel("gelu", "data data* count")
 _gelu_backward = Kernel("gelu_backward", "data data data* count")
 _sum_slopes = Kernel("sum_slopes", "data data part* count count count count count")
 _softmax_backward = Kernel("softmax_backward", "data data part data* count count count count count")
-_layer_norm_backward = Kernel("layer_norm_backward", "data data data data data data* count count count")
+_piece_slopes = Kernel("piece_slopes", "data data data data data part* part* count count count count")
+_layer_norm_backward = Kernel("layer_norm_backward", "data data data data data part part data* count count count count")
 
 
 def gelu(data, out):
@@ -43,7 +44,10 @@ def log_softmax_backward_rows(above, made, out):
 
 def layer_norm_backward_rows(above, data, gamma, mean, share, out, scale, offset):
     """Gradients of a layer normalization along rows: of the data into out, of gamma and beta added to scale and offset."""
-    (rows, width), lanes = data.shape, lanes_for(data.shape[1])
-    _layer_norm_backward(rows * lanes, above, data, gamma, mean, share, out, rows, width, lanes)
+    rows, width = data.shape
+    pieces, lanes, plain, standard = pieces_of(rows, width, out.dtype, 2)
+    if pieces > 1:
+        _piece_slopes(rows * pieces * lanes, above, data, gamma, mean, share, plain, standard, rows, width, pieces, lanes)
+    _layer_norm_backward(rows * pieces * lanes, above, data, gamma, mean, share, plain, standard, out, rows, width, pieces, lanes)
     scale += (above * (data - mean.reshape(-1, 1)) * share.reshape(-1, 1)).sum(axis=0)
     offset += above.sum(axis=0)

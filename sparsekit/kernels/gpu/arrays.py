@@ -15,7 +15,8 @@ import numpy as np
 from ...base import capture
 from . import formulas
 from .group import group_columns
-from .launch import THREADS, Kernel, lanes_for
+from .grouped import CHUNK, FEW
+from .launch import THREADS, Kernel, lanes_for, wide_type
 from .row_sparse import add_rows
 
 if TYPE_CHECKING:
@@ -30,7 +31,8 @@ __all__ = ["Arrays", "Reduction", "Solvers"]
 
 _dot_small = Kernel("dot_small", "data data data* count count count count count count count count")
 _dot_tiles = Kernel("dot_tiles", "data data data* count count count count count count count")
-_reduce_runs = Kernel("reduce_runs", "data place data* count count")
+_reduce_runs = Kernel("reduce_runs", "data place data* part* count count count")
+_join_runs = Kernel("join_runs", "part place data* count count count count")
 
 #: The functions whose reductions numpy has and cupy has not in full, with the functions that reduce along axes.
 WAYS = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min"}
@@ -198,7 +200,13 @@ class Reduction:
         out: Array = self._xp.empty(starts.shape[0], dtype or array.dtype)
         ends = self._xp.empty(starts.shape[0] + 1, np.int64)
         ends[:-1], ends[-1] = starts, array.shape[0]
-        _reduce_runs(starts.shape[0], array, ends, out, starts.shape[0], self._way)
+        runs, entries = starts.shape[0], array.shape[0]
+        chunks = -(-entries // CHUNK) if entries > FEW else 0
+        parts = self._xp.empty(2 * chunks, wide_type(out.dtype))
+        _reduce_runs(runs + chunks, array, ends, out, parts, runs, chunks, self._way)
+        if chunks:
+            lanes = lanes_for(chunks / runs)
+            _join_runs(runs * lanes, parts, ends, out, runs, chunks, self._way, lanes)
         return out
 
     def at(self, target: Array, key: Array | tuple[Array, ...], values: Array | Scalar) -> None:

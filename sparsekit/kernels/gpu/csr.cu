@@ -27,20 +27,46 @@ DEVICE void dot_vector(const Data* data, const Index* indices, const Pointer* in
     }
 }
 
-// A thread a row, one stored value after the other; out is already cleared.
+// Where each warp of a block adds up a span of a row.
+enum { LANES = 32, SPAN = 256, WARPS = 8 };
+
+template <class Sum> struct Spans { Sum lines[WARPS][SPAN]; };
+
+[[maybe_unused]] DEVICE Spans<float>& shared_spans(float) { __shared__ Spans<float> memory; return memory; }
+[[maybe_unused]] DEVICE Spans<double>& shared_spans(double) { __shared__ Spans<double> memory; return memory; }
+[[maybe_unused]] DEVICE Spans<whole>& shared_spans(whole) { __shared__ Spans<whole> memory; return memory; }
+
+// A warp a span of a row.  Its lanes look up 32 stored values of the row at once, and where the rows of right that belong to them
+// lie; then they go through these rows one after the other, of which each stores a column once: a lane an entry.
 template <class Data, class Index, class Pointer, class RightData, class RightIndex, class RightPointer, class Out>
 DEVICE void dot_csr(const Data* data, const Index* indices, const Pointer* indptr, const RightData* right_data,
-                    const RightIndex* right_indices, const RightPointer* right_indptr, Out* out, whole rows, whole width) {
-    for (EACH(item, rows)) {
-        Out* line = out + item * width;
-        for (whole place = indptr[item]; place < (whole)indptr[item + 1]; place++) {
-            SUM(Out) value = (SUM(Out))data[place];
-            whole source = indices[place];
-            for (whole other = right_indptr[source]; other < (whole)right_indptr[source + 1]; other++) {
-                whole column = right_indices[other];
-                line[column] = (Out)((SUM(Out))line[column] + value * (SUM(Out))right_data[other]);
+                    const RightIndex* right_indices, const RightPointer* right_indptr, Out* out, whole rows, whole width,
+                    whole spans) {
+    typedef SUM(Out) Sum;
+    Sum* line = shared_spans((Sum)0).lines[threadIdx.x / LANES];
+    whole lane = threadIdx.x % LANES;
+    for (EACH(item, rows * spans * LANES)) {
+        whole row = item / LANES / spans, begin = item / LANES % spans * SPAN;
+        whole end = begin + SPAN < width ? begin + SPAN : width;
+        for (whole column = begin + lane; column < end; column += LANES) line[column - begin] = 0;
+        for (whole first = indptr[row], stop = indptr[row + 1]; first < stop; first += LANES) {
+            whole low = 0, high = 0;
+            Sum value = 0;
+            if (first + lane < stop) {
+                whole source = indices[first + lane];
+                value = (Sum)data[first + lane], low = right_indptr[source], high = right_indptr[source + 1];
+                if (spans > 1) low = bisect(right_indices, low, high, begin), high = bisect(right_indices, low, high, end);
+            }
+            for (int other = 0; other < LANES && first + other < stop; other++) {
+                team_meets(LANES);
+                whole last = __shfl_sync(team_mask(LANES), high, other, LANES);
+                Sum factor = __shfl_sync(team_mask(LANES), value, other, LANES);
+                for (whole place = __shfl_sync(team_mask(LANES), low, other, LANES) + lane; place < last; place += LANES)
+                    line[right_indices[place] - begin] += factor * (Sum)right_data[place];
             }
         }
+        team_meets(LANES);
+        for (whole column = begin + lane; column < end; column += LANES) out[row * width + column] = (Out)line[column - begin];
     }
 }
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from .group import group_columns, row_ranks
+from ...base import capture
+from .group import _groups, group_columns, row_ranks
 from .grouped import dot_groups, sum_groups
-from .launch import Kernel, lanes_for, xp
+from .launch import WARP, Kernel, lanes_for, xp
 
 __all__ = [
     "csr_add_csr",
@@ -24,9 +25,12 @@ __all__ = [
     "csr_transposed_dot_rows",
 ]
 
+#: Columns of a row of a product that a warp adds up; as in ``csr.cu``.
+SPAN = 256
+
 _dot_dense = Kernel("dot_dense", "data index pointer data data* count count")
 _dot_vector = Kernel("dot_vector", "data index pointer data data* count count")
-_dot_csr = Kernel("dot_csr", "data index pointer data index pointer data* count count")
+_dot_csr = Kernel("dot_csr", "data index pointer data index pointer data* count count count")
 _row_of_each = Kernel("row_of_each", "pointer place* count count")
 _sum_rows = Kernel("sum_rows", "data pointer data* count count")
 _row_scale = Kernel("row_scale", "data pointer data data* count count")
@@ -81,9 +85,9 @@ def csr_drop_absent(data, ranks, indptr):
 
 def csr_dot_csr(data, indices, indptr, right_data, right_indices, right_indptr, out):
     """``out[...] = csr · csr`` as a dense array; out (rows, right columns)."""
-    out.fill(0)
     rows, width = out.shape
-    _dot_csr(rows, data, indices, indptr, right_data, right_indices, right_indptr, out, rows, width)
+    spans = -(-width // SPAN)
+    _dot_csr(rows * spans * WARP, data, indices, indptr, right_data, right_indices, right_indptr, out, rows, width, spans)
 
 
 def _by_column(data, indices, rows, right, out):
@@ -107,10 +111,10 @@ def csr_transposed_dot_row_sparse(data, indices, indptr, right_data, right_indic
 
 def csr_transposed_dot_rows(data, indices, indptr, right, columns):
     """csrᵀ · right for the columns that occur: these, ascending, and the rows of the product, in the type of data."""
-    found, starts, places = group_columns(indices)
-    distinct, width = found.shape[0], right.shape[1]
-    out = xp().empty((distinct, width), data.dtype)
-    dot_groups(data, _rows_of(indptr, data.shape[0]), right, (None, starts, places), out, (width, 1), False)
+    k, groups, width = xp(), _groups(indices, ahead=True)[:3], right.shape[1]
+    distinct = groups[0].shape[0]
+    found, out = k.empty(distinct, np.int64), k.empty((distinct, width), data.dtype)
+    dot_groups(data, capture.ahead(_rows_of, indptr, data.shape[0]), right, groups, out, (width, 1), False, found)
     return found, out
 
 

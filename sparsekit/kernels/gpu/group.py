@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...base import capture
 from .launch import THREADS, Kernel, xp
 
 __all__ = ["distinct", "group_columns", "outside", "row_ranks", "shared_rows", "unique_with_rank"]
@@ -20,23 +21,38 @@ _rank_rows = Kernel("rank_rows", "index index place* count count")
 FEW = 2048
 
 
-def _groups(indices):
-    """The distinct values of ``indices`` (n,), where each starts, the order that sorts entries, and the rank of each entry."""
+def _by_one_block(indices):
+    """The groups of few entries as ``_groups`` gives them, in room for as many groups as entries, and their number (1,)."""
+    k, entries = xp(), indices.shape[0]
+    found, starts, ranks = k.empty(entries, np.int64), k.empty(entries + 1, np.int64), k.empty(entries, np.int64)
+    places, count = k.empty(entries, np.int64), k.empty(1, np.int64)
+    _group_few(THREADS, indices, found, starts, places, ranks, count, entries)
+    return found, starts, places, ranks, count
+
+
+def _by_sorting(indices):
+    """The groups of any number of entries, in the same way."""
+    k, entries = xp(), indices.shape[0]
+    found, starts, ranks = k.empty(entries, np.int64), k.empty(entries + 1, np.int64), k.empty(entries, np.int64)
+    places, firsts = k.argsort(indices), k.empty(entries, np.int64)  # cupy's sorts are stable
+    _mark_firsts(entries, indices, places, firsts, entries)
+    ends = k.cumsum(firsts)
+    _put_groups(entries, indices, places, ends, found, starts, ranks, entries)
+    return found, starts, places, ranks, ends[-1:]
+
+
+def _groups(indices, ahead=False):
+    """The distinct values of ``indices`` (n,), where each starts, the order that sorts entries, and the rank of each entry.
+
+    With ``ahead`` they may lie in the memory of a graph.
+    """
     k, entries = xp(), indices.shape[0]
     if entries == 0:
         return k.zeros(0, np.int64), k.zeros(1, np.int64), k.zeros(0, np.int64), k.zeros(0, np.int64)
-    found, starts, ranks = k.empty(entries, np.int64), k.empty(entries + 1, np.int64), k.empty(entries, np.int64)
-    if entries <= FEW:
-        places, count = k.empty(entries, np.int64), k.empty(1, np.int64)
-        _group_few(THREADS, indices, found, starts, places, ranks, count, entries)
-        last = count[0]
+    if entries > FEW:
+        found, starts, places, ranks, last = _by_sorting(indices)
     else:
-        places = k.argsort(indices)  # cupy's sorts are stable
-        firsts = k.empty(entries, np.int64)
-        _mark_firsts(entries, indices, places, firsts, entries)
-        ends = k.cumsum(firsts)
-        _put_groups(entries, indices, places, ends, found, starts, ranks, entries)
-        last = ends[-1]
+        found, starts, places, ranks, last = capture.ahead(_by_one_block, indices) if ahead else _by_one_block(indices)
     count = last.item()  # the one number that is read back
     return found[:count], starts[:count + 1], places, ranks
 

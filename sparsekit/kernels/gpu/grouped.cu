@@ -20,22 +20,26 @@ DEVICE Sum add_entries(Sum total, const Place* places, whole low, whole high, wh
     return total;
 }
 
+// Which rows of the result are sums: 0, 1, 2 and so on; those that targets name; the first again, with a list of the targets.
+enum { IN_ORDER, AT_TARGETS, LISTING };
+
 // The row of the result that a group is added up in.
-template <class Place> DEVICE whole target_of(const Place* targets, whole group, whole listed) {
-    return listed ? (whole)targets[group] : group;
+template <class Place> DEVICE whole target_of(const Place* targets, whole group, whole order) {
+    return order == AT_TARGETS ? (whole)targets[group] : group;
 }
 
-// Adds up term(place, column) for each group and column; element (i, j) of the result lies at row_step i + column_step j.  The
-// sum of a group is row targets[group], or row group where no targets are listed.
+// Adds up term(place, column) for each group and column; element (i, j) of the result lies at row_step i + column_step j.
 // The chunk c has two rows of parts: of the group that comes into it, and of the one that begins in it.
-template <class Place, class Target, class Out, class Part, class Term>
-DEVICE void add_groups(const Place* starts, const Place* places, const Target* targets, Out* out, Part* parts, whole groups,
-                       whole chunks, whole width, whole row_step, whole column_step, whole listed, whole add, Term term) {
+template <class Place, class Target, class Out, class Part, class List, class Term>
+DEVICE void add_groups(const Place* starts, const Place* places, const Target* targets, Out* out, Part* parts, List* list,
+                       whole groups, whole chunks, whole width, whole row_step, whole column_step, whole order, whole add,
+                       Term term) {
     for (EACH(item, (groups + chunks) * width)) {
         whole group = item / width, column = item % width;
         if (group < groups) {
+            if (order == LISTING && column == 0) list[group] = (List)targets[group];
             if (in_chunks(starts, group, chunks)) continue;
-            Out* target = out + target_of(targets, group, listed) * row_step + column * column_step;
+            Out* target = out + target_of(targets, group, order) * row_step + column * column_step;
             Part before = add ? (Part)*target : (Part)0;
             *target = (Out)add_entries(before, places, starts[group], starts[group + 1], column, term);
             continue;
@@ -51,30 +55,30 @@ DEVICE void add_groups(const Place* starts, const Place* places, const Target* t
 }
 
 // Sums of stored values times the rows of right that they belong to; a negative row counts nothing.
-template <class Data, class Row, class Right, class Place, class Target, class Out, class Part>
+template <class Data, class Row, class Right, class Place, class Target, class Out, class Part, class List>
 DEVICE void dot_grouped(const Data* data, const Row* rows, const Right* right, const Place* starts, const Place* places,
-                        const Target* targets, Out* out, Part* parts, whole groups, whole chunks, whole width, whole row_step,
-                        whole column_step, whole listed, whole add) {
+                        const Target* targets, Out* out, Part* parts, List* list, whole groups, whole chunks, whole width,
+                        whole row_step, whole column_step, whole order, whole add) {
     auto term = [=](whole place, whole column) {
         whole row = rows[place];
         return row < 0 ? (Part)0 : (Part)data[place] * (Part)right[row * width + column];
     };
-    add_groups(starts, places, targets, out, parts, groups, chunks, width, row_step, column_step, listed, add, term);
+    add_groups(starts, places, targets, out, parts, list, groups, chunks, width, row_step, column_step, order, add, term);
 }
 
 // Sums of factor times the rows of data.
-template <class Data, class Place, class Target, class Out, class Part>
+template <class Data, class Place, class Target, class Out, class Part, class List>
 DEVICE void sum_grouped(const Data* data, const Place* starts, const Place* places, const Target* targets, Out* out, Part* parts,
-                        whole groups, whole chunks, whole width, whole row_step, whole column_step, whole listed, whole add,
-                        double factor) {
+                        List* list, whole groups, whole chunks, whole width, whole row_step, whole column_step, whole order,
+                        whole add, double factor) {
     auto term = [=](whole place, whole column) { return (Part)factor * (Part)data[place * width + column]; };
-    add_groups(starts, places, targets, out, parts, groups, chunks, width, row_step, column_step, listed, add, term);
+    add_groups(starts, places, targets, out, parts, list, groups, chunks, width, row_step, column_step, order, add, term);
 }
 
 // A team for each chunk that a long group begins in, and each column.
 template <class Part, class Place, class Target, class Out>
 DEVICE void join_groups(const Part* parts, const Place* starts, const Target* targets, Out* out, whole groups, whole chunks,
-                        whole width, whole row_step, whole column_step, whole listed, whole add, whole lanes) {
+                        whole width, whole row_step, whole column_step, whole order, whole add, whole lanes) {
     for (EACH(item, chunks * width * lanes)) {
         whole lane = item % lanes, column = item / lanes % width, chunk = item / lanes / width;
         whole group = row_of(starts, groups, end_of(chunk, starts[groups]) - 1);
@@ -83,7 +87,7 @@ DEVICE void join_groups(const Part* parts, const Place* starts, const Target* ta
         for (whole next = chunk + 1 + lane; next <= ((whole)starts[group + 1] - 1) / CHUNK; next += lanes)
             total += parts[2 * next * width + column];
         total = team_sum(total, lanes);
-        Out* target = out + target_of(targets, group, listed) * row_step + column * column_step;
+        Out* target = out + target_of(targets, group, order) * row_step + column * column_step;
         if (lane == 0) *target = (Out)((add ? (Part)*target : (Part)0) + total);
     }
 }

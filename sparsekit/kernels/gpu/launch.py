@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from ...base.types import Array, DType
 
-__all__ = ["KERNELS", "NUMBERS", "TYPES", "Kernel", "entry_point", "lanes_for", "library", "pieces_of", "xp"]
+__all__ = ["KERNELS", "NUMBERS", "TYPES", "Kernel", "entry_point", "lanes_for", "library", "pieces_of", "wide_type", "xp"]
 
 #: Threads a block; a multiple of the 32 threads of a warp, which the teams of ``prelude.cu`` need.
 THREADS = 256
@@ -105,11 +105,18 @@ def lanes_for(average: float) -> int:
     return lanes
 
 
-def pieces_of(rows: int, width: int, dtype: DType) -> tuple[int, int, Array]:
-    """In how many pieces rows are added up, how many threads share one, and room for the sums of these."""
+def pieces_of(rows: int, width: int, dtype: DType, sums: int = 1) -> tuple[Any, ...]:  # Any: two numbers, and arrays
+    """In how many pieces rows are added up, how many threads share one, and room for so many kinds of sums of these."""
     pieces = -(-width // PIECE)
-    parts: Array = xp().empty((rows, pieces if pieces > 1 else 0), np.float64 if dtype == np.float64 else np.float32)
-    return max(pieces, 1), lanes_for(width), parts
+    parts = xp().empty((sums, rows, pieces if pieces > 1 else 0), np.float64 if dtype == np.float64 else np.float32)
+    return max(pieces, 1), lanes_for(width), *parts
+
+
+def wide_type(dtype: DType) -> type[np.generic]:
+    """The type in which parts of results of a type are kept."""
+    if dtype.kind == "f":
+        return np.float64 if dtype == np.float64 else np.float32
+    return np.uint64 if dtype == np.uint64 else np.int64
 
 
 class Kernel:

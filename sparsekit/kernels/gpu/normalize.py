@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from .launch import Kernel, lanes_for, pieces_of
+from .launch import Kernel, pieces_of
 
 __all__ = ["layer_norm_rows", "log_softmax_rows", "softmax_rows"]
 
 _sum_powers = Kernel("sum_powers", "data data part* count count count count")
 _softmax = Kernel("softmax", "data data part data* count count count count count")
-_layer_norm = Kernel("layer_norm", "data data data data* data* data* count count count number")
+_piece_moments = Kernel("piece_moments", "data part* part* count count count count")
+_layer_norm = Kernel("layer_norm", "data part part data data data* data* data* count count count count number")
 
 
 def _run_softmax(data, largest, out, logarithm):
@@ -31,5 +32,9 @@ def log_softmax_rows(data, largest, out):
 
 def layer_norm_rows(data, gamma, beta, epsilon, out, mean, deviation):
     """Each row less its mean, over ``sqrt(variance + epsilon)``, times gamma plus beta; both are given back."""
-    (rows, width), lanes = data.shape, lanes_for(data.shape[1])
-    _layer_norm(rows * lanes, data, gamma, beta, out, mean, deviation, rows, width, lanes, epsilon)
+    rows, width = data.shape
+    pieces, lanes, totals, squares = pieces_of(rows, width, out.dtype, 2)
+    if pieces > 1:
+        _piece_moments(rows * pieces * lanes, data, totals, squares, rows, width, pieces, lanes)
+    _layer_norm(rows * pieces * lanes, data, totals, squares, gamma, beta, out, mean, deviation, rows, width, pieces, lanes,
+                epsilon)

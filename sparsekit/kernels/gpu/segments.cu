@@ -11,14 +11,46 @@ template <class Value> DEVICE Value joined(Value left, Value right, whole way) {
     return way == MAXIMUM ? (left < right ? right : left) : (right < left ? right : left);
 }
 
-// Run i goes from starts[i] to starts[i + 1]; none is empty.
-template <class Data, class Place, class Out>
-DEVICE void reduce_runs(const Data* data, const Place* starts, Out* out, whole runs, whole way) {
-    for (EACH(run, runs)) {
-        typedef typename order_of<Out>::type Value;
-        Value total = (Value)data[starts[run]];
-        for (whole place = starts[run] + 1; place < (whole)starts[run + 1]; place++) total = joined(total, (Value)data[place], way);
-        out[run] = (Out)total;
+// What the entries low to high - 1 amount to; there is one at least.
+template <class Value, class Data> DEVICE Value reduced(const Data* data, whole low, whole high, whole way) {
+    Value total = (Value)data[low];
+    while (++low < high) total = joined(total, (Value)data[low], way);
+    return total;
+}
+
+// Run i goes from starts[i] to starts[i + 1] - 1; none is empty.  As in grouped.cu, a run of more than CHUNK entries is left to
+// threads that reduce CHUNK entries each: chunk c has two parts, of the run that comes into it, and of the one that begins in it.
+template <class Data, class Place, class Out, class Part>
+DEVICE void reduce_runs(const Data* data, const Place* starts, Out* out, Part* parts, whole runs, whole chunks, whole way) {
+    for (EACH(item, runs + chunks)) {
+        if (item < runs) {
+            if (!in_chunks(starts, item, chunks)) out[item] = (Out)reduced<Part>(data, starts[item], starts[item + 1], way);
+            continue;
+        }
+        whole chunk = item - runs, low = (whole)starts[0] + chunk * CHUNK, high = low + CHUNK, stop = starts[runs];
+        if (high > stop) high = stop;
+        if (low >= high) continue;
+        whole first = row_of(starts, runs, low), last = row_of(starts, runs, high - 1), end = starts[first + 1];
+        if ((whole)starts[first] < low && in_chunks(starts, first, chunks))
+            parts[2 * chunk] = reduced<Part>(data, low, end < high ? end : high, way);
+        if ((whole)starts[last] >= low && in_chunks(starts, last, chunks))
+            parts[2 * chunk + 1] = reduced<Part>(data, starts[last], high, way);
+    }
+}
+
+// A team a run, for those whose parts are to be put together.
+template <class Part, class Place, class Out>
+DEVICE void join_runs(const Part* parts, const Place* starts, Out* out, whole runs, whole chunks, whole way, whole lanes) {
+    for (EACH(item, runs * lanes)) {
+        whole run = item / lanes, lane = item % lanes;
+        if (!in_chunks(starts, run, chunks)) continue;
+        whole origin = starts[0];
+        whole begin = ((whole)starts[run] - origin) / CHUNK, end = ((whole)starts[run + 1] - 1 - origin) / CHUNK;
+        Part first = parts[2 * begin + 1], total = lane == 0 || way == MAXIMUM || way == MINIMUM ? first : (Part)(way == MULTIPLY);
+        for (whole chunk = begin + 1 + lane; chunk <= end; chunk += lanes) total = joined(total, parts[2 * chunk], way);
+        for (int step = (int)lanes / 2; step > 0; step /= 2)
+            total = joined(total, __shfl_xor_sync(team_mask(lanes), total, step, 32), way);
+        if (lane == 0) out[run] = (Out)total;
     }
 }
 

@@ -60,7 +60,7 @@ def _gathered(shapes: list[Shape], attrs: Attrs) -> tuple[int, ...]:
     return (indices[1:] + data[indices[0]:]) or (1,)
 
 
-gather = Op("gather_nd", "data indices", shape=_gathered, dtype=first_dtype, cost=cost.none, nondifferentiable=(1,),
+gather = Op("gather_nd", "data indices", shape=_gathered, dtype=first_dtype, cost=cost.none, selects=0, nondifferentiable=(1,),
             sample=lambda: [([samples.grid(), *_places((4, 5))], {}),
                             ([samples.grid(), np.array([[0, 3, 0, -1]], np.float32)], {})], saves=("data", "indices"),
             doc="Elements, or sub-arrays, at the places ``indices``, whose first axis runs over the leading axes of "
@@ -160,7 +160,7 @@ def _rows(shapes: list[Shape], attrs: Attrs) -> tuple[int, ...]:
     return (int(shapes[0][0]),)
 
 
-batch_take = Op("batch_take", "a indices", shape=_rows, dtype=first_dtype, cost=cost.none, nondifferentiable=(1,),
+batch_take = Op("batch_take", "a indices", shape=_rows, dtype=first_dtype, cost=cost.none, selects=0, nondifferentiable=(1,),
                 sample=lambda: [([samples.grid(), np.array([0, 4, 1, 2], np.int32)], {})], saves=("a", "indices"),
                 doc="One element of each row of a matrix: ``a[i, indices[i]]``; places beyond the ends are clipped, with an "
                     "``IndexWarning``; fractions are cut off, and NaN is refused.")
@@ -320,7 +320,7 @@ def _indexed_shape(shapes: list[Shape], attrs: Attrs) -> tuple[int, ...]:
     return made if spare == data else _indexed(data, np.zeros((places[0], 0), np.int64), attrs["key"])
 
 
-index = Op("_index", "data places", attrs={"key": REQUIRED}, shape=_indexed_shape, dtype=first_dtype, cost=cost.none,
+index = Op("_index", "data places", attrs={"key": REQUIRED}, shape=_indexed_shape, dtype=first_dtype, cost=cost.none, selects=0,
            nondifferentiable=(1,),
            sample=lambda: [([samples.grid(), np.array([[0, 3, 0]], np.int64)], {"key": (("array", 0),)}),
                            ([samples.grid(), np.array([[0, 3, 0], [1, 1, 4]], np.int64)],

@@ -46,7 +46,7 @@ def _shape(shapes: list[Shape], attrs: Attrs) -> tuple[int, ...]:
                             hint="indices run from -size to size - 1.") from None
 
 
-getitem = Op("_getitem", "data", attrs={"key": REQUIRED}, shape=_shape, cost=cost.none,
+getitem = Op("_getitem", "data", attrs={"key": REQUIRED}, shape=_shape, cost=cost.none, selects=0,
              sample=lambda: [([samples.grid()], {"key": (1, ("slice", None, None, 2))}), ([samples.grid()], {"key": (0, 3)}),
                              ([samples.grid()], {"key": ("...", None, 1)})], saves=("data",),
              doc="Basic indexing of a dense array, by numbers, slices, None and Ellipsis.  What lies in one run of memory "
@@ -91,7 +91,7 @@ def _picked_shape(shapes: list[Shape], attrs: Attrs) -> tuple[int, ...]:
 
 
 pick = Op("pick", "data index", attrs={"axis": -1, "keepdims": False, "mode": CLIP}, shape=_picked_shape,
-          dtype=lambda dtypes, attrs: dtypes[0], cost=cost.none, nondifferentiable=(1,),
+          dtype=lambda dtypes, attrs: dtypes[0], cost=cost.none, selects=0, nondifferentiable=(1,),
           aliases=("choose_element_0index",),
           sample=lambda: [([samples.grid(), np.array([0, 1, 4, 3], np.float32)], {})], saves=("data", "index"),
           doc="One element of each slice along ``axis``, chosen by ``index``; indices beyond the ends are clipped or wrapped. "

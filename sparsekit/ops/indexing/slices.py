@@ -98,7 +98,7 @@ def _box_shape(shapes: list[Shape], attrs: Attrs) -> tuple[int, ...]:
 
 
 slice_op = Op("slice", "data", attrs={"begin": REQUIRED, "end": REQUIRED, "step": ()}, shape=_box_shape, cost=cost.none,
-              aliases=("crop",),
+              selects=0, aliases=("crop",),
               sample=lambda: [([samples.grid()], attrs) for attrs in (
                   {"begin": (1,), "end": (3,)}, {"begin": (1, 1), "end": (3, 4)},
                   {"begin": (None, 3), "end": (None, None), "step": (2, -2)},
@@ -217,7 +217,7 @@ def _as_box(shape: tuple[int, ...], attrs: Attrs) -> dict[str, tuple[int | None,
     return {"begin": (None,) * axis + (start,), "end": (None,) * axis + (start + count,), "step": ()}
 
 
-slice_axis = Op("slice_axis", "data", attrs={"axis": REQUIRED, "begin": REQUIRED, "end": REQUIRED}, cost=cost.none,
+slice_axis = Op("slice_axis", "data", attrs={"axis": REQUIRED, "begin": REQUIRED, "end": REQUIRED}, cost=cost.none, selects=0,
                 shape=lambda shapes, attrs: _box_shape(shapes, _as_box(tuple(shapes[0]), attrs)),
                 sample=lambda: [([samples.grid()], {"axis": 0, "begin": 1, "end": 3}),
                                 ([samples.grid()], {"axis": -1, "begin": -4, "end": None})], saves=("data",),
@@ -257,7 +257,7 @@ def _take_samples() -> samples.Samples:
 
 
 take = Op("take", "a indices", attrs={"axis": 0, "mode": CLIP}, shape=_taken_shape, dtype=lambda dtypes, attrs: dtypes[0],
-          nondifferentiable=(1,), cost=cost.none, sample=_take_samples, saves=("a", "indices"),
+          nondifferentiable=(1,), cost=cost.none, selects=0, sample=_take_samples, saves=("a", "indices"),
           doc="""The entries of one axis that ``indices`` names, in that order.
 
 Indices outside the axis are clipped to its ends (``mode="clip"``), wrapped around (``"wrap"``) or refused (``"raise"``).
@@ -377,7 +377,7 @@ take_backward.gradient(lambda F, g, data, indices, out, attrs, want: (
 
 # single elements
 
-values_at = Op("_values_at", "data rows columns", cost=cost.none, nondifferentiable=(1, 2),
+values_at = Op("_values_at", "data rows columns", cost=cost.none, selects=0, nondifferentiable=(1, 2),
                dtype=lambda dtypes, attrs: dtypes[0], shape=lambda shapes, attrs: shapes[1],
                sample=lambda: [([samples.grid(), np.array([3, 0, 0, 1]), np.array([4, 1, 1, 2])], {})],
                saves=("data", "rows", "columns"),

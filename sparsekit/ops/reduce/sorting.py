@@ -79,7 +79,7 @@ put_along = Op("_put_along", "data places", attrs={"axis": 0, "shape": None}, sh
                cost=cost.none, nondifferentiable=(1,), dtype=lambda dtypes, attrs: dtypes[0],
                sample=lambda: [([samples.grid(2, 3), np.array([[3, 0, 1], [2, 1, 0]], np.int64)], {"shape": (2, 5), "axis": 1})],
                saves=("places",), doc="Values put along an axis of zeros at given places: the gradient of sorting.")
-take_along = Op("_take_along", "data places", attrs={"axis": 0}, shape=lambda shapes, attrs: shapes[1], cost=cost.none,
+take_along = Op("_take_along", "data places", attrs={"axis": 0}, shape=lambda shapes, attrs: shapes[1], cost=cost.none, selects=0,
                 nondifferentiable=(1,), dtype=lambda dtypes, attrs: dtypes[0],
                 sample=lambda: [([samples.grid(2, 5), np.array([[3, 0, 1], [2, 1, 0]], np.int64)], {"axis": 1})],
                 saves=("data", "places"),

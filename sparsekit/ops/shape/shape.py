@@ -218,7 +218,7 @@ def _starts(shape: tuple[int, ...]) -> tuple[tuple[str | int | None, ...], ...]:
     return tuple(("slice", 0, int(size), None) for size in shape)
 
 
-slice_like = Op("slice_like", "data shape_like", attrs={"axes": ()}, shape=_cut, dtype=first_dtype, cost=cost.none,
+slice_like = Op("slice_like", "data shape_like", attrs={"axes": ()}, shape=_cut, dtype=first_dtype, cost=cost.none, selects=0,
                 nondifferentiable=(1,),
                 sample=lambda: [([samples.grid(), samples.grid(2, 3, seed=1)], {"axes": axes}) for axes in ((), (1,))],
                 saves=("data",),
@@ -248,7 +248,7 @@ def _diagonal(shapes: list[Shape], attrs: Attrs) -> tuple[int, ...]:
     return (*(size for axis, size in enumerate(shape) if axis not in (first, second)), length)
 
 
-diag = Op("diag", "data", attrs={"k": 0, "axis1": 0, "axis2": 1}, shape=_diagonal, cost=cost.none,
+diag = Op("diag", "data", attrs={"k": 0, "axis1": 0, "axis2": 1}, shape=_diagonal, cost=cost.none, selects=0,
           sample=lambda: [([samples.grid()], {"k": offset}) for offset in (0, 1, -1)] + [([samples.grid()[1]], {"k": 1})],
           saves=("data",),
           doc="The diagonal ``k`` of two axes, which becomes the last axis; of a vector, the matrix with it on that diagonal.")

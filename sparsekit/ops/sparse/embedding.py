@@ -76,7 +76,7 @@ def _rule(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, weight: ArrayObj
 
 
 def _declare(name: str, sparse_grad: bool, doc: str, **more: bool) -> None:
-    op = Op(name, "data weight", cost=cost.none, nondifferentiable=(0,), shape=_shape,
+    op = Op(name, "data weight", cost=cost.none, selects=1, nondifferentiable=(0,), shape=_shape,
             attrs={"input_dim": REQUIRED, "output_dim": REQUIRED, "dtype": "float32", "sparse_grad": sparse_grad, **more},
             dtype=lambda dtypes, attrs: dtypes[1], doc=doc, saves=("data", "weight"),
             sample=lambda: [([np.array([[0, 3], [1, 1]], np.float32), samples.grid()],

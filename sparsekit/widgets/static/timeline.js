@@ -20,7 +20,7 @@ const KEYS = [
   ["z", "zoom to the operator"], ["/", "search"], ["Escape", "leave"],
 ];
 
-const MODES = ["operator", "storage type", "lane", "layer", "density"];
+const MODES = ["storage type", "operator", "lane", "layer", "density"];
 
 // ---- the view
 
@@ -57,7 +57,7 @@ class Timeline {
       steps: new StepPainter(scene, times, letters), marks: new MarkPainter(scene, letters) });
     this.pointer = new Pointer(scene, this.camera, { stage, canvas, map }, {
       choose: (event, mark) => this.choose(event, mark), measure: () => this.measureView(), draw: () => this.painter.draw() });
-    this.recolor(model.get("color_by") || "operator");
+    this.recolor(model.get("color_by") || MODES[0]);
     this.observe();
   }
 
@@ -202,9 +202,9 @@ class Timeline {
   // ---- choosing
 
   recolor(mode, tell = false) {
-    this.choice.value = MODES.includes(mode) ? mode : "operator";
+    this.choice.value = MODES.includes(mode) ? mode : MODES[0];
     this.scene.coloring = new Coloring(this.data, this.choice.value);
-    this.legend.fill(this.scene.coloring, this.data.columns.fallback.some((value) => value));
+    this.legend.fill(this.scene.coloring, this.data.columns.fallback.some((value) => value), this.data.readers.length > 0);
     if (tell) {
       this.model.set("color_by", this.choice.value);
       this.model.save_changes();

@@ -94,6 +94,8 @@ export class Data {
       y += lane.height;
     }
     this.height = y;
+    this.readers = Int32Array.from(this.columns.culprit.keys()).filter((event) => this.culprit(event) >= 0);
+    this.readers.sort((a, b) => this.placed.start[a] - this.placed.start[b]);
     this.trackOf = new Int32Array(this.count);
     this.tracks.forEach((track, t) => { for (const event of track.order) this.trackOf[event] = t; });
   }
@@ -178,6 +180,27 @@ export class Data {
     return { inputs: found.slice(0, inputs[event]), outputs: found.slice(inputs[event]) };
   }
 
+  // The event that made dense what this one reads; -1 if there is none.
+  culprit(event) {
+    const found = this.columns.culprit[event];
+    return found === event ? -1 : found;
+  }
+
+  // The readers of dense arrays that begin within a span.
+  readersWithin(begin, end) {
+    const { readers, placed: { start } } = this;
+    const from = (time) => {
+      let [low, high] = [0, readers.length];
+      while (low < high) {
+        const middle = (low + high) >> 1;
+        if (start[readers[middle]] < time) low = middle + 1;
+        else high = middle;
+      }
+      return low;
+    };
+    return readers.subarray(from(begin), from(end));
+  }
+
   partners(event) {
     const { node, run } = this.columns;
     const found = [];
@@ -231,23 +254,13 @@ export class Coloring {
     this.of = (event) => this.colors[this.category(event)];
   }
 
-  // By the storage types of an operator's arrays: one bit for csr, one for row_sparse, one for coo, one for dense.
-  byStorage(data) {
-    const { first_array: firsts, array } = data.columns;
-    const bits = data.array_table.map(([stype]) => ({ csr: 1, row_sparse: 2, coo: 8 })[stype] ?? 4);
-    const found = new Uint8Array(data.count);
-    for (let event = 0; event < data.count; event += 1) {
-      const end = event + 1 < data.count ? firsts[event + 1] : array.length;
-      for (let i = firsts[event]; i < end; i += 1) found[event] |= bits[array[i]];
-    }
-    this.names = ["csr", "row_sparse", "csr and row_sparse", "dense only", "no arrays", ...(found.some((all) => all & 8) ? ["coo"] : [])];
-    this.colors = [SERIES[0], SERIES[3], SERIES[2], OTHER, "#d3d3cc", SERIES[4]];
-    this.codes = ["C", "R", "B", "D", "", "O"];
-    this.category = (event) => {
-      if (found[event] & 8) return 5;
-      return found[event] ? { 0: 3, 1: 0, 2: 1, 3: 2 }[found[event] & 3] : 4;
-    };
-    this.of = (event) => this.colors[this.category(event)];
+  // By the storage types of an operator's arrays, as Python found them.
+  byStorage({ columns: { storage }, storage_types: types }) {
+    [this.names, this.colors, this.codes] = [0, 1, 2].map((part) => types.map((type) => type[part]));
+    const present = new Set(storage);
+    this.shown = types.map((_, i) => present.has(i));
+    this.category = (event) => storage[event];
+    this.of = (event) => this.colors[storage[event]];
   }
 
   // By own time; operators first in the order that the static picture gives them.

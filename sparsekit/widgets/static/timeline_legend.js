@@ -9,15 +9,15 @@ export class Legend {
     this.element = element("div", { class: "sk-legend", role: "group", "aria-label": "Legend; press one to show only it" });
   }
 
-  // `dense` says whether anything was made dense, which is hatched.
-  fill({ names, colors, codes }, dense) {
+  // `dense` says whether anything was made dense, which is hatched, and `read` whether anything reads it, which has an arrow.
+  fill({ names, colors, codes, shown }, dense, read) {
     this.only = -1;
-    this.element.replaceChildren(...names.map((name, i) => element("button", {
+    this.element.replaceChildren(...names.map((name, i) => (shown && !shown[i] ? "" : element("button", {
       type: "button", class: "sk-chip", "aria-pressed": "false", title: name, onclick: (event) => this.press(i, event.currentTarget),
-    }, element("i", { style: `background:${colors[i]};color:${inkOn(colors[i])}` }, codes[i]), element("span", {}, name))));
-    if (!dense) return;
+    }, element("i", { style: `background:${colors[i]};color:${inkOn(colors[i])}` }, codes[i]), element("span", {}, name)))));
     const hatch = `repeating-linear-gradient(135deg, ${ALARM} 0 2px, transparent 2px 5px)`;
-    this.element.append(element("span", { class: "sk-chip" }, element("i", { style: `background:${hatch};border:2px solid ${ALARM}` }), element("span", {}, "became dense")));
+    if (dense) this.element.append(element("span", { class: "sk-chip" }, element("i", { style: `background:${hatch};border:2px solid ${ALARM}` }), element("span", {}, "became dense")));
+    if (read) this.element.append(element("span", { class: "sk-chip" }, element("i", {}, "→"), element("span", {}, "is read by")));
   }
 
   press(category, chip) {

@@ -5,6 +5,8 @@ import { ROW, TOP } from "./timeline_data.js";
 import { BOLD, FONT, GUTTER } from "./timeline_scene.js";
 
 const MAP = 34;
+// Ways from what made an array dense to its readers: more of them in view would hide the bars.
+const MOST_WAYS = 120;
 
 export class Painter {
   // `page` has the elements root, stage, canvas and map; `steps` and `marks` paint their part of both canvases.
@@ -59,6 +61,7 @@ export class Painter {
     if (data.aligned) this.steps.paintGaps(context, colors);
     this.marks.paint(context, colors);
     this.paintEdges(context);
+    this.paintWays(context);
     this.paintSelected(context);
     context.restore();
     this.paintMap();
@@ -178,6 +181,42 @@ export class Painter {
     context.fillStyle = this.colors.accent;
     const { scene } = this;
     for (const time of scene.range ?? []) context.fillRect(scene.x(time), 0, 1.5, scene.data.height);
+  }
+
+  // An arrow from each operator that made a sparse array dense to those that read it; of the chosen one only, where there
+  // are too many.
+  paintWays(context) {
+    const { data, view, selected } = this.scene;
+    let readers = data.readersWithin(...view);
+    if (readers.length > MOST_WAYS) {
+      const chosen = selected < 0 ? -1 : data.columns.culprit[selected];
+      readers = chosen < 0 ? [] : readers.filter((event) => data.culprit(event) === chosen).slice(0, MOST_WAYS);
+    }
+    for (const reader of readers) this.paintWay(context, data.culprit(reader), reader);
+  }
+
+  paintWay(context, culprit, reader) {
+    const [from, to] = [this.box(culprit), this.box(reader)];
+    const lower = to.y > from.y;
+    const [x, y] = [from.x + from.w / 2, from.y + ROW];
+    const [end, top] = [to.x + to.w / 2, lower ? to.y : to.y + ROW];
+    const bend = Math.max(10, Math.abs(top - y) / 2);
+    const color = this.scene.data.columns.fallback[culprit] ? ALARM : this.colors.fg;
+    for (const [style, width] of [[this.colors.bg, 4], [color, 2]]) {
+      context.strokeStyle = style;
+      context.lineWidth = width;
+      context.beginPath();
+      context.moveTo(x, y);
+      context.bezierCurveTo(x, y + bend, end, lower ? top - bend : top + bend, end, top);
+      context.stroke();
+    }
+    const tip = lower ? -6 : 6;
+    context.fillStyle = color;
+    context.beginPath();
+    context.moveTo(end, top);
+    context.lineTo(end - 4, top + tip);
+    context.lineTo(end + 4, top + tip);
+    context.fill();
   }
 
   box(event) {

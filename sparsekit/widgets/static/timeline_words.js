@@ -72,9 +72,11 @@ export class Details {
     const button = (text, action, enabled = true) => element("button", { type: "button", disabled: !enabled, onclick: action }, text);
     const { scene: { data, partners: [partner] }, actions } = this;
     const again = (direction) => () => actions.beside(direction, event);
+    const culprit = data.culprit(event);
+    const dense = culprit < 0 ? [] : [button(`made dense by ${data.label(culprit)}`, () => actions.select(culprit))];
     const words = partner === undefined ? "no partner" : `${data.lane(partner)} partner: ${data.name(partner)}`;
     return element("div", { class: "sk-bar" }, button("zoom to it", () => actions.zoomTo(event)),
-      button(words, () => actions.select(partner), partner !== undefined),
+      button(words, () => actions.select(partner), partner !== undefined), ...dense,
       button("‹ same operator", again(-1)), button("same operator ›", again(1)));
   }
 }

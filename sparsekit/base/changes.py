@@ -1,0 +1,56 @@
+"""Marks of the latest changes: what was derived from the objects that leave one need not look at them again while it stays."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["MarkedDict", "SettingsDict", "changes"]
+
+
+class _Changes:
+    """What is another object after each change.
+
+    Attributes
+    ----------
+    mark : object
+        Of an attribute of any block or parameter.
+    settings : object
+        Of what the updates of any optimizer depend on beside the count of steps: its attributes, those of updaters and trainers,
+        and which states there are.
+    """
+
+    __slots__ = ("mark", "settings")
+
+    def __init__(self) -> None:
+        self.mark, self.settings = object(), object()
+
+
+changes = _Changes()
+
+
+class MarkedDict(dict[Any, Any]):  # Any: keys and values of any kind
+    """A dict of a block's, which marks its changes."""
+
+
+class SettingsDict(dict[Any, Any]):  # Any: as above
+    """A dict of an optimizer's or an updater's, which marks its changes."""
+
+
+def _marking(name: str, mark: str) -> Callable[..., object]:  # object: what the method of dict gives
+    plain = getattr(dict, name)
+
+    @functools.wraps(plain)  # object: whatever the method of dict takes and gives
+    def method(self: object, *args: object, **kwargs: object) -> object:
+        try:
+            return plain(self, *args, **kwargs)
+        finally:
+            setattr(changes, mark, object())
+
+    return method
+
+
+for _name in ("__setitem__", "__delitem__", "__ior__", "clear", "pop", "popitem", "setdefault", "update"):
+    setattr(MarkedDict, _name, _marking(_name, "mark"))
+    setattr(SettingsDict, _name, _marking(_name, "settings"))

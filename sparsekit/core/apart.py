@@ -1,0 +1,82 @@
+"""Why operators run by themselves: one list for tables on a CPU and for captured graphs on a GPU, which ``explain`` reads from.
+
+What an operator's own rule refuses while it is lowered or captured has the words of that refusal (``base/refusal.py``).
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from ..base.config import config
+from ..base.forking import load
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from ..base.types import Array
+    from .dispatch import Plan
+
+__all__ = ["BETWEEN", "CATCHES", "NORM", "NOT_YET", "SIZES_CHANGE", "reason_apart", "reason_for_update", "switched_off"]
+
+CHANGES_STORAGE = "it changes storage types, which the ledger counts at every run"
+DRAWS = "it draws random numbers"
+READ_BACK = "how much its result stores is read back from the device"
+WRITES = "it writes to its inputs"
+DENSIFIES = "config.densify is 'error'"
+NORM = "whether the norm of the gradients is finite is read back from the device"
+NUMBERS = "its numbers are not known apart"
+CATCHES = "its rule catches what a table or a graph refuses"
+SIZES_CHANGE = "the number of values that an input stores changes from run to run"
+BETWEEN = "it is between operators that run separately"
+NOT_YET = "it has not run yet"
+
+
+def _reason_anywhere(plan: Plan, draws: bool) -> str:
+    if draws:
+        return DRAWS
+    return CHANGES_STORAGE if plan.fallback or plan.cast is not None else ""
+
+
+def reason_apart(plan: Plan, stypes: Iterable[str], draws: bool, device: str) -> str:
+    """Why an operator of a program runs by itself, if that is known beforehand; else an empty string.
+
+    Parameters
+    ----------
+    plan : Plan
+    stypes : iterable of str
+        Of its results.
+    draws : bool
+        Whether it draws random numbers in the mode that it runs in.
+    device : {"cpu", "gpu"}
+    """
+    reason = _reason_anywhere(plan, draws)
+    if reason:
+        return reason
+    if device == "gpu":
+        return READ_BACK if any(stype != "default" for stype in stypes) else CHANGES_STORAGE if plan.dense else ""
+    if plan.op.mutates:
+        return WRITES
+    return DENSIFIES if plan.dense and config.densify == "error" else ""
+
+
+def reason_for_update(plan: Plan, numbers: Array | None, sparse: bool, device: str) -> str:
+    """The same of the update of a weight with these numbers; ``sparse`` says whether one of its arrays is."""
+    reason = _reason_anywhere(plan, plan.op.draws(plan.attrs, True)) or (NUMBERS if numbers is None else "")
+    return reason or (SIZES_CHANGE if sparse and device == "gpu" else "")
+
+
+@functools.cache  # and not sys.modules, where another thread may find a module that is being imported
+def _machine() -> ModuleType:  # which is imported when there is use for it
+    return load("sparsekit.core.table.machine")
+
+
+def switched_off(device: str) -> str:
+    """Why no operator of this device runs in a table or a graph now; empty if they do."""
+    if device == "gpu":
+        return "" if config.cuda_graphs else "config.cuda_graphs is False"
+    if not config.tables:
+        return "config.tables is False"
+    reason: str = _machine().reason_against_tables()
+    return reason

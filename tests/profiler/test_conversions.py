@@ -1,0 +1,94 @@
+"""Which operators read what a conversion made dense: the record of each has the number of the conversion."""
+
+import numpy as np
+import pytest
+
+import sparsekit as mx
+from sparsekit.profiler import load_trace
+from sparsekit.widgets.layout import clean, culprits
+
+
+@pytest.fixture
+def x():
+    return mx.nd.array(np.eye(8, 40, dtype="float32")).tostype("csr")
+
+
+@pytest.fixture(autouse=True)
+def silent():
+    with mx.config.set(densify="allow"):
+        yield
+
+
+def readers(records):
+    """By the name of each conversion: the operators that read what it made."""
+    events = clean(records)
+    found = {}
+    for event, source in zip(events, culprits(events), strict=True):
+        if source >= 0:
+            names = found.setdefault(events[source].name, [])
+            names += [event.name] if events[source] is not event else []
+    return found
+
+
+def recorded(program, *arrays):
+    with mx.Profiler() as prof:
+        program(*arrays)
+    return prof
+
+
+CASES = {
+    "dense by nature": (lambda x: mx.nd.log(x + 1), {"_plus_scalar": ["log"]}),
+    "a fallback": (lambda x: mx.nd.cos(x) * 2, {"cast_storage": [], "cos": ["_mul_scalar"]}),
+    "asked for": (lambda x: x.tostype("default").sum(), {"cast_storage": ["sum"]}),
+    "read twice": (lambda x: (lambda dense: (dense * 2, dense * 3))(x + 1), {"_plus_scalar": ["_mul_scalar", "_mul_scalar"]}),
+    "a view is read": (lambda x: (x + 1).reshape((40, 8)).sum(), {"_plus_scalar": ["_view", "sum"]}),
+    "smaller results are another matter": (lambda x: (x + 1).sum(axis=0) * 2, {"_plus_scalar": ["sum"]}),
+    "nothing became dense": (lambda x: (x * 2).sum(), {}),
+    "dense from the start": (lambda x: mx.nd.ones((8, 40)) + 1, {}),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_readers_of_what_became_dense(x, case):
+    program, expected = CASES[case]
+    assert readers(recorded(program, x).records) == expected
+
+
+def test_memory_that_other_values_were_written_to_is_no_conversion(x):
+    def program():
+        kept = mx.nd.zeros((8, 40))
+        mx.nd.cast_storage(x, "default", out=kept)
+        mx.nd.exp(mx.nd.ones((8, 40)), out=kept)
+        mx.nd.log(kept)
+
+    assert readers(recorded(program).records)["cast_storage"] == []
+
+
+def test_a_gradient_that_reads_the_dense_array_is_a_reader(x):
+    weight = mx.nd.ones((40, 2))
+    weight.attach_grad()
+
+    def program():
+        with mx.autograd.record():
+            loss = mx.nd.dot(mx.nd.log(x + 1), weight)
+        loss.backward()
+
+    found = readers(recorded(program).records)["_plus_scalar"]
+    assert found[:2] == ["log", "dot"]
+    assert len(found) > 2
+
+
+def test_the_file_of_a_trace_keeps_them(x, tmp_path):
+    prof = recorded(CASES["dense by nature"][0], x)
+    saved = prof.save_trace(tmp_path / "a.json")
+    assert readers(load_trace(saved).records) == readers(prof.records) == {"_plus_scalar": ["log"]}
+
+
+def test_folded_events_leave_no_numbers_behind(x):
+    with mx.Profiler(capacity=10) as prof:
+        for _ in range(30):
+            mx.nd.log(x + 1)
+    log = prof._data().brief._log
+    assert len(prof.records) <= 10
+    assert set(log._conversions) <= set(range(log.events - len(log.start), log.events))
+    assert set(readers(prof.records)) == {"_plus_scalar"}

@@ -96,7 +96,7 @@ def compare(programs: Mapping[str, Callable[[], object]], rounds: int = 20, *, t
     least : float
         Smallest difference that is claimed, as a share: a program is called slower if its whole interval lies above
         ``1 + least``, and faster if it lies below ``1 / (1 + least)``.  Two copies of one program differ by one or two
-        percent, as their arrays lie at other addresses.
+        percent, because their arrays have different addresses.
     seed : int
         Of the order of turns.
     profile : bool

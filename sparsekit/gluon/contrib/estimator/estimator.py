@@ -60,7 +60,7 @@ class Estimator:
         The network that is evaluated, which may share its parameters with ``net``.
     val_loss : Loss, optional
     batch_processor : BatchProcessor, optional
-        What is done with a batch.
+        The object that processes each batch.
 
     Attributes
     ----------

@@ -538,8 +538,7 @@ class Profile:
         advised = advice.table().plain() if len(advice) else repr(advice)
         del there, advice
         sections: list[tuple[str, object]] = [  # object: a report shows text, tables and displays
-            ("Summary", self.summary()), ("Timeline", self._timeline_shown()),
-            ("Memory", {"memory": memory}),
+            ("Summary", self._above_the_fold()), ("Memory", {"memory": memory}),
             ("Operators", self.table().plain()), ("By storage types", self.table(group_by="storage").plain())]
         if self._data().parts:
             sections.append(("By process", self.table(group_by="process").plain()))
@@ -554,6 +553,12 @@ class Profile:
         sections.append(("Advice", advised))
         displays.call("html_report", title, sections, path=path)
         return Path(path)
+
+    def _above_the_fold(self) -> list[object]:  # object: a report shows text, tables and displays
+        """The one number of a report, its words, its picture, and where a saved trace opens."""
+        moved = format_bytes(sum(row["bytes"] for row in self.totals))
+        return [{"headline": f"{moved} moved", "words": self.summary()}, self._timeline_shown(),
+                {"links": {"Perfetto, to open what save_trace() writes": "https://ui.perfetto.dev"}}]
 
     def _timeline_shown(self) -> dict[str, object]:  # object: what a report shows of a timeline
         if self._data().parts:

@@ -409,7 +409,7 @@ class Profile:
         if data.more_densifications:
             number = sum(data.more_densifications.values())
             text += f" {format_count(number)} later densifications are in the ledger's table only."
-        return text
+        return text + self._idle()
 
     def _shorter_than(self, time: float) -> tuple[int, int]:
         """Number of operators, and of those whose mean is below ``time`` microseconds."""
@@ -573,10 +573,13 @@ class Profile:
         natural = self.densified_by_kind[hooks.NATURAL]
         if natural:
             dense += f", {format_count(natural)} of them by nature" if natural < data.densified else ", by nature"
-        idle = f" {displays.NO_OPERATORS}" if all(key.lane in displays.IDLE for key in data.totals) else ""
         return (f"{format_count(data.events)} events in {format_duration(data.wall)}, "
                 f"{format_percent(data.accounted)} of it accounted for. "
-                f"Arrays held at most {format_bytes(peak)}; {dense}.{idle}")
+                f"Arrays held at most {format_bytes(peak)}; {dense}.{self._idle()}")
+
+    def _idle(self) -> str:
+        """Why there is nothing to see, where no operator ran."""
+        return f" {displays.NO_OPERATORS}" if all(key.lane in displays.IDLE for key in self._data().totals) else ""
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self.summary()}>"

@@ -373,7 +373,7 @@ def test_diff_says_what_changed_and_ends_with_status_1_if_asked(two_traces, caps
     assert "sum" in said
     assert "1 → 2" in said
     assert "Calls 2.00×" in said
-    assert "mx.profiler.compare runs both in turns" in said
+    assert "mx.profiler.compare interleaves runs of both" in said
     assert cli.main(["diff", "--exit-code", "before.json", "after.json"]) == 1
     capsys.readouterr()
     assert cli.main(["diff", "--exit-code", "before.json", "before.json"]) == 0

@@ -16,10 +16,10 @@ class Config:
     Attributes
     ----------
     densify : {"warn", "error", "allow"}
-        What to do when an operation implicitly makes a sparse array dense.  ``"error"`` raises
-        ``DensificationError`` for whatever the ledger would have: fallbacks, where no sparse kernel fits, and what is
-        dense by nature, such as ``csr + 1``.  ``"warn"`` (default) warns of fallbacks, once per operator and combination
-        of storage types; what is dense by nature does not warn, as in MXNet.  ``"allow"`` is silent.
+        What to do when an operation implicitly makes a sparse array dense.  ``"error"`` raises ``DensificationError`` for
+        every conversion that the ledger would list: fallbacks, where no sparse kernel fits, and what is dense by nature, such
+        as ``csr + 1``.  ``"warn"`` (default) warns of fallbacks, once per operator and combination of storage types; what is
+        dense by nature does not warn, as in MXNet.  ``"allow"`` is silent.
     densify_limit : int
         Bytes; one silent conversion that would make more than this raises, whatever
         ``densify`` says short of ``"allow"``.  Default 1 GiB.

@@ -1,13 +1,13 @@
 """``sparsekit bench``: the speed and memory use of this library on this machine, alone or compared with other libraries.
 
     sparsekit bench epoch                                 this library alone
-    sparsekit bench dispatch --rival torch=PYTHON         beside PyTorch, run by another Python
+    sparsekit bench dispatch --rival torch=PYTHON         compared with PyTorch, run by another Python
     sparsekit bench gpu --rival cupy=PYTHON --rival torch=PYTHON --json profiles/gpu.json     on a GPU
     sparsekit bench variants --json profiles/variants.json    the tutorial's three variants, and their traces
     sparsekit bench report                                a page of all figures in profiles
     sparsekit bench import --rival torch=PYTHON --rival mxnet=PYTHON --json figures.json
 
-Except for ``crossover``, every time is a median over rounds in which all contenders take turns, so that a change in the
+Except for ``crossover``, every time is a median over interleaved rounds of all contenders, so that a change in the
 speed of the machine affects all of them.
 """
 
@@ -65,7 +65,8 @@ def _parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     parser.add_argument("--rivals", type=Path, default=harness.RIVALS_FOLDER, metavar="FOLDER",
                         help=f"folder with the scripts that run the rivals (default: {harness.RIVALS_FOLDER})")
-    parser.add_argument("--rounds", type=int, default=0, help="number of measurements of each library, in turn; for crossover, "
+    parser.add_argument("--rounds", type=int, default=0, help="number of interleaved measurements of each library; for "
+                                                              "crossover, "
                         "of settings that check the interpolation (default: depends on the bench)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write all figures to this file")
     parser.add_argument("--quick", action="store_true", help="small workloads and few rounds, to try whether a bench runs")

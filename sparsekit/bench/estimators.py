@@ -159,7 +159,7 @@ def run(rivals: dict[str, str], rounds: int = 0, quick: bool = False) -> Report:
     """
     if rivals:
         raise SparsekitError("sparsekit bench sklearn takes no --rival: it runs scikit-learn in its own process.",
-                             hint="leave out --rival, and run it by a Python that has scikit-learn.")
+                             hint="leave out --rival, and run it with a Python that has scikit-learn.")
     ways = _ways()
     data = _data(QUICK if quick else COLUMNS)
     rounds = rounds or (2 if quick else 11)

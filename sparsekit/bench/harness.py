@@ -262,7 +262,7 @@ class Report:
     def text(self) -> str:
         """Return the report as text."""
         versions = ", ".join(f"{name} {version}" for name, version in self.versions.items())
-        lines = [self.title, f"{versions}; {os.cpu_count()} cores; medians of {self.rounds} rounds in turn"]
+        lines = [self.title, f"{versions}; {os.cpu_count()} cores; medians of {self.rounds} interleaved rounds"]
         for section in self.sections:
             lines.extend(self._lines(section))
         return "\n".join([*lines, "", *(f"- {note}" for note in self.notes)])

@@ -29,7 +29,7 @@ NORM = "whether the norm of the gradients is finite is read back from the device
 NUMBERS = "its numbers are not known apart"
 CATCHES = "its rule catches what a table or a graph refuses"
 SIZES_CHANGE = "the number of values that an input stores changes from run to run"
-BETWEEN = "it stands between others that run by themselves"
+BETWEEN = "it is between operators that run separately"
 NOT_YET = "it has not run yet"
 
 

@@ -276,7 +276,7 @@ class Replay:
                 continue
             self._varying.add(slot)
             if slot in written:
-                raise _Unfit(written[slot], "it writes to an array that is another one at every run")
+                raise _Unfit(written[slot], "it writes to an array that is different at every run")
             piece.copied[slot] = local[slot] = copied(store)
         numbers = [self.gradients[slot] for slot in inside if slot in self.gradients]
         piece.targets = {number: _target(buffers, number) for number in numbers}

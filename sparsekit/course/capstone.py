@@ -189,7 +189,7 @@ def grade(train: Program, seed: int | None = None) -> Certificate:
     """Measure a program beside ``given`` on one instance.
 
     Both start from the same weights and see the same texts.  Bytes come from a profile of one run, as contracts.  Times
-    come from ``mx.profiler.compare``, which runs both in turns.
+    come from ``mx.profiler.compare``, which interleaves the runs of both.
 
     Parameters
     ----------
@@ -241,7 +241,7 @@ def _same(wanted: _Run, found: _Run) -> Row:
     required = f"the same losses and scores, within {WITHIN:.1%}"
     for name, right, got in (("losses", wanted.losses, found.losses), ("scores", wanted.scores, found.scores)):
         if right.shape != got.shape:
-            return Row(required, f"{name} have the shape {got.shape}, and {right.shape} is right", False)
+            return Row(required, f"{name} have the shape {got.shape}, but must have {right.shape}", False)
         apart = float(np.max(np.abs(got - right)) / np.max(np.abs(right)))
         if not apart <= WITHIN:   # nor if it is NaN
             return Row(required, f"{name} differ by {apart:.2g} of the largest", False)
@@ -275,5 +275,5 @@ def _time(times: Comparison) -> Row:
     low, high = row["low"], row["high"]
     assert low is not None   # every program but the first has both
     assert high is not None
-    said = f"{row['finding']}; {1 / high:.3g} to {1 / low:.3g} times as fast in {len(times.blocks)} rounds in turns"
+    said = f"{row['finding']}; {1 / high:.3g} to {1 / low:.3g} times as fast in {len(times.blocks)} interleaved rounds"
     return Row(f"at least {FASTER:g} times as fast, with {CONFIDENCE:.0%} confidence", said, high <= 1 / FASTER)

@@ -39,7 +39,7 @@ class Candidate:
     unpatched : str
         Why there is no edit.
     for_time : bool
-        Whether it may save time alone, so that it is measured in turns.
+        Whether it may save time alone, so that its time is measured in interleaved runs.
     otherwise : tuple of Candidate
         What to try in its place, in this order, if it does not hold.
     """

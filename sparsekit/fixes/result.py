@@ -111,11 +111,11 @@ class Fixes:
     fixes : list of Fix
         Everything that was tried, in its order.
     together : Fix or None
-        All that hold at once, beside the original: what the user gets.
+        All fixes that hold together, compared with the original: the result for the user.
     refusal : str
         Why nothing could be judged, or an empty text.
     times : Comparison or None
-        The original, the fixes that hold and all together, run in turns.
+        The original, the fixes that hold and all together, with interleaved runs.
     tried : Tried
     """
 
@@ -195,7 +195,7 @@ class Fixes:
         UnsupportedError
             If a cell of a notebook would have to change.
         DataFileError
-            If a file is no longer what was run; none is written then.
+            If a file has changed since it was run; then no file is written.
         """
         texts = self._texts()
         for file, (before, _) in texts.items():
@@ -237,7 +237,7 @@ class Fixes:
         return ""
 
     def summary(self) -> str:
-        """What was found, in sentences."""
+        """The findings, in sentences."""
         if self.refusal:
             return f"No fix was tried. {self.refusal}"
         if not self.together or not self.together.before or not self.together.after:

@@ -56,11 +56,11 @@ def try_fixes(step: Callable[[], object], profile: Profile | None = None, *, ste
         A function, method, ``partial`` or object, called without arguments.  One call makes one step of training, or a loop of
         several; what it returns, losses for instance, is compared.
     profile : Profile, optional
-        Of the program; what its advice names and no remedy answers is listed.
+        Of the program; findings of its advice without a remedy are listed.
     steps : int
         Calls of ``step`` that are compared.
     rounds : int
-        Rounds in turns of the measured times, as in ``profiler.compare``; 0 measures none.
+        Interleaved rounds of the measured times, as in ``profiler.compare``; 0 measures none.
     tolerance : float
         Relative difference that rounding may make.
 

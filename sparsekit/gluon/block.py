@@ -195,7 +195,7 @@ class Block:
         ctx : Context or list of Context, optional
             The current one by default; a copy goes to each.
         verbose : bool
-            Let the initializer say what it does, if it can.
+            Let the initializer log its work, if it supports this.
         force_reinit : bool
             Also parameters that have values, which else stay, with a warning.
         """
@@ -406,10 +406,10 @@ class HybridBlock(Block):
 
         A program is made for each combination of input shapes, element types, storage types, other arguments, training mode
         and recording.  Results, gradients and profiler events are those of the block as it is written.  What
-        ``hybrid_forward`` does beside calling operators (printing, counting, setting attributes) happens once for each
+        ``hybrid_forward`` does apart from calling operators (printing, counting, setting attributes) happens once for each
         program, when it is traced; arrays then have shapes and no values, and print as ``<NDArray 2x3 @trace(0)>``.
 
-        A block that has changed is traced anew: attributes and children of it and all below, hooks, lists, dicts, numpy
+        A changed block is traced again: attributes and children of it and all below, hooks, lists, dicts, numpy
         arrays and objects that these hold, their classes, and what their functions have from outside.  The exception is
         elements of a container of more than 10,000, of which only the length is compared.
 

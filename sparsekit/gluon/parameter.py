@@ -175,7 +175,7 @@ class ParameterDict:
             For parameters without an initializer of their own; ``Uniform(0.07)`` by default.
         ctx : Context or list of Context, optional
         verbose : bool
-            Let the initializer say what it does, if it can.
+            Let the initializer log its work, if it supports this.
         force_reinit : bool
             Also those that have values.
         """

@@ -462,7 +462,7 @@ class Parameter:
                     gradient._store.replace(type(gradient._store)(*_no_entries(gradient._store), gradient.shape, check=False))
 
     def reset_ctx(self, ctx: Context | Sequence[Context]) -> None:
-        """Move the parameter to other contexts; gradients start anew.
+        """Move the parameter to other contexts; gradients start from zero.
 
         Parameters
         ----------

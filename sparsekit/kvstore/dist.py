@@ -69,7 +69,7 @@ class DistKVStore(KVStoreBase):
     travel, with their numbers.
 
     ``"dist_sync"``: step *n* of a key is made when every worker has pushed it for the *n*-th time, and a pull gives the
-    value after this worker's last push.  ``"dist_async"``: every push is a step of its own, for which an optimizer must
+    value after this worker's last push.  ``"dist_async"``: every push is a separate step, for which an optimizer must
     be set.  ``"dist_device_sync"`` sums a worker's arrays on the context of the first; else they are summed on the CPU.
 
     A push is held until another call needs the servers, so that a push and the pull behind it are one round trip.  What

@@ -93,7 +93,7 @@ def _contrib_gradientmultiplier(data: NDArray, scalar: float = 1.0, *, out: _Out
     """A copy; its gradient is multiplied by ``scalar``."""
 
 def _contrib_group_adagrad_update(weight: NDArray, grad: NDArray, history: NDArray, lr: float, rescale_grad: float = 1.0, clip_gradient: float = -1.0, epsilon: float = 1e-05, lazy_update: bool = True, *, out: _Out = None, name: str | None = None) -> NDArray:
-    """AdaGrad with one rate a row: ``history += mean(g * g, axis=1); weight -= lr * g / sqrt(history + epsilon)``. There is no weight decay."""
+    """AdaGrad with one rate per row: ``history += mean(g * g, axis=1); weight -= lr * g / sqrt(history + epsilon)``. There is no weight decay."""
 
 def _contrib_index_array(data: NDArray, axes: int | Sequence[int] | None = None, *, out: _Out = None, name: str | None = None) -> NDArray:
     """For each element its place along every axis, or those named: an int64 array with one axis more."""
@@ -634,7 +634,7 @@ def _random_uniform_like(data: NDArray, low: float = 0.0, high: float = 1.0, *, 
     """Values drawn evenly from low up to, not including, high. As many as ``data`` holds, of its element type."""
 
 def _ravel_multi_index(data: NDArray, shape: int | Sequence[int] | None, *, out: _Out = None, name: str | None = None) -> NDArray:
-    """Places in the flattened array, for places along the axes of ``shape``, one row an axis."""
+    """Places in the flattened array, for places along the axes of ``shape``, one row per axis."""
 
 def _rdiv_scalar(data: NDArray, scalar: float, *, out: _Out = None, name: str | None = None) -> NDArray:
     """``scalar / data``."""
@@ -838,7 +838,7 @@ def _unpad(data: NDArray, mode: str, pad_width: Sequence[int], shape: int | Sequ
     """Borders folded back onto what they were copied from: the gradient of padding."""
 
 def _unravel_index(data: NDArray, shape: int | Sequence[int] | None, *, out: _Out = None, name: str | None = None) -> NDArray:
-    """Places along the axes of ``shape``, one row an axis, for places in the flattened array. The first size may be -1."""
+    """Places along the axes of ``shape``, one row per axis, for places in the flattened array. The first size may be -1."""
 
 def _unsplit(*parts: NDArray | Sequence[NDArray], shape: int | Sequence[int] | None, axis: int | Sequence[int] | None = 0, bounds: Sequence[int] = ..., out: _Out = None, name: str | None = None) -> NDArray:
     """Parts put back where they were cut from, zeros elsewhere: the gradient of splitting."""

@@ -92,7 +92,7 @@ def from_numpy(ndarray: Array, zero_copy: bool = True) -> NDArray:
     if not zero_copy:
         return wrap(values_of(ndarray), Context("cpu", 0))
     if element_type(ndarray.dtype) != ndarray.dtype:
-        raise DTypeError("Numbers in the byte order of other machines cannot be shared.", hint="pass zero_copy=False.")
+        raise DTypeError("Numbers with the byte order of other machines cannot be shared.", hint="pass zero_copy=False.")
     if not ndarray.flags.c_contiguous:
         raise ShapeError("An array that is not C-contiguous cannot be shared.", hint="pass zero_copy=False, or a copy of it.")
     known = _shared.get(id(ndarray))

@@ -348,7 +348,7 @@ class _Reader:
         place = self.place
         kind, number = self.take("ii", f"{what}, device")
         if kind not in DEVICES or number < 0:
-            raise self.fail(f"{what} lies on device {number} of kind {kind}, which there is not.", place,
+            raise self.fail(f"{what} lies on device {number} of kind {kind}, which does not exist.", place,
                             "an array without shape and values was saved, or the file is damaged.")
         name = DEVICES[kind]
         return Context(name, number) if name == "cpu" or number < num_gpus() else Context("cpu", 0)

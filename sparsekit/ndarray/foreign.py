@@ -93,7 +93,7 @@ def _of_torch(tensor: Foreign) -> Parts:
 
 def _of_torch_coo(tensor: Foreign, shape: tuple[int, ...]) -> Parts:
     sparse, dense = int(tensor.sparse_dim()), int(tensor.dense_dim())
-    form = _form_of_places(sparse, dense, shape, "tensor", "torch.sparse.sum or indexing takes dimensions away")
+    form = _form_of_places(sparse, dense, shape, "tensor", "torch.sparse.sum or indexing removes dimensions")
     # Those with an underscore also read a tensor that is not coalesced: its places repeat, and values there are summed.
     return Parts(form, _from_torch(tensor._values()), tuple(_from_torch(tensor._indices())), shape, False)
 
@@ -139,7 +139,7 @@ def _of_jax(source: Foreign) -> Parts:
             raise ShapeError(f"The BCSR of shape {shape} has {source.n_dense} dense dimensions, and csr has none.",
                              hint="BCOO with one sparse dimension becomes row_sparse.")
         return _of_bcsr(data, indices, _from_jax(source.indptr), shape)
-    form = _form_of_places(int(source.n_sparse), int(source.n_dense), shape, name, "x.todense() and sums take dimensions away")
+    form = _form_of_places(int(source.n_sparse), int(source.n_dense), shape, name, "x.todense() and sums remove dimensions")
     inside = (indices < np.asarray(shape[: indices.shape[1]])).all(axis=1)  # places outside are padding
     if not inside.all():
         data, indices = data[inside], indices[inside]

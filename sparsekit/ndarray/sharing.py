@@ -64,7 +64,7 @@ class Sharing:
             return None
         why = _unlike(found, dtype, "the values")
         if why is None and not found.flags.writeable:
-            why = "the values are read-only, and arrays here can be written to"
+            why = "the values are read-only, but arrays here are writable"
         return self._shared(found, why)
 
     def indices(self, found: Array, name: str, constant: bool) -> Array | None:
@@ -80,7 +80,7 @@ class Sharing:
             return None
         why = _unlike(found, self.index_dtype or found.dtype, name)
         if found.dtype.name not in INDEX_TYPES:
-            why = f"{name} hold {found.dtype}, and indices here are int32 or int64"
+            why = f"{name} hold {found.dtype}, but indices here are int32 or int64"
         return self._shared(found, why)
 
     def _shared(self, found: Array, why: str | None) -> Array | None:
@@ -95,11 +95,11 @@ class Sharing:
 def _unlike(found: Array, dtype: DType, name: str) -> str | None:
     """Why memory cannot be a component as it is; None if it can."""
     if not found.dtype.isnative:
-        return f"{name} are in the byte order of other machines"
+        return f"{name} have the byte order of other machines"
     if found.dtype != dtype:
         return f"{name} hold {found.dtype}, and {dtype} is asked for"
     if not found.flags.c_contiguous or not found.flags.aligned:
-        return f"{name} do not lie one after the other: shape {found.shape}, strides {found.strides}"
+        return f"{name} are not contiguous: shape {found.shape}, strides {found.strides}"
     return None
 
 

@@ -206,8 +206,8 @@ class BaseSparseNDArray(NDArray):
         store = fit_for_jax(own)
         takes = tuple(name for name in store.components if jax_takes(getattr(store, name)))
         pairs = (self.stype, layout) == ("csr", "bcoo")
-        why = ("JAX has int32 indices" if store is not own else "places are pairs of numbers in a BCOO" if pairs
-               else "JAX takes memory that begins at a cache line" if takes != store.components else None)
+        why = ("JAX has int32 indices" if store is not own else "a BCOO stores places as pairs of numbers" if pairs
+               else "JAX needs memory that begins at a cache line" if takes != store.components else None)
         shared = self._shared(store, copy, () if pairs else tuple(name for name in takes if name != "data"), why)
         made = to_jax(store, layout, shared)
         self._gave("jax", start, store, shared)

@@ -55,7 +55,7 @@ __all__ = ["array", "csr_matrix", "empty", "row_sparse_array", "zeros"]
 @strict
 def csr_matrix(arg1: object, shape: Shape | None = None, ctx: Context | None = None, dtype: DTypeLike = None,
                index_dtype: object = None, copy: bool | None = True) -> CSRNDArray:
-    """A CSR matrix with a copy of whatever describes one, or in its memory.
+    """A CSR matrix from any description of one, as a copy or in shared memory.
 
     While gradients are recorded they pass to ``data``, or to the array that was given, at the stored places only.
 
@@ -123,7 +123,7 @@ def csr_matrix(arg1: object, shape: Shape | None = None, ctx: Context | None = N
 @strict
 def row_sparse_array(arg1: object, shape: Shape | None = None, ctx: Context | None = None, dtype: DTypeLike = None,
                      index_dtype: object = None, copy: bool | None = True) -> RowSparseNDArray:
-    """A row-sparse array with a copy of whatever describes one, or in its memory.
+    """A row-sparse array from any description of one, as a copy or in shared memory.
 
     While gradients are recorded they pass to ``data``, or to the array that was given.
 
@@ -324,7 +324,7 @@ def _places_given(numbers: tuple[Any, ...]) -> tuple[Indices, Indices]:
 def _sharing(copy: bool | None, index_dtype: object, ctx: Context | None) -> Sharing:
     sharing = Sharing(copy, index_dtype)
     if sharing.copy is False and context_of(ctx) is not Context("cpu", 0):
-        sharing.copies(f"the array is to be on {context_of(ctx)}, and the source is not there")
+        sharing.copies(f"the array is to be on {context_of(ctx)}, but the source is elsewhere")
     return sharing
 
 

@@ -88,8 +88,8 @@ class SGD(_Descent):
     Notes
     -----
     With "exact", ``dot`` with a csr array, ``Embedding``, ``take`` along the first axis and ``sparse_retain`` bring the
-    rows up to date that they read; whatever else reads the weight or its momentum, such as ``asnumpy``, ``save_parameters``
-    and ``save_states``, brings all rows up to date.  Arrays that share memory with the weight, as ``detach()`` and
+    rows up to date that they read; all other readers of the weight or its momentum, such as ``asnumpy``, ``save_parameters``
+    and ``save_states``, bring all rows up to date.  Arrays that share memory with the weight, as ``detach()`` and
     ``reshape`` give them, show rows as they are.  Training steps run operator by operator.  Servers of several machines and
     GPUs do not support it.
     """

@@ -92,7 +92,7 @@ def set_config(**kwargs: object) -> None:  # object: settings of all types, whic
         MXNet's other settings are accepted and have no effect, as everything is always recorded:
         ``profile_all``, ``profile_symbolic``, ``profile_imperative``, ``profile_memory``, ``profile_api``,
         ``dump_period``, ``aggregate_stats``, ``gpu_memory_profile_filename_prefix``.
-        ``profiler.SETTINGS`` says of each what it does.
+        ``profiler.SETTINGS`` describes each setting.
 
     Raises
     ------
@@ -197,7 +197,7 @@ def dumps(reset: bool = False, format: str = "table", sort_by: str = "total", as
     Parameters
     ----------
     reset : bool
-        Forget what was recorded.
+        Delete the records afterwards.
     format : {"table", "json"}
         JSON has MXNet's keys: ``Time`` by category and name, ``Memory``, ``Unit``.
     sort_by : {"total", "avg", "min", "max", "count"}

@@ -32,8 +32,8 @@ __all__ = ["Diff", "diff"]
 SAME = "no change in calls or bytes"
 
 #: What recordings cannot tell, and what can.
-NOT_JUDGED = ("Runs that were recorded one after the other do not tell whether the program or the machine was slower; "
-              "mx.profiler.compare runs both in turns and does.")
+NOT_JUDGED = ("Two consecutive recordings do not show whether the program or the machine was slower. mx.profiler.compare "
+              "interleaves runs of both, which shows it.")
 
 
 def diff(before: Runs, after: Runs) -> Diff:

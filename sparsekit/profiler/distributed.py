@@ -60,7 +60,7 @@ class Distributed:
         Of each key and worker: pushes, pulls, rows and bytes of both, the share of the rows that a pull asks for, and the
         staleness of asynchronous gradients: how many steps of others they had not seen, in the mean and at most.
     waits : Table
-        Who waited for whom, how often and how long.
+        Waiting times between workers, how often and how long.
     servers : Table
         Of each server: bytes that workers exchanged with it, and time of its work.
     balance : float
@@ -97,7 +97,7 @@ class Distributed:
                     ("exchange", "waiting", "work", "apply", "journal")),
                   "" if row["duplicates"] is None else format_count(row["duplicates"]),
                   "" if row["clock_error"] is None else f"±{format_duration(row['clock_error'])}"] for row in rows]
-        return Table(columns, rows, cells, " ".join(self._missing()), "What each process exchanged")
+        return Table(columns, rows, cells, " ".join(self._missing()), "Exchanges of each process")
 
     def _missing(self) -> Iterator[str]:
         """Sentences about what is not in the table of processes, and about servers that were started again."""
@@ -144,7 +144,7 @@ class Distributed:
                   f"{format_share(row['rows_pulled'], row['rows'] * row['pulls'])} of {format_count(row['rows'])}"
                   if row["pulls"] and row["rows"] else "",
                   "" if row["staleness"] is None else f"{row['staleness']:.2g} (at most {row['most_stale']})"] for row in rows]
-        return Table(columns, rows, cells, "", "What each key moved")
+        return Table(columns, rows, cells, "", "Bytes moved by key")
 
     def _staleness(self) -> dict[tuple[int, object], list[int]]:  # object: a key
         """Steps of others that each gradient of a worker had not seen, where servers said so."""
@@ -171,7 +171,7 @@ class Distributed:
         cells = [[str(row["process"]), "worker" + ("s " if len(ranks) > 1 else " ") + ", ".join(map(str, ranks)),
                   format_count(row["waits"]), format_duration(sums[name, ranks][1]), format_duration(sums[name, ranks][2])]
                  for row, (name, ranks) in zip(rows, sorted(sums), strict=True)]
-        return Table(("process", "waited for", "times", "time", "longest"), rows, cells, "", "Who waited for whom")
+        return Table(("process", "waited for", "times", "time", "longest"), rows, cells, "", "Waiting times between workers")
 
     def _server_table(self) -> Table:
         works = {part.process.number: _server_row(part) for part in self._servers}
@@ -186,7 +186,7 @@ class Distributed:
                   "" if row["rows_held"] is None else format_count(row["rows_held"])] for row in rows]
         footer = f"The server with most bytes has {self.balance:.2f} times the mean."
         columns = ("server", "round trips", "bytes", "of the mean", "work", "apply", "journal", "rows held")
-        return Table(columns, rows, cells, footer, "How the load is spread")
+        return Table(columns, rows, cells, footer, "Load of the servers")
 
     def tables(self) -> list[Table]:
         """The tables that have rows."""

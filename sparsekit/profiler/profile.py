@@ -219,7 +219,7 @@ class Profile:
         Raises
         ------
         ProfilerError
-            If both are asked for at once, or the profile does not hold what the answer takes.
+            If the call combines both, or if the profile lacks the necessary data.
         """
         scale: dict[str, Any] = {name: value for name, value in changes.items() if name in SCALE}  # Any: as in Changes
         if not scale:
@@ -517,7 +517,7 @@ class Profile:
         return displays.call("graph_figure", {"nodes": nodes}, title=title or "The first forward pass")
 
     def memory_figure(self, **options: object) -> Any:  # Any: a figure, a layer above; object: its options
-        """The static picture of memory over time, with the table of what was alive at the peak.
+        """The static picture of memory over time, with the table of the arrays alive at the peak.
 
         ``title`` and ``rows`` are those of picture and table; with ``ax``, matplotlib draws memory over time on these axes.
         """

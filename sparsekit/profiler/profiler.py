@@ -77,7 +77,7 @@ class Profiler(Profile, Scoped):
     on_ready : callable, optional
         ``on_ready(profile)`` is given each round's profile; without a schedule the profile, when it stops.
     torch : bool
-        Record the operators of PyTorch too: those that this thread calls, and those of the backward passes that it asks for.
+        Also record PyTorch: the operators that this thread calls, and the operators of its backward passes.
         It also counts how many rows of gradients are not zero, see ``gradients()``.
 
     Raises
@@ -86,7 +86,7 @@ class Profiler(Profile, Scoped):
         If an argument is not what it must be, or PyTorch is too old; by ``start()``, if another profiler records already, or
         this one has been used.
     MissingPackageError
-        If PyTorch is asked for and not installed.
+        If ``torch=True`` and PyTorch is not installed.
 
     Examples
     --------

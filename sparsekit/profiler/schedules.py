@@ -17,7 +17,7 @@ class Schedule(NamedTuple):
     wait, warmup, active : int
         Steps that nothing is noted of, that are recorded and thrown away, and that are kept.
     repeat : int
-        Number of rounds; 0 goes on until the profiler stops.
+        Number of rounds; 0 continues until the profiler stops.
     skip_first : int
         Steps before the first round.
     """
@@ -49,7 +49,7 @@ def schedule(*, wait: int, warmup: int, active: int, repeat: int = 0, skip_first
     wait, warmup, active : int
         Steps of a round that are not recorded, recorded and thrown away (compilation and caches), and kept.
     repeat : int
-        Number of rounds; 0 goes on until the profiler stops.
+        Number of rounds; 0 continues until the profiler stops.
     skip_first : int
         Steps before the first round.
 

@@ -96,7 +96,7 @@ def compare(programs: Mapping[str, Callable[[], object]], rounds: int = 20, *, t
     least : float
         Smallest difference that is claimed, as a share: a program is called slower if its whole interval lies above
         ``1 + least``, and faster if it lies below ``1 / (1 + least)``.  Two copies of one program differ by one or two
-        percent, as their arrays lie at other addresses.
+        percent, because their arrays have different addresses.
     seed : int
         Of the order of turns.
     profile : bool
@@ -330,7 +330,7 @@ class Comparison:
         """The comparison in sentences, one per program."""
         first = self.rows[0]
         said = [_sentence(row, first["name"]) for row in self.rows[1:]]
-        said.append(f"{len(self.blocks)} rounds in turns; {self.confidence:.0%} confidence"
+        said.append(f"{len(self.blocks)} interleaved rounds; {self.confidence:.0%} confidence"
                     f"{' for all intervals together' if len(self.rows) > 2 else ''}; "
                     f"differences below {self.least:.0%} are not claimed.")
         return " ".join(said)
@@ -346,7 +346,7 @@ class Comparison:
                 line += [format_count(row["operators"]), format_bytes(row["bytes"]), format_bytes(row["peak"]),
                          format_count(row["densified"])]
             cells.append(line)
-        return Table(tuple(columns), self.rows, cells, self.summary(), "Programs run in turns")
+        return Table(tuple(columns), self.rows, cells, self.summary(), "Interleaved runs of programs")
 
     def figure(self, **options: object) -> Any:  # Any: a figure, a layer above; object: its options
         """The picture: the ratio of every block, and the interval of each program; with ``ax``, on axes of matplotlib."""

@@ -136,7 +136,7 @@ class WhatIf:
     batch : int
         Rows of a batch as it was, so far as that was found out; else 0.
     rows : list of dict
-        Keys ``role owner before after``: bytes of what was alive at either peak.
+        Keys ``role owner before after``: bytes of the arrays alive at either peak.
     notes : list of str
         Why ``after`` is an estimate; empty if it is exact.
     """

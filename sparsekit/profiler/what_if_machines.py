@@ -315,12 +315,12 @@ class Machines:
                    "compute at once, and the slowest measured worker sets the pace; the bytes in both directions add up on a "
                    "cable.")
         notes = [what, assumed]
-        notes.append("Cables are left out: gbit= was not given." if self._gbit is None else
+        notes.append("The model ignores cables, because gbit= was not given." if self._gbit is None else
                      f"Every machine has a cable of {self._gbit:g} Gbit/s, which nothing else uses.")
         whose = "the one asked for" if asked else "that of this run"
         notes.append(f"The round trip of {format_duration(self._trip)} is {whose}.")
         if not found.server_calls:
-            notes.append("The work of servers is left out: no server was profiled.")
+            notes.append("The model ignores the work of servers, because no server was profiled.")
         elif found.servers == 1:
             notes.append("The load of several servers is assumed to be even, because there was only one.")
         else:
@@ -343,7 +343,7 @@ class Machines:
                   format_duration(row["compute"]), *(format_duration(row[name]) for name in _SHARED),
                   format_duration(row["round_trips"]), format_ratio(row["speedup"]), row["limit"].replace("_", " ")]
                  for row in self.rows]
-        return Table(columns, self.rows, cells, " ".join(self.notes), "What more machines would bring")
+        return Table(columns, self.rows, cells, " ".join(self.notes), "Estimate for more machines")
 
     def __repr__(self) -> str:
         text = repr(self.table())

@@ -70,7 +70,7 @@ def _contrib_gradientmultiplier(data: Symbol | None = None, scalar: float = 1.0,
     """A copy; its gradient is multiplied by ``scalar``."""
 
 def _contrib_group_adagrad_update(weight: Symbol | None = None, grad: Symbol | None = None, history: Symbol | None = None, lr: float = ..., rescale_grad: float = 1.0, clip_gradient: float = -1.0, epsilon: float = 1e-05, lazy_update: bool = True, *, name: str | None = None, attr: dict[str, str] | None = None, out: _Out = None) -> Symbol:
-    """AdaGrad with one rate a row: ``history += mean(g * g, axis=1); weight -= lr * g / sqrt(history + epsilon)``. There is no weight decay."""
+    """AdaGrad with one rate per row: ``history += mean(g * g, axis=1); weight -= lr * g / sqrt(history + epsilon)``. There is no weight decay."""
 
 def _contrib_index_array(data: Symbol | None = None, axes: int | Sequence[int] | None = None, *, name: str | None = None, attr: dict[str, str] | None = None, out: _Out = None) -> Symbol:
     """For each element its place along every axis, or those named: an int64 array with one axis more."""
@@ -451,7 +451,7 @@ def _random_uniform_like(data: Symbol | None = None, low: float = 0.0, high: flo
     """Values drawn evenly from low up to, not including, high. As many as ``data`` holds, of its element type."""
 
 def _ravel_multi_index(data: Symbol | None = None, shape: int | Sequence[int] | None = ..., *, name: str | None = None, attr: dict[str, str] | None = None, out: _Out = None) -> Symbol:
-    """Places in the flattened array, for places along the axes of ``shape``, one row an axis."""
+    """Places in the flattened array, for places along the axes of ``shape``, one row per axis."""
 
 def _rdiv_scalar(data: Symbol | None = None, scalar: float = ..., *, name: str | None = None, attr: dict[str, str] | None = None, out: _Out = None) -> Symbol:
     """``scalar / data``."""
@@ -592,7 +592,7 @@ def _unpad(data: Symbol | None = None, mode: str = ..., pad_width: Sequence[int]
     """Borders folded back onto what they were copied from: the gradient of padding."""
 
 def _unravel_index(data: Symbol | None = None, shape: int | Sequence[int] | None = ..., *, name: str | None = None, attr: dict[str, str] | None = None, out: _Out = None) -> Symbol:
-    """Places along the axes of ``shape``, one row an axis, for places in the flattened array. The first size may be -1."""
+    """Places along the axes of ``shape``, one row per axis, for places in the flattened array. The first size may be -1."""
 
 def _unsplit(*parts: Symbol | Sequence[Symbol], shape: int | Sequence[int] | None, axis: int | Sequence[int] | None = 0, bounds: Sequence[int], name: str | None = None, attr: dict[str, str] | None = None, out: _Out = None) -> Symbol:
     """Parts put back where they were cut from, zeros elsewhere: the gradient of splitting."""

@@ -26,7 +26,7 @@ def fixes_figure(rows: Sequence[Mapping[str, Any]], finding: str, table: Mapping
     rows : sequence of dict
         ``remedy what verdict answers where after peak moved time``; ``peak`` and ``moved`` are pairs of bytes, or None.
     finding : str
-        What was found, in sentences.
+        The findings, in sentences.
     table : dict
         ``columns rows``: the table that says the same.
     title : str, optional

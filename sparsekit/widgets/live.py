@@ -130,7 +130,7 @@ class MonitorWidget(_DataView):
 
 
 class TimelineWidget(LiveView):
-    """Live timeline: zoom, pan, search, click an operator to read what it did to which arrays.
+    """Live timeline: zoom, pan, search, click an operator to read its arrays.
 
     Parameters
     ----------
@@ -236,7 +236,7 @@ class TimelineWidget(LiveView):
 
 
 class MemoryWidget(LiveView):
-    """Live memory view: by role over time, and what was alive at the peak.
+    """Live memory view: by role over time, and the arrays alive at the peak.
 
     Parameters
     ----------

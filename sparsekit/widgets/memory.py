@@ -177,7 +177,7 @@ def memory_figure(memory: Mapping[str, Any] | None, title: str = ..., rows: int 
 @overload
 def memory_figure(memory: Mapping[str, Any] | None, title: str = ..., rows: int = ..., *, ax: Axes) -> Axes: ...
 def memory_figure(memory: Mapping[str, Any] | None, title: str = "", rows: int = 12, ax: Axes | None = None) -> Display | Axes:
-    """Draw memory over time by role, with the peak marked, beside what was alive at the peak.
+    """Draw memory over time by role, with the peak marked, beside the arrays alive at the peak.
 
     Parameters
     ----------
@@ -193,7 +193,7 @@ def memory_figure(memory: Mapping[str, Any] | None, title: str = "", rows: int =
     Returns
     -------
     Display or matplotlib.axes.Axes
-        The picture and, as its twin, the table of what was alive at the peak; ``ax`` where it is given.
+        The picture and, as its twin, the table of the arrays alive at the peak; ``ax`` where it is given.
     """
     memory = memory if isinstance(memory, Mapping) else {}
     samples, alive = samples_of(memory), _alive(memory)

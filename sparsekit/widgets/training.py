@@ -89,7 +89,7 @@ class TrainingMonitor(Scoped):
     Attributes
     ----------
     data : dict
-        What was seen, as plain data: for ``monitor_figure`` and reports.
+        The collected data, as plain data: for ``monitor_figure`` and reports.
     """
 
     def __init__(self, trainer: Any = None, title: str = "Training", live: bool | None = None,
@@ -325,7 +325,7 @@ class TrainingMonitor(Scoped):
 
     @property
     def static(self) -> Display:
-        """The static picture and table of what was seen so far."""
+        """The static picture and table of the data so far."""
         return monitor_figure(self.data, self.title)
 
     def _show(self) -> None:

@@ -57,8 +57,8 @@ def turns_figure(rows: Sequence[Mapping[str, Any]], finding: str, table: Mapping
     """
     if ax is not None:
         return _on_axes(ax, rows, str(title))
-    return Display(lambda: _picture(rows, finding, table, title or "Programs run in turns"), finding, table["columns"],
-                   table["rows"], "Programs run in turns")
+    return Display(lambda: _picture(rows, finding, table, title or "Interleaved runs of programs"), finding, table["columns"],
+                   table["rows"], "Interleaved runs of programs")
 
 
 def _picture(rows: Sequence[Mapping[str, Any]], finding: str, table: Mapping[str, Any], title: str) -> str:

@@ -307,7 +307,7 @@ def test_the_rows_that_are_lowered_are_as_many_as_before():
 
 
 def test_without_the_loops_of_numpy_everything_runs_as_before_and_says_why(monkeypatch):
-    why = "numpy 9.9 does not hand out its inner loops"
+    why = "numpy 9.9 does not expose its inner loops"
     monkeypatch.setattr(machine, "reason_against_tables", lambda: why)
     net = mx.gluon.nn.Dense(2, in_units=3)
     net.initialize(mx.init.One())
@@ -318,7 +318,7 @@ def test_without_the_loops_of_numpy_everything_runs_as_before_and_says_why(monke
     assert step.explain() == [{"pass": "", "op": "", "reason": why}]
     assert {row["reason"] for row in mx.gluon.hybrid.explain(net)} <= {why}
     strict = mx.gluon.TrainStep(net, mx.gluon.loss.L2Loss(), mx.gluon.Trainer(net.collect_params(), "sgd"), strict=True)
-    with pytest.raises(mx.base.errors.UnsupportedError, match="does not hand out"):
+    with pytest.raises(mx.base.errors.UnsupportedError, match="does not expose"):
         strict(mx.nd.ones((4, 3)), mx.nd.zeros((4, 2)))
 
 
@@ -327,4 +327,4 @@ def test_arrays_lie_in_memory_as_tables_read_them(monkeypatch):
     assert machine._layout_differs(module) == ""
     assert machine._loop_differs() == ""
     monkeypatch.setattr(module, "SIZES", module.SIZES + 8)
-    assert machine._layout_differs(module) == "arrays lie in memory in an unknown way"
+    assert machine._layout_differs(module) == "the memory layout of arrays is unknown"

@@ -398,7 +398,7 @@ def test_cables_and_balance_are_those_of_the_formula(run):
     for words in ("Assumed", "10 Gbit/s", "asked for"):
         assert words in text
     assert "16" in found.summary()
-    assert "left out" in "\n".join(merged.what_if(workers=4).notes)
+    assert "ignores cables" in "\n".join(merged.what_if(workers=4).notes)
 
 
 def test_the_model_gives_what_runs_on_one_machine_take():
@@ -453,5 +453,5 @@ def test_the_picture_has_the_lanes_of_each_process(run):
 def test_the_report_has_all_processes(run, tmp_path):
     page = run[0].to_html(tmp_path / "page.html").read_text()
     assert page.count('figure data-view="timeline"') == 1
-    for words in ("By process", "Exchanged", "Who waited for whom", "How the load is spread. The server with most bytes"):
+    for words in ("By process", "Exchanged", "Waiting times between workers", "Load of the servers. The server with most bytes"):
         assert words in page

@@ -208,13 +208,13 @@ def _compiled_adapter(words: str, returns: bool, status: bool) -> int:
 def reason_against_tables() -> str:
     """Why no table can run in this process; empty if they can."""
     if platform.python_implementation() != "CPython" or sysconfig.get_config_var("Py_GIL_DISABLED"):
-        return "tables read arrays as CPython with its interpreter lock lays them out"
+        return "tables need the memory layout of CPython with its interpreter lock"
     if sys.maxsize < 1 << 62 or sys.byteorder != "little":
-        return "tables need a processor of 64 bits, lowest byte first"
+        return "tables need a little-endian processor of 64 bits"
     if not hasattr(np.ufunc, "_get_strided_loop"):
-        return f"numpy {np.__version__} does not hand out its inner loops"
+        return f"numpy {np.__version__} does not expose its inner loops"
     if why_numpy():
-        return f"tables call compiled kernels, and those in numpy are used ({why_numpy()})"
+        return f"tables need compiled kernels, but the kernels in numpy are used ({why_numpy()})"
     try:
         module = load("sparsekit.kernels.cpu.table_rows")
         if load("numba").config.DISABLE_JIT:
@@ -238,7 +238,7 @@ def _layout_differs(module: Any) -> str:  # Any: a module of kernels
                 (word(id(array) + module.FLAGS).value & module.ORDERLY, module.ORDERLY),
                 (word(id(turned) + module.FLAGS).value & 1, 0),
                 (word(word(id(array) + module.SIZES).value).value, 3))
-    return "" if all(found == wanted for found, wanted in expected) else "arrays lie in memory in an unknown way"
+    return "" if all(found == wanted for found, wanted in expected) else "the memory layout of arrays is unknown"
 
 
 def _loop_differs() -> str:
@@ -250,6 +250,6 @@ def _loop_differs() -> str:
     sizes, steps = np.array([5]), np.array([8, 8, 8])
     function = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_int64] * 5)(loop.function)
     failed = function(loop.context, pointers.ctypes.data, sizes.ctypes.data, steps.ctypes.data, loop.extra)
-    return "" if not failed and (out == left + 1).all() else "numpy's inner loops are called in an unknown way"
+    return "" if not failed and (out == left + 1).all() else "the calling convention of numpy's inner loops is unknown"
 
 

@@ -34,7 +34,7 @@ def default_batchify_fn(data: Sequence[Any]) -> Any:
     Returns
     -------
     NDArray, or for tuples a list
-        Element types are those of the examples.
+        Element types are the same as in the examples.
 
     Raises
     ------

@@ -201,7 +201,7 @@ class DataLoader:
     depends on ``mx.random.seed`` and on the place of the batch only.
 
     What a worker raises, the loop over the batches raises, with the worker's traceback; the loader can then be
-    iterated over anew.  Workers end with the loader, with ``close``, and with the program, whichever way it ends.
+    iterated over again.  Workers end with the loader, with ``close``, and with the program, whichever way it ends.
 
     Raises
     ------

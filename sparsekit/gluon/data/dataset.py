@@ -33,7 +33,7 @@ def as_rows(data: object) -> Any:
 class Dataset:
     """Base of data sets: a subclass defines ``__getitem__``, which gives an example, and ``__len__``.
 
-    Arrays and lists are data sets as they are: whatever has a length and takes numbers in brackets.
+    Arrays and lists are data sets too: all objects with a length that take numbers in brackets.
     """
 
     def __getitem__(self, idx: int) -> Any:
@@ -103,7 +103,7 @@ def _require_function(fn: Callable[..., Any] | _First) -> None:
 
 
 class SimpleDataset(Dataset):
-    """A list, an array, or whatever else has a length and takes numbers in brackets.
+    """A list, an array, or another object with a length that takes numbers in brackets.
 
     Parameters
     ----------

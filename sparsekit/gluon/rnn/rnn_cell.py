@@ -117,9 +117,9 @@ class RecurrentCell(Block):
             Zeros by default.
         layout : {"NTC", "TNC"}
         merge_outputs : bool, optional
-            Give one array, or a list of steps; by default whichever is at hand.
+            Give one array, or a list of steps; by default the form of the result follows the cell.
         valid_length : NDArray, optional
-            (batch,): how many steps of each sample count.  Outputs behind them are zero, and the states are those of
+            (batch,): how many steps of each sample count.  Outputs after them are zero, and the states are those of
             the last that counts.
 
         Returns

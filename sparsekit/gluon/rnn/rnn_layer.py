@@ -229,7 +229,7 @@ class RNN(_RNNLayer):
     dropout : float
         Share of values dropped between layers, in training.
     bidirectional : bool
-        Run each layer in both directions, and put their outputs beside each other.
+        Run each layer in both directions, and concatenate their outputs.
     i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer, h2h_bias_initializer : Initializer or str
     input_size : int
         0 infers it from the first input.
@@ -271,7 +271,7 @@ class LSTM(_RNNLayer):
     dropout : float
         Share of values dropped between layers, in training.
     bidirectional : bool
-        Run each layer in both directions, and put their outputs beside each other.
+        Run each layer in both directions, and concatenate their outputs.
     input_size : int
         0 infers it from the first input.
     i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer, h2h_bias_initializer : Initializer or str
@@ -330,7 +330,7 @@ class GRU(_RNNLayer):
     dropout : float
         Share of values dropped between layers, in training.
     bidirectional : bool
-        Run each layer in both directions, and put their outputs beside each other.
+        Run each layer in both directions, and concatenate their outputs.
     input_size : int
         0 infers it from the first input.
     i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer, h2h_bias_initializer : Initializer or str

@@ -53,15 +53,15 @@ function told({ stype, stored: count, shape: [rows] }, lines, row, column, value
   const bytes = `The array takes ${formatBytes(Object.values(components).reduce((sum, size) => sum + size, 0))}.`;
   if (value === null && !was) return `Nothing is stored in ${where}.`;
   if (stype !== "csr") {
-    if (value === null) return `Row ${grouped(row)} is no longer stored: its number leaves indices, and its values leave data. ${bytes}`;
-    return was ? `The value in ${where} changes in data; indices does not change. ${bytes}` : `Row ${grouped(row)} is stored now: its number joins indices, and a whole row of values joins data. ${bytes}`;
+    if (value === null) return `Row ${grouped(row)} is no longer stored: its number is removed from indices, and its values from data. ${bytes}`;
+    return was ? `The value in ${where} changes in data; indices does not change. ${bytes}` : `Row ${grouped(row)} is stored now: its number is added to indices, and a whole row of values to data. ${bytes}`;
   }
   const line = lines.find(([number]) => number === row);
   const at = line ? line[1] + Math.max(0, line[2].indexOf(column)) : null;
-  if (value !== null && was) return `data[${grouped(at)}] changes; indices and indptr stay as they are. ${bytes}`;
+  if (value !== null && was) return `data[${grouped(at)}] changes; indices and indptr do not change. ${bytes}`;
   const pointers = row + 1 < rows ? `indptr[${grouped(row + 1)}] to indptr[${grouped(rows)}] each` : `indptr[${grouped(rows)}]`;
-  if (value === null) return `The value in ${where} is no longer stored: what followed it in indices and data moves left, and ${pointers} become${pointers.endsWith("each") ? "" : "s"} 1 less. ${bytes}`;
-  const moved = at === count ? "It is the last" : "What follows it in indices and data moves right";
+  if (value === null) return `The value in ${where} is no longer stored: the entries after it in indices and data move left, and ${pointers} become${pointers.endsWith("each") ? "" : "s"} 1 less. ${bytes}`;
+  const moved = at === count ? "It is the last" : "The entries after it in indices and data move right";
   return `The value in ${where} is stored at position ${grouped(at)}. ${moved}, and ${pointers} become${pointers.endsWith("each") ? "" : "s"} 1 more. ${bytes}`;
 }
 
@@ -100,7 +100,7 @@ class Inspector {
     const used = new Set(this.small ? [] : (grid?.counts ?? []).flatMap((counts, i) => counts.map((_, j) => this.level(i, j))));
     const legend = element("div", { class: "sk-legend" }, ...(grid?.bounds ?? []).map((bound, i) => [bound, i]).filter(([, i]) => used.has(i)).map(([bound, i]) =>
       element("span", { class: "sk-chip" }, element("i", { style: `background:${BLUE};opacity:${grid.cover[i]}` }), element("span", {}, `≤ ${formatDensity(bound)}`))));
-    const block = this.small ? "Each row has its own colour, here and in the components." : grid ? `Each block is ${formatCount(grid.height)} × ${formatCount(grid.width)} elements, coloured by the share of them that is stored.` : "";
+    const block = this.small ? "Each row has its own colour, here and in the components." : grid ? `Each block is ${formatCount(grid.height)} × ${formatCount(grid.width)} elements, coloured by their stored share.` : "";
     const sent = this.data.whole ? "" : ` ${formatCount(this.lines.reduce((sum, line) => sum + line[2].length, 0))} of ${formatCount(this.data.stored)} stored values can be stepped through, from evenly spaced rows.`;
     this.root.append(
       element("div", { class: "sk-body" },
@@ -111,7 +111,7 @@ class Inspector {
       this.facts(),
       element("details", {}, element("summary", {}, "Keys and mouse"), element("p", { class: "sk-keys" },
         ...[["← →", "stored value before, after"], ["↑ ↓", "stored row above, below"], ["Page ↑ ↓", "ten rows"], ["Home End", "first, last stored value"]]
-          .flatMap(([key, words]) => [element("kbd", {}, key), ` ${words}   `]), "Point at the matrix or at a cell of a component: the others follow.")),
+          .flatMap(([key, words]) => [element("kbd", {}, key), ` ${words}   `]), "Point at the matrix or at a cell of a component to mark the matching cells.")),
     );
     this.stage.addEventListener("pointermove", (event) => this.point(event));
     this.stage.addEventListener("pointerdown", (event) => { this.stage.focus({ preventScroll: true }); this.point(event); });

@@ -177,8 +177,8 @@ export function switches(model, recorded, changed) {
   const options = {};
   const said = element("output", { class: "sk-status", role: "status", "aria-live": "polite" });
   const limits = element("small", { role: "status" });
-  const found = model.moments ? "The peak of the whole run is found again for each choice."
-    : "This is for the moment of the recorded peak. The recording does not say what was alive at other moments, and the changed peak may be at one of them.";
+  const found = model.moments ? "Each choice computes the peak of the whole run again."
+    : "This is for the moment of the recorded peak. The recording lacks the arrays of other moments, and the changed peak may be at one of them.";
   const inputs = [];
   const update = () => {
     const touched = Object.values(options).some((value) => value !== null && value !== false && value !== 1);
@@ -186,7 +186,7 @@ export function switches(model, recorded, changed) {
     const after = total(alive);
     const change = after === before ? "the same" : `${formatShare(Math.abs(before - after), before)} ${after < before ? "less" : "more"}`;
     const where = model.moments ? "at the peak" : "alive at that moment";
-    const words = `${formatBytes(after)} instead of ${formatBytes(before)} ${where}: ${change}.${elsewhere ? " The peak comes at another moment than it did." : ""}`;
+    const words = `${formatBytes(after)} instead of ${formatBytes(before)} ${where}: ${change}.${elsewhere ? " The peak is at another moment than before." : ""}`;
     said.textContent = touched ? words : `${formatBytes(before)} alive at the peak, unchanged.`;
     limits.textContent = `${notes.map(sentence).join("")} ${found}`.trim();
     changed(touched ? alive : null, words);

@@ -4,7 +4,7 @@
 import { element, formatBytes, formatCount, formatShare, grouped, inkOn, mount, shape, taken } from "./common.js";
 
 const STAGES = [
-  ["The batch", "Each stored value of a csr row names a column; only these columns take part. The batch is shown turned: a column here is a csr row."],
+  ["The batch", "Each stored value of a csr row names a column; only these columns take part. The batch is shown transposed: a column here is a csr row."],
   ["Weight rows", "The forward pass reads one weight row for each column that the batch uses, and no other."],
   ["Row-sparse gradient", "The backward pass gives each of these rows the sum of the output's gradients g of the samples that use it. All other rows are zero, and are not stored."],
   ["Lazy update", "The optimizer updates these rows and their state. The state of all other rows does not change: a dense update would have decayed their momentum."],

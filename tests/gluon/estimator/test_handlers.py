@@ -106,7 +106,7 @@ class Update(GradientUpdateHandler):
 
 
 @pytest.mark.parametrize(("processor", "handlers", "reason"), [
-    (Mine(), [], "Mine has a fit_batch of its own"), (None, [Update()], "the update is not that of one GradientUpdateHandler")])
+    (Mine(), [], "Mine has its own fit_batch"), (None, [Update()], "the update is not made by one GradientUpdateHandler")])
 def test_what_is_not_compiled_says_why_and_trains_the_same(processor, handlers, reason):
     estimator = made(processor)
     estimator.fit(loader(), epochs=3, event_handlers=handlers)
@@ -123,7 +123,7 @@ def test_a_loss_that_is_one_number_divides_by_one():
     estimator.fit(loader(), epochs=2)
     other.fit(loader(), epochs=2)
     np.testing.assert_allclose(weights(estimator), weights(other), rtol=1e-5)
-    assert estimator.explain()[0]["reason"] == "the loss has not one value for each row of a batch"
+    assert estimator.explain()[0]["reason"] == "the loss does not have one value for each row of a batch"
     assert made().explain()[0]["reason"] == "fit has not been called"
 
 

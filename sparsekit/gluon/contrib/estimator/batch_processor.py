@@ -1,4 +1,4 @@
-"""What is done with a batch."""
+"""The processing of one batch in training and evaluation."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ class CheckpointHandler(TrainBegin, BatchEnd, EpochEnd):
     # events
 
     def train_begin(self, estimator: Estimator, *args: object, **kwargs: object) -> None:
-        """Begin to count, or go on from the last checkpoint."""
+        """Begin to count, or continue from the last checkpoint."""
         self.current_batch = self.current_epoch = 0
         self.best = -math.inf if self._larger else math.inf
         found = self._found()

@@ -60,7 +60,7 @@ class Estimator:
         The network that is evaluated, which may share its parameters with ``net``.
     val_loss : Loss, optional
     batch_processor : BatchProcessor, optional
-        What is done with a batch.
+        The object that processes each batch.
 
     Attributes
     ----------
@@ -295,13 +295,13 @@ class Estimator:
         ends = _of(BatchEnd, self._handlers)
         updates = [one for one in ends if isinstance(one, GradientUpdateHandler)]
         if type(self.batch_processor).fit_batch is not BatchProcessor.fit_batch:
-            return f"{type(self.batch_processor).__name__} has a fit_batch of its own"
+            return f"{type(self.batch_processor).__name__} has its own fit_batch"
         if len(self.context) > 1:
             return "there are several contexts"
         if self.batch_axis != 0:
             return "batch_axis is not 0"
         if len(updates) != 1 or type(updates[0]).batch_end is not GradientUpdateHandler.batch_end:
-            return "the update is not that of one GradientUpdateHandler"
+            return "the update is not made by one GradientUpdateHandler"
         if ends[0] is not updates[0]:
             return f"{type(ends[0]).__name__} is called between gradients and update"
         return ""
@@ -317,8 +317,8 @@ class Estimator:
         reason = self._against() if self._handlers else "fit has not been called"
         if not reason and self._made is None:
             one_each = any(size == shapes[0][0] for shapes, size in self._sizes.items() if shapes is not None)
-            reason = ("no batches of one shape have come twice" if one_each else
-                      "the loss has not one value for each row of a batch")
+            reason = ("no shape of batches has occurred twice" if one_each else
+                      "the loss does not have one value for each row of a batch")
         if reason:
             return [{"pass": "", "op": "", "reason": reason}]
         assert self._made is not None

@@ -159,7 +159,7 @@ class LoggingHandler(TrainBegin, TrainEnd, EpochBegin, EpochEnd, BatchBegin, Bat
         self.log_interval_time = self.train_start = self.epoch_start = self.batch_start = 0.0
 
     def train_begin(self, estimator: Estimator, *args: object, **kwargs: object) -> None:
-        """Log the optimizer, and how long training goes on."""
+        """Log the optimizer, and the planned length of training."""
         self.train_start = time.time()
         trainer = estimator.trainer
         estimator.logger.info("Training begin: using optimizer %s with current learning rate %.4f ",

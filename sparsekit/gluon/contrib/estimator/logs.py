@@ -32,7 +32,7 @@ class ProgressHandler(TrainBegin, EpochBegin, BatchEnd, TrainEnd):
     Parameters
     ----------
     metrics : list of EvalMetric, optional
-        What stands beside the bar; by default the estimator's ``train_metrics``.
+        Metrics shown next to the bar; by default the estimator's ``train_metrics``.
     stream : text file, optional
         Standard error if not given.
     priority : number
@@ -92,7 +92,7 @@ class CSVHandler(TrainBegin, BatchEnd, EpochEnd):
     metrics : list of EvalMetric, optional
         By default the estimator's ``train_metrics`` and ``val_metrics``.
     batch_period : int, optional
-        Write after so many batches, not after epochs.
+        Write after this number of batches, not after epochs.
     priority : number
 
     Raises
@@ -156,7 +156,7 @@ class TensorBoardHandler(TrainBegin, BatchEnd, EpochEnd, TrainEnd):
     metrics : list of EvalMetric, optional
         By default the estimator's ``train_metrics`` and ``val_metrics``.
     batch_period : int, optional
-        Write after so many batches, not after epochs.
+        Write after this number of batches, not after epochs.
     priority : number
 
     Raises

@@ -143,6 +143,14 @@ def test_the_installed_wheel_runs_the_demo_and_measures(at_home, tmp_path):
     assert "profiles/rivals" in said
 
 
+def test_the_wheel_is_small_with_the_course_in_it(built):
+    path = next(built.glob("*.whl"))
+    assert path.stat().st_size < 3_000_000
+    with zipfile.ZipFile(path) as archive:
+        assert {Path(name).name for name in archive.namelist() if name.endswith(".ipynb")} >= {
+            path.name for path in (ROOT / "notebooks").glob("*.ipynb")}
+
+
 def test_the_source_archive_is_small_and_can_run_the_tests(built):
     path = next(built.glob("*.tar.gz"))
     assert path.stat().st_size < 4_500_000  # notebooks keep pictures for wide and for narrow pages

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..base.config import config
 from ..base.forking import load
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from ..base.types import Array
     from .dispatch import Plan
 
@@ -66,7 +68,7 @@ def reason_for_update(plan: Plan, numbers: Array | None, sparse: bool, device: s
 
 
 @functools.cache  # and not sys.modules, where another thread may find a module that is being imported
-def _machine() -> Any:  # Any: a module, which is imported when there is use for it
+def _machine() -> ModuleType:
     return load("sparsekit.core.table.machine")
 
 

@@ -68,7 +68,7 @@ def reason_for_update(plan: Plan, numbers: Array | None, sparse: bool, device: s
 
 
 @functools.cache  # and not sys.modules, where another thread may find a module that is being imported
-def _machine() -> ModuleType:  # which is imported when there is use for it
+def _machine() -> ModuleType:
     return load("sparsekit.core.table.machine")
 
 

@@ -410,7 +410,7 @@ class Profile:
         if data.more_densifications:
             number = sum(data.more_densifications.values())
             text += f" {format_count(number)} later densifications are in the ledger's table only."
-        return text
+        return text + self._idle()
 
     def _shorter_than(self, time: float) -> tuple[int, int]:
         """Number of operators, and of those whose mean is below ``time`` microseconds."""
@@ -540,8 +540,7 @@ class Profile:
         advised = advice.table().plain() if len(advice) else repr(advice)
         del there, advice
         sections: list[tuple[str, object]] = [  # object: a report shows text, tables and displays
-            ("Summary", self.summary()), ("Timeline", self._timeline_shown()),
-            ("Memory", {"memory": memory}),
+            ("Summary", self._above_the_fold()), ("Memory", {"memory": memory}),
             ("Operators", self.table().plain()), ("By storage types", self.table(group_by="storage").plain())]
         if self._data().parts:
             sections.append(("By process", self.table(group_by="process").plain()))
@@ -557,6 +556,12 @@ class Profile:
         displays.call("html_report", title, sections, path=path)
         return Path(path)
 
+    def _above_the_fold(self) -> list[object]:  # object: a report shows text, tables and displays
+        """The one number of a report, its words, its picture, and where a saved trace opens."""
+        moved = format_bytes(sum(row["bytes"] for row in self.totals))
+        return [{"headline": f"{moved} moved", "words": self.summary()}, self._timeline_shown(),
+                {"links": {"Perfetto, to open what save_trace() writes": "https://ui.perfetto.dev"}}]
+
     def _timeline_shown(self) -> dict[str, object]:  # object: what a report shows of a timeline
         if self._data().parts:
             return {"timeline": self._by_process(), "clock": "common", "errors": self._errors()}
@@ -570,10 +575,13 @@ class Profile:
         natural = self.densified_by_kind[hooks.NATURAL]
         if natural:
             dense += f", {format_count(natural)} of them by nature" if natural < data.densified else ", by nature"
-        idle = f" {displays.NO_OPERATORS}" if all(key.lane in displays.IDLE for key in data.totals) else ""
         return (f"{format_count(data.events)} events in {format_duration(data.wall)}, "
                 f"{format_percent(data.accounted)} of it accounted for. "
-                f"Arrays held at most {format_bytes(peak)}; {dense}.{idle}")
+                f"Arrays held at most {format_bytes(peak)}; {dense}.{self._idle()}")
+
+    def _idle(self) -> str:
+        """Why there is nothing to see, where no operator ran."""
+        return f" {displays.NO_OPERATORS}" if all(key.lane in displays.IDLE for key in self._data().totals) else ""
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self.summary()}>"

@@ -9,10 +9,10 @@ import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, Self, overload
+from typing import TYPE_CHECKING, Any, Protocol, Self, overload
 
 from ..base import displays
-from ..base.errors import MissingPackageError
+from ..base.errors import MissingPackageError, ParameterError, UnsupportedError, expected
 from ..base.formatting import format_count, format_density, format_duration, format_share, number
 from ..base.scoped import Scoped
 from .charts import Line
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
+    from .live import TimelineWidget
+
 
 __all__ = ["MOST_POINTS", "TrainingMonitor", "monitor", "monitor_figure", "monitor_payload"]
 
@@ -37,7 +39,17 @@ PHASES = ("read", "forward", "backward", "update")
 REST = "rest"
 
 
-def monitor(trainer: object = None, title: str = "Training", live: bool | None = None, every: float = 0.5) -> TrainingMonitor:
+class _Profile(Protocol):
+    """What is used of a profiler."""
+
+    @property
+    def records(self) -> list[Any]: ...
+
+    def step(self) -> None: ...
+
+
+def monitor(trainer: object = None, title: str = "Training", live: bool | None = None, every: float = 0.5,
+            profile: _Profile | None = None) -> TrainingMonitor:
     """Watch a training loop: detect its forward and backward passes, and with a trainer its updates.
 
     Parameters
@@ -49,6 +61,9 @@ def monitor(trainer: object = None, title: str = "Training", live: bool | None =
         Show a live view while the loop runs; by default in a notebook where anywidget is installed.
     every : float
         Seconds between two updates of the live view, at least; more if updates are slow.
+    profile : Profiler, optional
+        What records the loop: steps of the monitor are its steps as well, and ``m.timeline(17)`` opens the timeline of step 17,
+        ``m.timeline()`` that of the slowest.
 
     Returns
     -------
@@ -65,7 +80,7 @@ def monitor(trainer: object = None, title: str = "Training", live: bool | None =
     ...         trainer.step(batch_size)
     ...         m.step(loss)
     """
-    return TrainingMonitor(trainer, title, live, every)
+    return TrainingMonitor(trainer, title, live, every, profile)
 
 
 class TrainingMonitor(Scoped):
@@ -78,7 +93,9 @@ class TrainingMonitor(Scoped):
     """
 
     def __init__(self, trainer: Any = None, title: str = "Training", live: bool | None = None,
-                 every: float = 0.5) -> None:
+                 every: float = 0.5, profile: _Profile | None = None) -> None:
+        self.profile = profile
+        self._slowest = (0.0, 0)  # seconds and number of the slowest step after the first
         self.trainer, self.title, self.every = trainer, str(title), max(0.05, number(every, 0.5))
         self._live = live
         self._widget: Any = None
@@ -203,6 +220,8 @@ class TrainingMonitor(Scoped):
         spent[REST] = max(0.0, now - self._began - sum(spent.values()))
         if self._steps == 1:
             self._first = sum(spent.values())
+        if self._steps > 1:
+            self._slowest = max(self._slowest, (sum(spent.values()), self._steps))
         if self._steps == 2:
             self._totals = {}  # the first step compiles: it is kept apart as soon as there is another
         for name, seconds in spent.items():
@@ -212,8 +231,46 @@ class TrainingMonitor(Scoped):
         self._add(point)
         self._phases, self._seen, self._counted = {}, {}, 0.0
         self._passes = [(start, 0.0) for start, _ in self._passes]
+        if self.profile is not None:
+            self.profile.step()
         self._send()
         self._began = time.perf_counter()
+
+    def timeline(self, step: int | None = None) -> TimelineWidget:
+        """The live timeline of one step, of those that ``profile`` recorded.
+
+        Parameters
+        ----------
+        step : int, optional
+            Its number, from 1; by default that of the slowest step after the first.
+
+        Returns
+        -------
+        TimelineWidget
+
+        Raises
+        ------
+        UnsupportedError
+            If the monitor was given no profile.
+        ParameterError
+            If there is no such step, or the profile does not have its events any more.
+        MissingPackageError
+            If anywidget is not installed.
+        """
+        if self.profile is None:
+            raise UnsupportedError("This monitor has no profile, so it has no timelines.",
+                                   hint="with mx.Profiler() as prof, monitor(trainer, profile=prof) as m: …")
+        wanted = self._slowest[1] if step is None else step
+        records = self.profile.records
+        spans = {record["attrs"]["step"]: record for record in records if record["name"] == "step" and "step" in record["attrs"]}
+        number = max(spans, default=0) - self._steps + wanted if type(wanted) is int and 1 <= wanted <= self._steps else None
+        if number not in spans:
+            raise ParameterError(expected("step", f"a step from 1 to {self._steps} whose events are kept", step),
+                                 hint="Profiler(capacity=…) says how many events are kept.")
+        begin, end = spans[number]["start"], spans[number]["start"] + spans[number]["duration"]
+        inside = [record for record in records if begin <= record["start"] < end]
+        found: TimelineWidget = displays.call("TimelineWidget", inside, title=f"Step {wanted}")
+        return found
 
     def _add(self, point: dict[str, Any]) -> None:
         self._pending.append(point)
@@ -263,6 +320,7 @@ class TrainingMonitor(Scoped):
             "totals": {name: self._totals[name] * 1e6 for name in phases},
             "first": self._first * 1e6,
             "strange": list(self._strange),
+            "slowest": [self._slowest[1], self._slowest[0] * 1e6] if self.profile is not None else [],
         }
 
     @property
@@ -375,6 +433,7 @@ def monitor_payload(data: Mapping[str, Any] | None) -> dict[str, Any]:
         "totals": {plain(str(k)): max(0.0, number(v)) for k, v in totals.items()} if isinstance(totals, Mapping) else {},
         "first": max(0.0, number(data.get("first"))),
         "strange": [number(step) for step in list(data.get("strange") or ())[:1000]],
+        "slowest": [number(value) for value in list(data.get("slowest") or ())[:2]],
     }
 
 
@@ -407,6 +466,10 @@ def _finding(data: Mapping[str, Any]) -> str:
         words += f". {format_duration(each)} a step, {share} of it {_outside(data['totals']) if name == REST else name}"
         if data["first"] > 3 * each:
             words += f"; the first step, which compiles, took {format_duration(data['first'])}"
+    if len(data["slowest"]) == 2 and data["slowest"][0]:
+        step, took = data["slowest"]
+        words += f". The slowest step after the first is step {format_count(step)}, {format_duration(took)}"
+        words += ": m.timeline() opens it"
     if data["strange"]:
         first = format_count(data["strange"][0])
         count = len(data["strange"])

@@ -85,3 +85,23 @@ def test_blocks_that_wait_for_their_shapes(way):
     net = COPIES[way](gluon.nn.Dense(2))
     net.initialize()
     assert net(mx.nd.ones((1, 5))).shape == (1, 2)
+
+
+@pytest.mark.parametrize("way", COPIES)
+def test_estimators_between_two_runs(way):
+    mx.random.seed(1)
+    net, trainer, _ = make(steps=0)
+    random = np.random.default_rng(0)
+    rows = gluon.data.ArrayDataset(mx.nd.array(random.integers(0, 10, (16, 2))), mx.nd.ones((16, 2)))
+    loader = gluon.data.DataLoader(rows, 4)
+    original = gluon.contrib.estimator.Estimator(net, gluon.loss.L2Loss(), trainer=trainer)
+    original.logger.setLevel("WARNING")
+    original.fit(loader, epochs=1)
+    again = COPIES[way](original)
+    assert again.logger.level == original.logger.level
+    for one in (original, again):
+        one.fit(loader, epochs=2)
+    assert again.train_metrics[0].get() == original.train_metrics[0].get()
+    for one, other in zip(original.net.collect_params().values(), again.net.collect_params().values(), strict=True):
+        assert one is not other
+        np.testing.assert_array_equal(one.data().asnumpy(), other.data().asnumpy())

@@ -318,6 +318,7 @@ def test_other_threads_may_send_arrays_while_one_captures():
 
 
 def test_memory_of_graphs_is_counted_while_they_are_there():
+    gc.collect()  # graphs of tests before
     before = device.memory_info(GPU)["graphs"]
     with device.current(GPU):
         x = fake_cupy.ndarray(np.ones(2))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import re
 
 import fake_cupy
 import numpy as np
@@ -329,6 +330,30 @@ def test_groups_of_every_length(library, rows, repeats):
             np.testing.assert_allclose(found.get(), wanted, rtol=1e-12)
             made.append(found.get().tobytes())
         assert len(set(made)) == 1
+
+
+#: Divides; of the prelude's functions, the ones that most kernels begin with.
+DIVIDING = """
+extern "C" __global__ void run_dividing(const long long* numbers, const long long* by, long long* over_all, long long* left,
+                                        long long count) {
+    for (EACH(item, count)) over_all[item] = over(numbers[item], by[item]), left[item] = rest(numbers[item], by[item]);
+}
+"""
+
+
+def test_whole_numbers_are_divided_by_32_bits_where_these_suffice(stand_in, machine):
+    kinds = ("const long long*", "const long long*", "long long*", "long long*", "long long")
+    edges = [0, 1, 2, 7, 2**31 - 1, 2**31, 2**32 - 1, 2**32, 2**32 + 1, 2**40 + 3, 2**62 + 11]
+    numbers, by = (part.reshape(-1) for part in np.meshgrid(edges, edges[1:]))
+    found = [np.full(numbers.size, -7) for _ in range(2)]
+    launcher = machine.program(launch.library() + DIVIDING, {"run_dividing": kinds})["run_dividing"]
+    launcher.run(1, [numbers, by, *found, np.int64(numbers.size)])
+    np.testing.assert_array_equal(found, [numbers // by, numbers % by])
+
+
+def test_no_kernel_divides_the_number_of_its_item_by_64_bits():
+    """By ``over`` and ``rest`` instead, unless what it divides by is known to the compiler."""
+    assert re.findall(r"\b(?:item|element|tile) [/%] (?![A-Z])\w+", launch.library()) == []
 
 
 def test_every_device_function_was_run(library):

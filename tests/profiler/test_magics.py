@@ -1,4 +1,5 @@
 import atexit
+import re
 import sys
 
 import pytest
@@ -54,8 +55,11 @@ def test_the_profile_is_shown_with_picture_and_text(shell):
     data = captured.outputs[0].data
     assert set(data) == {"text/plain", "text/html"}
     assert "<img " in data["text/html"]
+    assert re.search(r"Arrays held at most [\d.]+ [kMG]?B in this run; [\d.]+ [kMG]?B of what operators made in it are kept",
+                     captured.stdout)
     _, captured = run(shell, "--no-display")
     assert captured.outputs == []
+    assert "held at most" not in captured.stdout
 
 
 def test_a_semicolon_hides_the_value(shell):

@@ -42,7 +42,8 @@ def with_a_read():
 @pytest.mark.parametrize("record", [with_nothing, with_a_span, with_a_read])
 def test_a_profile_without_operators_says_why(record):
     prof = record()
-    for said in (prof.summary(), prof._repr_mimebundle_()["text/plain"], prof.timeline_figure().alt, prof.timeline_figure().html):
+    for said in (prof.summary(), prof._repr_mimebundle_()["text/plain"], prof.timeline_figure().alt, prof.timeline_figure().html,
+                 repr(prof.table()), prof.table().html):
         assert "does not record numpy, scipy or plain Python" in said
         assert "mx.nd.array(values)" in said
         assert "prof.span(" in said

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import math
+import re
 import time
 
 import numpy as np
 import pytest
 
 import sparsekit as mx
+from sparsekit.base.errors import ParameterError, UnsupportedError
 from sparsekit.core import hooks
 from sparsekit.widgets import monitor, monitor_figure
 from sparsekit.widgets.charts import Line
@@ -218,3 +220,44 @@ def test_a_pass_within_a_phase_is_that_phases():
             time.sleep(0.003)
         seen.step()
     assert "forward" not in seen.data["times"]
+
+
+def spiking(profile=None, steps=6, slow=4):
+    """A loop whose fourth step does more than the others."""
+    x = mx.nd.ones((50, 50))
+    with monitor(profile=profile) as seen:
+        for number in range(1, steps + 1):
+            for _ in range(40 if number == slow else 1):
+                x * 2
+            seen.step(1.0)
+    return seen
+
+
+def test_a_spike_opens_its_timeline():
+    pytest.importorskip("anywidget")
+    with mx.Profiler() as prof:
+        with prof.span("before"):
+            mx.nd.ones((2, 2)) + 1
+        prof.step()
+        seen = spiking(prof)
+    said = re.search(r"The slowest step after the first is step (\d), [\d.]+ [mµ]s: m.timeline\(\) opens it", seen.static.alt)
+    assert seen.timeline().title == f"Step {said[1]}"
+    counts = [{row[1]: row[3] for row in seen.timeline(step).static.rows}["_mul_scalar"] for step in (3, 4, 5)]
+    assert counts == ["1", "40", "1"]
+    assert seen.timeline(4).title == "Step 4"
+
+
+@pytest.mark.parametrize("wrong", [0, 7, -1, 1.5, "4", True])
+def test_a_step_that_is_not_there_has_no_timeline(wrong):
+    pytest.importorskip("anywidget")
+    with mx.Profiler() as prof:
+        seen = spiking(prof)
+    with pytest.raises(ParameterError, match="a step from 1 to 6"):
+        seen.timeline(wrong)
+
+
+def test_without_a_profile_the_error_says_how_there_is_one():
+    with pytest.raises(UnsupportedError, match="no profile") as found:
+        spiking().timeline()
+    assert "profile=prof" in str(found.value)
+    assert "timeline" not in spiking().static.alt

@@ -34,7 +34,7 @@ DEVICE void sum_slopes(const Above* above, const Made* made, Part* parts, whole 
     for (EACH(item, rows * pieces * lanes)) {
         Piece at(item, width, pieces, lanes);
         Part total = sum_slope<Part>(above, made, at, at.row * width, lanes, logarithm);
-        if (at.lane == 0) parts[item / lanes] = total;
+        if (at.lane == 0) parts[over(item, lanes)] = total;
     }
 }
 
@@ -77,7 +77,7 @@ DEVICE void piece_slopes(const Above* above, const Data* data, const Gamma* gamm
         Piece at(item, width, pieces, lanes);
         Part centre = (Part)mean[at.row], factor = (Part)share[at.row];
         Slopes<Part> found = slopes_of<Part>(above, data, gamma, centre, factor, at, at.row * width, lanes);
-        if (at.lane == 0) plain[item / lanes] = found.plain, standard[item / lanes] = found.standard;
+        if (at.lane == 0) plain[over(item, lanes)] = found.plain, standard[over(item, lanes)] = found.standard;
     }
 }
 

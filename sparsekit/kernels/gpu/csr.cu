@@ -5,7 +5,7 @@ template <class Data, class Index, class Pointer, class Right, class Out>
 DEVICE void dot_dense(const Data* data, const Index* indices, const Pointer* indptr, const Right* right, Out* out, whole rows,
                       whole width) {
     for (EACH(item, rows * width)) {
-        whole row = item / width, column = item % width;
+        whole row = over(item, width), column = rest(item, width);
         SUM(Out) total = 0;
         for (whole place = indptr[row]; place < (whole)indptr[row + 1]; place++)
             total += (SUM(Out))data[place] * (SUM(Out))right[indices[place] * width + column];
@@ -18,7 +18,7 @@ template <class Data, class Index, class Pointer, class Right, class Out>
 DEVICE void dot_vector(const Data* data, const Index* indices, const Pointer* indptr, const Right* right, Out* out, whole rows,
                        whole lanes) {
     for (EACH(item, rows * lanes)) {
-        whole row = item / lanes, lane = item % lanes;
+        whole row = over(item, lanes), lane = rest(item, lanes);
         SUM(Out) total = 0;
         for (whole place = indptr[row] + lane; place < (whole)indptr[row + 1]; place += lanes)
             total += (SUM(Out))data[place] * (SUM(Out))right[indices[place]];
@@ -46,7 +46,7 @@ DEVICE void dot_csr(const Data* data, const Index* indices, const Pointer* indpt
     Sum* line = shared_spans((Sum)0).lines[threadIdx.x / LANES];
     whole lane = threadIdx.x % LANES;
     for (EACH(item, rows * spans * LANES)) {
-        whole row = item / LANES / spans, begin = item / LANES % spans * SPAN;
+        whole row = over(item / LANES, spans), begin = rest(item / LANES, spans) * SPAN;
         whole end = begin + SPAN < width ? begin + SPAN : width;
         for (whole column = begin + lane; column < end; column += LANES) line[column - begin] = 0;
         for (whole first = indptr[row], stop = indptr[row + 1]; first < stop; first += LANES) {
@@ -77,7 +77,7 @@ template <class Pointer, class Row> DEVICE void row_of_each(const Pointer* indpt
 template <class Data, class Pointer, class Out>
 DEVICE void sum_rows(const Data* data, const Pointer* indptr, Out* out, whole rows, whole lanes) {
     for (EACH(item, rows * lanes)) {
-        whole row = item / lanes, lane = item % lanes;
+        whole row = over(item, lanes), lane = rest(item, lanes);
         SUM(Out) total = 0;
         for (whole place = indptr[row] + lane; place < (whole)indptr[row + 1]; place += lanes) total += (SUM(Out))data[place];
         total = team_sum(total, lanes);

@@ -42,7 +42,7 @@ DEVICE void group_few(const Index* indices, Place* distinct, Place* starts, Plac
     for (whole run = 2; run <= size; run *= 2)
         for (whole step = run / 2; step > 0; step /= 2) {
             for (whole item = thread; item < size / 2; item += threads) {
-                whole low = item / step * 2 * step + item % step, high = low + step;
+                whole low = over(item, step) * 2 * step + rest(item, step), high = low + step;
                 if (sorting.comes_later(low, high) != !(low & run)) continue;
                 whole key = keys[low];
                 int entry = order[low];

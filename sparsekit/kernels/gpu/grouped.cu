@@ -35,7 +35,7 @@ DEVICE void add_groups(const Place* starts, const Place* places, const Target* t
                        whole groups, whole chunks, whole width, whole row_step, whole column_step, whole order, whole add,
                        Term term) {
     for (EACH(item, (groups + chunks) * width)) {
-        whole group = item / width, column = item % width;
+        whole group = over(item, width), column = rest(item, width);
         if (group < groups) {
             if (order == LISTING && column == 0) list[group] = (List)targets[group];
             if (in_chunks(starts, group, chunks)) continue;
@@ -80,7 +80,7 @@ template <class Part, class Place, class Target, class Out>
 DEVICE void join_groups(const Part* parts, const Place* starts, const Target* targets, Out* out, whole groups, whole chunks,
                         whole width, whole row_step, whole column_step, whole order, whole add, whole lanes) {
     for (EACH(item, chunks * width * lanes)) {
-        whole lane = item % lanes, column = item / lanes % width, chunk = item / lanes / width;
+        whole lane = rest(item, lanes), chunk = over(over(item, lanes), width), column = rest(over(item, lanes), width);
         whole group = row_of(starts, groups, end_of(chunk, starts[groups]) - 1);
         if ((whole)starts[group] < chunk * CHUNK || !in_chunks(starts, group, chunks)) continue;
         Part total = lane == 0 ? parts[(2 * chunk + 1) * width + column] : (Part)0;

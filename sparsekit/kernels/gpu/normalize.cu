@@ -9,7 +9,7 @@ DEVICE void sum_powers(const Data* data, const Largest* largest, Part* parts, wh
         for (whole column = at.low + at.lane; column < at.high; column += lanes)
             total += exp((Part)data[at.row * width + column] - (Part)largest[at.row]);
         total = team_sum(total, lanes);
-        if (at.lane == 0) parts[item / lanes] = total;
+        if (at.lane == 0) parts[over(item, lanes)] = total;
     }
 }
 
@@ -67,7 +67,7 @@ DEVICE void piece_moments(const Data* data, Part* totals, Part* squares, whole r
     for (EACH(item, rows * pieces * lanes)) {
         Piece at(item, width, pieces, lanes);
         Moments<Part> found = moments_of<Part>(data + at.row * width, at, lanes);
-        if (at.lane == 0) totals[item / lanes] = found.total, squares[item / lanes] = found.squares;
+        if (at.lane == 0) totals[over(item, lanes)] = found.total, squares[over(item, lanes)] = found.squares;
     }
 }
 

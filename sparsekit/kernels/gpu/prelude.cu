@@ -45,6 +45,16 @@ template <class Sum> DEVICE Sum team_sum(Sum value, whole lanes) {
 }
 #endif
 
+// Quotient and rest of numbers that are not negative.  A GPU divides whole numbers of 64 bits by some hundred instructions, and
+// those of 32 by a few, which nearly all are.
+[[maybe_unused]] DEVICE bool is_short(whole number, whole by) { return !((unsigned long long)(number | by) >> 32); }
+[[maybe_unused]] DEVICE whole over(whole number, whole by) {
+    return is_short(number, by) ? (whole)((unsigned)number / (unsigned)by) : number / by;
+}
+[[maybe_unused]] DEVICE whole rest(whole number, whole by) {
+    return is_short(number, by) ? (whole)((unsigned)number % (unsigned)by) : number % by;
+}
+
 #define EACH(item, count) whole item = first_thread(); item < (whole)(count); item += all_threads()
 
 // float16, computed with as float32.
@@ -96,7 +106,7 @@ struct Piece {
     whole row, lane, low, high;
 
     METHOD Piece(whole item, whole width, whole pieces, whole lanes)
-        : row(item / lanes / pieces), lane(item % lanes), low(item / lanes % pieces * PIECE),
+        : row(over(over(item, lanes), pieces)), lane(rest(item, lanes)), low(rest(over(item, lanes), pieces) * PIECE),
           high(pieces == 1 || low + PIECE > width ? width : low + PIECE) {}
 };
 

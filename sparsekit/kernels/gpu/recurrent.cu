@@ -9,7 +9,7 @@ template <class Value>
 DEVICE void elman_forward(const Value* gates, const Value* recurrent, const Value* bias, Value* hidden, whole rows, whole width,
                           whole rectified) {
     for (EACH(item, rows * width)) {
-        Value value = gates[item] + recurrent[item] + bias[item % width];
+        Value value = gates[item] + recurrent[item] + bias[rest(item, width)];
         hidden[item] = rectified ? (value < (Value)0 ? (Value)0 : value) : (Value)tanh(value);
     }
 }
@@ -27,7 +27,7 @@ DEVICE void lstm_forward(Value* gates, const Value* recurrent, const Value* bias
                          whole rows, whole width, whole stop, double lowest, double highest) {
     Value low = (Value)lowest, high = (Value)highest;
     for (EACH(item, rows * width)) {
-        whole place = item % width, start = item / width * 4 * width + place;
+        whole place = rest(item, width), start = over(item, width) * 4 * width + place;
         Value made[4];
         for (int gate = 0; gate < 4; gate++) {
             whole at = start + gate * width;
@@ -48,7 +48,7 @@ DEVICE void lstm_backward(const Value* given, Value* given_cell, const Value* ga
                           Value* change, whole rows, whole width, double lowest, double highest) {
     Value low = (Value)lowest, high = (Value)highest, one = (Value)1;
     for (EACH(item, rows * width)) {
-        whole start = item / width * 4 * width + item % width;
+        whole start = over(item, width) * 4 * width + rest(item, width);
         Value entry = gates[start], forget = gates[start + width], fresh = gates[start + 2 * width], leave = gates[start + 3 * width];
         Value now = cell[item], bent = (Value)tanh(now);
         Value flow = given_cell[item] + given[item] * leave * (one - bent * bent);
@@ -65,7 +65,7 @@ template <class Value>
 DEVICE void gru_forward(Value* gates, Value* recurrent, const Value* bias, const Value* bias_recurrent, const Value* before,
                         Value* extra, Value* hidden, whole rows, whole width) {
     for (EACH(item, rows * width)) {
-        whole place = item % width, start = item / width * 3 * width + place;
+        whole place = rest(item, width), start = over(item, width) * 3 * width + place;
         Value made[2];
         for (int gate = 0; gate < 2; gate++) {
             whole at = start + gate * width;
@@ -87,7 +87,7 @@ DEVICE void gru_backward(Value* given, const Value* gates, const Value* before, 
                          Value* change_recurrent, whole rows, whole width) {
     Value one = (Value)1;
     for (EACH(item, rows * width)) {
-        whole start = item / width * 3 * width + item % width;
+        whole start = over(item, width) * 3 * width + rest(item, width);
         Value reset = gates[start], update = gates[start + width], fresh = gates[start + 2 * width], above = given[item];
         Value third = above * (one - update) * (one - fresh * fresh);
         Value first = third * extra[item] * reset * (one - reset);

@@ -42,7 +42,7 @@ DEVICE void reduce_runs(const Data* data, const Place* starts, Out* out, Part* p
 template <class Part, class Place, class Out>
 DEVICE void join_runs(const Part* parts, const Place* starts, Out* out, whole runs, whole chunks, whole way, whole lanes) {
     for (EACH(item, runs * lanes)) {
-        whole run = item / lanes, lane = item % lanes;
+        whole run = over(item, lanes), lane = rest(item, lanes);
         if (!in_chunks(starts, run, chunks)) continue;
         whole origin = starts[0];
         whole begin = ((whole)starts[run] - origin) / CHUNK, end = ((whole)starts[run + 1] - 1 - origin) / CHUNK;
@@ -59,7 +59,7 @@ template <class Left, class Right, class Out>
 DEVICE void dot_small(const Left* left, const Right* right, Out* out, whole height, whole inner, whole width, whole left_row,
                       whole left_column, whole right_row, whole right_column, whole lanes) {
     for (EACH(item, height * width * lanes)) {
-        whole element = item / lanes, lane = item % lanes, row = element / width, column = element % width;
+        whole element = over(item, lanes), lane = rest(item, lanes), row = over(element, width), column = rest(element, width);
         SUM(Out) total = 0;
         for (whole place = lane; place < inner; place += lanes)
             total += (SUM(Out))left[row * left_row + place * left_column] * (SUM(Out))right[place * right_row + column * right_column];
@@ -83,7 +83,7 @@ DEVICE void dot_tiles(const Left* left, const Right* right, Out* out, whole heig
     Tiles<Sum>& tiles = shared_tiles((Sum)0);
     whole across = (width + TILE - 1) / TILE, all = (height + TILE - 1) / TILE * across;
     for (whole tile = blockIdx.x; tile < all; tile += gridDim.x) {
-        whole top = tile / across * TILE, first = tile % across * TILE;
+        whole top = over(tile, across) * TILE, first = rest(tile, across) * TILE;
         Sum totals[TILE * TILE / LEAST_THREADS] = {};
         for (whole depth = 0; depth < inner; depth += TILE) {
             for (int place = threadIdx.x; place < TILE * TILE; place += blockDim.x) {

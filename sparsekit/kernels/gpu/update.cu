@@ -13,7 +13,7 @@ template <class Value> DEVICE Value sign_of(Value value) { return value > (Value
     DEVICE void name(Value* weight, const Value* data, const Index* indices, states whole count, whole height, whole width, \
                      whole moves, const double* numbers) { \
         for (EACH(item, count * width)) { \
-            whole rank = item / width, column = item % width, row = indices[rank], i = row * width + column; \
+            whole rank = over(item, width), column = rest(item, width), row = indices[rank], i = row * width + column; \
             if (row < 0 || row >= height) continue; \
             Value raw = n(0) * data[rank * moves * width + column]; \
             __VA_ARGS__ \

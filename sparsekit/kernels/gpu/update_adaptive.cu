@@ -48,7 +48,7 @@ template <class Value, class Index>
 DEVICE void group_adagrad_step(Value* weight, const Value* data, const Index* indices, Value* history, whole count, whole height,
                                whole width, whole moves, whole lanes, const double* numbers) {
     for (EACH(item, count * lanes)) {
-        whole rank = item / lanes, lane = item % lanes, row = indices[rank];
+        whole rank = over(item, lanes), lane = rest(item, lanes), row = indices[rank];
         if (row < 0 || row >= height) continue;
         const Value* gradient = data + rank * moves * width;
         Value total = 0;

@@ -130,7 +130,8 @@ class Monitor {
     if (spent.length) words.push(spent.join(", "));
     const merged = data.merged > 1 ? ` Each point is the mean of ${formatCount(data.merged)} steps.` : "";
     const strange = data.strange?.length ? ` The loss was not finite at ${formatCount(data.strange.length)} step${data.strange.length === 1 ? "" : "s"}, first at ${formatCount(data.strange[0])}.` : "";
-    this.status.textContent = `${words.join("; ")}.${merged}${strange}`;
+    const opens = data.slowest?.length ? ` m.timeline(${steps[i]}) opens its timeline.` : "";
+    this.status.textContent = `${words.join("; ")}.${opens}${merged}${strange}`;
     this.status.setAttribute("aria-live", this.at === null ? "off" : "polite");
     const slider = this.planes[0];
     slider.setAttribute("aria-valuemin", "0");

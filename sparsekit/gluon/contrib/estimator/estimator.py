@@ -99,8 +99,7 @@ class Estimator:
         self._name_metrics()
         self.val_loss = self.loss if val_loss is None else _checked("val_loss", val_loss, Loss)
         self.val_net = net if val_net is None else val_net
-        self.logger = logging.Logger("Estimator", logging.INFO)
-        self.logger.addHandler(logging.StreamHandler(sys.stdout))
+        self.logger = _made_logger(logging.INFO)
         self.context = _contexts(context)
         self._initialize(initializer)
         self.trainer = self._made_trainer(trainer)
@@ -120,6 +119,17 @@ class Estimator:
         self._made: tuple[tuple[Any, ...], TrainStep] | None = None
         self._sizes: dict[Any, int] = {}  # of shapes of data and label: how many values the loss has
         self._shapes: Any = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What a copy or a pickle has: all but the data, the handlers and the compiled step of the last run.
+
+        The copy's logger has the same level, and writes to standard output.
+        """
+        left: dict[str, Any] = {"_train_data": None, "_handlers": [], "_due": [], "_update": None, "_made": None, "_order": None}
+        return {**vars(self), **left, "logger": self.logger.level}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, logger=_made_logger(state["logger"]))
 
     # what it is made of
 
@@ -436,6 +446,13 @@ def _of(kind: type[Kind], handlers: Sequence[EventHandler]) -> list[Kind]:
 
 def _origin(state: Saved) -> Origin:
     return Origin(run_state.states_of(state["random"]), run_state.decoded(state["left"]))
+
+
+def _made_logger(level: int) -> logging.Logger:
+    """A logger of its own, as in MXNet, that writes to standard output."""
+    logger = logging.Logger("Estimator", level)
+    logger.addHandler(logging.StreamHandler(sys.stdout))
+    return logger
 
 
 def _checked(name: str, value: Given, kind: type[Kind]) -> Kind:

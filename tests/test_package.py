@@ -151,6 +151,13 @@ def test_the_wheel_is_small_with_the_course_in_it(built):
             path.name for path in (ROOT / "notebooks").glob("*.ipynb")}
 
 
+def test_numba_is_asked_for_wherever_it_installs(built):
+    with zipfile.ZipFile(next(built.glob("*.whl"))) as archive:
+        told = archive.read(f"sparsekit-{__version__}.dist-info/METADATA").decode()
+    asked, = re.findall(r"^Requires-Dist: numba(.*)$", told, re.MULTILINE)
+    assert re.fullmatch(r">=[\d.]+; sys_platform != ['\"]emscripten['\"]", asked)
+
+
 def test_the_source_archive_is_small_and_can_run_the_tests(built):
     path = next(built.glob("*.tar.gz"))
     assert path.stat().st_size < 4_500_000  # notebooks keep pictures for wide and for narrow pages

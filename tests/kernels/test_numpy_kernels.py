@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import random
 import subprocess
 import sys
@@ -407,3 +408,11 @@ def test_an_unknown_choice_of_kernels_warns_and_counts_as_none(monkeypatch):
 
 def test_the_reader_is_that_of_the_kernels_in_use():
     assert _functions() is host_file("libsvm_read")
+
+
+def test_the_recorded_epoch_takes_at_most_twice_the_time_of_numba():
+    """What ``sparsekit bench epoch`` measured in turns, by the median of its rounds."""
+    record = json.loads((Path(__file__).parents[2] / "profiles" / "epoch.json").read_text(encoding="utf-8"))
+    section = next(one for one in record["sections"] if one["heading"].endswith("by the kernels in use"))
+    compiled, plain = (section["rows"][name]["median"] for name in ("kernels by numba", "kernels in numpy"))
+    assert compiled < plain <= 2 * compiled

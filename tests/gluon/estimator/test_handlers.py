@@ -228,6 +228,7 @@ def test_tensorboard_gets_scalars_and_forgets_what_comes_after_a_checkpoint(tmp_
     assert second.closed
 
 
+@pytest.mark.others
 def test_events_of_tensorboardx_can_be_written(tmp_path):
     pytest.importorskip("tensorboardX")
     made().fit(loader(), epochs=2, event_handlers=[TensorBoardHandler(tmp_path)])

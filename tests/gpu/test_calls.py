@@ -146,6 +146,13 @@ def test_gradients_are_clipped_between_the_graphs_of_a_step(stand_in, clip, opti
     assert len(found[3]) <= 57
 
 
+@pytest.mark.parametrize("way", ["eager", "hybridized"])
+def test_gradients_are_clipped_by_the_lines_of_a_program(stand_in, way):
+    found = trained(GPU, way, clip=1e-3)
+    for part, expected in zip(found[:3], trained(mx.cpu(), "eager", clip=1e-3)[:3], strict=True):
+        assert_same(part, expected, 1e-3)
+
+
 def test_a_norm_that_is_not_finite_is_warned_of(stand_in):
     net, loss = network(GPU), gluon.loss.SigmoidBinaryCrossEntropyLoss()
     step = gluon.TrainStep(net, loss, gluon.Trainer(net.collect_params(), "sgd"), clip_norm=1.0)

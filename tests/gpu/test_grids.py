@@ -96,7 +96,8 @@ def library(stand_in, compiled):
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("name", NAMES)
 def test_a_grid_gives_what_the_cpu_gives(library, name, width):
-    made = [run(library, schedule, name, Grid(np.float32, np.int64, width=width)) for schedule in SCHEDULES]
+    schedules = SCHEDULES if width < 257 else SCHEDULES[:2]  # there a launch takes long
+    made = [run(library, schedule, name, Grid(np.float32, np.int64, width=width)) for schedule in schedules]
     assert_same(made[0], wanted(name, width, False), TOLERANCE["float32"])
     for other in made[1:]:
         assert [part.tobytes() for part in other] == [part.tobytes() for part in made[0]]
@@ -128,7 +129,7 @@ def test_small_products_of_matrices_in_any_order(library, width, value):
     left, right = rng.random((9, 45)).astype(value), rng.random((45, width)).astype(value)
     for one in (left, np.asfortranarray(left)):
         for other in (right, np.asfortranarray(right)):
-            for library.schedule in SCHEDULES:
+            for library.schedule in SCHEDULES if width < 257 else SCHEDULES[:2]:
                 made = k._small_product(fake_cupy.ndarray(one), fake_cupy.ndarray(other), 9, 45, width, None).get()
                 np.testing.assert_allclose(made.astype(float), left.astype(float) @ right.astype(float), rtol=TOLERANCE[value])
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import fcntl
-import importlib.util
 import logging
 import os
 import re
@@ -105,65 +104,9 @@ shutil.rmtree(sys.argv[1], ignore_errors=True)
 log = logging.getLogger("sparsekit.dist")
 
 
-#: A package that Ray's imports load wherever JupyterLab is installed, too.  It builds a grammar at once, which takes longer than
-#: all else that Ray imports, in each of its processes.
-SLOW = "rfc3987_syntax"
-
-#: What stands for it until it is used.
-STAND_IN = """
-import importlib, os, sys
-
-def is_valid_syntax(*arguments, **more):
-    return _package().is_valid_syntax(*arguments, **more)
-
-def __getattr__(name):
-    if name.startswith("__"):
-        raise AttributeError(name)
-    return getattr(_package(), name)
-
-def _package():
-    found = sys.modules.get(__name__)
-    if found is None or vars(found) is globals():
-        sys.modules.pop(__name__, None)
-        kept, here = sys.path[:], os.path.dirname(__file__)
-        sys.path[:] = [folder for folder in kept if folder != here]
-        try:
-            found = importlib.import_module(__name__)
-        finally:
-            sys.path[:] = kept
-    return found
-"""
-
-
 def load_ray() -> ModuleType:
     """Import Ray, or raise the error that names the extra."""
-    if "ray" in sys.modules or SLOW in sys.modules or importlib.util.find_spec(SLOW) is None:
-        return optional_import("ray", "dist", "Training on several machines")
-    stand_in = ModuleType(SLOW)
-    stand_in.__file__ = os.devnull
-    exec(STAND_IN, vars(stand_in))
-    sys.modules[SLOW] = stand_in
-    try:
-        return optional_import("ray", "dist", "Training on several machines")
-    finally:
-        if sys.modules.get(SLOW) is stand_in:
-            del sys.modules[SLOW]
-
-
-@contextlib.contextmanager
-def quick_starts(folder: Path) -> Iterator[None]:
-    """Have the processes that Ray starts from here import ``STAND_IN``, which is written to ``folder``."""
-    if importlib.util.find_spec(SLOW) is None:
-        yield
-        return
-    folder.mkdir()
-    (folder / f"{SLOW}.py").write_text(STAND_IN, encoding="utf-8")
-    before = os.environ.get("PYTHONPATH")
-    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(folder), before)))
-    try:
-        yield
-    finally:
-        restore_environment({"PYTHONPATH": before})
+    return optional_import("ray", "dist", "Training on several machines")
 
 
 @dataclass(frozen=True)
@@ -247,7 +190,7 @@ class Cluster:
         try:
             listen_to_loopback(True)
             self._filters = set_filters()
-            with fewer_processes(), quick_starts(self.folder / "imports"):
+            with fewer_processes():
                 load_ray().init(
                     address="local", num_cpus=processors, include_dashboard=False, log_to_driver=False, logging_level="ERROR",
                     object_store_memory=OBJECT_STORE, namespace=NAMESPACE, _node_ip_address="127.0.0.1",

@@ -1,8 +1,7 @@
 """Run tests with the lowest versions that pyproject.toml allows, and keep the record: ``python tests/lowest_versions.py FOLDER``.
 
 The folder gets an environment in which every package of the project and of its extras has the version of its lower bound; what
-those need in turn is as new as they take.  ``lowest_versions.json`` has the versions, the tests and how many passed, and
-``test_lowest_versions.py`` holds its versions to the bounds.
+those need in turn is as new as they take.  The record has the versions, the tests and how many passed.
 """
 
 from __future__ import annotations

@@ -1,0 +1,81 @@
+"""Run tests with the lowest versions that pyproject.toml allows, and keep the record: ``python tests/lowest_versions.py FOLDER``.
+
+The folder gets an environment in which every package of the project and of its extras has the version of its lower bound; what
+those need in turn is as new as they take.  The record has the versions, the tests and how many passed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+RECORD = Path(__file__).with_suffix(".json")
+
+#: Extras whose packages are tried.  Those left out: ``cuda12`` and ``cuda13`` need a GPU, ``torch`` and ``dist`` have
+#: environments of their own in ``.ci/run``, and ``docs`` is pinned.
+EXTRAS = ("lab", "sklearn", "tensorboard", "test")
+
+#: What is run in the environment, from the root of the checkout: what looks at the packages that have bounds.  The check of the
+#: library's own types is left out, as it follows numpy's, which change with each version.
+COMMANDS = {
+    "tests": ["pytest", "-n", "2", "-m", "not browser", "tests/storage", "tests/kernels", "tests/optimizer/test_exact.py",
+              "tests/sklearn", "tests/io", "tests/widgets", "tests/typing", "tests/ndarray/test_dense_ops.py",
+              "tests/ndarray/test_interchange.py", "tests/ndarray/test_pandas.py", "tests/core/test_dispatch.py",
+              "tests/gluon/test_train_step.py", "tests/gluon/estimator/test_handlers.py", "tests/profiler/test_magics.py",
+              "notebooks/01_csr.ipynb"],
+    "style": ["ruff", "check", "."],
+}
+
+
+def bounds() -> dict[str, str]:
+    """The lowest version of each package that the project or one of the extras asks for."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    asked = [*project["dependencies"], *(one for extra in EXTRAS for one in project["optional-dependencies"][extra])]
+    found = re.findall(r"^([\w-]+)(?:\[[\w,]+\])?>=([\w.]+)", "\n".join(asked), re.MULTILINE)
+    return dict(sorted(found))
+
+
+def install(folder: Path) -> Path:
+    """Make the environment, and give its Python."""
+    subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+    python = folder / "bin" / "python"
+    subprocess.run([python, "-m", "pip", "install", "--quiet", "uv"], check=True)
+    uv = [python, "-m", "uv", "pip", "install", "--quiet", "--python", python]
+    extras = [word for extra in EXTRAS for word in ("--extra", extra)]
+    subprocess.run([*uv, "--resolution", "lowest-direct", "-r", "pyproject.toml", *extras], cwd=ROOT, check=True)
+    subprocess.run([*uv, "--no-deps", "-e", "."], cwd=ROOT, check=True)
+    return python
+
+
+def installed(python: Path) -> dict[str, str]:
+    """The versions of the packages that have bounds."""
+    program = "import importlib.metadata as m, json, sys; print(json.dumps({n: m.version(n) for n in sys.argv[1:]}))"
+    done = subprocess.run([python, "-c", program, *bounds()], stdout=subprocess.PIPE, text=True, check=True)
+    return json.loads(done.stdout)
+
+
+def main() -> None:
+    """Install, run, and write the record."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", type=Path, help="where the environment is made")
+    python = install(parser.parse_args().folder)
+    said = {}
+    for name, command in COMMANDS.items():
+        print("$", *command, flush=True)
+        done = subprocess.run([python, "-m", *command], cwd=ROOT, stdout=subprocess.PIPE, text=True)
+        print(done.stdout[-4000:], flush=True)
+        if done.returncode:
+            sys.exit(f"{name} failed with the lowest versions; no record was written.")
+        said[name] = done.stdout.strip().splitlines()[-1].strip("= ").partition(" in ")[0]
+    found = {"python": "{}.{}".format(*sys.version_info), "versions": installed(python), "commands": COMMANDS, "said": said}
+    RECORD.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

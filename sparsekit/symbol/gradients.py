@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from ..base.errors import DensificationError
 from ..core.op import Op
@@ -12,13 +12,17 @@ from ..core.trace import gradient_specs
 from ..ndarray.functions import F
 from .node import Entry, SymbolNode, order
 
-__all__ = ["gradient_stypes"]
+__all__ = ["Flow", "gradient_stypes"]
+
+#: A node that gradients pass through, and the gradients of its inputs.
+Flow: TypeAlias = tuple[SymbolNode, list[Spec | None]]
 
 
 def gradient_stypes(heads: Sequence[Entry], specs: dict[Entry, Spec],
                     fallbacks: dict[SymbolNode, list[tuple[Op, tuple[Spec, ...]]]] | None = None,
                     wanted: Container[SymbolNode] | None = None,
-                    refused: dict[SymbolNode, DensificationError] | None = None) -> dict[SymbolNode, str]:
+                    refused: dict[SymbolNode, DensificationError] | None = None,
+                    flows: list[Flow] | None = None) -> dict[SymbolNode, str]:
     """The storage type in which each variable's gradient arrives, "default" for those that none reaches.
 
     The gradient at a head is taken to have the head's storage type.
@@ -33,6 +37,8 @@ def gradient_stypes(heads: Sequence[Entry], specs: dict[Entry, Spec],
         The variables whose gradients are computed; all if not given.
     refused : dict, optional
         Receives the errors of gradients that are dense by nature and beyond the limit; without it the first is raised.
+    flows : list, optional
+        Receives each node that gradients pass through, with the gradients of its inputs, None for those without one.
     """
     useful = None if wanted is None else _leading_to(heads, wanted)
     given: dict[Entry, Spec] = {}
@@ -53,6 +59,8 @@ def gradient_stypes(heads: Sequence[Entry], specs: dict[Entry, Spec],
                 raise
             refused[node] = error
             made = [specs[entry]._replace(stype="default") for entry in node.inputs]  # what else follows from it is shown
+        if flows is not None:
+            flows.append((node, made))
         if noted and fallbacks is not None:
             fallbacks[node] = noted
         for entry, spec in zip(node.inputs, made, strict=False):

@@ -18,7 +18,7 @@ from ..core.op import Op
 from ..core.spec import Spec
 from ..ndarray.ndarray import NDArray
 from .attr_text import STYPE_CODES
-from .gradients import gradient_stypes
+from .gradients import Flow, gradient_stypes
 from .inference import InferredGraph, NodeStorage
 from .node import Entry, SymbolNode
 from .shapes import Partial, complete, from_user, to_user
@@ -103,14 +103,18 @@ class _Graph(InferredGraph):
                 raise ShapeError(f"{node.name} is csr, and has shape {to_user(shape)}.", hint="csr arrays have two axes.")
 
     def gradients(self, heads: Sequence[Entry], wanted: Container[SymbolNode]
-                  ) -> tuple[dict[SymbolNode, str], dict[SymbolNode, list[dict[str, Any]]]]:
-        """The storage types of gradients, and what gradient rules make dense; nothing unless all shapes are known."""
+                  ) -> tuple[dict[SymbolNode, str], dict[SymbolNode, list[dict[str, Any]]], list[Flow]]:
+        """The storage types of gradients, what gradient rules make dense, and the way that gradients take.
+
+        Nothing unless all shapes are known.
+        """
+        flows: list[Flow] = []
         if not all(complete(self.shapes.get(entry)) and entry in self.dtypes for entry in self.entries):
-            return {}, {}
+            return {}, {}, flows
         specs = self.specs()
         fallbacks: dict[SymbolNode, list[tuple[Op, tuple[Spec, ...]]]] = {}
         refused: dict[SymbolNode, DensificationError] = {}
-        stypes = gradient_stypes(heads, specs, fallbacks, wanted, refused)
+        stypes = gradient_stypes(heads, specs, fallbacks, wanted, refused, flows)
         found = {node: [_dense(op, [(f"{name} of {op.label}", spec.stype, spec.shape, spec.dtype) for name, spec in
                                     zip(op.inputs * max(1, len(specs)), specs, strict=False)])
                         for op, specs in noted] for node, noted in fallbacks.items()}
@@ -121,7 +125,7 @@ class _Graph(InferredGraph):
                 "what": ", ".join(f"the gradient of {name} {spec.stype}, dense by nature" for name, spec in sparse),
                 "bytes": sum(math.prod(spec.shape) * np.dtype(spec.dtype).itemsize for _, spec in sparse),
                 "remedy": f"{error.hint} grad_req='null' for what needs no gradient", "refused": True})
-        return stypes, found
+        return stypes, found, flows
 
     def array(self, entry: Entry) -> dict[str, Any]:
         """One array as plain data."""
@@ -224,7 +228,7 @@ def graph_data(heads: Sequence[Entry], given: Known, hide: Callable[[SymbolNode,
     graph = _Graph(heads, given)
     wanted = gradients if gradients is not None else {node for node in graph.nodes
                                                      if node.call is None and graph.stypes[node, 0] != "csr"}
-    inferred, backward = graph.gradients(heads, wanted)
+    inferred, backward, flows = graph.gradients(heads, wanted)
     into = inferred if gradients is None else gradients
     numbers: dict[SymbolNode, int] = {}
     nodes: list[dict[str, Any]] = []
@@ -233,7 +237,40 @@ def graph_data(heads: Sequence[Entry], given: Known, hide: Callable[[SymbolNode,
             continue
         numbers[node] = len(nodes)
         nodes.append(_plain(node, graph, numbers, into.get(node), backward.get(node, [])))
+    nodes += _backward_half(heads, graph, numbers, flows, inferred)
     return {"nodes": nodes, "heads": [[numbers[node], place] for node, place in heads if node in numbers]}
+
+
+#: What nodes of the backward pass do not have.
+_GRADIENT: dict[str, Any] = {"fallback": None, "result": None, "backward": [], "gradient": None, "attrs": {}}
+
+
+def _backward_half(heads: Sequence[Entry], graph: _Graph, numbers: Mapping[SymbolNode, int], flows: Sequence[Flow],
+                   inferred: Mapping[SymbolNode, str]) -> list[dict[str, Any]]:
+    """The gradient of each operator that gradients pass through, in the order of the backward pass, then those of variables."""
+    made: list[dict[str, Any]] = []
+    makers: dict[Entry, list[list[Any]]] = {}
+    for node, place in heads:
+        if node in numbers:
+            makers.setdefault((node, place), []).append([numbers[node], place, "begins at"])
+    for node, specs in flows:
+        arrived = [maker for place in range(node.visible) for maker in makers.get((node, place), ())]
+        given = [(entry, spec) for entry, spec in zip(node.inputs, specs, strict=False) if spec is not None]
+        if not arrived or not given:
+            continue
+        for place, (entry, _) in enumerate(given):
+            makers.setdefault(entry, []).append([len(numbers) + len(made), place, "gradient"])
+        call: Any = node.call  # Any: gradients pass through operators alone
+        made.append({**_GRADIENT, "name": f"gradient of {node.name}", "op": f"{call.op.label}, backward", "inputs": arrived,
+                     "of": numbers[node], "outputs": [{"shape": list(spec.shape), "dtype": np.dtype(spec.dtype).name,
+                                                       "stype": spec.stype} for _, spec in given]})
+    for node, number in numbers.items():
+        if node.call is None and (node, 0) in makers and node in inferred:
+            array = {**graph.array((node, 0)), "stype": inferred[node]}
+            array.pop("bytes", None)
+            made.append({**_GRADIENT, "name": f"gradient of {node.name}", "op": "gradient", "inputs": makers[node, 0],
+                         "of": number, "outputs": [array]})
+    return made
 
 
 def _plain(node: SymbolNode, graph: _Graph, numbers: dict[SymbolNode, int], gradient: str | None,

@@ -14,8 +14,8 @@ from .graph_layout import GraphLayout, Placed, arrange
 from .svg import Drawing, fit, text_width, wrap
 from .theme import ALARM, INK, LINE, MUTED, OTHER, PAPER, STRIPE, ink_on
 
-__all__ = ["DASHES", "EDGES", "LETTERS", "STYPE_COLORS", "GraphDisplay", "alarm_words", "card_height", "edge_path",
-           "edge_widths", "graph_figure", "kind_words", "output_lines"]
+__all__ = ["DASHES", "LETTERS", "STYPE_COLORS", "GraphDisplay", "alarm_words", "card_height", "edge_path",
+           "edge_widths", "graph_figure", "kind_words", "output_lines", "said"]
 
 STYPE_COLORS = {"default": OTHER, "csr": "#0072b2", "row_sparse": "#009e73", "coo": "#cc79a7"}
 
@@ -25,6 +25,7 @@ DASHES = {"default": None, "csr": "7 3", "row_sparse": "2 3", "coo": "8 2 2 2"}
 EDGES = "The more bytes an array has, the wider its edge; broken lines: sparse, of bytes that are known when it runs."
 #: Width of an edge whose bytes are not known, of one of no bytes, and of the one of most bytes.
 UNKNOWN, THIN, WIDE = 2.2, 1.2, 10.0
+BACKWARD = " Cards with a broken frame are the backward pass."
 WORDS = {"default": "dense", "csr": "csr", "row_sparse": "row_sparse", "coo": "coo"}
 
 MARGIN = 20.0
@@ -60,13 +61,14 @@ def graph_figure(data: Mapping[str, Any] | None, title: str = "") -> GraphDispla
         ``{"nodes": [...]}``, inputs before what uses them.  A node has a ``name``, an ``op`` (none for variables),
         ``inputs`` as ``[node number, output number, name]``, ``outputs`` with ``shape`` (None for sizes not known),
         ``dtype``, ``stype`` and, if known, ``bytes``, and may have ``fallback``, ``result`` and ``backward`` (``what``,
-        ``bytes``, ``remedy``, ``refused``), ``gradient`` (a storage type) and ``attrs``.
+        ``bytes``, ``remedy``, ``refused``), ``gradient`` (a storage type) and ``attrs``.  Nodes of the backward pass come
+        last, and ``of`` says whose they are.
     title : str, optional
 
     Returns
     -------
     GraphDisplay
-        The picture and its table.  Graphs of more than 60 nodes are folded where blocks repeat.
+        The picture and its table.  Of graphs with more than 60 nodes the forward pass is drawn, folded where blocks repeat.
     """
     nodes = read_graph(data)
     words = finding(nodes)
@@ -151,8 +153,10 @@ class _Picture:
             drawing.text(x + 8, self.y + 0.5, "!", size=12, fill=ink_on(ALARM), text_anchor="middle", font_weight="bold")
             drawing.text(x + 22, self.y, "sparse arrays become dense here", size=12)
         self.y += 18
-        drawing.text(MARGIN, self.y, EDGES, size=11.5, fill=MUTED)
-        self.y += 20
+        for line in wrap(said(self.nodes), self.width - 2 * MARGIN, 11.5, 2):
+            drawing.text(MARGIN, self.y, line, size=11.5, fill=MUTED)
+            self.y += 16
+        self.y += 4
 
     def _chip(self, x: float, y: float, stype: str) -> None:
         color = STYPE_COLORS.get(stype, PAPER)
@@ -177,9 +181,11 @@ class _Picture:
         stype = node.outputs[0].stype
         alarm = badge is not None
         drawing.rect(x, y, width, height, PAPER if node.op else STRIPE, rx=6.0 if node.op else 16.0,
-                     stroke=ALARM if alarm else INK if node.op else MUTED, stroke_width=2.5 if alarm else 1.0)
+                     stroke=ALARM if alarm else INK if node.op else MUTED, stroke_width=2.5 if alarm else 1.0,
+                     stroke_dasharray="6 4" if node.of >= 0 else None)
         drawing.rect(x + 3, y + 8, 4, height - 16, STYPE_COLORS.get(stype, LINE), rx=2.0)
-        drawing.text(x + 14, y + 18, fit(node.name, width - (46 if alarm else 24), 13), size=13, font_weight="bold")
+        name = fit(node.name, width - (46 if alarm else 24), 14)  # bold is wider
+        drawing.text(x + 14, y + 18, name, size=13, font_weight="bold")
         drawing.text(x + 14, y + 33, fit(kind_words(node), width - 24, 11.5), size=11.5, fill=MUTED)
         at = y + 38
         for words in alarm_words(node):
@@ -209,6 +215,11 @@ class _Picture:
         for line in wrap("; ".join(dict.fromkeys(one.remedy for one in node.alarms if one.remedy)), room, 12, 3):
             self.y += 16
             self.drawing.text(MARGIN + 26, self.y, line, size=12, fill=MUTED)
+
+
+def said(nodes: Sequence[Node]) -> str:
+    """What edges and frames say."""
+    return EDGES + (BACKWARD if any(node.of >= 0 for node in nodes) else "")
 
 
 def kind_words(node: Node) -> str:

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 from ..base.formatting import format_bytes, format_count, number
 
-__all__ = ["COLUMNS", "Array", "Fallback", "Node", "array_words", "bytes_words", "cost", "finding", "read_graph",
-           "shape_words", "table_rows"]
+__all__ = ["COLUMNS", "Array", "Fallback", "Node", "array_words", "both_halves", "bytes_words", "cost", "finding",
+           "forward_half", "read_graph", "shape_words", "table_rows"]
 
 COLUMNS = ("operator", "name", "inputs", "result", "bytes", "becomes dense", "remedy")
 
@@ -97,6 +97,8 @@ class Node(NamedTuple):
         What its gradient makes dense.
     gradient : str
         Storage type of a variable's gradient, empty if unknown or without a gradient.
+    of : int
+        Of a node of the backward pass, the number of the node that it belongs to; else -1.
     """
 
     name: str
@@ -108,6 +110,7 @@ class Node(NamedTuple):
     gradient: str
     attrs: tuple[tuple[str, str], ...]
     result: Fallback | None = None
+    of: int = -1
 
     @property
     def alarms(self) -> tuple[Fallback, ...]:
@@ -145,15 +148,31 @@ def _fallback(value: dict[str, Any] | None) -> Fallback | None:
 def read_graph(data: object) -> list[Node]:
     """Read ``{"nodes": [...]}``; what cannot be read is left out, and inputs come before what uses them."""
     found: list[Node] = []
+    forward = 0
     for value in _maps(data.get("nodes") if isinstance(data, Mapping) else ()):
         attrs = value.get("attrs")
         backward = tuple(one for one in map(_fallback, _items(value.get("backward"))) if one is not None)
+        of = _whole(value.get("of"))
+        if of is None and forward == len(found):
+            forward += 1  # the backward pass comes behind all of these
         found.append(Node(str(value.get("name", "")), str(value.get("op") or ""), tuple(_inputs(value, found)),
                           tuple(map(_array, _maps(value.get("outputs")))) or (Array(None, "", ""),),
                           _fallback(value.get("fallback")), backward, str(value.get("gradient") or ""),
                           tuple((str(key), str(text)) for key, text in attrs.items()) if isinstance(attrs, Mapping) else (),
-                          _fallback(value.get("result"))))
+                          _fallback(value.get("result")), of if of is not None and of < forward else -1))
     return found
+
+
+def forward_half(nodes: Sequence[Node]) -> list[Node]:
+    """The nodes before the first of the backward pass."""
+    return list(nodes[:next((i for i, node in enumerate(nodes) if node.of >= 0), len(nodes))])
+
+
+def both_halves(nodes: Sequence[Node]) -> list[Node]:
+    """The nodes with what becomes dense in the backward pass at the nodes of that."""
+    takers = {node.of: i for i, node in reversed([*enumerate(nodes)]) if node.of >= 0}
+    return [node._replace(backward=nodes[node.of].backward) if takers.get(node.of) == i
+            else node._replace(backward=()) if i in takers else node for i, node in enumerate(nodes)]
 
 
 def _inputs(value: Mapping[str, Any], before: Sequence[Node]) -> Iterable[tuple[int, int, str]]:
@@ -224,6 +243,7 @@ _OF_PYTORCH = ("coo", "csc", "bsr", "bsc")
 
 def finding(nodes: Sequence[Node]) -> str:
     """State what a graph would do: how many operators fall back, at what cost, and which arrays are sparse."""
+    nodes = forward_half(nodes)
     operators = [node for node in nodes if node.op]
     if not operators:
         return f"A graph of {_many(len(nodes), 'variable')} and no operators."

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ..base.formatting import format_count
-from .graph_data import Fallback, Node
+from .graph_data import Fallback, Node, both_halves, forward_half
 
 __all__ = ["MOST_CARDS", "folded"]
 
@@ -19,7 +19,10 @@ LONGEST = 40
 def folded(nodes: Sequence[Node], most: int = MOST_CARDS) -> tuple[list[Node], str]:
     """The graph as it can be drawn, and a sentence that says what was left out, empty if nothing was."""
     if len(nodes) <= most:
-        return list(nodes), ""
+        return both_halves(nodes), ""
+    nodes = forward_half(nodes)
+    if len(nodes) <= most:
+        return nodes, "The backward pass is left out, which leaves room for all of the forward pass."
     runs = _runs(nodes)
     if runs:
         found = _contracted(nodes, runs)

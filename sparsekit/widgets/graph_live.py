@@ -7,7 +7,17 @@ from typing import Any
 
 from ..base.formatting import format_count
 from ..base.optional import optional_import
-from .graph import EDGES, GraphDisplay, alarm_words, card_height, edge_path, edge_widths, graph_figure, kind_words, output_lines
+from .graph import (
+    GraphDisplay,
+    alarm_words,
+    card_height,
+    edge_path,
+    edge_widths,
+    graph_figure,
+    kind_words,
+    output_lines,
+    said,
+)
 from .graph_data import Node, array_words, bytes_words, cost, read_graph
 from .graph_fold import folded
 from .graph_layout import arrange
@@ -35,11 +45,11 @@ def graph_payload(data: object) -> dict[str, Any]:
                       "input": nodes[target].inputs[number][2],
                       "words": f"{array_words(array)}, {bytes_words(array)}",
                       "dense": nodes[target].fallback is not None and array.stype not in ("default", "")})
-    return {"cards": cards, "edges": edges, "width": layout.width, "height": layout.height, "note": note, "said": EDGES}
+    return {"cards": cards, "edges": edges, "width": layout.width, "height": layout.height, "note": note, "said": said(nodes)}
 
 
 def _card(node: Node) -> dict[str, Any]:
-    return {"name": node.name, "kind": kind_words(node), "variable": not node.op,
+    return {"name": node.name, "kind": kind_words(node), "variable": not node.op, "backward": node.of >= 0,
             "lines": [list(line) for line in output_lines(node)],
             "alarms": alarm_words(node), "gradient": node.gradient,
             "outputs": [[array_words(array), bytes_words(array)] for array in node.outputs],

@@ -31,7 +31,8 @@ def test_the_live_graph(view):
     page = view.page
     graph, panel = page.locator(".sk-graph"), page.locator(".sk-graph .sk-panel")
     graph.scroll_into_view_if_needed()
-    assert graph.locator(".sk-node").count() == 10
+    assert graph.locator(".sk-node").count() == 18
+    assert graph.locator(".sk-node.sk-backward").count() == 8
     assert graph.locator(".sk-dense").count() == 2
     before = graph.locator("svg").first.get_attribute("viewBox")
 
@@ -53,7 +54,7 @@ def test_the_live_graph(view):
     page.keyboard.press("0")
 
     graph.get_by_label("Search by name or operator").fill("dot")
-    assert graph.locator(".sk-node:not(.sk-faint)").count() == 1
+    assert graph.locator(".sk-node:not(.sk-faint)").count() == 2  # and its gradient
     graph.get_by_label("Search by name or operator").fill("")
     page.wait_for_timeout(400)  # the view glides
     graph.locator(".sk-node").filter(has_text="log1").click()

@@ -185,6 +185,30 @@ class TestCalls:
         assert "gradient row_sparse" in rows["w"][3]
         assert "gradient" not in rows["x"][3]
 
+    def test_the_backward_half_is_what_the_backward_pass_then_makes(self):
+        x, w, b = mx.sym.Variable("x", stype="csr"), mx.sym.Variable("w", stype="row_sparse"), mx.sym.Variable("b")
+        heads = mx.sym.broadcast_mul(mx.sym.broadcast_add(mx.sym.dot(x, w, name="dot1"), b, name="plus1"), b)._entries
+        data = graph_data(heads, {
+            node: SHAPES[node.name] for node in order(heads) if node.call is None})
+        found, nodes = by_name(data), data["nodes"]
+        names = [node["name"] for node in nodes]
+        backward = names[names.index("gradient of plus1") - 1:]
+        assert backward[1:] == ["gradient of plus1", "gradient of dot1", "gradient of w", "gradient of b"]
+        assert [nodes[found[name]["of"]]["name"] for name in backward[1:]] == ["plus1", "dot1", "w", "b"]
+        assert [nodes[source]["name"] for source, _, _ in found["gradient of dot1"]["inputs"]] == ["gradient of plus1"]
+        assert [nodes[source]["name"] for source, _, _ in found["gradient of b"]["inputs"]] == [backward[0], "gradient of plus1"]
+        given = {"x": mx.nd.ones(SHAPES["x"]).tostype("csr"), "w": mx.nd.ones(SHAPES["w"]).tostype("row_sparse"),
+                 "b": mx.nd.ones(SHAPES["b"])}
+        for name in "wb":
+            given[name].attach_grad()
+        with mx.autograd.record():
+            out = mx.nd.broadcast_add(mx.nd.dot(given["x"], given["w"]), given["b"]) * given["b"]
+        out.backward()
+        for name in "wb":
+            made = given[name].grad
+            assert found[f"gradient of {name}"]["outputs"] == [
+                {"shape": list(made.shape), "dtype": made.dtype.name, "stype": made.stype}]
+
     def test_the_display(self, net, tmp_path):
         display = net.graph(**SHAPES)
         assert sorted(display._repr_mimebundle_()) == ["text/html", "text/plain"]

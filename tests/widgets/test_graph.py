@@ -115,6 +115,45 @@ class TestWords:
         assert "backward: at least 1.00 kB dense" in display.svg
 
 
+class TestBackwardHalf:
+    @pytest.fixture
+    def halves(self, data):
+        data["nodes"][2]["backward"] = [dense(1000, "lhs of elemwise_mul csr")]
+        data["nodes"] += [
+            operator("gradient of dot1", "dot, backward", [[2, 0, "begins at"]], [1_000_000, 128], "row_sparse", of=2),
+            operator("gradient of weight", "gradient", [[6, 0, "gradient"]], [1_000_000, 128], "row_sparse", of=1)]
+        return data
+
+    def test_it_is_drawn_and_changes_no_count(self, data, halves):
+        display = graph_figure(halves)
+        assert "1 of 4 operators falls back in the backward pass, 1.00 kB dense: dot1." in display.alt
+        assert "Arrays: 1 csr, 1 row-sparse, 4 dense." in display.alt
+        assert "gradient of weight" in display.svg
+        assert "broken frame" in display.svg
+        assert [row[1] for row in display.rows][-2:] == ["gradient of dot1", "gradient of weight"]
+        checked(display)
+
+    def test_what_becomes_dense_stands_where_it_happens(self, halves):
+        nodes, note = folded(read_graph(halves))
+        assert not note
+        assert [bool(node.backward) for node in nodes] == [False] * 6 + [True, False]
+
+    def test_a_large_graph_leaves_it_out(self):
+        data = chain(MOST_CARDS // 2 - 5)
+        count = len(data["nodes"])
+        data["nodes"][-1]["backward"] = [dense(100)]
+        data["nodes"] += [operator(f"gradient{i}", "gradient", [], [8, 4], of=i) for i in range(count)]
+        nodes, note = folded(read_graph(data))
+        assert len(nodes) == count
+        assert nodes[-1].backward
+        assert "left out" in note
+
+    @pytest.mark.parametrize("of", [-1, 10**9, "1", None, True, 2.5, [0]])
+    def test_whose_it_is_may_be_anything(self, halves, of):
+        halves["nodes"][3]["of"] = of
+        checked(graph_figure(halves))
+
+
 class TestPlaces:
     @pytest.mark.parametrize("graph", [chain(1), chain(20), {"nodes": [variable(f"v{i}", [2]) for i in range(9)] + [
         operator("sum", "add_n", [[i, 0, ""] for i in range(9)], [2])]}], ids=["small", "deep", "wide"])

@@ -87,7 +87,7 @@ class GraphView {
     const { x, y, w, h } = card;
     const clip = (words, room) => (words.length > room ? `${words.slice(0, room - 1)}…` : words);
     const words = [card.name, card.kind, ...card.alarms, ...card.outputs.map((pair) => pair.join(", "))].join("; ");
-    const node = shape("g", { class: `sk-node${card.variable ? " sk-leaf" : ""}${card.dense.length ? " sk-dense" : ""}`, role: "button", tabindex: i === this.at ? 0 : -1, "aria-label": words, "data-number": i },
+    const node = shape("g", { class: `sk-node${card.variable ? " sk-leaf" : ""}${card.backward ? " sk-backward" : ""}${card.dense.length ? " sk-dense" : ""}`, role: "button", tabindex: i === this.at ? 0 : -1, "aria-label": words, "data-number": i },
       shape("title", {}, words), shape("rect", { class: "sk-box", x, y, width: w, height: h, rx: card.variable ? 16 : 6 }),
       shape("rect", { x: x + 3, y: y + 8, width: 4, height: h - 16, rx: 2, fill: own(COLORS, card.lines[0]?.[0], OTHER) }),
       shape("text", { class: "sk-name", x: x + 14, y: y + 18 }, clip(card.name, 26)),

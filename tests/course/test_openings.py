@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import base64
 import re
 import resource
 import subprocess
 import sys
 from html import unescape
+from urllib.parse import unquote
 
 import nbformat
 import pytest
@@ -15,7 +15,7 @@ import pytest
 from .notebooks import ROOT
 
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
-PICTURE = re.compile(r'<img alt="([^"]*)" [^>]*?src="data:image/svg\+xml;base64,([^"]+)"')
+PICTURE = re.compile(r'<img alt="([^"]*)" [^>]*?src="data:image/svg\+xml;charset=utf-8,([^"]+)"')
 
 #: Seconds of the processor from nothing to the first picture of notebook 00, with kernels that are compiled.
 SECONDS = 3.0
@@ -32,7 +32,7 @@ def opening(path):
 def pictures(cell):
     """Alternative text and document of each picture of a cell."""
     html = "".join(output.get("data", {}).get("text/html", "") for output in cell.get("outputs", ()))
-    return [(unescape(alt), base64.b64decode(found).decode()) for alt, found in PICTURE.findall(html)]
+    return [(unescape(alt), unquote(found)) for alt, found in PICTURE.findall(html)]
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import base64
 import re
 from html import unescape
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 
 from .notebooks import NAMES, code
 
-PICTURE = re.compile(r'src="data:image/svg\+xml;base64,([^"]+)"')
+PICTURE = re.compile(r'src="data:image/svg\+xml;charset=utf-8,([^"]+)"')
 ASKED, ANSWERED = (re.compile(rf"mx\.{call}\('(\w+)'") for call in ("predict", "reveal"))
 
 #: Numbers that stand above a question by chance, and mean something else.
@@ -23,7 +23,7 @@ def seen(cell: Any) -> str:
     found = []
     for output in cell.outputs:
         html = re.sub(r"<details>.*?</details>", "", output.get("data", {}).get("text/html", ""), flags=re.DOTALL)
-        pictures = [base64.b64decode(picture).decode() for picture in PICTURE.findall(html)]
+        pictures = [unquote(picture) for picture in PICTURE.findall(html)]
         found += [output.get("text", ""), *(unescape(re.sub(r"<[^>]*>", " ", text)) for text in (html, *pictures))]
         if not html:
             found.append(output.get("data", {}).get("text/plain", ""))
@@ -46,6 +46,10 @@ def test_an_answer_is_found_in_every_form():
     assert shows("dense it would take 40.0 MB", 40)
     assert shows("3 arrays, 128 kB", 128_008)
     assert not shows("1,240 rows", 40)
+
+
+def test_words_of_pictures_are_seen():
+    assert sum("1,000,000 rows" in seen(cell) for cell in code("00_start_here")[:2]) == 1
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -131,7 +131,7 @@ def main():
                 try:
                     list(batches)
                 except mx.base.errors.WorkerError as error:
-                    assert "begin a new loop in the child" in str(error), error
+                    assert "start a new loop in the child" in str(error), error
                     assert sum(int(label.sum().asscalar()) for _, label in loader) == 780
                     code = 0
                 del batches, loader

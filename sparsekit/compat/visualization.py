@@ -63,7 +63,7 @@ def plot_network(symbol: Symbol, title: str = "plot", save_format: str = "pdf", 
     def weight(node: SymbolNode, kind: str) -> bool:
         return hide_weights and kind == "default" and node.name.endswith(WEIGHTS)
 
-    return figure(symbol._entries, {node: tuple(values) for node, values in facts.items()}, str(title), weight)
+    return figure(symbol._entries, {node: tuple(values) for node, values in facts.items()}, str(title), weight, halves=1)
 
 
 def _check(symbol: Symbol) -> None:

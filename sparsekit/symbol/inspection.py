@@ -82,9 +82,12 @@ def _element_type(name: str, fact: float | str) -> DType:
 
 
 def figure(heads: Sequence[Entry], given: Known, title: str = "", hide: Callable[[SymbolNode, str], bool] | None = None,
-           gradients: Mapping[SymbolNode, str] | None = None) -> Any:
-    """The display of a graph; ``hide(node)`` says which variables are left out, ``gradients`` their gradients' types."""
-    return displays.call("graph_figure", graph_data(heads, given, hide, gradients), title=title)
+           gradients: Mapping[SymbolNode, str] | None = None, halves: int = 2) -> Any:
+    """The display of a graph; ``hide(node)`` says which variables are left out, ``gradients`` their gradients' types.
+
+    One of its ``halves`` is the forward pass.
+    """
+    return displays.call("graph_figure", graph_data(heads, given, hide, gradients, halves), title=title)
 
 
 class _Graph(InferredGraph):
@@ -220,7 +223,7 @@ def _dense(op: Op, arrays: Sequence[tuple[str, str, Partial, Any]]) -> dict[str,
 
 
 def graph_data(heads: Sequence[Entry], given: Known, hide: Callable[[SymbolNode, str], bool] | None = None,
-               gradients: Mapping[SymbolNode, str] | None = None) -> dict[str, Any]:
+               gradients: Mapping[SymbolNode, str] | None = None, halves: int = 2) -> dict[str, Any]:
     """The graph as ``sparsekit.widgets.graph_figure`` takes it.
 
     Without ``gradients``, all variables but csr ones, which are data, are taken to have some.
@@ -237,7 +240,7 @@ def graph_data(heads: Sequence[Entry], given: Known, hide: Callable[[SymbolNode,
             continue
         numbers[node] = len(nodes)
         nodes.append(_plain(node, graph, numbers, into.get(node), backward.get(node, [])))
-    nodes += _backward_half(heads, graph, numbers, flows, inferred)
+    nodes += _backward_half(heads, graph, numbers, flows, inferred) if halves > 1 else []
     return {"nodes": nodes, "heads": [[numbers[node], place] for node, place in heads if node in numbers]}
 
 

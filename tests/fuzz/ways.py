@@ -274,7 +274,9 @@ def inference(graph: Graph, values: dict[str, Any]) -> None:
     shown = group.graph(**named)
     for row in shown.rows:
         row = row if isinstance(row, (list, tuple)) else list(row.values())
-        if row[0] == "variable" or not re.match(r"(default|csr|row_sparse) ", str(row[3])):
+        if row[0] in ("variable", "gradient") or row[0].endswith(", backward"):
+            continue
+        if not re.match(r"(default|csr|row_sparse) ", str(row[3])):
             continue
         texts = [re.sub(r";.*", "", text) for text in re.split(r" \| |, (?=default|csr|row_sparse)", str(row[3]))]
         wanted = {

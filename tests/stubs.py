@@ -229,7 +229,7 @@ def methods() -> str:
 
 
 def written_out(function: Callable[..., Any]) -> str:
-    """A method that is no operator: its own signature, with the class of the array where storage types may stay."""
+    """The signature of a method without an operator, with the class of the array where storage types may stay."""
     signature = inspect.signature(function)
     result = signature.return_annotation
     if any(function.__name__ in vars(cls).get("__annotations__", ()) for cls in ArrayObject.__mro__):

@@ -256,41 +256,28 @@ class StepTable:
         """
         table = self._table
         assert table is not None, "the step has been lowered"
-        if not self._quick:
-            return self._run_on_slots(table, arrays)
+        return self._run_quick(table, [*arrays], False) if self._quick else self._run_on_slots(table, arrays)
+
+    def again(self, arrays: list[ArrayObject]) -> list[ArrayObject] | None:
+        """Run the step on what it brings, if all else is as it was when ``settle`` was called; None if something is not."""
+        table = self._table
+        return None if table is None or not table.standing_at else self._run_quick(table, arrays, True)
+
+    def _run_quick(self, table: Table, arrays: list[ArrayObject], again: bool) -> list[ArrayObject] | None:
+        """Run the step with the stores of all slots at hand only if Python must run a part of it."""
         told = None if hooks.sink is None else self._timed(table)
         end, values, place = table.end if told is None else told.at[1], None, -1
         try:
-            place, self.differs = table.begin(self._all(arrays), told), True
+            if again:
+                place, self.differs = table.begin_again(arrays, told)
+            else:
+                place, self.differs = table.begin(self._all(arrays), told), True
             if place < 0:
                 return None
             if place == end:
                 results = self._copies(table)
-                table.release()
-            else:
-                values, results = self._gone_on(table, place, arrays, told)
-        finally:
-            self._over(table, told, place == end)
-        if told is not None:
-            self._tell(told, values, arrays, results)
-        return results
-
-    def again(self, arrays: list[ArrayObject]) -> list[ArrayObject] | None:
-        """Run the step on what it brings, if all else is as it was when ``settle`` was called; None if something is not.
-
-        It repeats ``__call__``, which looks at all arrays itself, with as little as possible around the table.
-        """
-        table = self._table
-        if table is None or not table.standing_at:
-            return None
-        told = None if hooks.sink is None else self._timed(table)
-        end, values, place = table.end if told is None else told.at[1], None, -1
-        try:
-            place, self.differs = table.begin_again(arrays, told)
-            if place == end:
-                results = self._copies(table)
-            elif place < 0:
-                return None
+                if not again:
+                    table.release()
             else:
                 values, results = self._gone_on(table, place, arrays, told)
         finally:

@@ -385,7 +385,6 @@ class _Made:
         self.clip_norm, self.watch, self.structure = clip_norm, watch, structure
         #: Of data and label, if they are one array each.
         self.types: tuple[Any, ...] = ()  # Any: classes
-        self.layouts = [array._layout for array in arrays]
         #: Of a batch, if it is not given.
         self.size = arrays[0].shape[0] if arrays[0].shape else 0
         clip = None if clip_norm is None else load("sparsekit.ops.update.clip").clip_global_norm

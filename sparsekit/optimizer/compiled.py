@@ -165,7 +165,7 @@ class CompiledStep:
         vars(self.optimizer).update(zip(self.optimizer._counted, counts[1], strict=True))
 
     def again(self, arrays: list[Any]) -> list[Any] | None:  # Any: arrays
-        """Make a step whose updates have the numbers of the last one; None, and nothing has been done, if it cannot be."""
+        """Make a step whose updates have the numbers of the last one; return None, and change nothing, if it cannot be made."""
         whole = self.whole
         results = None
         try:

@@ -12,6 +12,7 @@ from concurrent.futures import CancelledError, Future
 from typing import Any, TypeAlias, TypeVar, TypeVarTuple
 
 from .signal_safe import free_import_locks
+from .weak_references import Living
 
 __all__ = ["Threads"]
 
@@ -24,7 +25,7 @@ Ts = TypeVarTuple("Ts")
 #: A future, and the function and the arguments that give its result.  Any: tasks of all kinds stand in one queue.
 _Task: TypeAlias = tuple[Future[Any], Callable[..., Any], tuple[Any, ...]]  # Any: as above
 
-_alive: weakref.WeakSet[Threads] = weakref.WeakSet()
+_alive: Living[Threads] = Living()
 
 
 def _serve(tasks: queue.SimpleQueue[_Task | None]) -> None:
@@ -125,5 +126,5 @@ def _dismiss(tasks: queue.SimpleQueue[_Task | None], count: int) -> None:
 
 @atexit.register
 def _close_all() -> None:
-    for threads in list(_alive):
+    for threads in _alive:
         threads.close(PATIENCE)

@@ -9,7 +9,6 @@ import contextlib
 import functools
 import threading
 import time
-import weakref
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
@@ -17,6 +16,7 @@ from ..base import capture
 from ..base.context import Context
 from ..base.refusal import Refused
 from ..base.scoped import Assigned
+from ..base.weak_references import Living
 from ..kernels import for_device
 from ..storage import CSR, RowSparse
 from . import hooks
@@ -53,7 +53,7 @@ T = TypeVar("T")
 
 
 #: All graphs that there are.
-_captured: weakref.WeakSet[Captured] = weakref.WeakSet()
+_captured: Living[Captured] = Living()
 
 #: Held by the thread that captures: cupy has one allocator of the memory that uploads pass through.
 _capturing = threading.RLock()
@@ -208,6 +208,6 @@ def memory_info(ctx: Context) -> dict[str, int]:
     with current(ctx):
         free, total = xp.cuda.Device(ctx.device_id).mem_info
         pool = xp.get_default_memory_pool()
-        graphs = sum(graph.held(ctx.device_id) for graph in list(_captured))
+        graphs = sum(graph.held(ctx.device_id) for graph in _captured)
         return {"free": int(free), "total": int(total), "used": int(pool.used_bytes()), "held": int(pool.total_bytes()),
                 "graphs": int(graphs)}

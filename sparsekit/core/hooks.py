@@ -374,9 +374,9 @@ ledger: collections.deque[Densification] = collections.deque(maxlen=10_000)
 #: Dense stores that were made of sparse ones, as long as they live: id of the store -> (weak reference, record).
 made: dict[int, tuple[weakref.ref[Array], Densification]] = {}
 
-#: ``origin(store)`` of the profiler returns where a store came from, or None; None before the first recording.
-#: Any: the profiler's record of an allocation, a layer above.
-origin: Callable[[], Callable[[Array], Any] | None] | None = None
+#: The latest recording, whose ``origin_of(store)`` returns where a store came from, or None; None before the first.
+#: Any: the profiler's class of a recording, a layer above.
+origin: weakref.ref[Any] | None = None
 
 #: Arrays with a lasting role: id of the array -> (weak reference, role, owner).
 owned: dict[int, tuple[weakref.ref[ArrayObject], str, str]] = {}

@@ -64,8 +64,8 @@ def why_dense(array: NDArray) -> WhyDense:
     if record is not None:
         remedy = "" if record.kind == hooks.ASKED else record.remedy
         return WhyDense(record.kind, record.op, record.line, record.source, record.shape, remedy)
-    lookup = hooks.origin and hooks.origin()
-    found = None if lookup is None else lookup(array._store)
+    run = None if hooks.origin is None else hooks.origin()
+    found = None if run is None else run.origin_of(array._store)
     if found is None:
         return WhyDense(UNKNOWN, remedy="run the code that creates it under mx.Profiler(), and call why_dense() again")
     return WhyDense(*found)

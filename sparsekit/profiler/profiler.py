@@ -233,7 +233,7 @@ class Profiler(Profile, Scoped):
             self._attached = True
             self._run.recorder.begin()
             hooks.sink = self._run.recorder
-            hooks.origin = weakref.WeakMethod(self._run.origin_of)
+            hooks.origin = weakref.ref(self._run)
             _active = self
             self.state = "running"
             if self._torch is not None:

@@ -1,13 +1,19 @@
-"""Weak references are listed without a crash while the garbage collector frees some of them."""
+"""Weak references are listed without a crash while the garbage collector frees some of them, and cleared without Python code."""
 
 from __future__ import annotations
 
+import ast
 import gc
 import weakref
+from pathlib import Path
 
 import numpy as np
+import pytest
 
-from sparsekit.base.weak_references import weak_references
+import sparsekit as mx
+from sparsekit.base.weak_references import Living, weak_references
+
+PACKAGE = Path(mx.__file__).parent
 
 
 def test_the_collector_does_not_run_between_counting_and_reading():
@@ -35,3 +41,29 @@ def test_the_collector_does_not_run_between_counting_and_reading():
     finally:
         gc.enable()
 
+
+
+class Subject:
+    pass
+
+
+def test_living_objects_are_held_as_long_as_they_live():
+    living, one, two = Living[Subject](), Subject(), Subject()
+    living.add(one)
+    living.add(two)
+    living.add(one)
+    assert set(living) == {one, two}
+    for _ in living:  # objects may come and go meanwhile
+        living.add(three := Subject())
+    assert set(living) == {one, two, three}
+    del one, three, _
+    assert set(living) == {two}
+
+
+@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_no_python_code_runs_when_a_watched_object_dies(path):
+    """Python forgets a KeyboardInterrupt that arrives in the callbacks of these classes."""
+    tree = ast.parse(path.read_text())
+    names = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    names |= {alias.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names}
+    assert not names & {"WeakKeyDictionary", "WeakMethod", "WeakSet", "WeakValueDictionary"}

@@ -34,6 +34,7 @@ from ...base import rng
 from ...base.entry import entry
 from ...base.errors import ConversionError, WorkerError
 from ...base.signal_safe import undisturbed
+from ...base.weak_references import Living
 from .batchify import default_batchify_fn
 from .dataset import batch_of
 
@@ -367,12 +368,12 @@ class Processes:
             _end(self._workers, self._owner)
 
 
-_alive: weakref.WeakSet[Processes] = weakref.WeakSet()
+_alive: Living[Processes] = Living()
 
 
 @atexit.register
 def _close_all() -> None:
-    for processes in list(_alive):
+    for processes in _alive:
         processes.close()
     for done in list(_leaving):
         done.acquire(timeout=2 * PATIENCE)

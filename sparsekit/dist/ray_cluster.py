@@ -104,9 +104,19 @@ shutil.rmtree(sys.argv[1], ignore_errors=True)
 log = logging.getLogger("sparsekit.dist")
 
 
+#: A folder with a module that spares each of Ray's processes a second.
+BEFORE = str(Path(__file__).parent / "before_ray")
+
+
 def load_ray() -> ModuleType:
     """Import Ray, or raise the error that names the extra."""
-    return optional_import("ray", "dist", "Training on several machines")
+    if "ray" not in sys.modules:
+        sys.path.insert(0, BEFORE)
+    try:
+        return optional_import("ray", "dist", "Training on several machines")
+    finally:
+        if BEFORE in sys.path:
+            sys.path.remove(BEFORE)
 
 
 @dataclass(frozen=True)
@@ -190,7 +200,7 @@ class Cluster:
         try:
             listen_to_loopback(True)
             self._filters = set_filters()
-            with fewer_processes():
+            with light_start():
                 load_ray().init(
                     address="local", num_cpus=processors, include_dashboard=False, log_to_driver=False, logging_level="ERROR",
                     object_store_memory=OBJECT_STORE, namespace=NAMESPACE, _node_ip_address="127.0.0.1",
@@ -281,15 +291,18 @@ def set_filters() -> dict[Any, tuple[Any, Any]]:
 
 
 @contextlib.contextmanager
-def fewer_processes() -> Iterator[None]:
-    """Have Ray start none of what is ``UNUSED``, as far as this version of Ray has it."""
+def light_start() -> Iterator[None]:
+    """Have Ray start none of what is ``UNUSED``, as far as this version of Ray has it, and the rest with ``BEFORE``."""
     node = load_ray()._private.node.Node
     kept = {name: getattr(node, name) for name in UNUSED if hasattr(node, name)}
     for name in kept:
         setattr(node, name, lambda self, *arguments, **more: None)
+    path = os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"] = BEFORE if not path else f"{BEFORE}{os.pathsep}{path}"
     try:
         yield
     finally:
+        restore_environment({"PYTHONPATH": path})
         for name, method in kept.items():
             setattr(node, name, method)
 

@@ -59,9 +59,9 @@ def cluster(home: Path) -> Iterator[Any]:
     import ray
     from ray.cluster_utils import Cluster
 
-    from sparsekit.dist.ray_cluster import fewer_processes
+    from sparsekit.dist.ray_cluster import light_start
 
-    with fewer_processes():
+    with light_start():
         found = Cluster(initialize_head=True, head_node_args={
             "num_cpus": 2, "resources": {"server": 2}, "object_store_memory": 100 << 20, "include_dashboard": False,
             "_system_config": QUICK})

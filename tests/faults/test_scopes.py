@@ -110,7 +110,7 @@ EXCUSED = {
     "_unseen": "PyTorch's modes, by PyTorch's own managers",
     "locked": "the lock of a file, which the system lets go when the file is dropped",
     "_outputs": "files within the cluster's folder",
-    "fewer_processes": "methods of Ray's, while a cluster is started", "joined": "a process that ends with the block",
+    "light_start": "methods of Ray's and the path of its processes, while a cluster is started", "joined": "a process that ends with the block",
     "stoppable": "handlers of signals, in a command that an interrupt ends",
     "apart": "random states, names and warnings, which a ``finally`` puts back: nothing else runs in a trial",
     "_uploads_refused": "cupy's allocator, which a ``finally`` puts back when a capture ends",

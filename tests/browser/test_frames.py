@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import nbformat
 import numpy as np
 import pytest
 
@@ -79,6 +80,7 @@ VIEWS = {
     "xray": (lambda: {"xray": {"batches": [batch(seed) for seed in range(3)], "units": 2}}, ".sk [tabindex='0']",
              ["ArrowRight", "ArrowDown"]),
     "monitor": (lambda: {"monitor": steps()}, ".sk [tabindex='0']", ["ArrowLeft", "ArrowRight"]),
+    "crossover": (lambda: {"crossover": {}}, ".sk svg[tabindex='0']", ["ArrowLeft", "ArrowRight"]),
 }  # fmt: skip
 
 
@@ -91,4 +93,32 @@ def test_a_frame_is_soon_painted(open_report, name):
     page.wait_for_selector(".sk[data-ready]", timeout=60_000)
     page.wait_for_timeout(300)
     least = page.evaluate(PRESS, [selector, keys, FRAME])
+    assert max(least) <= FRAME, dict(zip(keys, least, strict=True))
+
+
+#: A graph of nearly as many cards as the live view shows, 1,500; larger ones, and repeated layers, are folded.
+GRAPH = """
+import random
+import sparsekit as mx
+draw = random.Random(0)
+net, kinds = mx.sym.Variable("x"), [mx.sym.sin, mx.sym.cos, mx.sym.tanh, mx.sym.exp, mx.sym.sqrt, mx.sym.square, mx.sym.abs]
+for i in range(480):
+    net = mx.sym.broadcast_add(draw.choice(kinds)(net, name=f"kind{i}"), mx.sym.Variable(f"b{i}"), name=f"plus{i}")
+live = net.graph(x=(64, 1000), **{f"b{i}": (1, 1000) for i in range(480)}).live()
+live
+"""
+
+
+@pytest.mark.slow
+def test_a_frame_of_a_large_graph_is_soon_painted(lab, jupyter_server):
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(GRAPH.strip())])
+    notebook.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    path = jupyter_server.folder / "large_graph.ipynb"
+    nbformat.write(notebook, path)
+    page = lab(path.name).run_all().page
+    page.locator(".sk-graph[data-ready]").wait_for()
+    assert page.locator(".sk-graph .sk-node").count() > 1000
+    keys = ["+", "-", "ArrowUp", "ArrowDown"]
+    least = page.evaluate(PRESS, [".sk-graph svg", keys, FRAME])
+    path.unlink()
     assert max(least) <= FRAME, dict(zip(keys, least, strict=True))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..base import displays
@@ -11,7 +11,7 @@ from .display import Display
 from .graph_data import COLUMNS, Array, Node, array_words, bytes_words, cost, finding, read_graph, shape_words, table_rows
 from .graph_fold import folded
 from .graph_layout import GraphLayout, Placed, arrange
-from .svg import Drawing, fit, text_width, wrap
+from .svg import NARROW, Drawing, fit, heading, is_narrow, text_width, wrap
 from .theme import ALARM, INK, LINE, MUTED, OTHER, PAPER, STRIPE, ink_on
 
 __all__ = ["DASHES", "LETTERS", "STYPE_COLORS", "GraphDisplay", "alarm_words", "card_height", "edge_path",
@@ -36,8 +36,9 @@ MOST_OUTPUTS = 3
 class GraphDisplay(Display):
     """The picture of a graph; ``live()`` gives the same graph to pan, zoom and search in."""
 
-    def __init__(self, data: Mapping[str, Any] | None, title: str, svg: str, alt: str, rows: Sequence[Sequence[Any]]) -> None:
-        super().__init__(svg, alt, COLUMNS, rows, "Every variable and operator; bytes per stored value or row where these are "
+    def __init__(self, data: Mapping[str, Any] | None, title: str, draw: Callable[[], str], alt: str,
+                 rows: Sequence[Sequence[Any]]) -> None:
+        super().__init__(draw, alt, COLUMNS, rows, "Every variable and operator; bytes per stored value or row where these are "
                          "for the values to say")
         self._data, self._title = data, title
 
@@ -72,9 +73,8 @@ def graph_figure(data: Mapping[str, Any] | None, title: str = "") -> GraphDispla
     """
     nodes = read_graph(data)
     words = finding(nodes)
-    heading = str(title) or "Storage types before anything runs"
-    svg = _Picture(nodes).draw(heading, words)
-    return GraphDisplay(data, heading, svg, words, table_rows(nodes))
+    shown = str(title) or "Storage types before anything runs"
+    return GraphDisplay(data, shown, lambda: _Picture(nodes).draw(shown, words), words, table_rows(nodes))
 
 
 def output_lines(node: Node) -> list[tuple[str, str, str]]:
@@ -107,7 +107,10 @@ class _Picture:
 
     def __init__(self, nodes: list[Node]) -> None:
         self.nodes, self.note = folded(nodes)
-        self.layout: GraphLayout = arrange(self.nodes, [card_height(node) for node in self.nodes])
+        heights = [card_height(node) for node in self.nodes]
+        # A narrow page has one card after the other, and the edges that pass cards beside them.
+        self.layout: GraphLayout = (arrange(self.nodes, heights, 1, NARROW - 2 * MARGIN) if is_narrow() else
+                                    arrange(self.nodes, heights))
         self.width = self.layout.width + 2 * MARGIN
         self.drawing = Drawing(self.width)
         self.widths = edge_widths(self.nodes)
@@ -117,12 +120,10 @@ class _Picture:
 
     def draw(self, title: str, words: str) -> str:
         """Draw it all and give the SVG document."""
-        drawing, room = self.drawing, self.width - 2 * MARGIN
-        drawing.text(MARGIN, 32, fit(title, room, 19), size=19, font_weight="bold")
-        self.y = 36.0
-        self._lines(words, 13, 17, 3)
+        drawing = self.drawing
+        self.y = heading(drawing, title, words, 3) - 17
         if self.note:
-            self._lines(self.note, 11.5, 16, 2)
+            self._lines(self.note)
         self._legend()
         top = self.y
         for edge in self.layout.edges:
@@ -134,10 +135,10 @@ class _Picture:
             self._remedy(badge, self.nodes[i])
         return drawing.finish(self.y + 14, words)
 
-    def _lines(self, words: str, size: float, step: float, most: int) -> None:
-        for line in wrap(words, self.width - 2 * MARGIN, size, most):
-            self.y += step
-            self.drawing.text(MARGIN, self.y, line, size=size, fill=MUTED)
+    def _lines(self, words: str) -> None:
+        for line in wrap(words, self.width - 2 * MARGIN, 11.5, 5 if is_narrow() else 2):
+            self.y += 16
+            self.drawing.text(MARGIN, self.y, line, size=11.5, fill=MUTED)
 
     def _legend(self) -> None:
         drawing, x = self.drawing, MARGIN
@@ -149,14 +150,14 @@ class _Picture:
                 drawing.text(x + 58, self.y, WORDS[stype], size=12)
                 x += 70 + text_width(WORDS[stype], 12)
         if self.badges:
+            if x + 210 > self.width:
+                x, self.y = MARGIN, self.y + 20
             drawing.rect(x, self.y - 12, 16, 16, ALARM, rx=3.0)
             drawing.text(x + 8, self.y + 0.5, "!", size=12, fill=ink_on(ALARM), text_anchor="middle", font_weight="bold")
             drawing.text(x + 22, self.y, "sparse arrays become dense here", size=12)
-        self.y += 18
-        for line in wrap(said(self.nodes), self.width - 2 * MARGIN, 11.5, 2):
-            drawing.text(MARGIN, self.y, line, size=11.5, fill=MUTED)
-            self.y += 16
-        self.y += 4
+        self.y += 2
+        self._lines(said(self.nodes))
+        self.y += 20
 
     def _chip(self, x: float, y: float, stype: str) -> None:
         color = STYPE_COLORS.get(stype, PAPER)
@@ -212,7 +213,8 @@ class _Picture:
         for number, line in enumerate(wrap(f"{node.name}: {'; '.join(parts)}.", room, 13)):
             self.y += 17 * bool(number)
             self.drawing.text(MARGIN + 26, self.y, line, size=13, font_weight="bold")
-        for line in wrap("; ".join(dict.fromkeys(one.remedy for one in node.alarms if one.remedy)), room, 12, 3):
+        remedies = "; ".join(dict.fromkeys(one.remedy for one in node.alarms if one.remedy))
+        for line in wrap(remedies, room, 12, 7 if is_narrow() else 3):
             self.y += 16
             self.drawing.text(MARGIN + 26, self.y, line, size=12, fill=MUTED)
 

@@ -15,7 +15,7 @@ __all__ = ["CARD", "GAP", "GraphLayout", "Placed", "arrange"]
 
 CARD, GAP, LANE, BETWEEN = 228.0, 22.0, 14.0, 46.0
 
-#: Cards that stand side by side; a wider layer is wrapped.
+#: Cards that stand side by side on a wide page; a wider layer is wrapped.
 ABREAST = 4
 
 SWEEPS = 6
@@ -73,7 +73,7 @@ def _layers(nodes: Sequence[Node]) -> list[int]:
     return [found[i] if node.op else max(0, first.get(i, 1) - 1) for i, node in enumerate(nodes)]
 
 
-def _rows(nodes: Sequence[Node]) -> list[list[int]]:
+def _rows(nodes: Sequence[Node], abreast: int) -> list[list[int]]:
     """Layers as rows of cards; a layer that is too wide becomes several."""
     layers: dict[int, list[int]] = {}
     for i, layer in enumerate(_layers(nodes)):
@@ -81,19 +81,19 @@ def _rows(nodes: Sequence[Node]) -> list[list[int]]:
     rows = []
     for layer in sorted(layers):
         members = sorted(layers[layer], key=lambda i: (bool(nodes[i].op), i))
-        rows += [members[start:start + ABREAST] for start in range(0, len(members), ABREAST)]
+        rows += [members[start:start + abreast] for start in range(0, len(members), abreast)]
     return rows
 
 
-def arrange(nodes: Sequence[Node], heights: Sequence[float]) -> GraphLayout:
-    """Place every card, given its height, and route every edge around the others."""
-    rows = _rows(nodes)
+def arrange(nodes: Sequence[Node], heights: Sequence[float], abreast: int = ABREAST, least: float = 3 * CARD) -> GraphLayout:
+    """Place every card, given its height, in rows of at most ``abreast``, and route every edge around the others."""
+    rows = _rows(nodes, abreast)
     row_of = {i: at for at, row in enumerate(rows) for i in row}
     items = {i: _Item(i, CARD) for i in row_of}
     lines: list[list[_Item]] = [[items[i] for i in row] for row in rows]
     lanes = _lanes(nodes, row_of, items, lines)
     _order(lines)
-    width = max([sum(item.width for item in line) + GAP * (len(line) - 1) for line in lines] + [CARD * 3])
+    width = max([sum(item.width for item in line) + GAP * (len(line) - 1) for line in lines] + [least])
     _place(lines, width)
     tops, y = [], 0.0
     for row in rows:

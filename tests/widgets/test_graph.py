@@ -157,9 +157,10 @@ class TestBackwardHalf:
 class TestPlaces:
     @pytest.mark.parametrize("graph", [chain(1), chain(20), {"nodes": [variable(f"v{i}", [2]) for i in range(9)] + [
         operator("sum", "add_n", [[i, 0, ""] for i in range(9)], [2])]}], ids=["small", "deep", "wide"])
-    def test_cards_never_overlap_and_edges_run_down_around_them(self, graph):
+    @pytest.mark.parametrize("page", [(), (1, 340.0)], ids=["a wide page", "a narrow page"])
+    def test_cards_never_overlap_and_edges_run_down_around_them(self, graph, page):
         nodes = read_graph(graph)
-        layout = arrange(nodes, [card_height(node) for node in nodes])
+        layout = arrange(nodes, [card_height(node) for node in nodes], *page)
         cards = layout.cards
         for i, one in enumerate(cards):
             assert 0 <= one.x <= one.x + one.width <= layout.width + 1e-6
@@ -171,7 +172,7 @@ class TestPlaces:
         rows = {}
         for one in cards:
             rows.setdefault(one.y, []).append(one)
-        assert max(map(len, rows.values())) <= ABREAST
+        assert max(map(len, rows.values())) <= (page[0] if page else ABREAST)
         for source, _, target, _, points in layout.edges:
             downs = [y for _, y in points]
             assert downs == sorted(downs)

@@ -23,13 +23,14 @@ EXTRAS = ("lab", "sklearn", "tensorboard", "test")
 
 #: What is run in the environment, from the root of the checkout.  Left out are tests of the checkout's files, of browsers, of the
 #: commands and of the stand-in for a GPU.  The check of the library's own types follows numpy's, which change with each version.
-#: Old packages use what newer ones that they need have deprecated, of which they warn; how soon a picture is there is for new ones.
 FOLDERS = ("base", "core", "course", "gluon", "io", "kernels", "ndarray", "optimizer", "profiler", "sklearn", "storage", "typing",
            "widgets")
+#: How soon a picture is there is stated for new packages.
+LATER = "tests/course/test_openings.py::test_the_first_picture_of_the_course_is_soon_there"
 COMMANDS = {
-    "tests": ["pytest", "-n", "2", "-m", "not browser", "-W", "ignore::DeprecationWarning",
-              "--deselect=tests/course/test_openings.py::test_the_first_picture_of_the_course_is_soon_there", *[f"tests/{folder}" for folder in FOLDERS], "notebooks/01_csr.ipynb",
-              "notebooks/08_profiling.ipynb"],
+    # Old packages warn of what newer ones that they need have deprecated.
+    "tests": ["pytest", "-n", "2", "-m", "not browser", "-W", "ignore::DeprecationWarning", f"--deselect={LATER}",
+              *[f"tests/{folder}" for folder in FOLDERS], "notebooks/01_csr.ipynb", "notebooks/08_profiling.ipynb"],
     "style": ["ruff", "check", "."],
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 from types import SimpleNamespace
 
@@ -192,10 +193,23 @@ class TestPicture:
                                     ("median step", "40.0 µs", "20.0 µs")]  # fmt: skip
         assert display.alt == ("3 steps side by side, the median one takes dense 40.0 µs, sparse 20.0 µs: dense takes 2.0× as "
                                "long as sparse, 33 % of it in dot (forward). Steps: dense 3, sparse 4.")  # fmt: skip
-        assert "faster than" in display.svg
+        assert "sparse: 2.0× faster than dense" in display.svg
         assert all(f">step {i}</text>" in display.svg for i in range(3))
         assert "120 µs in 3 steps" in display.svg
         assert "hatched: it was over" in display.svg
+
+    @pytest.mark.parametrize("align", ["step", "start"])
+    def test_the_title_is_the_ratio_of_the_numbers_below_it(self, align):
+        runs = {"dense": run([40]), "csr": run([10]), "ell": run([20])}
+        display = timelines_figure(runs, align=align, window="all")
+        told = re.findall(r"(dense|csr|ell)(?: takes)? ([\d.]+) µs", display.alt)
+        times = {name: float(value) for name, value in told}
+        assert f"csr: {times['dense'] / times['csr']:.1f}× faster than dense" in display.svg
+
+    def test_runs_that_take_as_long_have_no_faster_one(self):
+        display = timelines_figure({"one": run([40, 40]), "other": run([40, 41])})
+        assert "faster" not in display.svg
+        assert "2 ways" in display.svg
 
     def test_time_between_operators_is_no_operators(self):
         idle = [{**record, "self": 25.0} for record in run([30, 30]) if record["name"] == "step"]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
 import subprocess
 import sys
@@ -70,7 +71,9 @@ def main() -> None:
     said = {}
     for name, command in COMMANDS.items():
         print("$", *command, flush=True)
-        done = subprocess.run([python, "-m", *command], cwd=ROOT, stdout=subprocess.PIPE, text=True)
+        # IPython warns where this names another environment than the one that runs.
+        environment = {key: value for key, value in os.environ.items() if key != "VIRTUAL_ENV"}
+        done = subprocess.run([python, "-m", *command], cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True)
         print(done.stdout[-4000:] if done.returncode == 0 else done.stdout, flush=True)
         if done.returncode:
             sys.exit(f"{name} failed with the lowest versions; no record was written.")

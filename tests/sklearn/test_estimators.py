@@ -198,6 +198,7 @@ class Terminal(io.StringIO):
 def test_progress_is_shown_on_request(make, monkeypatch):
     pytest.importorskip("tqdm")
     monkeypatch.setattr("sparsekit.base.progress.REDRAW", 0.0)
+    monkeypatch.setenv("COLUMNS", "120")  # tqdm cuts longer lines
     shown = {}
     for wanted in (False, True):
         monkeypatch.setattr(sys, "stderr", Terminal())

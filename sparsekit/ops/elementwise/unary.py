@@ -103,11 +103,14 @@ def _rule(gradient: Callable[..., ArrayObject], saves: tuple[str, ...], dense: b
 
 
 def from_scipy(name: str) -> Callable[..., Array]:
-    """``function(xp, *arrays)`` of scipy.special, or cupy's twin of it; loaded by the first call, not by importing sparsekit."""
+    """``function(xp, *arrays)`` of scipy.special, or cupy's twin of it; loaded by the first call, not by importing sparsekit.
+
+    Integers are computed in float64: which type scipy takes for them depends on its version.
+    """
 
     def run(xp: ArrayModule, *arrays: Array | int) -> Array:
         module = scipy_part("special") if is_numpy(xp) else importlib.import_module("cupyx.scipy.special")
-        made: Array = getattr(module, name)(*arrays)
+        made: Array = getattr(module, name)(*[one if isinstance(one, int) else real(one) for one in arrays])
         return made
 
     return run

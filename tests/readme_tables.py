@@ -21,6 +21,7 @@ EPOCHS = (
     ("PyTorch 2.13 (`EmbeddingBag`, sparse `SGD`), 2 threads", EPOCH, "torch, 2 threads"),
     ("PyTorch 2.13, the same with updates written by hand", EPOCH, "torch, updates by hand"),
     ("JAX 0.10, the whole step one jitted function", EPOCH, "jax"),
+    ("numba, the whole step one function written by hand for this network", EPOCH, "numba"),
     ("MXNet 1.9.1, the tutorial's code, LibSVM file read in every epoch", EPOCH, "mxnet"),
     ("sparsekit, the same as MXNet", EPOCH, "sparsekit"),
     ("sparsekit, the same under its own profiler", f"{EPOCH}, under the profiler", "profiler on"),

@@ -126,13 +126,15 @@ def _section(report: Report, name: str, sizes: dict[str, int], path: str, rivals
         for contender in memory:
             contender.values = [workers[contender.name].ask("peak") / 1e6]
         report.add(f"peak memory of the process: {heading}", "MB", memory, against="sparsekit" if rivals else "")
-        profiled = [Contender(title, partial(workers["sparsekit"].ask, command)) for title, command in PROFILED]
+        profiled = [Contender(title, partial(workers["sparsekit"].ask, command, PASSES)) for title, command in PROFILED]
         take_turns(profiled, report.rounds)
         report.add(f"under the profiler: {heading}", "ms", profiled, against="profiler on")
 
 
 #: Titles and commands of what is compared under the profiler.
 PROFILED = (("profiler on", "time_profiled"), ("profiler off", "time"), ("profiler on, until totals are known", "time_digested"))
+#: Steps with each batch under one profiler.
+PASSES = 4
 
 
 def check(name: str, found: list[float], expected: list[float]) -> None:

@@ -137,25 +137,26 @@ class Worker(OwnWorker):
         loss, self.states = self.train((data, self.states, *candidates), batch_size=data.size)
         return loss
 
-    def time(self) -> float:
-        """Take a step with each batch and return the milliseconds per step."""
+    def time(self, passes: str = "1") -> float:
+        """Take steps with each batch and return the milliseconds per step."""
         start = time.perf_counter()
-        for batch in self.batches:
-            self._step(batch)
-        return (time.perf_counter() - start) / len(self.batches) * 1e3
+        for _ in range(int(passes)):
+            for batch in self.batches:
+                self._step(batch)
+        return (time.perf_counter() - start) / (int(passes) * len(self.batches)) * 1e3
 
-    def time_profiled(self) -> float:
-        """Return the milliseconds per step under the profiler."""
+    def time_profiled(self, passes: str) -> float:
+        """Return the milliseconds per step while the profiler runs."""
         with mx.Profiler():
-            return self.time()
+            return self.time(passes)
 
-    def time_digested(self) -> float:
-        """Return the milliseconds per step under the profiler until its totals are known."""
+    def time_digested(self, passes: str) -> float:
+        """Return the milliseconds per step under the profiler, from its start until its totals are known."""
         start = time.perf_counter()
         with mx.Profiler() as prof:
-            self.time()
+            self.time(passes)
         _ = prof.totals
-        return (time.perf_counter() - start) / len(self.batches) * 1e3
+        return (time.perf_counter() - start) / (int(passes) * len(self.batches)) * 1e3
 
     def gradients(self) -> int:
         """Return the bytes of all gradients."""

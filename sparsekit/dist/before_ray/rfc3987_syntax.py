@@ -12,7 +12,6 @@ import os
 import sys
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 HERE = str(Path(__file__).parent)
 
@@ -33,12 +32,14 @@ def _whole() -> ModuleType:
 _this = sys.modules[__name__]
 
 
-def is_valid_syntax(*arguments: Any, **more: Any) -> Any:  # Any: as the package has it
+def is_valid_syntax(*arguments: object, **more: object) -> object:  # as the package has it
     """Call the package's function."""
-    return _whole().is_valid_syntax(*arguments, **more)
+    found: object = _whole().is_valid_syntax(*arguments, **more)
+    return found
 
 
-def __getattr__(name: str) -> Any:  # Any: whatever the package has
+def __getattr__(name: str) -> object:  # whatever the package has
     if name.startswith("__"):
         raise AttributeError(name)
-    return getattr(_whole(), name)
+    found: object = getattr(_whole(), name)
+    return found

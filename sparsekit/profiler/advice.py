@@ -78,19 +78,20 @@ class Finding(NamedTuple):
     where : str
         The event that triggered it: operator, layer and line.
     reason, remedy : str
-        A figure that differs from time to time is given as its range.
+        Why the rule applies, and what to change.  If a number differs between the occurrences, the text gives its range.
     saving : str
-        What to expect, in bytes or time.
+        The expected saving as text, in bytes or time.
     amount : float
-        The saving as a number, bytes or microseconds, for sorting.
+        The expected saving as a number, in bytes or microseconds.
     times : int
-        How often it happened; ``amount``, ``saving`` and ``event`` are of the time when it cost most.
+        Number of occurrences.  ``amount``, ``saving`` and ``event`` describe the occurrence with the highest cost.
     lesson : str
-        Notebook and section that teach the remedy; an entry of ``LESSONS``.
+        Notebook and section that teach the remedy: a value of ``LESSONS``.
     event : dict or None
         The record that triggered the rule.
     share : float
-        The saving as a share of the run's total: bytes at the peak, bytes moved or time; findings are ranked by it.
+        The saving as a share of the run's total: of the bytes at the peak, the bytes moved or the time.  The findings are
+        sorted by this share.
     """
 
     rule: str

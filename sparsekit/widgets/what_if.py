@@ -198,7 +198,8 @@ def what_if_figure(memory: Mapping[str, Any] | None, title: str = "", **options:
         ``prof.memory``.
     title : str, optional
     **options
-        As for ``alive_if``, drawn as "as chosen"; without any, one bar for each of ``SWITCHES``.
+        ``index_dtype``, ``value_dtype``, ``gradient``, ``lazy_state`` and ``batch``, as for ``alive_if``: the bar "as chosen"
+        shows their result.  Without options, there is one bar for each of ``SWITCHES``.
 
     Returns
     -------

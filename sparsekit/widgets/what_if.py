@@ -226,7 +226,7 @@ def _finding(run: RecordedMemory, runs: Mapping[str, Supposed]) -> str:
     if before <= 0:
         return "No memory was recorded."
     best = min(totals, key=lambda name: totals[name])
-    finding = f"What was alive at the peak took {format_bytes(before)}"
+    finding = f"The arrays alive at the peak took {format_bytes(before)}"
     others = [name for name in totals if name != "as recorded"]
     if best != "as recorded":
         factor = f", {format_ratio(before / totals[best])} less" if totals[best] else ""

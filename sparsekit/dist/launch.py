@@ -365,6 +365,8 @@ def connect(address: str | None = None, job: str | None = None, rank: int | None
         If Ray is not installed.
     NoClusterError
         If there is no cluster at ``address``.
+    DistError
+        If an argument is invalid, or this process is a worker already.
     """
     check_numbers(workers=workers, servers=servers)
     check_settings(mode, staleness, timeout=timeout, frozen_after=frozen_after)

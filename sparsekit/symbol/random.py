@@ -114,7 +114,7 @@ def _like(name: str) -> Callable[..., Symbol]:
         return function(data, **kwargs)
 
     like.__name__ = like.__qualname__ = f"{name}_like"
-    like.__doc__ = f"{DISTRIBUTIONS[name].doc}  As many as ``data`` holds, of its element type."
+    like.__doc__ = f"{DISTRIBUTIONS[name].doc}  The result has the shape and the element type of ``data``."
     return like
 
 

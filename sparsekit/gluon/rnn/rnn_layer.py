@@ -126,13 +126,13 @@ class _RNNLayer(HybridBlock):
         return [{"shape": shape, "__layout__": "LNC", "dtype": self._dtype}]
 
     def begin_state(self, batch_size: int = 0, func: Callable[..., Any] = ndarray.zeros, **kwargs: object) -> list[Any]:
-        """States to begin with.
+        """The initial states.
 
         Parameters
         ----------
         batch_size : int
         func : callable
-            ``func(shape=…, name=…, dtype=…)`` makes one; ``mx.nd.zeros`` by default.
+            Function that is called as ``func(shape=…, name=…, dtype=…)`` to make a state; ``mx.nd.zeros`` by default.
         **kwargs
             Arguments of ``func``, such as ``ctx`` and ``dtype``.
 

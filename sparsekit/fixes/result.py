@@ -89,11 +89,11 @@ class Tried:
     program : Program or None
         None if it could not be copied.
     steps : int
-        Calls of the step that were compared.
+        Number of compared calls of the step.
     original, final : Run or None
-        Of the program, and with all fixes that hold.
+        Run of the unchanged program, and run with all fixes that hold.
     unanswered : tuple of str
-        What the advice says that no remedy answers.
+        Reasons of the findings that have no remedy.
     """
 
     program: Program | None

@@ -1,6 +1,6 @@
 """Advice by fixed rules: each finding has its event, the reason, the expected saving, and a lesson to read.
 
-A rule gives a finding for each event; those of one cause are put together.  Findings are ranked by the share of the
+A rule gives a finding for each event, and findings with the same cause are merged.  Findings are ranked by the share of the
 run that they would save: of the memory at the peak, of the bytes moved, or of the time.  Rules use bytes and counts wherever
 possible, so that the same program gets the same advice on a busy machine.
 """

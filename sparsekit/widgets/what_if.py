@@ -144,11 +144,11 @@ def alive_if(run: RecordedMemory, index_dtype: str | None = None, value_dtype: s
     index_dtype : {"int32", "int64"}, optional
     value_dtype : {"float16", "float32", "float64"}, optional
     gradient : {"row_sparse", "default"}, optional
-        How gradients of matrices are stored, where the rows that a batch touches are known or bounded.
+        Storage type of the gradients of matrices.  A gradient changes only if the rows that a batch touches are known or bounded.
     lazy_state : bool
-        Keep optimizer state only for the rows that a batch touches; it grows with the rows ever touched.
+        Keep optimizer state only for the rows that a batch touches.  A real run adds the rows of further batches.
     batch : float
-        The batch, times this, in whole rows.
+        Factor of the batch size; the result is rounded to whole rows.
     """
     if index_dtype is not None and index_dtype not in INDICES:
         raise UnknownNameError.of("index type", index_dtype, INDICES)

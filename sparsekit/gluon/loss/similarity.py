@@ -60,7 +60,7 @@ class CosineEmbeddingLoss(Loss):
     Returns
     -------
     NDArray
-        Of shape (batch, 1).
+        The losses, of shape (batch, 1).
     """
 
     def __init__(self, weight: Scalar | None = None, batch_axis: int = 0, margin: float = 0,

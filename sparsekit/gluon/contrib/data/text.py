@@ -34,7 +34,7 @@ class Vocabulary:
     Parameters
     ----------
     counter : collections.Counter
-        How often each token occurs.
+        Number of occurrences of each token.
 
     Attributes
     ----------

@@ -66,6 +66,8 @@ class Trainer:
         If the store is a ``dist_`` store, and the program was not started as a worker.
     UnsupportedError
         If the store does not support ``compression_params`` or ``update_on_kvstore=True``.
+    ParameterError
+        If a ``dist_`` store does not allow ``update_on_kvstore=False``.
 
     Notes
     -----

@@ -40,7 +40,7 @@ class Process(NamedTuple):
     error : float or None
         Largest possible error of its times, in microseconds, relative to the first server's clock; None if unknown.
     about : dict
-        Counts of a server, as plain data; empty for other processes.
+        Plain data about the process: the counts of a server, or the ``rank`` of a worker.
     """
 
     name: str

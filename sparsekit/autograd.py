@@ -116,7 +116,7 @@ def mark_variables(variables: Sequence[NDArray], gradients: list[Any] | Sequence
     gradients : NDArray or list of NDArray
         One buffer for each variable, of its shape.
     grad_reqs : {"write", "add", "null"} or list of them
-        Whether a backward pass overwrites the buffer, adds to it, or leaves it alone.
+        Whether a backward pass overwrites the buffer, adds to it, or does not change it.
 
     Raises
     ------

@@ -85,7 +85,7 @@ def rand_ndarray(shape: ShapeLike, stype: str = "default", density: float | None
     Parameters
     ----------
     shape : tuple of int
-        Two sizes for csr.
+        Shape of the array; two sizes for csr.
     stype : {"default", "csr", "row_sparse"}
     density : float, optional
         Share of the values (csr) or rows (row_sparse) that are stored; random by default.

@@ -61,11 +61,11 @@ class Task(NamedTuple):
     Attributes
     ----------
     seed : int
-        What the instance was drawn from.
+        Seed of the instance.
     columns : int
         Number of columns of the texts.
     batches : list of (CSRNDArray, NDArray)
-        Texts to train on, 128 a batch, with their labels of shape (128, 1): 1 for a docstring of scipy.
+        Batches of 128 texts for training, with labels of shape (128, 1).  The label is 1 for a docstring of scipy.
     held_out : CSRNDArray
         256 texts to score after training.
     weights : list of numpy.ndarray
@@ -160,10 +160,11 @@ class Certificate(Message):
     Attributes
     ----------
     seed : int
-        Of the instance; ``grade(train, seed=...)`` measures on the same again.
+        Seed of the instance; ``grade(train, seed=...)`` measures on the same instance again.
     rows : list of Row
+        One row for each requirement.
     reached : bool
-        Whether all of them are.
+        Whether all requirements are met.
     """
 
     def __init__(self, seed: int, rows: list[Row]) -> None:
@@ -188,8 +189,8 @@ class Certificate(Message):
 def grade(train: Program, seed: int | None = None) -> Certificate:
     """Measure a program beside ``given`` on one instance.
 
-    Both start from the same weights and see the same texts.  Bytes come from a profile of one run, as contracts.  Times
-    come from ``mx.profiler.compare``, which interleaves the runs of both.
+    Both programs start from the same weights and train on the same texts.  Bytes come from a profile of one run.  Times come
+    from ``mx.profiler.compare``, which interleaves the runs of both.
 
     Parameters
     ----------
@@ -197,7 +198,7 @@ def grade(train: Program, seed: int | None = None) -> Certificate:
         ``train(task)`` returns the loss of every batch, as a list of numbers, and the scores of the texts held out, an array
         of shape (256, 1).
     seed : int, optional
-        Of the instance.  By default it is drawn anew.
+        Seed of the instance; by default a random one.
 
     Returns
     -------

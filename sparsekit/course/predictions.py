@@ -137,7 +137,7 @@ class Revelation(Message):
     Attributes
     ----------
     value : float or str
-        The measured value; the first of them in a tie.
+        The measured value; in a tie, the first of the tied options.
     tied : tuple of str
         The options that are too close to call; empty if one leads.
     right : bool or None
@@ -249,11 +249,11 @@ def reveal(name: str, value: object = None, *, wrong: Mapping[Any, str] | None =
         Name of the prediction.
     value : number, str, bool, array or mapping
         The measured value, in the unit of the question, or the right option.  A bool stands for the options ``yes`` and
-        ``no``, an array of integers for their list, such as ``0, 2``, or ``none``.  A mapping has a measured number for each
-        option; the largest is the answer, unless others are as large within the tolerance of the question.  It may be left
-        out where nothing is measured and the course's file has the answer.
+        ``no``.  An array of integers stands for their list, such as ``0, 2``, or ``none``.  A mapping has a measured number for
+        each option: the option with the largest number is the answer, and options within the tolerance of the question tie with
+        it.  The value may be left out if nothing is measured and the course's file has the answer.
     wrong : mapping, optional
-        Known misconceptions: the answer that shows one -> a sentence about it for the learner,
+        Known misconceptions.  The key is the answer that shows one, and the value is a sentence for the learner:
         ``{512: "you counted the dense gradient"}``.
     within : float, optional
         Relative tolerance of a right number, by default 0.1; 0 for exact counts.

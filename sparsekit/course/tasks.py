@@ -140,8 +140,8 @@ def exercise(name: str, *answers: object, right: str = "") -> Task:
     name : str
         Name of the exercise, for the learner's progress.
     *answers
-        Values to be filled in, ``...`` before that: values, containers with ``...`` in them, or functions with the body ``...``.
-        While one of them is not filled in, the exercise is open and no check fails.
+        Values for the learner to fill in.  Before that they are ``...``, containers with ``...`` in them, or functions with the
+        body ``...``.  The exercise is open, and no check fails, until all of them are filled in.
     right : str, optional
         Sentence that is shown if all checks pass; by default their number.
 
@@ -162,7 +162,7 @@ def check(name: str, *answers: object) -> None:  # object: whatever a learner wr
     name : str
         Name of the exercise.  Its check is in ``sparsekit/course/questions``, or in ``sparsekit/course/checks.py``.
     *answers
-        The answer, ``...`` before it is filled in, and the measured values that it is compared with.
+        The answer, which is ``...`` until it is filled in, and the measured values that it is compared with.
 
     Raises
     ------

@@ -119,7 +119,7 @@ def fetch(source: Source, folder: Path, progress: bool = True, refresh: bool = F
     progress : bool
         Show the progress on standard error.
     refresh : bool
-        Download again, and forget the digest of the first download.
+        Download again, and discard the recorded digest of the first download.
 
     Raises
     ------

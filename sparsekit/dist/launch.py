@@ -86,53 +86,54 @@ def run(fn: Callable[..., object], workers: int = 2, servers: int = 2, folder: P
         server_options: Mapping[str, object] | None = None, profile: bool = False) -> list[Any]:
     """Run a function in several processes that train one model together, and return what each of them returns.
 
-    In each process ``mx.kv.create("dist_sync")`` gives a store whose values are kept by the servers, and whose ``rank`` and
-    ``num_workers`` say which part of the data is this worker's.
+    In each process, ``mx.kv.create("dist_sync")`` makes a store whose values are kept by the servers.  Its ``rank`` and
+    ``num_workers`` determine the worker's part of the data.
 
-    A server that ends unexpectedly is restarted and continues from its journal. A worker that ends unexpectedly is restarted
-    and runs the function from its beginning: its earlier pushes are counted once.
+    A server that ends unexpectedly is restarted and continues from its journal.  A worker that ends unexpectedly is restarted
+    and runs the function from its beginning.  The servers do not count its earlier pushes twice.
 
     Parameters
     ----------
     fn : callable
-        What each worker runs, as ``fn(*args, **kwargs)``.
+        Function that each worker calls as ``fn(*args, **kwargs)``.
     workers, servers : int
-        How many there are.
+        Numbers of processes.
     folder : path, optional
-        Where the servers keep their journals; on several machines, a folder that all of them see.  A later ``run`` with the same
-        folder continues, also with another number of servers.  By default a temporary folder, which is removed at the end.
+        Folder for the servers' journals.  Several machines must share it.  A later ``run`` with the same folder continues the
+        job, even with another number of servers.  The default is a temporary folder, which is removed at the end.
     resume : bool or path, optional
-        ``True`` if the folder must hold a job to continue, ``False`` if it must not; by default both are allowed.  A path is the
-        folder of a job to continue.
+        With True the folder must contain a job to continue, and with False it must not.  By default both are allowed.  A path is
+        the folder of a job to continue.
     mode : {"sync", "async"}
         Whether a step waits for the gradients of all workers.
     staleness : int, optional
-        How many steps a worker may be ahead of the slowest, in mode ``"async"``; any number by default.
+        Largest number of steps by which a worker may be ahead of the slowest worker in mode ``"async"``; unlimited by default.
     timeout : float
-        Seconds after which a wait for a server or another worker is an error.
+        Seconds after which a wait for a server or another worker raises an error.
     address : str, optional
-        Address of a running Ray cluster, or ``"auto"`` for the one of this machine; by default a cluster of this process alone.
+        Address of a running Ray cluster, or ``"auto"`` for the one on this machine.  By default this process starts a cluster
+        of its own.
     args, kwargs : optional
         Arguments of ``fn``, the same for all workers.
     restarts : int
-        How many times each worker is started again.
+        Largest number of restarts of each worker.
     journal : bool
         Whether servers keep a journal.  Without one, the loss of a server is an error.
     fsync : bool
-        Whether each record of a journal is on disk before it is acknowledged: needed if machines may lose power.
+        Whether each journal record is written to disk before it is acknowledged.  This is necessary if machines may lose power.
     frozen_after : float
-        Seconds after which a server that does not say whether it is alive is started again.
+        Seconds after which an unresponsive server is restarted.
     worker_options, server_options : dict, optional
         Options of Ray for these processes, such as ``{"num_cpus": 4}``.
     profile : bool
-        Whether each worker records a profile while it runs the function.  The result then has an attribute ``profile``: one
-        timeline of all workers and servers, on one clock.  Of a server that was started again it has all lives on the same
-        machine, of a worker the last one.
+        Whether each worker records a profile while it runs the function.  The returned list then has an attribute ``profile``:
+        one timeline of all workers and servers, on one clock.  Of a restarted server, the profile has all lives on the same
+        machine; of a restarted worker, it has only the last.
 
     Returns
     -------
     list
-        The results in the order of ranks.
+        The workers' results, in the order of ranks.
 
     Raises
     ------
@@ -141,9 +142,10 @@ def run(fn: Callable[..., object], workers: int = 2, servers: int = 2, folder: P
     NoClusterError
         If there is no cluster at ``address``.
     LostWorkerError
-        If a worker ends with an error, which is the cause, or has been started again too often.
+        If a worker raises an error, which is then the ``__cause__``, or its process ends unexpectedly more than ``restarts``
+        times.
     DistError
-        If a worker ends with an error of training on several machines: that error, such as ``LostDataError``.
+        If a worker ends with a ``DistError``, such as ``LostDataError``: that error.
 
     Examples
     --------
@@ -339,19 +341,21 @@ def connect(address: str | None = None, job: str | None = None, rank: int | None
             timeout: float = 120.0, fsync: bool = False, frozen_after: float = 5.0) -> None:
     """Start or join a Ray cluster for the following calls of ``run``; with ``rank`` also become a worker in this process.
 
-    A notebook calls it once, so that each ``run`` need not start a cluster.  Processes that something else starts, on one
-    machine or on several, call it with the same ``address``, ``job`` and numbers, and with their own ``rank``; after that
-    ``mx.kv.create("dist_sync")`` gives a store in them.  The first of them starts the servers, and these end when every worker
-    has called ``disconnect``, which the end of a process does, too.
+    Call it once in a notebook to avoid that each ``run`` starts a cluster.
+
+    Worker processes that another program starts, on one machine or on several, all call it with the same ``address``, ``job`` and
+    numbers, and with their own ``rank``.  They can then make a store with ``mx.kv.create("dist_sync")``.  The first process
+    starts the servers.  The servers end when every worker has called ``disconnect``; a process that exits normally calls it.
 
     Parameters
     ----------
     address : str, optional
-        Address of a running Ray cluster, or ``"auto"`` for the one of this machine; by default a cluster of this process alone.
+        Address of a running Ray cluster, or ``"auto"`` for the one on this machine.  By default this process starts a cluster
+        of its own.
     job : str, optional
-        Name that the workers of one job have agreed on; ``"job"`` by default.
+        Common name of the job of these workers; ``"job"`` by default.
     rank : int, optional
-        Number of this process among the workers.
+        Number of this process among the workers, from 0.
     workers, servers, folder, mode, staleness, timeout, fsync, frozen_after
         As in ``run``.
 
@@ -361,6 +365,8 @@ def connect(address: str | None = None, job: str | None = None, rank: int | None
         If Ray is not installed.
     NoClusterError
         If there is no cluster at ``address``.
+    DistError
+        If an argument is invalid, or this process is a worker already.
     """
     check_numbers(workers=workers, servers=servers)
     check_settings(mode, staleness, timeout=timeout, frozen_after=frozen_after)
@@ -405,7 +411,7 @@ def servers(job: str | None = None) -> list[ServerProcess]:
     Returns
     -------
     list of ServerProcess
-        In their order, each with ``index``, ``pid`` and ``node``; empty if there is no such job.
+        The servers by index, each with ``index``, ``pid`` and ``node``.  The list is empty if the job does not exist.
 
     Raises
     ------
@@ -427,7 +433,7 @@ def servers(job: str | None = None) -> list[ServerProcess]:
 def stop_servers(job: str) -> int:
     """End the servers of a job of ``connect`` whose workers have all been killed before they could end the servers.
 
-    Their journals stay in the job's folder.  A worker of the job that still runs gets a ``LostServerError``.
+    The servers' journals remain in the job's folder.  A worker of the job that is still running gets a ``LostServerError``.
 
     Parameters
     ----------
@@ -437,7 +443,7 @@ def stop_servers(job: str) -> int:
     Returns
     -------
     int
-        How many servers were ended.
+        Number of servers that were ended.
 
     Raises
     ------
@@ -468,12 +474,12 @@ def _joined(job: object) -> str:
 def kill_server(index: int) -> None:
     """Kill the process of a server, as in a crash, to test that a program survives it.
 
-    The server is restarted and continues from its journal.  Calls that need it wait meanwhile.
+    The server is restarted and continues from its journal.  Calls that need it wait until then.
 
     Parameters
     ----------
     index : int
-        Number of the server, from 0.
+        Index of the server, from 0.
 
     Raises
     ------
@@ -482,7 +488,7 @@ def kill_server(index: int) -> None:
     DistError
         If there is no such server.
     LostDataError
-        If the servers keep no journal: raised here, or by the next call that needs the server.
+        If the servers keep no journal.  The error is raised here, or by the next call that needs the server.
     """
     way = current()
     if not is_number_below(index, way.shards):

@@ -26,19 +26,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     Parameters
     ----------
     argv : sequence of str, optional
-        Arguments after ``sparsekit fix``; those of the process by default.
+        Arguments after ``sparsekit fix``; by default those of the process.
 
     Returns
     -------
     int
-        0, also if nothing holds; the status of the script if it fails.
+        0, even if no fix holds; if the script fails, its exit status.
 
     Raises
     ------
     DataFileError
-        If there is no such script, or a file cannot be written.
+        If the script does not exist, or a file cannot be written.
     ProfilerError
-        If no step of training is found in the script.
+        If the script has no step of training.
     """
     words = _parser().parse_args(argv)
     script: Path = words.script

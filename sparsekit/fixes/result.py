@@ -55,11 +55,11 @@ class Fix:
     candidate : Candidate
     verdict : {"holds", "changes the answer", "no gain", "refused"}
     reason : str
-        How well the answers agree, what differs, or why it was refused.
+        How well the results agree, what differs, or why the fix was refused.
     applied : tuple of Candidate
-        The fixes on which it was judged.
+        The fixes that were already applied when this one was tried.
     before, after : Figures or None
-        Of the program with those fixes, and with this one too.
+        Measurements of the program with those fixes, without and with this one.
     """
 
     candidate: Candidate
@@ -89,11 +89,11 @@ class Tried:
     program : Program or None
         None if it could not be copied.
     steps : int
-        Calls of the step that were compared.
+        Number of compared calls of the step.
     original, final : Run or None
-        Of the program, and with all fixes that hold.
+        Run of the unchanged program, and run with all fixes that hold.
     unanswered : tuple of str
-        What the advice says that no remedy answers.
+        Reasons of the findings that have no remedy.
     """
 
     program: Program | None
@@ -113,9 +113,9 @@ class Fixes:
     together : Fix or None
         All fixes that hold together, compared with the original: the result for the user.
     refusal : str
-        Why nothing could be judged, or an empty text.
+        Why no fix could be tried; empty if fixes were tried.
     times : Comparison or None
-        The original, the fixes that hold and all together, with interleaved runs.
+        Comparison of the original, of each fix that holds and of all together, with interleaved runs.
     tried : Tried
     """
 
@@ -146,7 +146,7 @@ class Fixes:
     def patch(self) -> str:
         """The fixes that hold together as a unified diff, from the current folder; a notebook cell appears as ``In [3]``.
 
-        Fixes that no edit of the text expresses are in ``lines``.
+        ``lines`` has the fixes that cannot be expressed as an edit of the text.
         """
         return "".join(unified(_name(file), before, after) for file, (before, after) in self._texts().items())
 
@@ -169,8 +169,8 @@ class Fixes:
     def contract(self) -> str:
         """The text of a test for pytest that guards the savings of the fixes, in bytes and counts and never in milliseconds.
 
-        It imports the step from its module.  A step that no module has, such as a function inside of another one, is the
-        fixture ``step``, which you write.
+        The test imports the step from its module.  For a step that cannot be imported, such as a nested function, the test uses
+        a fixture ``step``, which you write.
 
         Raises
         ------

@@ -44,25 +44,25 @@ def try_fixes(step: Callable[[], object], profile: Profile | None = None, *, ste
               rounds: int = 20, tolerance: float = TOLERANCE) -> Fixes:
     """Try every remedy on clones of a program, and report which hold, with proof.
 
-    ``step`` is never called itself, only clones of it: of the function, its closure, the globals that it names, and all
-    objects in them. Each remedy is applied to a clone. This clone and a clone of the original make ``steps`` steps each.  A
-    fix *holds* if losses, weights and gradients agree within the tolerance and it saves bytes or time.  Fixes that hold are
+    The function never calls ``step`` itself.  It calls clones of the function, its closure, the globals that it uses, and all
+    objects in them.  Each remedy is applied to a clone.  This clone and a clone of the original run ``steps`` steps each.  A fix
+    *holds* if losses, weights and gradients agree within the tolerance and it saves bytes or time.  All fixes that hold are
     applied together and compared once more with the original.  The user's model, optimizer, data, random numbers and settings
-    do not change by a single bit.
+    do not change.
 
     Parameters
     ----------
     step : callable
-        A function, method, ``partial`` or object, called without arguments.  One call makes one step of training, or a loop of
-        several; what it returns, losses for instance, is compared.
+        A function, method, ``partial`` or object that is called without arguments.  One call runs one step of training, or a
+        loop of several.  Its results, such as losses, are compared.
     profile : Profile, optional
-        Of the program; findings of its advice without a remedy are listed.
+        Profile of the program.  The findings of its advice that have no remedy are listed.
     steps : int
-        Calls of ``step`` that are compared.
+        Number of calls of ``step`` that are compared.
     rounds : int
-        Interleaved rounds of the measured times, as in ``profiler.compare``; 0 measures none.
+        Number of interleaved rounds for the times, as in ``profiler.compare``; with 0 no times are measured.
     tolerance : float
-        Relative difference that rounding may make.
+        Largest relative difference that counts as rounding.
 
     Returns
     -------

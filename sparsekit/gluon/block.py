@@ -41,14 +41,14 @@ class Block:
     """Base of layers and networks: override ``forward``.
 
     Blocks and parameters that are attributes belong to the block.  Blocks in a list or dict do not, and a
-    warning says so: use ``Sequential``, or ``register_child``.
+    warning says so: use ``Sequential`` or ``register_child`` for them.
 
     Parameters
     ----------
     prefix : str, optional
-        Put before the names of parameters and children; made from the class name if left out.
+        Prefix of the names of parameters and children.  The default is made from the class name.
     params : ParameterDict, optional
-        Shared parameters, those of another block for instance.
+        Shared parameters, such as those of another block.
 
     Examples
     --------
@@ -154,7 +154,8 @@ class Block:
         Parameters
         ----------
         select : str, optional
-            A regular expression; only those whose names match it from their start, as ``".*weight|.*bias"``.
+            A regular expression, such as ``".*weight|.*bias"``.  The result has only the parameters whose names match it
+            from the start.
 
         Returns
         -------
@@ -191,13 +192,13 @@ class Block:
         Parameters
         ----------
         init : Initializer or str, optional
-            For parameters without an initializer of their own.
+            Initializer of the parameters that have none of their own.
         ctx : Context or list of Context, optional
-            The current one by default; a copy goes to each.
+            Contexts that each get a copy of the values; the current context by default.
         verbose : bool
             Let the initializer log its work, if it supports this.
         force_reinit : bool
-            Also parameters that have values, which else stay, with a warning.
+            Initialize parameters again that already have values.  By default they keep them, and a warning says so.
         """
         self.collect_params().initialize(init, ctx, verbose, force_reinit)
 
@@ -213,7 +214,8 @@ class Block:
     def save_parameters(self, filename: str | Path, deduplicate: bool = False) -> None:
         """Write all parameters to a file, under the names of their attributes, such as ``0.weight``.
 
-        MXNet reads it too.  The structure is not saved; make the same network, and ``load_parameters``.
+        MXNet can read the file.  It does not contain the structure of the network: build the same network before you call
+        ``load_parameters``.
 
         Parameters
         ----------
@@ -231,20 +233,20 @@ class Block:
         ----------
         filename : str or path
         ctx : Context or list of Context, optional
-            Where parameters go that have no values yet; the CPU by default.
+            Contexts of the parameters that have no values yet; the CPU by default.
         allow_missing : bool
-            Keep parameters that the file lacks.
+            Leave parameters that are not in the file unchanged, instead of raising an error.
         ignore_extra : bool
-            Ignore arrays that the network lacks.
+            Ignore arrays in the file that the network does not have, instead of raising an error.
         cast_dtype : bool
-            Let element types differ.
+            Allow the element types in the file to differ from those of the network.
         dtype_source : {"current", "saved"}
-            Which of the two element types is then used.
+            With ``cast_dtype``, whether a parameter keeps its current element type or takes that of the file.
 
         Raises
         ------
         ParameterError
-            If names, shapes or element types do not fit.
+            If names, shapes or element types do not match.
         DataFileError
             If the file is missing or damaged.
         """
@@ -304,7 +306,7 @@ class Block:
     def summary(self, *inputs: NDArray) -> None:
         """Print a table of the layers with the shapes of their outputs and the numbers of their parameters.
 
-        The network must have been initialized; it runs once on the inputs, and hooks are gone afterwards.
+        The network must have been initialized.  It runs once on the inputs.
         """
         print_summary(self, inputs)
 
@@ -359,8 +361,8 @@ _OPTIONS = ("active", "backend", "clear", "static_alloc", "static_shape", "inlin
 class HybridBlock(Block):
     """A block whose ``hybrid_forward(F, x, **parameters)`` is written once for every interpreter.
 
-    ``F`` is ``mx.nd`` when arrays are given; the block's parameters arrive as keyword arguments under the
-    names of the attributes that hold them.
+    ``F`` is ``mx.nd`` for arrays and ``mx.sym`` for symbols.  The block's parameters are passed as keyword arguments, under
+    the names of the attributes that hold them.
     """
 
     # Not in __dict__, which programs watch: tracing a block would count as a change of it.
@@ -405,34 +407,34 @@ class HybridBlock(Block):
         """Run as a program from now on: the first call traces it, later calls reuse its kernels and memory.
 
         A program is made for each combination of input shapes, element types, storage types, other arguments, training mode
-        and recording.  Results, gradients and profiler events are those of the block as it is written.  What
-        ``hybrid_forward`` does apart from calling operators (printing, counting, setting attributes) happens once for each
-        program, when it is traced; arrays then have shapes and no values, and print as ``<NDArray 2x3 @trace(0)>``.
+        and recording mode.  Results, gradients and profiler events are those of the block without ``hybridize``.  Side
+        effects of ``hybrid_forward`` (printing, counting, setting attributes) happen only when a program is traced.  The
+        arrays of a trace have shapes but no values, and print as ``<NDArray 2x3 @trace(0)>``.
 
-        A changed block is traced again: attributes and children of it and all below, hooks, lists, dicts, numpy
-        arrays and objects that these hold, their classes, and what their functions have from outside.  The exception is
-        elements of a container of more than 10,000, of which only the length is compared.
+        The block is traced again if anything that it reads has changed: attributes and children of the block and of all blocks
+        below, hooks, the lists, dicts, numpy arrays and objects that these hold, their classes, and the global and enclosing
+        variables of their functions.  Of a container with more than 10,000 elements, only the length is compared.
 
-        A block whose ``hybrid_forward`` reads values (``float(x)``, ``if x.sum() > 0``, ``asnumpy``), or operators whose
-        results have a shape that depends on values, cannot be a program.  It runs as it is written, with one
-        ``HybridizeWarning``, and the hybrid blocks inside it run as programs of their own.  ``F.contrib.while_loop`` and
-        ``cond`` also run so, without a warning.
+        Some blocks cannot be traced: those whose ``hybrid_forward`` reads values (``float(x)``, ``if x.sum() > 0``,
+        ``asnumpy``), or calls an operator whose result has a shape that depends on values.  Such a block runs operator by
+        operator, with one ``HybridizeWarning``, and the hybrid blocks inside it run as programs of their own.
+        ``F.contrib.while_loop`` and ``cond`` do the same without a warning.
 
         Parameters
         ----------
         active : bool
-            False goes back to running operator by operator.
+            False makes the block run operator by operator again.
         clear : bool
-            Forget the programs made so far.
+            Discard the existing programs.
         static_alloc, static_shape, inline_limit, forward_bulk_size, backward_bulk_size
-            MXNet's options, without effect here: memory is kept and shapes are known in any case.
+            MXNet's options.  They have no effect, because a program always reuses its memory and knows its shapes.
 
         Raises
         ------
         UnsupportedError
             If ``backend`` is given: no backend is supported.
         UnknownNameError
-            For an option that MXNet does not have either.
+            If an option is none of MXNet's.
         """
         if backend is not None:
             raise UnsupportedError(f"There is no backend {backend!r} to hybridize for.", hint="leave backend out.")
@@ -453,22 +455,22 @@ class HybridBlock(Block):
     def export(self, path: str | Path, epoch: int = 0, remove_amp_cast: bool = True) -> tuple[str, str]:
         """Write the network as a symbol, ``path-symbol.json``, and its parameters, ``path-0000.params``.
 
-        ``gluon.SymbolBlock.imports``, ``Module`` and MXNet 1.9.1 read them.  A single input is called ``data``, several
-        ``data0``, ``data1`` and so on.
+        ``gluon.SymbolBlock.imports``, ``Module`` and MXNet 1.9.1 read these files.  A single input is called ``data``; several
+        inputs are called ``data0``, ``data1`` and so on.
 
         Parameters
         ----------
         path : str or path
-            What the files' names start with.
+            Start of both file names.
         epoch : int
-            Four digits of the second name.
+            Number in the second file name, with four digits.
         remove_amp_cast : bool
-            Leave out casts of automatic mixed precision.
+            Leave out the casts of automatic mixed precision.
 
         Returns
         -------
         tuple of str
-            The two files.
+            Names of the two files.
 
         Raises
         ------
@@ -485,7 +487,8 @@ class HybridBlock(Block):
         Parameters
         ----------
         *args : NDArray, tuple of int, str, dtype, or a tuple of several
-            What is known of each input, as ``Symbol.graph`` takes it; nothing is known of those left out.
+            An example, the shape, the storage type or the element type of each input, as for ``Symbol.graph``.  The graph
+            shows no sizes for inputs that are left out.
 
         Returns
         -------
@@ -496,13 +499,13 @@ class HybridBlock(Block):
     def infer_shape(self, *args: Any) -> None:
         """Complete the shapes of parameters from the inputs.
 
-        ``hybrid_forward`` runs on symbols for it, whose shapes are inferred.  A block that does not run on symbols, or whose
-        parameters have shapes that do not follow from its operators, overrides this and sets ``parameter.shape``.
+        The method runs ``hybrid_forward`` on symbols and infers their shapes.  A block must override this method and set
+        ``parameter.shape`` if it does not run on symbols, or if its operators do not determine the shapes.
 
         Raises
         ------
         ShapeError
-            If shapes stay unknown.
+            If a shape remains unknown.
         """
         symbolic.infer_shapes(self, args)
 

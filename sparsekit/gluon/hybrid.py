@@ -192,18 +192,19 @@ class Programs:
 def explain(block: object) -> list[dict[str, str]]:
     """Which operators of a hybridized block run without Python between them, and why others run by themselves.
 
-    On a CPU a *table* of compiled calls runs them, on a GPU captured CUDA graphs do.
+    On a CPU, a *table* of compiled calls runs these operators.  On a GPU, captured CUDA graphs run them.
 
     Parameters
     ----------
     block : HybridBlock or TrainStep
-        After some calls: a table is made at the third; on a GPU the first compiles and the second captures.
+        It must have been called before.  On a CPU the third call makes the table.  On a GPU the first call compiles kernels, and
+        the second captures the graphs.
 
     Returns
     -------
     list of dict
-        A row an operator: ``pass`` ("forward", "backward" or "update"), ``op``, and ``reason``, which is empty for what runs in
-        a table or a graph.  Nothing for a block that is not hybridized.
+        One row for each operator: ``pass`` ("forward", "backward" or "update"), ``op`` and ``reason``.  The reason is empty for
+        operators in a table or graph.  The list is empty for a block that is not hybridized.
     """
     own: list[dict[str, str]] | None = block.explain() if hasattr(block, "explain") else None
     programs = getattr(block, "_programs", None)

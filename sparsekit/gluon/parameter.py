@@ -40,9 +40,9 @@ class ParameterDict:
     Parameters
     ----------
     prefix : str
-        Put before the names given to ``get``.
+        Prefix of the names that are passed to ``get``.
     shared : ParameterDict, optional
-        Looked in before a parameter is made.
+        Dictionary that is searched before a new parameter is made.
     """
 
     def __init__(self, prefix: str = "", shared: ParameterDict | None = None) -> None:
@@ -103,13 +103,13 @@ class ParameterDict:
         ----------
         name : str
         **kwargs
-            Arguments of ``Parameter``.  For an existing parameter they must agree; unknown sizes of its
-            shape are filled in.
+            Arguments of ``Parameter``.  They must agree with those of an existing parameter.  Unknown sizes of its shape are
+            filled in.
 
         Raises
         ------
         ParameterError
-            If the parameter is there and differs.
+            If the parameter exists and differs from the arguments.
         """
         name = self._prefix + name
         found = self._find(name)
@@ -129,9 +129,9 @@ class ParameterDict:
         Raises
         ------
         ParameterNameError
-            If there is none, and no value is given.
+            If the constant does not exist, and no value is given.
         ParameterError
-            If there is one of another value, or a parameter of that name that is not a constant.
+            If the constant has another value, or a parameter of that name is not a constant.
         """
         name = self._prefix + name
         found = self._find(name)
@@ -149,7 +149,7 @@ class ParameterDict:
         Raises
         ------
         ParameterError
-            If two different parameters have one name.
+            If two different parameters have the same name.
         """
         for name, parameter in other.items():
             if self._params.get(name, parameter) is not parameter:
@@ -172,12 +172,12 @@ class ParameterDict:
         Parameters
         ----------
         init : Initializer or str, optional
-            For parameters without an initializer of their own; ``Uniform(0.07)`` by default.
+            Initializer of the parameters that have none of their own; ``Uniform(0.07)`` by default.
         ctx : Context or list of Context, optional
         verbose : bool
             Let the initializer log its work, if it supports this.
         force_reinit : bool
-            Also those that have values.
+            Initialize parameters again that already have values.
         """
         default = create_initializer(init)
         if verbose and hasattr(default, "set_verbosity"):
@@ -213,12 +213,12 @@ class ParameterDict:
         ----------
         filename : str or path
         strip_prefix : str
-            Left out of the names.
+            Prefix that is removed from the names.
 
         Raises
         ------
         ParameterError
-            If a name does not begin with it.
+            If a name does not begin with ``strip_prefix``.
         """
         for name, parameter in self.items():
             if not parameter.name.startswith(strip_prefix):
@@ -236,22 +236,22 @@ class ParameterDict:
         ----------
         filename : str or path
         ctx : Context or list of Context, optional
-            Where those go that have no values yet; the CPU by default.
+            Contexts of the parameters that have no values yet; the CPU by default.
         allow_missing : bool
-            Keep parameters that the file lacks.
+            Leave parameters that are not in the file unchanged, instead of raising an error.
         ignore_extra : bool
-            Ignore arrays that the network lacks.
+            Ignore arrays in the file that the dictionary does not have, instead of raising an error.
         restore_prefix : str
-            Put before the names in the file.
+            Prefix that is added to the names in the file.
         cast_dtype : bool
-            Let element types differ.
+            Allow the element types in the file to differ from those of the parameters.
         dtype_source : {"current", "saved"}
-            Which of the two element types is then used.
+            With ``cast_dtype``, whether a parameter keeps its current element type or takes that of the file.
 
         Raises
         ------
         ParameterError
-            If names, shapes or element types do not fit.
+            If names, shapes or element types do not match.
         """
         self.load_dict(load_arrays(filename), ctx, allow_missing, ignore_extra, restore_prefix, filename, cast_dtype,
                        dtype_source)

@@ -83,25 +83,25 @@ class Parameter:
     ----------
     name : str
     grad_req : {"write", "add", "null"}
-        Whether a backward pass overwrites the gradient, adds to it, or leaves it.
+        Whether a backward pass overwrites the gradient, adds to it, or computes none.
     shape : tuple of int or int, optional
-        Sizes of 0 or -1 are unknown, and inferred from the first input.
+        Sizes of 0 or -1 are unknown; they are inferred from the first input.
     dtype : str or numpy.dtype
     lr_mult, wd_mult : float
         Factors of the learning rate and the weight decay.
     init : Initializer or str, optional
-        Initial values; those of ``initialize()`` if left out.
+        Initializer of this parameter; by default that of ``initialize()``.
     allow_deferred_init : bool
-        Whether ``initialize()`` may wait for the shape.
+        Whether ``initialize()`` may wait until the shape is known.
     differentiable : bool
-        False makes ``grad_req`` "null" for good.
+        False fixes ``grad_req`` at "null".
     stype, grad_stype : {"default", "row_sparse", "csr"}
         Storage types of the values and of the gradient.
 
     Attributes
     ----------
     name, lr_mult, wd_mult, init
-        As given; all but the name may be changed.
+        The arguments.  All but ``name`` may be changed.
 
     Raises
     ------
@@ -202,13 +202,13 @@ class Parameter:
         Parameters
         ----------
         init : Initializer or str, optional
-            Counts before the parameter's own ``init``.
+            Initializer that takes precedence over the parameter's own ``init``.
         ctx : Context or list of Context, optional
-            The current one by default.
+            Contexts that each get a copy of the values; the current context by default.
         default_init : Initializer or str, optional
-            Used where neither is given; ``Uniform(0.07)`` by default.
+            Initializer that is used if neither ``init`` is given; ``Uniform(0.07)`` by default.
         force_reinit : bool
-            Also if there are values already, which else stay, with a warning.
+            Initialize again if the parameter already has values.  By default it keeps them, and a warning says so.
 
         Raises
         ------
@@ -309,7 +309,7 @@ class Parameter:
         Raises
         ------
         InitializationError
-            If there are none there; a ``DeferredInitializationError`` if the first forward pass will make them.
+            If the context has no values.  A ``DeferredInitializationError`` means that the first forward pass will make them.
         """
         if self._source is not None:
             self._source.complete(self)
@@ -330,17 +330,24 @@ class Parameter:
     def row_sparse_data(self, row_id: NDArray) -> RowSparseNDArray:
         """The given rows of a row_sparse parameter, on the context of ``row_id``.
 
-        If servers of several machines hold the parameter, these rows are pulled from them, and no others.
+        If servers hold the parameter, only these rows are pulled from them.
 
         Parameters
         ----------
         row_id : NDArray
-            Numbers of rows, in any order and shape, repeated or not.
+            Row numbers of any shape, in any order; repetitions are allowed.
 
         Returns
         -------
         RowSparseNDArray
-            A copy of these rows; gradients flow through it to the parameter.
+            A copy of these rows.  Gradients flow through it to the parameter.
+
+        Raises
+        ------
+        StorageTypeError
+            If the parameter is not row_sparse.
+        DTypeError
+            If ``row_id`` is not an NDArray.
         """
         self._check_row_sparse(row_id)
         if self._source is not None:
@@ -427,8 +434,8 @@ class Parameter:
         Parameters
         ----------
         data : NDArray or numpy array
-            Of the parameter's shape, of which unknown sizes are learned; a parameter that was waiting for
-            its shape has values then.
+            The new values, with the parameter's shape.  Unknown sizes of the shape are filled in, and a deferred
+            initialization is completed with these values.
         """
         if self._source is not None:
             self._source.refuse_new_values(self)
@@ -467,6 +474,7 @@ class Parameter:
         Parameters
         ----------
         ctx : Context or list of Context
+            The new contexts; each gets a copy of the values.
         """
         contexts = contexts_of(ctx)
         if self._arrays:

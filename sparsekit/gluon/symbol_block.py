@@ -42,12 +42,12 @@ class SymbolBlock(HybridBlock):
     inputs : Symbol or list of Symbol
         Variables of the outputs.
     params : ParameterDict, optional
-        Parameters to share, as ``net.collect_params()``; those that it lacks are made.
+        Parameters to share, such as ``net.collect_params()``.  Missing parameters are created.
 
     Raises
     ------
     ParameterError
-        If an input is not a variable, or two are the same.
+        If an input is not a variable, or two inputs are the same.
 
     Examples
     --------
@@ -119,11 +119,11 @@ class SymbolBlock(HybridBlock):
         symbol_file : str or path
         input_names : str or list of str
         param_file : str or path, optional
-            Without it the parameters are to be initialized.
+            Without a file, the caller must initialize the parameters.
         ctx : Context or list of Context, optional
-            The CPU by default.
+            Contexts of the parameters; the CPU by default.
         allow_missing, ignore_extra : bool
-            Keep parameters that the file lacks, and ignore arrays that the network lacks.
+            Allow parameters that are not in the file, and arrays in the file that the network does not have.
 
         Raises
         ------

@@ -59,7 +59,7 @@ class _Unfit(Exception):
 class TrainStep:
     """One step of training: ``step(data, label)`` computes the loss and its gradients, updates the weights and returns the loss.
 
-    It does what these lines do, to the last bit::
+    Its results are bitwise equal to those of these lines::
 
         with autograd.record():
             output = loss(net(data), label)
@@ -67,35 +67,37 @@ class TrainStep:
         trainer.step(data.shape[0])
 
     ``data`` and ``label`` may be lists or tuples of arrays: the net is called with ``net(*data)``, and the loss with
-    ``loss(net(*data), *label)``.  If the loss returns several results, the first is the loss, and the others, such as the states
-    of a recurrent network, are given back with it.  All of them are detached.
+    ``loss(net(*data), *label)``.  If the loss returns several results, the first is the loss.  The others, such as the states
+    of a recurrent network, are returned with it.  All results are detached.
 
-    The first two steps for each kind of batch (shapes, element types, storage types) run as these lines.  The third is
-    traced, and from then on the operators of forward pass, backward pass and update run as one table of compiled calls, or on a
-    GPU as captured graphs, with ``multi_precision`` too.  With LARS, LBSGD, Test and optimizers of your own, all steps run as
-    these lines.  ``explain`` lists what stays in Python, and why.  ``grad()`` of a parameter returns the gradient of the last
-    step, which is written when it is asked for; an array that ``grad()`` returned earlier changes then, and not at each step.
-    A step that fails loses a gradient that was not asked for.
+    The first two steps for each kind of batch (shapes, element types, storage types) run as the lines above.  The third step is
+    traced.  From then on, the operators of forward pass, backward pass and update run as one table of compiled calls, or on a
+    GPU as captured graphs.  This includes ``multi_precision``.  With LARS, LBSGD, Test and custom optimizers, all steps run as
+    the lines above.  ``explain`` lists the operators that still run in Python, and why.
+
+    ``grad()`` of a parameter returns the gradient of the last step.  This gradient is written when ``grad()`` is called.  An
+    array that an earlier call returned also changes then, and not at each step.  If a step fails, a gradient that was not read
+    before is lost.
 
     Parameters
     ----------
     net : Block
     loss : Block or None
-        It is called with what ``net`` returns and the labels, and returns the loss, whose sum is minimized, or a tuple or list
-        that begins with the loss.  None for a net that returns these itself.
+        It is called with the outputs of ``net`` and the labels.  It returns the loss, whose sum is minimized, or a tuple or list
+        that begins with the loss.  None means that ``net`` itself returns these.
     trainer : Trainer
     strict : bool
-        Raise if a step cannot be lowered as a whole, rather than run it as the lines above.  Default False.
+        Raise an error if a step cannot be compiled as a whole, instead of running it as the lines above.  Default False.
     clip_norm : float, optional
-        The largest norm of all gradients together, divided by the batch size: ``gluon.utils.clip_global_norm(gradients,
-        clip_norm * batch_size)`` is called before the update.
+        Upper bound of the global norm of all gradients divided by the batch size: the step calls
+        ``gluon.utils.clip_global_norm(gradients, clip_norm * batch_size)`` before the update.
 
     Raises
     ------
     UnsupportedError
-        With ``strict``, at a step that cannot be lowered; the message names the reason.
+        With ``strict``, if a step cannot be compiled.  The message gives the reason.
     DTypeError
-        If anything but arrays is among the data, the labels or what the loss returns.
+        If the data, the labels or the results of the loss contain anything but arrays.
     ShapeError
         If the first array of ``data`` has no axes, and ``batch_size`` is not given.
 
@@ -340,8 +342,9 @@ class TrainStep:
         Returns
         -------
         list of dict
-            A row an operator of each kind of batch: ``pass`` ("forward", "backward" or "update"), ``op``, and ``reason``, which
-            is empty for what the table does.  A step that is not compiled at all is one row, whose ``op`` is empty.
+            One row for each operator of each kind of batch: ``pass`` ("forward", "backward" or "update"), ``op`` and
+            ``reason``.  The reason is empty for operators in the table.  A step that is not compiled at all has one row, whose
+            ``op`` is empty.
         """
         rows = [{"pass": name, "op": op, "reason": reason} for made in self._made.values()
                 for name, op, reason in made.whole.reasons]

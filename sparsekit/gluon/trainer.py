@@ -41,36 +41,40 @@ class Trainer:
     Parameters
     ----------
     params : ParameterDict, dict or list of Parameter
-        Initialized, or waiting for their shapes; all on the same contexts.
+        Parameters that are initialized, or whose initialization is deferred.  All must be on the same contexts.
     optimizer : str or Optimizer
     optimizer_params : dict, optional
         Arguments of the optimizer, such as ``{"learning_rate": 0.1, "wd": 1e-4, "lr_scheduler": schedule}``.
     kvstore : {"device", "local", "dist_sync", "dist_async", "dist_device_sync", None} or KVStoreBase
-        Where the gradients of several contexts are summed; None leaves each context to itself.  On one
-        context nothing is summed, except by the stores of several machines.
+        The store that sums the gradients of several contexts.  With None the contexts are not synchronized.  On a single
+        context, only the ``dist_`` stores sum anything.
     compression_params : dict, optional
-        As for ``DistKVStore.set_gradient_compression``; stores of one machine do not support it.
+        Arguments of ``DistKVStore.set_gradient_compression``.  Only ``dist_`` stores support it.
     update_on_kvstore : bool, optional
-        Whether the store makes the step, once, and the contexts get the new values; else each context makes
-        it by itself.  By default the store does, unless there are sparse gradients of dense parameters.  A store of
-        several machines always does by default, and must if anything is sparse, and under ``"dist_async"``.
-        With True, ``allreduce_grads()`` and ``update()`` apart from each other are not possible.
+        True: the store runs the optimizer once, and all contexts get the new values.  False: each context runs the optimizer
+        by itself.  The default is True, unless dense parameters have sparse gradients.  For ``dist_`` stores the default is
+        always True; ``"dist_async"``, and ``dist_`` stores with sparse parameters or gradients, do not allow False.  With True,
+        ``allreduce_grads()`` and ``update()`` cannot be called.
 
     Raises
     ------
     UnknownNameError
-        If there is no such optimizer or kvstore; the hint names the nearest.
+        If there is no such optimizer or kvstore.  The hint names the most similar one.
     InitializationError
         If a parameter has not been initialized, or is on other contexts than the rest.
     NoClusterError
-        If the store is one of several machines, and the program was not started as a worker.
+        If the store is a ``dist_`` store, and the program was not started as a worker.
+    UnsupportedError
+        If the store does not support ``compression_params`` or ``update_on_kvstore=True``.
+    ParameterError
+        If a ``dist_`` store does not allow ``update_on_kvstore=False``.
 
     Notes
     -----
-    With a store of several machines, the first step, or the first ``row_sparse_data``, puts the parameters into the
-    servers: every worker gets those of rank 0.  Give all workers the same seed, so that they compute the first gradients
-    with the same values.  ``step`` takes the number of samples of all workers together.  A worker that ignores a stale
-    gradient adds nothing to its sum.
+    With a ``dist_`` store, the first step or the first ``row_sparse_data`` initializes the parameters on the servers.  Every
+    worker then gets the values of rank 0.  Give all workers the same seed, so that they compute the first gradients with the
+    same values.  ``step`` takes the number of samples of all workers together.  If a worker ignores a stale gradient, it
+    contributes nothing to the sum.
 
     Examples
     --------
@@ -194,7 +198,7 @@ class Trainer:
         Raises
         ------
         SparsekitError
-            If a schedule decides it.
+            If the optimizer has a learning-rate scheduler.
         """
         self._optimizer.set_learning_rate(lr)
 
@@ -206,14 +210,16 @@ class Trainer:
         Parameters
         ----------
         batch_size : int
-            Number of samples of all contexts together; 1 for a loss that is a mean already.
+            Number of samples of all contexts together; 1 if the loss already is a mean over the batch.
         ignore_stale_grad : bool
-            Leave parameters alone whose gradients no backward pass has computed since the last step.
+            Skip parameters whose gradient is stale: no backward pass has computed it since the last step.
 
         Raises
         ------
         StaleGradientError
-            If there are such parameters, and they are not to be ignored; then none is updated.
+            If a gradient is stale and ``ignore_stale_grad`` is False.  No parameter is then updated.
+        SparsekitError
+            If ``batch_size`` is not above 0.
         """
         self._divide_by(batch_size)
         self._follow()
@@ -234,7 +240,7 @@ class Trainer:
         Raises
         ------
         UnsupportedError
-            If the kvstore makes the steps.
+            If the trainer has ``update_on_kvstore=True``.
         """
         self._follow()
         self._refuse_on_kvstore("allreduce_grads")
@@ -362,9 +368,9 @@ class Trainer:
         Raises
         ------
         DataFileError
-            If there is no such file.
+            If the file does not exist.
         SparsekitError
-            If it is something else.
+            If the file does not contain optimizer states.
         """
         if self._update_on_kvstore:
             if self._servers is not None:

@@ -52,7 +52,8 @@ def split_data(data: NDArray, num_slice: int, batch_axis: int = 0, even_split: b
     num_slice : int
     batch_axis : int
     even_split : bool
-        Refuse a batch that does not divide evenly.  Else the first parts have one sample more than the last.
+        Raise an error if the batch cannot be divided evenly.  With False, the first parts may have one sample more than the
+        last.
 
     Returns
     -------
@@ -61,7 +62,7 @@ def split_data(data: NDArray, num_slice: int, batch_axis: int = 0, even_split: b
     Raises
     ------
     ShapeError
-        If the batch does not divide, or has fewer samples than parts are wanted.
+        If the batch cannot be divided evenly, or has fewer samples than ``num_slice``.
 
     Examples
     --------
@@ -116,21 +117,26 @@ def clip_global_norm(arrays: Sequence[NDArray], max_norm: float, check_isfinite:
 def clip_global_norm(arrays: Sequence[NDArray], max_norm: float, check_isfinite: bool = True) -> float | NDArray:
     """Scale arrays, in place, so that the norm of all their elements together is at most ``max_norm``.
 
-    Row-sparse and csr arrays keep what they store: only stored values are scaled.
+    Of row-sparse and csr arrays, only the stored values are scaled.
 
     Parameters
     ----------
     arrays : list of NDArray
         Gradients, on any contexts.
     max_norm : float
-        Not negative.
+        Upper bound of the norm, at least 0.
     check_isfinite : bool
         Warn if the norm is infinite or nan; the arrays are then invalid.
 
     Returns
     -------
     float or NDArray
-        The norm before; an array of shape (1,) with ``check_isfinite=False``.
+        The norm before scaling; with ``check_isfinite=False`` an array of shape (1,).
+
+    Raises
+    ------
+    SparsekitError
+        If there are no arrays, or ``max_norm`` is negative.
 
     References
     ----------
@@ -251,31 +257,31 @@ def check_sha1(filename: str | Path, sha1_hash: str) -> bool:
 
 def download(url: str, path: str | Path | None = None, overwrite: bool = False, sha1_hash: str | None = None, retries: int = 5,
              verify_ssl: bool = True) -> str:
-    """Fetch a file, which appears under its name when it is complete.
+    """Download a file, which appears under its name when it is complete.
 
     Parameters
     ----------
     url : str
     path : str, optional
-        Where to: a file or an existing folder; by default the current folder, under the name in the URL.
+        Target file or existing folder.  The default is the current folder and the name in the URL.
     overwrite : bool
-        Fetch it even if it is there.
+        Download the file even if it exists.
     sha1_hash : str, optional
-        Its SHA-1 in hexadecimal digits; a file there with another one is fetched again.
+        SHA-1 of the file in hexadecimal digits.  An existing file with another SHA-1 is downloaded again.
     retries : int
-        How often to try again.
+        Number of further attempts after a failure.
     verify_ssl : bool
         Whether the server's certificate is verified.
 
     Returns
     -------
     str
-        The file's path.
+        Path of the file.
 
     Raises
     ------
     DataFileError
-        If it cannot be fetched, for instance without a network, or differs from the expected file.
+        If the download fails, for instance without a network, or the SHA-1 differs.
     """
     if retries < 0:
         raise SparsekitError(expected("retries", "at least 0", retries), hint="0 tries once.")

@@ -71,7 +71,7 @@ class DataBatch:
     data : list of arrays, each with ``batch_size`` rows
     label : list of arrays, optional
     pad : int, optional
-        Number of padding rows at the end of the batch, whose predictions must be dropped.
+        Number of padding rows at the end of the batch.  Predictions for these rows must be discarded.
     index : array of uint64, shape (batch_size,), optional
         Row numbers of the examples.
     bucket_key, provide_data, provide_label : optional

@@ -104,9 +104,9 @@ def numbers_of(row_ids: NDArray | None, count: int) -> Array:
     Raises
     ------
     DTypeError
-        If they are not an array.
+        If the numbers are not an array.
     RowIndexError
-        If one is not an integer from 0 to ``count - 1``.
+        If a number is not an integer from 0 to ``count - 1``.
     """
     if not isinstance(row_ids, NDArray):
         raise DTypeError(expected("row_ids", "an NDArray", type(row_ids)), hint="pass mx.nd.array(rows).")

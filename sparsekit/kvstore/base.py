@@ -26,8 +26,8 @@ class KVStoreBase:
     """Base of key-value stores.
 
     A subclass overrides ``broadcast``, ``pushpull`` and ``is_capable``; a store that applies an optimizer also overrides the
-    other methods.  ``create`` makes a class that is registered by ``@KVStoreBase.register``, under its name in lower case.
-    A ``Trainer`` takes such stores as ``kvstore``.
+    other methods.  ``@KVStoreBase.register`` registers a class under its name in lower case, and ``create`` makes a store of
+    that name.  A ``Trainer`` accepts such stores as ``kvstore``.
     """
 
     #: The only capability.
@@ -104,17 +104,17 @@ def create(name: str = "local") -> object:
     Parameters
     ----------
     name : {"local", "device", "dist_sync", "dist_async", "dist_device_sync"} or a registered name
-        ``"local"`` keeps and sums values on the CPU, ``"device"`` on the context of the first array.  The others are
-        stores of several machines, ``DistKVStore``, for programs that ``sparsekit launch`` or ``mx.dist.run`` starts.
+        ``"local"`` keeps and sums values on the CPU, ``"device"`` on the context of the first array.  The ``dist_`` names make
+        a ``DistKVStore``, for programs that ``sparsekit launch`` or ``mx.dist.run`` starts.
 
     Raises
     ------
     DTypeError
         If ``name`` is not a string.
     NoClusterError
-        If the store is one of several machines, and the program was not started as a worker.
+        If the name is a ``dist_`` name, and the program was not started as a worker.
     UnsupportedError
-        If it is a store of MXNet that needs software which is not supported, as ``"horovod"`` does.
+        If the name is a store of MXNet that needs unsupported software, such as ``"horovod"``.
     UnknownNameError
         If no store has this name.
 

@@ -66,21 +66,22 @@ class DistKVStore(KVStoreBase):
     The methods are those of ``KVStore``.  Each worker calls them for its part of every batch.  A push sums the arrays of the
     worker's contexts first, in their order.  The servers then add up the sums of all workers, in the order of their ranks,
     and replace the value by the result or make a step of the optimizer with it.  Of row_sparse arrays, only the stored rows
-    travel, with their numbers.
+    and their numbers are sent.
 
-    ``"dist_sync"``: step *n* of a key is made when every worker has pushed it for the *n*-th time, and a pull gives the
-    value after this worker's last push.  ``"dist_async"``: every push is a separate step, for which an optimizer must
-    be set.  ``"dist_device_sync"`` sums a worker's arrays on the context of the first; else they are summed on the CPU.
+    With ``"dist_sync"``, the servers make step *n* of a key when every worker has pushed the key for the *n*-th time, and a pull
+    returns the value after this worker's last push.  With ``"dist_async"``, every push is a separate step, and an optimizer
+    must be set.  ``"dist_device_sync"`` sums a worker's arrays on the context of the first array; the others sum them on the
+    CPU.
 
-    A push is held until another call needs the servers, so that a push and the pull behind it are one round trip.  What
-    is held at the end of the program is sent then; ``flush()`` sends it at once.
+    A push is delayed until another call needs the servers, so that a push and the following pull are one round trip.
+    ``flush()`` sends delayed pushes at once, and the end of the program sends them too.
 
     Parameters
     ----------
     name : str
         The name passed to ``create``.
     timeout : float, optional
-        Seconds that a call waits for servers and other workers.  By default what the launcher was told, or 600.
+        Seconds that a call waits for servers and other workers.  The default is that of the launcher, or 600.
 
     Attributes
     ----------
@@ -166,7 +167,7 @@ class DistKVStore(KVStoreBase):
         Parameters
         ----------
         node_id : int
-            A sum of 4 for workers, 2 for servers and 1 for the scheduler, which there is none of.  Default 7: all.
+            A sum of 4 for workers, 2 for servers and 1 for MXNet's scheduler, which does not exist here.  Default 7: all.
         timeout : float
             Seconds within which a server must answer.
         """
@@ -181,10 +182,9 @@ class DistKVStore(KVStoreBase):
     def resume(self) -> int:
         """Continue after the steps that this worker made before its restart, and return their number.
 
-        A restarted worker may simply run its program from the beginning: the servers know its pushes by their numbers, and
-        apply none twice.  A program that skips finished steps calls this method once, after ``init`` or in the place of the
-        first ``Trainer`` step, and starts its loop at the number it returns.  Each key must have been pushed once in every
-        step.
+        A restarted worker may simply run its program from the beginning: pushes are numbered, and the servers apply none
+        twice.  A program that skips finished steps calls this method once, after ``init`` or instead of the first ``Trainer``
+        step, and starts its loop at the returned number.  This requires that each key was pushed once in every step.
         """
         done = self._client.resume()
         if self._optimizer is not None and done:
@@ -229,7 +229,7 @@ class DistKVStore(KVStoreBase):
         DistError
             If the key has been initialized already.
         MismatchError
-            If the value is not of the shape, element type or storage type of rank 0's; nothing is changed then.
+            If the shape, element type or storage type differs from that of rank 0; then nothing is changed.
         """
         values = {}
         for one, arrays in pairs(key, value):
@@ -260,7 +260,7 @@ class DistKVStore(KVStoreBase):
         ParameterNameError
             If a key was not initialized.
         MismatchError
-            If an array is not of the shape or the element type of the value; then nothing is pushed.
+            If an array does not have the shape and the element type of the value; then nothing is pushed.
         """
         self._push({one: self._sum(one, arrays) for one, arrays in arrays_by_key(key, value).items()})
 
@@ -458,8 +458,8 @@ class DistKVStore(KVStoreBase):
     def set_optimizer(self, optimizer: object) -> None:
         """Set the optimizer, with which the servers make a step of each sum.  Every worker calls it; rank 0's counts.
 
-        Later changes of its learning rate, ``rescale_grad``, ``wd`` and other numbers travel with the pushes of the lowest
-        rank that has not left.  Its schedule runs on the servers.
+        Later changes of its learning rate, ``rescale_grad``, ``wd`` and other numbers are sent with the pushes of the lowest
+        rank that has not left.  Its learning-rate scheduler runs on the servers.
 
         Parameters
         ----------
@@ -468,7 +468,7 @@ class DistKVStore(KVStoreBase):
         Raises
         ------
         DTypeError
-            If it is something else.
+            If ``optimizer`` is not an optimizer.
         SparsekitError
             If it has a setting that cannot be sent.
         """
@@ -512,14 +512,14 @@ class DistKVStore(KVStoreBase):
         Parameters
         ----------
         fname : str or path
-            A file of ``save_optimizer_states``, of this store or of one of a single machine.
+            A file that ``save_optimizer_states`` of this store or of a ``KVStore`` wrote.
 
         Raises
         ------
         DataFileError
             If the file cannot be read.
         SparsekitError
-            If it is not a file of optimizer states, or one of other keys.
+            If the file does not contain optimizer states, or contains those of other keys.
         """
         found, optimizer = states.unpack(read_states(fname))
         if optimizer is not None:
@@ -533,7 +533,7 @@ class DistKVStore(KVStoreBase):
     def set_gradient_compression(self, compression_params: dict[str, Any]) -> None:
         """Send two bits for each element of dense gradients, and keep the rest for the next gradient.
 
-        An element is sent as ``threshold``, ``-threshold`` or zero.  What was not sent, the residual, is added to the next
+        An element is sent as ``threshold``, ``-threshold`` or zero.  The difference, the residual, is added to the next
         gradient.  The worker keeps the residual, and loses it if it is restarted.
 
         Parameters

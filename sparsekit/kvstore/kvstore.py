@@ -86,8 +86,8 @@ class KVStore(KVStoreBase):
         ----------
         key : int, str or list of them
         value : NDArray or list of NDArray
-            Of a list for one key, the first array is stored.  A row_sparse value may lack rows, which are zero: the first
-            step of an optimizer stores them.
+            Of a list for one key, the first array is stored.  A row_sparse value need not store all rows.  Absent rows are
+            zero, and the first step of an optimizer stores them.
 
         Raises
         ------
@@ -187,8 +187,8 @@ class KVStore(KVStoreBase):
         priority : int
             Has no effect.
         row_ids : NDArray or list of NDArray
-            Row numbers, in any order, repeated or not: one array for all arrays of ``out``, or one for each, in a flat list or
-            nested like ``out``.
+            Row numbers in any order; repetitions are allowed.  Pass one array for all arrays of ``out``, or one for each, in a
+            flat list or nested like ``out``.
 
         Raises
         ------

@@ -66,7 +66,7 @@ class Module(ParameterModule):
     group2ctxs : optional
         Not supported.
     compression_params : dict, optional
-        As for ``DistKVStore.set_gradient_compression``; ``init_optimizer`` refuses them with any other store.
+        Arguments of ``DistKVStore.set_gradient_compression``.  With any other store, ``init_optimizer`` raises an error.
 
     Raises
     ------
@@ -267,8 +267,8 @@ class Module(ParameterModule):
     def prepare(self, data_batch: Batch, sparse_row_id_fn: RowIds = None) -> None:
         """Copy the rows of row_sparse parameters that a batch needs from the store to the contexts; call before ``forward``.
 
-        Otherwise, the next forward pass copies all rows.  With a store of several machines, these rows and the new values
-        of the dense parameters come in the round trip that pushes the gradients of ``update``.
+        Without this call, the next forward pass copies all rows.  With a ``dist_`` store, the round trip that pushes the
+        gradients of ``update`` also returns these rows and the new values of the dense parameters.
 
         Parameters
         ----------

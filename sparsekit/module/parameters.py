@@ -184,8 +184,8 @@ class ParameterModule(BaseModule):
         Parameters
         ----------
         kvstore : str, KVStore or None
-            Store that sums the gradients of several contexts or machines.  For a single context, a name is ignored that is
-            not one of a store of several machines.
+            Store that sums the gradients of several contexts or machines.  For a single context, a name is ignored unless it
+            begins with ``dist_``.
         optimizer : str or Optimizer
         optimizer_params : dict or list of pairs
             Arguments of the optimizer if it is a name; ``rescale_grad`` is 1 / batch size by default, and 1 / (batch size ·

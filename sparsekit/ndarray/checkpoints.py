@@ -30,11 +30,11 @@ def read_parameters(fname: str | Path) -> tuple[dict[str, Any], dict[str, Any]]:
     Raises
     ------
     DataFileError
-        If there is no such file.
+        If the file does not exist.
     FileFormatError
-        If it is damaged or cut off.
+        If the file is damaged or truncated.
     ParameterError
-        If its arrays are not the parameters of a model.
+        If the arrays in the file are not the parameters of a model.
     """
     found = load(fname)
     kinds: dict[str, dict[str, Any]] = {"arg": {}, "aux": {}}
@@ -60,11 +60,11 @@ def save_checkpoint(prefix: str, epoch: int, symbol: Symbol | None, arg_params: 
     ----------
     prefix : str
     epoch : int
-        Number in the name of the file of parameters.
+        Number in the name of the parameter file.
     symbol : Symbol or None
     arg_params, aux_params : dict of NDArray
     remove_amp_cast : bool
-        Leave out conversions that automatic mixed precision put in.
+        Leave out the casts of automatic mixed precision.
     """
     if symbol is not None:
         symbol.save(f"{prefix}-symbol.json", remove_amp_cast=remove_amp_cast)

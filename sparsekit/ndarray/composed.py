@@ -26,7 +26,7 @@ def moveaxis(tensor: NDArray, source: int | Iterable[int], destination: int | It
     Parameters
     ----------
     source, destination : int or sequence of int
-        Where the axes are, and where they shall be.
+        Current and new positions of the axes.
     """
     sources, targets = ([int(place) for place in axis] if hasattr(axis, "__iter__") else [axis] for axis in (source, destination))
     if len(sources) != len(targets):
@@ -50,8 +50,8 @@ def moveaxis(tensor: NDArray, source: int | Iterable[int], destination: int | It
 def transpose(data: NDArray, axes: ShapeLike = (), out: object = None, name: str | None = None) -> NDArray:
     """A copy with the axes reversed, or in the order given.
 
-    A csr matrix gives csr, and so does a row_sparse one; a row_sparse array of more axes stays so where its first axis
-    stays the first.
+    The transpose of a csr or row_sparse matrix is csr.  A row_sparse array with more axes stays row_sparse if its first axis
+    remains the first.
     """
     return F.transpose(data, axes=() if axes is None else axes, out=out)
 
@@ -73,7 +73,7 @@ def split_v2(ary: NDArray, indices_or_sections: ShapeLike, axis: int = 0, squeez
     Raises
     ------
     ShapeError
-        If the axis does not split that way.
+        If the axis cannot be split that way.
     """
     return _split(ary, indices_or_sections, axis, squeeze_axis)
 
@@ -87,7 +87,7 @@ def histogram(a: NDArray, bins: int | NDArray = 10, range: tuple[float, float] |
     bins : int or NDArray
         Number of equal bins, or their edges.
     range : tuple of two numbers, optional
-        What equal bins cover; from the smallest to the largest element by default.
+        Lower and upper end of equal bins; by default the smallest and the largest element.
     """
     if isinstance(bins, NDArray):
         return F._histogram(a, bins)

@@ -38,12 +38,12 @@ def array(source_array: object, ctx: Context | None = None, dtype: DTypeLike = N
     Parameters
     ----------
     source_array : array-like, NDArray, scipy sparse matrix or array
-        A sparse source gives an array of its own storage type: csr for one of scipy and for a data frame of pandas with
-        sparse columns, row_sparse for a sparse series.
+        A sparse NDArray keeps its storage type.  A scipy sparse matrix and a pandas data frame with sparse columns become csr,
+        and a sparse pandas series becomes row_sparse.
     ctx : Context, optional
-        The current one by default.
+        The current context by default.
     dtype : optional
-        By default that of an NDArray or of scipy's matrix, and float32 for anything else, numpy arrays too.
+        By default the element type of an NDArray or scipy matrix, and float32 for anything else, including numpy arrays.
 
     Raises
     ------
@@ -74,15 +74,15 @@ def from_numpy(ndarray: Array, zero_copy: bool = True) -> NDArray:
     Parameters
     ----------
     ndarray : numpy.ndarray
-        With ``zero_copy`` it is C-contiguous, of an element type that arrays have, and read-only from then on, as in
-        MXNet: what is written to the array shows in it.
+        With ``zero_copy``, it must be C-contiguous and have a supported element type.  As in MXNet, it becomes read-only, but
+        shows what is written to the new array.
     zero_copy : bool
         False makes a copy.
 
     Raises
     ------
     DTypeError
-        If it is not a numpy array, or has an unsupported element type.
+        If ``ndarray`` is not a numpy array, or has an unsupported element type.
     ShapeError
         If its memory cannot be shared.
     """
@@ -114,7 +114,8 @@ def full(shape: ShapeLike, val: float, ctx: Context | None = None, dtype: DTypeL
     Parameters
     ----------
     out : NDArray, optional
-        Filled and given back instead of a new array; of that shape, and of the type ``dtype`` if that is given.
+        Array that is filled and returned instead of a new one.  It must have the shape ``shape`` and, if ``dtype`` is given,
+        that element type.
     """
     return _made("full", "_full", shape_of(shape), {"shape": shape_of(shape), "value": val}, ctx, dtype, out)
 
@@ -158,7 +159,7 @@ def zeros(shape: ShapeLike, ctx: Context | None = None, dtype: DTypeLike = None,
         float32 by default.
     stype : {"default", "row_sparse", "csr"}, optional
     out : NDArray, optional
-        Filled and given back instead of a new array; dense only.
+        Dense array that is filled and returned instead of a new one.
     """
     out = _out_of("zeros", kwargs)
     if stype not in (None, "default"):
@@ -187,7 +188,7 @@ def arange(start: float, stop: float | None = None, step: float = 1.0, repeat: i
            ctx: Context | None = None, dtype: DTypeLike = None) -> NDArray:
     """Evenly spaced values from ``start`` up to, not including, ``stop``; each ``repeat`` times.
 
-    ``infer_range`` is MXNet's and has no effect, as there.
+    ``infer_range`` is an argument of MXNet that has no effect, there or here.
     """
     start, stop = (0, start) if stop is None else (start, stop)
     call = find("_arange").bind({"start": start, "stop": stop, "step": step, "repeat": repeat,
@@ -219,7 +220,7 @@ def waitall() -> None:
 
     Raises
     ------
-    Errors of the device, such as an access outside of memory.
+    Errors of the device, such as an out-of-bounds memory access.
     """
     if "gpu" in loaded():
         for number in range(num_gpus()):

@@ -52,19 +52,19 @@ DEVICES = {1: "cpu", 2: "gpu", 3: "cpu", 5: "cpu"}
 def save(fname: str | Path, data: list[Any] | Sequence[NDArray] | NDArray | dict[str, Any]) -> None:
     """Write arrays to a file that MXNet reads too.
 
-    The file appears under its name when it is complete, never half written.
+    The file appears under its name only when it is complete.
 
     Parameters
     ----------
     fname : str or path
     data : NDArray, list of NDArray, or dict of str to NDArray
-        Dense or sparse, on any context.  An array without axes is written in the form that MXNet reads under
-        ``mx.util.np_shape()``: the other one, which MXNet 1.9.1 writes itself, it cannot read.
+        Dense or sparse arrays on any context.  An array without axes is written in the form that MXNet reads under
+        ``mx.util.np_shape()``.  MXNet 1.9.1 cannot read the form that it writes itself.
 
     Raises
     ------
     DTypeError
-        If something else is to be saved.
+        If ``data`` contains anything else.
     DataFileError
         If the file cannot be written.
 
@@ -105,14 +105,14 @@ def load(fname: str | Path) -> Any:
     Returns
     -------
     list of NDArray, or dict of str to NDArray
-        A dict if the arrays have names.  Arrays saved from a GPU come back to it if it is there, else to the CPU.
+        A dict if the arrays have names.  Arrays that were saved from a GPU are loaded onto it if it exists, else onto the CPU.
 
     Raises
     ------
     DataFileError
-        If there is no such file.
+        If the file does not exist.
     FileFormatError
-        If it is damaged, truncated or of another format; the message names the problem and the byte.
+        If the file is damaged, truncated or in another format.  The message gives the problem and the byte position.
     """
     path = _local(fname)
     try:
@@ -138,7 +138,7 @@ def load_frombuffer(buf: object) -> Any:
     Raises
     ------
     FileFormatError
-        As ``load`` does.
+        If the bytes are damaged, truncated or in another format.
     """
     if not isinstance(buf, (bytes, bytearray, memoryview)):
         raise DTypeError(f"load_frombuffer takes bytes, not {type(buf).__name__}.",

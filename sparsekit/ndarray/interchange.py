@@ -175,19 +175,19 @@ def from_dlpack(dlpack: object) -> NDArray:
     Parameters
     ----------
     dlpack : object with ``__dlpack__``, or a capsule in ordinary memory
-        Such as a torch tensor, a numpy or cupy array, or what ``to_dlpack_for_read`` gives.
+        For example a torch tensor, a numpy or cupy array, or the result of ``to_dlpack_for_read``.
 
     Returns
     -------
     NDArray
-        Writing to it writes to the other array, and the other way round.
+        It shares the memory: writing to one array changes the other.
 
     Raises
     ------
     ConversionError
-        If it does not support DLPack, or its memory cannot be shared.
+        If the object does not support DLPack, or its memory cannot be shared.
     DTypeError
-        If arrays do not support its element type.
+        If NDArrays do not support the element type.
     """
     given: Any = dlpack
     source: Any = _Capsule(given) if type(dlpack).__name__ == "PyCapsule" else dlpack
@@ -238,19 +238,19 @@ def from_binsparse(x: Any, /, *, descriptor: dict[str, Any] | None = None, devic
     Parameters
     ----------
     x : object with ``__binsparse_descriptor__`` and ``__binsparse__``
-        In the formats CSR, CSC, COO (COOR, COOC), DCSR, DCSC, DVEC, DMAT (DMATR, DMATC), or sparse rows of dense
+        Supported formats are CSR, CSC, COO (COOR, COOC), DCSR, DCSC, DVEC, DMAT (DMATR, DMATC), and sparse rows of dense
         elements.
     descriptor : dict, optional
-        Passed on, for ``x`` to give another format.
+        Passed to ``x`` to request another format.
     device : Context, optional
-        Where to put the array.
+        Context of the new array.
     copy : bool, optional
-        Components are always copied and checked, so False raises.
+        Components are always copied and checked, so False raises ``ConversionError``.
 
     Returns
     -------
     NDArray, CSRNDArray or RowSparseNDArray
-        Dense for the dense formats, row_sparse for sparse rows of dense elements, csr for all others.
+        Dense for the dense formats, row_sparse for sparse rows of dense elements, and csr for all others.
 
     Raises
     ------

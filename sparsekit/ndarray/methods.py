@@ -77,10 +77,10 @@ def reshape(self: NDArray, *shape: ShapeLike, **kwargs: object) -> NDArray:
     Parameters
     ----------
     shape : tuple of int, or ints
-        0 copies a size, -1 is computed, -2 copies all that remain, -3 multiplies the next two, -4 splits one
-        into the two sizes that follow it.
+        0 keeps the size of the axis.  -1 is computed from the other sizes.  -2 keeps all remaining axes.  -3 merges two
+        consecutive axes.  -4 splits an axis into the two sizes that follow.
     reverse : bool
-        Read the shape from the right.
+        Match the sizes with the axes from right to left.
 
     Raises
     ------

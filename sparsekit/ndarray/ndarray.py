@@ -49,14 +49,13 @@ CPU = Context("cpu", 0)
 class NDArray(NumpyProtocol, Interchange, ArrayMethods):
     """A dense array on a context, with MXNet's methods.
 
-    Made by ``mx.nd.array``, ``mx.nd.zeros`` and the other creation functions, and by operators.
+    ``mx.nd.array``, ``mx.nd.zeros``, the other creation functions and operators make such arrays.
 
     Attributes
     ----------
     shape : tuple of int
     dtype : numpy.dtype
-        MXNet gives numpy's scalar type instead, which current numpy no longer takes for ``np.dtype(array)``;
-        both compare equal to ``np.float32`` and the like.
+        Element type.  It compares equal to scalar types such as ``np.float32``, which MXNet returns instead.
     context, ctx : Context
     stype : str
         Storage type: ``"default"``, ``"row_sparse"`` or ``"csr"``.
@@ -137,7 +136,7 @@ class NDArray(NumpyProtocol, Interchange, ArrayMethods):
         Raises
         ------
         InsufficientMemoryError
-            If a sparse array would take more memory than there is.
+            If the dense copy of a sparse array needs more memory than is available.
         """
         start = time.perf_counter_ns() if hooks.sink is not None else 0
         store = self._on_host()
@@ -163,7 +162,7 @@ class NDArray(NumpyProtocol, Interchange, ArrayMethods):
         Raises
         ------
         ShapeError
-            If there is more than one.
+            If the array does not have exactly one element.
         """
         if self.size != 1:
             raise ShapeError(f"An array of shape {self.shape} is not a scalar.", hint="index one element first: x[0].")
@@ -224,7 +223,7 @@ class NDArray(NumpyProtocol, Interchange, ArrayMethods):
         Raises
         ------
         DTypeError
-            If arrays have no such element type.
+            If NDArrays do not support the element type.
         """
         kind = element_type(dtype)
         if not copy and kind == self.dtype:
@@ -245,7 +244,7 @@ class NDArray(NumpyProtocol, Interchange, ArrayMethods):
         UnknownNameError
             If there is no such storage type.
         InsufficientMemoryError
-            If the result would take more memory than there is.
+            If the result needs more memory than is available.
         """
         return invoke(find("cast_storage").bind({"stype": check_stype(stype)}), (self,))
 
@@ -370,16 +369,15 @@ class NDArray(NumpyProtocol, Interchange, ArrayMethods):
     def why_dense(self) -> WhyDense:
         """Why this array is dense: the operator, the line and the conversion of a sparse array that it came from.
 
-        The library remembers this of each array that an operator, an assignment or a conversion makes dense, as long as
-        the array lives.  Arrays computed from such an array are tracked by a profiler only: call this in the
+        The library keeps this information for each array that an operator, an assignment or a conversion makes dense.  Only a
+        profiler also tracks the arrays that are computed from such an array.  To ask for these, call this method in the
         ``with Profiler()`` block, or afterwards as long as that profile is the latest one.
 
         Returns
         -------
         WhyDense
-            Prints as a sentence.  ``kind`` is ``"fallback"``, ``"dense by nature"``, ``"asked"`` or ``"created"``,
-            ``"unknown"`` where nothing is recorded, ``"sparse"`` for a sparse array; ``op``, ``line``, ``source``,
-            ``shape`` and ``remedy`` say more.
+            It prints as a sentence.  Its ``kind`` is ``"fallback"``, ``"dense by nature"``, ``"asked"``, ``"created"``,
+            ``"unknown"`` or ``"sparse"``.  ``op``, ``line``, ``source``, ``shape`` and ``remedy`` give the details.
 
         Examples
         --------
@@ -416,9 +414,9 @@ class NDArray(NumpyProtocol, Interchange, ArrayMethods):
         Parameters
         ----------
         grad_req : {"write", "add", "null"}
-            Overwrite the buffer, add to it, or leave it.
+            Whether ``backward`` overwrites the buffer, adds to it, or computes no gradient.
         stype : str, optional
-            Storage type of the buffer; that of the array by default.
+            Storage type of the buffer; by default that of the array.
         """
         xp = for_device(self._ctx.device_type).xp
         with device.current(self._ctx):

@@ -76,15 +76,16 @@ def uniform(low: Scalar | NDArray = 0.0, high: Scalar | NDArray = 1.0, shape: Sh
     ----------
     low, high : float or NDArray
     shape : int or tuple of int, optional
-        One value by default; for arrays of parameters, one for each entry.
-    dtype : optional
-        float32 by default, else float16 or float64.
+        Shape of the result; by default one value.  If the parameters are arrays, this many values are drawn for each entry;
+        by default one.
+    dtype : {"float32", "float16", "float64"}, optional
+        Element type of the result; float32 by default.
     ctx : Context, optional
-        Where to create; arrays of parameters decide it themselves.
+        Context of the result.  If the parameters are arrays, it is theirs.
     out : NDArray, optional
-        Receives the result.
+        Array that receives the result.
     rng : int or numpy.random.Generator, optional
-        Where the numbers come from; the shared generator by default.
+        Seed or generator; by default the library's shared generator.
     """
     return _draw("uniform", (low, high), shape, dtype, ctx, out, rng)
 
@@ -164,9 +165,10 @@ def multinomial(data: NDArray, shape: ShapeLike | None = None, get_prob: bool = 
     data : NDArray
         Probabilities along the last axis.
     shape : int or tuple of int, optional
-        How many for each distribution; one without an axis of its own by default.
+        Number of draws for each distribution, as a shape that follows the leading axes of ``data``.  By default one draw,
+        without an additional axis.
     get_prob : bool
-        Give the logarithms of their probabilities too; these carry a gradient.
+        Also return the logarithms of the probabilities of the draws.  These have a gradient.
     """
     attrs = {"shape": () if shape is None else shape_of(shape), "get_prob": bool(get_prob), "dtype": _type_name(dtype)}
     with using(rng):
@@ -187,7 +189,7 @@ def _like(name: str) -> Callable[..., NDArray]:
             return getattr(F, f"_random_{name}_like")(data, *parameters, **attrs)
 
     like.__name__ = like.__qualname__ = f"{name}_like"
-    like.__doc__ = f"{DISTRIBUTIONS[name].doc}  As many as ``data`` holds, of its element type."
+    like.__doc__ = f"{DISTRIBUTIONS[name].doc}  The result has the shape and the element type of ``data``."
     return like
 
 

@@ -59,8 +59,8 @@ class BaseSparseNDArray(NDArray):
     def indices(self) -> NDArray:
         """Column of each stored value (csr), or the stored rows' numbers (row_sparse); shares memory, read-only.
 
-        On a GPU, whose memory cannot be marked as read-only, it is a copy.  Kernels rely on indices that were
-        validated when the array was made, so they cannot be written to.
+        Indices are validated when the array is made, and kernels rely on this, so they cannot be written to.  On a GPU, where
+        memory cannot be marked as read-only, the result is a copy.
         """
         return read_only(self._store.indices, self._ctx)
 
@@ -103,26 +103,26 @@ class BaseSparseNDArray(NDArray):
     def asscipy(self, spmatrix: bool = False, copy: bool | None = None) -> Foreign:
         """A ``scipy.sparse.csr_array`` that shares the stored values.
 
-        A csr array's ``data`` is not copied; its indices are, since scipy's methods in place change them and kernels
-        rely on what was validated.  The copies are int32 where that suffices, as scikit-learn asks for.  Before
-        ``eliminate_zeros()`` and the like take a copy of the matrix, whose values they move.  The matrix of a row_sparse
-        array is one of copies.
+        The values of a csr array are shared.  Its indices are copied, because in-place methods of scipy change indices, and
+        kernels rely on validated ones.  The copies are int32 if the numbers fit, as scikit-learn requires.  Copy the matrix
+        before you call ``eliminate_zeros()`` or a similar method: these methods move values within the shared memory.
+        For a row_sparse array, everything is copied.
 
         Parameters
         ----------
         spmatrix : bool
-            Give scipy's older class ``csr_matrix``, whose ``*`` and ``**`` are matrix products, as MXNet's ``asscipy`` does.
+            Return scipy's older class ``csr_matrix``, whose ``*`` and ``**`` are matrix products, as MXNet's ``asscipy`` does.
         copy : bool, optional
-            True copies everything.  False shares the indices too, which must not be changed then.
+            True copies everything.  False also shares the indices, which must then not be changed.
 
         Raises
         ------
         ShapeError
-            If there are not two dimensions.
+            If the array does not have two dimensions.
         ConversionError
             If ``copy=False``, and the array is row_sparse or on a GPU.
         InsufficientMemoryError
-            If a row_sparse array has more rows than a csr matrix can in this memory.
+            If a row_sparse array has more rows than a csr matrix can have in the available memory.
         """
         sparse = scipy_part("sparse")  # loaded by this call only: importing sparsekit must not load scipy
         self._check_matrix()
@@ -147,19 +147,19 @@ class BaseSparseNDArray(NDArray):
     def astorch(self, copy: bool | None = None) -> Foreign:
         """A sparse tensor of PyTorch that shares the stored values: csr as ``sparse_csr``, row_sparse as ``sparse_coo``.
 
-        Writing to the tensor's values changes the array.  Its indices are copies, as PyTorch can write to
-        them and kernels here rely on what was validated.  The tensor of a row_sparse array is coalesced and has one sparse
-        dimension, the first.
+        Writing to the tensor's values changes the array.  Its indices are copied, because PyTorch can write to them, and
+        kernels rely on validated indices.  The tensor of a row_sparse array is coalesced.  Its first dimension is sparse, and
+        the others are dense.
 
         Parameters
         ----------
         copy : bool, optional
-            True copies everything.  False shares the indices too, which must not be changed then.
+            True copies everything.  False also shares the indices, which must then not be changed.
 
         Returns
         -------
         torch.Tensor
-            In ordinary memory, without gradients.
+            A tensor on the CPU that does not require gradients.
 
         Raises
         ------
@@ -178,25 +178,25 @@ class BaseSparseNDArray(NDArray):
     def asjax(self, layout: str | None = None, copy: bool | None = None) -> Foreign:
         """A sparse array of JAX: csr as ``BCSR`` or ``BCOO``, row_sparse as ``BCOO`` with one sparse dimension.
 
-        The values are copied, as JAX takes its arrays for constant and those here can be written to.  Indices of an
-        element type that JAX has, int32 or int64 under ``jax_enable_x64``, are shared if they begin at a
-        cache line.  The places of a csr array in a ``BCOO`` are always copied, since they are pairs of numbers there.
+        The values are copied, because JAX assumes that its arrays never change.  Indices are shared if JAX has their element
+        type (int32, or int64 under ``jax_enable_x64``) and they begin at a cache line.  The indices of a csr array in a ``BCOO``
+        are always copied, because a ``BCOO`` stores them as pairs.
 
         Parameters
         ----------
         layout : {"bcsr", "bcoo"}, optional
-            By default ``"bcsr"`` for csr, and ``"bcoo"``, the only one, for row_sparse.
+            By default ``"bcsr"`` for csr.  Row_sparse arrays have only ``"bcoo"``.
         copy : bool, optional
-            True copies everything.  False shares the values too; the array must not be written to then.
+            True copies everything.  False also shares the values; the array must then not be written to.
 
         Raises
         ------
         MissingPackageError
             If JAX is not installed.
         DTypeError
-            If JAX would round 64-bit values, or has no indices that large.
+            If JAX would round 64-bit values, or an index does not fit into JAX's index type.
         ConversionError
-            If ``copy=False``, and a component has to be copied.
+            If ``copy=False``, and a component must be copied.
         """
         layouts = ("bcsr", "bcoo") if self.stype == "csr" else ("bcoo",)
         if layout is not None and layout not in layouts:
@@ -309,7 +309,7 @@ def retain(data: RowSparseNDArray, indices: object) -> RowSparseNDArray:
     Parameters
     ----------
     indices : NDArray, numpy array, list or int
-        Numbers of rows, in any order; those of no row are left out.
+        Row numbers in any order.  Numbers of rows that the array does not store are ignored.
     """
     if not isinstance(indices, NDArray) and isinstance(data, NDArray):
         numbers = np.atleast_1d(values_of(indices, default="int64"))

@@ -57,47 +57,47 @@ def csr_matrix(arg1: object, shape: Shape | None = None, ctx: Context | None = N
                index_dtype: object = None, copy: bool | None = True) -> CSRNDArray:
     """A CSR matrix from any description of one, as a copy or in shared memory.
 
-    While gradients are recorded they pass to ``data``, or to the array that was given, at the stored places only.
+    If autograd records, gradients flow to ``data`` or to the given array, at the stored positions only.
 
     Parameters
     ----------
     arg1 : array-like, NDArray, sparse array of scipy, PyTorch or JAX, pandas data frame, shape tuple, or components
-        ``(data, indices, indptr)``; ``(data, (row, col))``, where values at one place are summed; ``(rows, columns)``
-        for zeros; a sparse array of this library, of scipy, of PyTorch (CSR, CSC, COO) or of JAX (BCSR, BCOO); a data frame
-        of pandas with sparse columns, which none of becomes dense; or anything dense with two dimensions.
-        Columns out of order are put in order within their rows.
+        ``(data, indices, indptr)``; ``(data, (row, col))``, where values at the same position are summed; ``(rows, columns)``
+        for zeros; a sparse array of this library, of scipy, of PyTorch (CSR, CSC, COO) or of JAX (BCSR, BCOO); a pandas data
+        frame with sparse columns, none of which becomes dense; or anything dense with two dimensions.  Unsorted columns are
+        sorted within their rows.
     shape : tuple of two ints, optional
-        Taken from the largest index if left out.
+        By default it is derived from the largest indices.
     ctx : Context, optional
     dtype : optional
-        The source's; float32 for lists.
+        By default the element type of the source, and float32 for lists.
     index_dtype : optional
         Element type of the indices, int32 or int64.  By default that of an array of this library, else int64.
     copy : bool, optional
-        True copies everything, as MXNet does.  None shares memory that neither side can spoil for the other: values that may
-        be written to, in the element type asked for, of numpy, scipy, PyTorch and arrays of this library; and indices
-        that nobody writes to, those of JAX and of this library.  The rest is copied.  False also shares the other indices, which
-        must not be changed from then on, as kernels rely on them as they were checked; it raises where a copy is needed.
-        Shared indices keep their element type.
+        True copies everything, as MXNet does.  None shares writable values of numpy, scipy, PyTorch and this library if they
+        have the requested element type, and the indices of JAX and this library, which nobody writes to.  It copies the rest.
+        False also shares the other indices.  These must not be changed afterwards, because kernels rely on the validated
+        indices.  False raises an error if a copy is necessary.  Shared indices keep their element type.
 
     Raises
     ------
     ConversionError
-        If ``copy=False``, and a component has to be copied; or if an array of PyTorch or JAX has no values here: on a GPU,
-        requiring gradients, or traced.
+        If ``copy=False``, and a component must be copied.  Also if an array of PyTorch or JAX is on a GPU, requires gradients,
+        or is traced.
     SparseFormatError
-        If the components do not form a matrix of that shape: an index outside, a column twice in a row, lengths that differ.
+        If the components do not form a matrix of that shape: an index is out of range, a row has a column twice, or the lengths
+        differ.
     DTypeError
         If the values are not real numbers.
     ShapeError
-        If the source does not have the given shape, or not two dimensions.
+        If the source does not have the given shape, or does not have two dimensions.
     InsufficientMemoryError
-        If there are more rows than fit in memory.
+        If the matrix has more rows than fit in memory.
 
     Notes
     -----
-    MXNet takes no source in scipy's other formats and no row_sparse one, keeps columns out of order, and gives the
-    lists of ``(data, (row, col))`` numpy's element type where its own documentation says float32.
+    MXNet does not accept scipy's other formats or row_sparse sources, and does not sort columns.  For lists in
+    ``(data, (row, col))`` it uses numpy's element type, although its documentation says float32.
 
     Examples
     --------
@@ -125,18 +125,18 @@ def row_sparse_array(arg1: object, shape: Shape | None = None, ctx: Context | No
                      index_dtype: object = None, copy: bool | None = True) -> RowSparseNDArray:
     """A row-sparse array from any description of one, as a copy or in shared memory.
 
-    While gradients are recorded they pass to ``data``, or to the array that was given.
+    If autograd records, gradients flow to ``data`` or to the given array.
 
     Parameters
     ----------
     arg1 : array-like, NDArray, sparse array of scipy, PyTorch or JAX, shape tuple, or ``(data, indices)``
-        Row numbers in any order are put in order; they must not repeat, but for tensors of PyTorch and JAX with one sparse
-        dimension, whose repeated rows are summed.
+        Row numbers are sorted.  They must not repeat, except in tensors of PyTorch and JAX with one sparse dimension, where the
+        values of repeated rows are summed.
     shape : tuple of int, optional
-        Taken from the largest row number if left out.
+        By default it is derived from the largest row number.
     ctx : Context, optional
     dtype : optional
-        The source's; float32 for lists.
+        By default the element type of the source, and float32 for lists.
     index_dtype : optional
         Element type of the indices, int32 or int64.  By default that of an array of this library, else int64.
     copy : bool, optional
@@ -151,7 +151,7 @@ def row_sparse_array(arg1: object, shape: Shape | None = None, ctx: Context | No
     DTypeError
         If the values are not real numbers.
     ShapeError
-        If the source does not have the given shape, or has no dimension.
+        If the source does not have the given shape, or has no dimensions.
 
     Examples
     --------
@@ -187,10 +187,11 @@ def array(source_array: object, ctx: Context | None = None, dtype: DTypeLike = N
     Parameters
     ----------
     source_array : CSRNDArray, RowSparseNDArray, sparse array of scipy, pandas, PyTorch or JAX
-        The storage type stays; one of scipy becomes csr, one of PyTorch or JAX with one sparse dimension row_sparse.
+        An array of this library keeps its storage type.  An array of scipy becomes csr.  An array of PyTorch or JAX with one
+        sparse dimension becomes row_sparse.
     ctx : Context, optional
     dtype : optional
-        The source's if left out.
+        By default the element type of the source.
     index_dtype : optional
         Element type of the indices, as for ``csr_matrix``.
     copy : bool, optional
@@ -235,7 +236,7 @@ def zeros(stype: str, shape: ShapeLike, ctx: Context | None = None, dtype: DType
     dtype : optional
         float32 by default.
     index_dtype : optional
-        Element type of the indices of a sparse array, int32 or int64, which is the default.
+        Element type of the indices of a sparse array: int32, or int64 by default.
     """
     made = empty_store(np, check_stype(stype), _storable(shape_of(shape), stype), element_type(dtype))
     return on(_numbered(made, index_dtype), ctx)

@@ -21,17 +21,18 @@ class WhyDense(NamedTuple):
     Attributes
     ----------
     kind : str
-        ``"fallback"`` and ``"dense by nature"`` are implicit conversions of a sparse array, as in the ledger; ``"asked"``
-        is an explicit conversion, or a product.  ``"created"``: no array that it was computed from was
-        sparse; ``"unknown"``: nothing is recorded; ``"sparse"``: it is not dense.
+        ``"fallback"`` and ``"dense by nature"`` are implicit conversions of a sparse array, as in the profiler's ledger.
+        ``"asked"`` is an explicit conversion or a product.  ``"created"`` means that the array was not computed from a sparse
+        one, ``"unknown"`` that nothing was recorded, and ``"sparse"`` that the array is not dense.
     op, line : str
-        Operator that made it, or what it was computed from, dense, and the line that called it; may be empty.
+        Operator that made the array, or one that it was computed from, dense, and the line that called the operator.  Either
+        may be empty.
     source : str
-        Storage type of the sparse array.
+        Storage type of the sparse array that became dense.
     shape : tuple of int
-        Its shape.
+        Shape of that array.
     remedy : str
-        What to write instead, or how to learn more.
+        Code to write instead, or how to find out more.
     """
 
     kind: str

@@ -26,7 +26,7 @@ class AdamW(_Adaptive):
 
     ``g = clip(rescale_grad * grad); mean = beta1 * mean + (1 - beta1) * g; var = beta2 * var + (1 - beta2) * g * g;
     weight -= lr * (sqrt(1 - beta2**t) / (1 - beta1**t) * mean / (sqrt(var) + epsilon) + wd * weight)`` at step t.  MXNet
-    1.9.1 has the operator ``contrib.adamw_update`` alone; names and defaults are those of MXNet 2.
+    1.9.1 has only the operator ``contrib.adamw_update``.  Names and defaults here are those of MXNet 2.
 
     Parameters
     ----------
@@ -42,9 +42,9 @@ class AdamW(_Adaptive):
 
     Notes
     -----
-    With "exact", the movement of a row by its moving averages is the sum of a series, at most 16 terms, with an error of
-    at most 1e-11 of a step.  If ``beta1`` is not well below ``sqrt(beta2)``, as 0.9 and 0.95 are, missed steps are made one
-    after the other when the row is read.
+    With "exact", the missed steps of a row are computed as the sum of a series of at most 16 terms.  Its error is at most 1e-11
+    of a step.  The series needs a ``beta1`` well below ``sqrt(beta2)``; 0.9 and 0.95 are too close.  Otherwise the missed
+    steps are computed one after the other when the row is read.
     """
 
     _can_be_exact = True

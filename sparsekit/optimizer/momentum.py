@@ -80,18 +80,18 @@ class SGD(_Descent):
     momentum : float
     lazy_update : bool or "exact"
         With a row_sparse gradient, update only the rows it stores.  Absent rows get no weight decay, and their
-        momentum neither decays nor moves them.  False computes exactly the dense update.  "exact" does so too, up to
-        rounding, by updating only the rows that the gradient stores: a row makes up for the steps it missed when
-        it is read.  Default True.
+        momentum neither decays nor moves them.  False computes exactly the dense update.  "exact" computes the same
+        result up to rounding, but updates only the rows that the gradient stores; the steps that another row missed are
+        applied when the row is read.  Default True.
     **arguments : as in ``Optimizer``
 
     Notes
     -----
-    With "exact", ``dot`` with a csr array, ``Embedding``, ``take`` along the first axis and ``sparse_retain`` bring the
-    rows up to date that they read; all other readers of the weight or its momentum, such as ``asnumpy``, ``save_parameters``
-    and ``save_states``, bring all rows up to date.  Arrays that share memory with the weight, as ``detach()`` and
-    ``reshape`` give them, show rows as they are.  Training steps run operator by operator.  Servers of several machines and
-    GPUs do not support it.
+    With "exact", ``dot`` with a csr array, ``Embedding``, ``take`` along the first axis and ``sparse_retain`` update only the
+    rows that they read.  All other readers of the weight or its momentum, such as ``asnumpy``, ``save_parameters`` and
+    ``save_states``, update all rows.  Arrays that share memory with the weight, such as the results of ``detach()`` and
+    ``reshape``, do not include the missed steps.  Training steps run operator by operator.  ``dist_`` stores and GPUs do not
+    support "exact".
     """
 
     _can_be_exact = True

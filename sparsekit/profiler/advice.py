@@ -1,6 +1,6 @@
 """Advice by fixed rules: each finding has its event, the reason, the expected saving, and a lesson to read.
 
-A rule gives a finding for each event; those of one cause are put together.  Findings are ranked by the share of the
+A rule gives a finding for each event, and findings with the same cause are merged.  Findings are ranked by the share of the
 run that they would save: of the memory at the peak, of the bytes moved, or of the time.  Rules use bytes and counts wherever
 possible, so that the same program gets the same advice on a busy machine.
 """
@@ -78,19 +78,20 @@ class Finding(NamedTuple):
     where : str
         The event that triggered it: operator, layer and line.
     reason, remedy : str
-        A figure that differs from time to time is given as its range.
+        Why the rule applies, and what to change.  If a number differs between the occurrences, the text gives its range.
     saving : str
-        What to expect, in bytes or time.
+        The expected saving as text, in bytes or time.
     amount : float
-        The saving as a number, bytes or microseconds, for sorting.
+        The expected saving as a number, in bytes or microseconds.
     times : int
-        How often it happened; ``amount``, ``saving`` and ``event`` are of the time when it cost most.
+        Number of occurrences.  ``amount``, ``saving`` and ``event`` describe the occurrence with the highest cost.
     lesson : str
-        Notebook and section that teach the remedy; an entry of ``LESSONS``.
+        Notebook and section that teach the remedy: a value of ``LESSONS``.
     event : dict or None
         The record that triggered the rule.
     share : float
-        The saving as a share of the run's total: bytes at the peak, bytes moved or time; findings are ranked by it.
+        The saving as a share of the run's total: of the bytes at the peak, the bytes moved or the time.  The findings are
+        sorted by this share.
     """
 
     rule: str
@@ -356,8 +357,8 @@ _SPARSE_WAYS = {
     "EmbeddingBag": "Make the layer with nn.EmbeddingBag(…, sparse=True), and the optimizer of its weight as SGD, Adagrad or "
                     "SparseAdam.",
     "rows": "Look up its rows with nn.Embedding(…, sparse=True) or nn.EmbeddingBag(…, sparse=True), whose gradient is sparse.",
-    "columns": "If the inputs are mostly zero, give the layer their places: nn.EmbeddingBag(…, mode='sum', sparse=True) with the "
-               "transposed weight, and the values as per_sample_weights.",
+    "columns": "If most inputs are zero, pass only the indices of the others: nn.EmbeddingBag(…, mode='sum', sparse=True) with "
+               "the transposed weight, and the values as per_sample_weights.",
 }
 
 #: What rules advise, in PyTorch's words; a rule without an entry advises in words that hold for both.
@@ -380,7 +381,7 @@ def _full_rows(profile: _RuleData) -> Iterator[Finding | _Met]:
                 saved = made["components"].get("indices", 0)
                 yield _Met(Finding("full_rows", _at(record), f"A row_sparse gradient of {_shape(made)} stores {{rows}} rows, "
                                    "more than half.", "Use grad_stype='default': dense kernels need no row numbers.",
-                                   f"{format_bytes(saved)} of indices, and the time of merging rows", saved, 1,
+                                   f"{format_bytes(saved)} of indices, and the time to merge rows", saved, 1,
                                    LESSONS["full_rows"], record), {"rows": (rows, format_count)})
 
 
@@ -392,9 +393,9 @@ def _eager_update(profile: _RuleData) -> Iterator[Finding]:
         if record["attrs"].get("lazy_update") is False and gradient:
             whole = record["outputs"][0]["bytes"] if record["outputs"] else 0
             if 4 * gradient.get("rows", 0) < _length(gradient) and whole > SMALL:
-                yield Finding("eager_update", _at(record), f"lazy_update=False: all {_length(gradient):,} rows are updated, "
-                              "and the gradient has few.", "Make the optimizer with lazy_update=True, if lazy updates suit "
-                                                           "your model.",
+                yield Finding("eager_update", _at(record), f"With lazy_update=False, the update changes all "
+                              f"{_length(gradient):,} rows, although the gradient stores few.",
+                              "Make the optimizer with lazy_update=True, if lazy updates suit your model.",
                               f"up to {format_bytes(whole)} read and written per step", whole, 1, LESSONS["eager_update"], record)
 
 
@@ -440,7 +441,8 @@ def _hardly_sparse(profile: _RuleData) -> Iterator[Finding | _Met]:
             extra = array["bytes"] - dense
             start = first.setdefault((array["stype"], tuple(array["shape"])), record)
             yield _Met(Finding("hardly_sparse", _at(start), f"A {array['stype']} array of {_shape(array)} with density "
-                               "{density} takes {bytes}; dense it takes less.", "Convert it once with tostype('default').",
+                               "{density} takes {bytes}; as a dense array it takes less.",
+                               "Convert it once with tostype('default').",
                                format_bytes(extra), extra, 1, LESSONS["hardly_sparse"], start),
                        {"density": (array["density"], "{:.2f}".format), "bytes": (array["bytes"], format_bytes)})
 
@@ -454,7 +456,7 @@ def _double_precision(profile: _RuleData) -> Iterator[Finding]:
         largest, size = max(rows, key=lambda row: row["bytes"]), sum(row["bytes"] for row in rows)
         others = f" and {len(rows) - 1} more" if len(rows) > 1 else ""
         yield Finding("double_precision", f"{largest['role']} of {largest['owner']}{others}",
-                      f"{'They are' if others else 'It is'} held as float64, {format_bytes(size)}.",
+                      f"{'They take' if others else 'It takes'} {format_bytes(size)} as float64.",
                       "Use float32, net.cast('float32'), unless you need the digits.",
                       format_bytes(size // 2), size / 2, 1, LESSONS["double_precision"], None)
 
@@ -488,8 +490,8 @@ def _temporaries(profile: _RuleData) -> Iterator[Finding]:
     for row in profile.memory.get("temporaries", ()):
         if row["most"] > max(peak / 10, 16 * SMALL) and row["op"] not in told:
             yield Finding("temporaries", f"{row['op']}{' in ' + row['layer'] if row['layer'] else ''}",
-                          f"It made and freed {format_bytes(row['most'])} inside one call; the peak is {format_bytes(peak)}.",
-                          "Look for a conversion inside it (convert lane), or work on fewer rows at once.",
+                          f"One call allocated and freed {format_bytes(row['most'])}; the peak is {format_bytes(peak)}.",
+                          "Look for a conversion inside the call (convert lane), or process fewer rows at once.",
                           format_bytes(row["most"]), row["most"], 1, LESSONS["temporaries"], None)
 
 
@@ -537,8 +539,8 @@ def _between_operators(profile: _RuleData) -> Iterator[Finding]:
     gap, median = statistics.median(gaps), statistics.median(record["duration"] for record in records)
     if median < min(100, gap):
         idle = gap * len(gaps)
-        yield Finding("between_operators", _at(records[0]), f"{format_count(len(records))} operators take "
-                      f"{format_duration(median)} in the median, and Python between two of them {format_duration(gap)}.",
+        yield Finding("between_operators", _at(records[0]), f"{format_count(len(records))} operators have a median time of "
+                      f"{format_duration(median)}, and Python takes {format_duration(gap)} between two of them.",
                       "Call net.hybridize(); use larger batches.", f"part of {format_duration(idle)}", idle, 1,
                       LESSONS["between_operators"], records[0])
 
@@ -552,7 +554,7 @@ def _repeated_transfer(profile: _RuleData) -> Iterator[Finding]:
             groups.setdefault((record["name"], record["layer"], record["bytes"]), []).append(record)
     for (name, _, size), found in groups.items():
         if len(found) > 2:
-            yield Finding("repeated_transfer", _at(found[0]), f"{name}: {format_bytes(size)} went this way {len(found)} times.",
+            yield Finding("repeated_transfer", _at(found[0]), f"{name}: {format_bytes(size)} were copied {len(found)} times.",
                           "Copy once, before the loop, and keep the copy.", format_bytes(size * (len(found) - 1)),
                           size * (len(found) - 1), 1, LESSONS["repeated_transfer"], found[0])
 

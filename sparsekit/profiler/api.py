@@ -53,7 +53,7 @@ SETTINGS: dict[str, tuple[Any, str]] = {
     "profile_imperative": (True, "no effect: operators are always recorded"),
     "profile_memory": (True, "no effect: memory is always recorded, exactly"),
     "profile_api": (False, "no effect: there is no C interface whose calls could be recorded"),
-    "continuous_dump": (False, "no effect: a program that set a file name and ends without dump() writes the trace"),
+    "continuous_dump": (False, "write the trace when the program ends without dump(); setting a file name does the same"),
     "dump_period": (1.0, "no effect: a file written while recording would be part of what is recorded"),
     "aggregate_stats": (False, "no effect: dumps() can always be called"),
     "profile_process": ("worker", "only 'worker': kv.profile_servers() gives the profiles of servers"),
@@ -80,16 +80,17 @@ def set_config(**kwargs: object) -> None:  # object: settings of all types, whic
     Parameters
     ----------
     filename : str
-        Trace that ``dump`` writes; ``.json`` or ``.json.gz``.
+        Trace file that ``dump`` writes.  The name ends in ``.json`` or ``.json.gz``; the default is ``profile.json``.  Once it
+        is set, a program that ends without ``dump()`` writes the trace, as in MXNet.
     continuous_dump : bool
-        Has no effect: once ``filename`` is set, a program that ends without ``dump()`` writes the trace, as in MXNet.
+        With True, a program that ends without ``dump()`` writes the trace even if ``filename`` was never set.
     profile_process : {"worker"}
     capacity : int
-        Events kept one by one (sparsekit's own setting).
+        Number of single events that are kept (sparsekit's own setting).  Older events are kept as totals.
     lines : bool
-        Note the user's lines (sparsekit's own setting).
+        Record the line of user code that called each operator (sparsekit's own setting).
     **kwargs
-        MXNet's other settings are accepted and have no effect, as everything is always recorded:
+        MXNet's other settings are accepted and have no effect, because everything is always recorded:
         ``profile_all``, ``profile_symbolic``, ``profile_imperative``, ``profile_memory``, ``profile_api``,
         ``dump_period``, ``aggregate_stats``, ``gpu_memory_profile_filename_prefix``.
         ``profiler.SETTINGS`` describes each setting.
@@ -97,7 +98,9 @@ def set_config(**kwargs: object) -> None:  # object: settings of all types, whic
     Raises
     ------
     UnknownNameError
-        If there is no such setting.
+        If there is no such setting, or ``profile_process`` is neither ``"worker"`` nor ``"server"``.
+    UnsupportedError
+        If ``profile_process`` is ``"server"``: a worker cannot profile servers.
     ProfilerError
         If the file name does not end in ``.json`` or ``.json.gz``, or ``capacity``, ``lines`` or ``continuous_dump`` is invalid.
     """
@@ -112,7 +115,7 @@ def set_config(**kwargs: object) -> None:  # object: settings of all types, whic
     check_options(kwargs.get("capacity", CAPACITY), kwargs.get("lines", True))
     if kwargs.get("continuous_dump", False) not in (True, False):
         raise ProfilerError(expected("continuous_dump", "True or False", kwargs["continuous_dump"]),
-                            hint="leave it out: it has no effect.")
+                            hint="give True or False, or leave it out.")
     _config.update(kwargs)
     if "filename" in kwargs or kwargs.get("continuous_dump"):
         atexit.unregister(_dump_at_exit)
@@ -191,17 +194,23 @@ def dump(finished: bool = True, profile_process: str = "worker") -> None:
 def dumps(reset: bool = False, format: str = "table", sort_by: str = "total", ascending: bool = False) -> str:
     """MXNet's statistics as text: operators, and by domain its tasks, frames, counters and markers, and memory.
 
-    Of a counter it says how many values there were, the last one (``Total``), the smallest, the largest and the mean, all
-    in the counter's own unit; of a marker how often it was set.  ``Profile.table`` says more of operators.
+    A counter has the number of its values, the last value (``Total``), the smallest, the largest and the mean, all in the
+    counter's own unit.  A marker has the number of times it was set.  ``Profile.table`` gives more detail on operators.
 
     Parameters
     ----------
     reset : bool
         Delete the records afterwards.
     format : {"table", "json"}
-        JSON has MXNet's keys: ``Time`` by category and name, ``Memory``, ``Unit``.
+        The JSON text has MXNet's keys: ``Time`` by category and name, ``Memory``, ``Unit``.
     sort_by : {"total", "avg", "min", "max", "count"}
+        Column that the rows of each category are sorted by.
     ascending : bool
+        Whether the smallest value comes first.
+
+    Returns
+    -------
+    str
 
     Raises
     ------
@@ -401,9 +410,9 @@ class scope(Scoped, ContextDecorator):
 def autostart() -> None:
     """Profile the whole script: at its end print the table and write ``sparsekit-profile.json.gz``.
 
-    Called when the package is imported with ``SPARSEKIT_PROFILE=1``.  A value that ends in ``.json`` or ``.json.gz`` is
-    the name of the trace to write; ``0``, ``false``, ``no`` and ``off`` profile nothing; any other but ``1``, ``true``,
-    ``yes`` and ``on`` gives a warning.
+    The package calls this function when it is imported with ``SPARSEKIT_PROFILE=1``.  A value that ends in ``.json`` or
+    ``.json.gz`` is the name of the trace file.  ``0``, ``false``, ``no`` and ``off`` switch profiling off.  A value other than
+    these and ``1``, ``true``, ``yes`` and ``on`` gives a ``RuntimeWarning``, and the trace has the default name.
     """
     asked = os.environ.get("SPARSEKIT_PROFILE", "")
     if asked.lower() in ("", "0", "false", "no", "off") or _Shared.profiler is not None or hooks.sink is not None:

@@ -32,13 +32,17 @@ def expect(profile: Profile | None = None) -> Expectation:
     Parameters
     ----------
     profile : Profile or Profiler, optional
-        Without one, the contracts are those of a ``with`` block or of a decorated function, such as a test: it is
-        profiled, and held to them at its end unless it raises.
+        Without a profile, the contracts apply to a ``with`` block or to a decorated function, such as a test.  The code is
+        profiled, and the contracts are checked when it ends, unless it raises an exception.
+
+    Returns
+    -------
+    Expectation
 
     Raises
     ------
     ProfilerError
-        If it is neither, or still records.
+        If ``profile`` is not a profile, is still being recorded, or has not been started.
 
     Examples
     --------
@@ -95,9 +99,10 @@ expect.profile = profile_for  # type: ignore[attr-defined]  # functions take att
 class Expectation:
     """A chain of contracts; each method checks one contract, and returns the chain.
 
-    Every method raises ``ContractError`` with the finding if the contract is broken, or if the profile lacks the data: calls
-    that were folded into totals are gone, and other profilers do not record everything.  ``ProfilerError`` or
-    ``UnknownNameError`` says that an argument is invalid, or that the contract would always hold.
+    Every method raises ``ContractError`` if the contract is broken, and the message says what was found.  It also raises
+    ``ContractError`` if the profile lacks the data: older calls may be in the totals only, and traces of other profilers do
+    not have everything.  ``ProfilerError`` or ``UnknownNameError`` means that an argument is invalid, or that the contract
+    would always hold.
     """
 
     def __init__(self, profile: Profile) -> None:
@@ -119,7 +124,7 @@ class Expectation:
     def no_densify(self, *, allow: str | Sequence[str] = ()) -> Expectation:
         """No sparse array implicitly became dense: by a fallback, or because a result is dense by nature.
 
-        ``allow="dense by nature"`` or ``allow="fallback"`` leaves that kind out; see ``profile.ledger``.
+        ``allow="dense by nature"`` or ``allow="fallback"`` permits that kind.  ``profile.ledger`` explains the two kinds.
         """
         return self._densified(_call("no_densify", allow=allow or None), 0, allow)
 
@@ -157,7 +162,8 @@ class Expectation:
               at_most: int | None = None, at_least: int | None = None) -> Expectation:
         """``op`` ran exactly ``number`` times, or within bounds, counting one lane or layer if given.
 
-        If an operator with an ``at_most`` bound never ran, the printed chain says so: its name may be wrong.
+        If an operator with an ``at_most`` bound never ran, the printed chain has the note "(it never ran)", because the name
+        may be misspelt.
         """
         rows = [row for row in self._profile.table(group_by="op+layer").rows if row["lane"] != "profiler"]
         found = sum(row["calls"] for row in rows if row["name"] == op and lane in (None, row["lane"])
@@ -199,7 +205,7 @@ class Expectation:
     def update_rows(self, at_most: int, op: str | None = None) -> Expectation:
         """No update took a row_sparse gradient of more than ``at_most`` rows, and none a dense one or touched every row.
 
-        There must have been an update, of ``op`` if given.
+        The contract is also broken if there was no update, or none by the operator ``op`` if that is given.
         """
         seen = most = dense = 0
         self._whole()
@@ -266,7 +272,7 @@ class Promise(Expectation, Scoped):
     Attributes
     ----------
     profile : Profiler or None
-        The latest block's profile.
+        Profile of the latest block; None before the first block.
     """
 
     def __init__(self) -> None:

@@ -39,21 +39,22 @@ NOT_JUDGED = ("Two consecutive recordings do not show whether the program or the
 def diff(before: Runs, after: Runs) -> Diff:
     """Compare two profiles, or two lists of profiles that repeat a run each.
 
-    Calls are aligned by layer, operator, lane, shapes and storage types; what is left over, by layer and
-    operator, so that a gradient that became row-sparse is a change and not a loss and a gain.  Layers are known by
-    their kind and order, as a second network's names go on counting.
+    Calls are matched by layer, operator, lane, shapes and storage types.  Calls without a match are then matched by layer,
+    operator and lane only, so that a gradient that became row-sparse is one changed row, not one "gone" and one "new" row.
+    Layers are matched by their kind and order, because the layer numbers of a second network do not start at 0 again.
 
-    Calls, bytes and storage types are counts, and a change of them is a finding.  Times are shown as they were recorded,
-    without a verdict: they cannot tell whether the program or the machine was slower in one of the runs.
-    ``mx.profiler.compare`` interleaves runs of programs for that.  The change of an operator's time is split exactly into
-    fewer (or more) calls, fewer bytes per call, and less time per byte, by the logarithmic mean Divisia index (B. W. Ang,
-    Energy Policy 33, 2005, 867-871).
+    Calls, bytes and storage types are exact, so each difference in them gets a verdict.  Times are shown as they were
+    recorded, without a verdict, because two recorded runs cannot tell a slower program from a slower machine.
+    ``mx.profiler.compare`` interleaves runs of programs and can tell.
+
+    The change of an operator's time is the exact sum of three parts: the change in the number of calls, in bytes per call
+    and in time per byte.  The parts come from the logarithmic mean Divisia index (B. W. Ang, Energy Policy 33, 2005, 867-871).
 
     Parameters
     ----------
     before, after : Profile or list of Profile
-        A list repeats one run; its calls, bytes and times are divided by the number of steps that ``prof.step()`` ended,
-        or of runs.
+        A list holds repetitions of one run.  Calls, bytes and times are divided by the number of steps that ``prof.step()``
+        ended, or by the number of runs if one of the sides has no steps.
 
     Returns
     -------
@@ -62,7 +63,7 @@ def diff(before: Runs, after: Runs) -> Diff:
     Raises
     ------
     ProfilerError
-        If something else is given, or a run is still being recorded.
+        If an argument is neither a profile nor a list of profiles, a list is empty, or a run is still being recorded.
     """
     sides = [_listed(before), _listed(after)]
     return Diff(_Side(sides[0]), _Side(sides[1]))
@@ -155,14 +156,17 @@ class Diff:
     Attributes
     ----------
     rows : list of dict
-        Keys: ``layer`` (as the later run calls it, if it is there), ``name lane change`` ("same kind", "other storage",
-        "gone", "new"), ``storage shapes``, and by ``before``/``after`` pairs ``calls bytes time flops`` (per step or run;
-        time in microseconds), ``by_calls``, ``by_bytes``, ``by_speed`` (parts of the change of time, which they add up
-        to), and ``verdict``, which is about calls and bytes.
-    unit : str
-        What counts and times are given for: "step", or "run".
+        One row for each group of calls.  ``layer``, ``name``, ``lane``, ``storage`` and ``shapes`` are text; the layer has
+        its name in the later run if it is there.  ``change`` is "same kind", "other storage", "other shapes", "gone" or "new".
+        ``calls``, ``bytes``, ``time`` and ``flops`` are pairs (before, after) for a step or run; times are in microseconds.
+        ``by_calls``, ``by_bytes`` and ``by_speed`` are in microseconds and add up to the change of the time.  ``verdict``
+        says what changed in calls, bytes and storage types.
+    unit : {"step", "run"}
+        Counts and times are per step if both sides have steps, else per run.
     time : tuple of float
-        Median time of a step or run before and after, in microseconds, as recorded.
+        Median recorded time of a step or run, before and after, in microseconds.
+    peak_bytes : tuple of int
+        Bytes at the peak, before and after.
     """
 
     def __init__(self, before: _Side, after: _Side) -> None:

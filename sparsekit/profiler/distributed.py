@@ -38,7 +38,7 @@ def distributed(data: Stored) -> Distributed:
     Raises
     ------
     ProfilerError
-        If nothing was exchanged with servers.
+        If the profile has no exchange with a server.
     """
     if not any(True for _ in exchanges(data.records)):
         raise ProfilerError("The profile holds nothing that was exchanged with servers.",
@@ -47,24 +47,26 @@ def distributed(data: Stored) -> Distributed:
 
 
 class Distributed:
-    """What a distributed run moved, as tables that also have plain ``rows``.
+    """Bytes and times that a distributed run spent on exchanges, as tables that also have plain ``rows``.
 
-    Bytes are those of arrays, exactly: gradients, values and row numbers.  Times are microseconds.
+    Bytes count the arrays exactly: gradients, values and row numbers.  They leave out headers.  Times are in microseconds.
 
     Attributes
     ----------
     processes : Table
-        Of each process: round trips, bytes sent and received, time of exchanges and of waits; of servers the time of work,
-        of steps of the optimizer and of the journal, pushes that had been there before, and by how much clocks may be off.
+        One row for each process: round trips, bytes sent and received, and the largest possible error of its clock.  A worker
+        also has the time of its exchanges and waits.  A server also has the time of its work, of optimizer steps and of the
+        journal, and the number of duplicate pushes.
     keys : Table
-        Of each key and worker: pushes, pulls, rows and bytes of both, the share of the rows that a pull asks for, and the
-        staleness of asynchronous gradients: how many steps of others they had not seen, in the mean and at most.
+        One row for each key and worker: pushes and pulls, their rows and bytes, and the share of the rows that a pull
+        asks for.  Asynchronous gradients also have their mean and largest staleness: the number of updates by other workers
+        that the gradient does not include.
     waits : Table
-        Waiting times between workers, how often and how long.
+        How often, and for how many microseconds, a worker waited for other workers.
     servers : Table
-        Of each server: bytes that workers exchanged with it, and time of its work.
+        One row for each server: the bytes that workers exchanged with it, and the time of its work.
     balance : float
-        Bytes of the server with most of them, as a multiple of the mean; 1 is even.
+        Bytes of the server with the most traffic, divided by the mean over servers; 1 means an even load.
     """
 
     def __init__(self, data: Stored) -> None:

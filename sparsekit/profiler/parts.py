@@ -38,9 +38,9 @@ class Process(NamedTuple):
     offset : float
         Microseconds from the start of the merged profile to that of this process's own; negative if it began before.
     error : float or None
-        Microseconds by which its times may be off those of the first server; None if nothing is known of its clock.
+        Largest possible error of its times, in microseconds, relative to the first server's clock; None if unknown.
     about : dict
-        Of a server, what it counted, as plain data.
+        Plain data about the process: the counts of a server, or the ``rank`` of a worker.
     """
 
     name: str

@@ -27,24 +27,26 @@ __all__ = ["merge", "server_profile"]
 def merge(profiles: Mapping[str, Run] | Iterable[Run]) -> Profile:
     """Put profiles of several processes on one timeline.
 
-    Workers of a distributed run have asked the servers for their clocks while they were profiled.  Times become those of the
-    first server's clock; ``processes`` gives the possible error of each process.  Profiles without servers all begin at 0.
+    While a worker of a distributed run is profiled, it compares its clock with the servers' clocks.  ``merge`` converts all times
+    to the clock of the first server, and ``processes`` gives the possible error of each process.  If no profile knows a
+    server's clock, every profile begins at 0.
 
     Parameters
     ----------
     profiles : list of Profile or path, or mapping of str to them
-        Profiles, or traces, of workers and servers (``kv.profile_servers()``); merged ones are taken apart first.  With a
-        mapping, its names are those of processes that are neither.
+        Profiles or trace files of workers and servers (``kv.profile_servers()`` gives those of servers).  Merged profiles are
+        taken apart first.  The keys of a mapping name the processes that are neither workers nor servers.
 
     Returns
     -------
     Profile
-        With ``processes``, ``process(name)`` and ``distributed()``; its events have a field ``process``.
+        Its ``processes``, ``process(name)`` and ``distributed()`` describe the processes, and its records have a key
+        ``process``.
 
     Raises
     ------
     ProfilerError
-        If there are none, or two of the same worker or server.
+        If no profile is given, or two are of the same worker or server.
     DataFileError
         If a file is not a trace.
 

@@ -60,8 +60,8 @@ _CONVERSION_COLUMNS = ("operator", "line", "from", "to", "shape", "bytes before"
 class Profile:
     """What a profiler recorded, or a trace file holds.
 
-    Times are microseconds since the start, without the time in which the profiler was paused.
-    ``self`` times are never negative, and of one thread never add up to more than ``wall``.
+    Times are in microseconds.  Points in time count from the start and leave out the time in which the profiler was paused.
+    ``self`` times are never negative, and those of one thread never add up to more than ``wall``.
     """
 
     #: File, text and globals of the cell that was profiled.  object: any value
@@ -77,7 +77,8 @@ class Profile:
     def records(self) -> list[Record]:
         """Every event that was kept, sorted by start, an event before those it contains.
 
-        Arrays and attributes are shared between records: copy before changing them.
+        ``start``, ``duration`` and ``self`` are in microseconds.  Records share the descriptions of their arrays and
+        attributes: copy a record before you change it.
         """
         return self._data().records
 
@@ -95,8 +96,8 @@ class Profile:
     def overhead(self) -> float:
         """Time the profiler itself took, in microseconds: measured cost of one event times their number.
 
-        The cost is measured in a loop, so it is a lower bound: between operators that use the processor's caches, an event
-        takes two to three times as long (``sparsekit bench epoch`` measures that).
+        The cost of one event is measured in a loop, so the result is a lower bound.  Between operators that fill the
+        processor's caches, an event takes two to three times as long; ``sparsekit bench epoch`` measures this.
         """
         return float(self._data().overhead)
 
@@ -119,8 +120,9 @@ class Profile:
     def totals(self) -> list[TotalRow]:
         """Exact totals by operator and lane.
 
-        Keys: ``name lane calls total self min max mean bytes flops dense_flops``.  Compilation is an
-        event of its own and is in no operator's times; ``total`` includes operators called inside.
+        Keys: ``name lane calls total self min max mean bytes flops dense_flops``; times are in microseconds.  ``total``
+        includes the operators called inside, and ``self`` does not.  Compilation is an event of its own, so no operator's
+        times include it.
         """
         return aggregate(self._data().totals, ("name", "lane"))
 
@@ -128,10 +130,10 @@ class Profile:
     def ledger(self) -> list[hooks.Densification]:
         """Each implicit conversion of a sparse array to a dense one, as ``Densification``; the first 100,000.
 
-        Its ``kind`` is ``"fallback"``, where no kernel takes the storage types, or ``"dense by nature"``, where an operator
-        has a dense result for a sparse input, such as ``csr + 1``.  Explicit conversions are not included: ``tostype``, and
-        products, reductions and look-ups, whose dense result is intended.  Reads out of the library, ``asnumpy`` and
-        ``asscipy``, are events of the transfer lane with their bytes.
+        ``kind`` is ``"fallback"`` if no kernel takes the storage types.  It is ``"dense by nature"`` if the operator has a
+        dense result for a sparse input, such as ``csr + 1``.  The ledger has no explicit conversions, such as ``tostype``, and
+        no products, reductions and look-ups, whose dense result is intended.  ``asnumpy`` and ``asscipy`` copy data out of the
+        library: they are events of the transfer lane, with their bytes.
         """
         return [record for _, _, record in self._data().densifications]
 
@@ -156,7 +158,7 @@ class Profile:
     def marks(self) -> list[MarkRecord]:
         """Markers and counter values: ``kind name time value unit thread line``; the first 100,000 of them.
 
-        Those of a ``profiler.Domain`` are named ``domain::name``.
+        ``time`` is in microseconds.  Marks of a ``profiler.Domain`` are named ``domain::name``.
         """
         return list(self._data().marks)
 
@@ -164,10 +166,10 @@ class Profile:
     def memory(self) -> Memory:
         """Memory as plain data: ``peak_bytes peak_time samples idle_bytes at_peak process_peak_bytes``.
 
-        It counts the arrays of the library that took part in the run; ``idle_bytes`` is the sum of parameters and other
-        arrays that existed and were not used.  ``process_peak_bytes`` is the peak of the whole process since its start, None
-        if the system does not report it.  ``table_bytes``, where compiled steps ran, is the memory that their tables keep
-        between runs; arrays in it count while they are in use.
+        It counts the arrays of the library that took part in the run.  ``idle_bytes`` is the size of the parameters and other
+        arrays that existed but were not used.  ``process_peak_bytes`` is the peak of the whole process since its start, or
+        None if the system does not report it.  If compiled steps ran, ``table_bytes`` is the memory that they keep
+        between runs; an array in this memory counts while it is in use.
         """
         return self._data().memory
 
@@ -212,14 +214,21 @@ class Profile:
     def what_if(self, **changes: Unpack[Changes]) -> WhatIf | Machines:
         """The effect of a change, computed without running.
 
-        Other types, gradients or batches, ``what_if(value_dtype="float16")``, give the memory, as a ``WhatIf``.  Other
-        numbers of machines, ``what_if(workers=16, servers=8, gbit=10)``, give the time of a step of a distributed run, as
-        ``Machines``.
+        ``what_if(value_dtype="float16")`` computes the memory with other element types, gradients or batches.
+        ``what_if(workers=16, servers=8, gbit=10)`` computes the time of a step of a distributed run with other numbers of
+        machines.  ``profiler.what_if`` describes the arguments of the first form.
+
+        Returns
+        -------
+        WhatIf or Machines
+            ``WhatIf`` for memory, ``Machines`` for the time of a step.
 
         Raises
         ------
         ProfilerError
-            If the call combines both, or if the profile lacks the necessary data.
+            If one call asks for both, or if the profile lacks the necessary data.
+        UnknownNameError
+            If a type or a parameter is unknown.
         """
         scale: dict[str, Any] = {name: value for name, value in changes.items() if name in SCALE}  # Any: as in Changes
         if not scale:
@@ -242,14 +251,16 @@ class Profile:
         Parameters
         ----------
         step : callable, optional
-            Called without arguments: one step of training, or a loop of several.  By default the cell that ``%%profile`` ran.
+            A function without arguments that runs one step of training, or a loop of several.  The default is the cell that
+            ``%%profile`` ran.
         **options
-            ``steps=3``, ``rounds=20``, ``tolerance=1e-4``.
+            ``steps=3``, ``rounds=20`` and ``tolerance=1e-4`` are the options and their defaults.
 
         Returns
         -------
         Fixes
-            ``table()``, ``figure()``, ``patch`` as a unified diff, ``contract()`` as the text of a test, ``apply()``.
+            ``table()`` and ``figure()`` show the savings.  ``patch`` is a unified diff, and ``apply()`` applies it.
+            ``contract()`` is the text of a test.
 
         Raises
         ------
@@ -279,7 +290,7 @@ class Profile:
     def conversions(self) -> Table:
         """Changes of storage type, by operator, line, types and shape: explicit ones and implicit ones.
 
-        Operators, autograd and libraries make implicit changes. Implicit changes to dense are in the ledger, too.
+        Operators, autograd and libraries make implicit changes.  The ledger also has the implicit changes to dense.
         """
         groups: dict[tuple[Any, ...], int] = {}  # Any: the columns below
         for record in self._data().records:
@@ -297,9 +308,10 @@ class Profile:
     def gradients(self) -> Table:
         """Nonzero rows of PyTorch's gradients by parameter, as counted by ``Profiler(torch=True)``.
 
-        The profiler counts dense gradients with two axes or more and 4 kB or more, after the first, second, fourth, eighth …
-        backward pass: every value is read once.  If a weight has more columns than rows, the columns are counted. For sparse
-        gradients the number is that of the stored rows, which may repeat a row until they are coalesced.
+        The profiler counts the rows of dense gradients that have two axes or more and 4 kB or more.  It reads every value of
+        such a gradient after the first, second, fourth, eighth … backward pass.  If a weight has more columns than rows, the
+        columns are counted.  For a sparse gradient the number is that of its stored rows.  Until the gradient is coalesced, it
+        may store a row more than once.
         """
         return gradients_table(self._data().records)
 
@@ -311,13 +323,13 @@ class Profile:
         ----------
         sort_by : {"self", "total", "avg", "min", "max", "count", "bytes", "flops", "name"}
         group_by : {"op", "layer", "lane", "storage", "op+layer", "line", "cell", "process", "op+process"}
-            ``"line"`` is the line of yours that called an operator (of a backward operator, that of its forward operator),
-            ``"cell"`` the notebook cell (``In [3]``) or the file that line is in; it also has the most memory that arrays held
-            in the cell, and what its operators made and kept.  Of folded events the lines are no
-            longer known: they are one row, and the footer says so.
-            ``"process"`` has the lanes of each process of a merged profile.
+            ``"line"`` is the line of your code that called the operator.  A backward operator has the line of its forward
+            operator.  ``"cell"`` is the notebook cell (``In [3]``) or the file of that line.  Its rows also have the peak of the
+            memory in the cell, and the bytes that its operators allocated and did not free.  The lines of folded events are no
+            longer known: these events share one row, and the footer says so.
+            ``"process"`` has one row for each process and lane of a merged profile.
         ascending : bool, optional
-            By default numbers descend and names ascend.
+            By default numbers are sorted in descending order, and names in ascending order.
         rows : int, optional
             Show only the first rows.
 
@@ -367,7 +379,7 @@ class Profile:
         Raises
         ------
         ProfilerError
-            If nothing was exchanged with servers while it was recorded.
+            If the profile has no exchange with a server.
         """
         return distributed(self._data())
 
@@ -454,7 +466,7 @@ class Profile:
     def timeline(self, step: Callable[[], object] | None = None, **options: object) -> Any:
         """The live timeline, a widget; needs the extra ``lab``.
 
-        With a ``step``, and of a cell that ``%%profile`` recorded, it has a button that tries fixes, as ``try_fixes`` does.
+        If a ``step`` is given, or ``%%profile`` recorded a cell, the widget has a button that calls ``try_fixes``.
         """
         if self._data().parts:
             shown = {"clock": "common", "color_by": "lane", "errors": self._errors(), **options}
@@ -497,7 +509,7 @@ class Profile:
     def graph(self, title: str = "") -> Any:  # Any: a display, a layer above
         """A picture of the first forward pass of a PyTorch program: layouts and bytes of all tensors, and what became dense.
 
-        It has at most 400 operators, and ends where the first backward pass or update begins.  Saved traces have none.
+        It has at most 400 operators, and ends where the first backward pass or update begins.  Saved traces have no graph.
 
         Returns
         -------
@@ -507,7 +519,7 @@ class Profile:
         Raises
         ------
         ProfilerError
-            If there is none.
+            If the profile has no graph.
         """
         nodes = self._data().graph
         if not nodes:
@@ -519,7 +531,8 @@ class Profile:
     def memory_figure(self, **options: object) -> Any:  # Any: a figure, a layer above; object: its options
         """The static picture of memory over time, with the table of the arrays alive at the peak.
 
-        ``title`` and ``rows`` are those of picture and table; with ``ax``, matplotlib draws memory over time on these axes.
+        ``title`` is the title of the picture, and ``rows`` the number of rows of the table.  With ``ax``, matplotlib draws the
+        memory over time on these axes instead.
         """
         return displays.call("memory_figure", memory=self.memory, **options)
 

@@ -68,23 +68,24 @@ class Profiler(Profile, Scoped):
     Parameters
     ----------
     capacity : int
-        Events kept one by one; when there are more, the oldest are folded into exact totals.
+        Number of single events that are kept, at least 2.  When there are more, the oldest are folded into exact totals.
     lines : bool
-        Note the user's line of each operator, for about half a microsecond each.
+        Record the line of user code that called each operator.  This takes about half a microsecond per operator.
     schedule : Schedule, optional
-        Record only some of the steps that ``step()`` ends; made by ``profiler.schedule(wait=…, warmup=…, active=…)``.
-        The profiler is the profile of the latest round.
+        Record only some of the steps that ``step()`` ends; ``profiler.schedule(wait=…, warmup=…, active=…)`` makes one.
+        The profiler then shows the profile of the latest round.
     on_ready : callable, optional
-        ``on_ready(profile)`` is given each round's profile; without a schedule the profile, when it stops.
+        ``on_ready(profile)`` is called with the profile of each round.  Without a schedule it is called once, when the
+        profiler stops.
     torch : bool
         Also record PyTorch: the operators that this thread calls, and the operators of its backward passes.
-        It also counts how many rows of gradients are not zero, see ``gradients()``.
+        The profiler then also counts the nonzero rows of gradients; see ``gradients()``.
 
     Raises
     ------
     ProfilerError
-        If an argument is not what it must be, or PyTorch is too old; by ``start()``, if another profiler records already, or
-        this one has been used.
+        If an argument has a wrong type or value, or PyTorch is too old.  ``start()`` raises it if another profiler is
+        recording, or if this one has been used before.
     MissingPackageError
         If ``torch=True`` and PyTorch is not installed.
 
@@ -306,12 +307,13 @@ class Profiler(Profile, Scoped):
     def device_times(self) -> list[DeviceRow]:
         """Time on GPUs, measured there by events: a row for each operator and context, the longest first.
 
-        Waits for work that is still going on.  Rows have ``op``, ``context``, ``calls``, ``milliseconds`` and ``queuing``; the
-        other times of a profile are those of the processor, which only queues the work.  None without a GPU.
+        The call waits for unfinished work on the GPUs.  Rows have ``op``, ``context``, ``calls``, ``milliseconds`` and
+        ``queuing``.  The list is empty without a GPU.  The other times of a profile are times of the processor, which only
+        queues the work.
 
-        ``milliseconds`` is from the operator's first work on the device to its last, and ``queuing`` what the processor took to
-        queue it.  Where the first is not the longer one, the device has waited for the processor in between: its own work took
-        less.
+        ``milliseconds`` is the time from the start of the operator's first work on the device to the end of its last.
+        ``queuing`` is the time, in milliseconds, that the processor took to queue this work.  If ``milliseconds`` is not
+        longer than ``queuing``, the device waited for the processor in between, and its own work took less.
         """
         sums: dict[tuple[str, str], tuple[int, float, float]] = {}
         for part in self._device_work:

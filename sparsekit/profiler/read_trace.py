@@ -53,18 +53,18 @@ def load_trace(path: str | os.PathLike[str], max_bytes: int = MAX_BYTES) -> Prof
     path : path
         A ``.json`` or ``.json.gz`` file.
     max_bytes : int
-        Largest size that is read, decompressed.
+        Largest decompressed size, in bytes, that is read.
 
     Returns
     -------
     Profile
-        With the records, memory, ledger and displays of the profile that was saved.  What others do not record
-        is empty: storage types, bytes written, layers.
+        It has the records, memory, ledger and displays of the saved profile.  Fields that other profilers do not record are
+        empty: storage types, bytes written, layers.
 
     Raises
     ------
     DataFileError
-        If the file is missing, truncated, too large, or no trace.
+        If the file is missing, truncated, too large, or not a trace.
     """
     path = path_of(path)
     name = Path(path).name

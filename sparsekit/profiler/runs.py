@@ -33,8 +33,10 @@ def diff(before: Runs, after: Runs) -> Diff:
 
     Raises
     ------
-    ProfilerError, DataFileError
-        If something else is given, or a file is not a trace.
+    ProfilerError
+        If an argument is neither a profile nor a file name, or a run is still being recorded.
+    DataFileError
+        If a file cannot be read or is not a trace.
     """
     return differences(_loaded(before), _loaded(after))
 

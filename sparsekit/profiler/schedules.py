@@ -15,9 +15,9 @@ class Schedule(NamedTuple):
     Attributes
     ----------
     wait, warmup, active : int
-        Steps that nothing is noted of, that are recorded and thrown away, and that are kept.
+        Number of steps of a round that are skipped, that are recorded and discarded, and that are kept.
     repeat : int
-        Number of rounds; 0 continues until the profiler stops.
+        Number of rounds; with 0 the rounds continue until the profiler stops.
     skip_first : int
         Steps before the first round.
     """
@@ -47,9 +47,10 @@ def schedule(*, wait: int, warmup: int, active: int, repeat: int = 0, skip_first
     Parameters
     ----------
     wait, warmup, active : int
-        Steps of a round that are not recorded, recorded and thrown away (compilation and caches), and kept.
+        Number of steps of a round that are skipped, that are recorded and discarded (compilation, cold caches), and that are
+        kept.
     repeat : int
-        Number of rounds; 0 continues until the profiler stops.
+        Number of rounds; with 0 the rounds continue until the profiler stops.
     skip_first : int
         Steps before the first round.
 

@@ -56,12 +56,12 @@ def save_trace(profile: Profile, path: str | os.PathLike[str]) -> Path:
     ----------
     profile : Profile
     path : path
-        Ends in ``.json`` or ``.json.gz``.  The file appears whole or not at all.
+        Its name ends in ``.json`` or ``.json.gz``.  The file is written completely or not at all.
 
     Raises
     ------
     DataFileError
-        If the name ends otherwise, or the file cannot be written.
+        If the name has another ending, or the file cannot be written.
     """
     name = os.fspath(path)
     if not name.endswith((".json", ".json.gz")):

@@ -74,34 +74,34 @@ def compare(programs: Mapping[str, Callable[[], object]], rounds: int = 20, *, t
 
     A round is a block in which each program has two turns: first all programs in random order, then all in the reverse order
     (ABBA for two programs).  Slow changes, such as the clock rate of the processor or the load of other programs, affect
-    every program of a block alike and cancel in the ratio of their times.  Because the order is drawn at random, the
-    logarithm of the ratio is as likely above zero as below if two programs take the same time, whatever the distribution of
-    the noise and whether or not blocks resemble each other.  So the signed-rank interval over blocks (Hollander and Wolfe,
-    Nonparametric Statistical Methods, 3.1 to 3.3; Hodges-Lehmann estimate) has the confidence that it states.
+    every program of a block alike and cancel in the ratio of their times.  Because the order is random, the logarithm of the
+    ratio of two equally fast programs is symmetric about zero.  This needs no assumption about the distribution of the noise
+    or the similarity of blocks.  So the signed-rank interval over blocks has the stated confidence (Hollander and Wolfe,
+    Nonparametric Statistical Methods, 3.1 to 3.3; Hodges-Lehmann estimate).
 
-    The comparison is about a typical call: a turn gives the median over pieces of it. Stalls of a few calls, caused by the
-    system or by the program itself, do not count; ``Profiler`` shows them.
+    The comparison describes a typical call: the result of a turn is the median over pieces of it.  Stalls of a few calls,
+    caused by the system or by the program itself, therefore have no effect; ``Profiler`` shows them.
 
     Parameters
     ----------
     programs : mapping of str to callable
-        Two programs or more, called without arguments.  The first is what the others are compared with.  A program that
-        trains changes its state in every call.
+        Two programs or more, called without arguments.  The others are compared with the first.  A program that trains changes
+        its state in every call.
     rounds : int
-        Number of blocks.  More of them find smaller differences; 8 are the fewest for two programs at 99 %.
+        Number of blocks.  More blocks find smaller differences.  Two programs at a confidence of 99 % need at least 8.
     turn : float
-        Seconds that a turn should last; a program is called several times if one call takes less.
+        Duration of a turn in seconds.  A program whose call takes less is called several times.
     confidence : float
-        Probability with which all intervals together hold (Bonferroni), from 0.5 to below 1.
+        Joint confidence of all intervals (Bonferroni), from 0.5 to below 1.
     least : float
-        Smallest difference that is claimed, as a share: a program is called slower if its whole interval lies above
-        ``1 + least``, and faster if it lies below ``1 / (1 + least)``.  Two copies of one program differ by one or two
+        Smallest difference that is reported, as a share.  The verdict is "slower" if the whole interval lies above
+        ``1 + least``, and "faster" if it lies below ``1 / (1 + least)``.  Two copies of one program differ by one or two
         percent, because their arrays have different addresses.
     seed : int
-        Of the order of turns.
+        Seed of the random order of turns.
     profile : bool
-        Whether each program runs once more, after the timed rounds, under a ``Profiler``: for the operators, bytes
-        moved, bytes at the peak and implicit conversions, which are counts and need no statistics.
+        Whether each program runs once more under a ``Profiler``, after the timed rounds.  This counts the operators, bytes
+        moved, bytes at the peak and implicit conversions, which need no statistics.
 
     Returns
     -------
@@ -110,8 +110,8 @@ def compare(programs: Mapping[str, Callable[[], object]], rounds: int = 20, *, t
     Raises
     ------
     ProfilerError
-        If there are fewer than two programs, one is not callable, the rounds are too few for the confidence, or a
-        profiler is recording, which would be timed as well.
+        If there are fewer than two programs, a program is not callable, there are too few rounds for the confidence, or a
+        profiler is recording.
 
     Examples
     --------
@@ -280,18 +280,19 @@ class Comparison:
     Attributes
     ----------
     rows : list of dict
-        One a program, in the order given.  Keys: ``name``, ``time`` (median over blocks of one call, in microseconds),
-        ``calls`` (calls in a turn), ``ratio`` (its time by that of the first program), ``low`` and ``high`` (the ends
-        of the ratio's interval; all three None for the first), ``verdict`` ("faster", "slower", "no detectable
-        difference", or "the first"), ``finding`` (the verdict with its size, in words), ``ratios`` (one a block), and,
-        if programs were profiled, ``operators bytes peak
-        densified``: operators run, bytes they moved, bytes at the peak, and implicit conversions of one call.
+        One row for each program, in the given order.  ``name`` is the program, ``time`` the time of a call in microseconds
+        (median over blocks), and ``calls`` the number of calls in a turn.  ``ratio`` is the time divided by that of the first
+        program, with the interval from ``low`` to ``high``; the three are None for the first program.  ``ratios`` has the
+        ratio of each block.  ``verdict`` is "faster", "slower", "no detectable difference" or "the first", and ``finding`` is
+        the verdict with its size, in words.  If the programs were profiled, ``operators``, ``bytes``, ``peak`` and
+        ``densified`` are the operators that one call runs, the bytes they move, the bytes at the peak, and the implicit
+        conversions.
     blocks : list of list of Turn
-        Every turn as it was taken.
+        All turns, in the order in which they ran.
     profiles : list of Profiler
-        One profiled call of each program, if requested.
+        One profiled call of each program; empty with ``profile=False``.
     confidence, least : float
-        As asked for.
+        The arguments of ``compare``.
     """
 
     def __init__(self, names: list[str], calls: list[int], blocks: list[list[Turn]], confidence: float,

@@ -35,32 +35,33 @@ def what_if(profile: Profile, *, index_dtype: str | None = None, value_dtype: st
             rows: int | Mapping[str, int] | None = None) -> WhatIf:
     """Compute the memory of a changed model without running it.
 
-    Every array of the run gets its new size, and the allocations and frees are replayed in their order, so the peak may occur
-    at a different moment.
+    Every array of the run gets its new size.  The allocations and frees are replayed in their order, so the peak may occur at
+    a different moment.
 
     Parameters
     ----------
     profile : Profile
     index_dtype : {"int32", "int64"}, optional
-        Of the indices of all sparse arrays.
+        Type of the indices of all sparse arrays.
     value_dtype : {"float16", "float32", "float64"}, optional
-        Of all floating-point values.
+        Type of all floating-point values.
     gradient : {"row_sparse", "default"} or dict, optional
-        Storage type of the gradients of parameters: of all, or of those named, ``{"dense0_weight": "row_sparse"}``.  The
-        rows of one that was dense are not known: give ``rows``, or what a csr batch stores is taken as their bound, and
-        parameters without one stay as they are; ``notes`` say so.  One that was row_sparse becomes a single array
-        that each backward pass writes to.
+        Storage type of the gradients of all parameters, or of those that a dict names: ``{"dense0_weight": "row_sparse"}``.
+        The number of nonzero rows of a dense gradient is not known.  It is taken from ``rows``, or bounded by the
+        number of values that a csr batch stores.  A parameter with neither keeps its gradient, and ``notes`` say so.  With
+        "default", a row_sparse gradient becomes one dense array that every backward pass writes to.
     lazy_state : bool
-        Optimizer state only for rows that a gradient touched, with their int64 numbers, of parameters with row-sparse
-        gradients, or of all if none was.  The most rows of one gradient are taken, so that it is a lower bound.
+        Keep optimizer state only for the rows that a gradient touched, together with their int64 row numbers.  This applies
+        to parameters with row-sparse gradients, or to all parameters if there is none.  The number of rows is that of the
+        largest gradient, so the result is a lower bound.
     batch_size : int, optional
-        Rows of a batch.  The batch is what operators of forward passes took: inputs, or rows cut from them; its rows as
-        they were are in ``batch``.  Arrays whose first length is the batch's become longer in proportion; so do the
-        stored values of sparse ones and the rows of row-sparse gradients, as if further samples were like these.  A
-        data set that batches are cut from stays as it is.
+        Number of rows of a batch.  The batch is the input of the forward pass, or the rows that are cut from it; ``batch`` is
+        its recorded number of rows.  Arrays whose first axis has the length of the batch grow in proportion.  So do the stored
+        values of sparse arrays and the rows of row-sparse gradients, on the assumption that further samples are like these.
+        A data set that batches are cut from keeps its size.
     rows : int or dict, optional
-        Rows that a gradient stores, of all parameters or by parameter; those that ``Profiler(torch=True)`` counted, if not
-        given.
+        Number of rows that a gradient stores, for all parameters or by parameter.  The default is the number that
+        ``Profiler(torch=True)`` counted.
 
     Returns
     -------
@@ -71,8 +72,8 @@ def what_if(profile: Profile, *, index_dtype: str | None = None, value_dtype: st
     UnknownNameError
         If a type is not one of those offered, or the run has no parameter of that name.
     ProfilerError
-        If the profile comes from a file, which holds no single allocations, if a needed number is unknown, or
-        if a number of rows is invalid.
+        If the profile comes from a file, because a file holds no single allocations, if a necessary number is unknown, or if
+        a number of rows is invalid.
     """
     for value, offered, what in ((index_dtype, INDICES, "index type"), (value_dtype, FLOATS, "value type"),
                                  *((stype, GRADIENTS, "storage type of gradients") for stype in _values(gradient))):
@@ -134,9 +135,9 @@ class WhatIf:
     before, after : int
         Bytes at the peak.
     batch : int
-        Rows of a batch as it was, so far as that was found out; else 0.
+        Recorded number of rows of a batch; 0 if it could not be determined.
     rows : list of dict
-        Keys ``role owner before after``: bytes of the arrays alive at either peak.
+        Keys ``role owner before after``: bytes of the arrays that are alive at the peak, before and after the change.
     notes : list of str
         Why ``after`` is an estimate; empty if it is exact.
     """

@@ -32,38 +32,38 @@ GIGABIT = 1.25e8
 
 
 class Measured(NamedTuple):
-    """What was measured of a step; times in microseconds.
+    """Measurements of a step; times in microseconds.
 
-    Times are medians over the steps, so that a slow one, such as the first one after a restart, does not count; the time of
-    servers is added up within each step first.  Bytes and calls are means.
+    Times are medians over the steps, so a slow step, such as the first one after a restart, has no effect.  The times of
+    servers are first added up within each step.  Bytes and calls are means over the steps.
 
     Attributes
     ----------
     workers, servers : int
     steps : int
-        Steps of the worker with fewest that were counted.
+        Number of steps that were counted, of the worker with the fewest.
     step : float
-        From the end of one step to that of the next one; of the slowest worker.
+        Time from the end of a step to the end of the next one, of the slowest worker.
     compute : float
-        What of it is outside of exchanges with servers; of the slowest worker.
+        Part of ``step`` outside exchanges with servers, of the slowest worker.
     waiting : float
-        What of it was spent waiting for other workers; of the worker that waited most.
+        Part of ``step`` spent waiting for other workers, of the worker that waited longest.
     sent, received : float
-        Bytes of a worker.
+        Bytes that a worker sends and receives in a step.
     calls : float
-        Round trips of a worker.
+        Round trips of a worker in a step.
     round_trip : float
-        The shortest one without contents.
+        Time of the shortest round trip without data.
     call : float
-        What a call took beyond that and beyond the servers' work: contents are packed and unpacked, for instance.
+        Time of a call beyond ``round_trip`` and the servers' work, such as packing and unpacking data.
     server_calls : float
-        Calls that a server answered for each step of a worker; 0 if no server was profiled, and so the next three.
+        Calls that a server answers for each step of a worker.  Without a profiled server this and the next three are 0.
     serve : float
-        What a server took for a call, without steps of the optimizer and the journal.
+        Time that a server takes for a call, without optimizer steps and the journal.
     apply, journal : float
-        What steps of the optimizer, and the journal, took for each byte of gradients that came.
+        Time that optimizer steps, and the journal, take for each byte of received gradients.
     balance : float
-        Bytes of the server with most of them, as a multiple of the mean.
+        Bytes of the server with the most traffic, divided by the mean over servers.
     """
 
     workers: int
@@ -157,7 +157,7 @@ def measured(data: Stored) -> Measured:
     Raises
     ------
     ProfilerError
-        If it does not hold enough steps of distributed training.
+        If the profile does not hold enough steps of distributed training.
     """
     workers = worker_parts(data)
     steps = [steps_of(part.data.records) for part in workers]
@@ -224,13 +224,13 @@ def what_if_machines(data: Stored, workers: int | Sequence[int] | None = None, s
     Parameters
     ----------
     data : Stored
-        Of a profile of workers and, so that their work is known, servers.
+        Data of a profile that has workers and, for the time of the servers' work, servers.
     workers, servers : int or list of int, optional
-        As many as in the run by default.  Of two lists the numbers belong together.
+        Numbers of machines; the default is that of the run.  Two lists are taken pairwise.
     gbit : float, optional
-        What the cable of each machine carries, in Gbit/s.  Without it, cables are left out.
+        Bandwidth of the network cable of each machine, in Gbit/s.  Without it, the time on cables is left out.
     round_trip : float, optional
-        Seconds of the network's round trip; by default that of the profiled run.
+        Round-trip time of the network in seconds; the default is that of the profiled run.
 
     Raises
     ------
@@ -260,20 +260,21 @@ def _numbers(name: str, given: object, default: int) -> list[int]:  # object: wh
 class Machines:
     """The time of a step as it was, and as it would be with other numbers of workers and servers.
 
-    A step takes ``compute + max(worker cable, server cable, server work) + calls · (round trip + call)``.  Every number in it
-    was measured, except what was asked for; ``notes`` say what is assumed beyond that.
+    A step takes ``compute + max(worker cable, server cable, server work) + calls · (round trip + call)``.  Every number in this
+    formula was measured, except those that the caller gave.  ``notes`` list the further assumptions.
 
     Attributes
     ----------
     measured : Measured
     before : float
-        Microseconds of a step as measured.
+        Measured time of a step, in microseconds.
     model : float
-        Microseconds that the model gives for the run that was measured: how far it can be trusted.
+        Time of a step of the measured run according to the model, in microseconds.  Its distance from ``before`` shows
+        how accurate the model is.
     rows : list of dict
-        For each number of machines ``workers servers step``, the parts ``compute worker_cable server_cable server_work
-        round_trips`` in microseconds, which of them limits (``limit``), and ``speedup``: steps of all workers in the same time,
-        as a multiple of those of one worker with as many servers.
+        One row for each number of machines.  ``step`` and its parts ``compute``, ``worker_cable``, ``server_cable``,
+        ``server_work`` and ``round_trips`` are in microseconds; ``limit`` names the part that limits the step.  ``speedup`` is
+        the number of steps of all workers in a given time, divided by that of one worker with as many servers.
     notes : list of str
     """
 

@@ -49,7 +49,7 @@ class Interactions(Linear):
     features, outputs : int
     dtype : str
     factors : int
-        Length of the vectors.  Each output has vectors of its own.
+        Length of the vectors of the columns.  Each output has its own vectors.
 
     Notes
     -----

@@ -44,42 +44,44 @@ _PARAMETERS = """
         Name of an optimizer of ``sparsekit.optimizer``.
     learning_rate : float, default {rate}
     alpha : float, default 0
-        Weight decay.  With ``optimizer="sgd"`` or ``"adamw"`` and ``optimizer_params={{"lazy_update": "exact"}}`` it reaches all
-        columns in each step; with others only the columns that a batch stores.
+        Weight decay.  With ``optimizer="sgd"`` or ``"adamw"`` and ``optimizer_params={{"lazy_update": "exact"}}``, each step
+        decays the weights of all columns.  Otherwise, a step decays only those of the columns that the batch stores.
     optimizer_params : dict, optional
-        More arguments of the optimizer.
+        Further arguments of the optimizer.
     max_iter : int, default 20
-        Passes through the data.
+        Largest number of passes through the data.
     batch_size : int, default 256
+        Number of rows of a batch.
     early_stopping : bool, default False
-        Set a part of the data aside, stop when the score on it does not improve, and keep the best weights.
+        Set a part of the rows aside, stop when the score on these rows no longer improves, and keep the best weights.
     validation_fraction : float, default 0.1
-        The part that is set aside.
+        Share of the rows that is set aside, between 0 and 1.
     n_iter_no_change : int, default 3
-        Passes without improvement after which ``early_stopping`` stops.
+        Number of passes without improvement after which ``early_stopping`` stops.
     tol : float, default 0.0001
-        The smallest change that is an improvement.
+        The smallest increase of the score that counts as an improvement.
     progress : bool, default False
         Show a progress bar, with the loss.
     random_state : int, RandomState or None
-        Decides the order of the rows, the rows set aside and initial values.{more}
+        Determines the order of the rows, the rows that are set aside, and the initial values.{more}
 
     Attributes
     ----------
     net_ : gluon.HybridBlock
         The trained model.
     n_features_in_ : int
+        Number of columns of the training data.
     n_iter_ : int
-        Passes made by ``fit``, or by all calls of ``partial_fit``.
+        Number of passes of ``fit``, or of all calls of ``partial_fit``.
     loss_curve_ : list of float
         Mean training loss of each pass.
     validation_scores_ : list of float
-        Scores on the rows set aside, with ``early_stopping``.{classes}
+        Score on the rows that are set aside after each pass, with ``early_stopping``.{classes}
 
     Notes
     -----
-    Training runs in float32 for float32 data and in float64 for any other; ``X.astype("float32")`` is faster.  Features should
-    be of similar size, as those of ``HashingVectorizer`` are.
+    Training runs in float32 for float32 data, and in float64 for other data; float32 is faster.  All features should have a
+    similar scale, like those of ``HashingVectorizer``.
     """
 
 
@@ -113,7 +115,7 @@ class _Estimator(BaseEstimator, abc.ABC):
         X : csr matrix, or array, of shape (rows, columns)
         y : array of shape (rows,)
         sample_weight : array of shape (rows,), optional
-            How much each row counts.
+            Weight of each row in the loss.
 
         Returns
         -------
@@ -122,7 +124,7 @@ class _Estimator(BaseEstimator, abc.ABC):
         Raises
         ------
         ParameterError
-            If a parameter is outside its range; it is a ``ValueError``.
+            If a parameter is outside its range.  The error is a ``ValueError``.
         """
         self._check_parameters()
         X, y, weights = self._validated(X, y, sample_weight, reset=True)
@@ -306,7 +308,7 @@ class _Classifier(ClassifierMixin, _Estimator):
         ----------
         X, y, sample_weight : as in ``fit``
         classes : array, optional
-            All classes that will ever come; needed in the first call, unless ``y`` has them all.
+            All classes of the whole training data.  The first call needs them, unless its ``y`` has them all.
 
         Returns
         -------
@@ -315,7 +317,7 @@ class _Classifier(ClassifierMixin, _Estimator):
         Raises
         ------
         ParameterError
-            If ``y`` has classes that the first call did not know.
+            If ``y`` has classes that the first call did not have.
         """
         self._known = None if classes is None else unique_labels(classes)
         try:
@@ -438,7 +440,7 @@ _FACTORS = """
     factors : int, default 8
         Length of the vectors of the columns.
     init_scale : float, default 0.01
-        Standard deviation of their initial values."""
+        Standard deviation of the vectors' initial values."""
 _CLASSES = """
     classes_ : array
         The classes, sorted."""

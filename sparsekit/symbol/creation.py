@@ -73,7 +73,7 @@ def histogram(a: Symbol, bins: int | Symbol = 10, range: tuple[float, float] | N
     bins : int or Symbol
         Number of equal bins, or their edges.
     range : tuple of two numbers
-        What equal bins cover.
+        Lower and upper end of equal bins.
     """
     if isinstance(bins, Symbol):
         return F._histogram(a, bins, **kwargs)

@@ -35,16 +35,16 @@ __all__ = ["Executor"]
 class Executor:
     """Runs a symbol on bound arrays; ``Symbol.bind`` and ``Symbol.simple_bind`` make one.
 
-    Operators run one by one as they do on ``mx.nd``, so that storage types, warnings, the ledger and profiles are the
-    same; the backward pass is autograd's.  In a profile, the layer of an operator is the name of its symbol.
+    Operators run one by one, as in ``mx.nd``.  Storage types, warnings, the ledger and profiles are therefore the same, and
+    autograd computes the backward pass.  In a profile, the layer of an operator is the name of its symbol.
 
     Attributes
     ----------
     arg_arrays, grad_arrays, aux_arrays : list of NDArray
-        In the order of ``list_arguments()`` and ``list_auxiliary_states()``; None where an argument has no gradient.
+        Arrays in the order of ``list_arguments()`` and ``list_auxiliary_states()``.  ``grad_arrays`` has None for arguments
+        without a gradient.
     outputs : list of NDArray
-        Results of the last forward pass.  Before the first ``forward`` they are computed on access,
-        from the arguments of that moment.
+        Results of the last forward pass.  Before the first ``forward``, an access computes them from the current arguments.
     """
 
     def __init__(self, heads: Sequence[Entry], ctx: Context, args: list[Any], grads: list[Any], requests: list[str],
@@ -120,7 +120,7 @@ class Executor:
         Parameters
         ----------
         is_train : bool
-            Whether a backward pass is to follow, and layers behave as in training.
+            Whether to record for a backward pass, and whether layers behave as in training.
         **kwargs : NDArray or numpy.ndarray
             New values of arguments.  A dense array fills a sparse argument, as ``[:] =`` does; a sparse array must
             have the storage type of its argument.
@@ -221,7 +221,7 @@ class Executor:
         Parameters
         ----------
         out_grads : NDArray, list or dict of NDArray, optional
-            Gradient at each output, ones by default; output layers such as ``SoftmaxOutput`` do not look at it.
+            Gradient at each output; ones by default.  Output layers such as ``SoftmaxOutput`` ignore it.
         is_train : bool
             Whether layers behave as in training.
 
@@ -232,8 +232,8 @@ class Executor:
 
         Notes
         -----
-        After ``forward(is_train=False)``, which keeps nothing for it, the pass is made again, with layers as in prediction,
-        to have its gradients.  A warning says so once for each executor.
+        ``forward(is_train=False)`` records nothing, so ``backward`` then repeats the forward pass, with layers as in prediction.
+        A warning says so once for each executor.
         """
         if self._results is None:
             raise GradientError("backward() needs what forward() keeps.", hint="call forward(is_train=True) first.")
@@ -289,9 +289,9 @@ class Executor:
         Parameters
         ----------
         callback : function or None
-            ``callback(name, array)``, with names such as ``fc1_output``; None takes it away.
+            ``callback(name, array)`` is called with names such as ``fc1_output``.  None removes the callback.
         monitor_all : bool
-            Show inputs too, with names such as ``fc1_data``.
+            Also call it with the inputs, under names such as ``fc1_data``.
         """
         if callback is not None and not callable(callback):
             raise DTypeError(expected("callback", "a function", type(callback)), hint="callback(name, array)")
@@ -320,14 +320,14 @@ class Executor:
         ----------
         arg_params, aux_params : dict of NDArray
         allow_extra_params : bool
-            Pass over names that the symbol does not have.
+            Ignore names that the symbol does not have.
 
         Raises
         ------
         UnknownNameError
-            If a name is neither; nothing is copied then.
+            If the symbol does not have a name; then nothing is copied.
         ShapeError
-            If a shape differs; nothing is copied then.
+            If a shape differs; then nothing is copied.
         """
         pairs = []
         for given, held, what in ((arg_params, self.arg_dict, "arguments"),
@@ -350,16 +350,16 @@ class Executor:
         Parameters
         ----------
         partial_shaping : bool
-            Let arguments change shape that are not named.
+            Allow arguments that are not named to change their shape.
         allow_up_sizing : bool
-            Let arrays become larger than they are.
+            Allow arrays to grow.
         **kwargs : tuple of int
             New shapes of arguments.
 
         Raises
         ------
         ShapeError
-            If a shape would change or grow that may not.
+            If an argument would change its shape without ``partial_shaping``, or grow without ``allow_up_sizing``.
         """
         nodes = {node.name: node for node in (*self._arguments, *self._states)}
         for name in kwargs:
@@ -387,7 +387,7 @@ class Executor:
         Returns
         -------
         GraphDisplay
-            As ``Symbol.graph`` gives it; the bytes of bound arrays are exact, as of now.
+            The display that ``Symbol.graph`` returns, with the exact current bytes of the bound arrays.
         """
         from .inspection import figure
 

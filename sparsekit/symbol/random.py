@@ -114,7 +114,7 @@ def _like(name: str) -> Callable[..., Symbol]:
         return function(data, **kwargs)
 
     like.__name__ = like.__qualname__ = f"{name}_like"
-    like.__doc__ = f"{DISTRIBUTIONS[name].doc}  As many as ``data`` holds, of its element type."
+    like.__doc__ = f"{DISTRIBUTIONS[name].doc}  The result has the shape and the element type of ``data``."
     return like
 
 
@@ -133,16 +133,16 @@ def rand_zipfian(true_classes: Symbol, num_sampled: int, range_max: int) -> tupl
     true_classes : Symbol
         Vector of classes.
     num_sampled : int
-        How many to draw, with repetitions.
+        Number of draws; repetitions are possible.
     range_max : int
         Number of classes.
 
     Returns
     -------
     samples : Symbol
-        int64, (num_sampled,).
+        The drawn classes, int64, of shape (num_sampled,).
     expected_count_true, expected_count_sample : Symbol
-        float64, of the true classes and of the samples.
+        Expected counts of the true classes and of the samples, float64.
     """
     width = math.log(range_max + 1)
     drawn: Any = uniform(0, width, shape=(num_sampled,), dtype="float64")

@@ -45,8 +45,8 @@ __all__ = ["Symbol", "load_json"]
 class Symbol(Tensor):
     """One or several outputs of a graph of operators and variables.
 
-    Operators are functions of ``mx.sym``, methods, and Python's own; ``mx.sym.Variable`` makes the leaves.  Calling a
-    symbol puts other symbols in the place of its variables: ``net(data=other)``.
+    The functions of ``mx.sym``, methods and Python's operators make new symbols; ``mx.sym.Variable`` makes variables.  Calling a
+    symbol replaces its variables by other symbols: ``net(data=other)``.
 
     Examples
     --------
@@ -246,17 +246,17 @@ class Symbol(Tensor):
         Parameters
         ----------
         *args, **kwargs : tuple of int
-            By position or by name; sizes of 0 or -1 are unknown.
+            Shapes of arguments by position or by name.  Sizes of 0 or -1 are unknown.
 
         Returns
         -------
         arg_shapes, out_shapes, aux_shapes : list of tuple, or None
-            All None, with a warning, if some cannot be decided.
+            All three are None, with a warning, if a shape cannot be determined.
 
         Raises
         ------
         ShapeError
-            If shapes contradict each other; it names the operators.
+            If shapes contradict each other.  The error names the operators.
         """
         known = self._shapes(args, kwargs)
         found = self._three(lambda entry: _shown(known.get(entry)))
@@ -275,7 +275,7 @@ class Symbol(Tensor):
     def infer_shape_partial(self, *args: object, **kwargs: Sequence[int] | None) -> tuple[list[Any], list[Any], list[Any]]:
         """As ``infer_shape``, with 0 for sizes that cannot be decided, and () if nothing is known.
 
-        Inside ``mx.util.np_shape`` these are -1 and None.
+        Inside ``mx.util.np_shape``, -1 and None take their place.
         """
         known = self._shapes(args, kwargs)
         return self._three(lambda entry: _shown(known.get(entry)))
@@ -309,18 +309,18 @@ class Symbol(Tensor):
     def infer_storage_type(self, *args: str, **kwargs: object) -> tuple[list[str], list[str], list[str]]:
         """Storage types of arguments, outputs and auxiliary states, before anything is bound.
 
-        Those of single operators come with ``net.get_internals().infer_storage_type(…)``.
+        ``net.get_internals().infer_storage_type(…)`` gives the storage types of single operators.
 
         Parameters
         ----------
         *args, **kwargs : {"default", "row_sparse", "csr"}
-            By position or by name; of the rest what the variables declare, "default" if they declare nothing.
-            Arrays are taken to be matrices where the number of axes matters and is not declared.
+            Storage types of variables by position or by name.  Other variables have the declared storage type, or "default".
+            If the number of axes matters and is not declared, arrays are assumed to be matrices.
 
         Raises
         ------
         StorageTypeError
-            If an operator takes no such inputs.
+            If an operator does not accept these storage types.
         """
         given = self._by_variable(args, kwargs, "storage types")
         for node, stype in given.items():
@@ -341,21 +341,23 @@ class Symbol(Tensor):
         Parameters
         ----------
         *args, **kwargs : tuple of int, str, dtype, NDArray, or a tuple of several
-            By position or by name, what is known of variables: shapes, storage types, element types, as
-            ``data=("csr", (64, 1000000))``, or an array that has them all.  Of the rest what the variables declare, and
-            float32.  All but csr variables, which are data, are taken to have gradients.
+            Known properties of variables by position or by name: shapes, storage types and element types, such as
+            ``data=("csr", (64, 1000000))``, or an array that has them all.  Other properties are those that the variables
+            declare; the default element type is float32.  All variables except csr ones, which are data, are assumed to have
+            gradients.
 
         Returns
         -------
         GraphDisplay
-            Shown by notebooks; ``save("graph.svg")`` writes it, ``text`` is a table, ``live()`` pans and zooms.
+            Notebooks show it.  ``save("graph.svg")`` writes the picture, ``text`` is a table, and ``live()`` is a view to pan
+            and zoom.
 
         Raises
         ------
         ShapeError
-            If shapes contradict each other; it names the operators.
+            If shapes contradict each other.  The error names the operators.
         StorageTypeError
-            If an operator takes no such inputs.
+            If an operator does not accept these storage types.
 
         Examples
         --------
@@ -379,25 +381,27 @@ class Symbol(Tensor):
         ----------
         ctx : Context
         grad_req : str, list or dict of {"write", "add", "null"}
-            What a backward pass does to gradients: for all, for each argument, or by name.
+            Whether a backward pass overwrites gradients, adds to them, or computes none: one value for all arguments, a list in
+            their order, or a dict by name.
         type_dict, stype_dict : dict, optional
-            Element types and storage types of arguments; float32, and what variables declare, by default.
+            Element types and storage types of arguments by name.  The defaults are those that the variables declare, else
+            float32 and "default".
         shared_exec : Executor, optional
-            Share its arrays where they fit; ``shared_arg_names`` limits that to some.
+            Executor whose arrays are shared if they match; ``shared_arg_names`` limits this to some arguments.
         shared_buffer : dict of NDArray, optional
-            Take arrays from here by name where they fit, and put new ones here.
+            Dictionary from which matching arrays are taken by name, and to which new arrays are added.
         **kwargs : tuple of int
-            Shapes of arguments; the rest is inferred.
+            Shapes of arguments; the others are inferred.
 
         Returns
         -------
         Executor
-            Its gradients have the storage types in which the backward pass gives them.
+            An executor whose gradients have the storage types that the backward pass produces.
 
         Raises
         ------
         ShapeError
-            If a shape cannot be decided, or shapes contradict each other.
+            If a shape cannot be determined, or shapes contradict each other.
         """
         made = binding.simple_bind(self._entries, ctx, grad_req, type_dict, stype_dict, group2ctx, shared_arg_names, shared_exec,
                                    shared_buffer, kwargs)
@@ -415,9 +419,9 @@ class Symbol(Tensor):
         ----------
         ctx : Context
         args : list or dict of NDArray
-            In the order of ``list_arguments()``, or by name.
+            Arguments in the order of ``list_arguments()``, or by name.
         args_grad : list or dict of NDArray, optional
-            Gradient arrays, of any storage type; arguments without one get no gradient.
+            Gradient arrays of any storage type.  Arguments without one get no gradient.
         grad_req : str, list or dict of {"write", "add", "null"}
         aux_states : list or dict of NDArray, optional
 
@@ -438,9 +442,9 @@ class Symbol(Tensor):
         Parameters
         ----------
         ctx : Context, optional
-            The current one by default.
+            The current context by default.
         **kwargs : NDArray
-            All variables by name.
+            Values of all variables by name.
         """
         states = self.list_auxiliary_states()
         args = {name: array for name, array in kwargs.items() if name not in states}

@@ -33,18 +33,18 @@ def var(name: str, attr: dict[str, str] | None = None, shape: str | Shape | None
     attr : dict of str, optional
         Attributes.
     shape : tuple of int, int or str, optional
-        Sizes of 0 or -1 are unknown.  A shape that inference is given takes its place.
+        Sizes of 0 or -1 are unknown.  A shape that is passed to ``infer_shape`` or a bind method takes precedence.
     lr_mult, wd_mult : float, optional
         Factors of the learning rate and the weight decay.
     dtype : optional
         Element type.
     init : Initializer or str, optional
-        Initial values, which win over those that ``init_params`` is given.
+        Initializer of the variable, which takes precedence over that of ``init_params``.
     stype : {"default", "row_sparse", "csr"}, optional
         Storage type.
     profiler_scope : str, optional
     **kwargs
-        More attributes, named ``__so__``; kept as text.
+        Further attributes, whose names begin and end with two underscores.  Their values are stored as text.
 
     Examples
     --------
@@ -106,7 +106,7 @@ def load(fname: str | Path) -> Symbol:
     Raises
     ------
     DataFileError
-        If it is missing or damaged.
+        If the file is missing or damaged.
     """
     return Symbol(files.read_file(fname))
 

@@ -1,10 +1,11 @@
 """Pictures and live views of profiles, arrays and training, made from plain data.
 
 ``timeline_figure``, ``timelines_figure``, ``processes_figure``, ``memory_figure``, ``memory_bars``, ``what_if_figure``,
-``array_figure``, ``xray_figure``, ``touched_figure``, ``crossover_figure`` and ``monitor_figure`` draw static pictures, each with
-its table, and need nothing but Python.
-``TimelineWidget``, ``MemoryWidget``, ``inspect``, ``xray``, ``crossover`` and ``monitor`` are live and need
-anywidget, which is imported on first use.
+``array_figure``, ``xray_figure``, ``touched_figure``, ``graph_figure`` and ``crossover_figure`` draw static pictures, each with
+its table.  They need no further package, except with ``ax=``, which needs matplotlib.  ``monitor_figure``, ``bars_figure`` and
+``curves_figure`` always need matplotlib.
+``TimelineWidget``, ``MemoryWidget``, ``inspect``, ``xray`` and ``crossover`` are live views and need anywidget, which is
+imported on first use.  ``monitor`` shows a live view if anywidget is installed.
 """
 
 from __future__ import annotations

@@ -168,7 +168,7 @@ class Alignment:
         rising = all(None not in own and own == sorted(set(own), key=int) for own in numbers)  # type: ignore[arg-type]
         shared = set.intersection(*map(set, numbers)) if rising else set()
         if rising and not shared:
-            self.reason = "No step's number is in all runs: the first recorded step of each lies beside that of the others."
+            self.reason = "No step number occurs in all runs, so the recorded steps are matched by their order."
         groups: dict[int, list[tuple[int, int]]] = {}
         for run, some in enumerate(self.steps):
             for at, step in enumerate(some):
@@ -281,8 +281,8 @@ def align(runs: Sequence[Sequence[Event]], names: Sequence[str] = (), recognise:
     if recognise:
         found = [[TrainingStep(None, *pair) for pair in steps(events)] for events in runs]
         if all(len(found[i]) >= 2 for i in running):
-            return Alignment("recognised", "Steps are recognised by their forward pass, backward pass and update: "
-                             "prof.step() would say where each ends.", found, ends)
+            return Alignment("recognised", "Steps are recognised by their forward pass, backward pass and update. "
+                             "prof.step() records where a step ends.", found, ends)
     without = [str(names[i]) if i < len(names) else str(i + 1) for i in running if not recorded[i]]
     return Alignment("none", f"No steps were recorded in {' and '.join(without[:3])}: call prof.step() at the end of each.",
                      [[] for _ in runs])

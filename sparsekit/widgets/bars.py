@@ -32,15 +32,17 @@ def bars_figure(title: str, rows: Mapping[str, Mapping[str, Any]], unit: str, ow
     Parameters
     ----------
     title : str
-        What was measured.
+        Name of the measured quantity.
     rows : mapping of str to mapping
-        Name of each contender -> ``median``, ``min`` and ``max``.
+        For the name of each contender, a mapping with ``median``, ``min`` and ``max``.
     unit : str
+        Unit of the values.
     own : str
         Prefix of the names that are highlighted: darker, and in bold.
     more_is_better : bool
-        For rates; otherwise the smallest is the best.
+        True for rates.  By default the smallest value is the best.
     note : str, optional
+        Text below the bars.
     ax : matplotlib.axes.Axes, optional
         Draw on these axes, in their own style.
 

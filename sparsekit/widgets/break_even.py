@@ -179,22 +179,22 @@ def crossover_figure(title: str = "", ax: Axes | None = None, of: str = "memory"
     ax : matplotlib.axes.Axes, optional
         Draw one of the two panels on these axes, in their own style.
     of : {"memory", "time"}
-        Which.
+        The panel that is drawn on ``ax``.
     rows : int
-        Features: rows of the weight; 1,000,000 by default.
+        Number of features: rows of the weight.  Default 1,000,000.
     units : int
-        Columns of the weight; 128.
+        Number of columns of the weight.  Default 128.
     batch : int
-        Samples; 64.
+        Number of samples.  Default 64.
     density : float
-        Share of the batch that is stored, 0 to 1, for the sentence and the table; 1e-4.
+        Share of the batch's elements that are stored, 0 to 1, for the sentence and the table.  Default 1e-4.
     dtype : {"float16", "float32", "float64"}
     index_dtype : {"int32", "int64"}
     grid : dict, optional
-        The output of ``sparsekit bench crossover --json FILE`` of another machine; by default the one in the package.
+        The output of ``sparsekit bench crossover --json FILE`` on another machine.  The default is the one in the package.
     profile : Profile or list of dict, optional
-        A profile, or its records: the layer that reads most bytes of csr batches gives the sizes that are not named here,
-        and its measured bytes and time are marked "you are here".
+        A profile or its records.  Sizes that are not given are taken from the layer that reads most bytes of csr batches.  Its
+        measured bytes and time are marked "you are here".
 
     Returns
     -------

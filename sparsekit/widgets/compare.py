@@ -88,14 +88,15 @@ def timelines_figure(
         Name of each run -> its ``prof.records``, in the order to draw.
     title : str, optional
     window : {"auto", "step", "all"} or tuple of two floats
-        What to draw: the median step; everything; a span in microseconds.  "auto" draws everything, but of runs that train
-        for three steps and more the median one each, and of runs aligned step by step up to four, around the median one.
+        "step" draws the median step, "all" everything, and a tuple the span of time in microseconds.  "auto" also draws
+        everything, with two exceptions: of runs with at least three training steps, it draws the median step of each; of runs
+        that are aligned step by step, it draws up to four steps around the median one.
     align : {"auto", "step", "start"}
-        "step" lets the same step of every run begin at the same place: nothing is stretched, the shorter one is followed
-        by a gap, and the table has every step.  Steps are those that ``prof.step()`` ended, matched by their number (by
-        their order if no number is in all runs), else those recognised by their forward pass, backward pass and update.
-        "start" lets runs begin together and nothing more.  "auto" is "step" where every run recorded steps and ``window``
-        is not a span, and "start" otherwise.  "step" falls back to "start" if there are no steps, and the picture says why.
+        "step" aligns the start of each step in all runs.  Nothing is stretched: a gap follows the shorter step, and the table
+        has every step.  Steps are those that ``prof.step()`` ended.  They are matched by their number, or by their order if no
+        number occurs in all runs.  Without such steps, they are recognised by their forward pass, backward pass and update.
+        "start" aligns only the start of the runs.  "auto" means "step" if every run recorded steps and ``window`` is not a span,
+        and "start" otherwise.  "step" falls back to "start" if there are no steps, and the picture says why.
 
     Returns
     -------
@@ -105,7 +106,7 @@ def timelines_figure(
     Raises
     ------
     UnknownNameError
-        If ``align`` is not one of those.
+        If ``align`` is unknown.
     """
     runs = [_ComparedRun(str(name), clean(records)) for name, records in dict(profiles).items()]
     span = isinstance(window, (tuple, list))

@@ -38,12 +38,12 @@ def curves_figure(curves: Mapping[str, Sequence[Any]], title: str = "", x: str =
     Parameters
     ----------
     curves : mapping of str to sequence of numbers
-        Name -> values; None and values that are not finite leave gaps.
+        Values of each curve by name.  None and values that are not finite leave gaps.
     title : str, optional
     x : str
-        What the positions are.
+        Label of the horizontal axis.
     finding : str, optional
-        What the picture shows, in a sentence; by default where each curve ends.
+        Sentence that describes the picture.  The default gives the last value of each curve.
     ax : matplotlib.axes.Axes, optional
         Draw on these axes, in their own style.
 

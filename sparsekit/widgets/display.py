@@ -44,20 +44,20 @@ class Display:
     Parameters
     ----------
     svg : str or callable
-        The picture, a whole SVG document, or a function that draws it when it is first looked at, as wide as
-        ``svg.page_width()`` says: narrow pages show a picture of their own.
+        The picture as an SVG document, or a function that draws it when it is first shown.  The function draws it with the width
+        ``svg.page_width()``, because narrow pages show a picture of their own.
     alt : str
-        What the picture shows, as a finding in words.
+        Sentence that describes the picture.
     columns : sequence of str
     rows : sequence of sequences
-        The table that says the same as the picture.
+        Table with the same content as the picture.
     caption : str, optional
-        How the table is to be read.
+        Caption of the table.
 
     Attributes
     ----------
     svg, alt, columns, rows, caption
-        As given.
+        The arguments.
     """
 
     def __init__(

@@ -28,7 +28,7 @@ def fixes_figure(rows: Sequence[Mapping[str, Any]], finding: str, table: Mapping
     finding : str
         The findings, in sentences.
     table : dict
-        ``columns rows``: the table that says the same.
+        Table with the same content, with the keys ``columns`` and ``rows``.
     title : str, optional
 
     Returns

@@ -248,7 +248,7 @@ def _finding(data: Mapping[str, Any]) -> str:
     words += f". The lazy update updates the optimizer state of these rows, {format_count(step['new'])} of them for the "
     words += f"first time; {format_count(stale)} rows keep an older state, {format_count(step['never'])} have none yet."
     if step["agrees"] is False:
-        words += " The gradient given stores other rows than the batch touches."
+        words += " The given gradient does not store the rows that the batch touches."
     return words
 
 
@@ -256,22 +256,22 @@ def xray_figure(batches: object, units: int | None = None, gradient: object = No
                 title: str = "") -> Display:  # fmt: skip
     """Draw one batch from its csr rows to the lazy update of an optimizer.
 
-    Read from left to right: the batch (turned, so that each of its rows is a column), the weight rows that its
-    columns name, the row-sparse gradient those rows get, and the age of their optimizer state.  Below: the age of
-    the state of every row of the weight.
+    From left to right, the picture shows the batch (transposed, so that each of its rows is a column), the weight rows of its
+    columns, the row-sparse gradient of these rows, and the age of their optimizer state.  Below, it shows the age of the state
+    of every row of the weight.
 
     Parameters
     ----------
     batches : csr array, or list of them
-        The batch to look at, shape (samples, features); of a list the last one, and those before it, oldest first,
-        say how old each row's state is.
+        The batch, of shape (samples, features).  Of a list, oldest first, the last batch is shown; the others determine the age
+        of each row's state.
     units : int, optional
-        Columns of the weight (features, units); by default those of the arrays given, else one.
+        Number of columns of the weight (features, units).  By default that of the given arrays, else 1.
     gradient : row_sparse array, optional
-        The weight's gradient of the last batch, shape (features, units): its values are shown, and its rows
-        compared with those touched.
+        The weight's gradient of the last batch, of shape (features, units).  Its values are shown, and its rows are compared
+        with those that the batch touches.
     upstream : array, optional
-        Gradient of the output, shape (samples, units), from which the weight's is computed where it is not given.
+        Gradient of the output, of shape (samples, units).  If ``gradient`` is not given, it is computed from this array.
     title : str, optional
 
     Returns
@@ -284,7 +284,7 @@ def xray_figure(batches: object, units: int | None = None, gradient: object = No
     UnsupportedError
         If a batch is not csr, or the gradient not row_sparse.
     ShapeError
-        If batches have different numbers of columns, or other arrays do not fit the last one.
+        If the batches have different numbers of columns, or the shape of another array does not match the last batch.
     ParameterError
         If ``units`` is not an integer of at least 1.
     """

@@ -59,17 +59,18 @@ def graph_figure(data: Mapping[str, Any] | None, title: str = "") -> GraphDispla
     Parameters
     ----------
     data : dict
-        ``{"nodes": [...]}``, inputs before what uses them.  A node has a ``name``, an ``op`` (none for variables),
-        ``inputs`` as ``[node number, output number, name]``, ``outputs`` with ``shape`` (None for sizes not known),
-        ``dtype``, ``stype`` and, if known, ``bytes``, and may have ``fallback``, ``result`` and ``backward`` (``what``,
-        ``bytes``, ``remedy``, ``refused``), ``gradient`` (a storage type) and ``attrs``.  Nodes of the backward pass come
-        last, and ``of`` says whose they are.
+        ``{"nodes": [...]}``, in topological order.  A node has a ``name`` and an ``op`` (none for variables).  Its ``inputs`` are
+        ``[node number, output number, name]``.  Its ``outputs`` have ``shape`` (None for unknown sizes), ``dtype``, ``stype``
+        and, if known, ``bytes``.  It may have ``fallback``, ``result`` and ``backward`` (each with ``what``, ``bytes``,
+        ``remedy`` and ``refused``), ``gradient`` (a storage type) and ``attrs``.  Nodes of the backward pass come last, and
+        their ``of`` is the number of the forward node.
     title : str, optional
 
     Returns
     -------
     GraphDisplay
-        The picture and its table.  Of graphs with more than 60 nodes the forward pass is drawn, folded where blocks repeat.
+        The picture and its table.  Of a graph with more than 60 nodes, only the forward pass is drawn, and repeated blocks are
+        folded.
     """
     nodes = read_graph(data)
     words = finding(nodes)

@@ -22,14 +22,14 @@ def folded(nodes: Sequence[Node], most: int = MOST_CARDS) -> tuple[list[Node], s
         return both_halves(nodes), ""
     nodes = forward_half(nodes)
     if len(nodes) <= most:
-        return nodes, "The backward pass is left out, which leaves room for all of the forward pass."
+        return nodes, "The backward pass is left out, so that the whole forward pass has room."
     runs = _runs(nodes)
     if runs:
         found = _contracted(nodes, runs)
         if len(found) <= most:
             repeated = sum(times - 1 for _, _, times in runs)
-            return found, (f"{format_count(len(nodes))} nodes; a block that repeats is drawn once, "
-                           f"and its {format_count(repeated)} repetitions as cards that count them.")
+            return found, (f"{format_count(len(nodes))} nodes. Repeated blocks are drawn once, and cards "
+                           f"count the {format_count(repeated)} repetitions.")
     return _alarming(nodes, most)
 
 
@@ -128,5 +128,5 @@ def _alarming(nodes: Sequence[Node], most: int) -> tuple[list[Node], str]:
     at = {i: number for number, i in enumerate(order)}
     found = [nodes[i]._replace(inputs=tuple((at[source], place, name) for source, place, name in nodes[i].inputs
                                             if source in at)) for i in order]
-    what = "only what falls back is drawn, with its inputs" if found else "nothing of it is drawn"
-    return found, f"{format_count(len(nodes))} nodes are too many for a picture: {what}; the table has the rest."
+    what = "only operators that fall back are drawn, with their inputs" if found else "no node is drawn"
+    return found, f"{format_count(len(nodes))} nodes are too many for a picture: {what}. The table has the others."

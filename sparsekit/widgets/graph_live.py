@@ -66,14 +66,14 @@ class GraphWidget(LiveView):
     Parameters
     ----------
     data : dict
-        As ``graph_figure`` takes it.
+        The graph, as for ``graph_figure``.
     title, description : str, optional
         Heading, and the sentence below it.
 
     Attributes
     ----------
     selected : int
-        Number of the card whose details are shown, -1 for none.
+        Number of the card whose details are shown; -1 if there is none.
     """
 
     _esm = module("graph.js")

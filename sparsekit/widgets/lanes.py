@@ -211,8 +211,8 @@ class LanePainter:
         hidden = {id(block) for block in everything[MOST_BLOCKS:]}
         events_hidden = sum(block.size for block in everything[MOST_BLOCKS:])
         self.left_out = (
-            f"{format_count(events_hidden)} events lie inside others, deeper than lanes have rows, or beside them, and are not "
-            f"drawn: the {format_count(MOST_BLOCKS)} longest are. The table counts all of them."
+            f"{format_count(events_hidden)} events overlap others in the last row of a lane. Only the "
+            f"{format_count(MOST_BLOCKS)} longest events are drawn. The table counts all events."
         )
         self.notes.append(self.left_out)
         return {key: [block for block in found if id(block) not in hidden] for key, found in blocks.items()}

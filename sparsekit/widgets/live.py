@@ -139,26 +139,26 @@ class TimelineWidget(LiveView):
     title, description : str, optional
         Heading, and the sentence below it.
     color_by : {"storage type", "operator", "lane", "layer", "density"}, optional
-        "storage type" by default; of several runs "operator", as their static picture is.
+        "storage type" by default, and "operator" for several runs, as in their static picture.
     marks : list of dict, optional
-        Markers, counters and densifications of one run, as for ``timeline_figure``; ``prof.timeline()`` gives those of the
-        profile.  The key ``m`` goes from one to the next.
+        Markers, counters and densifications of one run, as for ``timeline_figure``; ``prof.timeline()`` passes those of the
+        profile.  The key ``m`` goes to the next mark.
     align : {"auto", "step", "start"}
-        How several runs begin: the same step of each at the same place where they have steps, or all together and
-        nothing more; see ``timelines_figure`` for what a step is.  "auto" also aligns steps that are only
-        recognised.  Two buttons and the key ``a`` change it, ``[`` and ``]`` go from step to step.
+        Alignment of several runs: "step" aligns the start of each step, and "start" only the start of the runs;
+        ``timelines_figure`` defines the steps.  "auto" means "step" if all runs have recorded or recognised steps.  Two buttons
+        and the key ``a`` change the alignment, and ``[`` and ``]`` go from step to step.
     clock : {"own", "common"}
-        Whether each run has a clock of its own, or all are processes of one run, whose times are on one clock.
+        "own": each run has its own clock.  "common": the runs are processes of one run, with times on one clock.
     errors : mapping of str to float, optional
-        By how many microseconds the times of a process may be off, as for ``processes_figure``.
+        Largest possible error of the times of each process, in microseconds, as for ``processes_figure``.
     try_fixes : callable, optional
-        What the button "try fixes" calls; there is no button without it.  ``prof.timeline()`` gives it where the profile
-        knows its program.
+        Function that the button "try fixes" calls.  Without it there is no button.  ``prof.timeline()`` passes one if the
+        profile knows its program.
 
     Attributes
     ----------
     selected : int
-        Position of the chosen event among all events sorted by start, run after run; -1 for none.
+        Position of the selected event among all events, which are sorted by start, run after run; -1 if none is selected.
     """
 
     _esm = module("timeline.js")

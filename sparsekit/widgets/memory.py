@@ -182,18 +182,18 @@ def memory_figure(memory: Mapping[str, Any] | None, title: str = "", rows: int =
     Parameters
     ----------
     memory : dict
-        ``prof.memory``: ``peak_bytes``, ``peak_time``, ``samples``, ``at_peak``, ``process_peak_bytes``; with ``top_bytes``,
-        the bytes that the height of the picture stands for, so that pictures of several runs have one scale.
+        ``prof.memory``: ``peak_bytes``, ``peak_time``, ``samples``, ``at_peak``, ``process_peak_bytes``.  ``top_bytes`` may be
+        added: the number of bytes at the top of the picture, to give pictures of several runs the same scale.
     title : str, optional
     rows : int
-        Rows of the table.
+        Number of rows of the table.
     ax : matplotlib.axes.Axes, optional
         Draw memory over time on these axes, in their own style.
 
     Returns
     -------
     Display or matplotlib.axes.Axes
-        The picture and, as its twin, the table of the arrays alive at the peak; ``ax`` where it is given.
+        The picture and a table of the arrays that are alive at the peak; ``ax`` if it is given.
     """
     memory = memory if isinstance(memory, Mapping) else {}
     samples, alive = samples_of(memory), _alive(memory)

@@ -36,9 +36,9 @@ def memory_bars(
     Parameters
     ----------
     memories : mapping of str to dict
-        Name of each run -> its ``prof.memory``, in the order to draw.
+        ``prof.memory`` of each run by name, in the order of the bars.
     by : {"role", "component"}
-        What the parts of a bar are.
+        How each bar is divided.
     title : str, optional
     ax : matplotlib.axes.Axes, optional
         Draw the bars on these axes, in their own style.

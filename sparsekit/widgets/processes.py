@@ -47,12 +47,13 @@ def processes_figure(
     Parameters
     ----------
     processes : mapping of str to iterable of dict
-        Name of each process -> its records, whose times are on one clock, in the order to draw.
+        Records of each process by name, in the order to draw.  All times must be on one clock.
     title : str, optional
     window : {"auto", "all"} or tuple of two floats
-        What to draw large: the median step of the first process that pushes to servers; everything; a span in microseconds.
+        Part of the run that is drawn large.  "auto" draws the median step of the first process that pushes to servers, "all"
+        everything, and a tuple the span of time in microseconds.
     errors : mapping of str to float, optional
-        By how many microseconds the times of a process may be off.
+        Largest possible error of the times of each process, in microseconds.
 
     Returns
     -------

@@ -43,30 +43,30 @@ def html_report(
 ) -> str:
     """Write words, tables, pictures and live views as one HTML page that needs no network and no kernel.
 
-    Every live view is preceded by its static picture and table, which stay where scripts are off.
+    Every live view comes with its static picture and table, which the page shows if scripts are disabled.
 
     Parameters
     ----------
     title : str
     sections : list of (heading, content), or mapping of heading to content
-        A content is a string (paragraphs are separated by empty lines), a ``Display``,
+        A content is a string (empty lines separate paragraphs), a ``Display``,
         ``{"timeline": records}`` or ``{"timeline": {name: records, ...}}``,
         ``{"memory": prof.memory}``, ``{"inspector": array}``, ``{"xray": {...}}`` and ``{"crossover": {...}}``
         with the arguments of ``xray_figure`` and ``crossover_figure``, ``{"monitor": a monitor or its data}``,
         ``{"columns": [...], "rows": [...], "caption": ""}``, ``{"headline": "131× smaller", "words": "..."}`` for the one
         number of the page, ``{"links": {words: address}}`` to files beside the page or to ``https://`` addresses,
-        or a list of these.  A view may also have ``"title"`` and ``"description"``, a timeline of several runs ``"align"``
-        as ``timelines_figure`` takes it, one of one run ``"marks"`` as ``timeline_figure`` does, one of several processes of
-        a run ``"clock": "common"`` and ``"errors"`` as ``processes_figure`` does.
-        Anything else is shown as its text.
+        or a list of these.  A view may also have ``"title"`` and ``"description"``.  A timeline of several runs may have
+        ``"align"``, as for ``timelines_figure``; a timeline of one run ``"marks"``, as for ``timeline_figure``; and a timeline
+        of several processes ``"clock": "common"`` and ``"errors"``, as for ``processes_figure``.
+        Any other content is shown as text.
     path : path, optional
-        Where to write the page too; written beside it first and then renamed.
+        File to which the page is written; it appears under its name when it is complete.
     footer : str, optional
 
     Returns
     -------
     str
-        The page.
+        The HTML page.
     """
     pairs = list(sections.items() if isinstance(sections, Mapping) else sections)
     parts = [_section(i + 1, str(heading), content) for i, (heading, content) in enumerate(pairs)]

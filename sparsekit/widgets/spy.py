@@ -148,17 +148,17 @@ def array_html(array: object, context: str = "") -> str:
 def array_figure(array: object, title: str = "", most: int = 64) -> Display:
     """Draw a sparse array: the places of its values, beside its components.
 
-    A small array is drawn number by number, with arrows from ``indptr`` to where each row begins; a large one as blocks,
-    whose colours show the stored share of each block on a fixed scale, and as a few elements at their true scale. It takes
-    O(stored values), and nothing becomes dense.
+    A small array is drawn number by number, with arrows from ``indptr`` to the beginning of each row.  A large array is drawn as
+    blocks, whose colours show the stored share of each block on a fixed scale, and as a few elements at their true scale.
+    Drawing takes O(stored values) time, and no array becomes dense.
 
     Parameters
     ----------
     array : csr or row_sparse array
-        Of this library, of scipy (csr), or a mapping with ``stype``, ``shape`` and the components.
+        An array of this library, a csr matrix of scipy, or a mapping with ``stype``, ``shape`` and the components.
     title : str, optional
     most : int
-        Blocks along the longer axis.
+        Number of blocks along the longer axis.
 
     Returns
     -------
@@ -168,7 +168,7 @@ def array_figure(array: object, title: str = "", most: int = 64) -> Display:
     Raises
     ------
     UnsupportedError
-        If it is not a sparse array.
+        If ``array`` is not sparse.
     """
     parts = read_array(array)
     finding = array_finding(parts)

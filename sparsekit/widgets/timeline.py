@@ -46,22 +46,22 @@ def timeline_figure(
     records : iterable of dict
         ``prof.records``.
     title : str, optional
-        Heading; the finding in words stands below it in any case.
+        Heading.
     window : {"auto", "step", "all"} or tuple of two floats
-        What to draw large: the median training step where there are many events (auto),
-        that step always, everything, or a span in microseconds.  The strip on top always
-        shows the whole run.
+        Part of the run that is drawn large: "step" the median training step, "all" everything, and a tuple the span of time in
+        microseconds.  "auto" is "step" if there are many events, and "all" otherwise.  The strip at the top always shows the
+        whole run.
     rows : int
-        Rows of the table.
+        Number of rows of the table.
     marks : iterable of dict, optional
-        What happened at an instant: ``prof.marks`` and, with ``kind`` ``"densification"`` and a ``name``,
-        ``prof.ledger_events``.  Markers and densifications are labelled signs in the part drawn large; counters are step
-        lines, of the whole run where only a part is drawn large.
+        Events at one point in time: ``prof.marks``, and ``prof.ledger_events`` with a ``kind`` ``"densification"`` and a
+        ``name``.  Markers and densifications are drawn as labelled signs in the large part.  Counters are drawn as step lines
+        over the whole run.
 
     Returns
     -------
     Display
-        The picture and, as its twin, the table of operators by own time.
+        The picture and a table of the operators by own time.
     """
     events, found = clean(records), read_marks(marks)
     chosen = typical_window(events, window)

@@ -49,13 +49,13 @@ class _Step(NamedTuple):
 def touched_figure(steps: Mapping[str, tuple[_Gradient, float]], title: str = "") -> Display:
     """Draw which rows of a weight the gradient of one step stores, for several kinds of gradients side by side.
 
-    Every row of the weight has its place in a square, line by line. A dense gradient fills the square.
+    Every row of the weight has its position in a square, line by line.  A dense gradient fills the square.
 
     Parameters
     ----------
     steps : mapping of str to (NDArray, int)
-        By name: the weight's gradient, dense or row_sparse, of shape (rows, ...), and the bytes that the step moves, as
-        ``sum(record["bytes"] for record in prof.records)`` gives them.  Where one is row_sparse, its rows are meant.
+        For each name, the weight's gradient, dense or row_sparse, of shape (rows, ...), and the bytes that the step moves:
+        ``sum(record["bytes"] for record in prof.records)``.
     title : str, optional
 
     Returns

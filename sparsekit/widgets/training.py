@@ -55,20 +55,20 @@ def monitor(trainer: object = None, title: str = "Training", live: bool | None =
     Parameters
     ----------
     trainer : gluon.Trainer, optional
-        Its gradients are looked at when it makes a step, and the step is timed as "update".
+        The monitor reads the trainer's gradients at each step, and counts the time of the step as "update".
     title : str, optional
     live : bool, optional
-        Show a live view while the loop runs; by default in a notebook where anywidget is installed.
+        Show a live view while the loop runs.  The default is True in a notebook if anywidget is installed.
     every : float
-        Seconds between two updates of the live view, at least; more if updates are slow.
+        Least number of seconds between two updates of the live view.  It is longer if updates are slow.
     profile : Profiler, optional
-        What records the loop: steps of the monitor are its steps as well, and ``m.timeline(17)`` opens the timeline of step 17,
-        ``m.timeline()`` that of the slowest.
+        Profiler that records the loop; each step of the monitor also ends a step of the profiler.  ``m.timeline(17)`` then opens
+        the timeline of step 17, and ``m.timeline()`` that of the slowest step.
 
     Returns
     -------
     TrainingMonitor
-        A context manager, and afterwards a result that shows its picture and table.
+        A context manager.  After the loop it shows the picture and the table.
 
     Examples
     --------
@@ -207,9 +207,9 @@ class TrainingMonitor(Scoped):
         Parameters
         ----------
         loss : float or array, optional
-            Of an array, the mean; it is waited for.
+            Loss of the step.  Of an array the mean is used, and the call waits until it is computed.
         **more : float
-            ``rows`` and ``density`` of the gradients if no trainer is given.
+            ``rows`` and ``density`` of the gradients, for a monitor without a trainer.
         """
         now = time.perf_counter()
         self._steps += 1
@@ -242,7 +242,7 @@ class TrainingMonitor(Scoped):
         Parameters
         ----------
         step : int, optional
-            Its number, from 1; by default that of the slowest step after the first.
+            Number of the step, from 1.  The default is the slowest step after the first.
 
         Returns
         -------
@@ -251,9 +251,9 @@ class TrainingMonitor(Scoped):
         Raises
         ------
         UnsupportedError
-            If the monitor was given no profile.
+            If the monitor has no profile.
         ParameterError
-            If there is no such step, or the profile does not have its events any more.
+            If the step does not exist, or the profile no longer has its events.
         MissingPackageError
             If anywidget is not installed.
         """
@@ -500,7 +500,7 @@ def monitor_figure(data: Mapping[str, Any] | None, title: str = "", ax: Axes | N
     Raises
     ------
     MissingPackageError
-        If matplotlib is not installed; without ``ax`` when the picture is looked at.
+        If matplotlib is not installed.  Without ``ax``, the error is raised when the picture is shown.
     """
     found = monitor_payload(data)
     if ax is not None:

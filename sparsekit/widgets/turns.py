@@ -41,11 +41,11 @@ def turns_figure(rows: Sequence[Mapping[str, Any]], finding: str, table: Mapping
     Parameters
     ----------
     rows : sequence of dict
-        As ``Comparison.rows``.
+        ``Comparison.rows``.
     finding : str
         The comparison in sentences.
     table : dict
-        ``columns rows``: the table that says the same.
+        Table with the same content, with the keys ``columns`` and ``rows``.
     title : str, optional
     ax : matplotlib.axes.Axes, optional
         Draw the ratios on these axes, in their own style.

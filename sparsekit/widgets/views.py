@@ -18,8 +18,8 @@ def inspect(array: object, title: str = "Inside the array") -> Any:
     Parameters
     ----------
     array : csr or row_sparse array
-        Of this library, of scipy (csr), or a mapping with ``stype``, ``shape`` and the components; of any size: what
-        is sent to the page does not grow with it.
+        An array of this library, a csr matrix of scipy, or a mapping with ``stype``, ``shape`` and the components.  The amount of
+        data that is sent to the page does not depend on the size of the array.
     title : str, optional
 
     Returns
@@ -30,7 +30,7 @@ def inspect(array: object, title: str = "Inside the array") -> Any:
     Raises
     ------
     UnsupportedError
-        If it is not a sparse array.
+        If ``array`` is not sparse.
     MissingPackageError
         If anywidget is not installed.
     """
@@ -57,7 +57,7 @@ def xray(batches: object, units: int | None = None, gradient: object = None, ups
     Raises
     ------
     UnsupportedError, ShapeError, ParameterError
-        If the batches are not csr arrays of one width, or what else is given does not fit them.
+        If the batches are not csr arrays of the same width, or another argument does not match them.
     MissingPackageError
         If anywidget is not installed.
     """
@@ -74,8 +74,8 @@ def crossover(title: str = "Where sparse storage pays", **options: Any) -> Any:
     ----------
     title : str, optional
     **options
-        ``rows``, ``units``, ``batch``, ``density``, ``dtype``, ``index_dtype`` to start from, or ``profile`` to start from
-        what was measured, and ``grid``: as for ``crossover_figure``.
+        Initial values of ``rows``, ``units``, ``batch``, ``density``, ``dtype`` and ``index_dtype``, or a ``profile`` that they
+        are taken from, and ``grid``: as for ``crossover_figure``.
 
     Returns
     -------

@@ -144,11 +144,11 @@ def alive_if(run: RecordedMemory, index_dtype: str | None = None, value_dtype: s
     index_dtype : {"int32", "int64"}, optional
     value_dtype : {"float16", "float32", "float64"}, optional
     gradient : {"row_sparse", "default"}, optional
-        How gradients of matrices are stored, where the rows that a batch touches are known or bounded.
+        Storage type of the gradients of matrices.  A gradient changes only if the rows that a batch touches are known or bounded.
     lazy_state : bool
-        Keep optimizer state only for the rows that a batch touches; it grows with the rows ever touched.
+        Keep optimizer state only for the rows that a batch touches.  A real run adds the rows of further batches.
     batch : float
-        The batch, times this, in whole rows.
+        Factor of the batch size; the result is rounded to whole rows.
     """
     if index_dtype is not None and index_dtype not in INDICES:
         raise UnknownNameError.of("index type", index_dtype, INDICES)
@@ -198,7 +198,8 @@ def what_if_figure(memory: Mapping[str, Any] | None, title: str = "", **options:
         ``prof.memory``.
     title : str, optional
     **options
-        As for ``alive_if``, drawn as "as chosen"; without any, one bar for each of ``SWITCHES``.
+        ``index_dtype``, ``value_dtype``, ``gradient``, ``lazy_state`` and ``batch``, as for ``alive_if``: the bar "as chosen"
+        shows their result.  Without options, there is one bar for each of ``SWITCHES``.
 
     Returns
     -------
@@ -225,7 +226,7 @@ def _finding(run: RecordedMemory, runs: Mapping[str, Supposed]) -> str:
     if before <= 0:
         return "No memory was recorded."
     best = min(totals, key=lambda name: totals[name])
-    finding = f"What was alive at the peak took {format_bytes(before)}"
+    finding = f"The arrays alive at the peak took {format_bytes(before)}"
     others = [name for name in totals if name != "as recorded"]
     if best != "as recorded":
         factor = f", {format_ratio(before / totals[best])} less" if totals[best] else ""

@@ -165,7 +165,7 @@ def test_events_nested_as_deep_as_you_like_give_a_small_page(tmp_path):
     prof = load_trace(write(tmp_path / "t.json", *events))
     shown = prof.timeline_figure()
     assert len(shown.svg) < 500_000
-    assert "events lie inside others" in shown.svg
+    assert "events overlap others" in shown.svg
     assert sum(int(row[3].replace(",", "")) for row in shown.rows) == count
     both = timelines_figure({"one": prof.records, "two": prof.records}).svg
     assert len(both) < 1_000_000

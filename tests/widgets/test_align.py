@@ -88,7 +88,7 @@ def test_a_profile_that_starts_at_step_five_lies_beside_step_five():
     # No number in both: what is left to go by is the order.
     steps, _ = laid(run([10.0] * 3), run([4.0] * 4, first=5))
     assert [slot.label for slot in steps.slots] == ["0/5", "1/6", "2/7", "8"]
-    assert "No step's number is in all runs" in steps.reason
+    assert "No step number occurs in all runs" in steps.reason
 
 
 def test_numbers_that_are_missing_or_repeat_leave_the_order():

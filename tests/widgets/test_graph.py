@@ -222,7 +222,7 @@ class TestFolding:
                 node["op"] = f"op{i}"
         found, note = folded(read_graph(graph))
         assert [node.name for node in found if node.op] == ["fc6", "fc7", "fc59", "fc60"]
-        assert "only what falls back is drawn" in note
+        assert "only operators that fall back are drawn" in note
         assert len(found) <= MOST_CARDS
 
     def test_a_long_table_keeps_what_falls_back(self):

@@ -23,25 +23,25 @@ __all__ = ["Append", "AsList", "Group", "Pad", "Stack", "Tuple", "default_batchi
 def default_batchify_fn(data: Sequence[Any]) -> Any:
     """Make a batch of examples: arrays are stacked, numbers become an array, and each part of a tuple becomes a batch.
 
-    Rows of csr and row-sparse arrays, which have one row each, are stacked vertically: the batch is of the
-    same storage type.
+    Rows of csr and row-sparse arrays are arrays of one row.  They are stacked vertically, and the batch has the same storage
+    type.
 
     Parameters
     ----------
     data : list of examples
-        NDArrays, tuples, or what numpy makes an array of.
+        NDArrays, tuples, or values that ``numpy.asarray`` accepts.
 
     Returns
     -------
-    NDArray, or for tuples a list
-        Element types are the same as in the examples.
+    NDArray, or list of NDArray for tuples
+        The batch has the element type of the examples.
 
     Raises
     ------
     DTypeError
         If the examples are text or objects.
     ShapeError
-        If they have different shapes or lengths.
+        If the examples have different shapes or lengths.
 
     Examples
     --------
@@ -100,15 +100,15 @@ class Pad:
     Parameters
     ----------
     axis : int, optional
-        The axis whose lengths differ; None for all of them.
+        The axis that is padded; None pads all axes.
     pad_val : number
-        Also under MXNet 2's name, ``val``.
+        Value of the padding.  MXNet 2's name ``val`` is accepted too.
     ret_length : bool
-        Give the lengths before, as an int32 array, too.
+        Also return the lengths before padding, as an int32 array of shape (batch,).
     dtype : optional
-        By default that of the first example.
+        Element type of the batch; by default that of the first example.
     round_to : int, optional
-        Make the length a multiple of this.
+        Pad to a multiple of this length.
 
     Examples
     --------
@@ -160,9 +160,9 @@ class Append:
     Parameters
     ----------
     expand : bool
-        False leaves the axis away.
+        Whether the new axis is added.
     batch_axis : int
-        Where the axis goes.
+        Position of the new axis.
     """
 
     def __init__(self, expand: bool = True, batch_axis: int = 0, use_shared_mem: bool = False) -> None:
@@ -186,7 +186,7 @@ class Group:
     Parameters
     ----------
     *fn : callables, or one list of them
-        As many as the examples have parts.
+        One function for each part of an example.
 
     Examples
     --------

@@ -153,9 +153,9 @@ class _Epoch:
 class DataLoader:
     """Batches of a data set.
 
-    Rows of csr and row-sparse arrays make batches of the same storage type, shuffled ones and a short last one
-    too.  Of an ``ArrayDataset``, of its ``shard``, ``take``, ``filter`` and ``sample``, and of plain arrays, each
-    batch is one choice of rows, without Python code for each example, unless ``batchify_fn`` is given.
+    Batches of csr and row-sparse arrays keep the storage type, also if they are shuffled, and also if the last one is short.
+    For plain arrays and for an ``ArrayDataset`` with its ``shard``, ``take``, ``filter`` and ``sample``, the loader selects
+    the rows of a batch at once.  It then runs no Python code for each example, unless ``batchify_fn`` is given.
 
     Parameters
     ----------
@@ -164,49 +164,50 @@ class DataLoader:
     batch_size : int
         Examples in a batch.
     shuffle : bool
-        Visit the examples in a new order each epoch, which ``mx.random.seed`` makes repeatable.
+        Visit the examples in a new random order each epoch.  ``mx.random.seed`` makes the orders reproducible.
     sampler : Sampler
-        The order of the examples, instead of ``shuffle``.
+        Sampler that determines the order of the examples, instead of ``shuffle``.
     last_batch : {"keep", "discard", "rollover"}
         What to do with examples that do not fill a batch: make a shorter batch (default), drop them, or start the next epoch
         with them.
     batch_sampler : Sampler
-        Gives lists of numbers, instead of the four before.
+        Sampler that yields a list of indices for each batch.  It replaces ``batch_size``, ``shuffle``, ``sampler`` and
+        ``last_batch``.
     batchify_fn : callable, optional
-        Makes a batch of a list of examples; by default ``default_batchify_fn``.
+        Function that makes a batch from a list of examples; by default ``default_batchify_fn``.
     num_workers : int
         Workers that make batches while the caller computes; 0 makes each batch when it is requested.
     pin_memory, pin_device_id, try_nopython : optional
         Accepted for compatibility with MXNet, without effect.
     prefetch : int, optional
-        Batches that are made ahead, by default twice ``num_workers``.
+        Number of batches that workers prepare in advance; by default twice ``num_workers``.
     thread_pool : bool
-        Let the workers be threads.  They share the data set, can call any function and cost little, but code in
-        Python runs in one of them at a time.  False uses processes, unless batches are made by choosing rows: threads
-        are used then, since no Python code would run in parallel.
+        Use threads as workers.  Threads share the data set, can call any function and start quickly, but only one of them
+        runs Python code at a time.  False uses processes.  If the loader selects the rows of a batch at once, it uses threads
+        in any case, because processes would have no Python code to run in parallel.
     timeout : number
-        Seconds that one batch may take, when there are workers.
+        Largest time in seconds that a worker may take for one batch.
     auto_reload : bool
-        Let the workers begin with the next epoch when the loader is made and when an epoch ends, not only when
-        the next one is started.
+        Let the workers begin an epoch early: when the loader is made, and whenever an epoch ends.
 
     Notes
     -----
-    Worker processes are fresh ones (``forkserver``), where MXNet copies the running process, whose locks may be
-    held by threads that the copy lacks.  So the data set and the functions are sent to them, and a script starts
-    its work under ``if __name__ == "__main__":``.  Functions that cannot be sent, as lambdas and those of a
-    notebook cannot, are called by threads instead, and a ``WorkerWarning`` says so.  Large batches come back in
-    shared memory.  The generators that a random transformation draws from (those of the library, of
-    numpy and of ``random``; in threads the library's alone) are restarted for each batch from a number that
-    depends on ``mx.random.seed`` and on the place of the batch only.
+    Worker processes are started by a fresh ``forkserver``.  MXNet copies the running process instead, and the copy may wait
+    forever for a lock that another thread held.  So the data set and the functions are sent to the workers, and a script must
+    start its work under ``if __name__ == "__main__":``.  Lambdas and functions that are defined in a notebook cannot be sent:
+    threads call them instead, and a ``WorkerWarning`` says so.  Processes return large batches in shared memory.
 
-    What a worker raises, the loop over the batches raises, with the worker's traceback; the loader can then be
-    iterated over again.  Workers end with the loader, with ``close``, and with the program, whichever way it ends.
+    Each batch has its own random seed, which depends only on ``mx.random.seed`` and the position of the batch.  In a worker
+    process this seed restarts the generators of the library, of numpy and of ``random``; in a thread it restarts only that
+    of the library.
+
+    If a worker raises an exception, the loop over the batches raises it too, with the worker's traceback.  The loader can
+    then be iterated over again.  Workers end with the loader, with ``close`` and with the program, even if that is killed.
 
     Raises
     ------
     ShapeError
-        For arguments that contradict one another.
+        If the arguments contradict one another.
     WorkerTimeoutError
         While iterating, if a batch takes longer than ``timeout``.
     WorkerError

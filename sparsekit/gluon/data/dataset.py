@@ -33,7 +33,7 @@ def as_rows(data: object) -> Any:
 class Dataset:
     """Base of data sets: a subclass defines ``__getitem__``, which gives an example, and ``__len__``.
 
-    Arrays and lists are data sets too: all objects with a length that take numbers in brackets.
+    Any object with a length that can be indexed by integers is a data set too, such as an array or a list.
     """
 
     def __getitem__(self, idx: int) -> Any:
@@ -71,7 +71,7 @@ class Dataset:
         Raises
         ------
         DTypeError
-            If it is not a ``Sampler``.
+            If the argument is not a ``Sampler``.
         """
         if not isinstance(sampler, Sampler):
             raise DTypeError(expected("sampler", "a Sampler", type(sampler)), hint="see mx.gluon.data.Sampler.")
@@ -84,8 +84,8 @@ class Dataset:
         ----------
         fn : callable
         lazy : bool
-            Call it each time an example is requested, as random transformations need; False calls it
-            for all examples now.
+            Call ``fn`` each time an example is requested, as random transformations need.  False calls it for all examples
+            now.
         """
         _require_function(fn)
         made = _TransformedDataset(self, fn)
@@ -160,18 +160,18 @@ class _SampledDataset(Dataset):
 class ArrayDataset(Dataset):
     """Arrays of equal length side by side; an example is a tuple of their rows, or one row of a single array.
 
-    A ``DataLoader`` makes a batch of csr, row-sparse and dense arrays by choosing its rows at once.
+    A ``DataLoader`` selects the rows of a batch at once, for csr, row-sparse and dense arrays.
 
     Parameters
     ----------
     *args : arrays, matrices of scipy, lists or data sets
-        A matrix of scipy becomes a csr array of its element type.  One-dimensional arrays give numpy scalars.  A row of a csr
-        array is a csr array of one row.
+        A sparse matrix of scipy becomes a csr array of its element type.  The rows of a one-dimensional array are numpy
+        scalars.  A row of a csr array is a csr array of one row.
 
     Raises
     ------
     ShapeError
-        Without arrays, or if their lengths differ.
+        If there is no array, or the lengths differ.
 
     Examples
     --------

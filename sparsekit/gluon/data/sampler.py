@@ -53,8 +53,9 @@ class SequentialSampler(Sampler):
     Parameters
     ----------
     length : int
-        How many.
+        Number of indices.
     start : int
+        The first index.
 
     Examples
     --------
@@ -75,12 +76,12 @@ class SequentialSampler(Sampler):
 class RandomSampler(Sampler):
     """The numbers from 0 on, each once, in a new random order each time.
 
-    The order is drawn from the generator that ``mx.random.seed`` restarts (MXNet's from numpy's global one).
+    The order is drawn from the generator that ``mx.random.seed`` seeds.  MXNet uses numpy's global generator.
 
     Parameters
     ----------
     length : int
-        How many.
+        Number of indices.
     """
 
     def __init__(self, length: int) -> None:
@@ -99,7 +100,7 @@ class FilterSampler(Sampler):
     Parameters
     ----------
     fn : callable
-        Takes an example.
+        Function of one example.  Examples for which it returns a true value are kept.
     dataset : Dataset
     """
 
@@ -119,11 +120,11 @@ class IntervalSampler(Sampler):
     Parameters
     ----------
     length : int
-        The numbers are below it.
+        Exclusive upper bound of the indices.
     interval : int
-        At most ``length``.
+        Distance between indices; at most ``length``.
     rollover : bool
-        False stops after the first round.  ``len`` then counts that round; MXNet's stays ``length``.
+        False stops after the first round.  ``len`` then counts only that round, while MXNet's ``len`` is always ``length``.
 
     Examples
     --------
@@ -155,8 +156,7 @@ class BatchSampler(Sampler):
     sampler : Sampler
     batch_size : int
     last_batch : {"keep", "discard", "rollover"}
-        What becomes of the numbers that fill no batch: a shorter batch, nothing, or the beginning of the next
-        epoch's first batch.
+        What to do with indices that do not fill a batch: yield a shorter batch, drop them, or start the next epoch with them.
 
     Examples
     --------

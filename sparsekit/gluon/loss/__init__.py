@@ -26,7 +26,7 @@ __all__ = ["CTCLoss", "CosineEmbeddingLoss", "HingeLoss", "HuberLoss", "KLDivLos
 
 
 def create(name: str, **arguments: Any) -> Loss:
-    """The loss of that name.
+    """Create the loss with the given name.
 
     Raises
     ------

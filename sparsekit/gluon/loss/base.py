@@ -23,17 +23,17 @@ __all__ = ["Loss", "like"]
 class Loss(HybridBlock):
     """Base of the losses.
 
-    A loss gives one value per sample.  ``sample_weight`` multiplies the values before they are averaged over the
+    A loss returns one value per sample.  ``sample_weight`` multiplies the elements before they are averaged over the
     other axes, with broadcasting: for ``pred`` of shape (64, 10), weights of the samples have shape (64, 1).  A weight of
-    shape (64,) would lie along the other axis; as in MXNet it is taken as it is where it broadcasts, with an
-    ``IndexWarning``, and ``config.indices = "error"`` makes that an error.
+    shape (64,) would be matched with the last axis.  As in MXNet, it is used if it can be broadcast, with an
+    ``IndexWarning``; ``config.indices = "error"`` makes this an error.
 
     Parameters
     ----------
     weight : float or None
         Factor of the whole loss.
     batch_axis : int
-        The axis of the samples, which is not averaged over.
+        The axis of the samples.  The loss is averaged over all other axes.
     """
 
     def __init__(self, weight: Any, batch_axis: int, **kwargs: Unpack[BlockOptions]) -> None:  # Any: refused if no number

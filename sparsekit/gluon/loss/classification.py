@@ -19,9 +19,10 @@ __all__ = ["CTCLoss", "HingeLoss", "KLDivLoss", "LogisticLoss", "SigmoidBCELoss"
 class SigmoidBinaryCrossEntropyLoss(Loss):
     """Cross entropy of a yes-or-no label; also under the name ``SigmoidBCELoss``.
 
-    With ``from_sigmoid=False``, ``pred`` is a logit and the loss ``max(pred, 0) - pred * label +
-    log(1 + exp(-|pred|))``, which never overflows; else ``pred`` is a probability.  A fourth argument of the
-    call, ``pos_weight``, weighs the term of the label's "yes": one value per class, broadcast to ``pred``.
+    With ``from_sigmoid=False``, ``pred`` is a logit, and the loss is ``max(pred, 0) - pred * label +
+    log(1 + exp(-|pred|))``, which never overflows.  With ``from_sigmoid=True``, ``pred`` is a probability.  The fourth
+    argument of the call, ``pos_weight``, multiplies the term of positive labels; it has one value per class, and is broadcast
+    to ``pred``.
 
     Parameters
     ----------
@@ -69,11 +70,11 @@ class SoftmaxCrossEntropyLoss(Loss):
     axis : int
         The axis of the classes.
     sparse_label : bool
-        Whether the label is the class's number, and lacks that axis, or a distribution over the classes.  A number outside
-        the classes counts as the nearest class, as in MXNet, with an ``IndexWarning``; ``config.indices = "error"`` makes
-        that an error.
+        True: the label is the index of the class, and has no class axis.  False: the label is a distribution over the
+        classes, with the shape of ``pred``.  An index outside the classes is clipped to the nearest class, as in MXNet, with
+        an ``IndexWarning``; ``config.indices = "error"`` makes this an error.
     from_logits : bool
-        Whether ``pred`` is a log-probability already.
+        Whether ``pred`` already contains log-probabilities.
     weight : float or None
     batch_axis : int
         As for every loss.
@@ -103,9 +104,9 @@ class KLDivLoss(Loss):
     Parameters
     ----------
     from_logits : bool
-        Whether ``pred`` is a log-probability already; else its softmax is taken.
+        Whether ``pred`` already contains log-probabilities.  With False, the loss applies ``log_softmax`` to it.
     axis : int
-        The axis of that softmax.
+        The axis of the softmax.
     weight : float or None
     batch_axis : int
         As for every loss.
@@ -190,9 +191,9 @@ class CTCLoss(Loss):
 
     A. Graves et al.: Connectionist Temporal Classification, ICML 2006.
 
-    ``pred`` holds scores before the softmax; its last class stands for a blank.  ``label`` holds class numbers,
-    -1 behind the last.  Further arguments of the call, each optional: ``pred_lengths`` and ``label_lengths`` of
-    shape (batch,), and ``sample_weight``.
+    ``pred`` contains scores before the softmax; its last class is the blank.  ``label`` contains class indices, padded with -1
+    at the end.  The call has the optional arguments ``pred_lengths`` and ``label_lengths``, of shape (batch,), and
+    ``sample_weight``.
 
     Parameters
     ----------

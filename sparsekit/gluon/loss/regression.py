@@ -80,14 +80,15 @@ class HuberLoss(Loss):
 class PoissonNLLLoss(Loss):
     """The negative logarithm of a count's probability under a Poisson distribution, averaged over all elements.
 
-    The term ``log(target!)`` is left out, or approximated by Stirling's formula where the target is above 1.
+    The term ``log(target!)`` is left out by default.  With ``compute_full``, Stirling's formula approximates it where the
+    target is above 1.
 
     Parameters
     ----------
     weight : float or None
     from_logits : bool
-        Whether ``pred`` is the logarithm of the mean: ``exp(pred) - target * pred``; else
-        ``pred - target * log(pred + epsilon)``, with the call's ``epsilon``, 1e-8 by default.
+        True: ``pred`` is the logarithm of the mean, and the loss is ``exp(pred) - target * pred``.  False: ``pred`` is the
+        mean, and the loss is ``pred - target * log(pred + epsilon)``.  ``epsilon`` is an argument of the call, 1e-8 by default.
     batch_axis : int
         Has no effect.
     compute_full : bool

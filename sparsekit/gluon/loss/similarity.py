@@ -25,7 +25,7 @@ class TripletLoss(Loss):
     Parameters
     ----------
     margin : float
-        By how much the negative example should be farther off than the positive one.
+        Margin by which the squared distance of the negative example should exceed that of the positive one.
     weight : float or None
     batch_axis : int
         As for every loss.
@@ -46,7 +46,8 @@ class TripletLoss(Loss):
 class CosineEmbeddingLoss(Loss):
     """``1 - cos`` of the angle between two vectors that belong together, ``max(0, cos - margin)`` of others.
 
-    The call takes ``input1``, ``input2`` of shape (batch, size), and a label of 1 or -1 per pair.
+    The call takes ``input1`` and ``input2`` of shape (batch, size), and one label per pair: 1 for vectors that belong together,
+    -1 for others.
 
     Parameters
     ----------
@@ -59,7 +60,7 @@ class CosineEmbeddingLoss(Loss):
     Returns
     -------
     NDArray
-        Of shape (batch, 1).
+        The losses, of shape (batch, 1).
     """
 
     def __init__(self, weight: Scalar | None = None, batch_axis: int = 0, margin: float = 0,
@@ -90,12 +91,12 @@ class SDMLLoss(Loss):
 
     D. Bonadiman et al.: Large Scale Question Paraphrase Retrieval with Smoothed Deep Metric Learning, 2019.
 
-    The call takes two arrays of shape (batch, size), of which rows with the same number are pairs.
+    The call takes two arrays of shape (batch, size).  Row i of the first array and row i of the second are a pair.
 
     Parameters
     ----------
     smoothing_parameter : float
-        The probability that the other rows share; below 1.
+        Total probability that label smoothing gives to the other rows; below 1.
     weight : float or None
     batch_axis : int
         Must be 0.

@@ -28,7 +28,7 @@ class Activation(HybridBlock):
     Raises
     ------
     UnknownNameError
-        If there is no such function; the hint names the nearest.
+        If there is no such function.  The hint names the most similar one.
     """
 
     def __init__(self, activation: str, **kwargs: Unpack[BlockOptions]) -> None:
@@ -78,7 +78,7 @@ class PReLU(HybridBlock):
     ----------
     alpha_initializer : Initializer
     in_channels : int
-        How many are learned: one, or one for each entry of the second axis.
+        Number of learned values of ``alpha``: 1, or the length of the second axis.
     """
 
     def __init__(self, alpha_initializer: InitLike = Constant(0.25), in_channels: int = 1,  # noqa: B008
@@ -135,7 +135,7 @@ class Swish(HybridBlock):
     Parameters
     ----------
     beta : float
-        1 gives what is also called SiLU.
+        With 1 the function is also known as SiLU.
     """
 
     def __init__(self, beta: float = 1.0, **kwargs: Unpack[BlockOptions]) -> None:

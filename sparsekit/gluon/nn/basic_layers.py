@@ -27,25 +27,26 @@ __all__ = ["Dense", "Dropout", "Embedding", "Flatten"]
 class Dense(HybridBlock):
     """A fully connected layer: ``activation(data · weightᵀ + bias)``.
 
-    Takes csr data without converting it to dense, unlike MXNet's layer.  For a row_sparse weight gradient
-    the weight is kept as (in_units, units), so that the rows of the gradient are the columns that occur
-    in the data; no custom layer is needed.  Only ``weight.data()``, ``grad()`` and ``set_data()``
-    have this layout: in files and symbols the weight is (units, in_units) as in every other ``Dense``, so that either layer, and
-    MXNet's, loads what the other has saved.
+    The layer accepts csr data without converting it to dense, unlike MXNet's.
+
+    With ``weight_grad_stype="row_sparse"`` the weight has the shape (in_units, units), so that the rows of the gradient are the
+    columns that occur in the data.  Only ``weight.data()``, ``grad()`` and ``set_data()`` have this layout.  In files and
+    symbols the weight has the shape (units, in_units), as in every other ``Dense``, so the files are interchangeable with
+    those of other ``Dense`` layers and of MXNet.
 
     Parameters
     ----------
     units : int
-        Size of the output; a layer of 0 can be made, as in MXNet, and not be called.
+        Size of the output.  A layer with 0 units can be created, as in MXNet, but not called.
     activation : str, optional
-        As for ``Activation``; none by default.
+        Name of an activation, as for ``Activation``; none by default.
     use_bias : bool
     flatten : bool
-        Put all axes but the first in one; else the last axis alone is transformed.
+        True: all axes but the first are flattened to one.  False: only the last axis is transformed.
     dtype : str or numpy.dtype
     weight_initializer, bias_initializer : Initializer or str
     in_units : int
-        Size of the input; 0 infers it from the first input.
+        Size of the input.  With 0 it is inferred from the first input.
     weight_grad_stype : {"default", "row_sparse"}
         Storage type of the weight's gradient.
     prefix, params
@@ -144,14 +145,14 @@ class Embedding(HybridBlock):
     Parameters
     ----------
     input_dim : int
-        Number of rows: the largest number plus 1.
+        Number of rows: the largest index plus 1.
     output_dim : int
-        Their width.
+        Number of columns: the length of each row.
     dtype : str or numpy.dtype
     weight_initializer : Initializer or str, optional
     sparse_grad : bool
-        Make the weight's gradient row_sparse: only the rows looked up are stored, and an optimizer with
-        ``lazy_update`` changes no others.
+        Make the weight's gradient row_sparse.  It then stores only the rows that were looked up, and an optimizer with
+        ``lazy_update`` changes only these rows.
     """
 
     def __init__(self, input_dim: int, output_dim: int, dtype: DTypeLike = "float32", weight_initializer: InitLike = None,

@@ -56,7 +56,7 @@ class _Stack:
 class Sequential(_Stack, Block):
     """Blocks applied one after another.
 
-    ``net[i]`` is a block, ``net[a:b]`` a stack of some of them with the same parameters.
+    ``net[i]`` is a block.  ``net[a:b]`` is a new container of some of the blocks, which shares their parameters.
 
     Examples
     --------
@@ -112,7 +112,7 @@ class Lambda(Block):
     UnknownNameError
         If there is no such operator.
     DTypeError
-        If it is neither.
+        If ``function`` is neither a string nor a function.
     """
 
     def __init__(self, function: Callable[..., Any] | str, prefix: str | None = None) -> None:

@@ -98,11 +98,11 @@ class BatchNorm(_BatchNorm):
     axis : int
         The axis of the channels.
     momentum : float
-        How much of the running statistics stays at each batch.
+        Weight of the old running statistics in each update.
     epsilon : float
-        Added to the variance.
+        Number that is added to the variance.
     center, scale : bool
-        Whether there are a ``beta`` and a ``gamma`` to learn; without, they stay 0 and 1.
+        Whether ``beta`` and ``gamma`` are learned.  Otherwise they stay 0 and 1.
     use_global_stats : bool
         Use the running statistics while training too.
     beta_initializer, gamma_initializer, running_mean_initializer, running_variance_initializer : Initializer or str
@@ -125,7 +125,7 @@ class InstanceNorm(_Norm):
     Parameters
     ----------
     axis : int
-        The axis of the channels; the data have three axes or more.
+        The axis of the channels.  The data must have at least three axes.
     epsilon : float
         Added to the variance.
     center, scale : bool
@@ -187,7 +187,7 @@ class GroupNorm(_Norm):
     Parameters
     ----------
     num_groups : int
-        Divides the channels, which are the second of three axes or more.
+        Number of groups; it must divide the number of channels.  The channels are axis 1 of data with at least three axes.
     epsilon : float
         Added to the variance.
     center, scale : bool

@@ -129,9 +129,9 @@ class DropoutCell(HybridRecurrentCell):
     Parameters
     ----------
     rate : float
-        Share of values dropped.
+        Share of the values that are dropped.
     axes : tuple of int
-        Along which a whole line is dropped or kept.
+        Axes along which all elements are dropped or kept together.
     prefix : str, optional
     params : ParameterDict, optional
     """
@@ -236,7 +236,7 @@ class ZoneoutCell(Remembering):
     ----------
     base_cell : RecurrentCell
     zoneout_outputs, zoneout_states : float
-        Shares of values kept.
+        Share of the values that keep those of the step before.
     """
 
     def __init__(self, base_cell: RecurrentCell, zoneout_outputs: float = 0.0, zoneout_states: float = 0.0) -> None:
@@ -275,7 +275,7 @@ class ResidualCell(ModifierCell):
     Parameters
     ----------
     base_cell : RecurrentCell
-        Whose outputs are as wide as its inputs.
+        Cell whose outputs have the same width as its inputs.
     """
 
     def hybrid_forward(self, F: Functions, inputs: Tensor, states: States) -> tuple[Tensor, States]:
@@ -305,9 +305,9 @@ class BidirectionalCell(_Cells, HybridRecurrentCell):
     Parameters
     ----------
     l_cell, r_cell : RecurrentCell
-        From the first step to the last, and from the last to the first.
+        ``l_cell`` runs from the first step to the last, ``r_cell`` from the last to the first.
     output_prefix : str
-        Start of the outputs' names.
+        Prefix of the outputs' names.
     """
 
     def __init__(self, l_cell: RecurrentCell, r_cell: RecurrentCell, output_prefix: str = "bi_") -> None:

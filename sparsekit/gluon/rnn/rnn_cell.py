@@ -82,13 +82,13 @@ class RecurrentCell(Block):
                                  hint="call the modifier cell instead.")
 
     def begin_state(self, batch_size: int = 0, func: Callable[..., Any] = ndarray.zeros, **kwargs: object) -> list[Any]:
-        """States to begin with.
+        """The initial states.
 
         Parameters
         ----------
         batch_size : int
         func : callable
-            ``func(shape=…, name=…)`` makes one; ``mx.nd.zeros`` by default.
+            Function that is called as ``func(shape=…, name=…)`` to make a state; ``mx.nd.zeros`` by default.
         **kwargs
             Arguments of ``func``, such as ``ctx`` and ``dtype``.
 
@@ -112,21 +112,21 @@ class RecurrentCell(Block):
         length : int
             Number of steps.
         inputs : NDArray or list of NDArray
-            The whole sequence in ``layout``, or its steps, (batch, features) each.
+            One array with the axes of ``layout``, or a list of steps of shape (batch, features).
         begin_state : list of NDArray, optional
-            Zeros by default.
+            States before the first step; zeros by default.
         layout : {"NTC", "TNC"}
+            Order of the axes: N is the batch, T time and C the features.
         merge_outputs : bool, optional
-            Give one array, or a list of steps; by default the form of the result follows the cell.
+            True returns one array, False a list of steps.  By default the cell decides.
         valid_length : NDArray, optional
-            (batch,): how many steps of each sample count.  Outputs after them are zero, and the states are those of
-            the last that counts.
+            Number of valid steps of each sample, of shape (batch,).  Outputs after the last valid step are zero.
 
         Returns
         -------
         outputs : NDArray or list of NDArray
         states : list of NDArray
-            After the last step.
+            States after the last valid step.
         """
         self.reset()
         inputs, axis, F, batch_size = format_sequence(length, inputs, layout, False)
@@ -160,7 +160,7 @@ class RecurrentCell(Block):
         Parameters
         ----------
         inputs : NDArray
-            (batch, features)
+            Inputs of the step, of shape (batch, features).
         states : list of NDArray
 
         Returns
@@ -263,19 +263,19 @@ class RNNCell(_Gated):
 class LSTMCell(_Gated):
     """A long short-term memory: S. Hochreiter and J. Schmidhuber 1997, with gates in the order input, forget, cell, output.
 
-    States are the hidden state and the cell.
+    The states are the hidden state and the cell, both of shape (batch, hidden_size).
 
     Parameters
     ----------
     hidden_size : int
     i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer, h2h_bias_initializer : Initializer or str
-        ``"lstmbias"`` for one bias starts the forget gate at 1.
+        ``"lstmbias"`` for one of the biases initializes that of the forget gate to 1.
     input_size : int
         0 infers it from the first input.
     prefix : str, optional
     params : ParameterDict, optional
     activation, recurrent_activation : str or Block
-        Of the cell, and of the gates.
+        Activations of the cell and of the gates.
     """
 
     def __init__(self, hidden_size: int, i2h_weight_initializer: InitLike = None, h2h_weight_initializer: InitLike = None,

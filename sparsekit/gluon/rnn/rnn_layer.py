@@ -126,13 +126,13 @@ class _RNNLayer(HybridBlock):
         return [{"shape": shape, "__layout__": "LNC", "dtype": self._dtype}]
 
     def begin_state(self, batch_size: int = 0, func: Callable[..., Any] = ndarray.zeros, **kwargs: object) -> list[Any]:
-        """States to begin with.
+        """The initial states.
 
         Parameters
         ----------
         batch_size : int
         func : callable
-            ``func(shape=…, name=…, dtype=…)`` makes one; ``mx.nd.zeros`` by default.
+            Function that is called as ``func(shape=…, name=…, dtype=…)`` to make a state; ``mx.nd.zeros`` by default.
         **kwargs
             Arguments of ``func``, such as ``ctx`` and ``dtype``.
 
@@ -216,8 +216,8 @@ class _RNNLayer(HybridBlock):
 class RNN(_RNNLayer):
     """Elman's network of several layers: ``h = activation(i2h_weight · x + i2h_bias + h2h_weight · h + h2h_bias)``.
 
-    Called with data in ``layout``, and optionally with the states to begin with, an array or a list of them.  The result is
-    the output; if states were given, a list of the last states follows it.
+    The layer is called with data in ``layout`` and, optionally, with the initial states: an array or a list of arrays.  It
+    returns the output.  If states were given, it also returns a list of the last states.
 
     Parameters
     ----------
@@ -227,7 +227,7 @@ class RNN(_RNNLayer):
     layout : {"TNC", "NTC"}
         Order of time, batch and features, in data and output.
     dropout : float
-        Share of values dropped between layers, in training.
+        Share of the values between layers that are dropped in training.
     bidirectional : bool
         Run each layer in both directions, and concatenate their outputs.
     i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer, h2h_bias_initializer : Initializer or str
@@ -235,8 +235,8 @@ class RNN(_RNNLayer):
         0 infers it from the first input.
     dtype : str or dtype
     **kwargs
-        ``prefix`` and ``params``, as of every block, and ``use_sequence_length=True``, which makes lengths the third
-        argument of a call.
+        ``prefix`` and ``params``, as for every block.  With ``use_sequence_length=True``, the third argument of a call is the
+        number of valid steps of each sample, of shape (batch,).
 
     Examples
     --------
@@ -259,8 +259,8 @@ class RNN(_RNNLayer):
 class LSTM(_RNNLayer):
     """Long short-term memory of several layers: S. Hochreiter and J. Schmidhuber 1997; gates as those of ``LSTMCell``.
 
-    Called with data in ``layout``, and optionally with the states to begin with, an array or a list of them.  The result is
-    the output; if states were given, a list of the last states follows it.
+    The layer is called with data in ``layout`` and, optionally, with the initial states: an array or a list of arrays.  It
+    returns the output.  If states were given, it also returns a list of the last states.
 
     Parameters
     ----------
@@ -269,24 +269,24 @@ class LSTM(_RNNLayer):
     layout : {"TNC", "NTC"}
         Order of time, batch and features, in data and output.
     dropout : float
-        Share of values dropped between layers, in training.
+        Share of the values between layers that are dropped in training.
     bidirectional : bool
         Run each layer in both directions, and concatenate their outputs.
     input_size : int
         0 infers it from the first input.
     i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer, h2h_bias_initializer : Initializer or str
     projection_size : int, optional
-        Width of the hidden state behind a projection: H. Sak et al., https://arxiv.org/abs/1402.1128.
+        Width of the projected hidden state (H. Sak et al., https://arxiv.org/abs/1402.1128); by default there is no projection.
     h2r_weight_initializer : Initializer or str, optional
-        That of the projection.
+        Initializer of the projection's weight.
     state_clip_min, state_clip_max : float, optional
-        Bounds of the cell.
+        Bounds of the cell's values.
     state_clip_nan : bool
-        Put the lower bound for nan.
+        Replace nan by the lower bound.
     dtype : str or dtype
     **kwargs
-        ``prefix`` and ``params``, as of every block, and ``use_sequence_length=True``, which makes lengths the third
-        argument of a call.
+        ``prefix`` and ``params``, as for every block.  With ``use_sequence_length=True``, the third argument of a call is the
+        number of valid steps of each sample, of shape (batch,).
 
     Examples
     --------
@@ -318,8 +318,8 @@ class LSTM(_RNNLayer):
 class GRU(_RNNLayer):
     """Gated recurrent units of several layers: K. Cho et al. 2014, https://arxiv.org/abs/1406.1078; gates as ``GRUCell``'s.
 
-    Called with data in ``layout``, and optionally with the states to begin with, an array or a list of them.  The result is
-    the output; if states were given, a list of the last states follows it.
+    The layer is called with data in ``layout`` and, optionally, with the initial states: an array or a list of arrays.  It
+    returns the output.  If states were given, it also returns a list of the last states.
 
     Parameters
     ----------
@@ -328,7 +328,7 @@ class GRU(_RNNLayer):
     layout : {"TNC", "NTC"}
         Order of time, batch and features, in data and output.
     dropout : float
-        Share of values dropped between layers, in training.
+        Share of the values between layers that are dropped in training.
     bidirectional : bool
         Run each layer in both directions, and concatenate their outputs.
     input_size : int
@@ -336,8 +336,8 @@ class GRU(_RNNLayer):
     i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer, h2h_bias_initializer : Initializer or str
     dtype : str or dtype
     **kwargs
-        ``prefix`` and ``params``, as of every block, and ``use_sequence_length=True``, which makes lengths the third
-        argument of a call.
+        ``prefix`` and ``params``, as for every block.  With ``use_sequence_length=True``, the third argument of a call is the
+        number of valid steps of each sample, of shape (batch,).
 
     Examples
     --------

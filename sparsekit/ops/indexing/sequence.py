@@ -26,9 +26,9 @@ __all__ = ["lengths_of"]
 
 _LAYOUT = """
 
-The time axis is ``axis``, 0 or 1, and the batch axis the other of the two.  With
-``use_sequence_length=True`` the vector ``sequence_length`` says how many entries of each sequence count; they
-are clipped to the array's.  Otherwise every sequence has full length."""
+``axis``, 0 or 1, is the time axis, and the other of the two is the batch axis.  With ``use_sequence_length=True``, the
+vector ``sequence_length`` contains the number of valid steps of each sequence; numbers out of range are clipped.  Otherwise
+every sequence has full length."""
 
 
 def _check(shapes: list[Shape], attrs: Attrs) -> Shape:

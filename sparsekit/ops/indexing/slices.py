@@ -106,8 +106,8 @@ slice_op = Op("slice", "data", attrs={"begin": REQUIRED, "end": REQUIRED, "step"
                   {"begin": (2, 1), "end": (2, 1)})], saves=("data",),
               doc="""The box from ``begin`` to ``end``, every ``step`` along each axis; None takes the whole of an axis.
 
-Positions count from the end when negative and are cut at the ends.  Slices of sparse arrays stay sparse with any
-step, where MXNet made a csr array dense for a step other than 1.""")
+Negative positions count from the end.  Positions beyond the ends are clipped.  Slices of sparse arrays stay sparse with any
+step; MXNet makes a csr array dense for a step other than 1.""")
 
 
 @slice_op.forward("default -> default")
@@ -260,11 +260,11 @@ take = Op("take", "a indices", attrs={"axis": 0, "mode": CLIP}, shape=_taken_sha
           nondifferentiable=(1,), cost=cost.none, selects=0, sample=_take_samples, saves=("a", "indices"),
           doc="""The entries of one axis that ``indices`` names, in that order.
 
-Indices outside the axis are clipped to its ends (``mode="clip"``), wrapped around (``"wrap"``) or refused (``"raise"``).
-Fractions are cut off; NaN is refused in every mode, and infinity by ``"wrap"``.  Clipping without an explicit ``mode`` gives
-an ``IndexWarning`` (``config.indices``).
+Indices outside the axis are clipped to its ends (``mode="clip"``), wrapped around (``"wrap"``), or raise an error
+(``"raise"``).  Fractions are truncated.  NaN is an error in every mode, and infinity with ``"wrap"``.  Clipping without an
+explicit ``mode`` gives an ``IndexWarning`` (``config.indices``).
 
-From a sparse array they give one of the same storage type, and ``indices`` has one dimension.""")
+The result for a sparse array has the same storage type; ``indices`` must then have one dimension.""")
 
 
 def _row_of_indices(indices: Array) -> None:

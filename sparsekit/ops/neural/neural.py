@@ -56,8 +56,8 @@ fully_connected = Op(
     saves=("data", "weight", "bias"),
     doc="""``data · weightᵀ + bias``: data (batch, inputs), weight (num_hidden, inputs), bias (num_hidden,).
 
-Beyond MXNet, csr data has its own kernel.  The gradient of the weight is then dense; a weight of shape
-(inputs, units) with ``dot`` is what makes a row_sparse gradient possible, as ``gluon.nn.Dense`` does for
+Unlike in MXNet, csr data is not converted to dense.  The gradient of the weight is dense all the same.  For a row_sparse
+gradient, use ``dot`` with a weight of shape (inputs, units), or ``gluon.nn.Dense`` with
 ``weight_grad_stype='row_sparse'``.""")
 
 
@@ -360,7 +360,7 @@ dropout = Op("Dropout", "data", attrs={"p": 0.5, "mode": "training", "axes": (),
              sample=lambda: [([samples.grid()], {}), ([samples.grid()], {"p": 0.2, "mode": "always"})], saves=("out",),
              doc="""A share ``p`` of the values set to zero, the rest divided by ``1 - p``: while training, or always.
 
-Along ``axes`` one decision holds for all values.  Otherwise, the data as they are.""")
+Elements along ``axes`` are dropped or kept together.  In prediction, the result is the data, unless ``mode`` is "always".""")
 
 
 @dropout.forward("default -> default, default")

@@ -257,10 +257,9 @@ batch_norm = Op(
                     for fixed in (True, False)], saves=("data", "gamma", "out"),
     doc="""Normalizes each channel by its mean and variance over the batch while training, by the moving ones otherwise.
 
-Training moves ``moving_mean`` and ``moving_var`` towards the batch's, by ``1 - momentum``, when the operator runs
-(MXNet waits for the backward pass).  ``fix_gamma=True``, the default, takes gamma for 1 and gives it a zero gradient
-(MXNet also overwrites it).  ``output_mean_var=True`` gives the mean and one over the deviation as well.  The gradient
-is that of the statistics that were used.""")
+In training, the operator updates the statistics: ``moving_mean = momentum * moving_mean + (1 - momentum) * mean``, and
+``moving_var`` likewise.  MXNet updates them in the backward pass.  With ``fix_gamma=True``, the default, gamma counts as 1 and
+has a zero gradient; MXNet also overwrites it.  ``output_mean_var=True`` also returns the mean and one over the deviation.""")
 
 
 @batch_norm.forward("default, default, default, default, default -> default...")
@@ -320,7 +319,8 @@ lengths = Op("L2Normalization", "data", attrs={"eps": 1e-10, "mode": "instance"}
              sample=lambda: [([_cube()], {"mode": mode}) for mode in LENGTH_MODES],
              doc="""The data divided by its Euclidean length, ``sqrt(sum(data**2) + eps)``.
 
-The length is that of each sample (``instance``), of each place over axis 1 (``channel``), or of each channel (``spatial``).""")
+The norm is taken over each sample (``instance``), over axis 1 at each position (``channel``), or over each channel
+(``spatial``).""")
 
 
 @lengths.forward("default -> default")
@@ -414,10 +414,10 @@ sparse_activation = Op(
     sample=lambda: [([1 / (1 + np.exp(-samples.grid())), np.full(5, 0.5, np.float32)], {"penalty": 0.5})], saves=("out",),
     doc="""The data itself, activations between 0 and 1, whose gradient keeps most of them small.
 
-To the gradient from above it adds that of ``penalty`` times the Kullback-Leibler divergence of each unit's activation,
-averaged over the batch, from ``sparseness_target``: ``penalty * ((1 - target) / (1 - average) - target / average)``.
-Training moves ``moving_avg``, one number per unit, towards the batch's averages by ``1 - momentum`` when the operator runs
-(MXNet waits for the backward pass, and takes no arrays but from a Symbol).""")
+The backward pass adds the gradient of a penalty: ``penalty`` times the Kullback-Leibler divergence between each unit's mean
+activation and ``sparseness_target``, which is ``penalty * ((1 - target) / (1 - average) - target / average)``.  In training,
+the operator updates ``moving_avg``, one number per unit: ``momentum * moving_avg + (1 - momentum) * average``.  MXNet updates it
+in the backward pass, and has this operator for symbols only.""")
 
 
 @sparse_activation.forward("default, default -> default...")

@@ -118,12 +118,16 @@ softmax_output = Op(
     saves=("label", "out"),
     doc="""Softmax of the data; the gradient is that of the cross entropy with the label, ``out - label``.
 
-The classes are on axis 1, with everything behind it (the default), on axis 1 only (``multi_output=True``) or on the
-last axis (``preserve_shape=True``).  A label is a class for each softmax, or an array of probabilities of the data's
-shape.  The gradient is scaled by ``grad_scale`` and, for classes, divided by the number of labels
-(``normalization='batch'``) or of those that are not ``ignore_label`` (``'valid'``); ``use_ignore=True`` leaves out
-the samples with that label, and for a label outside the classes nothing is subtracted.  ``smooth_alpha`` goes from the class to
-all others.  ``out_grad=True`` multiplies by the gradient from above (MXNet multiplies by the output).""")
+By default the softmax is taken over all axes from axis 1 on.  With ``multi_output=True`` it is taken over axis 1 only, and with
+``preserve_shape=True`` over the last axis.  The label has one class for each softmax, or the shape of the data with
+probabilities.
+
+The gradient is multiplied by ``grad_scale``.  For classes it is divided by the number of labels (``normalization='batch'``), or
+by the number of labels that are not ``ignore_label`` (``'valid'``); without ``normalization``, ``multi_output=True`` divides it
+by the number of labels of a sample.  With ``use_ignore=True``, samples with the label ``ignore_label`` have no gradient.  For a
+label outside the classes, the gradient is ``out``.  Label smoothing moves the probability ``smooth_alpha`` from the class to
+all others.  With ``out_grad=True`` the gradient is multiplied by the gradient of the output; MXNet multiplies it by the
+output.""")
 
 
 @softmax_output.forward("default, default -> default")

@@ -206,8 +206,8 @@ softmax = _declare("softmax", False, 1, inputs="data length?", sample=lambda: [
     ([samples.grid()], {}), ([samples.grid()], {"axis": 0, "temperature": 2.0}),
     ([samples.grid(), np.array([4.5, 1.5, 0, 0.5])], {"use_length": True})], doc="""``exp(x) / sum(exp(x))`` along ``axis``.
 
-``temperature`` divides the data first.  With ``use_length=True`` only the first ``length`` values along the axis
-take part, and the others give 0: ``length`` has the data's shape without the axis.""")
+The data are first divided by ``temperature``.  With ``use_length=True``, the softmax is taken over the first ``length`` values
+along the axis, and the result is 0 for the others.  ``length`` has the shape of the data without the axis.""")
 softmax.gradient(lambda F, g, data, length, out, attrs, want: (
     _softmax_rule(F, g, out, attrs, want), want[1] and F.sum(F.zeros_like(g), axis=attrs["axis"])))
 

@@ -182,8 +182,8 @@ multinomial = Op("_sample_multinomial", "data", attrs={"shape": (), "get_prob": 
                                  for both in (False, True)],
                  doc="""Places along the last axis, drawn with the probabilities there; ``shape`` of them for each row.
 
-Probabilities that do not sum to 1 are taken as shares of their sum.  With ``get_prob=True`` the logarithms of the
-probabilities of what was drawn come too, and carry the gradient.""")
+Probabilities that do not sum to 1 are divided by their sum.  ``get_prob=True`` also returns the logarithms of the
+probabilities of the drawn indices.  These have a gradient.""")
 
 
 @multinomial.forward("default -> default", get_prob=False)

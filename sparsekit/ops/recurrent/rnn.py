@@ -146,19 +146,20 @@ rnn = Recurrent(
     doc="""A recurrent network of several layers over sequences (time, batch, inputs).
 
 ``mode`` is ``rnn_relu``, ``rnn_tanh``, ``lstm`` or ``gru``.  ``state`` and, for an lstm, ``state_cell`` are the states before
-the first step, (layers * directions, batch, state_size).  The result is (time, batch, directions * state_size), and with
-``state_outputs`` the last states too.
+the first step, of shape (layers * directions, batch, state_size).  The result has the shape (time, batch, directions *
+state_size).  With ``state_outputs``, the last states are returned too.
 
-``parameters`` is one vector: for each layer and direction the weights of the inputs, of the state, and of the projection if
-there is one; behind all of them, for each layer and direction, the biases of the inputs and of the state.  Gates are in the
-order input, forget, cell, output (lstm) and reset, update, new (gru).
+``parameters`` is one vector.  It begins with the weights: for each layer and direction those of the inputs, of the state, and
+of the projection if there is one.  The biases follow: for each layer and direction those of the inputs and of the state.  The
+order of the gates is input, forget, cell, output (lstm) and reset, update, new (gru).
 
-``p`` of the values between layers are dropped in training.  ``projection_size`` makes the states of an lstm that wide.
-``lstm_state_clip_min`` and ``lstm_state_clip_max`` bound the cell; ``lstm_state_clip_nan`` puts the lower bound for nan.
-With ``use_sequence_length``, ``sequence_length`` (batch,) says how many steps of each sample count: behind them the output
-is zero, the last states are those of the last step that counts, and the backward direction starts there.
+In training, the share ``p`` of the values between layers is dropped.  ``projection_size`` is the width of the projected
+states of an lstm.  ``lstm_state_clip_min`` and ``lstm_state_clip_max`` bound the cell; with ``lstm_state_clip_nan``, the lower
+bound replaces nan.  With ``use_sequence_length``, ``sequence_length``, of shape (batch,), is the number of valid steps of each
+sample.  Outputs after the last valid step are zero, the last states are those of the last valid step, and the backward
+direction starts there.
 
-MXNet 1.9.1 does none of the last three on the CPU: it leaves lengths and bounds unheeded and refuses to train projections.""")
+On the CPU, MXNet 1.9.1 ignores lengths and bounds, and cannot train projections.""")
 
 
 def _active(xp: ArrayModule, lengths: Array, steps: int) -> Array | None:

@@ -135,7 +135,8 @@ def mean_of(xp: ArrayModule, total: Array, count: int, dtype: DType) -> Array:
 reduction("sum", _sum, _sum_gradient, "Sum of the elements along ``axis``, or of all.", ("sum_axis",))
 reduction("mean", _mean, _mean_gradient, """Mean of the elements along ``axis``, or of all.
 
-Integers are added up in 64 bits, and the mean is cut to the element type; MXNet adds them up in that type, where they wrap.""")
+Integers are summed in 64 bits, and the mean is truncated to the element type.  MXNet sums them in their own type, in which the
+sum may overflow.""")
 reduction("prod", lambda xp, x, axes, keep: xp.prod(x, axis=axes, keepdims=keep, dtype=x.dtype),
           lambda F, g, data, out, attrs, want: _spread(F, g, data, attrs) * F._others(data, axes=axes_in(data, attrs)),
           "Product of the elements along ``axis``, or of all.")

@@ -182,9 +182,9 @@ topk = Op("topk", "data", attrs={"axis": -1, "k": 1, "ret_typ": "indices", "is_a
                           for kind in _RETURNS for axis in (-1, 0, None)] + [([samples.grid()], {"k": 3, "is_ascend": True})],
           doc="""The ``k`` largest elements along ``axis``, or the smallest with ``is_ascend=True``; all of them for k=0.
 
-``ret_typ`` is ``"indices"`` (their places, float32 unless ``dtype`` says otherwise), ``"value"``, ``"both"``
-(a list of values and places) or ``"mask"`` (1 where an element is among them).  ``axis=None`` takes the
-flattened array.  Of equal elements the first come first.  The gradient goes to the values only.""")
+``ret_typ`` is ``"indices"`` (their indices, of element type ``dtype``, float32 by default), ``"value"``, ``"both"`` (a list
+of values and indices) or ``"mask"`` (1 for the elements that are among them, else 0).  ``axis=None`` takes the flattened
+array.  Equal elements keep their order.  Only values have a gradient.""")
 
 
 ordering(topk, _top, lambda attrs: attrs["ret_typ"] in ("value", "both"))

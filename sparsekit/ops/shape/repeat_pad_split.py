@@ -114,8 +114,9 @@ pad = Op("Pad", "data", attrs={"mode": REQUIRED, "pad_width": REQUIRED, "constan
          saves=("data",),
          doc="""Borders of ``pad_width`` (before and after, axis by axis) around an array.
 
-``mode`` is ``"constant"`` (with ``constant_value``), ``"edge"`` (the border's own value) or ``"reflect"``
-(mirrored, without the edge).  Any number of axes, all of which may grow; MXNet pads the last axes of 4 or 5.""")
+``mode`` is ``"constant"`` (filled with ``constant_value``), ``"edge"`` (the nearest edge value is repeated) or ``"reflect"``
+(mirrored, without the edge).  The array may have any number of axes, and each may be padded.  MXNet pads only the last axes of
+arrays with 4 or 5 axes.""")
 
 
 @pad.forward("default -> default")

@@ -32,8 +32,8 @@ cast_storage = Op(
     sample=lambda: [([samples.grid()], {"stype": stype}) for stype in STYPES], saves=(),
     doc="""The same values in another storage type.
 
-Every pair of storage types converts, including csr ↔ row_sparse, which MXNet lacks.  A conversion to sparse stores exactly the
-nonzero values (csr) or the rows with a nonzero value (row_sparse).""")
+All pairs of storage types are supported, including csr ↔ row_sparse, which MXNet lacks.  A conversion to csr stores exactly
+the nonzero values.  A conversion to row_sparse stores exactly the rows with a nonzero value.""")
 
 for _source in STYPES:
     for _target in STYPES:

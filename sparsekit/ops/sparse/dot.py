@@ -30,12 +30,11 @@ dot = Op(
     shape=infer.dot, sample=samples.matmul, cost=cost.dot, unlimited=True, saves=("lhs", "rhs"),
     doc="""Dot product of two arrays: the last axis of ``lhs`` meets the first axis of ``rhs``.
 
-With a csr operand both are matrices.  ``forward_stype`` selects the storage type of the result if several are possible: csrᵀ
-· default gives row_sparse unless ``'default'`` is requested, and default · csr gives csr unless ``'default'`` is requested.
+With a csr operand, both must be matrices.  ``forward_stype`` selects the storage type of the result if several are possible:
+csrᵀ · default gives row_sparse unless ``'default'`` is requested, and default · csr gives csr unless ``'default'`` is requested.
 
-The row_sparse result of csrᵀ · default stores a row for every column that occurs in the csr matrix, also
-where the row comes out zero: this is the gradient of a weight under sparse input, and only those rows need
-updating.""")
+The row_sparse result of csrᵀ · default stores a row for every column that occurs in the csr matrix, even if the row is zero.
+This is the gradient of a weight for sparse input, and only these rows need an update.""")
 
 _ANY_HINT = (None, "default")
 

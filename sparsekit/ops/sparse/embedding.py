@@ -89,10 +89,10 @@ def _declare(name: str, sparse_grad: bool, doc: str, **more: bool) -> None:
 
 _declare("Embedding", False, """The rows of ``weight`` that ``data`` names; indices beyond the ends are clipped, as in MXNet.
 
-What is clipped gives an ``IndexWarning``, and ``config.indices = "error"`` refuses it.  Indices are of any element type;
-fractions are cut off, and NaN is refused.  With ``sparse_grad=True``, or where the buffer of the weight's gradient is
-row_sparse, that gradient is row_sparse and stores the rows looked up.  A row_sparse weight
-need not hold all its rows: an absent one is zero.  ``dtype`` is accepted and not needed: the weight has one.""")
+Clipping gives an ``IndexWarning``; with ``config.indices = "error"`` it is an error.  Indices may have any element type.
+Fractions are truncated, and NaN is an error.  With ``sparse_grad=True``, or if the gradient buffer of the weight is
+row_sparse, the gradient is row_sparse and stores only the rows that were looked up.  A row_sparse weight need not store all
+rows; absent rows are zero.  ``dtype`` has no effect: the result has the element type of the weight.""")
 _declare("_contrib_SparseEmbedding", True, "``Embedding`` with a row_sparse gradient; deprecated in MXNet.  ``deterministic`` "
          "has no effect: gradients are the same on every run.", deterministic=False)
 

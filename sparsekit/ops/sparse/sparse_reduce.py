@@ -266,8 +266,8 @@ getnnz = Op("_contrib_getnnz", "data", attrs={"axis": None}, dtype=lambda dtypes
             sample=lambda: [([samples.grid()], {"axis": axis}) for axis in (None, 0, 1)],
             doc="""Number of stored values, of the whole matrix or along ``axis``, as int64.
 
-Of a csr array zeros among them count; beyond MXNet, axis 0 works, and of dense and row_sparse arrays those count that are
-not zero.""")
+For a csr array, stored zeros are counted too.  Unlike in MXNet, ``axis=0`` is supported, and so are dense and row_sparse
+arrays, whose nonzero values are counted.""")
 
 
 @getnnz.forward("csr -> default", asked=REDUCED)

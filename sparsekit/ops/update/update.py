@@ -49,13 +49,13 @@ STORES = "default|row_sparse"
 
 _RULE = """
 
-With a row_sparse gradient and ``lazy_update=True`` only the rows that the gradient stores change, of the
-weight{states}: absent rows get no weight decay and keep their states.  ``lazy_update=False`` treats absent rows as
-zeros, which gives the dense result, and so does any step whose states have another storage type than the weight.
-Everything is computed on stored rows alone where that is the same.
+With a row_sparse gradient and ``lazy_update=True``, only the rows of the weight{states} that the gradient stores
+change; the other rows get no weight decay.  ``lazy_update=False`` treats absent rows as zeros, which gives the dense
+result.  So does any step whose states have another storage type than the weight.  If the result is the same, only
+stored rows are computed.
 
-``g`` is the gradient times ``rescale_grad``; ``clip_gradient`` bounds its absolute value, and is off when negative.
-{order}  The result is the new weight; the weight itself is written where ``out`` is the weight.{written}"""
+``g`` is the gradient times ``rescale_grad``.  ``clip_gradient`` bounds its absolute value, and is off when negative.
+{order}The result is the new weight; pass the weight as ``out`` to update it in place.{written}"""
 
 
 class UpdateRule(NamedTuple):
@@ -265,8 +265,9 @@ def declare(name: str, states: str, step: str, attrs: Attrs, numbers: Callable[.
         cost=cost.update, mutates=(0, *range(2, 2 + count)), aliases=aliases,
         sample=sample or example(count, signs, **{key: 0.1 if key == "lr" else 2
                                                   for key, value in attrs.items() if value is REQUIRED}),
-        doc=formula + _RULE.format(states=" and the states" if states else "", order=order,
-                                   written=f"  {states.replace(' ', ', ')} are always written." if states else ""),
+        doc=formula + _RULE.format(
+            states=" and the states" if states else "", order=f"{order}  " if order else "",
+            written=f"  The states ({states.replace(' ', ', ')}) are always updated in place." if states else ""),
         step=chosen)
 
     def run(k: Kernels, weight: Weight, grad: Weight, *arrays_and_attrs: *tuple[*tuple[Weight, ...], Attrs]) -> Weight:

@@ -42,7 +42,7 @@ __all__ = ["adam_update", "adamw_rows_update", "adamw_update", "lamb_update", "l
 _TAIL = {"wd": 0.0, "rescale_grad": 1.0, "clip_gradient": -1.0}
 _LAZY, _ALL = {**_TAIL, "lazy_update": True}, {**_TAIL, "lazy_update": False}
 _BETAS = {"beta1": 0.9, "beta2": 0.999, "epsilon": 1e-8}
-_DECAYED = "Weight decay is added to ``g`` before that: ``g + wd * weight`` is what is bounded and averaged."
+_DECAYED = "Weight decay is added to ``g`` first: the operator bounds and averages ``g + wd * weight``."
 
 
 def _moments(beta1: float, beta2: float) -> tuple[float, ...]:

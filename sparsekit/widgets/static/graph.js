@@ -51,7 +51,7 @@ class GraphView {
         this.search),
       this.legend(),
       element("div", { class: "sk-body" }, this.stage, this.panel),
-      element("details", { class: "sk-keys" }, element("summary", {}, "Keys"), element("p", {}, ...keys, "Drag pans; the wheel zooms with Ctrl, or once a card has the focus.")));
+      element("details", { class: "sk-keys" }, element("summary", {}, "Keys"), element("p", {}, ...keys, "Drag to pan. The wheel zooms with Ctrl, or when a card has the focus.")));
     this.draw();
     this.listen();
   }

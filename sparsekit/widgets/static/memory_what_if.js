@@ -178,7 +178,7 @@ export function switches(model, recorded, changed) {
   const said = element("output", { class: "sk-status", role: "status", "aria-live": "polite" });
   const limits = element("small", { role: "status" });
   const found = model.moments ? "Each choice computes the peak of the whole run again."
-    : "This is for the moment of the recorded peak. The recording lacks the arrays of other moments, and the changed peak may be at one of them.";
+    : "The numbers are for the moment of the recorded peak. The recording lacks the arrays of other moments, so the changed peak may be at one of them, and higher.";
   const inputs = [];
   const update = () => {
     const touched = Object.values(options).some((value) => value !== null && value !== false && value !== 1);

@@ -4,10 +4,10 @@
 import { element, formatBytes, formatCount, formatShare, grouped, inkOn, mount, shape, taken } from "./common.js";
 
 const STAGES = [
-  ["The batch", "Each stored value of a csr row names a column; only these columns take part. The batch is shown transposed: a column here is a csr row."],
-  ["Weight rows", "The forward pass reads one weight row for each column that the batch uses, and no other."],
-  ["Row-sparse gradient", "The backward pass gives each of these rows the sum of the output's gradients g of the samples that use it. All other rows are zero, and are not stored."],
-  ["Lazy update", "The optimizer updates these rows and their state. The state of all other rows does not change: a dense update would have decayed their momentum."],
+  ["The batch", "Each stored value of a csr row belongs to a column. Only these columns are used. The batch is shown transposed: a column here is a csr row."],
+  ["Weight rows", "The forward pass reads only the weight rows of the columns that the batch uses."],
+  ["Row-sparse gradient", "The gradient of each of these rows is a sum over the samples that use it: the stored value times the output's gradient g. All other rows are zero, and are not stored."],
+  ["Lazy update", "The optimizer updates these rows and their state. The state of all other rows does not change. A dense update would decay their momentum."],
 ];
 // The map of all rows' states: cells or bars across, the width of each, the height of a bar.
 const [ACROSS, ACROSS_NARROW, SIDE, BAR] = [64, 24, 15, 72];
@@ -112,7 +112,7 @@ class Xray {
     const facts = [
       `${formatCount(now.rows)} rows, ${formatCount(now.stored)} stored values, ${formatBytes(now.batch_bytes)}.`,
       `${formatCount(now.touched)} of ${formatCount(this.data.features)} rows (${formatShare(now.touched, this.data.features)}) are read.`,
-      `It takes ${formatBytes(now.bytes)}; a dense one would take ${formatBytes(now.dense_bytes)}.${now.agrees === false ? " The gradient given stores other rows than the batch touches." : ""}`,
+      `It takes ${formatBytes(now.bytes)}; a dense one would take ${formatBytes(now.dense_bytes)}.${now.agrees === false ? " The given gradient does not store the rows that the batch touches." : ""}`,
       `${formatCount(now.touched)} rows are updated, ${formatCount(now.new)} of them for the first time. ${formatCount(now.ages.slice(1).reduce((a, b) => a + b, 0))} keep an older state.`,
     ];
     this.say.replaceChildren(STAGES[this.stage][1], " ", element("b", {}, facts[this.stage]));

@@ -34,7 +34,7 @@ class Vocabulary:
     Parameters
     ----------
     counter : collections.Counter
-        How often each token occurs.
+        Number of occurrences of each token.
 
     Attributes
     ----------
@@ -150,10 +150,10 @@ class WikiText2(_WikiText):
     Parameters
     ----------
     root : str
-        Folder of the files, which are fetched if they are not there.
+        Folder of the files.  Missing files are downloaded.
     segment : {"train", "validation", "test"}
     vocab : optional
-        A vocabulary, as ``vocabulary`` of another segment; made of this one's text by default.
+        A vocabulary, such as the ``vocabulary`` of another segment.  The default is made from the text of this segment.
     seq_len : int
         Length of each sequence.
     """

@@ -29,8 +29,8 @@ class BatchProcessor:
     Parameters
     ----------
     class_weight : sequence of float, or dict of int to float, optional
-        How much a row of each class counts in training; a class that a dict does not name has weight 1.  The loss is called as
-        ``loss(pred, label, weight)``.  Validation is not weighted.  MXNet has no such argument.
+        Weight of the samples of each class in training.  Classes that a dict does not name have weight 1.  The loss is called
+        as ``loss(pred, label, weight)``.  Validation is not weighted.  MXNet has no such argument.
 
     Raises
     ------
@@ -75,8 +75,8 @@ class BatchProcessor:
     def fit_batch(self, estimator: Estimator, train_batch: Loaded, batch_axis: int = 0) -> Outcome:
         """Compute predictions, losses and gradients of a batch.
 
-        The estimator may have it make the whole step by a ``TrainStep``, the update included (``Estimator.explain``).  Results
-        are then detached.
+        The estimator may run the whole step, including the update, as a ``TrainStep``; ``Estimator.explain`` says whether it
+        does.  The results are then detached.
 
         Parameters
         ----------

@@ -43,41 +43,45 @@ class Found(NamedTuple):
 class CheckpointHandler(TrainBegin, BatchEnd, EpochEnd):
     """Writes parameters, the trainer's states and the state of the run at intervals of epochs or batches.
 
-    A run that was killed and is restarted with ``resume_from_checkpoint=True`` continues from the last complete checkpoint,
-    and ends with the weights, to the bit, of a run that was not killed: the checkpoint has the optimizer's states, the
+    A killed run that is restarted with ``resume_from_checkpoint=True`` continues from the last complete checkpoint.  Its final
+    weights are bitwise equal to those of an uninterrupted run.  For this the checkpoint has the optimizer's states, the
     position in the epoch, the order of the data, the counters of all handlers (``EventHandler.resumed``), the sums of the
-    metrics, and the generators of the library, ``numpy.random`` and ``random``.  Data loaders draw their order from these; a
-    sampler with its own generator starts from the beginning.  Nothing in the files is executed when they are read.  A
-    checkpoint is complete or absent: its file of parameters gets its name last.
+    metrics, and the states of the random generators of the library, ``numpy.random`` and ``random``.  Data loaders draw their
+    order from these generators.  A sampler with a generator of its own starts from the beginning.
+
+    Reading a checkpoint executes no code.  A checkpoint is complete or absent, because its parameter file is renamed to its
+    final name last.
 
     Parameters
     ----------
     model_dir : str or path
         Folder for the files; it is made if there is none.
     model_prefix : str
-        What their names begin with: ``model-epoch0batch8.params``, ``.states`` and ``.run``; ``model-symbol.json``, if the
+        Start of the file names: ``model-epoch0batch8.params``, ``.states`` and ``.run``; ``model-symbol.json``, if the
         network is hybridized; ``model-best.params`` and ``.states``.
     monitor : EvalMetric, optional
-        The metric of ``save_best``.
+        Metric that ``save_best`` compares.
     verbose : int
         1 logs each checkpoint.
     save_best : bool
         Also keep the best parameters.
     mode : {"auto", "min", "max"}
-        Whether smaller or larger values are better.  "auto" goes by the name of the metric, and warns; MXNet's takes larger ones
-        for better ones always, of a loss too.
+        Whether smaller or larger values are better.  "auto" decides by the name of the metric, and warns.  MXNet's "auto"
+        always prefers larger values, even for a loss.
     epoch_period : int or None
+        Number of epochs between checkpoints.
     batch_period : int, optional
-        MXNet resumes runs of so many epochs only without it; here both may be given.
+        Number of batches between checkpoints.  It may be combined with ``epoch_period``.  MXNet cannot resume a run of
+        ``epochs`` that has a ``batch_period``; sparsekit can.
     max_checkpoints : int
-        The oldest checkpoints beyond these are removed; the best one does not count.
+        Number of checkpoints that are kept, besides the best one.  Older ones are removed.
     resume_from_checkpoint : bool
-        Go on from the last checkpoint, if there is one.  ``epochs`` and ``batches`` of ``fit`` are those of the whole run.
+        Continue from the last checkpoint, if there is one.  ``epochs`` and ``batches`` of ``fit`` then count the whole run.
 
     Raises
     ------
     ParameterError
-        If ``save_best`` has no metric, or when training begins and the checkpoint is that of a finished run.
+        If ``save_best`` has no metric.  When training begins: if the checkpoint is that of a finished run.
     DataFileError
         If a file cannot be written.
     """

@@ -37,9 +37,9 @@ __all__ = ["Estimator"]
 class Estimator:
     """Trains and evaluates a network; handlers are called before and after each batch, each epoch and the whole.
 
-    With the batch processor and the ``GradientUpdateHandler`` of this module, on one context, a batch is one ``TrainStep``:
-    forward pass, backward pass and update run as a table of compiled calls, and the weights are the same to the last bit.
-    ``explain`` says what runs in Python, and why.
+    On one context, with the batch processor and the ``GradientUpdateHandler`` of this module, each batch runs as a
+    ``TrainStep``: forward pass, backward pass and update are a table of compiled calls.  The resulting weights are bitwise the
+    same.  ``explain`` lists what still runs in Python, and why.
 
     Parameters
     ----------
@@ -47,32 +47,33 @@ class Estimator:
     loss : Loss
         It is called with a prediction and its labels.
     train_metrics : EvalMetric or list of EvalMetric, optional
-        By default the loss, and the accuracy for ``SoftmaxCrossEntropyLoss``.
+        By default the loss, and for ``SoftmaxCrossEntropyLoss`` also the accuracy.
     val_metrics : EvalMetric or list of EvalMetric, optional
-        By default copies of those for training.
+        By default copies of ``train_metrics``.
     initializer : Initializer, optional
-        For a network that is not initialized.
+        Initializer for a network that is not initialized.
     trainer : Trainer, optional
         By default SGD with learning rate 0.001, with a warning.
     context : Context or list of Context, optional
         By default the first GPU, or else the CPU.
     val_net : Block, optional
-        The network that is evaluated, which may share its parameters with ``net``.
+        Network for evaluation, which may share its parameters with ``net``; ``net`` by default.
     val_loss : Loss, optional
+        Loss for evaluation; ``loss`` by default.
     batch_processor : BatchProcessor, optional
         The object that processes each batch.
 
     Attributes
     ----------
     logger : logging.Logger
-        Its handler writes to standard output.
+        Logger whose handler writes to standard output.
     max_epoch, max_batch : int or None
-        Those of the last call of ``fit``.
+        Numbers of epochs and batches of the last call of ``fit``.
 
     Raises
     ------
     ParameterError
-        If an argument is of another kind; it is a ``ValueError``.
+        If an argument has a wrong type.  The error is a ``ValueError``.
 
     Examples
     --------
@@ -186,7 +187,7 @@ class Estimator:
         batch_axis : int
             Axis along which a batch is cut for several contexts.
         event_handlers : EventHandler or list of EventHandler, optional
-            A ``MetricHandler`` and a ``LoggingHandler`` are added where there are none.
+            A ``MetricHandler`` and a ``LoggingHandler`` are added if the list has none.
         """
         _checked("val_data", val_data, DataLoader)
         for metric in self.val_metrics:
@@ -214,14 +215,14 @@ class Estimator:
         Parameters
         ----------
         train_data : DataLoader
-            Its batches begin with data and labels.
+            Data for training.  The first two parts of a batch are data and labels.
         val_data : DataLoader, optional
-            Evaluated after each epoch, unless there is a ``ValidationHandler``.
+            Data that is evaluated after each epoch, unless the handlers include a ``ValidationHandler``.
         epochs, batches : int, optional
-            One of them must be given.
+            Length of the training.  Exactly one of the two must be given.
         event_handlers : EventHandler or list of EventHandler, optional
-            A ``StoppingHandler`` is added always; a ``GradientUpdateHandler``, a ``MetricHandler`` and a ``LoggingHandler`` where
-            there are none.
+            A ``StoppingHandler`` is always added.  A ``GradientUpdateHandler``, a ``MetricHandler`` and a ``LoggingHandler``
+            are added if the list has none.
         batch_axis : int
             Axis along which a batch is cut for several contexts.
 
@@ -322,7 +323,8 @@ class Estimator:
         Returns
         -------
         list of dict
-            As ``TrainStep.explain``; one row without operator if no batch is trained on by a ``TrainStep``.
+            The rows of ``TrainStep.explain``.  If no batch ran as a ``TrainStep``, the list has one row, whose ``op`` is empty
+            and whose ``reason`` says why.
         """
         reason = self._against() if self._handlers else "fit has not been called"
         if not reason and self._made is None:

@@ -36,7 +36,7 @@ class StoppingHandler(TrainBegin, BatchEnd, EpochEnd):
     Parameters
     ----------
     max_epoch, max_batch : int, optional
-        Replaced by those of ``fit`` when training begins.
+        Largest numbers of epochs and batches.  When training begins, the arguments of ``fit`` replace them.
     """
 
     resumed: ClassVar[tuple[str, ...]] = ("current_batch", "current_epoch")
@@ -69,7 +69,7 @@ class MetricHandler(EpochBegin, BatchEnd):
     Parameters
     ----------
     metrics : list of EvalMetric
-        A ``metric.Loss`` is given the losses, others labels and predictions.
+        A ``metric.Loss`` gets the losses, and all others get labels and predictions.
     priority : number
     """
 
@@ -97,10 +97,13 @@ class ValidationHandler(TrainBegin, BatchEnd, EpochEnd):
     ----------
     val_data : DataLoader
     eval_fn : callable
-        Called as ``eval_fn(val_data=…, batch_axis=…, event_handlers=…)``; ``estimator.evaluate`` as a rule.
+        Function that is called as ``eval_fn(val_data=…, batch_axis=…, event_handlers=…)``, usually ``estimator.evaluate``.
     epoch_period : int or None
+        Number of epochs between evaluations.
     batch_period : int, optional
+        Number of batches between evaluations.
     priority : number
+        Handlers with a smaller number run first.
     event_handlers : EventHandler or list of EventHandler, optional
         Handlers for ``eval_fn``.
     """
@@ -143,10 +146,11 @@ class LoggingHandler(TrainBegin, TrainEnd, EpochBegin, EpochEnd, BatchBegin, Bat
     Parameters
     ----------
     log_interval : int or "epoch"
-        Batches from one line to the next, or a line at the end of each epoch.
+        Number of batches from one line to the next; "epoch" logs one line at the end of each epoch.
     metrics : list of EvalMetric, optional
+        Metrics in the lines.
     priority : number
-        Infinite by default: it sees what the others did.
+        Infinite by default, so that this handler runs after all others.
     """
 
     resumed: ClassVar[tuple[str, ...]] = ("batch_index", "current_epoch", "processed_samples")
@@ -217,14 +221,14 @@ class EarlyStoppingHandler(TrainBegin, EpochEnd, TrainEnd):
     monitor : EvalMetric
         One of ``estimator.train_metrics`` or ``estimator.val_metrics``.
     min_delta : float
-        The smallest change that is an improvement.
+        The smallest change that counts as an improvement.
     patience : int
-        Epochs without improvement after which training stops.
+        Number of epochs without improvement after which training stops.
     mode : {"auto", "min", "max"}
-        Whether smaller or larger values are better.  "auto" goes by the name of the metric, and warns; MXNet's takes larger ones
-        for better ones always, of a loss too.
+        Whether smaller or larger values are better.  "auto" decides by the name of the metric, and warns.  MXNet's "auto"
+        always prefers larger values, even for a loss.
     baseline : float, optional
-        What the first value has to improve on.
+        Value that the metric must improve on at first.
     """
 
     resumed: ClassVar[tuple[str, ...]] = ("best", "current_epoch", "stop_training", "stopped_epoch", "wait")
@@ -277,9 +281,10 @@ class GradientUpdateHandler(BatchEnd):
     Parameters
     ----------
     priority : number
-        -2000 by default, before the others.
+        -2000 by default, so that this handler runs before the others.
     clip_norm : float, optional
-        The largest norm of all gradients together, divided by the batch size; larger ones are scaled.  Not in MXNet.
+        Upper bound of the global norm of all gradients divided by the batch size.  Gradients with a larger norm are scaled
+        down.  Not in MXNet.
     """
 
     def __init__(self, priority: float = -2000, clip_norm: float | None = None) -> None:

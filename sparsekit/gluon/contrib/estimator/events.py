@@ -19,8 +19,8 @@ class EventHandler:
     Attributes
     ----------
     resumed : tuple of str
-        Attributes that a checkpoint keeps, so that the handler goes on with them in a resumed run: numbers, texts, None, numpy
-        arrays, and lists, tuples and dicts of these.
+        Names of the attributes that a checkpoint saves and a resumed run restores.  Their values may be numbers, strings, None,
+        numpy arrays, and lists, tuples and dicts of these.
     """
 
     resumed: ClassVar[tuple[str, ...]] = ()

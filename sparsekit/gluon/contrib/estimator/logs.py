@@ -82,9 +82,9 @@ def _values(metrics: Sequence[EvalMetric]) -> list[str]:
 class CSVHandler(TrainBegin, BatchEnd, EpochEnd):
     """Writes a row of metrics into a CSV file after each epoch, or after a given number of batches. Not in MXNet.
 
-    The columns are epoch, batch, learning_rate and the names of the metrics; epochs and batches are counted from 1.  A run
-    that is resumed from a checkpoint cuts off the rows that were written after the checkpoint, and continues: the file is the
-    same as without the interruption.
+    The columns are epoch, batch, learning_rate and the names of the metrics.  Epochs and batches are counted from 1.  A run
+    that is resumed from a checkpoint removes the rows that were written after the checkpoint, and continues.  The file is then
+    the same as that of an uninterrupted run.
 
     Parameters
     ----------
@@ -146,13 +146,13 @@ class CSVHandler(TrainBegin, BatchEnd, EpochEnd):
 class TensorBoardHandler(TrainBegin, BatchEnd, EpochEnd, TrainEnd):
     """Writes metrics and the learning rate for TensorBoard after each epoch, or after a given number of batches. Not in MXNet.
 
-    Steps are batches since the beginning of the run.  A run that is resumed from a checkpoint tells TensorBoard to forget the
-    steps after it.  It needs tensorboardX: ``pip install 'sparsekit[tensorboard]'``.
+    A step is the number of batches since the beginning of the run.  A run that is resumed from a checkpoint tells TensorBoard to
+    discard the steps after the checkpoint.  The handler needs tensorboardX: ``pip install 'sparsekit[tensorboard]'``.
 
     Parameters
     ----------
     logdir : str or path
-        Folder for the files of events.
+        Folder for the event files.
     metrics : list of EvalMetric, optional
         By default the estimator's ``train_metrics`` and ``val_metrics``.
     batch_period : int, optional

@@ -69,15 +69,15 @@ class Identity(HybridBlock):
 class SparseEmbedding(Block):
     """Rows of a row_sparse weight, looked up by number, with a row_sparse gradient.
 
-    For tables that are too large for a gradient of all rows.  An optimizer with
-    ``lazy_update``, the default of SGD, Adam and AdaGrad, changes only rows that were looked up.
+    The layer is meant for tables that are too large for a gradient of all rows.  An optimizer with ``lazy_update``, the
+    default of SGD, Adam and AdaGrad, changes only the rows that were looked up.
 
     Parameters
     ----------
     input_dim : int
-        Number of rows: the largest number plus 1.
+        Number of rows: the largest index plus 1.
     output_dim : int
-        Their width.
+        Number of columns: the length of each row.
     dtype : str or numpy.dtype
     weight_initializer : Initializer or str, optional
 

@@ -27,7 +27,7 @@ class VariationalDropoutCell(Remembering):
     ----------
     base_cell : RecurrentCell
     drop_inputs, drop_states, drop_outputs : float
-        Shares of values dropped in training; of the states only the first is affected.
+        Share of the values that are dropped in training.  Only the first state is affected by ``drop_states``.
     """
 
     def __init__(self, base_cell: RecurrentCell, drop_inputs: float = 0.0, drop_states: float = 0.0,
@@ -90,14 +90,14 @@ class VariationalDropoutCell(Remembering):
 class LSTMPCell(_Gated):
     """An LSTM whose hidden state is projected: H. Sak et al., https://arxiv.org/abs/1402.1128.
 
-    States are the projected state and the cell.
+    The states are the projected state, of shape (batch, projection_size), and the cell, of shape (batch, hidden_size).
 
     Parameters
     ----------
     hidden_size : int
         Width of the cell.
     projection_size : int
-        Width of the output, and of the state.
+        Width of the output and of the projected state.
     i2h_weight_initializer, h2h_weight_initializer, h2r_weight_initializer : Initializer or str, optional
     i2h_bias_initializer, h2h_bias_initializer : Initializer or str
     input_size : int
@@ -148,13 +148,15 @@ def dynamic_unroll(cell: RecurrentCell, inputs: Sequences, begin_state: Sequence
     ----------
     cell : RecurrentCell
     inputs : NDArray
-        In ``layout``.
+        The sequence; its axes are in the order of ``layout``.
     begin_state : list of NDArray
+        States before the first step.
     drop_inputs, drop_outputs : float
-        Shares of values dropped in training, the same in all steps.
+        Share of the values that are dropped in training.  The same values are dropped in all steps.
     layout : {"TNC", "NTC"}
+        Order of the axes: T is time, N the batch and C the features.
     valid_length : NDArray, optional
-        (batch,): how many steps of each sample count.
+        Number of valid steps of each sample, of shape (batch,).
 
     Returns
     -------

@@ -276,7 +276,7 @@ def _dense_by_nature(profile: _RuleData) -> Iterator[Finding | _Met]:
         extra = made["bytes"] - given["bytes"]
         if extra > 16 * SMALL:
             remedy = remedies.get((record["name"], record["line"])) or (
-                "Compute what is meant by functions that keep zero, such as log1p(x) for log(1 + x)")
+                "Use a function that keeps zeros, such as log1p(x) instead of log(1 + x)")
             yield _Met(Finding("dense_by_nature", _at(record), f"It takes a {given['stype']} array of {_shape(given)}, "
                                f"{{given}}, and gives a dense one of {format_bytes(made['bytes'])}: zeros do "
                                "not stay zero.", f"{remedy[0].upper()}{remedy[1:]}.",

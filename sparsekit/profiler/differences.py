@@ -224,8 +224,8 @@ class Diff:
                   _arrow(row["time"], format_duration),
                   *map(_signed, (row["by_calls"], row["by_bytes"], row["by_speed"])), row["verdict"]] for row in shown[:rows]]
         footer = self.summary() + (f" {hidden} more rows are not shown." if hidden else "")
-        return Table(("operator", "lane", "storage types", "calls", "moved", "own time", "by calls", "by bytes", "by time a byte",
-                      "verdict"), shown, cells, footer, "What changed")
+        return Table(("operator", "lane", "storage types", "calls", "moved", "own time", "by calls", "by bytes",
+                      "by time per byte", "verdict"), shown, cells, footer, "What changed")
 
     def to_html(self, path: str | os.PathLike[str], title: str = "What changed") -> Path:
         """Write one HTML file with the changes and both timelines that needs neither network nor kernel."""
@@ -263,7 +263,7 @@ def _align(before: dict[GroupKey, _Group], after: dict[GroupKey, _Group]
 
 
 def _causes(calls: tuple[float, ...], moved: tuple[float, ...], time: tuple[float, ...]) -> tuple[float, float, float]:
-    """The change of time as a sum: by the number of calls, by bytes a call, by time a byte."""
+    """The change of time as a sum: by the number of calls, by bytes a call, by time per byte."""
     if not (calls[0] and calls[1]):
         return time[1] - time[0], 0.0, 0.0
     if time[0] <= 0 or time[1] <= 0:

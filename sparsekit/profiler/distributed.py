@@ -186,7 +186,7 @@ class Distributed:
         cells = [[f"server {row['server']}", format_count(row["round_trips"]), format_bytes(row["bytes"]), f"{row['load']:.2f}",
                   *("" if row[name] is None else format_duration(row[name]) for name in ("work", "apply", "journal")),
                   "" if row["rows_held"] is None else format_count(row["rows_held"])] for row in rows]
-        footer = f"The server with most bytes has {self.balance:.2f} times the mean."
+        footer = f"The server with the most bytes has {self.balance:.2f} times the mean."
         columns = ("server", "round trips", "bytes", "of the mean", "work", "apply", "journal", "rows held")
         return Table(columns, rows, cells, footer, "Load of the servers")
 

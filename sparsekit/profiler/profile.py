@@ -414,7 +414,7 @@ class Profile:
             each = data.overhead / max(1, data.events)
             calls, short = self._shorter_than(SHORT * each)
             text += (f", {format_duration(each)} an event: {format_percent(short / calls)} of the operators take less than "
-                     f"{SHORT} times that, so look at their sums, not at single times." if short > calls / 2 else ".")
+                     f"{SHORT} times that, so rely on their sums rather than on single times." if short > calls / 2 else ".")
         if data.folded:
             text += f" {format_count(data.folded)} older events are in these totals only."
         if data.more_marks:

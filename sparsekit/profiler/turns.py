@@ -333,7 +333,7 @@ class Comparison:
         said = [_sentence(row, first["name"]) for row in self.rows[1:]]
         said.append(f"{len(self.blocks)} interleaved rounds; {self.confidence:.0%} confidence"
                     f"{' for all intervals together' if len(self.rows) > 2 else ''}; "
-                    f"differences below {self.least:.0%} are not claimed.")
+                    f"differences below {self.least:.0%} are not reported.")
         return " ".join(said)
 
     def table(self) -> Table:

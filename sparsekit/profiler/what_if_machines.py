@@ -317,7 +317,7 @@ class Machines:
                    "cable.")
         notes = [what, assumed]
         notes.append("The model ignores cables, because gbit= was not given." if self._gbit is None else
-                     f"Every machine has a cable of {self._gbit:g} Gbit/s, which nothing else uses.")
+                     f"Every machine has a cable of {self._gbit:g} Gbit/s and no other traffic on it.")
         whose = "the one asked for" if asked else "that of this run"
         notes.append(f"The round trip of {format_duration(self._trip)} is {whose}.")
         if not found.server_calls:

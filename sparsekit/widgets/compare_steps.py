@@ -66,7 +66,7 @@ class StepMarks:
         which = f"Step {names[0]}" if len(names) == 1 else f"Steps {names[0]} to {names[-1]}"
         words = "" if len(names) == whole else f"{which}, of {format_count(whole)} in the table. "
         words += "Each step begins at the same place in every run" if self.room else "It begins at the same place in every run"
-        return words + ("; hatched: it was over, nothing ran." if self.hatched else ".")
+        return words + ("; hatched: the run had ended." if self.hatched else ".")
 
     def _inside(self) -> list[int]:
         """Slots of which something is drawn, what follows the steps among them."""

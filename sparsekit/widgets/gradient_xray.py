@@ -367,7 +367,7 @@ def _pipeline(drawing: Drawing, data: Mapping[str, Any], top: float) -> float:
     step = data["steps"][-1]
     samples, units = min(step["rows"], SAMPLES), min(data["units"], UNITS)
     left = (20.0, 130.0, 130.0 + 34 * SAMPLES + 40, 712.0, 866.0)
-    heads = ((left[1], "1  the batch, turned", "a column is a csr row"),
+    heads = ((left[1], "1  the batch, transposed", "each column is one csr row"),
              (left[2], "2  weight rows", "one per column"),
              (left[3] - 140, "3  row-sparse gradient", "sum over the batch rows"),
              (left[4], "4  lazy update", "state before → after"))

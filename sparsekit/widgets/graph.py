@@ -22,10 +22,10 @@ STYPE_COLORS = {"default": OTHER, "csr": "#0072b2", "row_sparse": "#009e73", "co
 #: Marks of storage types besides colour: a letter on cards, strokes on edges.
 LETTERS = {"default": "D", "csr": "C", "row_sparse": "R", "coo": "O"}
 DASHES = {"default": None, "csr": "7 3", "row_sparse": "2 3", "coo": "8 2 2 2"}
-EDGES = "The more bytes an array has, the wider its edge; broken lines: sparse, of bytes that are known when it runs."
+EDGES = "Wider edges carry more bytes. Broken lines are sparse arrays whose bytes are known only at run time."
 #: Width of an edge whose bytes are not known, of one of no bytes, and of the one of most bytes.
 UNKNOWN, THIN, WIDE = 2.2, 1.2, 10.0
-BACKWARD = " Cards with a broken frame are the backward pass."
+BACKWARD = " Cards with a broken frame belong to the backward pass."
 WORDS = {"default": "dense", "csr": "csr", "row_sparse": "row_sparse", "coo": "coo"}
 
 MARGIN = 20.0
@@ -38,8 +38,8 @@ class GraphDisplay(Display):
 
     def __init__(self, data: Mapping[str, Any] | None, title: str, draw: Callable[[], str], alt: str,
                  rows: Sequence[Sequence[Any]]) -> None:
-        super().__init__(draw, alt, COLUMNS, rows, "Every variable and operator; bytes per stored value or row where these are "
-                         "for the values to say")
+        super().__init__(draw, alt, COLUMNS, rows, "Every variable and operator; bytes per stored value or row "
+                         "where the total is known only at run time")
         self._data, self._title = data, title
 
     def live(self, title: str = "", description: str = "") -> Any:

@@ -242,7 +242,7 @@ class _Processes:
         notes = list(self.notes)
         if self.window.reason:
             begin = format_duration(max(0.0, self.window.start - self.whole.start))
-            notes.insert(0, f"Large: {self.window.reason}, from {begin}. Shares are those of the part drawn large.")
+            notes.insert(0, f"Large: {self.window.reason}, from {begin}. Shares refer to the part drawn large.")
         if self.joined:
             notes.append("Neighbours that touch at this scale are drawn as one block, in the colour of the longest.")
         if self.left_out:

@@ -228,7 +228,7 @@ def _magnifier(drawing: Drawing, parts: Parts, x: float, y: float) -> float:
     row, column, found = elements_around(parts, MAGNIFIED)
     down, across = min(MAGNIFIED[0], parts.rows), min(MAGNIFIED[1], parts.columns)
     words = f"rows {row:,} to {row + down - 1:,}, columns {column:,} to {column + across - 1:,}"
-    drawing.text(x, y, "True scale, a square is an element", size=13, font_weight="bold")
+    drawing.text(x, y, "True scale: each square is one element", size=13, font_weight="bold")
     y = drawing.note(y + 16, words, x=x) - 8
     side = min(PIXELS, (drawing.width - 20 - x) / across)
     drawing.rect(x, y, side * across, side * down, PAPER, stroke=LINE)
@@ -330,7 +330,7 @@ def _arrows(drawing: Drawing, begins: Sequence[int], colors: Sequence[str], show
 
 def _explained(drawing: Drawing, parts: Parts, x: float, y: float) -> float:
     """Say what the components are; give where that ends."""
-    says = ["data: the stored values, row after row", "Small figures are positions. Cells of one colour belong to one row."]
+    says = ["data: the stored values, row after row", "Small numbers are positions. Cells of one colour belong to one row."]
     if parts.stype == "csr":
         pointers = take_slice(parts.indptr, 0, min(parts.rows + 1, CELLS))
         empty = ["Of two equal pointers, the first is that of an empty row."] if (np.diff(pointers) == 0).any() else []

@@ -67,7 +67,7 @@ def timeline_figure(
     chosen = typical_window(events, window)
     finding = share_sentence(events) + marks_sentence(found)
     cells = [*operator_rows(events, rows), *mark_rows(found, len(OPERATOR_COLUMNS))]
-    caption = "Operators by own time, the whole run" + ("; below them what was marked" if found else "")
+    caption = "Operators by own time, the whole run" + ("; markers below" if found else "")
     return Display(lambda: _Timeline(events, chosen, found).draw(str(title), finding), finding,
                    mark_columns(OPERATOR_COLUMNS, found), cells, caption)
 
@@ -196,7 +196,7 @@ class _Timeline:
             words = f"{place(event)} ({event.lane}): {format_duration(own)}, {format_share(own, whole)}"
             if len(calls) > 1:
                 words += f", in {format_count(len(calls))} calls; "
-                words += "none is drawn" if shown is None else f"the one marked took {format_duration(event.duration)}"
+                words += "none is drawn" if shown is None else f"the numbered one took {format_duration(event.duration)}"
             lines = wrap(words, drawing.width - 66, 13, 2 if is_narrow() else 1)
             for line in lines:
                 drawing.text(46, y, line, size=13, font_weight="bold")

@@ -113,7 +113,7 @@ def _picture(steps: Sequence[_Step], length: int, title: str, finding: str) -> s
     for i, step in enumerate(steps):
         _column(drawing, step, length, 20 + (wide + 24) * i, top, (wide, side), largest)
     across = math.ceil(math.sqrt(length))
-    words = (f"A square holds the {length:,} rows of the weight, {across:,} in a line. "
+    words = (f"The square shows the {length:,} rows of the weight, {across:,} in a line. "
              f"A row would be {side / across:.2g} pixels wide; its dot is {DOT:g}. The bars have one scale.")
     return drawing.finish(drawing.note(top + side + 88, words) - 4, finding)
 

@@ -196,7 +196,7 @@ class TestPicture:
         assert "sparse: 2.0× faster than dense" in display.svg
         assert all(f">step {i}</text>" in display.svg for i in range(3))
         assert "120 µs in 3 steps" in display.svg
-        assert "hatched: it was over" in display.svg
+        assert "hatched: the run had ended" in display.svg
 
     @pytest.mark.parametrize("align", ["step", "start"])
     def test_the_title_is_the_ratio_of_the_numbers_below_it(self, align):

@@ -129,7 +129,7 @@ class TestBackwardHalf:
         assert "1 of 4 operators falls back in the backward pass, 1.00 kB dense: dot1." in display.alt
         assert "Arrays: 1 csr, 1 row-sparse, 4 dense." in display.alt
         assert "gradient of weight" in display.svg
-        assert "broken frame" in display.svg
+        assert "broken frame" in re.sub(r"</text>\s*<text[^>]*>", " ", display.svg)
         assert [row[1] for row in display.rows][-2:] == ["gradient of dot1", "gradient of weight"]
         checked(display)
 

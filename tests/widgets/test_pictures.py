@@ -229,7 +229,7 @@ def test_whole_runs_start_together_however_long_each_compiled(training):
 @pytest.mark.parametrize("window", ["auto", "all"])
 def test_the_operators_below_a_picture_are_the_first_of_its_table(training, window):
     shown = timeline_figure(training(), rows=1000, window=window)
-    words = r">(\S+?)(?: in (\w+))? \((\w+)\): ([\d.]+ \S+), (\S+ %), in ([\d,]+) calls; the one marked took"
+    words = r">(\S+?)(?: in (\w+))? \((\w+)\): ([\d.]+ \S+), (\S+ %), in ([\d,]+) calls; the numbered one took"
     named = re.findall(words, shown.svg)
     rows = [(operator, layer, lane, own, share, calls) for lane, operator, layer, calls, own, share, *_ in shown.rows]
     assert named == rows[:3]

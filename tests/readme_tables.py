@@ -121,26 +121,19 @@ def models() -> Iterator[str]:
 def machines() -> Iterator[str]:
     """The rows of servers and workers on one machine."""
     record = json.loads((ROOT / "profiles" / "dist.json").read_text(encoding="utf-8"))
-    found = {}
-    for text in ("one round trip", "a push of", "push and pull", "a step of 2", "bytes on the wire", "training", "kill -9"):
-        found[text] = next(one for one in record["sections"] if one["heading"].startswith(text))
-
-    def said(text: str, row: str) -> str:
-        return written(found[text]["rows"][row]["median"], found[text]["unit"])
-
-    yield f"| one round trip, idle | {said('one round trip', 'with a journal')} |"
-    push = [said("a push of", row) for row in ("with a journal", "without a journal", "in one process, without a journal")]
-    yield (f"| a push of 4 MB of rows to AdaGrad, time per MB | {push[0]}; without a journal {push[1]}; "
-           f"in one process, without Ray, {push[2]} |")
-    yield f"| 40,000 × 1 pushed and pulled | {said('push and pull', 'with a journal')} |"
-    step = [said("a step of 2", row) for row in ("with a journal", "without a journal")]
-    yield f"| a step of 2 workers, 20,000,000 × 1, batch 512 | {step[0]}; without a journal {step[1]} |"
-    sent = [said("bytes on the wire", row) for row in ("rows that the batch needs", "the whole model, both ways")]
-    yield f"| bytes on the wire in that step | {sent[0]}; the whole model {sent[1]} |"
-    gain, cores, most = re.findall(r"([\d.]+) times|the (\d+) cores", found["training"]["fact"])
-    yield (f"| 2 workers compared with 1, batch 8,192 | {gain[0]}× the samples per second; {cores[1]} cores allow at most "
-           f"{most[0]}× |")
-    yield f"| from `kill -9` of a server to the end of the step | {said('kill -9', 'the step in which a server is killed')} |"
+    trip, push, column, step, wire, _, killed = (
+        {name: written(row["median"], one["unit"]) for name, row in one["rows"].items()} for one in record["sections"])
+    journal, none, alone = "with a journal", "without a journal", "in one process, without a journal"
+    rows, whole = wire.values()
+    gain, cores, most = re.findall(r"[\d.]+(?= times| cores)", record["sections"][5]["fact"])
+    yield f"| one round trip, idle | {trip[journal]} |"
+    yield (f"| a push of 4 MB of rows to AdaGrad, time per MB | {push[journal]}; without a journal {push[none]}; "
+           f"in one process, without Ray, {push[alone]} |")
+    yield f"| 40,000 × 1 pushed and pulled | {column[journal]} |"
+    yield f"| a step of 2 workers, 20,000,000 × 1, batch 512 | {step[journal]}; without a journal {step[none]} |"
+    yield f"| bytes on the wire in that step | {rows}; the whole model {whole} |"
+    yield (f"| 2 workers compared with 1, batch 8,192 | {gain}× the samples per second; {cores} cores allow at most {most}× |")
+    yield f"| from `kill -9` of a server to the end of the step | {next(iter(killed.values()))} |"
 
 
 def lines() -> list[str]:

@@ -876,7 +876,7 @@ def join(job: Job, rank: int, life: int) -> RayTransport:
     """Make this process a worker of a job, whose servers are started if they are not there."""
     start_servers(job)
     way = RayTransport(job, rank, life)
-    for handle in way.handles:
+    for handle in reversed(way.handles):  # the last server knows of a worker first, and forgets it last
         load_ray().get(handle.attach.remote(rank), timeout=job.timeout)
     transport.set_current(way)
     return way
@@ -888,8 +888,11 @@ def part(way: RayTransport) -> None:
     try:
         client_of(way).leave()
     finally:
-        left = [load_ray().get(handle.detach.remote(way.rank), timeout=way.job.timeout) for handle in way.handles]
-        if not any(left):
+        left: object = None
+        for handle in way.handles:
+            left = load_ray().get(handle.detach.remote(way.rank), timeout=way.job.timeout)
+        # All workers part from the servers in this order: whoever is the last at the last server is the last everywhere.
+        if not left:
             stop((), way.handles)
 
 

@@ -577,9 +577,13 @@ def small_blocks(world_of):
         partition.ROWS, partition.ELEMENTS, journal.RecordFile._write = rows, elements, write
 
 
+#: Files in memory take a fifth less time than those on a disk.
+MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+
+
 def history(seed, make=Shard):
     """Run a history; raises ``WrongError``, or whatever else went wrong; gives what happened in it."""
-    folder = tempfile.mkdtemp(prefix="histories-")
+    folder = tempfile.mkdtemp(prefix="histories-", dir=MEMORY)
     found = []
     try:
         with small_blocks(lambda: found[0] if found else None):

@@ -176,14 +176,15 @@ def take_turns(contenders: Iterable[Contender], rounds: int, warm_up: int = 1) -
     """Take one measurement of each contender per round, in the same order; drop those of the first ``warm_up`` rounds.
 
     Each round waits for idle cores, because other processes and virtual machines slow down libraries with several
-    threads, in some rounds more than in others.  A run of at most ``TRIAL_ROUNDS`` rounds does not wait.
+    threads, in some rounds more than in others.  A run of at most ``TRIAL_ROUNDS`` rounds never waits.
     """
     contenders = list(contenders)
     for number in range(-warm_up, rounds):
         if rounds > TRIAL_ROUNDS:
             wait_for_cores()
         for contender in contenders:
-            time.sleep(PAUSE)
+            if rounds > TRIAL_ROUNDS:
+                time.sleep(PAUSE)
             value = contender.measure()
             if number >= 0:
                 contender.values.append(value)

@@ -132,7 +132,7 @@ def machines() -> Iterator[str]:
     yield f"| 40,000 × 1 pushed and pulled | {column[journal]} |"
     yield f"| a step of 2 workers, 20,000,000 × 1, batch 512 | {step[journal]}; without a journal {step[none]} |"
     yield f"| bytes on the wire in that step | {rows}; the whole model {whole} |"
-    yield (f"| 2 workers compared with 1, batch 8,192 | {gain}× the samples per second; {cores} cores allow at most {most}× |")
+    yield f"| 2 workers compared with 1, batch 8,192 | {gain}× the samples per second; {cores} cores allow at most {most}× |"
     yield f"| from `kill -9` of a server to the end of the step | {next(iter(killed.values()))} |"
 
 

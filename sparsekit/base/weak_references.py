@@ -34,6 +34,10 @@ class Living(Generic[T]):
         key = id(subject)
         self._known[key] = weakref.ref(subject, functools.partial(self._known.pop, key))
 
+    def __contains__(self, subject: T) -> bool:
+        reference = self._known.get(id(subject))
+        return reference is not None and reference() is subject
+
     def __iter__(self) -> Iterator[T]:
         for reference in list(self._known.values()):
             subject = reference()

@@ -178,12 +178,12 @@ def take_turns(contenders: Iterable[Contender], rounds: int, warm_up: int = 1) -
     Each round waits for idle cores, because other processes and virtual machines slow down libraries with several
     threads, in some rounds more than in others.  A run of at most ``TRIAL_ROUNDS`` rounds never waits.
     """
-    contenders = list(contenders)
+    contenders, waits = list(contenders), rounds > TRIAL_ROUNDS
     for number in range(-warm_up, rounds):
-        if rounds > TRIAL_ROUNDS:
+        if waits:
             wait_for_cores()
         for contender in contenders:
-            if rounds > TRIAL_ROUNDS:
+            if waits:
                 time.sleep(PAUSE)
             value = contender.measure()
             if number >= 0:

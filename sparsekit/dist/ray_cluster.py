@@ -110,12 +110,13 @@ BEFORE = str(Path(__file__).parent / "before_ray")
 
 def load_ray() -> ModuleType:
     """Import Ray, or raise the error that names the extra."""
-    if "ray" not in sys.modules:
+    first = "ray" not in sys.modules
+    if first:
         sys.path.insert(0, BEFORE)
     try:
         return optional_import("ray", "dist", "Training on several machines")
     finally:
-        if BEFORE in sys.path:
+        if first and BEFORE in sys.path:  # the module in there takes it away when it is imported
             sys.path.remove(BEFORE)
 
 

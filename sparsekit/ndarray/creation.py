@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import functools
 import time
-import weakref
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +12,7 @@ from ..base.context import Context, num_gpus
 from ..base.dtypes import element_type
 from ..base.entry import entries
 from ..base.errors import ArgumentError, DTypeError, ShapeError, expected
+from ..base.weak_references import Living
 from ..core import device, hooks
 from ..core.arrays import require_arrays
 from ..core.dispatch import invoke, wrap
@@ -63,8 +62,8 @@ def array(source_array: object, ctx: Context | None = None, dtype: DTypeLike = N
     return followed(made, source_array) if hooks.state.recording else made
 
 
-#: numpy arrays that are read-only because their memory is an array's here: id -> weak reference.
-_shared: dict[int, weakref.ref[Any]] = {}
+#: numpy arrays that are read-only because their memory is an array's here.
+_shared: Living[Array] = Living()
 
 
 @strict
@@ -95,14 +94,12 @@ def from_numpy(ndarray: Array, zero_copy: bool = True) -> NDArray:
         raise DTypeError("Numbers with the byte order of other machines cannot be shared.", hint="pass zero_copy=False.")
     if not ndarray.flags.c_contiguous:
         raise ShapeError("An array that is not C-contiguous cannot be shared.", hint="pass zero_copy=False, or a copy of it.")
-    known = _shared.get(id(ndarray))
-    if not ndarray.flags.writeable and (known is None or known() is not ndarray):
+    if not ndarray.flags.writeable and ndarray not in _shared:
         raise ShapeError("An array over read-only memory cannot be shared.", hint="pass zero_copy=False.")
     ndarray.flags.writeable = True  # arrays shared before are read-only already
     shared = ndarray.view(np.ndarray)
     ndarray.flags.writeable = False
-    key = id(ndarray)
-    _shared[key] = weakref.ref(ndarray, functools.partial(_shared.pop, key))
+    _shared.add(ndarray)
     return wrap(shared, Context("cpu", 0))
 
 

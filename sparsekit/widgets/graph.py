@@ -26,6 +26,7 @@ EDGES = "Wider edges carry more bytes. Broken lines are sparse arrays whose byte
 #: Width of an edge whose bytes are not known, of one of no bytes, and of the one of most bytes.
 UNKNOWN, THIN, WIDE = 2.2, 1.2, 10.0
 BACKWARD = " Cards with a broken frame belong to the backward pass."
+DENSE_HERE = "sparse arrays become dense here"
 WORDS = {"default": "dense", "csr": "csr", "row_sparse": "row_sparse", "coo": "coo"}
 
 MARGIN = 20.0
@@ -151,11 +152,11 @@ class _Picture:
                 drawing.text(x + 58, self.y, WORDS[stype], size=12)
                 x += 70 + text_width(WORDS[stype], 12)
         if self.badges:
-            if x + 210 > self.width:
+            if x + 22 + text_width(DENSE_HERE, 12) > self.width:
                 x, self.y = MARGIN, self.y + 20
             drawing.rect(x, self.y - 12, 16, 16, ALARM, rx=3.0)
             drawing.text(x + 8, self.y + 0.5, "!", size=12, fill=ink_on(ALARM), text_anchor="middle", font_weight="bold")
-            drawing.text(x + 22, self.y, "sparse arrays become dense here", size=12)
+            drawing.text(x + 22, self.y, DENSE_HERE, size=12)
         self.y += 2
         self._lines(said(self.nodes))
         self.y += 20

@@ -56,6 +56,8 @@ def test_living_objects_are_held_as_long_as_they_live():
     for _ in living:  # objects may come and go meanwhile
         living.add(three := Subject())
     assert set(living) == {one, two, three}
+    assert one in living
+    assert Subject() not in living
     del one, three, _
     assert set(living) == {two}
 

@@ -10,35 +10,48 @@ from sparsekit.dist import ray_cluster
 
 
 class Server:
-    """Stands for the handle of a server, which two workers have joined; ``before`` runs before it hears of a parting."""
+    """Stands for the handle of a server; ``before`` runs once, before it hears the next time from a worker."""
 
-    def __init__(self):
-        self.present, self.before = {0, 1}, None
-        self.detach = SimpleNamespace(remote=self.parted)
-        self.attach = SimpleNamespace(remote=self.joined)
+    def __init__(self, present):
+        self.present, self.before = set(present), None
+        self.attach, self.detach = SimpleNamespace(remote=self.joined), SimpleNamespace(remote=self.parted)
+
+    def interrupt(self):
+        before, self.before = self.before, None
+        if before is not None:
+            before()
 
     def joined(self, rank):
-        if self.before is not None:
-            before, self.before = self.before, None
-            before()
+        self.interrupt()
         self.present.add(rank)
 
     def parted(self, rank):
-        if self.before is not None:
-            before, self.before = self.before, None
-            before()
+        self.interrupt()
         self.present.discard(rank)
-        return sorted(self.present)
+        return len(self.present)
+
+
+@pytest.fixture
+def stopped(monkeypatch):
+    """The lists of servers that were ended."""
+    found = []
+    monkeypatch.setattr(ray_cluster, "load_ray", lambda: SimpleNamespace(get=lambda answer, timeout: answer))
+    monkeypatch.setattr(ray_cluster, "client_of", lambda way: SimpleNamespace(leave=lambda: None))
+    monkeypatch.setattr(ray_cluster, "start_servers", lambda job: None)
+    monkeypatch.setattr(ray_cluster, "stop", lambda workers, servers: found.append(servers))
+    yield found
+    ray_cluster.transport.set_current(None)
+
+
+def ways(servers):
+    """How each of two workers reaches the servers."""
+    return [SimpleNamespace(handles=servers, rank=rank, job=SimpleNamespace(timeout=1)) for rank in (0, 1)]
 
 
 @pytest.mark.parametrize("between", [0, 1, None], ids=["before the first server", "between the servers", "after both"])
-def test_the_last_worker_ends_the_servers(monkeypatch, between):
-    stopped = []
-    monkeypatch.setattr(ray_cluster, "load_ray", lambda: SimpleNamespace(get=lambda answer, timeout: answer))
-    monkeypatch.setattr(ray_cluster, "client_of", lambda way: SimpleNamespace(leave=lambda: None))
-    monkeypatch.setattr(ray_cluster, "stop", lambda workers, servers: stopped.append(servers))
-    servers = [Server(), Server()]
-    first, second = (SimpleNamespace(handles=servers, rank=rank, job=SimpleNamespace(timeout=1)) for rank in (0, 1))
+def test_the_last_worker_ends_the_servers(stopped, between):
+    servers = [Server({0, 1}), Server({0, 1})]
+    first, second = ways(servers)
     if between is not None:
         servers[between].before = lambda: ray_cluster.part(second)
     ray_cluster.part(first)
@@ -48,19 +61,12 @@ def test_the_last_worker_ends_the_servers(monkeypatch, between):
 
 
 @pytest.mark.parametrize("between", [0, 1])
-def test_servers_stay_for_a_worker_that_has_begun_to_join(monkeypatch, between):
-    stopped, servers = [], [Server(), Server()]
-    for server in servers:
-        server.present = {0}
-    first, second = (SimpleNamespace(handles=servers, rank=rank, job=SimpleNamespace(timeout=1)) for rank in (0, 1))
-    monkeypatch.setattr(ray_cluster, "load_ray", lambda: SimpleNamespace(get=lambda answer, timeout: answer))
-    monkeypatch.setattr(ray_cluster, "client_of", lambda way: SimpleNamespace(leave=lambda: None))
-    monkeypatch.setattr(ray_cluster, "stop", lambda workers, servers: stopped.append(servers))
-    monkeypatch.setattr(ray_cluster, "start_servers", lambda job: None)
+def test_servers_stay_for_a_worker_that_has_begun_to_join(stopped, monkeypatch, between):
+    servers = [Server({0}), Server({0})]
+    first, second = ways(servers)
     monkeypatch.setattr(ray_cluster, "RayTransport", lambda *_: second)
     servers[between].before = lambda: ray_cluster.part(first)
     ray_cluster.join(second.job, 1, 0)
-    ray_cluster.transport.set_current(None)
     assert servers[0].present == servers[1].present == {1}
     # Before it has come to the last server, nobody knows of it.
     assert stopped == ([servers] if between == 1 else [])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import operator
-import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -30,9 +29,8 @@ __all__ = ["CustomNode", "Loans", "Node", "PlacesNode", "ProgramNode", "Variable
 
 _numbers = itertools.count(1)
 
-#: The next reserved number; no process makes as many nodes.
-_reserved = 1 << 40
-_reserving = threading.RLock()
+#: The first numbers of reserved ranges; no process makes as many nodes, and no program has as many operators.
+_reserved = itertools.count(1 << 40, 1 << 24)
 
 
 def number() -> int:
@@ -40,12 +38,9 @@ def number() -> int:
     return next(_numbers)
 
 
-def reserve(count: int) -> int:
-    """Reserve a range of sequence numbers that no node gets, and return the first."""
-    global _reserved
-    with _reserving:
-        first, _reserved = _reserved, _reserved + count
-    return first
+def reserve() -> int:
+    """Reserve a range of sequence numbers for a program, which no node gets, and return the first."""
+    return next(_reserved)
 
 
 class Node:

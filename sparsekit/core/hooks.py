@@ -234,21 +234,30 @@ class Account(Protocol):
     recipes: dict[int, Recipe]
     constants: dict[int, Recipe]
     kept: frozenset[int]
-    readings: int
+
+    def read(self, noted: bytes) -> tuple[int, Array, list[int]]:
+        """When a run began, when each operator did and the last one ended, and the sizes."""
 
 
 class Timed(Protocol):
-    """A table that tells of its runs, and keeps ``reserved`` bytes; see ``table.timed.TimedRows``."""
+    """A table that tells of its runs; see ``table.timed.TimedRows``."""
 
     token: object  # object: stands for the table's memory
-    reserved: int
+    #: Of this run, and the number of its first recorded node.
+    events: tuple[Event, ...]
+    first: int
+    #: When the recorder began that was last told of a whole run, and what it has for the next ones.
+    noted: tuple[int, Any] | None  # Any: the recorder's
 
+    @property
+    def reserved(self) -> int:
+        """The bytes that it keeps between runs."""
     @property
     def account(self) -> Account:
         """What its operators are."""
     @property
     def readings(self) -> Array:
-        """Of the clock, and behind them the sizes."""
+        """Int64 numbers, whose bytes ``Account.read`` takes."""
 
 
 class Densification(NamedTuple):

@@ -387,7 +387,7 @@ class Program:
             missed = array._layout.missed
             values[slot] = array._store if missed is None else missed.store_in(self, slot, arrays)
         workspace = self._workspace()
-        first = graph.reserve(len(self.steps)) if hooks.sink is not None else 0
+        first = graph.reserve() if hooks.sink is not None else 0
         told = None
         if watch is None:
             told = self._execute(self.forward, values, workspace, (), first)

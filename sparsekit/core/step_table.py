@@ -151,7 +151,8 @@ class StepTable:
         self._events: tuple[Event, ...] | None = None
         self._named: tuple[int, ...] = ()
         self._kept: list[ArrayObject] = []
-        self._left: list[tuple[int, int]] = []
+        self._left: list[int] = []
+        self._left_places: list[int] = []
         # What a derived class has beside the updates: how many operators stand before them, slots of the arrays that a run
         # brings, of its results and of numbers, and how many recorded nodes it makes.
         self._first, self._nodes = 0, 0
@@ -283,7 +284,7 @@ class StepTable:
         finally:
             self._over(table, told, place == end)
         if told is not None:
-            self._tell(told, values, arrays, results)
+            self._tell(told, values, arrays, results, again)
         return results
 
     def _copies(self, table: Table) -> list[ArrayObject]:
@@ -414,7 +415,7 @@ class StepTable:
             events = self._events = self._events_now()
         assert self._account is not None, "the events are of it"
         timed = table.timed(self._account)
-        timed.start(events, graph.reserve(self._nodes) if self._nodes else 0)
+        timed.start(events, graph.reserve() if self._nodes else 0)
         return timed
 
     def _events_now(self) -> tuple[Event, ...]:
@@ -428,7 +429,8 @@ class StepTable:
             standing = [(slot, array) for slot, array in self._standing if slot in self._account.given]
             self._named = (*self._inputs, *[slot for slot, _ in standing])
             self._kept = [array for _, array in standing]
-            self._left = [(place, slot) for place, slot in enumerate(self._outputs) if slot in self._account.recipes]
+            self._left_places = [place for place, slot in enumerate(self._outputs) if slot in self._account.recipes]
+            self._left = [self._outputs[place] for place in self._left_places]
         plans = {}
         for number, step in enumerate(self.lowered.steps[self._first:], self._first):
             plans[number] = step.plan.on(step.plan.k)
@@ -439,16 +441,21 @@ class StepTable:
         """Where the operators before the updates belong."""
         return []
 
-    def _tell(self, told: TimedRows, values: Slots | None, arrays: Sequence[ArrayObject], results: Sequence[ArrayObject]) -> None:
-        """Tell a recorder of a run, or of what is left of it; ``values`` are the stores by slot, if they are at hand."""
-        sink, left = hooks.sink, [slot for _, slot in self._left]
-        stores = [results[place]._store for place, _ in self._left]
+    def _tell(self, told: TimedRows, values: Slots | None, arrays: Sequence[ArrayObject], results: Sequence[ArrayObject],
+              again: bool = False) -> None:
+        """Tell a recorder of a run, or of what is left of it.
+
+        ``values`` are the stores by slot, if they are at hand, and ``again`` says whether the kept arrays are those of the last
+        run, and have their stores.
+        """
+        sink = hooks.sink
+        stores = [results[place]._store for place in self._left_places]
         if told.begin or len(self._named) < len(told.account.given):
             found = self._stores(arrays) if values is None else values
-            told.finish(found, self._named, [*arrays, *self._kept], (), left, stores)
-        elif sink is not None:
-            sink.table(told, (told.events, 0, len(told.events), told.first), self._named, [*arrays, *self._kept], left, stores,
-                       depth=DEPTH)
+            told.finish(found, self._named, [*arrays, *self._kept], (), self._left, stores)
+        elif sink is not None and not (again and sink.table_again(told, arrays, stores, DEPTH)):
+            sink.table(told, (told.events, 0, len(told.events), told.first), self._named, arrays, self._left, stores, (), (),
+                       self._kept, DEPTH)
 
     def _run(self, run_table: Callable[[Slots, Callable[[int, Slots], None], TimedRows | None], bool], values: Slots,
              told: TimedRows | None) -> bool:

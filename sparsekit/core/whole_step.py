@@ -82,7 +82,7 @@ class WholeStep(StepTable):
         values = program.empty[:]
         for slot, array in zip(program.inputs, arrays, strict=True):
             values[slot] = array._store
-        first = graph.reserve(len(program.steps)) if hooks.sink is not None else 0
+        first = graph.reserve() if hooks.sink is not None else 0
         self._rehearse(program.forward, values, first)
         for slot, head in self._heads():
             values[head.slot] = run(self._begin(), [values[slot]])

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from types import CodeType
 
     from ..base.types import Array, Attrs, DType, Shape
-    from ..core.hooks import Account, Densification, Event, Piece, Recipe
+    from ..core.hooks import Account, Densification, Piece, Recipe
     from .allocations import Entry
     from .types import NoteItem
 
@@ -156,8 +156,8 @@ class _TableState:
         By number, the buffers that the last run left to be read by others.
     reached : int
         How far that run has been read.
-    begun : tuple of int
-        When it began, as the clock gave it.
+    begun : int
+        When it began.
     """
 
     __slots__ = ("begun", "buffers", "entries", "kept", "reached")
@@ -166,7 +166,7 @@ class _TableState:
         self.entries: dict[int, Entry] = {}
         self.buffers: dict[int, Allocation] = {}
         self.kept: dict[int, Allocation] = {}
-        self.reached, self.begun = 0, (0, 0)
+        self.reached = self.begun = 0
 
 
 #: Items that one event takes; a death takes one.
@@ -243,9 +243,8 @@ class Reader:
                     self._stand_for(number, unfold(part), owner_of(part))
                     continue
                 if plan is TABLE:
-                    brought = dict(zip(start, [unfold(part) for part in end], strict=False))
-                    self._table((first, second, node, given), brought, dict(zip(
-                        layer, [unfold(part) for part in layout], strict=True)), dtype, (lane, thread, where), events)
+                    self._table(start, [unfold(part) for part in (*end, *start[1])], layer, [unfold(part) for part in node],
+                                first, second, (lane, thread, where), events)
                     continue
                 if plan is FREED:
                     state = self._tables.get(first)
@@ -298,33 +297,30 @@ class Reader:
                                           instruction)))
         return place
 
-    # object: stands for the table
-    def _table(self, noted: tuple[tuple[tuple[Event, ...], int, int, int], Account, object, Array],
-               brought: dict[int, Entry], results: dict[int, Entry], more: tuple[Any, Any] | None,  # Any: items of the flat list
-               where: tuple[str, int, Place],
+    # Any: what ``Recorder.table`` notes of many runs at once; items of the flat list
+    def _table(self, common: tuple[Any, ...], brought: Sequence[Entry], first: int, copies: Sequence[Entry], noted: bytes,
+               more: tuple[Any, Any] | None, where: tuple[str, int, Place],  # Any: as above
                events: list[Operation | Note]) -> None:
         """Append the operations of a table, as ``Recorder.table`` noted them."""
-        (ran, start, stop, first), account, token, readings = noted
+        slots, _, left, token, (ran, start, stop), account = common
+        results = dict(zip(left, copies, strict=True))
         lane, thread, place = where
         state = self._tables.get(token)
         if state is None:
             state = self._tables[token] = _TableState()
-        began = int(readings[0]), int(readings[1])
+        began, moments, sizes = account.read(noted)
         if not start:
             state.entries, state.buffers, state.reached, state.begun = {}, {}, 0, began
         elif state.begun != began:
             return  # the run began before this recorder did, in another thread
         entries, recipes, constants, new = state.entries, account.recipes, account.constants, tuple.__new__
-        entries.update(brought)
+        entries.update(zip(slots, brought, strict=False))
         stores, views = more or ((), ())
         entries.update([(slot, self._entry_of(part)) for slot, part in stores])
-        count = 2 * account.readings
-        moments = readings[:count:2] * 10**9 + readings[1:count:2]
         if not (moments[start + 1: stop + 1] > moments[start: stop]).all():  # no two at once, to keep their order
             steps = np.arange(len(moments))
             moments = np.maximum.accumulate(moments - steps) + steps
         times = moments.tolist()
-        sizes = readings[count:].tolist()
         for event in ran[state.reached: start]:
             self._release(event.freed, state)
         for number, (plan, own, layer, link, taken, given, freed) in enumerate(ran[start: stop], start):

@@ -390,20 +390,47 @@ class Recorder:
     # Any: stores, and ``meet`` asks what they are
     def table(self, timed: Timed, ran: tuple[tuple[Event, ...], int, int, int], slots: Sequence[int],
               arrays: Sequence[Marked], left: Sequence[int], results: Sequence[Any],  # Any: as above
-              stores: Sequence[tuple[int, Any]] = (), views: Sequence[tuple[int, Any]] = (), depth: int = 2) -> None:
-        """Note that operators of a table ran: one note for all of them."""
-        here, began = hooks.state.__dict__, self._began
-        given = [one._seen if one._seen >= began else self._introduce(one) for one in arrays]
+              stores: Sequence[tuple[int, Any]] = (), views: Sequence[tuple[int, Any]] = (), kept: Sequence[Marked] = (),
+              depth: int = 2) -> None:
+        """Note that operators of a table ran: one note for all of them; ``slots`` are those of ``arrays`` and ``kept``."""
+        events, start, stop, first = ran
+        marks = [one._seen if one._seen >= self._began else self._introduce(one) for one in kept]
         more = None
         if stores or views:
             more = ([(slot, self._meet(store)) for slot, store in stores],
                     [(slot, [self._reference(getattr(store, name)) for name in store.components] if hasattr(store, "components")
                       else [self._reference(store)]) for slot, store in views])
-        place = (here["caller"] or hooks.caller(depth=depth)) if self.lines else None
-        self._extend((TABLE, slots, given, here["lane"], left, timed.token, here["thread"], ran, timed.account,
-                      timed.readings.copy(), [self._meet(store) for store in results], more, place, 0))
+        common = slots, marks, left, timed.token, (events, start, stop), timed.account
+        timed.noted = (self._began, common) if kept else None
         self.reserved[timed.token] = timed.reserved
-        self._tabled += ran[2] - ran[1]
+        self._note_table(timed, common, arrays, first, results, more, depth + 1)
+
+    # Any: as above
+    def table_again(self, timed: Timed, arrays: Sequence[Marked], results: Sequence[Any], depth: int = 2) -> bool:
+        """The same of a run that differs from the last one only in ``arrays`` and ``results``; False if that is not known."""
+        noted = timed.noted
+        if noted is None or noted[0] != self._began or noted[1][4][0] is not timed.events:
+            return False
+        self._note_table(timed, noted[1], arrays, timed.first, results, None, depth + 1)
+        return True
+
+    # Any: what is the same for many notes
+    def _note_table(self, timed: Timed, common: tuple[Any, ...], arrays: Sequence[Marked], first: int,
+                    results: Sequence[Any], more: tuple[Any, Any] | None, depth: int) -> None:  # Any: as above; parts of a note
+        here, began = hooks.state.__dict__, self._began
+        marks: list[Any] = []  # Any: items of the flat list
+        for one in arrays:
+            mark: Any = one._seen  # Any: as above
+            marks.append(mark if mark >= began else self._introduce(one))
+        place = (here["caller"] or hooks.caller(depth=depth)) if self.lines else None
+        died, copies = self._died, []  # which nothing has met
+        for store in results:
+            copies.append((weakref.ref(store, died), store.shape, store.dtype) if store.__class__ is np.ndarray
+                          else self._meet(store))
+        self._extend((TABLE, common, marks, here["lane"], first, copies, here["thread"], timed.readings.tobytes(), more, None,
+                      None, None, place, 0))
+        _, start, stop = common[4]
+        self._tabled += stop - start
         if self._tabled > self._looked + OFTEN:
             self._looked = self._tabled
             self._more(0)

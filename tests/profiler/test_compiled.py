@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import itertools
 import sys
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -263,6 +265,48 @@ def test_the_clock_is_pythons():
     if timed.clock() is None:
         pytest.skip("this system has no clock_gettime that agrees with Python")
     assert sys.platform in timed.CLOCKS
+
+
+@pytest.mark.parametrize("follows", [True, False])
+@pytest.mark.parametrize("way", WAYS)
+def test_times_are_those_of_the_clock(way, follows, monkeypatch):
+    """Whether the processor's counter goes with the clock or not; "falling" stops the table in between."""
+    if not follows:
+        monkeypatch.setattr(timed, "_goes_with_the_clock", lambda address: False)
+        timed.counter.cache_clear()
+    try:
+        for kind in ("dense", "csr", "falling", "large"):
+            training = Training(kind, way)
+            training.profile()
+            begin = time.perf_counter_ns()
+            with mx.Profiler() as prof:
+                started = time.perf_counter_ns()
+                for _ in range(5):
+                    training.step()
+                ended = time.perf_counter_ns()
+            found = [(record["start"], record["start"] + record["duration"]) for record in prof.records  # in microseconds
+                     if record["kind"] == "op" and not record["depth"]]
+            assert all(one[1] <= following[0] + 1 for one, following in itertools.pairwise(found))
+            assert found[-1][1] - found[0][0] <= (ended - started) / 1000
+            assert found[-1][1] <= (ended - begin) / 1000
+            if kind == "large":
+                assert sum(stop - start for start, stop in found) > 0.2 * (ended - started) / 1000
+    finally:
+        timed.counter.cache_clear()
+
+
+@pytest.mark.parametrize("pace", ["constant", "backwards", "uneven", "steady"])
+def test_a_counter_that_does_not_go_with_the_clock_is_not_used(pace):
+    begin, calls = time.perf_counter_ns(), itertools.count(1)
+
+    def count(address, *_):
+        since, number = time.perf_counter_ns() - begin, next(calls)
+        ctypes.c_int64.from_address(address).value = {"constant": 7, "backwards": -since, "steady": 3 * since,
+                                                      "uneven": since + (10**7 if number > 20 else 0)}[pace]
+        return 0
+
+    function = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_int64] * 5)(count)
+    assert timed._goes_with_the_clock(ctypes.cast(function, ctypes.c_void_p).value) == (pace == "steady")
 
 
 def test_threads_have_tables_and_events_of_their_own():

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ...base.types import DType
     from ...kernels.cpu.jit import Kernel
 
-__all__ = ["Compiled", "Loop", "compiled", "inner_loop", "reason_against_tables", "type_word"]
+__all__ = ["Compiled", "Loop", "compiled", "compiled_counter", "inner_loop", "reason_against_tables", "type_word"]
 
 #: Name of the capsule with what ``ufunc._get_strided_loop`` found; numpy changes it when the structure changes.
 CAPSULE = b"numpy_1.24_ufunc_call_info"
@@ -165,7 +165,7 @@ def _adapter(words: str, returns: bool, status: bool) -> int:
 
 
 def _compiled_adapter(words: str, returns: bool, status: bool) -> int:
-    from llvmlite import binding, ir  # a table needs it, and importing the library does not
+    from llvmlite import ir  # a table needs it, and importing the library does not
 
     word, short, byte = ir.IntType(64), ir.IntType(32), ir.IntType(8)
     kinds = {"i": word, "d": ir.DoubleType(), "f": ir.FloatType(), "b": byte}
@@ -193,15 +193,50 @@ def _compiled_adapter(words: str, returns: bool, status: bool) -> int:
         else:
             builder.store(value, builder.gep(block, [word(len(words))]))
     builder.ret(failed)
+    return _address_of(str(module), name)
+
+
+def _address_of(code: str, name: str) -> int:
+    """Compile LLVM's code of a module; where its function of this name lies."""
+    from llvmlite import binding
+
     if not _engine:
         binding.initialize_native_target()
         binding.initialize_native_asmprinter()
         machine = binding.Target.from_default_triple().create_target_machine(opt=2, jit=True)
         _engine.append(binding.create_mcjit_compiler(binding.parse_assembly(""), machine))
-    _engine[0].add_module(binding.parse_assembly(str(module)))
+    _engine[0].add_module(binding.parse_assembly(code))
     _engine[0].finalize_object()
     address: int = _engine[0].get_function_address(name)
     return address
+
+
+def compiled_counter(clock: tuple[int, int] | None) -> int:
+    """A function, with the five words of a row, that writes a count to the address that it gets first.
+
+    Parameters
+    ----------
+    clock : tuple of int or None
+        Address of ``clock_gettime`` and the number of a clock, whose nanoseconds it counts; None for the cycles of the processor.
+    """
+    from llvmlite import ir
+
+    word, short = ir.IntType(64), ir.IntType(32)
+    module, name = ir.Module(), "sparsekit_counter_of_" + ("cycles" if clock is None else "nanoseconds")
+    function = ir.Function(module, ir.FunctionType(short, [word] * 5), name)
+    builder = ir.IRBuilder(function.append_basic_block())
+    if clock is None:
+        count = builder.call(ir.Function(module, ir.FunctionType(word, []), "llvm.readcyclecounter"), [])
+    else:
+        reading = builder.alloca(word, size=2)
+        callee = builder.inttoptr(word(clock[0]), ir.FunctionType(short, [short, word.as_pointer()]).as_pointer())
+        builder.call(callee, [short(clock[1]), reading])
+        seconds, rest = (builder.load(builder.gep(reading, [word(place)])) for place in range(2))
+        count = builder.add(builder.mul(seconds, word(10**9)), rest)
+    builder.store(count, builder.inttoptr(function.args[0], word.as_pointer()))
+    builder.ret(short(0))
+    with _lock:
+        return _address_of(str(module), name)
 
 
 @functools.cache

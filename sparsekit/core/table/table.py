@@ -454,7 +454,6 @@ class Table:
         """Its rows with readings of the clock."""
         if self._timed is None:
             self._timed = TimedRows(self, account)
-        self._timed.reserved = self.reserved
         return self._timed
 
     @property

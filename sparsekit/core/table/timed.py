@@ -1,15 +1,19 @@
 """Tables under a profiler: their rows with readings of the clock in between, and what a recorder is told of a run.
 
-A reading is a row like any other, a call of the C library's ``clock_gettime``.  A run copies the readings and the sizes that
-it found; the recorder makes the usual events of them later, one for each operator.
+A run reads the clock when it begins and when it ends, by a row like any other, a call of the C library's ``clock_gettime``.
+Between operators it reads the processor's counter of cycles, which takes a quarter of the time; ``Account.read`` tells the
+times.  A run copies the readings and the sizes that it found; the recorder makes the usual events of them later, one for each
+operator.
 """
 
 from __future__ import annotations
 
 import ctypes
 import functools
+import platform
 import sys
 import time
+import weakref
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -22,9 +26,10 @@ from ..cuda_graphs import parts_of
 from ..hooks import Event, Piece, Recipe
 from .arrays import Size
 from .builder import PAUSE
-from .machine import compiled
+from .machine import compiled, compiled_counter
 
 if TYPE_CHECKING:
+    from ...base.types import Array
     from ..dispatch import Plan
     from ..types import ArrayObject, Slots
     from .arrays import Outline
@@ -36,8 +41,15 @@ __all__ = ["Account", "Place", "TimedRows", "clock"]
 #: Number of the clock that ``time.perf_counter_ns`` reads, by platform.
 CLOCKS = {"linux": 1, "darwin": 8}
 
-#: Words of a reading: seconds and nanoseconds.
+#: Words of a reading of the clock: seconds and nanoseconds.
 READING = 2
+
+#: Words behind the readings of the counter: the clock just before the first of them, the clock again later, and the counter
+#: just after that.
+ANCHORS = 2 * READING + 1
+
+#: How often the counter is compared with the clock before it is used.
+COMPARISONS = 64
 
 #: Columns of a row; see ``table_rows``.
 _OPERATOR = 6
@@ -63,6 +75,30 @@ def clock() -> tuple[int, int] | None:
         if failed or not before <= int(reading[0]) * 10**9 + int(reading[1]) <= time.perf_counter_ns():
             return None
     return address, number
+
+
+@functools.cache
+def counter() -> int:
+    """Address of what a row calls to read the counter: the processor's cycles, or the clock where these do not go with it."""
+    found = clock()
+    assert found is not None, "the caller has asked for it"
+    cycles = compiled_counter(None) if platform.machine() in ("x86_64", "AMD64") else 0  # others may not let programs read it
+    return cycles if cycles and _goes_with_the_clock(cycles) else compiled_counter(found)
+
+
+def _goes_with_the_clock(address: int) -> bool:
+    """Whether a counter and the clock advance together."""
+    count, call = ctypes.c_int64(), ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_int64] * 5)(address)
+    before, counts, after = np.zeros((3, COMPARISONS))
+    for number in range(COMPARISONS):
+        before[number] = time.perf_counter_ns()
+        call(ctypes.addressof(count), 0, 0, 0, 0)
+        after[number], counts[number] = time.perf_counter_ns(), count.value
+    middle, spread = (before + after) / 2, (after - before) / 2
+    if not counts[0] < counts[-1]:
+        return False
+    told = middle[0] + (counts - counts[0]) * ((middle[-1] - middle[0]) / (counts[-1] - counts[0]))
+    return bool((abs(told - middle) <= spread + spread[0] + spread[-1]).all())
 
 
 class Place(NamedTuple):
@@ -153,6 +189,15 @@ class Account:
             self.sizes.append(size.word)
         return self.sizes.index(size.word)
 
+    def read(self, noted: bytes) -> tuple[int, Array, list[int]]:
+        """When a run began, the times of all readings, and the sizes; times as ``time.perf_counter_ns`` gives them."""
+        count, readings = self.readings, np.frombuffer(noted, np.int64)
+        seconds, rest, end_seconds, end_rest, counted = map(int, readings[count: count + ANCHORS])
+        begin, cycles = seconds * 10**9 + rest, counted - int(readings[0])
+        pace = (end_seconds * 10**9 + end_rest - begin) / cycles if cycles > 0 else 0.0
+        found: Array = begin + ((readings[:count] - readings[0]) * pace).astype(np.int64)
+        return begin, found, readings[count + ANCHORS:].tolist()
+
     def with_plans(self, plans: dict[int, Plan]) -> tuple[Event, ...]:
         """The events, with other plans for some operators."""
         return tuple([event._replace(plan=plans[number]) if number in plans else event
@@ -181,36 +226,42 @@ class TimedRows:
     note : memoryview
         The last of the rows, which says how far a run came.
     readings : ndarray
-        Of the clock, and behind them the sizes.
-    reserved : int
-        Bytes that the table keeps between runs.
+        Of the counter, ``ANCHORS`` words, and the sizes.
+    noted : tuple or None
+        When the recorder began that was last told of a whole run, and what it has for the next ones.
     """
 
-    __slots__ = ("_copies", "_given", "_words", "account", "after", "at", "begin", "events", "first", "note", "readings",
-                 "reserved", "rows", "token")
+    __slots__ = ("_anchors", "_copies", "_given", "_run", "_table", "_words", "account", "after", "at", "begin", "events",
+                 "first", "note", "noted", "readings", "rows", "token")
 
     def __init__(self, table: Table, account: Account) -> None:
         found = clock()
         assert found is not None, "the caller has asked for it"
         plain = table.rows
-        self.token, self.reserved = object(), table.reserved
-        self._words, self.account = table._words, account  # not the table, which has this
-        self.readings = np.zeros(READING * account.readings + len(account.sizes), np.int64)
+        self.token, self._table = object(), weakref.ref(table)  # which has this
+        self.noted: tuple[int, Any] | None = None  # Any: a recorder's
+        self._words, self._run, self.account = table._words, table._run, account
+        self.readings = np.zeros(account.readings + ANCHORS + len(account.sizes), np.int64)
         start, sizes = self.readings.ctypes.data, len(account.sizes)
-        reading = functools.partial(_call, *found)
-        rows, self.after, plain_rows = [reading(start, PAUSE)], {}, plain[:-1].tolist()
+        reading, count = functools.partial(_call, *found), functools.partial(_call, counter())
+        anchor = start + 8 * account.readings
+        rows, self.after, plain_rows = [reading(anchor, PAUSE), count(start, 0, PAUSE)], {}, plain[:-1].tolist()
         place = 0
         for number in range(len(account.events)):
             last = max((at for at, row in enumerate(plain_rows) if row[_OPERATOR] == number), default=place - 1)
             rows += plain_rows[place: last + 1]
             place = last + 1
             self.after[number] = len(rows)
-            rows.append(reading(start + 8 * READING * (number + 1), number))
+            rows.append(count(start + 8 * (number + 1), 0, number))
         rows += plain_rows[place:]
+        # Once more, by which the counter is told in time.
+        anchors = [reading(anchor + 8 * READING, PAUSE), count(anchor + 8 * 2 * READING, 0, PAUSE)]
+        rows += anchors
+        self._anchors = np.array([*anchors, plain[-1].tolist()], np.int64)
         # The sizes, once they are all known.
         word = load("numba").types.int64
         patch = compiled(load("sparsekit.kernels.cpu.table_rows").patch_words, (word, word))
-        copies = [[start + 8 * (READING * account.readings + number), table._base + 8 * source, 1, 0]
+        copies = [[anchor + 8 * (ANCHORS + number), table._base + 8 * source, 1, 0]
                   for number, source in enumerate(account.sizes)]
         self._copies = np.array([*copies, [0, sizes, 0, 0]], np.int64)
         self._copies[-1, 0] = self._copies.ctypes.data
@@ -218,6 +269,12 @@ class TimedRows:
         self.rows = np.array([*rows, plain[-1].tolist()], np.int64)
         self.note, self.at = memoryview(self.rows[-1]), (self.rows.ctypes.data, len(self.rows) - 1)
         self.start(account.events, 0)
+
+    @property
+    def reserved(self) -> int:
+        """Bytes that the table keeps between runs."""
+        table = self._table()
+        return 0 if table is None else table.reserved
 
     def start(self, events: tuple[Event, ...], first: int) -> None:
         """Begin to tell of a run.
@@ -235,8 +292,9 @@ class TimedRows:
     def upto(self, number: int, values: Slots, views: Sequence[tuple[int, Any]]) -> None:
         """Tell what has run before an operator, with the arrays in the table's memory that others get to see."""
         account = self.account
-        if account.sizes:  # the row that copies them comes at the end
+        if account.sizes:  # the row that copies them comes at the end, as those do that read the clock once more
             self.readings[-len(account.sizes):] = self._words[account.sizes]
+        self._run(self._anchors, 0)
         self._tell(number, values, (), (), views, (), ())
         self.begin, self._given = number, ()
 

@@ -178,6 +178,7 @@ def layers(at):
     square, batch = at.dense(rows, width), 9
     state, gates, bounds = at.dense(batch, width), at.dense(batch, 4 * width), np.array([-0.3, 0.3], at.value)
     return {
+        "sigmoid": lambda: [at.dense(rows * width), at.poison(rows * width)],
         "gelu": lambda: [at.dense(rows * width), at.poison(rows * width)],
         "gelu_backward": lambda: [at.dense(rows * width), at.dense(rows * width), at.poison(rows * width)],
         "layer_norm_rows": lambda: [square, at.dense(width), at.dense(width), 1e-5, at.poison(rows, width), at.poison(rows),

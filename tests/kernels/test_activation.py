@@ -1,10 +1,10 @@
-"""The compiled gradients of softmax, layer normalization and GELU against numpy in float64, and as large operators."""
+"""Compiled sigmoid, GELU and gradients of softmax and layer normalization against float64, and as large operators."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.special import ndtr
+from scipy.special import expit, ndtr
 
 import sparsekit as mx
 from sparsekit.kernels import for_device
@@ -46,6 +46,29 @@ def test_layer_normalization(shape):
     np.testing.assert_allclose(out, expected, atol=tolerance)
     np.testing.assert_allclose(scale, (g * standard).sum(axis=0), atol=1e-3 + 1e-5 * shape[0])
     np.testing.assert_allclose(offset, g.sum(axis=0), atol=1e-3)
+
+
+@np.errstate(over="ignore", invalid="ignore")  # as operators call kernels
+def test_sigmoid_everywhere():
+    x = np.concatenate([np.linspace(-86, 90, 300_001), [0.0, -0.0, 1e-30, -1e-30]]).astype(np.float32)
+    out = np.empty_like(x)
+    K.sigmoid(x, out)
+    np.testing.assert_allclose(out, expit(x.astype(float)), rtol=2.5e-7)
+    assert (np.diff(out[:300_001]) >= 0).all()
+    odd = np.array([np.nan, np.inf, -np.inf, 3e38, -3e38], np.float32)
+    K.sigmoid(odd, out[:5])
+    np.testing.assert_array_equal(out[:5], [np.nan, 1, 0, 1, 0])
+
+
+@pytest.mark.parametrize("size", [1, 7, 1000, 300_000])
+def test_sigmoid_of_a_part_is_the_part_of_the_sigmoid(size):
+    """Vectors, what is left of them, and pieces for threads give the same bits."""
+    x = random(size)
+    out, one = np.empty_like(x), np.empty(1, np.float32)
+    K.sigmoid(x, out)
+    for place in {*range(0, size, max(1, size // 50)), size - 1}:
+        K.sigmoid(x[place: place + 1], one)
+        assert one[0] == out[place]
 
 
 @np.errstate(over="ignore", invalid="ignore")  # as operators call kernels

@@ -144,6 +144,12 @@ class TableKernels:
             raise Refused("so many rows are shared among threads")
         self._builder.call(kernel, *arrays, 0, rows)
 
+    def sigmoid(self, data: Outline, out: Outline) -> None:
+        """Note the logistic function of elements."""
+        if static(out.shape[0]) >= self._normalize.GRAIN // 2:
+            raise Refused("so many elements are shared among threads")
+        self._builder.call(load("sparsekit.kernels.cpu.activation")._sigmoid, data, out)
+
     def softmax_rows(self, data: Outline, largest: Outline, out: Outline) -> None:
         """Note the softmax of rows."""
         self._rows(self._normalize._softmax, data, largest, out)

@@ -1,4 +1,4 @@
-"""GELU and the gradients of softmax and layer normalization, in one pass over the memory each; float32."""
+"""Sigmoid, GELU and the gradients of softmax and layer normalization, in one pass over the memory each; float32."""
 
 from __future__ import annotations
 
@@ -9,9 +9,19 @@ import numpy as np
 from .jit import in_threads, kernel
 from .normalize import FREE_ORDER, GRAIN, _exp, _over_rows
 
-__all__ = ["gelu", "gelu_backward", "layer_norm_backward_rows", "log_softmax_backward_rows", "softmax_backward_rows"]
+__all__ = ["gelu", "gelu_backward", "layer_norm_backward_rows", "log_softmax_backward_rows", "sigmoid",
+           "softmax_backward_rows"]
 
 _ROOT_HALF, _PEAK = np.float32(0.7071067811865476), np.float32(0.3989422804014327)
+
+
+@kernel(fastmath={"contract"}, error_model="numpy")
+def _single_sigmoid(value):
+    """``1 / (1 + exp(-value))`` of a float32, which overflows nowhere."""
+    power = _exp(-abs(value))
+    share = np.float32(1) / (np.float32(1) + power)
+    share = share if value >= np.float32(0) else power * share
+    return share if value == value else value  # nan stays what it is
 
 
 @kernel(fastmath={"contract"}, error_model="numpy")
@@ -35,6 +45,12 @@ def _normal(value):
     made = made * part - np.float32(1.26551223)
     beyond = np.float32(0.5) * part * _exp(made - size * size)
     return beyond if value < np.float32(0) else np.float32(1) - beyond
+
+
+@kernel(fastmath={"contract"}, error_model="numpy")
+def _sigmoid(data, out):
+    for place in range(data.shape[0]):
+        out[place] = _single_sigmoid(data[place])
 
 
 @kernel(fastmath={"contract"}, error_model="numpy")
@@ -88,6 +104,11 @@ def _layer_norm_backward(above, data, gamma, mean, share, out, scale, offset, st
         for column in range(data.shape[1]):
             standard = (data[row, column] - centre) * factor
             out[row, column] = (above[row, column] * gamma[column] - first - standard * second) * factor
+
+
+def sigmoid(data, out):
+    """``1 / (1 + exp(-x))``; float32 (elements,)."""
+    in_threads(lambda start, stop: _sigmoid(data[start:stop], out[start:stop]), data.shape[0], GRAIN // 4)
 
 
 def gelu(data, out):

@@ -13,20 +13,12 @@ import math
 
 import numpy as np
 
+from .activation import _single_sigmoid
 from .intrinsic_names import by_type
 from .jit import kernel
 from .normalize import _exp
 
 __all__ = ["elman_backward", "elman_forward", "gru_backward", "gru_forward", "lstm_backward", "lstm_forward"]
-
-
-@kernel(fastmath={"contract"}, error_model="numpy")
-def _single_sigmoid(value):
-    """``1 / (1 + exp(-value))`` of a float32, which overflows nowhere."""
-    power = _exp(-abs(value))
-    share = np.float32(1) / (np.float32(1) + power)
-    share = share if value >= np.float32(0) else power * share
-    return share if value == value else value  # nan stays what it is
 
 
 @kernel(fastmath={"contract"}, error_model="numpy")

@@ -91,7 +91,8 @@ def update_other_rows(step, weight, indices, numbers, states):
 @kernel
 def clipped(value, bound):
     """The value brought between ``-bound`` and ``bound``; nan stays nan."""
-    return bound if value > bound else -bound if value < -bound else value
+    value = bound if value > bound else value  # one instruction each, where nested choices are four
+    return -bound if value < -bound else value
 
 
 @kernel
@@ -140,17 +141,24 @@ def over_rows(states, numbers):
                 row = indices[rank]
                 if row < 0 or row >= weight.shape[0]:
                     return rank
-                for column in range(weight.shape[1]):
-                    i, gradient = (row, column), factor * data[rank * moves, column]
+                values, slopes = weight[row], data[rank * moves]
+                if states > 0:
+                    ones = first[row]
+                if states > 1:
+                    twos = second[row]
+                if states > 2:
+                    threes = third[row]
+                for i in range(values.shape[0]):
+                    gradient = factor * slopes[i]
                     if states == 0:
-                        weight[i] = element(gradient, n, weight[i])
+                        values[i] = element(gradient, n, values[i])
                     elif states == 1:
-                        weight[i], first[i] = element(gradient, n, weight[i], first[i])
+                        values[i], ones[i] = element(gradient, n, values[i], ones[i])
                     elif states == 2:
-                        weight[i], first[i], second[i] = element(gradient, n, weight[i], first[i], second[i])
+                        values[i], ones[i], twos[i] = element(gradient, n, values[i], ones[i], twos[i])
                     else:
-                        weight[i], first[i], second[i], third[i] = element(
-                            gradient, n, weight[i], first[i], second[i], third[i])
+                        values[i], ones[i], twos[i], threes[i] = element(
+                            gradient, n, values[i], ones[i], twos[i], threes[i])
             return indices.shape[0]
 
         # One entry for each number of states: numba takes arrays faster one by one than in a tuple.

@@ -1,10 +1,12 @@
-"""GELU and the gradients of softmax and layer normalization; the device functions are in ``activation.cu``."""
+"""Sigmoid, GELU and the gradients of softmax and layer normalization; the device functions are in ``activation.cu``."""
 
 from __future__ import annotations
 
+from .formulas import FORMULAS
 from .launch import Kernel, pieces_of
 
-__all__ = ["gelu", "gelu_backward", "layer_norm_backward_rows", "log_softmax_backward_rows", "softmax_backward_rows"]
+__all__ = ["gelu", "gelu_backward", "layer_norm_backward_rows", "log_softmax_backward_rows", "sigmoid",
+           "softmax_backward_rows"]
 
 _gelu = Kernel("gelu", "data data* count")
 _gelu_backward = Kernel("gelu_backward", "data data data* count")
@@ -12,6 +14,11 @@ _sum_slopes = Kernel("sum_slopes", "data data part* count count count count coun
 _softmax_backward = Kernel("softmax_backward", "data data part data* count count count count count")
 _piece_slopes = Kernel("piece_slopes", "data data data data data part* part* count count count count")
 _layer_norm_backward = Kernel("layer_norm_backward", "data data data data data part part data* count count count count")
+
+
+def sigmoid(data, out):
+    """``1 / (1 + exp(-x))``; (elements,)."""
+    FORMULAS["sigmoid"](data.shape[0], data, out, data.shape[0])
 
 
 def gelu(data, out):

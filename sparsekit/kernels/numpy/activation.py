@@ -1,4 +1,4 @@
-"""GELU and the gradients of softmax and layer normalization; float32."""
+"""Sigmoid, GELU and the gradients of softmax and layer normalization; float32."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import numpy as np
 
 from .arrays import kernel, scipy
 
-__all__ = ["gelu", "gelu_backward", "layer_norm_backward_rows", "log_softmax_backward_rows", "softmax_backward_rows"]
+__all__ = ["gelu", "gelu_backward", "layer_norm_backward_rows", "log_softmax_backward_rows", "sigmoid",
+           "softmax_backward_rows"]
 
 _PEAK = np.float32(0.3989422804014327)
 
@@ -14,6 +15,15 @@ _PEAK = np.float32(0.3989422804014327)
 def _normal(values):
     """The normal distribution function."""
     return scipy("special").ndtr(values)
+
+
+@kernel
+def sigmoid(data, out):
+    """``1 / (1 + exp(-x))``; float32 (elements,)."""
+    np.negative(data, out=out)
+    np.exp(out, out=out)
+    out += 1
+    np.reciprocal(out, out=out)
 
 
 @kernel

@@ -14,7 +14,7 @@ from ...kernels import NUMPY, is_numpy
 from ...storage import CSR, RowSparse, densify
 from .. import samples
 from ..sparse.sparse_indexing import broadcast_csr, index_type
-from .unary import _sigmoid, on_data
+from .unary import _logistic, on_data
 
 if TYPE_CHECKING:
     from ...base.types import Array, Attrs, DType, DTypeLike, Scalar, Shape
@@ -454,7 +454,7 @@ backward_of("_relu_backward", _relu_slope, None, "``g`` where the output of relu
             zero=True)
 backward_of("_abs_backward", lambda xp, g, x: g * xp.sign(x), None, "``g * sign(x)``: the gradient of the absolute value.",
             zero=True)
-backward_of("_softrelu_backward", lambda xp, g, x: g * _sigmoid(xp, x),
+backward_of("_softrelu_backward", lambda xp, g, x: g * _logistic(xp, x),
             lambda F, x: F._sigmoid_backward(F.ones_like(x), F.sigmoid(x)),
             "``g * sigmoid(x)``: the gradient of softrelu.")
 

@@ -39,16 +39,17 @@ def on_data(store: Sparse, data: Array) -> Sparse:
 
 
 def unary(
-    name: str, function: Callable[..., Array], gradient: Callable[..., ArrayObject] | None, *, zero: bool = False, doc: str,
-    saves: tuple[str, ...] = ("data",), flat_at_zero: bool = False, low: float = -2.0, high: float = 2.0,
-    aliases: tuple[str, ...] = (), kind: Callable[..., DType] = infer.same, count: cost.Cost = cost.elementwise,
+    name: str, function: Callable[..., Array], gradient: Callable[..., ArrayObject] | None, *, zero: bool = False,
+    kernels: bool = False, doc: str, saves: tuple[str, ...] = ("data",), flat_at_zero: bool = False, low: float = -2.0,
+    high: float = 2.0, aliases: tuple[str, ...] = (), kind: Callable[..., DType] = infer.same,
+    count: cost.Cost = cost.elementwise,
 ) -> Op:
     """Declare an elementwise function.
 
     Parameters
     ----------
     function : callable
-        ``function(xp, x)``.
+        ``function(xp, x)``, or ``function(k, x)`` with ``kernels``.
     gradient : callable or None
         ``gradient(F, g, *saved)``; None for a function that is flat almost everywhere.
     zero : bool
@@ -67,11 +68,12 @@ def unary(
 
     @op.forward("default -> default")
     def values(k: Kernels, x: Array, attrs: Attrs) -> Array:
-        made = function(k.xp, x)
+        module = k if kernels else k.xp
+        made = function(module, x)
         if made.dtype is x.dtype:
             return made
         if made.dtype == np.float16 and x.dtype.itemsize == 1:  # numpy's choice for integers of 8 bits, which tanh(6) is 1 in
-            made = function(k.xp, x.astype(np.float64))
+            made = function(module, x.astype(np.float64))
         return made.astype(x.dtype, copy=False)
 
     if zero:
@@ -119,7 +121,7 @@ def from_scipy(name: str) -> Callable[..., Array]:
 _erf, _gamma, _gammaln = from_scipy("erf"), from_scipy("gamma"), from_scipy("gammaln")
 
 
-def _sigmoid(xp: ArrayModule, x: Array) -> Array:
+def _logistic(xp: ArrayModule, x: Array) -> Array:
     kind = x.dtype if x.dtype.kind == "f" else np.dtype(np.float32)
     if not is_numpy(xp):
         return xp.formula("sigmoid", kind, x)
@@ -127,6 +129,15 @@ def _sigmoid(xp: ArrayModule, x: Array) -> Array:
     xp.exp(y, out=y)
     y += 1
     return xp.reciprocal(y, out=y).astype(kind, copy=False)
+
+
+def _sigmoid(k: Kernels, x: Array) -> Array:
+    """The same, in one pass over float32."""
+    if x.dtype != np.float32 or not is_numpy(k.xp):
+        return _logistic(k.xp, x)
+    out: Array = k.xp.empty(x.shape, x.dtype)
+    k.sigmoid(x.reshape(-1), out.reshape(-1))
+    return out
 
 
 def real(x: Array) -> Array:
@@ -160,7 +171,7 @@ unary("cbrt", lambda xp, x: xp.cbrt(x), lambda F, g, y: g / (F.square(y) * 3), s
       zero=True, low=0.5, doc="Cube root.")
 unary("relu", lambda xp, x: xp.maximum(x, 0), lambda F, g, y: F._relu_backward(g, y), saves=("out",), zero=True,
       flat_at_zero=True, doc="Rectified linear unit, ``max(x, 0)``.")
-unary("sigmoid", _sigmoid, lambda F, g, y: F._sigmoid_backward(g, y), saves=("out",),
+unary("sigmoid", _sigmoid, lambda F, g, y: F._sigmoid_backward(g, y), kernels=True, saves=("out",),
       doc="Logistic function, ``1 / (1 + exp(-x))``.")
 unary("softrelu", _softplus, lambda F, g, x: F._softrelu_backward(g, x), doc="Softplus, ``log(1 + exp(x))``.")
 unary("softsign", lambda xp, x: real(x) / (1 + xp.abs(real(x))), lambda F, g, x: g / F.square(F.abs(x) + 1), zero=True,

@@ -132,11 +132,12 @@ activation = Op("Activation", "data", attrs={"act_type": REQUIRED}, shape=infer.
                 doc="The activation function named by ``act_type``: " + ", ".join(ACTIVATIONS) + ".")
 
 
-def _activate(xp: ArrayModule, x: Array, kind: str) -> Array:
+def _activate(k: Kernels, x: Array, kind: str) -> Array:
+    xp = k.xp
     if kind == "relu":
         return xp.maximum(x, 0)
     if kind == "sigmoid":
-        return _sigmoid(xp, x)
+        return _sigmoid(k, x)
     if kind == "tanh":
         return xp.tanh(x)
     if kind == "softrelu":
@@ -153,14 +154,14 @@ def _activate(xp: ArrayModule, x: Array, kind: str) -> Array:
 def _(k: Kernels, x: Array, attrs: Attrs) -> Array:
     if x.dtype.kind != "f":
         floating("Activation", x)
-    return _activate(k.xp, x, attrs["act_type"])
+    return _activate(k, x, attrs["act_type"])
 
 
 for _stype in ("row_sparse", "csr"):
     @activation.forward(f"{_stype} -> {_stype}", act_type=("relu", "tanh", "softsign"))
     def _(k: Kernels, x: Sparse, attrs: Attrs) -> Sparse:
         floating("Activation", x)
-        return on_data(x, _activate(k.xp, x.data, attrs["act_type"]))
+        return on_data(x, _activate(k, x.data, attrs["act_type"]))
 
 
 def _plain(F: ArrayFunctions, array: ArrayObject) -> ArrayObject:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ...base.types import Array, Attrs, DType, Shape
     from ...core.op import Want
     from ...core.types import ArrayFunctions, ArrayObject, Gradients
-    from ...kernels.types import ArrayModule, Kernels
+    from ...kernels.types import Kernels
     from ...storage.types import Sparse, Store
 
 
@@ -42,7 +42,7 @@ def _regression_shape(shapes: list[Shape], attrs: Attrs) -> Shape:
     return data
 
 
-def regression(name: str, forward: Callable[[ArrayModule, Array], Array],
+def regression(name: str, forward: Callable[[Kernels, Array], Array],
                gradient: Callable[[ArrayFunctions, ArrayObject, ArrayObject], ArrayObject], doc: str,
                count: cost.Cost = cost.none) -> Op:
     """Declare a regression output: ``gradient(F, out, label)`` times grad_scale over the outputs of a sample."""
@@ -52,7 +52,7 @@ def regression(name: str, forward: Callable[[ArrayModule, Array], Array],
     @op.forward("default, * -> default", asked="the result is made of the prediction; the label counts in the gradient only")
     def _(k: Kernels, x: Array, label: Store, attrs: Attrs) -> Array:
         floating(name, x)
-        return forward(k.xp, x)
+        return forward(k, x)
 
     @op.gradient
     def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, label: ArrayObject, out: ArrayObject, attrs: Attrs,
@@ -70,11 +70,11 @@ def _side(F: ArrayFunctions, out: ArrayObject, label: ArrayObject) -> ArrayObjec
     return F._greater_scalar(F.elemwise_sub(out, label), scalar=0.0) * 2.0 - 1.0
 
 
-regression("LinearRegressionOutput", lambda xp, x: x.copy(), lambda F, out, label: F.elemwise_sub(out, label),
+regression("LinearRegressionOutput", lambda k, x: x.copy(), lambda F, out, label: F.elemwise_sub(out, label),
            "The data itself; the gradient is that of half the squared error, ``data - label``.")
 regression("LogisticRegressionOutput", _sigmoid, lambda F, out, label: F.elemwise_sub(out, label),
            "The logistic function; the gradient is that of the cross entropy, ``out - label``.", cost.elementwise)
-regression("MAERegressionOutput", lambda xp, x: x.copy(), _side,
+regression("MAERegressionOutput", lambda k, x: x.copy(), _side,
            "The data itself; the gradient is that of the absolute error: 1 above the label, -1 elsewhere.")
 
 NORMALIZATIONS = ("null", "batch", "valid")
@@ -301,7 +301,7 @@ def _(k: Kernels, g: Array, x: Array, label: Array, attrs: Attrs) -> Array:
     floating("the gradient of the sigmoid cross entropy", x)
     if not is_numpy(k.xp):
         return k.xp.formula("cross_entropy_slope", x.dtype, g, x, label)
-    out = _sigmoid(k.xp, x)
+    out = _sigmoid(k, x)
     out -= label.astype(out.dtype, copy=False)
     out *= g
     return out

@@ -66,7 +66,7 @@ def flatten(value: object, leaf: type[Leaf], found: list[Leaf], settings: tuple[
 # Any: a structure is nested as deep as what flatten took apart, and so is what comes back
 def restore(structure: Any, leaves: Sequence[object]) -> Any:
     """What ``flatten`` took apart, with these leaves."""
-    if isinstance(structure, int):
+    if structure.__class__ is int:
         return leaves[structure - 1]
     kind, items = structure[:2]
     if kind is None:

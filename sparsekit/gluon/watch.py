@@ -3,11 +3,13 @@
 A program repeats operators and does not look at blocks again, so a block that has changed must be traced anew.  Before
 each run, what tracing could read is compared with what it was.  Blocks mark that one of them has changed, so that their
 attributes are compared only after such a mark; changes of other objects leave no mark, so these are compared at every run.
+Classes are compared only when the interpreter's own mark of them has changed, the version tag of its method cache.
 """
 
 from __future__ import annotations
 
 import collections
+import ctypes
 import dis
 import functools
 import itertools
@@ -43,11 +45,12 @@ _contents_of = operator.attrgetter("cell_contents")
 
 
 class _Outside:
-    """The variables that a function has from outside: those of functions around it, and of its module."""
+    """The variables that a function has from outside: those of functions around it, and of its module, but for ``super()``."""
 
     def __init__(self, function: types.FunctionType) -> None:
-        self.cells = [cell for cell in function.__closure__ or () if _is_set(cell)]
-        self.used = tuple(sorted(_globals_of(function.__code__)))
+        names, cells = function.__code__.co_freevars, function.__closure__ or ()
+        self.cells = [cell for name, cell in zip(names, cells, strict=True) if name != "__class__" and _is_set(cell)]
+        self.used = tuple(sorted(_globals_of(function.__code__) - {"super"}))
         self.get = function.__globals__.get
 
     def __iter__(self) -> Iterator[Any]:
@@ -65,6 +68,73 @@ def _globals_of(code: types.CodeType) -> set[str]:
     """The module's names that a function reads, those of functions inside it too."""
     found = {step.argval for step in dis.get_instructions(code) if step.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
     return found.union(*(_globals_of(one) for one in code.co_consts if isinstance(one, types.CodeType)))
+
+
+@functools.cache
+def _tag_offset() -> int:
+    """Bytes from the beginning of a class to its version tag, which any change of it or of a base replaces; -1 if not found.
+
+    The tag is 0 until an attribute is looked up.
+    """
+    if sys.implementation.name != "cpython":
+        return -1
+    meta: Any = type  # Any: mypy takes the size of its instances for a property
+    size: int = meta.__basicsize__
+    places = set(range(0, size - 3, 4))
+    for _ in range(3):
+        kind = type("_Probe", (), {})
+        states = []
+        for number in range(3):
+            setattr(kind, f"attribute_{number}", number)
+            changed = ctypes.string_at(id(kind), size)
+            getattr(kind, "absent", None)
+            states.append((changed, ctypes.string_at(id(kind), size)))
+        places = {place for place in places if _is_tag([[int.from_bytes(state[place: place + 4], sys.byteorder)
+                                                         for state in pair] for pair in states])}
+    return places.pop() if len(places) == 1 else -1
+
+
+def _is_tag(found: list[list[int]]) -> bool:
+    """Whether a word is 0 after each change and a larger number than before after each look."""
+    seen = [looked for _, looked in found]
+    return all(changed == 0 for changed, _ in found) and seen[0] > 0 and all(map(operator.lt, seen, seen[1:]))
+
+
+class _Classes:
+    """The user's classes, whose attributes must stay the same."""
+
+    def __init__(self) -> None:
+        self.views = _Views()
+        self._kinds: list[type] = []
+        self._tags: list[ctypes.c_uint32] = []
+        self._versions: list[int] = []
+
+    def add(self, kind: type) -> None:
+        """Add one."""
+        self.views.add(vars(kind).values(), kind.__name__, vars(kind))
+        self._kinds.append(kind)
+        if _tag_offset() >= 0:
+            self._tags.append(ctypes.c_uint32.from_address(id(kind) + _tag_offset()))
+
+    def keep(self) -> None:
+        """Remember what their attributes are."""
+        self.views.keep()
+        self._mark()
+
+    def _mark(self) -> None:
+        for kind in self._kinds:
+            getattr(kind, "absent", None)  # now it has a tag
+        versions = [tag.value for tag in self._tags]
+        self._versions = versions if all(versions) else []  # the interpreter has run out of them
+
+    def hold(self) -> bool:
+        """Whether they still are."""
+        if self._versions and [tag.value for tag in self._tags] == self._versions:
+            return True
+        if not self.views.hold():
+            return False
+        self._mark()
+        return True
 
 
 class _Length:
@@ -136,7 +206,7 @@ class Watch:
     def __init__(self, block: Block, others: Iterable[Any]) -> None:
         self.parameters: list[Parameter] = []
         self._mark, self._seen = changes.mark, set[int]()
-        self._blocks, self._objects = _Views(), _Views()
+        self._blocks, self._objects, self._classes = _Views(), _Views(), _Classes()
         self._arrays: list[tuple[Any, bytes]] = []
         waiting: list[tuple[Any, str]] = [(one, one.name) for one in (*others, block)]
         while waiting:  # without recursion, whose limit deeply nested lists would exceed
@@ -146,8 +216,10 @@ class Watch:
                 waiting += [(part, label) for part in self._parts(value, label)]
         self._blocks.keep()
         self._objects.keep()
+        self._classes.keep()
         #: Whether changes that leave no mark must be looked for.
-        self._unmarked = bool(self._objects.views or self._arrays)
+        self._unmarked = bool(self._objects.views or self._classes.views.views or self._arrays)
+        self._no_objects = not self._objects.views
 
     def holds(self) -> bool:
         """Whether nothing has changed."""
@@ -159,7 +231,7 @@ class Watch:
                 if not self._blocks.hold():
                     return False
                 self._mark = mark
-            if not self._objects.hold():
+            if not self._classes.hold() or not (self._no_objects or self._objects.hold()):
                 return False
         except (RuntimeError, ValueError):  # another thread is changing a container, or a variable was deleted
             return False
@@ -171,7 +243,8 @@ class Watch:
 
     def difference(self) -> str:
         """What the first difference is, for a warning: an attribute of a block, if it is one."""
-        return self._blocks.difference() or self._objects.difference() or "a numpy array"
+        return (self._blocks.difference() or self._classes.views.difference() or self._objects.difference()
+                or "a numpy array")
 
     def _parts(self, value: Any, label: str) -> list[Any]:
         """Watch a value if it can change, and give what it holds."""
@@ -230,7 +303,7 @@ class Watch:
         for kind in type(value).__mro__:
             if id(kind) not in self._seen and _is_the_users(kind):
                 self._seen.add(id(kind))
-                self._objects.add(vars(kind).values(), kind.__name__, vars(kind))
+                self._classes.add(kind)
                 found += vars(kind).values()
         return found
 

@@ -14,7 +14,7 @@ import sparsekit as mx
 from sparsekit.base.errors import HybridizeWarning
 from sparsekit.core import arrays
 from sparsekit.core.trace import Tracer
-from sparsekit.gluon import nn
+from sparsekit.gluon import nn, watch
 
 X = mx.nd.array([[1, -2, 3], [-4, 5, -6]])
 OUTSIDE = 3.0
@@ -43,7 +43,10 @@ class Net(mx.gluon.HybridBlock):
         return self.helped(F, x)
 
     def helped(self, F, x):
-        return x + 1
+        return self.settle(x + 1)
+
+    def settle(self, x):
+        return x
 
 
 def replace(block, name, value):
@@ -70,6 +73,8 @@ CHANGES = {
     "hidden block": lambda net: setattr(net.hidden, "act", nn.Activation("sigmoid")),
     "attribute of a hidden block": lambda net: setattr(net.hidden.act, "_act_type", "sigmoid"),
     "class": lambda net: setattr(type(net), "factor", 2.0),
+    "new attribute of a class": lambda net: setattr(type(net), "helped", lambda self, F, x: x * 3),
+    "base of a class": lambda net: setattr(type(net).__mro__[1], "settle", lambda self, x: x * 5),
     "method": lambda net: setattr(type(net), "helped", lambda self, F, x: x - 1),
     "own method": lambda net: setattr(net, "helped", lambda F, x: x * 7),
     "global": lambda net: globals().update(OUTSIDE=4.0),
@@ -103,7 +108,7 @@ def run(net, record):
 @pytest.fixture
 def net():
     outside = OUTSIDE
-    kind = type("Net", (Net,), {"factor": 1.0})
+    kind = type("Net", (type("Between", (Net,), {}),), {"factor": 1.0})
     mx.random.seed(4)
     made = kind()
     made.initialize()
@@ -128,6 +133,30 @@ def test_a_change_is_noticed(net, change, record):
         np.testing.assert_array_equal(one, wanted)
     if change not in ("grad_req", "reset_ctx", "inactive child"):
         assert any((one != other).any() for one, other in zip(before, after, strict=True))
+
+
+def test_changes_of_classes_are_marked_by_the_interpreter():
+    kind = type("Kind", (type("Base", (), {"second": 2}),), {"first": 1})
+    classes = watch._Classes()
+    classes.add(kind)
+    classes.keep()
+    compared = []
+    classes.views.hold = lambda: compared.append(1) or True
+    assert classes.hold()
+    assert not compared
+    for change in (lambda: setattr(kind, "first", 3), lambda: setattr(kind, "third", 4), lambda: delattr(kind, "third"),
+                   lambda: setattr(kind.__bases__[0], "second", 5)):
+        change()
+        assert classes.hold()
+        assert classes.hold()
+        assert compared == [1]
+        compared.clear()
+
+
+@pytest.mark.parametrize("change", ["class", "new attribute of a class", "base of a class", "method"])
+def test_a_change_of_a_class_is_noticed_where_the_interpreter_marks_none(net, change, monkeypatch):
+    monkeypatch.setattr(watch, "_tag_offset", lambda: -1)
+    test_a_change_is_noticed(net, change, True)
 
 
 def test_children_may_be_added_to_a_block_that_counts_them():

@@ -276,21 +276,25 @@ class StepTable:
             if place < 0:
                 return None
             if place == end:
-                results = self._copies(table)
+                same = self._same
+                results = [wrap_as(view.copy(), layout) for view, layout in same] if same and not hooks.made else self._copies(
+                    table)
                 if not again:
                     table.release()
             else:
                 values, results = self._gone_on(table, place, arrays, told)
         finally:
-            self._over(table, told, place == end)
+            if place == end:
+                table.over(told)
+                self.updating, self.updated = True, len(self._updates)
+            else:
+                self._find_updated(table)
         if told is not None:
             self._tell(told, values, arrays, results, again)
         return results
 
     def _copies(self, table: Table) -> list[ArrayObject]:
         """The results of a run, copied out of the memory of the table."""
-        if self._same and not hooks.made:
-            return [wrap_as(view.copy(), layout) for view, layout in self._same]
         found = [self._copied(slot, table.store(slot)) for slot in self._outputs]
         if all(slot in table.views for slot in self._outputs):
             self._same = [(table.views[slot], one._layout) for slot, one in zip(self._outputs, found, strict=True)]
@@ -303,14 +307,6 @@ class StepTable:
         values = self._stores(arrays)
         self._in_training(functools.partial(table.go_on, place), values, told)
         return values, [self._copied(slot, values[slot]) for slot in self._outputs]
-
-    def _over(self, table: Table, told: TimedRows | None, ended: bool) -> None:
-        """Note how far a run came."""
-        if ended:
-            table.over(told)
-            self.updating, self.updated = True, len(self._updates)
-        else:
-            self._find_updated(table)
 
     def _all(self, arrays: Sequence[ArrayObject]) -> list[Any]:  # Any: arrays
         """What a run binds, in the table's order, if it brings these."""

@@ -126,7 +126,7 @@ class Worker(OwnWorker):
         if self.states is not None:
             return self._words(batch)
         if batch[1] is None:  # the rows of the row_sparse weights that the batch needs
-            batch = [batch[0], rows_of(batch[0], batch[0].data.size), batch[2]]
+            batch = [batch[0], rows_of(batch[0]), batch[2]]
         *inputs, label = batch
         loss: NDArray = self.train(inputs, label, label.shape[0])
         return loss

@@ -51,7 +51,7 @@ FILES = {
         "elman_backward", "elman_forward", "gru_backward", "gru_forward", "lstm_backward", "lstm_forward",
     ),
     "row_sparse": (
-        "row_sparse_merge", "add_rows", "copy_rows",
+        "row_sparse_merge", "row_sparse_multiply", "add_rows", "copy_rows",
     ),
     "update": (
         "update_rows", "update_dense", "update_other_rows", "sgd_step", "momentum_step", "nesterov_step", "sign_step",

@@ -35,7 +35,7 @@ def batch_of(name, step):
     columns, values = INPUTS["columns"][part], INPUTS["values"][part]
     starts = np.arange(0, columns.size + 1, columns.shape[1])
     x = mx.nd.sparse.csr_matrix((values.ravel().astype(np.float32), columns.ravel(), starts), shape=(size, FEATURES))
-    rows = [rows_of(x, x.data.size)] if name == "machine" else []
+    rows = [rows_of(x)] if name == "machine" else []
     return [x, *rows, mx.nd.array(INPUTS["label"][part])]
 
 

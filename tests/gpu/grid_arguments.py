@@ -106,6 +106,7 @@ def products(at):
         "add_rows": lambda: [at.dense(data.shape[0], width), indices.astype(np.int64), 2, at.dense(columns, width)],
         "copy_rows": lambda: [at.dense(some.size, width), some, at.dense(rows, width)],
         "row_sparse_merge": lambda: merge(at),
+        "row_sparse_multiply": lambda: multiply(at),
     }
 
 
@@ -114,6 +115,12 @@ def merge(at):
     count = left.size + right.size
     return [at.dense(left.size, at.width), left, at.dense(right.size, at.width), right, 2, at.poison(count, at.width),
             np.full(count, -7)]
+
+
+def multiply(at):
+    left, right = at.some(at.rows // 2, at.rows), at.some(at.rows // 3, at.rows)
+    return [at.dense(left.size, at.width), left, at.dense(right.size, at.width), right, at.poison(left.size, at.width),
+            np.full(left.size, -7)]
 
 
 def elementwise(at):

@@ -129,6 +129,8 @@ def arguments(name, at):
         "row_ranks": [repeated, rows, at.rows],
         "row_sparse_merge": [at.matrix(rows.shape[0]), rows, at.matrix(others.shape[0]), others, one,
                              at.dense(2 * others.shape[0], at.width), np.zeros(2 * others.shape[0], np.int64)],
+        "row_sparse_multiply": [at.matrix(rows.shape[0]), rows, at.matrix(others.shape[0]), others,
+                                at.dense(rows.shape[0], at.width), np.zeros(rows.shape[0], np.int64)],
         "add_rows": [at.matrix(repeated.shape[0]), repeated, one, at.matrix()],
         "copy_rows": [at.matrix(rows.shape[0]), rows, at.matrix()],
     }

@@ -207,3 +207,10 @@ class TableKernels:
         kernel: Any = for_device("cpu").row_sparse_merge  # Any: a kernel
         return self._builder.count(kernel, data, indices, right_data, right_indices, factor, out, out_indices,
                                    like=out_indices.shape[0])
+
+    def row_sparse_multiply(self, data: Outline, indices: Outline, right_data: Outline, right_indices: Outline, out: Outline,
+                            out_indices: Outline) -> Size:
+        """Note the product of two row-sparse arrays; returns how many rows it has."""
+        kernel: Any = for_device("cpu").row_sparse_multiply  # Any: a kernel
+        return self._builder.count(kernel, data, indices, right_data, right_indices, out, out_indices,
+                                   like=out_indices.shape[0])

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from .group import _ones_of, group_columns
-from .intrinsic_names import prefetch, put_up, zero_bits
+from .group import bits_tell, group_columns, unique_with_rank
+from .intrinsic_names import one_bits, prefetch, put_up, zero_bits
 from .jit import KEPT, give_back, kernel, scratch, single_precision, take_clean, worker_count
 from .thread_pool import lead, share
 
@@ -56,6 +56,9 @@ PIECES = 8
 #: Elements for each stored value, at most, for which a transposed product adds up sums for every column: if these take no
 #: more bytes than a thread keeps as working memory, and if they take more.
 SPREAD, CROWDED, MOST_KEPT = 64, 8, KEPT * 8
+
+#: Bytes of such sums up to which they lie together; beyond, where few of many columns occur, those get sums of their own.
+NEAR = 1 << 23
 
 #: Stored values from which on that is so, as fewer are sorted at once, and columns of the other operand up to which it is: one
 #: thread adds up, and sorted entries are shared by all.
@@ -144,9 +147,13 @@ def csr_dot_dense(data, indices, indptr, right, out):
               data, indices, indptr, right, out)
 
 
-@kernel
 def csr_drop_absent(data, ranks, indptr):
-    """The matrix without the values whose rank is negative: data, ranks and indptr."""
+    """The matrix without the values whose rank is negative: data, ranks and indptr; the arrays themselves if there are none."""
+    return _without_absent(data, ranks, indptr) if ranks.min(initial=0) < 0 else (data, ranks, indptr)
+
+
+@kernel
+def _without_absent(data, ranks, indptr):
     kept = 0
     for place in range(ranks.shape[0]):
         kept += ranks[place] >= 0
@@ -315,7 +322,7 @@ def _count_bits(seen, words, ends):
     count, number = np.int64(0), 0
     for piece in range(words.shape[0]):
         while number < words[piece]:
-            count += _ones_of(seen[number])
+            count += one_bits(seen[number])
             number += 1
         ends[piece] = count
 
@@ -376,10 +383,24 @@ def _dot_summed(data, indices, indptr, right, columns):
     return found, out
 
 
-def _is_crowded(stored, elements, width, dtype):
-    """Whether sums for every column, so many elements, are sooner added up than the stored values are sorted."""
-    most = SPREAD if elements * dtype.itemsize <= MOST_KEPT else CROWDED
-    return stored >= LEAST and width <= NARROW and elements <= most * stored and dtype.kind in "fiu"
+def _dot_ranked(data, indices, indptr, right):
+    """csrᵀ · right by adding into a row for every column that occurs, whose rank bits tell."""
+    columns, ranks = unique_with_rank(indices)
+    sums = np.full((columns.shape[0], right.shape[1]), -0.0, data.dtype)  # as in ``_dot_summed``
+    _sum_matrix(data, ranks, indptr, right, sums)
+    return columns, sums
+
+
+def _way(indices, elements, width, dtype):
+    """The sooner way: for every column sums, so many elements, or for those that occur, or by sorting the stored values."""
+    stored, nbytes = indices.shape[0], elements * dtype.itemsize
+    if stored < LEAST or width > NARROW or dtype.kind not in "fiu":
+        return "grouped"
+    crowded = elements <= (SPREAD if nbytes <= MOST_KEPT else CROWDED) * stored
+    far_apart = nbytes > MOST_KEPT or (nbytes > NEAR and elements > stored * width)
+    if width > 1 and (far_apart or not crowded) and bits_tell(indices):
+        return "ranked"
+    return "summed" if crowded else "grouped"
 
 
 def csr_transposed_dot_rows(data, indices, indptr, right, columns):
@@ -392,9 +413,10 @@ def csr_transposed_dot_rows(data, indices, indptr, right, columns):
         wide = np.result_type(data.dtype, np.float32)
         found, out = csr_transposed_dot_rows(data.astype(wide), indices, indptr, right.astype(np.float32), columns)
         return found, out.astype(data.dtype)
-    if _is_crowded(data.shape[0], columns * right.shape[1], right.shape[1], data.dtype):
-        return _dot_summed(data, indices, indptr, right, columns)
-    return _dot_grouped(data, indices, indptr, right)
+    way = _way(indices, columns * right.shape[1], right.shape[1], data.dtype)
+    if way == "ranked":
+        return _dot_ranked(data, indices, indptr, right)
+    return _dot_summed(data, indices, indptr, right, columns) if way == "summed" else _dot_grouped(data, indices, indptr, right)
 
 
 @kernel

@@ -6,6 +6,7 @@ import threading
 
 import numpy as np
 
+from .intrinsic_names import one_bits
 from .jit import kernel, scratch
 
 __all__ = ["distinct", "group_columns", "outside", "row_ranks", "shared_rows", "unique_with_rank"]
@@ -15,6 +16,9 @@ DIGIT = 10
 
 #: Values from which on bits tell their places, and how many there are, at least, for each word of bits.
 LOOKED_UP, IN_A_WORD = 1 << 12, 4
+
+#: Words of bits up to which they tell the ranks of distinct values sooner than sorting does: so many stay in the cache.
+MOST_WORDS = 1 << 15
 
 #: How many values a call has at least, and at most, that is remembered: comparing takes a tenth of the time of sorting, and
 #: copies take memory.
@@ -162,7 +166,8 @@ def distinct(indices):
         first = np.ones(indices.shape[0], bool)
         np.not_equal(indices[1:], indices[:-1], out=first[1:])
         return indices[first]
-    return group_columns(indices)[0].astype(indices.dtype, copy=False)
+    found = unique_with_rank(indices) if bits_tell(indices) else group_columns(indices)
+    return found[0].astype(indices.dtype, copy=False)
 
 
 @kernel
@@ -172,23 +177,55 @@ def _write_ranks(starts, places, ranks):
             ranks[np.uint64(places[place])] = rank
 
 
+@kernel
+def _bits_before(values, seen, before):
+    """Set a bit for each value, and write how many are set before each word; returns how many are set in all."""
+    one, six, rest = np.uint64(1), np.uint64(6), np.uint64(63)
+    for place in range(values.shape[0]):
+        value = np.uint64(values[place])
+        seen[value >> six] |= one << (value & rest)
+    count = 0
+    for number in range(seen.shape[0]):
+        before[number] = count
+        count += one_bits(seen[number])
+    return count
+
+
+def bits_tell(indices):
+    """Whether bits of all values up to the highest tell ranks sooner than sorting does."""
+    count = indices.shape[0]
+    return count >= LOOKED_UP and (int(indices.max()) >> 6) < min(count, MOST_WORDS)
+
+
 def unique_with_rank(indices):
-    """The distinct values of ``indices`` (n,), ascending, and for each entry its place among them, int64 both."""
-    columns, starts, places = group_columns(indices)
-    ranks = np.empty(indices.shape[0], np.int64)
-    _write_ranks(starts, places, ranks)
-    return columns, ranks
+    """The distinct values of ``indices`` (n,), ascending, and for each entry its place among them, int64 both.
+
+    The places are not to be written to: another call may return them.
+    """
+    count = indices.shape[0]
+    if not bits_tell(indices):
+        columns, starts, places = group_columns(indices)
+        ranks = np.empty(count, np.int64)
+        _write_ranks(starts, places, ranks)
+        return columns, ranks
+    found = _returned("unique_with_rank", indices)
+    if found is None:
+        seen = np.zeros((int(indices.max()) >> 6) + 1, np.uint64)
+        before = np.empty(seen.shape[0], np.int32)
+        columns, ranks = np.empty(_bits_before(indices, seen, before), np.int64), np.empty(count, np.int64)
+        _write_ranks_by_bits(indices, seen, before, columns, ranks)
+        _remember("unique_with_rank", (columns, ranks), indices)
+        found = columns, ranks
+    return found[0].copy(), found[1]
 
 
 @kernel
-def _ones_of(word):
-    """How many bits of a uint64 are set."""
-    word -= word >> np.uint64(1) & np.uint64(0x5555555555555555)
-    word = (word & np.uint64(0x3333333333333333)) + (word >> np.uint64(2) & np.uint64(0x3333333333333333))
-    word = word + (word >> np.uint64(4)) & np.uint64(0x0F0F0F0F0F0F0F0F)
-    for half in (8, 16, 32):
-        word += word >> np.uint64(half)
-    return np.int64(word & np.uint64(127))
+def _write_ranks_by_bits(values, seen, before, columns, ranks):
+    one, six, rest = np.uint64(1), np.uint64(6), np.uint64(63)
+    for place in range(values.shape[0]):
+        value = np.uint64(values[place])
+        rank = before[value >> six] + one_bits(seen[value >> six] & ((one << (value & rest)) - one))
+        columns[rank], ranks[place] = values[place], rank
 
 
 @kernel
@@ -196,17 +233,11 @@ def _ranks_by_bits(rows, ascending, limit, ranks):
     """``row_ranks`` with a bit for each value below ``limit``, and how many are set before each word of bits."""
     one, six, rest = np.uint64(1), np.uint64(6), np.uint64(63)
     seen, before = np.zeros((limit >> 6) + 1, np.uint64), np.empty((limit >> 6) + 1, np.int32)
-    for place in range(ascending.shape[0]):
-        value = np.uint64(ascending[place])
-        seen[value >> six] |= one << (value & rest)
-    count = 0
-    for number in range(seen.shape[0]):
-        before[number] = count
-        count += _ones_of(seen[number])
+    _bits_before(ascending, seen, before)
     for place in range(rows.shape[0]):
         row = np.uint64(rows[place])
         word, bit = seen[row >> six], one << (row & rest)
-        ranks[place] = before[row >> six] + _ones_of(word & (bit - one)) if word & bit else -1
+        ranks[place] = before[row >> six] + one_bits(word & (bit - one)) if word & bit else -1
 
 
 @kernel

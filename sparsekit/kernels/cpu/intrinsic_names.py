@@ -8,8 +8,8 @@ from __future__ import annotations
 import ctypes
 from typing import Any
 
-__all__ = ["add", "by_type", "call_loop", "carry_over", "eight_bytes", "get_word", "leading", "pause", "prefetch", "put_up",
-           "put_word", "read", "run_piece", "write", "zero_bits"]
+__all__ = ["add", "by_type", "call_loop", "carry_over", "eight_bytes", "get_word", "leading", "one_bits", "pause", "prefetch",
+           "put_up", "put_word", "read", "run_piece", "write", "zero_bits"]
 
 # Words of the shared_state that ``pool`` keeps, each on a cache line of its own; a helper's AWAKE follows those before it.
 NEXT, COUNT, GRAIN, FUNCTION, ARGUMENTS, ACTIVE, FAILED, AWAKE = (place * 8 for place in range(8))
@@ -39,6 +39,11 @@ def zero_bits(word):
     """How many zero bits a uint64 has below its lowest one; 64 if it is 0."""
     value = int(word)
     return (value & -value).bit_length() - 1 if value else 64
+
+
+def one_bits(word):
+    """How many bits of a uint64 are set."""
+    return int(word).bit_count()
 
 
 def by_type(value, single, double):

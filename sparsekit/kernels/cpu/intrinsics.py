@@ -80,6 +80,14 @@ def zero_bits(typing_context: BaseContext, word: types.Type) -> Intrinsic:
 
 
 @_words.intrinsic
+def one_bits(typing_context: BaseContext, word: types.Type) -> Intrinsic:
+    def generate(context: CPUContext, builder: ir.IRBuilder, signature: Signature, arguments: Sequence[ir.Value]) -> ir.Value:
+        return builder.ctpop(arguments[0])
+
+    return types.int64(types.uint64), generate
+
+
+@_words.intrinsic
 def add(typing_context: BaseContext, shared_state: types.Type, place: types.Type, amount: types.Type) -> Intrinsic:
     def generate(context: CPUContext, builder: ir.IRBuilder, signature: Signature, arguments: Sequence[ir.Value]) -> ir.Value:
         where = _where(context, builder, signature.args[0], *arguments[:2])
@@ -233,6 +241,10 @@ def _zero_bits(word):
     return lambda word: zero_bits(word)
 
 
+def _one_bits(word):
+    return lambda word: one_bits(word)
+
+
 def _by_type(value, single, double):
     if value == types.float32:
         return lambda value, single, double: single(value)
@@ -287,6 +299,7 @@ def register() -> None:
             intrinsic_names.eight_bytes: _eight_bytes,
             intrinsic_names.leading: _leading,
             intrinsic_names.zero_bits: _zero_bits,
+            intrinsic_names.one_bits: _one_bits,
             intrinsic_names.by_type: _by_type,
             intrinsic_names.add: _add,
             intrinsic_names.read: _read,

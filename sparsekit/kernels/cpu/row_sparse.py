@@ -8,6 +8,7 @@ __all__ = [
     "add_rows",
     "copy_rows",
     "row_sparse_merge",
+    "row_sparse_multiply",
 ]
 
 
@@ -31,6 +32,28 @@ def row_sparse_merge(data, indices, right_data, right_indices, factor, out, out_
         left += take_left
         right += take_right
         count += 1
+    return count
+
+
+@kernel
+def row_sparse_multiply(data, indices, right_data, right_indices, out, out_indices):
+    """``row_sparse * row_sparse`` into buffers large enough for the first; returns the rows that both store."""
+    left, right, count = 0, 0, 0
+    while left < indices.shape[0] and right < right_indices.shape[0]:
+        value = indices[left]
+        if 0 <= value < right_indices.shape[0] and right_indices[value] == value:  # as all are that are less
+            right = value
+        if value < right_indices[right]:
+            left += 1
+        elif right_indices[right] < value:
+            right += 1
+        else:
+            for column in range(out.shape[1]):
+                out[count, column] = data[left, column] * right_data[right, column]
+            out_indices[count] = value
+            left += 1
+            right += 1
+            count += 1
     return count
 
 

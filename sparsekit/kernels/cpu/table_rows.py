@@ -8,7 +8,9 @@ change from run to run are words of memory, which ``patch_words`` computes from 
 
 from __future__ import annotations
 
-from .intrinsic_names import call_loop, get_word, put_word
+import numpy as np
+
+from .intrinsic_names import call_loop, get_word, prefetch, put_word
 from .jit import kernel
 
 __all__ = ["as_noted", "begin_again", "begin_rows", "bind_arrays", "cast_values", "choose_values", "fill_range", "halves_of",
@@ -34,6 +36,9 @@ CLASS, ITEMS, MEMORY, SIZES, DTYPE, FLAGS, KIND = 8, 24, 16, 32, 56, 64, 24
 
 #: The bytes of an element type's word that tell it from others: kind, letter, byte order and number, without its flags.
 TELLING = -0xFF000001
+
+#: How many rows ahead one is prefetched, and from how many rows on.
+ROWS_AHEAD, MANY = 16, 1 << 10
 
 #: C-contiguous and aligned, and one that may be written to, in the flags of an array.
 ORDERLY, WRITEABLE = 0x101, 0x400
@@ -280,9 +285,15 @@ def sum_of(first, second):
 
 @kernel
 def take_rows(values, rows, out):
-    """``out[i] = values[rows[i]]``, rows cut to those that there are; values (n, width), out (rows, width)."""
-    last = values.shape[0] - 1
+    """``out[i] = values[rows[i]]``, rows cut to those that there are; values (n, width), out (rows, width).
+
+    The beginnings of rows are prefetched, if there are many: the processor itself does that with the rest of a wide one.
+    """
+    last, width = values.shape[0] - 1, values.shape[1]
+    ahead = ROWS_AHEAD if rows.shape[0] >= MANY else rows.shape[0]
     for place in range(rows.shape[0]):
+        if place + ahead < rows.shape[0]:
+            prefetch(values, np.uint64(min(max(rows[place + ahead], 0), last) * width))
         row = min(max(rows[place], 0), last)
         for column in range(values.shape[1]):
             out[place, column] = values[row, column]

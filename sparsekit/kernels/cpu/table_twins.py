@@ -5,7 +5,7 @@ They return 1, and have done nothing, where the work is large enough for threads
 
 from __future__ import annotations
 
-from .csr import FETCH, GRAIN, _csr_dot_dense_rows, _csr_dot_vector_rows, _grouped_rows, _row_of_each, csr_drop_absent
+from .csr import FETCH, GRAIN, _csr_dot_dense_rows, _csr_dot_vector_rows, _grouped_rows, _row_of_each, _without_absent
 from .group import _groups, _row_ranks, _sorted
 from .jit import kernel
 from .update import GRAIN as UPDATE_GRAIN
@@ -68,19 +68,28 @@ def group_columns_here(indices, room, columns, starts, places):
 @kernel
 def distinct_here(indices, room, out):
     """Write the distinct entries to ``out`` (n,), ascending; returns how many they are. ``room`` (2 n,) is working memory."""
-    count, ascending = indices.shape[0], True
+    count, descents = indices.shape[0], 0
     for place in range(1, count):
-        ascending &= indices[place] >= indices[place - 1]
-    if not ascending:
-        keys, _ = _sorted(indices, room[:count], room[count:])
-        for place in range(count):
-            out[place] = keys[place]
-    found = 0
+        descents += indices[place] < indices[place - 1]
+    if descents == 0:
+        return _without_repeats(indices, out)
+    keys, _ = _sorted(indices, room[:count], room[count:])
     for place in range(count):
-        value = indices[place] if ascending else out[place]
-        if found == 0 or value != out[found - 1]:
-            out[found] = value
-            found += 1
+        out[place] = keys[place]
+    return _without_repeats(out, out)
+
+
+@kernel
+def _without_repeats(ascending, out):
+    """Write each number once, also over them; how many are left.  Every one is written: a branch costs more than that."""
+    found = 0
+    for place in range(ascending.shape[0] - 1):
+        value = ascending[place]
+        out[found] = value
+        found += ascending[place + 1] != value
+    if ascending.shape[0] > 0:
+        out[found] = ascending[ascending.shape[0] - 1]
+        found += 1
     return found
 
 
@@ -136,7 +145,7 @@ def ranks_here(columns, starts, places, ranks):
 @kernel
 def drop_absent_here(data, ranks, indptr, out, kept, ends):
     """What ``csr_drop_absent`` returns, in the last three arrays; returns how many values are left."""
-    values, places, starts = csr_drop_absent(data, ranks, indptr)
+    values, places, starts = _without_absent(data, ranks, indptr)
     out[: values.shape[0]] = values
     kept[: values.shape[0]] = places
     ends[:] = starts

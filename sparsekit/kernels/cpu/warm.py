@@ -74,6 +74,7 @@ def _arguments(name: str) -> tuple[Any, ...]:  # Any: arrays, numbers and kernel
         "row_ranks": (places, places, 2),
         "unique_with_rank": (places,),
         "row_sparse_merge": (*rows, *rows, one, np.zeros((4, 2), np.float32), np.zeros(4, np.int64)),
+        "row_sparse_multiply": (*rows, *rows, np.zeros((4, 2), np.float32), np.zeros(4, np.int64)),
         "add_rows": (*rows, one, square.copy()),
         "copy_rows": (*rows, square.copy()),
     }[name]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .group import distinct, group_columns, row_ranks
+from .group import distinct, group_columns, row_ranks, shared_rows
 from .grouped import sum_groups
 from .launch import Kernel, xp
 
@@ -10,6 +10,7 @@ __all__ = [
     "add_rows",
     "copy_rows",
     "row_sparse_merge",
+    "row_sparse_multiply",
 ]
 
 _merge = Kernel("merge", "data data place place data* count count number")
@@ -24,6 +25,15 @@ def row_sparse_merge(data, indices, right_data, right_indices, factor, out, out_
     out_indices[:count] = rows
     left, right = row_ranks(rows, indices, None), row_ranks(rows, right_indices, None)
     _merge(count * width, data, right_data, left, right, out, count, width, factor)
+    return count
+
+
+def row_sparse_multiply(data, indices, right_data, right_indices, out, out_indices):
+    """``row_sparse * row_sparse`` into buffers large enough for the first; returns the rows that both store."""
+    shared, at, other = shared_rows(indices, right_indices)
+    count = shared.shape[0]
+    out_indices[:count] = shared
+    xp().multiply(data[at], right_data[other], out=out[:count])
     return count
 
 

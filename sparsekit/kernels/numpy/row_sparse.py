@@ -10,6 +10,7 @@ __all__ = [
     "add_rows",
     "copy_rows",
     "row_sparse_merge",
+    "row_sparse_multiply",
 ]
 
 
@@ -23,6 +24,15 @@ def row_sparse_merge(data, indices, right_data, right_indices, factor, out, out_
     out[other] += factor * right_data
     out_indices[:count] = every
     return count
+
+
+@kernel
+def row_sparse_multiply(data, indices, right_data, right_indices, out, out_indices):
+    """``row_sparse * row_sparse`` into buffers large enough for the first; returns the rows that both store."""
+    shared, at, other = np.intersect1d(indices, right_indices, assume_unique=True, return_indices=True)
+    out[:shared.shape[0]] = data[at] * right_data[other]
+    out_indices[:shared.shape[0]] = shared
+    return shared.shape[0]
 
 
 @kernel

@@ -136,8 +136,17 @@ def _(k: Kernels, left: Array, right: RowSparse, attrs: Attrs) -> RowSparse:
 
 @elemwise_mul.forward("row_sparse, row_sparse -> row_sparse")
 def _(k: Kernels, left: RowSparse, right: RowSparse, attrs: Attrs) -> RowSparse:
-    indices, at, other = k.shared_rows(left.indices, right.indices)
-    return RowSparse(_rows(k, left, at) * _rows(k, right, other), indices, left.shape, check=False)
+    dtype, width = np.result_type(left.dtype, right.dtype), _width(left.shape)
+    if dtype.kind not in "fiu" or dtype == np.float16 or not width:
+        indices, at, other = k.shared_rows(left.indices, right.indices)
+        return RowSparse(_rows(k, left, at) * _rows(k, right, other), indices, left.shape, check=False)
+    kind = left.indices.dtype
+    if left.complete:
+        left, right = right, left
+    data, indices = k.xp.empty((left.indices.shape[0], width), dtype), k.xp.empty(left.indices.shape[0], kind)
+    count = k.row_sparse_multiply(left.data.reshape(left.indices.shape[0], width), left.indices,
+                                  right.data.reshape(right.indices.shape[0], width), right.indices, data, indices)
+    return RowSparse(data[:count].reshape(count, *left.shape[1:]), indices[:count], left.shape, check=False)
 
 
 def _rows(k: Kernels, store: RowSparse, places: Array) -> Array:

@@ -227,4 +227,4 @@ def _(k: Kernels, x: RowSparse, wanted: Array, attrs: Attrs) -> RowSparse:
 
 
 retain.gradient(lambda F, g, data, indices, out, attrs, want: (
-    F._sparse_retain(F.cast_storage(g, stype="row_sparse"), indices), None))
+    F._sparse_retain(g if g.stype == "row_sparse" else F.cast_storage(g, stype="row_sparse"), indices), None))

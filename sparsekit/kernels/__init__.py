@@ -33,8 +33,8 @@ FILES = {
         "csr_add_csr", "csr_multiply_csr", "csr_add_dense",
     ),
     "activation": (
-        "gelu", "gelu_backward", "layer_norm_backward_rows", "log_softmax_backward_rows", "sigmoid",
-        "softmax_backward_rows",
+        "gelu", "gelu_backward", "layer_norm_backward_rows", "log_softmax_backward_rows",
+        "relu_slope", "sigmoid", "softmax_backward_rows",
     ),
     "convert": ("csr_to_dense", "csr_to_rows", "dense_occupied_rows", "dense_to_csr"),
     "csr_product": ("csr_product",),

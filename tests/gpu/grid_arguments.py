@@ -185,6 +185,7 @@ def layers(at):
     square, batch = at.dense(rows, width), 9
     state, gates, bounds = at.dense(batch, width), at.dense(batch, 4 * width), np.array([-0.3, 0.3], at.value)
     return {
+        "relu_slope": lambda: [at.dense(rows * width), at.dense(rows * width), at.poison(rows * width)],
         "sigmoid": lambda: [at.dense(rows * width), at.poison(rows * width)],
         "gelu": lambda: [at.dense(rows * width), at.poison(rows * width)],
         "gelu_backward": lambda: [at.dense(rows * width), at.dense(rows * width), at.poison(rows * width)],

@@ -87,6 +87,7 @@ def arguments(name, at):
         "csr_add_csr": [*csr, *other, one, at.room(), at.indices(), pointers],
         "csr_multiply_csr": [*csr, *other, at.room(), at.indices(), pointers],
         "csr_add_dense": [*csr, one, at.dense(at.rows, at.columns)],
+        "relu_slope": [at.dense(at.width), at.dense(at.width), at.room(at.width)],
         "sigmoid": [at.dense(at.width), at.room(at.width)],
         "gelu": [at.dense(at.width), at.room(at.width)],
         "gelu_backward": [at.dense(at.width), at.dense(at.width), at.room(at.width)],

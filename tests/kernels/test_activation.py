@@ -60,6 +60,20 @@ def test_sigmoid_everywhere():
     np.testing.assert_array_equal(out[:5], [np.nan, 1, 0, 1, 0])
 
 
+@np.errstate(invalid="ignore")
+@pytest.mark.parametrize("size", [0, 1, 7, 1000, 600_000])
+def test_the_slope_of_relu_is_a_product(size):
+    odd = np.array([0, -0.0, 1, -1, np.nan, np.inf, -np.inf], np.float32)
+    above, made = random(size), random(size, seed=1)
+    if size >= 1000:
+        above[:49], made[:49] = np.repeat(odd, 7), np.tile(odd, 7)
+    out = np.empty_like(above)
+    K.relu_slope(above, made, out)
+    expected = np.where(np.isnan(made), made, above * (made > 0))
+    np.testing.assert_array_equal(out, expected)
+    np.testing.assert_array_equal(np.signbit(out), np.signbit(expected))
+
+
 @pytest.mark.parametrize("size", [1, 7, 1000, 300_000])
 def test_sigmoid_of_a_part_is_the_part_of_the_sigmoid(size):
     """Vectors, what is left of them, and pieces for threads give the same bits."""

@@ -144,9 +144,15 @@ class TableKernels:
             raise Refused("so many rows are shared among threads")
         self._builder.call(kernel, *arrays, 0, rows)
 
+    def relu_slope(self, above: Outline, made: Outline, out: Outline) -> None:
+        """Note the gradient of relu."""
+        if likely(out.shape[0]) >= 2 * self._normalize.GRAIN:
+            raise Refused("so many elements are shared among threads")
+        self._builder.call(load("sparsekit.kernels.cpu.activation")._relu_slope, above, made, out)
+
     def sigmoid(self, data: Outline, out: Outline) -> None:
         """Note the logistic function of elements."""
-        if static(out.shape[0]) >= self._normalize.GRAIN // 2:
+        if likely(out.shape[0]) >= self._normalize.GRAIN // 2:
             raise Refused("so many elements are shared among threads")
         self._builder.call(load("sparsekit.kernels.cpu.activation")._sigmoid, data, out)
 

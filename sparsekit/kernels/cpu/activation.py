@@ -9,7 +9,7 @@ import numpy as np
 from .jit import in_threads, kernel
 from .normalize import FREE_ORDER, GRAIN, _exp, _over_rows
 
-__all__ = ["gelu", "gelu_backward", "layer_norm_backward_rows", "log_softmax_backward_rows", "sigmoid",
+__all__ = ["gelu", "gelu_backward", "layer_norm_backward_rows", "log_softmax_backward_rows", "relu_slope", "sigmoid",
            "softmax_backward_rows"]
 
 _ROOT_HALF, _PEAK = np.float32(0.7071067811865476), np.float32(0.3989422804014327)
@@ -106,9 +106,28 @@ def _layer_norm_backward(above, data, gamma, mean, share, out, scale, offset, st
             out[row, column] = (above[row, column] * gamma[column] - first - standard * second) * factor
 
 
+@kernel(fastmath={"contract"}, error_model="numpy")
+def _relu_slope(above, made, out):
+    for place in range(made.shape[0]):
+        value = made[place]
+        slope = above[place] * np.float32(value > np.float32(0))
+        out[place] = slope if value == value else value  # nan stays what it is
+
+
+def relu_slope(above, made, out):
+    """``above`` where the output of relu is positive, ``0 * above`` elsewhere, nan where that is nan; float32 (elements,)."""
+    if made.shape[0] < 2 * GRAIN:
+        _relu_slope(above, made, out)
+    else:
+        in_threads(lambda start, stop: _relu_slope(above[start:stop], made[start:stop], out[start:stop]), made.shape[0], GRAIN)
+
+
 def sigmoid(data, out):
     """``1 / (1 + exp(-x))``; float32 (elements,)."""
-    in_threads(lambda start, stop: _sigmoid(data[start:stop], out[start:stop]), data.shape[0], GRAIN // 4)
+    if data.shape[0] < GRAIN // 2:
+        _sigmoid(data, out)
+    else:
+        in_threads(lambda start, stop: _sigmoid(data[start:stop], out[start:stop]), data.shape[0], GRAIN // 4)
 
 
 def gelu(data, out):

@@ -53,6 +53,7 @@ def _arguments(name: str) -> tuple[Any, ...]:  # Any: arrays, numbers and kernel
         "dense_dot_csr": (square, *triple, square.copy()),
         "dense_dot_csr_transposed": (square, *triple, square.copy()),
         "gelu": (data, data.copy()),
+        "relu_slope": (data, data, data.copy()),
         "sigmoid": (data, data.copy()),
         "gelu_backward": (data, data, data.copy()),
         "layer_norm_backward_rows": (square, square, data, data, data, square.copy(), data.copy(), data.copy()),

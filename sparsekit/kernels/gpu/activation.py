@@ -5,7 +5,7 @@ from __future__ import annotations
 from .formulas import FORMULAS
 from .launch import Kernel, pieces_of
 
-__all__ = ["gelu", "gelu_backward", "layer_norm_backward_rows", "log_softmax_backward_rows", "sigmoid",
+__all__ = ["gelu", "gelu_backward", "layer_norm_backward_rows", "log_softmax_backward_rows", "relu_slope", "sigmoid",
            "softmax_backward_rows"]
 
 _gelu = Kernel("gelu", "data data* count")
@@ -14,6 +14,11 @@ _sum_slopes = Kernel("sum_slopes", "data data part* count count count count coun
 _softmax_backward = Kernel("softmax_backward", "data data part data* count count count count count")
 _piece_slopes = Kernel("piece_slopes", "data data data data data part* part* count count count count")
 _layer_norm_backward = Kernel("layer_norm_backward", "data data data data data part part data* count count count count")
+
+
+def relu_slope(above, made, out):
+    """``above`` where the output of relu is positive, ``0 * above`` elsewhere, nan where that is nan; (elements,)."""
+    FORMULAS["relu_slope"](made.shape[0], above, made, out, made.shape[0])
 
 
 def sigmoid(data, out):

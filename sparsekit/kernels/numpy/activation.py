@@ -6,7 +6,7 @@ import numpy as np
 
 from .arrays import kernel, scipy
 
-__all__ = ["gelu", "gelu_backward", "layer_norm_backward_rows", "log_softmax_backward_rows", "sigmoid",
+__all__ = ["gelu", "gelu_backward", "layer_norm_backward_rows", "log_softmax_backward_rows", "relu_slope", "sigmoid",
            "softmax_backward_rows"]
 
 _PEAK = np.float32(0.3989422804014327)
@@ -15,6 +15,13 @@ _PEAK = np.float32(0.3989422804014327)
 def _normal(values):
     """The normal distribution function."""
     return scipy("special").ndtr(values)
+
+
+@kernel
+def relu_slope(above, made, out):
+    """``above`` where the output of relu is positive, ``0 * above`` elsewhere, nan where that is nan; float32 (elements,)."""
+    np.multiply(above, made > 0, out=out)
+    np.copyto(out, made, where=np.isnan(made))
 
 
 @kernel

@@ -389,13 +389,13 @@ broadcasting("broadcast_mod", modulo, _modulo_gradient,
 
 
 def backward_of(name: str, function: Callable[..., Array], second: Callable[..., ArrayObject] | None, doc: str,
-                zero: bool = False) -> None:
+                zero: bool = False, kernels: bool = False) -> None:
     """Declare the gradient of a unary function as one operator of ``g`` and the function's input or output.
 
     Parameters
     ----------
     function : callable
-        ``function(xp, g, x)``, linear in g.
+        ``function(xp, g, x)``, or ``function(k, g, x)`` with ``kernels``; linear in g.
     second : callable or None
         ``second(F, x)``, the derivative of the factor; None where it is flat.
     zero : bool
@@ -408,22 +408,22 @@ def backward_of(name: str, function: Callable[..., Array], second: Callable[...,
         if g.dtype is not x.dtype:
             dtype = np.result_type(g.dtype, x.dtype)
             g, x = g.astype(dtype, copy=False), x.astype(dtype, copy=False)
-        made = function(k.xp, g, x)
+        made = function(k if kernels else k.xp, g, x)
         return made if made.dtype is x.dtype else made.astype(x.dtype, copy=False)
 
     if zero:
         @op.forward("default, row_sparse -> row_sparse")
         def _(k: Kernels, g: Array, x: RowSparse, attrs: Attrs) -> RowSparse:
-            return on_data(x, function(k.xp, g[x.indices], x.data))
+            return on_data(x, function(k if kernels else k.xp, g[x.indices], x.data))
 
         @op.forward("default, csr -> csr")
         def _(k: Kernels, g: Array, x: CSR, attrs: Attrs) -> CSR:
-            return on_data(x, function(k.xp, _values_at(k, x, g), x.data))
+            return on_data(x, function(k if kernels else k.xp, _values_at(k, x, g), x.data))
 
         @op.forward("row_sparse, row_sparse -> row_sparse")
         def _(k: Kernels, g: RowSparse, x: RowSparse, attrs: Attrs) -> RowSparse:
             indices, at, other = k.shared_rows(g.indices, x.indices)
-            return RowSparse(function(k.xp, _rows(k, g, at), _rows(k, x, other)), indices, x.shape, check=False)
+            return RowSparse(function(k if kernels else k.xp, _rows(k, g, at), _rows(k, x, other)), indices, x.shape, check=False)
 
     own = find_gradient(name)
     op.gradient(lambda F, g, lhs, rhs, out, attrs, want: (
@@ -446,7 +446,12 @@ def _sigmoid_slope(xp: ArrayModule, g: Array, y: Array) -> Array:
 
 backward_of("_sigmoid_backward", _sigmoid_slope, lambda F, y: y * -2.0 + 1,
             "``g * y * (1 - y)``: the gradient of the logistic function, from its output.")
-def _relu_slope(xp: ArrayModule, g: Array, y: Array) -> Array:
+def _relu_slope(k: Kernels, g: Array, y: Array) -> Array:
+    xp = k.xp
+    if is_numpy(xp) and g.dtype == y.dtype == np.float32:
+        made: Array = xp.empty(y.shape, y.dtype)
+        k.relu_slope(g.reshape(-1), y.reshape(-1), made.reshape(-1))
+        return made
     if not is_numpy(xp) and y.dtype.kind == g.dtype.kind == "f":
         return xp.formula("relu_slope", np.result_type(g.dtype, y.dtype), g, y)
     out = g * (y > 0)
@@ -460,7 +465,7 @@ def _relu_slope(xp: ArrayModule, g: Array, y: Array) -> Array:
 
 
 backward_of("_relu_backward", _relu_slope, None, "``g`` where the output of relu is positive, else zero; NaN where it is NaN.",
-            zero=True)
+            zero=True, kernels=True)
 backward_of("_abs_backward", lambda xp, g, x: g * xp.sign(x), None, "``g * sign(x)``: the gradient of the absolute value.",
             zero=True)
 backward_of("_softrelu_backward", lambda xp, g, x: g * _logistic(xp, x),

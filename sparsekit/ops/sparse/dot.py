@@ -9,6 +9,7 @@ import numpy as np
 from ...base.errors import ShapeError
 from ...core import cost, infer
 from ...core.op import Op
+from ...kernels import is_numpy
 from ...storage import CSR, RowSparse, convert
 from .. import samples
 from ..limits import check_gradient
@@ -51,7 +52,9 @@ def dense_product(k: Kernels, left: Array, right: Array, attrs: Attrs, out: Arra
     """The dot product of dense arrays."""
     left, right = _transpose_if(left, attrs["transpose_a"], True), _transpose_if(right, attrs["transpose_b"], False)
     if left.ndim == right.ndim == 2:
-        return k.xp.matmul(left, right, out=out)
+        # A product of a column and a row, for which BLAS takes four times as long.
+        outer = left.shape[1] == right.shape[0] == 1 and is_numpy(k.xp)
+        return k.xp.multiply(left, right, out=out) if outer else k.xp.matmul(left, right, out=out)
     return _filled(k.xp.tensordot(left, right, axes=(-1, 0)), out)
 
 

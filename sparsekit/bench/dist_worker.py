@@ -27,6 +27,9 @@ __all__ = ["recovery", "rows", "training", "trips"]
 #: Columns of the weight whose pushes are timed: 64 bytes a row.
 WIDTH = 16
 
+#: Calls that are not counted.
+WARM_UP = 10
+
 TICK = 1.0 / os.sysconf("SC_CLK_TCK")
 
 
@@ -38,13 +41,13 @@ def rows(rank: int, step: int, features: int, batch: int, stored: int) -> Array:
 
 
 def _median(calls: int, call: Callable[[], object]) -> float:
-    """The median time of a call in milliseconds, after one that is not counted."""
+    """The median time of a call in milliseconds, after some that are not counted, in which Ray maps its shared memory."""
     times = []
-    for _ in range(calls + 1):
+    for _ in range(WARM_UP + calls):
         start = time.perf_counter()
         call()
         times.append(time.perf_counter() - start)
-    return statistics.median(times[1:]) * 1e3
+    return statistics.median(times[WARM_UP:]) * 1e3
 
 
 def trips(calls: int, megabytes: int, mxnet_rows: int) -> dict[str, float]:

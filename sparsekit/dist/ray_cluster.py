@@ -7,6 +7,7 @@ import ctypes
 import fcntl
 import logging
 import os
+import pickle
 import re
 import runpy
 import shutil
@@ -30,6 +31,7 @@ from ..base.forking import load
 from ..base.optional import optional_import
 from . import launch, transport
 from .client import client_of
+from .messages import Reply, Request, payload_bytes
 from .output import redirect
 from .rehearsal import Rehearsal
 from .shard import Shard
@@ -384,6 +386,9 @@ def this_node() -> str:
 #: What a server answers that cannot read what a worker has shared with it.
 UNREAD = (None, None)
 
+#: Bytes of arrays up to which a request and its reply travel as one piece of bytes, and not as objects.
+PACKED = 1 << 16
+
 
 class ServerActor:
     """A server in a process of its own.
@@ -433,18 +438,19 @@ class ServerActor:
     def __repr__(self) -> str:
         return "server"
 
-    def call(self, method: str, arguments: tuple[object, ...]) -> tuple[bool | None, object]:
-        """Call a method of the server."""
+    def call(self, method: str, given: tuple[object, ...] | bytes) -> tuple[bool | None, object] | bytes:
+        """Call a method of the server; arguments and answer may be ``packed``."""
         if self.failure is not None:
             return False, self.failure
         try:
-            arguments = self.mapped.arrays(arguments)
+            arguments = self.mapped.arrays(unpacked(given))
         except OSError:
             return UNREAD
         try:
             value = self.server.call(method, arguments)
             self.rehearsal.after(method, arguments)
-            return True, value
+            answer: tuple[bool | None, object] | bytes = packed((True, value))
+            return answer
         except Exception as error:
             if isinstance(error, FencedError) and error.rank is None:
                 log.error("Process %d refuses %r: %s", self.process.pid, method, error)
@@ -643,7 +649,7 @@ class RayTransport:
 
     def send(self, index: int, method: str, arguments: tuple[object, ...]) -> object:
         """Send one request, and return Ray's reference of the answer."""
-        return self.handles[index].call.remote(method, placed(arguments) if self._is_near(index) else arguments)
+        return self.handles[index].call.remote(method, packed(placed(arguments) if self._is_near(index) else arguments))
 
     def send_whole(self, index: int) -> None:
         """Share nothing with a server any more, as long as its process lives."""
@@ -798,9 +804,22 @@ class _Call:
                                 rank=self.way.rank)
 
 
-def value_of(answer: tuple[bool, Any]) -> object:
+def packed(parts: tuple[object, ...]) -> Any:  # Any: bytes or the tuple; object: arguments, or an answer
+    """A request or a reply with few bytes of arrays as bytes, in which Ray has no objects to look at; all else as it is."""
+    message = parts[-1] if parts else None
+    if isinstance(message, (Request, Reply)) and payload_bytes(message) <= PACKED:
+        return pickle.dumps(parts, pickle.HIGHEST_PROTOCOL)
+    return parts
+
+
+def unpacked(given: tuple[object, ...] | bytes) -> tuple[Any, ...]:
+    """What was ``packed``."""
+    return pickle.loads(given) if isinstance(given, bytes) else given
+
+
+def value_of(answer: tuple[bool, Any] | bytes) -> object:
     """The value of an answer; an error is raised."""
-    fine, value = answer
+    fine, value = unpacked(answer)
     if not fine:
         raise value
     return value

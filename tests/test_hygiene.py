@@ -129,14 +129,15 @@ def allows_pickle(node: ast.AST) -> bool:
     return isinstance(node, ast.keyword) and node.arg == "allow_pickle" and getattr(node.value, "value", None) is True
 
 
-#: The one module that may unpickle: it reads compiled code, which is run in any case, from folders of kernels.
-READS_CODE = {imports_pickle: "sparsekit/kernels/cpu/kept.py"}
+#: The modules that may unpickle.  One reads compiled code, which is run in any case, from folders of kernels.  To the other come
+#: messages from processes of its own job, of which Ray unpickles all else; neither reads what a user could have from elsewhere.
+READS_CODE = {imports_pickle: {"sparsekit/kernels/cpu/kept.py", "sparsekit/dist/ray_cluster.py"}}
 
 
 @pytest.mark.parametrize("unwanted", [raises_bare_not_implemented, imports_pickle, allows_pickle])
 def test_modules_do_not_hold(unwanted):
     found = [f"{named(path)}:{node.lineno}" for path in MODULES for node in statements(path)
-             if unwanted(node) and named(path) != READS_CODE.get(unwanted)]
+             if unwanted(node) and named(path) not in READS_CODE.get(unwanted, ())]
     assert found == []
 
 

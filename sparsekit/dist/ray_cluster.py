@@ -438,7 +438,7 @@ class ServerActor:
     def __repr__(self) -> str:
         return "server"
 
-    def call(self, method: str, given: tuple[object, ...] | bytes) -> tuple[bool | None, object] | bytes:
+    def call(self, method: str, given: tuple[object, ...] | bytes) -> tuple[object, ...] | bytes:
         """Call a method of the server; arguments and answer may be ``packed``."""
         if self.failure is not None:
             return False, self.failure
@@ -449,8 +449,7 @@ class ServerActor:
         try:
             value = self.server.call(method, arguments)
             self.rehearsal.after(method, arguments)
-            answer: tuple[bool | None, object] | bytes = packed((True, value))
-            return answer
+            return packed((True, value))
         except Exception as error:
             if isinstance(error, FencedError) and error.rank is None:
                 log.error("Process %d refuses %r: %s", self.process.pid, method, error)
@@ -804,7 +803,7 @@ class _Call:
                                 rank=self.way.rank)
 
 
-def packed(parts: tuple[object, ...]) -> Any:  # Any: bytes or the tuple; object: arguments, or an answer
+def packed(parts: tuple[object, ...]) -> tuple[object, ...] | bytes:  # object: arguments, or an answer
     """A request or a reply with few bytes of arrays as bytes, in which Ray has no objects to look at; all else as it is."""
     message = parts[-1] if parts else None
     if isinstance(message, (Request, Reply)) and payload_bytes(message) <= PACKED:

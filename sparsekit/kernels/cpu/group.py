@@ -166,7 +166,7 @@ def distinct(indices):
         first = np.ones(indices.shape[0], bool)
         np.not_equal(indices[1:], indices[:-1], out=first[1:])
         return indices[first]
-    found = unique_with_rank(indices) if bits_tell(indices) else group_columns(indices)
+    found = unique_with_rank(indices) if _bits_tell(indices) else group_columns(indices)
     return found[0].astype(indices.dtype, copy=False)
 
 
@@ -191,7 +191,7 @@ def _bits_before(values, seen, before):
     return count
 
 
-def bits_tell(indices):
+def _bits_tell(indices):
     """Whether bits of all values up to the highest tell ranks sooner than sorting does."""
     count = indices.shape[0]
     return count >= LOOKED_UP and (int(indices.max()) >> 6) < min(count, MOST_WORDS)
@@ -203,7 +203,7 @@ def unique_with_rank(indices):
     The places are not to be written to: another call may return them.
     """
     count = indices.shape[0]
-    if not bits_tell(indices):
+    if not _bits_tell(indices):
         columns, starts, places = group_columns(indices)
         ranks = np.empty(count, np.int64)
         _write_ranks(starts, places, ranks)

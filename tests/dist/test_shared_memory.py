@@ -174,7 +174,7 @@ def test_a_call_without_an_answer_leaves_its_memory_alone(error):
     values = way.empty(0, SHAPE, np.float32)
     values[...] = 1
     place = address(values)
-    (sent,) = way.send(0, "exchange", request(values))
+    (sent,) = ray_cluster.unpacked(way.send(0, "exchange", request(values)))
     assert isinstance(sent.pushes[0].values, Place)
     with pytest.raises((WaitTimeoutError, KeyboardInterrupt)):
         way.call([(0, "exchange", request(values))])

@@ -219,7 +219,6 @@ class Watch:
         self._classes.keep()
         #: Whether changes that leave no mark must be looked for.
         self._unmarked = bool(self._objects.views or self._classes.views.views or self._arrays)
-        self._no_objects = not self._objects.views
 
     def holds(self) -> bool:
         """Whether nothing has changed."""
@@ -231,7 +230,7 @@ class Watch:
                 if not self._blocks.hold():
                     return False
                 self._mark = mark
-            if not self._classes.hold() or not (self._no_objects or self._objects.hold()):
+            if not self._classes.hold() or (self._objects.views and not self._objects.hold()):
                 return False
         except (RuntimeError, ValueError):  # another thread is changing a container, or a variable was deleted
             return False

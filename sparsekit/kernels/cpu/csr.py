@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .group import _bits_tell, group_columns, unique_with_rank
+from .group import _words_of_bits, group_columns, unique_with_rank
 from .intrinsic_names import one_bits, prefetch, put_up, zero_bits
 from .jit import KEPT, give_back, kernel, scratch, single_precision, take_clean, worker_count
 from .thread_pool import lead, share
@@ -398,7 +398,7 @@ def _way(indices, elements, width, dtype):
         return "grouped"
     crowded = elements <= (SPREAD if nbytes <= MOST_KEPT else CROWDED) * stored
     far_apart = nbytes > MOST_KEPT or (nbytes > NEAR and elements > stored * width)
-    if width > 1 and (far_apart or not crowded) and _bits_tell(indices):
+    if width > 1 and (far_apart or not crowded) and _words_of_bits(indices):
         return "ranked"
     return "summed" if crowded else "grouped"
 

@@ -166,7 +166,7 @@ def distinct(indices):
         first = np.ones(indices.shape[0], bool)
         np.not_equal(indices[1:], indices[:-1], out=first[1:])
         return indices[first]
-    found = unique_with_rank(indices) if _bits_tell(indices) else group_columns(indices)
+    found = unique_with_rank(indices) if _words_of_bits(indices) else group_columns(indices)
     return found[0].astype(indices.dtype, copy=False)
 
 
@@ -191,10 +191,11 @@ def _bits_before(values, seen, before):
     return count
 
 
-def _bits_tell(indices):
-    """Whether bits of all values up to the highest tell ranks sooner than sorting does."""
+def _words_of_bits(indices):
+    """Words of bits for all values up to the highest, if these tell ranks sooner than sorting does; 0 otherwise."""
     count = indices.shape[0]
-    return count >= LOOKED_UP and (int(indices.max()) >> 6) < min(count, MOST_WORDS)
+    words = (int(indices.max()) >> 6) + 1 if count >= LOOKED_UP else 0
+    return words if words <= min(count, MOST_WORDS) else 0
 
 
 def unique_with_rank(indices):
@@ -202,16 +203,15 @@ def unique_with_rank(indices):
 
     The places are not to be written to: another call may return them.
     """
-    count = indices.shape[0]
-    if not _bits_tell(indices):
+    count, words = indices.shape[0], _words_of_bits(indices)
+    if not words:
         columns, starts, places = group_columns(indices)
         ranks = np.empty(count, np.int64)
         _write_ranks(starts, places, ranks)
         return columns, ranks
     found = _returned("unique_with_rank", indices)
     if found is None:
-        seen = np.zeros((int(indices.max()) >> 6) + 1, np.uint64)
-        before = np.empty(seen.shape[0], np.int32)
+        seen, before = np.zeros(words, np.uint64), np.empty(words, np.int32)
         columns, ranks = np.empty(_bits_before(indices, seen, before), np.int64), np.empty(count, np.int64)
         _write_ranks_by_bits(indices, seen, before, columns, ranks)
         _remember("unique_with_rank", (columns, ranks), indices)
@@ -295,8 +295,8 @@ def outside(values, size):
 
 
 @kernel
-def _shared_rows(indices, others, shared, at, other):
-    left, right, count = 0, 0, 0
+def _next_shared(indices, others, left, right):
+    """From these places on, those of the next number that two ascending arrays share; the first array's end if there is none."""
     while left < indices.shape[0] and right < others.shape[0]:
         value = indices[left]
         if 0 <= value < others.shape[0] and others[value] == value:  # as all are that are less
@@ -306,10 +306,18 @@ def _shared_rows(indices, others, shared, at, other):
         elif others[right] < value:
             right += 1
         else:
-            shared[count], at[count], other[count] = value, left, right
-            left += 1
-            right += 1
-            count += 1
+            return left, right
+    return indices.shape[0], right
+
+
+@kernel
+def _shared_rows(indices, others, shared, at, other):
+    count = 0
+    left, right = _next_shared(indices, others, 0, 0)
+    while left < indices.shape[0]:
+        shared[count], at[count], other[count] = indices[left], left, right
+        count += 1
+        left, right = _next_shared(indices, others, left + 1, right + 1)
     return count
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .group import _next_shared
 from .jit import kernel
 
 __all__ = [
@@ -38,22 +39,14 @@ def row_sparse_merge(data, indices, right_data, right_indices, factor, out, out_
 @kernel
 def row_sparse_multiply(data, indices, right_data, right_indices, out, out_indices):
     """``row_sparse * row_sparse`` into buffers large enough for the first; returns the rows that both store."""
-    left, right, count = 0, 0, 0
-    while left < indices.shape[0] and right < right_indices.shape[0]:
-        value = indices[left]
-        if 0 <= value < right_indices.shape[0] and right_indices[value] == value:  # as all are that are less
-            right = value
-        if value < right_indices[right]:
-            left += 1
-        elif right_indices[right] < value:
-            right += 1
-        else:
-            for column in range(out.shape[1]):
-                out[count, column] = data[left, column] * right_data[right, column]
-            out_indices[count] = value
-            left += 1
-            right += 1
-            count += 1
+    count = 0
+    left, right = _next_shared(indices, right_indices, 0, 0)
+    while left < indices.shape[0]:
+        for column in range(out.shape[1]):
+            out[count, column] = data[left, column] * right_data[right, column]
+        out_indices[count] = indices[left]
+        count += 1
+        left, right = _next_shared(indices, right_indices, left + 1, right + 1)
     return count
 
 

@@ -261,7 +261,7 @@ def test_importing_sparsekit_is_quick(record_property, tmp_path):
 
 #: Files of kernels that hold none, and those for what only one device or library does: reading files, running tables.
 NOT_MIRRORED = {"__init__.py", "arrays.py", "checksum.py", "formulas.py", "grouped.py", "intrinsic_names.py",
-                "intrinsics.py", "jit.py", "kept.py", "launch.py", "libsvm_read.py", "table_rows.py",
+                "intrinsics.py", "jit.py", "kept.py", "launch.py", "libsvm_read.py", "sums.py", "table_rows.py",
                 "table_twins.py", "thread_pool.py", "warm.py"}
 
 

@@ -14,13 +14,14 @@ import numpy as np
 from ..base.context import HOST
 from ..base.errors import UnknownNameError
 from ..base.forking import load
-from .cpu.jit import why_numpy
+from .cpu.jit import listeners, why_numpy
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import ModuleType
     from typing import Any
 
+    from ..base.types import Array
     from .types import ArrayModule, Kernels
 
 __all__ = ["NUMPY", "for_device", "host_file", "is_numpy", "loaded", "warm", "why_numpy"]
@@ -69,6 +70,9 @@ class DeviceKernels:
     """The kernels of one device, loaded one by one on first use; ``types.Kernels`` declares them one by one."""
 
     numbers = None
+    #: The sum of few elements, once numba has been imported for another kernel: numpy's way into its loop takes a microsecond,
+    #: and that into a compiled one a quarter.
+    sum_few: Callable[[Array], Array | None] | None = None
 
     def __init__(self, device: str, xp: ArrayModule) -> None:
         self.device, self.xp = device, xp
@@ -93,6 +97,14 @@ def is_numpy(xp: ArrayModule) -> bool:
 
 
 _loaded: dict[str, Kernels] = {}
+
+
+def _has_numba(name: str, start: int, end: int) -> None:
+    if name == "import numba" and not why_numpy():
+        for_device("cpu").sum_few = load(f"{__name__}.cpu.sums").sum_few
+
+
+listeners.append(_has_numba)
 
 
 #: Substitutes for the kernels of contexts that are not devices.

@@ -6,7 +6,7 @@ holds these declarations against both.  Imported ``if TYPE_CHECKING`` alone, as 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeAlias
 
 from ..base.types import Array, DType, DTypeLike, Indices, Scalar, Shape, Values
@@ -236,11 +236,14 @@ class Kernels(Protocol):
     xp : ArrayModule
     numbers : array or None
         While a table is made, what stands for the numbers of an optimizer's step, which each run brings.
+    sum_few : callable or None
+        The sum of few elements by a kernel, which gives None for an array that it does not take.
     """
 
     device: str
     xp: ArrayModule
     numbers: Array | None
+    sum_few: Callable[[Values], Values | None] | None
 
     def csr_dot_dense(self, data: Values, indices: Indices, indptr: Indices, right: Values, out: Values) -> None: ...
     def csr_drop_absent(self, data: Values, ranks: Indices, indptr: Indices) -> tuple[Values, Indices, Indices]: ...

@@ -10,7 +10,7 @@ import pytest
 import sparsekit as mx
 from sparsekit.kernels import FILES, cpu, warm
 from sparsekit.kernels.cpu.jit import Kernel, kernel
-from sparsekit.kernels.cpu.warm import IN_TABLES
+from sparsekit.kernels.cpu.warm import BY_TYPE
 
 pytestmark = pytest.mark.compiled
 
@@ -61,7 +61,7 @@ def test_warming_calls_every_kernel_once_and_says_how_many(monkeypatch):
     monkeypatch.setattr(f"{cpu.__name__}.warm.FILES", compiled)
     monkeypatch.setattr(f"{cpu.__name__}.thread_pool.worker_count", lambda: 1)
     monkeypatch.setattr(Kernel, "__call__", lambda self, *_: called.append(self.py_func.__name__))
-    by_tables = {(file, name) for file, names in IN_TABLES.items() for name in names}
-    assert warm() - len(by_tables) == len(called) == len(set(called))
-    assert all(vars(import_module(f"{cpu.__name__}.{file}"))[name].dispatcher.overloads for file, name in by_tables)
+    by_type = {(file, name) for file, names in BY_TYPE.items() for name in names}
+    assert warm() - len(by_type) == len(called) == len(set(called))
+    assert all(vars(import_module(f"{cpu.__name__}.{file}"))[name].dispatcher.overloads for file, name in by_type)
     assert {name for names in compiled.values() for name in names} <= set(called)

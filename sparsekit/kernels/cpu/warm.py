@@ -105,9 +105,10 @@ def _step_arguments(name: str) -> tuple[Any, ...]:  # Any: the same
     return square, square.copy(), rows, 1, numbers, *[square.copy() for _ in range(states)]
 
 
-#: The types with which tables call kernels of their own: i an int64, and arrays of bool, float32, int64 and uint64 as B, F, I
+#: The types of what tables and sums call beside ``FILES``: i an int64, and arrays of bool, float32, int64 and uint64 as B, F, I
 #: and U, with a 2 behind those of two axes.
-IN_TABLES = {
+BY_TYPE = {
+    "sums": {"_sum_few": "F F; F2 F"},
     "table_rows": {
         "as_noted": "i i", "begin_again": "i i i i", "begin_rows": "i i i i i i i i", "bind_arrays": "i i i i i i",
         "cast_values": "F I", "choose_values": "B F F F", "fill_range": "i i I", "nested_loop": "i i i", "patch_words": "i i",
@@ -119,17 +120,17 @@ IN_TABLES = {
 }
 
 
-def _warm_tables() -> int:
-    """Compile what training steps that run as tables call beside the other kernels."""
+def _warm_by_type() -> int:
+    """Compile the kernels of ``BY_TYPE``."""
     types = numba().types
     kinds = {"B": types.bool_, "F": types.float32, "I": types.int64, "U": types.uint64}
     count = 0
-    for file, signatures in IN_TABLES.items():
+    for file, signatures in BY_TYPE.items():
         module = importlib.import_module(f"sparsekit.kernels.cpu.{file}")
-        for name, words in signatures.items():
-            signature = tuple([types.int64 if word == "i" else types.Array(kinds[word[0]], len(word), "C")
-                               for word in words.split()])
-            getattr(module, name).dispatcher.compile(signature)
+        for name, all_words in signatures.items():
+            for words in all_words.split(";"):
+                getattr(module, name).dispatcher.compile(tuple([
+                    types.int64 if word == "i" else types.Array(kinds[word[0]], len(word), "C") for word in words.split()]))
             count += 1
     return count
 
@@ -152,4 +153,4 @@ def warm() -> int:
     share(csr._grouped_together, 2, 1, data, pointers.astype(np.uint64), words, words, square, square.copy())
     share(csr._sums_together, 2, 1, data, places, pointers, square, square.copy(), words)
     share(csr._lists_together, 2, 1, np.array([0, 0, 1]), pointers, square.copy(), words, places.copy(), square.copy())
-    return count + 6 + _warm_tables()
+    return count + 6 + _warm_by_type()

@@ -46,13 +46,16 @@ def axes_in(x: ArrayObject | Store, attrs: Attrs) -> tuple[int, ...]:
 
 def reduction(name: str, function: Callable[..., Array], gradient: Callable[..., Gradients], doc: str,
               aliases: tuple[str, ...] = (), *, saves: tuple[str, ...] = ("data",),
-              shape: Callable[[list[Shape], Attrs], Shape] = infer.reduced) -> Op:
-    """Declare a reduction: ``function(xp, x, axes, keepdims)``; reducing everything gives shape (1,)."""
+              shape: Callable[[list[Shape], Attrs], Shape] = infer.reduced,
+              whole: Callable[[Kernels, Array], Array] | None = None) -> Op:
+    """Declare a reduction: ``function(xp, x, axes, keepdims)``; reducing everything gives shape (1,), as ``whole(k, x)`` does."""
     op = Op(name, "data", attrs={"axis": None, "keepdims": False, "exclude": False}, shape=shape, sample=_samples, doc=doc,
             cost=cost.reduction, aliases=aliases, saves=saves)
 
     @op.forward("default -> default")
     def _(k: Kernels, x: Array, attrs: Attrs) -> Array:
+        if attrs["axis"] is None and not attrs["keepdims"] and whole is not None:
+            return whole(k, x)
         axes = ALL_AXES[x.ndim] if attrs["axis"] is None else axes_in(x, attrs)
         if len(axes) < x.ndim or attrs["keepdims"]:
             return function(k.xp, x, axes, attrs["keepdims"])
@@ -104,6 +107,12 @@ def _sum(xp: ArrayModule, x: Array, axes: Shape, keep: bool) -> Array:
     return xp.add.reduce(x, axis=axes, keepdims=keep, dtype=x.dtype)
 
 
+def _sum_all(k: Kernels, x: Array) -> Array:
+    """The sum of all elements; (1,)."""
+    made = None if k.sum_few is None else k.sum_few(x)
+    return _sum(k.xp, x, ALL_AXES[x.ndim], True).reshape(1) if made is None else made
+
+
 def _without_nan(xp: ArrayModule, x: Array, value: int) -> Array:
     return xp.where(x == x, x, x.dtype.type(value))
 
@@ -132,11 +141,11 @@ def mean_of(xp: ArrayModule, total: Array, count: int, dtype: DType) -> Array:
     return divide(xp, total, xp.asarray(max(1, count))).astype(dtype, copy=False)
 
 
-reduction("sum", _sum, _sum_gradient, "Sum of the elements along ``axis``, or of all.", ("sum_axis",))
+reduction("sum", _sum, _sum_gradient, "Sum of the elements along ``axis``, or of all.", ("sum_axis",), whole=_sum_all)
 reduction("mean", _mean, _mean_gradient, """Mean of the elements along ``axis``, or of all.
 
 Integers are summed in 64 bits, and the mean is truncated to the element type.  MXNet sums them in their own type, in which the
-sum may overflow.""")
+sum may overflow.""", whole=lambda k, x: mean_of(k.xp, _sum_all(k, addable(k.xp, x)), x.size, x.dtype))
 reduction("prod", lambda xp, x, axes, keep: xp.prod(x, axis=axes, keepdims=keep, dtype=x.dtype),
           lambda F, g, data, out, attrs, want: _spread(F, g, data, attrs) * F._others(data, axes=axes_in(data, attrs)),
           "Product of the elements along ``axis``, or of all.")

@@ -255,17 +255,15 @@ class StepTable:
 
         None, and nothing has been done, if the arrays are of another kind.
         """
+        return self.run_quick([*arrays], False) if self._quick else self._run_on_slots(arrays)
+
+    def run_quick(self, arrays: list[ArrayObject], again: bool) -> list[ArrayObject] | None:
+        """Run the step with the stores of all slots at hand only if Python must run a part of it.
+
+        ``again`` says that it looks only at what is brought, and does nothing if all else is not as ``settle`` left it.
+        """
         table = self._table
         assert table is not None, "the step has been lowered"
-        return self._run_quick(table, [*arrays], False) if self._quick else self._run_on_slots(table, arrays)
-
-    def again(self, arrays: list[ArrayObject]) -> list[ArrayObject] | None:
-        """Run the step on what it brings, if all else is as it was when ``settle`` was called; None if something is not."""
-        table = self._table
-        return None if table is None or not table.standing_at else self._run_quick(table, arrays, True)
-
-    def _run_quick(self, table: Table, arrays: list[ArrayObject], again: bool) -> list[ArrayObject] | None:
-        """Run the step with the stores of all slots at hand only if Python must run a part of it."""
         told = None if hooks.sink is None else self._timed(table)
         end, values, place = table.end if told is None else told.at[1], None, -1
         try:
@@ -387,8 +385,10 @@ class StepTable:
             values[slot] = array._store
         return values
 
-    def _run_on_slots(self, table: Table, arrays: Sequence[ArrayObject]) -> list[ArrayObject] | None:
+    def _run_on_slots(self, arrays: Sequence[ArrayObject]) -> list[ArrayObject] | None:
         """The same with the stores of all slots at hand, for a recorder or the ledger."""
+        table = self._table
+        assert table is not None, "the step has been lowered"
         values = self._stores(arrays)
         told = self._timed(table) if hooks.sink is not None else None
         try:

@@ -406,6 +406,8 @@ class _Made:
         self.settings: object = None
         #: Whether some run may be made ``again``.
         self.stands = False
+        # Whether compiled code looks at what the watch would look at then.
+        self._told_by_words = False
         # Runs since it was last made to look at less, and how many there must be before the next time.
         self._runs, self._wait = 0, 2
         self.compiled = CompiledStep(self.whole, trainer._updaters[0], {index: one.name for index, one in self.trained})
@@ -441,12 +443,15 @@ class _Made:
             for variable, _, _ in self.writers:
                 standing.add(variable, "late", anew=True)
                 standing.add(variable, "fresh", anew=True)
-            self.whole.settle(standing)
-            self.stands = True
+            words = self.watch.words()
+            standing.add_words(words or ())
+            if self.watch.settled():  # still, now that words say so
+                self.whole.settle(standing)
+                self.stands, self._told_by_words = True, words is not None
 
     def again(self, trainer: Trainer, given: list[Any]) -> object:  # Any: what the step is called with; object: as in ``run``
         """Make a step; None, and nothing has been done, if anything may differ from the last one beside what is given."""
-        if (hooks.sink is not None and not can_be_timed()) or not self.watch.settled():
+        if (hooks.sink is not None and not can_be_timed()) or not (self._told_by_words or self.watch.settled()):
             return None
         if changes.settings is not self.settings:
             return self._run(trainer, given, self.size, True) if self._trains(trainer) else None

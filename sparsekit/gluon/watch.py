@@ -37,6 +37,9 @@ __all__ = ["Watch"]
 #: Elements up to which a container's elements are watched; of a longer one the length is.
 LONG = 10_000
 
+#: Bytes of a word that compiled code compares.
+WORD = 8
+
 _END = (object(),)
 _SIMPLE = frozenset({int, float, complex, bool, str, bytes, type(None)})
 _SEQUENCES = (list, set, collections.deque)
@@ -126,6 +129,12 @@ class _Classes:
             getattr(kind, "absent", None)  # now it has a tag
         versions = [tag.value for tag in self._tags]
         self._versions = versions if all(versions) else []  # the interpreter has run out of them
+
+    def words(self) -> list[int] | None:
+        """Addresses of words of eight bytes, of which one changes when a class does; None if there are no such words."""
+        if self._kinds and not self._versions:
+            return None
+        return [id(kind) + _tag_offset() // WORD * WORD for kind in self._kinds]
 
     def hold(self) -> bool:
         """Whether they still are."""
@@ -239,6 +248,10 @@ class Watch:
     def settled(self) -> bool:
         """Whether nothing has changed, if the mark is known to be the same."""
         return not self._unmarked or self.holds()
+
+    def words(self) -> list[int] | None:
+        """Addresses of words, of which one changes when something does that leaves no mark; None if they do not tell of all."""
+        return None if self._objects.views or self._arrays else self._classes.words()
 
     def difference(self) -> str:
         """What the first difference is, for a warning: an attribute of a block, if it is one."""

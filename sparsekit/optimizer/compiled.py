@@ -169,7 +169,7 @@ class CompiledStep:
         whole = self.whole
         results = None
         try:
-            results = whole.again(arrays)
+            results = whole.run_quick(arrays, True)
         finally:
             self.made = results is not None or whole.updating
             if self.made:
@@ -191,7 +191,7 @@ class CompiledStep:
         multipliers : object
             What updates depend on beside the optimizer.
         again : bool
-            Whether the table may run by ``StepTable.again``.
+            Whether the table may look only at what the step brings.
         """
         self.made = None
         if same := self._as_before(multipliers):
@@ -209,7 +209,7 @@ class CompiledStep:
             self._settings = self._now(multipliers)
         results: Any = None  # Any: arrays, or None
         try:
-            results = self.whole.again([*arrays]) if again else self.whole(arrays)
+            results = self.whole.run_quick([*arrays], True) if again else self.whole(arrays)
         finally:
             self.made = results is not None or self.whole.updating
             if self.made and same:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import inspect
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -60,8 +60,12 @@ class Standing:
         """Have an NDArray keep its store, and that its memory and flags."""
         self.add(owner, "_store")
         store, rows = owner._store, self._kernels
-        for place in (rows.MEMORY, rows.FLAGS):
-            self._pairs += (id(store) + place, ctypes.c_int64.from_address(id(store) + place).value)
+        self.add_words([id(store) + place for place in (rows.MEMORY, rows.FLAGS)])
+
+    def add_words(self, addresses: Iterable[int]) -> None:
+        """Have words of memory stay as they are now, which the caller keeps."""
+        for address in addresses:
+            self._pairs += (address, ctypes.c_int64.from_address(address).value)
 
     def bring(self, number: int, array: ArrayObject, places: Sequence[int]) -> None:
         """Have the runs bring an NDArray of the same class and layout as this one, without a gradient.

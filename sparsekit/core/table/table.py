@@ -513,6 +513,8 @@ class Table:
         if something else differs, or ``begin`` must make room.
         """
         free, taken = self._free, {}
+        if not self.standing_at:
+            return -1, False
         try:
             for number in self._elements:
                 taken[number] = free.pop(number)

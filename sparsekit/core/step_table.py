@@ -303,6 +303,8 @@ class StepTable:
         """Have Python run the row at which a run has stopped, and go on; gives the stores by slot, and the results."""
         table.hold(self._all(arrays))
         values = self._stores(arrays)
+        if told is not None:
+            told.bring(self._named, [*arrays, *self._kept])
         self._in_training(functools.partial(table.go_on, place), values, told)
         return values, [self._copied(slot, values[slot]) for slot in self._outputs]
 
@@ -359,12 +361,14 @@ class StepTable:
     def _in_training(self, run_table: Callable[..., bool], values: Slots, told: TimedRows | None) -> bool:
         """Run a part of the table whose operators Python runs in training mode."""
         state = hooks.state
-        before = state.training
+        before = state.training, state.caller
         state.training = True
+        if told is not None and state.caller is None:
+            state.caller = hooks.caller(depth=4)  # once for all that is told
         try:
             return hooks.ignore_fp_errors(self._run, run_table, values, told)
         finally:
-            state.training = before
+            state.training, state.caller = before
 
     def _find_updated(self, table: Table) -> None:
         """Note what the run has come to, whether it has failed or not."""
@@ -390,7 +394,10 @@ class StepTable:
         table = self._table
         assert table is not None, "the step has been lowered"
         values = self._stores(arrays)
-        told = self._timed(table) if hooks.sink is not None else None
+        told = None
+        if hooks.sink is not None:
+            told = self._timed(table)
+            told.bring(self._named, [*arrays, *self._kept])
         try:
             fits = self._in_training(table.run, values, told)
         finally:
@@ -447,8 +454,10 @@ class StepTable:
         sink = hooks.sink
         stores = [results[place]._store for place in self._left_places]
         if told.begin or len(self._named) < len(told.account.given):
-            found = self._stores(arrays) if values is None else values
-            told.finish(found, self._named, [*arrays, *self._kept], (), self._left, stores)
+            if values is None:
+                values = self._stores(arrays)
+                told.bring(self._named, [*arrays, *self._kept])
+            told.finish(values, left=self._left, results=stores)
         elif sink is not None and not (again and sink.table_again(told, arrays, stores, DEPTH)):
             sink.table(told, (told.events, 0, len(told.events), told.first), self._named, arrays, self._left, stores, (), (),
                        self._kept, DEPTH)

@@ -6,18 +6,19 @@ import gc
 
 __all__ = ["Collector"]
 
-#: Objects that a recorder is allowed at least until it says how many it made.
+#: Objects that a recorder is allowed at least until it looks again.
 LEAST = 100
 
 
 class Collector:
     """Raises the number of new objects at which Python's garbage collector runs, by those that a recorder made.
 
-    A recorder keeps an object or two an event, none of which can be garbage.  The collector counts them
-    like any others: it would run twenty times as often as without a profiler, and walk over them again and again, which
-    took a third of all that recording costs.
+    A recorder keeps an object or two an event, and up to sixty a step of a table that Python interrupts.  None can be garbage,
+    but the collector counts them like any others: it would run twenty times as often as without a profiler, and walk over them
+    again and again, which took a third of all that recording costs.
 
-    It may run later than it would, but at the latest when there are five times as many new objects as usual.
+    Four fifths of the new objects are taken for the recorder's.  So the collector runs later than it would, but at the latest
+    when there are five times as many new objects as usual.
     """
 
     def __init__(self) -> None:
@@ -30,17 +31,15 @@ class Collector:
         self._own, self._ahead, self._usual = 0, LEAST, gc.get_threshold()
         self._raise()
 
-    def made(self, count: int) -> None:
-        """A recorder has made ``count`` objects since it last said so, all of which are there."""
+    def look(self) -> None:
+        """Look how many objects are new, as the recorder does now and then."""
         if self._raised is None:
             return
         if gc.get_threshold() != self._raised:
             self._usual = gc.get_threshold()  # another part of the program has set the threshold
-        young = gc.get_count()[0]
-        # If the collector ran meanwhile, the recorder's objects are no longer young.  A fifth of the young objects is counted
-        # as the program's own, so that the collector runs after some thousands of objects at the latest.
-        self._own = min(self._own + count, young * 4 // 5)
-        self._ahead = max(LEAST, count)  # as many again until the next time
+        own = gc.get_count()[0] * 4 // 5
+        self._ahead = max(LEAST, own - self._own)  # as many again until the next time
+        self._own = own
         self._raise()
 
     def end(self) -> None:

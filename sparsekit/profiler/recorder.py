@@ -63,10 +63,6 @@ __all__ = ["Recorder"]
 _digesting = threading.Lock()
 across_fork(lambda: _digesting)
 
-#: Items noted for each object that the garbage collector follows: about one and a half an event, a weak reference and
-#: sometimes more for events that are not operators on dense arrays.
-ITEMS_AN_OBJECT = 10
-
 #: Nanoseconds between updates of the garbage collector's threshold and of the count of waiting events.
 PERIOD = 1_000_000
 
@@ -108,7 +104,7 @@ class Recorder:
         self.lock = _digesting
         self.reader = Reader()
         self._lasting: dict[int, tuple[weakref.ref[Any], str, str]] = {}  # Any: sparse stores
-        self._collector, self._told = Collector(), 0
+        self._collector = Collector()
         # Operators of tables that wait, which take one note together, and how many there were at the last update.
         self._tabled = self._looked = self._due = 0
         #: Bytes that each table keeps between runs, by what stands for its memory.
@@ -135,7 +131,6 @@ class Recorder:
         """Begin to note, or go on: forget how arrays are marked, as another recorder may have marked them meanwhile."""
         self._prepare()
         self._collector.begin()
-        self._told = len(self._notes)
 
     def end(self) -> None:
         """Nothing is noted from now on."""
@@ -150,10 +145,9 @@ class Recorder:
 
     def _more(self, now: int) -> int:
         """What is done now and then while noting: tell the collector, hand over; gives when to come again."""
-        self._collector.made(max(0, len(self._notes) - self._told) // ITEMS_AN_OBJECT)
+        self._collector.look()
         if len(self._notes) // STRIDE + self._tabled > self.waiting:
             self.hand_over()
-        self._told = len(self._notes)
         return now + PERIOD
 
     def _make_op(self) -> Callable[..., None]:

@@ -1,9 +1,11 @@
 import gc
 import weakref
 
+import numpy as np
 import pytest
 
 import sparsekit as mx
+from sparsekit.examples.linear_classification import LogisticRegression
 from sparsekit.profiler.gc_threshold import Collector
 
 
@@ -85,18 +87,46 @@ def test_a_collector_that_never_runs_does_not_begin_to():
 
 
 @pytest.mark.parametrize("made", [0, 10, 5000])
-def test_more_than_the_young_objects_is_not_taken_for_ones_own(made):
-    usual = gc.get_threshold()
+@pytest.mark.usefixtures("thresholds")
+def test_four_fifths_of_the_young_objects_are_taken_for_the_recorders(made):
     collector = Collector()
-    collector.begin()
+    gc.collect()
+    gc.disable()
     try:
-        gc.collect()
-        collector.made(made)
-        # Right after a run hardly anything is young.
-        assert gc.get_threshold()[0] <= usual[0] + max(100, made) + min(made, 200)
+        collector.begin()
+        kept = [[] for _ in range(made)]
+        collector.look()
+        own = made * 4 // 5
+        # As many again may come before the next look, but a hundred at least; some objects are of the test itself.
+        assert 700 + own + max(100, own) <= gc.get_threshold()[0] <= 700 + own + max(100, own) + 200
+        collector.look()
+        assert 800 + own <= gc.get_threshold()[0] <= 1000 + own
+        del kept
     finally:
         collector.end()
-    assert gc.get_threshold() == usual
+        gc.enable()
+    assert gc.get_threshold()[0] == 700
+
+
+@pytest.mark.compiled
+@pytest.mark.usefixtures("thresholds")
+def test_a_step_that_python_interrupts_hardly_has_the_collector_run():
+    random = np.random.default_rng(0)
+    indices = np.sort(random.integers(0, 100, (1000, 40)) + 100 * np.arange(40), axis=1)  # too many for a table
+    x = mx.nd.sparse.csr_matrix((np.ones(40_000, np.float32), indices.ravel(), np.arange(0, 40_001, 40)), shape=(1000, 4000))
+    model = LogisticRegression(4000)
+    model.initialize()
+    trainer = mx.gluon.Trainer(model.collect_params(), "sgd")
+    step = mx.gluon.TrainStep(model, mx.gluon.loss.SigmoidBinaryCrossEntropyLoss(), trainer)
+    label = mx.nd.ones((1000, 1))
+    for _ in range(5):
+        step(x, label)
+    assert [row["op"] for row in step.explain() if row["reason"]][:2] == ["dot", "dot"]
+    with mx.Profiler():
+        before = gc.get_stats()[0]["collections"]
+        for _ in range(100):  # each leaves more than fifty objects
+            step(x, label)
+        assert gc.get_stats()[0]["collections"] - before <= 3
 
 
 @pytest.mark.parametrize("asked", [False, True])

@@ -430,7 +430,8 @@ class Table:
         self._first_rows: dict[tuple[bool, int], int] = {}
         self._arrays: list[Any] = [None] * lowered.bound  # Any: arrays
         self._plans = {bound.first: self._plan(bound) for bound in (lowered.entry, *lowered.exits.values())}
-        self._entry_words = (*self._words_of(lowered.entry), len(lowered.targets))
+        self._words_at = {bound.first: self._words_of(bound) for bound in (lowered.entry, *lowered.exits.values())}
+        self._entry_words = (*self._words_at[lowered.entry.first], len(lowered.targets))
         self._begin, self._again = self._kernels.begin_rows.dispatcher, self._kernels.begin_again.dispatcher
         #: Address of the first row, and the number of the last.
         self.at: tuple[int, int] = (self.rows.ctypes.data, self.end)
@@ -644,7 +645,7 @@ class Table:
 
     def _bound(self, bound: _Bound, arrays: list[Any]) -> bool:  # Any: arrays
         """Bind these arrays; False if they do not fit."""
-        words, written = self._words_of(bound), len(self.lowered.targets) if bound is self.lowered.entry else 0
+        words, written = self._words_at[bound.first], len(self.lowered.targets) if bound is self.lowered.entry else 0
         for _ in range(2 * len(arrays) + 1):
             misfit = self._bind(id(arrays), *words, written)
             if misfit < 0:

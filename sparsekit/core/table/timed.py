@@ -231,7 +231,7 @@ class TimedRows:
         When the recorder began that was last told of a whole run, and what it has for the next ones.
     """
 
-    __slots__ = ("_anchors", "_copies", "_given", "_run", "_table", "_words", "account", "after", "at", "begin", "events",
+    __slots__ = ("_brought", "_copies", "_given", "_last", "_run", "_table", "account", "after", "at", "begin", "events",
                  "first", "note", "noted", "readings", "rows", "token")
 
     def __init__(self, table: Table, account: Account) -> None:
@@ -240,7 +240,8 @@ class TimedRows:
         plain = table.rows
         self.token, self._table = object(), weakref.ref(table)  # which has this
         self.noted: tuple[int, Any] | None = None  # Any: a recorder's
-        self._words, self._run, self.account = table._words, table._run, account
+        self._run, self.account = table._run, account
+        self._brought: tuple[Sequence[int], Sequence[ArrayObject]] = ((), ())
         self.readings = np.zeros(account.readings + ANCHORS + len(account.sizes), np.int64)
         start, sizes = self.readings.ctypes.data, len(account.sizes)
         reading, count = functools.partial(_call, *found), functools.partial(_call, counter())
@@ -257,7 +258,6 @@ class TimedRows:
         # Once more, by which the counter is told in time.
         anchors = [reading(anchor + 8 * READING, PAUSE), count(anchor + 8 * 2 * READING, 0, PAUSE)]
         rows += anchors
-        self._anchors = np.array([*anchors, plain[-1].tolist()], np.int64)
         # The sizes, once they are all known.
         word = load("numba").types.int64
         patch = compiled(load("sparsekit.kernels.cpu.table_rows").patch_words, (word, word))
@@ -266,6 +266,7 @@ class TimedRows:
         self._copies = np.array([*copies, [0, sizes, 0, 0]], np.int64)
         self._copies[-1, 0] = self._copies.ctypes.data
         rows.append(_call(patch.adapter, patch.target, self._copies[-1:].ctypes.data, PAUSE))
+        self._last = np.array([*anchors, rows[-1], plain[-1].tolist()], np.int64)
         self.rows = np.array([*rows, plain[-1].tolist()], np.int64)
         self.note, self.at = memoryview(self.rows[-1]), (self.rows.ctypes.data, len(self.rows) - 1)
         self.start(account.events, 0)
@@ -286,15 +287,16 @@ class TimedRows:
         first : int
             Number of the first recorded node; 0 if none is recorded.
         """
-        self.events, self.first, self.begin, self._given = events, first, 0, self.account.given
+        self.events, self.first, self.begin, self._given, self._brought = events, first, 0, self.account.given, ((), ())
+
+    def bring(self, slots: Sequence[int], arrays: Sequence[ArrayObject]) -> None:
+        """Say which arrays hold what the run brings in some slots, before any of it is told."""
+        self._brought = slots, arrays
 
     # Any: stores
     def upto(self, number: int, values: Slots, views: Sequence[tuple[int, Any]]) -> None:
         """Tell what has run before an operator, with the arrays in the table's memory that others get to see."""
-        account = self.account
-        if account.sizes:  # the row that copies them comes at the end, as those do that read the clock once more
-            self.readings[-len(account.sizes):] = self._words[account.sizes]
-        self._run(self._anchors, 0)
+        self._run(self._last, 0)  # the rows at the end, which read the clock once more and copy the sizes
         self._tell(number, values, (), (), views, (), ())
         self.begin, self._given = number, ()
 
@@ -335,6 +337,8 @@ class TimedRows:
     def _tell(self, end: int, values: Slots, slots: Sequence[int], arrays: Sequence[ArrayObject],
               views: Sequence[tuple[int, Any]], left: Sequence[int], results: Sequence[Any]) -> None:  # Any: as above
         sink = hooks.sink
+        if not slots:
+            (slots, arrays), self._brought = self._brought, ((), ())
         if sink is not None:
             stores = [(slot, values[slot]) for slot in self._given if slot not in slots and values[slot] is not None]
             sink.table(self, (self.events, self.begin, end, self.first), slots, arrays, left, results, stores, views)

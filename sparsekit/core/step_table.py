@@ -303,9 +303,7 @@ class StepTable:
         """Have Python run the row at which a run has stopped, and go on; gives the stores by slot, and the results."""
         table.hold(self._all(arrays))
         values = self._stores(arrays)
-        if told is not None:
-            told.bring(self._named, [*arrays, *self._kept])
-        self._in_training(functools.partial(table.go_on, place), values, told)
+        self._in_training(functools.partial(table.go_on, place), values, arrays, told)
         return values, [self._copied(slot, values[slot]) for slot in self._outputs]
 
     def _all(self, arrays: Sequence[ArrayObject]) -> list[Any]:  # Any: arrays
@@ -358,17 +356,21 @@ class StepTable:
         """Whether all is as it was when ``settle`` was called."""
         return self._table is not None and self._settled is not None and self._table.standing_at != 0 and self._settled.holds()
 
-    def _in_training(self, run_table: Callable[..., bool], values: Slots, told: TimedRows | None) -> bool:
-        """Run a part of the table whose operators Python runs in training mode."""
+    def _in_training(self, run_table: Callable[..., bool], values: Slots, arrays: Sequence[ArrayObject],
+                     told: TimedRows | None) -> bool:
+        """Run a part of the table whose operators Python runs in training mode; it begins with these arrays."""
         state = hooks.state
         before = state.training, state.caller
         state.training = True
-        if told is not None and state.caller is None:
-            state.caller = hooks.caller(depth=4)  # once for all that is told
+        if told is not None:
+            told.bring(self._named, [*arrays, *self._kept])
+            state.caller = state.caller or hooks.caller(depth=4)  # once for all that is told
         try:
             return hooks.ignore_fp_errors(self._run, run_table, values, told)
         finally:
             state.training, state.caller = before
+            if told is not None:
+                told.bring((), ())
 
     def _find_updated(self, table: Table) -> None:
         """Note what the run has come to, whether it has failed or not."""
@@ -394,12 +396,9 @@ class StepTable:
         table = self._table
         assert table is not None, "the step has been lowered"
         values = self._stores(arrays)
-        told = None
-        if hooks.sink is not None:
-            told = self._timed(table)
-            told.bring(self._named, [*arrays, *self._kept])
+        told = self._timed(table) if hooks.sink is not None else None
         try:
-            fits = self._in_training(table.run, values, told)
+            fits = self._in_training(table.run, values, arrays, told)
         finally:
             self._find_updated(table)
             if self.updating:
@@ -454,10 +453,9 @@ class StepTable:
         sink = hooks.sink
         stores = [results[place]._store for place in self._left_places]
         if told.begin or len(self._named) < len(told.account.given):
-            if values is None:
-                values = self._stores(arrays)
-                told.bring(self._named, [*arrays, *self._kept])
-            told.finish(values, left=self._left, results=stores)
+            found = self._stores(arrays) if values is None else values
+            slots, given = ((), ()) if told.begin else (self._named, [*arrays, *self._kept])
+            told.finish(found, slots, given, (), self._left, stores)
         elif sink is not None and not (again and sink.table_again(told, arrays, stores, DEPTH)):
             sink.table(told, (told.events, 0, len(told.events), told.first), self._named, arrays, self._left, stores, (), (),
                        self._kept, DEPTH)

@@ -1,5 +1,6 @@
 """``TrainStep``: the losses, weights, gradients and states of the three plain lines, to the last bit."""
 
+import contextlib
 import copy
 import functools
 import gc
@@ -646,15 +647,19 @@ def test_copies_have_the_latest_gradient():
 
 
 @pytest.mark.compiled
-def test_nothing_is_kept_alive():
+@pytest.mark.parametrize("profiled", [False, True])
+@pytest.mark.parametrize("stored", [(8, 3), (400, 30)], ids=["all in the table", "a product in Python"])
+def test_nothing_is_kept_alive(profiled, stored):
     twin = Twin(True, Linear)
-    for data, label in sparse_batches(5):
+    with mx.Profiler() if profiled else contextlib.nullcontext():
+        for seed in range(6):
+            twin.step(csr(*stored, seed), random(stored[0], 1))
+        assert [row["op"] for row in twin.compiled.explain() if row["reason"]][:2] == ["dot", "dot"] * (stored[0] > 8)
+        data, label = csr(*stored, 99), random(stored[0], 1)
+        held = [weakref.ref(one) for one in (data, label, data._store, label._store)]
         twin.step(data, label)
-    data, label = csr(8, 5, 99), random(8, 1)
-    held = [weakref.ref(one) for one in (data, label, data._store, label._store)]
-    twin.step(data, label)
-    del data, label
-    assert [one() for one in held] == [None] * 4
+        del data, label
+        assert [one() for one in held] == [None] * 4
     made = next(iter(twin.compiled._made.values()))
     held = [weakref.ref(one) for one in (twin.compiled, made.whole, made.whole._table, twin.net)]
     del made, twin

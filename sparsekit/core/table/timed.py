@@ -290,7 +290,7 @@ class TimedRows:
         self.events, self.first, self.begin, self._given, self._brought = events, first, 0, self.account.given, ((), ())
 
     def bring(self, slots: Sequence[int], arrays: Sequence[ArrayObject]) -> None:
-        """Say which arrays hold what the run brings in some slots, before any of it is told."""
+        """Say which arrays hold what the run brings in some slots, for the first that is told before Python runs an operator."""
         self._brought = slots, arrays
 
     # Any: stores

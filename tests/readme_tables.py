@@ -1,4 +1,4 @@
-"""The tables of README that come from records of ``sparsekit bench``: ``python tests/readme_tables.py`` writes them anew."""
+"""What README and other texts take from records of ``sparsekit bench``: ``python tests/readme_tables.py`` writes it anew."""
 
 from __future__ import annotations
 
@@ -141,17 +141,37 @@ def lines() -> list[str]:
     return [*epochs(), *operations(), *models(), *machines()]
 
 
+def ratios(rows: dict[str, Any], row: str, other: str) -> tuple[float, list[float]]:
+    """A row's median by that of another one, and the same of single rounds, ascending."""
+    one, two = rows[row], rows[other]
+    return one["median"] / two["median"], sorted(a / b for a, b in zip(one["values"], two["values"], strict=True))
+
+
+def phrases() -> Iterator[tuple[Path, str, str]]:
+    """Files, patterns of what stands in their text, and what the records say instead."""
+    kernels = sections("epoch")[f"{EPOCH}, by the kernels in use"]
+    times, single = ratios(kernels, "kernels in numpy", "kernels by numba")
+    said = f"takes {times:.1f} times as long (median of {len(single)} interleaved rounds; {single[0]:.1f} to {single[-1]:.1f} in"
+    yield README, r"takes [\d.]+ times as long \(median of \d+ interleaved rounds; [\d.]+ to [\d.]+ in", said
+    told = [ratios(rows, "profiler on", "profiler off")[0] for heading, rows in sections("models").items()
+            if heading.startswith("under the profiler")]
+    yield (ROOT / "sparsekit" / "README.md", r"and [\d.]+ to [\d.]+ times as long under the profiler",
+           f"and {min(told):.2f} to {max(told):.2f} times as long under the profiler")
+
+
 def label(line: str) -> str:
     """What a row of a table is about."""
     return line.split("|")[1]
 
 
 def main() -> None:
-    """Write the rows into README."""
+    """Write the rows and phrases."""
     new = {label(line): line for line in lines()}
     old = README.read_text(encoding="utf-8").splitlines()
     README.write_text("\n".join(new.get(label(line), line) if line.startswith("| ") else line for line in old) + "\n",
                       encoding="utf-8")
+    for path, pattern, text in phrases():
+        path.write_text(re.sub(pattern, text, path.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import runpy
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,6 +17,8 @@ def test_the_readme_says_what_the_records_say():
     shown = readme_tables.README.read_text(encoding="utf-8").splitlines()
     missing = [line for line in readme_tables.lines() if line not in shown]
     assert not missing, "\n".join(["python tests/readme_tables.py writes what README.md lacks:", *missing])
+    for path, pattern, text in readme_tables.phrases():
+        assert re.findall(pattern, path.read_text(encoding="utf-8")) == [text]
 
 
 @pytest.mark.parametrize(("value", "unit", "text"), [

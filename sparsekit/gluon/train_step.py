@@ -406,7 +406,7 @@ class _Made:
         self.settings: object = None
         #: Whether some run may be made ``again``.
         self.stands = False
-        # Whether compiled code looks at what the watch would look at then.
+        # Whether compiled code then detects the changes that ``watch.settled`` would detect.
         self._told_by_words = False
         # Runs since it was last made to look at less, and how many there must be before the next time.
         self._runs, self._wait = 0, 2
@@ -445,7 +445,7 @@ class _Made:
                 standing.add(variable, "fresh", anew=True)
             words = self.watch.words()
             standing.add_words(words or ())
-            if self.watch.settled():  # still, now that words say so
+            if self.watch.settled():  # nothing changed before the words were read
                 self.whole.settle(standing)
                 self.stands, self._told_by_words = True, words is not None
 

@@ -131,7 +131,7 @@ class _Classes:
         self._versions = versions if all(versions) else []  # the interpreter has run out of them
 
     def words(self) -> list[int] | None:
-        """Addresses of words of eight bytes, of which one changes when a class does; None if there are no such words."""
+        """Addresses of words of eight bytes that hold the version tags of all classes; None if a class has no tag."""
         if self._kinds and not self._versions:
             return None
         return [id(kind) + _tag_offset() // WORD * WORD for kind in self._kinds]
@@ -250,7 +250,7 @@ class Watch:
         return not self._unmarked or self.holds()
 
     def words(self) -> list[int] | None:
-        """Addresses of words, of which one changes when something does that leaves no mark; None if they do not tell of all."""
+        """Addresses of words that show every change that leaves no mark; None if words cannot show all of them."""
         return None if self._objects.views or self._arrays else self._classes.words()
 
     def difference(self) -> str:

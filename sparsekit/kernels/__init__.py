@@ -70,8 +70,8 @@ class DeviceKernels:
     """The kernels of one device, loaded one by one on first use; ``types.Kernels`` declares them one by one."""
 
     numbers = None
-    #: The sum of few elements, once numba has been imported for another kernel: numpy's way into its loop takes a microsecond,
-    #: and that into a compiled one a quarter.
+    #: ``cpu.sums.sum_few`` once numba has been imported for another kernel: it takes a quarter of the time of numpy's ``reduce``
+    #: on a small array.
     sum_few: Callable[[Array], Array | None] | None = None
 
     def __init__(self, device: str, xp: ArrayModule) -> None:

@@ -1,4 +1,4 @@
-"""What stays the same from run to run: objects that slots of other objects hold, which compiled code compares by identity."""
+"""What a table requires to be unchanged since its last run: objects in slots of other objects, and words of memory."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ __all__ = ["Standing"]
 
 
 class Standing:
-    """Slots and what they hold, for ``Table.begin_again``.  It keeps both alive, so that an address tells which object it is.
+    """Requirements that ``Table.begin_again`` checks in compiled code.
 
-    It does not keep the table, which keeps it: what was dropped goes at once.
+    They are slots of objects, and the objects that these slots must hold.  Both are kept alive, so that an address identifies
+    an object.  The table is not kept alive: it refers to this object, and a cycle would delay that it is freed.
 
     Parameters
     ----------
@@ -50,25 +51,25 @@ class Standing:
         self.address = 0
 
     def add(self, owner: object, name: str, anew: bool = False) -> None:  # object: of any class with slots
-        """Have a slot of an object hold what it holds now; ``anew`` if a run writes it when it differs."""
+        """Require that a slot keeps the object that it holds now; ``anew`` allows another one, which the caller replaces."""
         value = getattr(owner, name)
         kind: Any = owner.__class__  # Any: a class, which mypy does not take for hashable
         self._kept += (owner, value)
         (self._later if anew else self._pairs).extend((id(owner) + offset_of(kind, name), id(value)))
 
     def add_array(self, owner: ArrayObject) -> None:
-        """Have an NDArray keep its store, and that its memory and flags."""
+        """Require that an NDArray keeps its store, and that the store keeps its memory and flags."""
         self.add(owner, "_store")
         store, rows = owner._store, self._kernels
         self.add_words([id(store) + place for place in (rows.MEMORY, rows.FLAGS)])
 
     def add_words(self, addresses: Iterable[int]) -> None:
-        """Have words of memory stay as they are now, which the caller keeps."""
+        """Require that words of memory keep their values; the caller keeps the memory alive."""
         for address in addresses:
             self._pairs += (address, ctypes.c_int64.from_address(address).value)
 
     def bring(self, number: int, array: ArrayObject, places: Sequence[int]) -> None:
-        """Have the runs bring an NDArray of the same class and layout as this one, without a gradient.
+        """Require that each run brings an NDArray of the class and layout of this one, without a gradient.
 
         Parameters
         ----------
@@ -88,7 +89,7 @@ class Standing:
             self._fetches += (number, offset_of(kind, "_store"), part, self._words[0] + self._kernels.PLAN * place)
 
     def close(self) -> Standing:
-        """Lay out the block."""
+        """Write the requirements to the block of words that compiled code reads; returns this object."""
         self._held = [np.array(words, np.int64) for words in (self._pairs, self._later, self._fetches, self._checks)]
         plan, count, patches, patched, written = self._words
         (pairs, _), (later, _), (fetches, _), (checks, _) = [held.__array_interface__["data"] for held in self._held]
@@ -100,7 +101,7 @@ class Standing:
         return self
 
     def holds(self) -> bool:
-        """Whether all is as it was, but for what is computed anew."""
+        """Whether all requirements are met, apart from those with ``anew``."""
         found: bool = self._kernels.as_noted.dispatcher(*self._noted)
         return found
 

@@ -290,7 +290,7 @@ class TimedRows:
         self.events, self.first, self.begin, self._given, self._brought = events, first, 0, self.account.given, ((), ())
 
     def bring(self, slots: Sequence[int], arrays: Sequence[ArrayObject]) -> None:
-        """Say which arrays hold what the run brings in some slots, for the first that is told before Python runs an operator."""
+        """Set the arrays in some slots; the next note names them by their marks instead of looking up their stores."""
         self._brought = slots, arrays
 
     # Any: stores

@@ -1,4 +1,4 @@
-"""The sum of few elements, which operators take where numba has been imported for another kernel."""
+"""The sum of a small array.  Operators use it once numba has been imported for another kernel."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .jit import kernel
 
 __all__ = ["sum_few"]
 
-#: Elements that numpy adds in one loop.
+#: The largest number of elements that numpy adds in one loop instead of in halves.
 FEW = 128
 
 
@@ -38,7 +38,7 @@ def _sum_few(x, out):
 
 
 def sum_few(x):
-    """The sum of all elements, (1,), of at most ``FEW`` of float32 or float64 that lie together; None for other arrays."""
+    """The sum of a C-contiguous float32 or float64 array of at most ``FEW`` elements, as an array (1,); None for other arrays."""
     if x.size > FEW or not x.flags.carray:
         return None
     add = _adding.get((x.dtype.char, x.ndim))
@@ -50,10 +50,10 @@ def sum_few(x):
 
 
 def _first(x, out):
-    """Compile the kernel for the next sums of this kind, which then call it without what a first call needs around it."""
+    """Compile the kernel for this element type and number of axes; later sums call the compiled function directly."""
     _sum_few(x, out)
     _adding[x.dtype.char, x.ndim] = _sum_few.dispatcher
 
 
-#: What adds up elements of these types in arrays of one and two axes.
+#: The functions for float32 and float64 arrays of one and two axes.
 _adding = dict.fromkeys(itertools.product("fd", (1, 2)), _first)

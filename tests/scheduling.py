@@ -82,12 +82,15 @@ class Briefly:
 
 
 def longest_first(items: list[pytest.Item]) -> None:
-    """Put first what is expected to take longest, so that the processes end at about the same time."""
+    """Put first what is expected to take longest, so that the processes end at about the same time.
+
+    Notebooks come last.  The tests before them compile the kernels, which takes more time and memory than a notebook may.
+    """
     expected: dict[str, float] = {}
     for item in items:
         unit = unit_of(item.nodeid)
         expected[unit] = expected.get(unit, 0.0) + expected_seconds(item)
-    items.sort(key=lambda item: -expected[unit_of(item.nodeid)])
+    items.sort(key=lambda item: (item.nodeid.startswith("notebooks/"), -expected[unit_of(item.nodeid)]))
 
 
 def expected_seconds(item: pytest.Item) -> float:

@@ -14,7 +14,7 @@ import numpy as np
 from ..base.context import HOST
 from ..base.errors import UnknownNameError
 from ..base.forking import load
-from .cpu.jit import listeners, why_numpy
+from .cpu.jit import listeners, numba_works, why_numpy
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -99,12 +99,12 @@ def is_numpy(xp: ArrayModule) -> bool:
 _loaded: dict[str, Kernels] = {}
 
 
-def _has_numba(name: str, start: int, end: int) -> None:
-    if name == "import numba" and not why_numpy():
+def _sum_by_numba(name: str, start: int, end: int) -> None:
+    if name == "import numba" and numba_works():
         for_device("cpu").sum_few = load(f"{__name__}.cpu.sums").sum_few
 
 
-listeners.append(_has_numba)
+listeners.append(_sum_by_numba)
 
 
 #: Substitutes for the kernels of contexts that are not devices.

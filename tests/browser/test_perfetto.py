@@ -85,8 +85,12 @@ def ask(browser, perfetto, trace) -> Iterator[Any]:
     page.goto(f"{perfetto}/index.html", wait_until="domcontentloaded")
     page.wait_for_selector("input[type=file]", state="attached", timeout=60_000)
     page.locator("input[type=file]").first.set_input_files(str(trace[0]))
-    page.wait_for_function("() => window.app?.trace?.engine !== undefined", timeout=60_000)
-    yield lambda sql: page.evaluate(QUERY, {"sql": sql})
+
+    def answer(sql: str) -> list[list[Any]]:  # Any: numbers and text
+        page.wait_for_function("() => window.app?.trace?.engine !== undefined", timeout=60_000)  # also between questions
+        return page.evaluate(QUERY, {"sql": sql})
+
+    yield answer
     context.close()
 
 

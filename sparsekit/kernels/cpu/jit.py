@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-__all__ = ["Kernel", "give_back", "in_threads", "kernel", "listeners", "scratch", "single_precision", "take_clean"]
+__all__ = ["Kernel", "give_back", "in_threads", "kernel", "listeners", "numba_works", "scratch", "single_precision", "take_clean"]
 
 _HALF = np.dtype(np.float16)
 
@@ -134,6 +134,11 @@ def _numba_or_why() -> ModuleType | str:
 
 
 _numba: list[ModuleType | str] = []
+
+
+def numba_works() -> bool:
+    """Whether numba has been imported, and can be used."""
+    return bool(_numba) and not isinstance(_numba[0], str)
 
 
 def _imported() -> ModuleType | str:

@@ -74,6 +74,12 @@ def written(value: float, unit: str) -> str:
     return f"{value:,.0f} {unit}" if value >= 100 else f"{value:.1f} {unit}" if value >= 10 else f"{value:#.2g} {unit}"
 
 
+def ratios(rows: dict[str, Any], row: str, other: str) -> tuple[float, list[float]]:
+    """A row's median by that of another one, and the same of single rounds, ascending."""
+    one, two = rows[row], rows[other]
+    return one["median"] / two["median"], sorted(a / b for a, b in zip(one["values"], two["values"], strict=True))
+
+
 def epochs() -> Iterator[str]:
     """The rows of the tutorial's epoch."""
     found = sections("epoch")
@@ -82,8 +88,8 @@ def epochs() -> Iterator[str]:
         other = found[section][row]
         share = "" if row == TRAIN_STEP else f" {own['median'] / other['median']:.2f}×"
         if row == "jax":
-            single = [ours / theirs for ours, theirs in zip(own["values"], other["values"], strict=True)]
-            share += f" ({min(single):.2f} to {max(single):.2f} in single rounds)"
+            _, single = ratios(found[EPOCH], TRAIN_STEP, row)
+            share += f" ({single[0]:.2f} to {single[-1]:.2f} in single rounds)"
         yield f"| {text} | {written(other['median'], 'ms')} |{share} |"
 
 
@@ -139,12 +145,6 @@ def machines() -> Iterator[str]:
 def lines() -> list[str]:
     """All rows."""
     return [*epochs(), *operations(), *models(), *machines()]
-
-
-def ratios(rows: dict[str, Any], row: str, other: str) -> tuple[float, list[float]]:
-    """A row's median by that of another one, and the same of single rounds, ascending."""
-    one, two = rows[row], rows[other]
-    return one["median"] / two["median"], sorted(a / b for a, b in zip(one["values"], two["values"], strict=True))
 
 
 def phrases() -> Iterator[tuple[Path, str, str]]:

@@ -22,14 +22,14 @@ class Collector:
     """
 
     def __init__(self) -> None:
-        self._own = self._ahead = 0
+        self._own = 0
         self._usual = gc.get_threshold()
         self._raised: tuple[int, ...] | None = None
 
     def begin(self) -> None:
         """A recorder begins to make objects."""
-        self._own, self._ahead, self._usual = 0, LEAST, gc.get_threshold()
-        self._raise()
+        self._own, self._usual = 0, gc.get_threshold()
+        self._raise(LEAST)
 
     def look(self) -> None:
         """Look how many objects are new, as the recorder does now and then."""
@@ -37,10 +37,8 @@ class Collector:
             return
         if gc.get_threshold() != self._raised:
             self._usual = gc.get_threshold()  # another part of the program has set the threshold
-        own = gc.get_count()[0] * 4 // 5
-        self._ahead = max(LEAST, own - self._own)  # as many again until the next time
-        self._own = own
-        self._raise()
+        before, self._own = self._own, gc.get_count()[0] * 4 // 5
+        self._raise(max(LEAST, self._own - before))  # as many again until the next time
 
     def end(self) -> None:
         """The recorder is done, or pauses."""
@@ -48,8 +46,8 @@ class Collector:
             gc.set_threshold(*self._usual)
         self._raised = None
 
-    def _raise(self) -> None:
+    def _raise(self, ahead: int) -> None:
         first, *older = self._usual
         # Zero means never.
-        self._raised = (first and first + self._own + self._ahead, *older)
+        self._raised = (first and first + self._own + ahead, *older)
         gc.set_threshold(*self._raised)

@@ -1,4 +1,5 @@
 import gc
+import sys
 import weakref
 
 import numpy as np
@@ -41,7 +42,8 @@ def test_the_collector_runs_hardly_more_often_than_without_a_profiler():
     without = runs(20_000)
     with mx.Profiler():
         recorded = runs(20_000)
-    assert 9 <= without < 20  # 10,000 cycles, 700 at a time; Python 3.14 runs somewhat less often
+    # 10,000 cycles, 700 at a time; Python 3.14 runs somewhat less often.
+    assert (12 if sys.version_info < (3, 14) else 9) <= without < 20
     # The objects of the recorder, a weak reference an event and more, would make it run seventy times.
     assert without / 5 <= recorded <= 3 * without
 

@@ -513,9 +513,9 @@ class Table:
         Returns where that is, and whether something differs that is computed anew after a run; -1, and nothing has been done,
         if something else differs, or ``begin`` must make room.
         """
-        free, taken = self._free, {}
         if not self.standing_at:
             return -1, False
+        free, taken = self._free, {}
         try:
             for number in self._elements:
                 taken[number] = free.pop(number)

@@ -287,7 +287,7 @@ class TimedRows:
         first : int
             Number of the first recorded node; 0 if none is recorded.
         """
-        self.events, self.first, self.begin, self._given, self._brought = events, first, 0, self.account.given, ((), ())
+        self.events, self.first, self.begin, self._given = events, first, 0, self.account.given
 
     def bring(self, slots: Sequence[int], arrays: Sequence[ArrayObject]) -> None:
         """Set the arrays in some slots; the next note names them by their marks instead of looking up their stores."""

@@ -23,6 +23,7 @@ import numpy as np
 from scipy import sparse
 
 import sparsekit as mx
+from sparsekit.bench.harness import processor
 from sparsekit.kernels.cpu.jit import worker_count
 
 STORED = (20_000, 200_000, 2_000_000, 20_000_000)
@@ -133,7 +134,7 @@ def main() -> None:
               f"{row['scipy_ms']:9.3f} {row['ratio']:6.2f} {row['own_ns_per_stored']:9.2f}  {row['scipy']}", flush=True)
     if options.json:
         with open(options.json, "w", encoding="utf-8") as file:
-            json.dump({"threads": worker_count(), "points": found}, file, indent=1)
+            json.dump({"processor": processor(), "threads": worker_count(), "points": found}, file, indent=1)
 
 
 if __name__ == "__main__":

@@ -86,7 +86,8 @@ def epochs() -> Iterator[str]:
     own = found[EPOCH][TRAIN_STEP]
     for text, section, row in EPOCHS:
         other = found[section][row]
-        share = "" if row == TRAIN_STEP else f" {own['median'] / other['median']:.2f}×"
+        times = own["median"] / other["median"]
+        share = "" if row == TRAIN_STEP else f" {times:.2f}×" if times >= 0.1 else f" {times:.2g}×"
         if row == "jax":
             _, single = ratios(found[EPOCH], TRAIN_STEP, row)
             share += f" ({single[0]:.2f} to {single[-1]:.2f} in single rounds)"
@@ -133,7 +134,7 @@ def machines() -> Iterator[str]:
     rows, whole = wire.values()
     gain, cores, most = re.findall(r"[\d.]+(?= times| cores)", record["sections"][5]["fact"])
     yield f"| one round trip, idle | {trip[journal]} |"
-    yield (f"| a push of 4 MB of rows to AdaGrad, time per MB | {push[journal]}; without a journal {push[none]}; "
+    yield (f"| a push of 4 MB of rows to AdaGrad, and a pull of one row | {push[journal]}; without a journal {push[none]}; "
            f"in one process, without Ray, {push[alone]} |")
     yield f"| 40,000 × 1 pushed and pulled | {column[journal]} |"
     yield f"| a step of 2 workers, 20,000,000 × 1, batch 512 | {step[journal]}; without a journal {step[none]} |"

@@ -23,7 +23,7 @@ from ..base.scoped import Scoped
 from . import device, graph, hooks
 from .apart import NOT_YET, reason_apart, switched_off
 from .arrays import wrap
-from .cuda_graphs import Replay, Workspace, copied, parts_of
+from .cuda_graphs import Replay, Workspace, copied, parts_of, rebuilt
 from .dispatch import KERNEL_ERRORS, Plan, compute, fits, invoke, named_error, plan_for, recorded, run
 from .graph import ProgramNode
 from .spec import Spec
@@ -596,7 +596,7 @@ class Program:
             hooks.ignore_fp_errors(self._loop, one.code, values, workspace, buffers)
         else:
             if one.lowered is None:
-                examples = values[:]  # nothing is released, as the table's exits need an example of each result
+                examples = values[:]  # the table's exits need an example of each result
                 hooks.ignore_fp_errors(self._loop_keeping, one, examples, workspace, buffers)
                 values[:] = examples
             else:
@@ -695,12 +695,14 @@ class Program:
             values[slot] = store if fitting else np.empty(like.shape, like.dtype)
 
     def _loop_keeping(self, one: _Pass, values: Slots, workspace: Workspace, buffers: Buffers) -> None:
-        """Run a pass in Python, and release nothing."""
+        """Run a pass in Python, and leave an example of each store that nothing reads afterwards."""
         at = -1
         try:
             for instruction in one.instructions:
                 at = instruction.place
                 _run_special(instruction, values, workspace, buffers)
+                for slot in instruction.spent:
+                    values[slot] = _example_of(values[slot])
         except KERNEL_ERRORS as error:
             raise self._named(at, values, error) from error
 
@@ -764,8 +766,8 @@ class Program:
                 for instruction in one.instructions:
                     at, state.layer = instruction.place, instruction.layer
                     _run_told(instruction, op, values, workspace, buffers, first, told)
-                    for slot in () if keeping else instruction.spent:
-                        values[slot] = None
+                    for slot in instruction.spent:
+                        values[slot] = _example_of(values[slot]) if keeping else None
             except KERNEL_ERRORS as error:
                 raise self._named(at, values, error) from error
 
@@ -853,6 +855,14 @@ def _run_step(instruction: _Instruction, values: Slots, workspace: Workspace, bu
     _run_special(instruction, values, workspace, buffers)
     for slot in instruction.spent:
         values[slot] = None
+
+
+def _example_of(store: Store) -> Store:
+    """A store of the same kind, types and sizes, without memory for its elements."""
+    parts = [np.broadcast_to(np.zeros((), part.dtype), part.shape) if isinstance(part, np.ndarray) else part
+             for part in parts_of(store)]
+    made: Store = rebuilt(store, parts)
+    return made
 
 
 def _own(store: Store, workspace: Workspace) -> Store:

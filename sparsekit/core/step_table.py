@@ -21,7 +21,7 @@ from .dispatch import KERNEL_ERRORS, compute, named_error, plan_for, run
 from .op import Call
 from .program import copied_from_table
 from .spec import Spec
-from .table.table import Lowered, Step, Table
+from .table.table import REACHED, Lowered, Step, Table
 
 if TYPE_CHECKING:
     from ..base.context import Context
@@ -283,7 +283,7 @@ class StepTable:
                 values, results = self._gone_on(table, place, arrays, told)
         finally:
             if place == end:
-                table.over(told)
+                (table.note if told is None else told.note)[REACHED] = 0
                 self.updating, self.updated = True, len(self._updates)
             else:
                 self._find_updated(table)

@@ -12,6 +12,8 @@ from sparsekit.core import hooks
 from sparsekit.core.cuda_graphs import copied
 from sparsekit.core.op import registry
 from sparsekit.gluon import nn
+from sparsekit.kernels.cpu import thread_pool
+from sparsekit.kernels.cpu.jit import worker_count
 
 pytestmark = pytest.mark.compiled
 
@@ -283,10 +285,10 @@ def growing(seed, columns=500):
 class Linear(mx.gluon.HybridBlock):
     """csr · weight with a row-sparse gradient."""
 
-    def __init__(self, width):
+    def __init__(self, width, columns=500):
         super().__init__()
         with self.name_scope():
-            self.weight = self.params.get("weight", shape=(500, width), grad_stype="row_sparse")
+            self.weight = self.params.get("weight", shape=(columns, width), grad_stype="row_sparse")
 
     def hybrid_forward(self, F, x, weight):
         return F.tanh(F.dot(x, weight))
@@ -294,7 +296,7 @@ class Linear(mx.gluon.HybridBlock):
 
 @pytest.mark.parametrize("width", [6, 64])
 def test_a_row_sparse_gradient_leaves_the_table_without_a_copy(width, monkeypatch):
-    """Of 64 columns, Python computes the gradients of the largest batches with several threads."""
+    """Of 64 columns, several threads compute the gradients of the largest batches."""
     counted = []
     for module in ("program", "table.table"):
         monkeypatch.setattr(f"sparsekit.core.{module}.copied", lambda store: counted.append(store) or copied(store))
@@ -317,26 +319,93 @@ def test_a_row_sparse_gradient_leaves_the_table_without_a_copy(width, monkeypatc
                 at_once.append(bits(gradient))
                 assert all(part.flags.owndata and part.base is None for part in (gradient._store.data, gradient._store.indices))
             assert bool(tables(net)) == on
-            assert not on or width == 6 or sum(table.stops for table in tables(net))
+            assert sum(table.stops for table in tables(net)) == 4 * on, "of the batches that store nothing"
             assert [bits(one) for one in held] == at_once  # what a run gave away, later runs leave alone
             found[on] = at_once
     assert found[True] == found[False]
     assert not counted
 
 
-def test_products_that_threads_share_leave_the_table_before_they_begin():
-    """A table that found out only while it runs would do what comes before the product for nothing."""
-    net = Linear(64)
-    net.initialize()
-    net.hybridize()
-    batch = growing(6)
-    for _ in range(4):
-        with mx.autograd.record():
-            result = net(batch)
-        result.backward()
-    assert [table.stops for table in tables(net)] == [0, 0]
-    reasons = {row["reason"] for row in mx.gluon.hybrid.explain(net)}
-    assert "so many stored values are shared among threads" in reasons
+@pytest.mark.parametrize(("columns", "dtype", "counts"), [
+    (90_000, "float32", (140_000, 300, 120_000)), (1_060_000, "float64", (1_100_000, 300_000))])  # sums, and sorted values
+def test_gradients_of_many_values_are_added_up_in_halves_in_tables_too(columns, dtype, counts):
+    def batch(seed):
+        chance = np.random.default_rng(seed)
+        cells = np.unique(chance.integers(0, 300 * columns, counts[seed % len(counts)]))
+        starts = np.searchsorted(cells, np.arange(301) * columns)
+        values = chance.standard_normal(len(cells)).astype(dtype)
+        return mx.nd.sparse.csr_matrix((values, cells % columns, starts), (300, columns), dtype=dtype)
+
+    found = {}
+    for on in (True, False):
+        mx.random.seed(4)
+        net = Linear(1, columns)
+        net.cast(dtype)
+        net.initialize()
+        net.hybridize()
+        found[on] = []
+        with mx.config.set(tables=on):
+            for seed in range(6):
+                with mx.autograd.record():
+                    result = net(batch(seed))
+                result.backward()
+                found[on].append(bits(net.weight.grad()))
+            assert bool(tables(net)) == on
+    assert found[True] == found[False]
+
+
+class Wide(mx.gluon.HybridBlock):
+    """Operators that threads share: products, relu, sigmoid, softmax, embeddings, and their gradients."""
+
+    def __init__(self):
+        super().__init__()
+        with self.name_scope():
+            self.weight = self.params.get("weight", shape=(500, 64), grad_stype="row_sparse")
+            self.narrow = self.params.get("narrow", shape=(500, 1), grad_stype="row_sparse")
+            self.table = self.params.get("table", shape=(3000, 128), grad_stype="row_sparse")
+            self.across = self.params.get("across", shape=(64, 1200))
+
+    def hybrid_forward(self, F, x, ids, weight, narrow, table, across):
+        hidden = F.dot(F.relu(F.broadcast_add(F.dot(x, weight), F.dot(x, narrow))), across)
+        rows = F.Embedding(ids, table, input_dim=3000, output_dim=128, sparse_grad=True)
+        return F.sum(F.log_softmax(hidden)) + F.sum(F.softmax(hidden)) + F.sum(F.sigmoid(hidden)) + F.sum(F.square(rows))
+
+
+def spread_out(rows, seed):
+    chance = np.random.default_rng(seed)
+    places = np.sort(chance.random((rows, 500)).argsort(axis=1)[:, :60], axis=1)
+    return mx.nd.sparse.csr_matrix((chance.standard_normal(rows * 60).astype("float32"), places.ravel(),
+                                    np.arange(0, rows * 60 + 1, 60)), (rows, 500))
+
+
+@pytest.mark.parametrize("optimizer", ["sgd", "adagrad", "adam"])
+@pytest.mark.skipif(worker_count() < 2, reason="one core")
+def test_operators_that_threads_share_stay_in_the_table(optimizer, monkeypatch):
+    """Small and large batches, with the bits that the operators have one by one."""
+    entered, real = [], thread_pool.share
+    found = {}
+    for on in (True, False):
+        monkeypatch.setattr(mx.config, "tables", on)
+        mx.random.seed(4)
+        net = Wide()
+        net.initialize()
+        trainer = mx.gluon.Trainer(net.collect_params(), optimizer, {"learning_rate": 0.1})
+        step = mx.gluon.TrainStep(net, mx.gluon.loss.L1Loss(), trainer)
+        losses = []
+        for seed in range(8):
+            rows = [900, 900, 900, 900, 3, 900, 40, 900][seed]
+            ids = mx.nd.array(np.random.default_rng(seed).integers(0, 3000, rows * 2))
+            if seed == 7 and on:
+                for module in ("csr", "update", "normalize", "activation"):
+                    monkeypatch.setattr(f"sparsekit.kernels.cpu.{module}.share",
+                                        lambda *given: entered.append(given) or real(*given))
+                entered.clear()
+            losses.append(bits(step((spread_out(rows, seed), ids), mx.nd.zeros((1,)), 1)))
+        assert not on or {row["reason"] for row in step.explain()} == {""}
+        found[on] = losses, [bits(one.data()) for one in net.collect_params().values()]
+        monkeypatch.undo()
+    assert found[True] == found[False]
+    assert not entered, "Python has shared no loop in the last step"
 
 
 def test_a_batch_that_gets_no_memory_leaves_the_table_to_smaller_ones(monkeypatch):

@@ -59,7 +59,6 @@ def test_warming_calls_every_kernel_once_and_says_how_many(monkeypatch):
                 for file, names in FILES.items()}
     called = []
     monkeypatch.setattr(f"{cpu.__name__}.warm.FILES", compiled)
-    monkeypatch.setattr(f"{cpu.__name__}.thread_pool.worker_count", lambda: 1)
     monkeypatch.setattr(Kernel, "__call__", lambda self, *_: called.append(self.py_func.__name__))
     by_type = {(file, name) for file, names in BY_TYPE.items() for name in names}
     assert warm() - len(by_type) == len(called) == len(set(called))

@@ -39,14 +39,17 @@ def bits(values):
 def check(parts, right, columns):
     """Both ways give scipy's sums, for exactly the columns that occur, and the same bits."""
     data, indices, _ = parts
-    summed, grouped = csr._dot_summed(*parts, right, columns), csr._dot_grouped(*parts, right)
+    summed, grouped = csr._dot_summed(*parts, right, columns), csr._dot_grouped(*parts, right, columns)
     expected = sparse.csr_matrix(parts, shape=(right.shape[0], columns)).T @ right
     for found, out in (summed, grouped):
         np.testing.assert_array_equal(found, np.unique(indices))
         assert found.dtype == np.int64
         assert out.dtype == data.dtype
         np.testing.assert_allclose(out, expected[found], rtol=1e-4, atol=1e-5)
+        assert not np.signbit(out[out == 0]).any()  # as of sums that begin with 0
     np.testing.assert_array_equal(bits(summed[1]), bits(grouped[1]))
+    if data.shape[0] and not csr._in_halves(data.shape[0], columns, right.shape[1]):
+        np.testing.assert_array_equal(bits(csr._dot_ranked(*parts, right)[1]), bits(grouped[1]))
 
 
 @pytest.mark.parametrize("index", [np.int32, np.int64])
@@ -66,10 +69,39 @@ def test_random_shapes(seed):
     check(matrix(rows, columns, int(random.integers(0, 5 * rows + 1)), seed), dense(rows, width, seed=seed), columns)
 
 
-@pytest.mark.parametrize("width", [1, 3])
-@pytest.mark.parametrize("columns", [1000, 400_000])  # beside few and many columns, whose sums are prefetched
+# Sums that are in the nearest caches, that are read before, and that are prefetched one by one.
+@pytest.mark.parametrize(("columns", "width"), [(1000, 1), (1000, 3), (1000, 8), (400_000, 1), (400_000, 3), (100_000, 16),
+                                                (3_000_000, 1), (300_000, 8)])
 def test_many_stored_values_are_shared_by_threads(columns, width):
     check(matrix(2000, columns, 600_000 if width == 1 else 80_000), dense(2000, width), columns)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32])
+@pytest.mark.parametrize(("rows", "columns", "stored"), [
+    (2000, 1000, 1 << 17), (2000, 1 << 17, 1 << 17), (1, 1 << 18, 1 << 17), (3000, 64, (1 << 17) + 5),
+    (2000, 1000, (1 << 17) - 1), (2000, (1 << 17) + 1, 1 << 17)])  # the last two as before
+def test_many_values_are_added_up_in_halves(rows, columns, stored, dtype):
+    data, indices, indptr = matrix(rows, columns, stored)
+    parts, right = ((10 * data).astype(dtype), indices, indptr), (3 * dense(rows, 1)).astype(dtype)
+    check(parts, right, columns)
+    check((parts[0][:stored // 9], indices[:stored // 9], np.minimum(indptr, stored // 9)), right, columns)  # in clean memory
+    few = np.append(np.zeros(rows), [stored])  # the last row has all
+    check((parts[0], np.sort(indices), few.astype(np.int64)), right, columns)
+
+
+@pytest.mark.parametrize("stored", [100, 5000])  # whose columns are marked by bits, and by bytes
+@pytest.mark.parametrize("columns", [20_000, 20_031, 20_032])
+def test_marks_of_many_and_few_columns_for_each_value(columns, stored):
+    assert bool(csr._bytes_for(columns, stored)) == (stored == 5000)
+    check(matrix(300, columns, stored), dense(300, 2), columns)
+
+
+def test_products_of_two_element_types():
+    data, indices, indptr = matrix(50, 300, 2000)
+    parts, right = (data.astype(np.float64), indices, indptr), dense(50, 8)  # as of float64 and float16
+    whole = csr._dot_summed(*parts, right, 300)[1]
+    narrow = np.concatenate([csr._dot_summed(*parts, right[:, [column]], 300)[1] for column in range(8)], 1)
+    np.testing.assert_allclose(whole, narrow, rtol=1e-12)
 
 
 @pytest.mark.parametrize("width", [1, 4])
@@ -91,7 +123,8 @@ def test_memory_of_a_call_is_clean_for_the_next(width):
     for seed, columns in enumerate((500, 40, 2000, 500)):
         check(matrix(30, columns, 100, seed), dense(30, width, seed=seed), columns)
     held = jit._scratch.held
-    assert not (held["seenL"]).any()
+    assert not held["seenL"].any()
+    assert not held["marks?"].any()
     assert np.signbit(held["sumsf"]).all()
     assert not held["sumsf"].any()
 
@@ -103,16 +136,16 @@ def test_memory_that_an_interrupt_left_dirty_is_not_used_again(monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(csr, "_list_columns", interrupt)
+        patch.setattr(csr, "_list_columns_shared", interrupt)
         with pytest.raises(KeyboardInterrupt):
             csr._dot_summed(*parts, right, 500)
     check(matrix(30, 500, 90, 5), right, 500)
 
 
 def chosen(monkeypatch, stored, columns, width, dtype=np.float32):
-    """Which of the two ways a product takes."""
+    """Which of the three ways a product takes."""
     ways = []
-    for name in ("_dot_summed", "_dot_grouped"):
+    for name in ("_dot_summed", "_dot_grouped", "_dot_ranked"):
         monkeypatch.setattr(csr, name, lambda *_, name=name: ways.append(name))
     data = np.zeros(stored, dtype)
     csr.csr_transposed_dot_rows(data, np.zeros(stored, np.int64), np.array([0, stored]), np.zeros((1, width), dtype), columns)
@@ -121,12 +154,17 @@ def chosen(monkeypatch, stored, columns, width, dtype=np.float32):
 
 @pytest.mark.parametrize(("stored", "columns", "width", "way"), [
     (1024, 1 << 16, 1, "_dot_summed"), (1024, (1 << 16) + 1, 1, "_dot_grouped"),  # 64 sums for each stored value
-    (1024, 4096, 16, "_dot_summed"), (1024, 4097, 16, "_dot_grouped"), (1024, 100, 17, "_dot_grouped"),  # narrow ones
+    (1024, 4096, 16, "_dot_summed"), (1024, 4097, 16, "_dot_grouped"), (1024, 200, 17, "_dot_grouped"),  # narrow ones
+    (1024, 128, 32, "_dot_summed"), (1024, 129, 32, "_dot_grouped"), (1024, 100, 33, "_dot_grouped"),  # wider ones that repeat
     (1023, 100, 1, "_dot_grouped"), (0, 0, 1, "_dot_grouped"),  # and not for few
     (2 << 20, 1 << 24, 1, "_dot_summed"), ((2 << 20) - 1, (1 << 24), 1, "_dot_summed"),  # as much memory as is kept
-    ((2 << 20) - 1, (1 << 24) + 1, 1, "_dot_grouped"), ((2 << 20) + 1, (1 << 24) + 8, 1, "_dot_summed")])  # and more
+    ((2 << 20) - 1, (1 << 24) + 1, 1, "_dot_ranked"), ((2 << 20) + 1, (1 << 24) + 8, 1, "_dot_summed")])  # and more
 def test_the_way_is_chosen_by_stored_count_columns_and_width(monkeypatch, stored, columns, width, way):
+    monkeypatch.setattr(csr, "worker_count", lambda: 4)
     assert chosen(monkeypatch, stored, columns, width) == [way]
+    if way == "_dot_ranked":  # more threads add up sorted entries sooner
+        monkeypatch.setattr(csr, "worker_count", lambda: 5)
+        assert chosen(monkeypatch, stored, columns, width) == ["_dot_grouped"]
 
 
 @pytest.mark.parametrize("stored", [1023, 1024])

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .arrays import Axes, Length, Lengths, Operand
 
     #: What a kernel takes.
-    Argument: TypeAlias = Outline | Size | Scalar | Kernel
+    Argument: TypeAlias = Outline | Size | Scalar | Kernel | tuple[Outline, ...]
 
 __all__ = ["PAUSE", "Builder", "Origin", "Patch", "Row"]
 
@@ -245,11 +245,12 @@ class Builder:
         found = compiled(kernel, signature, status)
         start = len(self.words)
         # What stored values select is little of a large array; how many there are, a kernel that takes them looks at itself.
-        most = SELECTED if any(isinstance(one, Outline) and one.selects for one in arguments) else 1 << 62
+        arrays = [one for argument in arguments for one in (argument if isinstance(argument, tuple) else (argument,))
+                  if isinstance(one, Outline)]
+        most = SELECTED if any(one.selects for one in arrays) else 1 << 62
+        self.work += sum(min(static(one.size), most) for one in arrays if not one.dynamic)
         for argument in arguments:
             self._argument(argument)
-            if isinstance(argument, Outline) and not argument.dynamic:
-                self.work += min(static(argument.size), most)
         size = None
         if found.returns and ignored:
             self.word()
@@ -270,6 +271,8 @@ class Builder:
 
     def _type_of(self, argument: Argument) -> Any:  # Any: numba's type of it
         types = self._numba.types
+        if isinstance(argument, tuple):
+            return types.BaseTuple.from_types([self._type_of(one) for one in argument])
         if isinstance(argument, Outline):
             return types.Array(self._numba.from_dtype(argument.dtype), argument.ndim, "C" if argument.contiguous else "A")
         if isinstance(argument, (bool, np.bool)):
@@ -286,7 +289,10 @@ class Builder:
 
     def _argument(self, argument: Argument) -> None:
         """Lay out an argument as numba's functions take it."""
-        if isinstance(argument, Outline):
+        if isinstance(argument, tuple):
+            for one in argument:
+                self._argument(one)
+        elif isinstance(argument, Outline):
             at = self.block([0] * (5 + 2 * argument.ndim))
             self.put(at + 2, argument.size)
             self.words[at + 3] = argument.itemsize
@@ -585,7 +591,7 @@ class Builder:
         width = math.prod(map(static, array.shape[1:]))
         if not width:
             raise Refused("it indexes an array without elements")
-        self.call(load("sparsekit.kernels.cpu.group")._outside, rows, static(array.shape[0]), status=True)
+        self.call(load("sparsekit.kernels.cpu.group")._outside_rows, rows, static(array.shape[0]), status=True)
         return width
 
 

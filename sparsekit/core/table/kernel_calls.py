@@ -1,11 +1,12 @@
 """The kernels as rules see them while they are lowered: each call becomes a row.
 
-A kernel that numba compiled as a whole is called as it is.  A function that divides its work among threads has a *twin* of one
-thread in ``kernels/cpu/table_twins.py``, which hands large work back to Python.  All others are refused.
+A kernel that numba compiled as a whole is called as it is, one that threads share with the words they share.  Functions in Python
+that call several kernels have substitutes here.  All others are refused.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ import numpy as np
 from ...base.forking import load
 from ...base.refusal import Refused
 from ...kernels import for_device
+from ...kernels.cpu.jit import worker_count
 from .arrays import Outline, likely, static
 from .numpy_calls import Numpy
 
@@ -51,9 +53,9 @@ class TableKernels:
 
     def __init__(self, builder: Builder) -> None:
         self._builder, self.xp = builder, Numpy(builder)
-        self._twins: Any = load("sparsekit.kernels.cpu.table_twins")  # Any: a module of kernels
-        self._update: Any = load("sparsekit.kernels.cpu.update")  # Any: the same
-        self._normalize: Any = load("sparsekit.kernels.cpu.normalize")  # Any: the same
+        files = "table_twins", "csr", "group", "update", "normalize", "activation"
+        modules: Any = [load(f"sparsekit.kernels.cpu.{file}") for file in files]  # Any: modules of kernels
+        self._twins, self._csr, self._group, self._update, self._normalize, self._activation = modules
         self.numbers: Outline | None = None
 
     def __getattr__(self, name: str) -> _Noted:
@@ -63,16 +65,33 @@ class TableKernels:
 
         return _Noted(self._builder, real)
 
+    def _share(self, kernel: Kernel, *arguments: Argument) -> None:
+        """Note the call of a kernel that threads share, which takes the words that they share first."""
+        state = self._builder.constant(load("sparsekit.kernels.cpu.thread_pool").shared_state())
+        self._builder.call(kernel, state, *arguments, ignored=True)
+
+    def _share_over(self, kernel: Kernel, *arrays: Outline) -> None:
+        """Note the call of a kernel by ``shared_over``, or of its body where the arrays are small."""
+        rows, *others = arrays[-1].shape
+        if likely(rows) * math.prod(map(static, others)) < kernel.alone:
+            self._builder.call(kernel.body, *arrays, 0, rows)
+        else:
+            self._share(kernel, arrays)
+
+    def _for_several(self, stored: Length, width: int) -> bool:
+        """Whether threads share a product: if it is large, or would be in a run that stores four times as much as this one."""
+        self._builder.work += likely(stored) * width
+        return bool(self._csr._for_several.py_func(4 * likely(stored), width))
+
     def csr_dot_dense(self, data: Outline, indices: Outline, indptr: Outline, right: Outline, out: Outline) -> None:
         """Note ``csr · dense``."""
-        self._refuse_large(data.shape[0], out.shape[1])
-        twin = self._twins.csr_dot_vector_here if out.shape[1] == 1 else self._twins.csr_dot_dense_here
-        self._builder.call(twin, data, indices, indptr, right, out, status=True)
-
-    def _refuse_large(self, stored: Length, width: Length) -> None:
-        """Refuse a product that Python divides among threads: in the table, what comes before it would be done for nothing."""
-        if likely(stored) * (static(width) + self._twins.FETCH) >= self._twins.LARGE:
-            raise Refused("so many stored values are shared among threads")
+        width = static(out.shape[1])
+        if self._for_several(data.shape[0], width):
+            kernel = self._csr._dot_vector_shared if width == 1 else self._csr._dot_dense_shared
+            self._share(kernel, data, indices, indptr, right, out)
+        else:
+            kernel = self._csr._csr_dot_vector_rows if width == 1 else self._csr._csr_dot_dense_rows
+            self._builder.call(kernel, data, indices, indptr, right, out, 0, out.shape[0])
 
     def group_columns(self, indices: Outline) -> tuple[Outline, Outline, Outline]:
         """Note a grouping by column."""
@@ -86,11 +105,50 @@ class TableKernels:
     def csr_transposed_dot_rows(self, data: Outline, indices: Outline, indptr: Outline, right: Outline,
                                 columns: int) -> tuple[Outline, Outline]:
         """Note ``csrᵀ · dense`` for the columns that occur."""
-        self._refuse_large(data.shape[0], right.shape[1])
-        found, starts, places = self.group_columns(indices)
-        rows = self._builder.empty((data.shape[0],), np.uint64)
-        out = self._builder.empty((found.shape[0], right.shape[1]), data.dtype)
-        self._builder.call(self._twins.csr_transposed_dot_here, data, indptr, starts, places, right, rows, out, status=True)
+        stored, width = likely(data.shape[0]), static(right.shape[1])
+        several = self._for_several(data.shape[0], width)
+        way = self._csr._transposed_way(stored, columns * width, width, data.dtype,
+                                        lambda: self._group._words_for(stored, columns))
+        if way == "summed" and columns * width * data.itemsize <= self._csr.NEAR:
+            return self._dot_summed(data, indices, indptr, right, columns)
+        if way == "ranked":
+            found, ranks = self._ranks_by_bits(indices, columns)
+            out = self._builder.empty((found.shape[0], width), data.dtype)
+            self._builder.call(self._csr._sum_ranked, data, ranks, indptr, right, out)
+        else:
+            found, starts, places = self.group_columns(indices)
+            out, rows = self._builder.empty((found.shape[0], width), data.dtype), self._builder.empty((data.shape[0],), np.uint64)
+            if several:
+                self._share(self._csr._grouped_shared, data, indptr, starts, places, right, rows, columns, out)
+            else:
+                self._builder.call(self._csr._row_of_each, indptr, rows)
+                self._builder.call(self._csr._grouped_rows, data, indptr, starts, places, rows, right, columns, out, 0,
+                                   found.shape[0])
+        return found, out
+
+    def _ranks_by_bits(self, indices: Outline, columns: int) -> tuple[Outline, Outline]:
+        """Note the distinct columns, and the place of each entry among them."""
+        make, count, words = self._builder.empty, indices.shape[0], (columns + 63) >> 6
+        seen, before = make((words,), np.uint64), make((words,), np.int32)
+        found, ranks = make((count,), np.int64), make((count,), np.int64)
+        self._builder.call(self._group._outside_rows, indices, columns, status=True)
+        size = self._builder.count(self._twins.ranks_by_bits_here, indices, seen, before, found, ranks, like=count)
+        return found.view_as((size,)), ranks
+
+    def _dot_summed(self, data: Outline, indices: Outline, indptr: Outline, right: Outline,
+                    columns: int) -> tuple[Outline, Outline]:
+        """The same by adding into sums for every column, which all tables share."""
+        make, width = self._builder.empty, static(right.shape[1])
+        stored = likely(data.shape[0])
+        clean = self._twins.clean_sums(columns, width, data.dtype, self._csr._bytes_for(columns, stored))
+        used, sums, second, marks, seen = map(self._builder.constant, clean)
+        pieces = worker_count() if self._csr._for_several.py_func(stored, width) else 1
+        words, ends = make((pieces + 1,), np.int64), make((pieces + 1,), np.int64)
+        self._builder.call(self._twins.begin_sums, used, indices, columns, status=True)
+        self._share(self._csr._sum_and_mark_shared, data, indices, indptr, right, sums, second, marks, seen, words, ends)
+        size = self._builder.count(self._twins.sums_found, ends, like=data.shape[0])
+        found, out = make((size,), np.int64), make((size, width), data.dtype)
+        self._share(self._twins.list_and_end, used, data, words, ends, sums, second, seen, found, out)
         return found, out
 
     def distinct(self, indices: Outline) -> Outline:
@@ -110,72 +168,64 @@ class TableKernels:
     def update_dense(self, step: _Noted, weight: Outline, gradient: Outline, numbers: Array | Outline,
                      states: Sequence[Outline]) -> None:
         """Note an optimizer's step on arrays of one row."""
-        if static(weight.shape[1]) >= 2 * self._update.DENSE_GRAIN:
-            raise Refused("so many elements are shared among threads")
         first = self._builder.constant(np.zeros(1, np.int64))
-        self._builder.call(step.kernel, weight, gradient, first, 1, self._own_numbers(numbers), *states, ignored=True)
+        self._step(step, static(weight.shape[1]) >= 2 * self._update.DENSE_GRAIN, weight, gradient, first, 1, numbers, states)
+
+    def _step(self, step: _Noted, shared: bool, weight: Outline, data: Outline, indices: Outline, moves: int,
+              numbers: Array | Outline, states: Sequence[Outline]) -> None:
+        """Note the kernel of an optimizer's step, or the one that threads share."""
+        own = self._own_numbers(numbers)
+        if shared and worker_count() > 1:
+            self._share(step.kernel.shared, weight, data, indices, moves, own, tuple(states))
+        else:
+            self._builder.call(step.kernel, weight, data, indices, moves, own, *states, ignored=True)
 
     def update_other_rows(self, step: _Noted, weight: Outline, indices: Outline, numbers: Array | Outline,
                           states: Sequence[Outline]) -> None:
         """Note an optimizer's step on the rows that a gradient does not store, after the step on those that it does."""
         rows, width = static(weight.shape[0]), static(weight.shape[1])
-        if rows * max(1, width * (1 + len(states))) >= self._twins.UPDATE_GRAIN:
-            raise Refused("so many rows are shared among threads")  # before anything is written, so not while it runs
         absent, others = self._builder.empty((rows,), np.bool), self._builder.empty((rows,), np.int64)
         found = self._builder.count(self._twins.other_rows, indices, absent, others, like=rows)
         nothing = self._builder.constant(np.zeros((1, width), weight.dtype))
-        self._builder.call(step.kernel, weight, nothing, others.view_as((found,)), 0, self._own_numbers(numbers), *states,
-                           ignored=True)
+        large = rows * max(1, width * (1 + len(states))) >= 2 * self._update.GRAIN
+        self._step(step, large, weight, nothing, others.view_as((found,)), 0, numbers, states)
 
     def update_rows(self, step: _Noted, weight: Outline, data: Outline, indices: Outline, numbers: Array | Outline,
                     states: Sequence[Outline]) -> None:
         """Note an optimizer's step on the rows that a gradient stores."""
         if isinstance(indices.shape[0], int) and indices.origin.kind != "constant":  # the next gradient may store fewer
             raise Refused("all rows have a gradient")
-        work = max(1, static(weight.shape[1]) * (1 + len(states)))
-        if likely(indices.shape[0]) * work >= 2 * self._twins.UPDATE_GRAIN:
-            raise Refused("so many rows are shared among threads")
-        self._builder.call(self._twins.few_rows, indices, work, weight.shape[0], status=True)
-        self._builder.call(step.kernel, weight, data, indices, 1, self._own_numbers(numbers), *states, ignored=True)
-
-    def _rows(self, kernel: Kernel, *arrays: Outline) -> None:
-        """Note a kernel that computes rows of its last array, each by itself."""
-        rows, columns = map(static, arrays[-1].shape)
-        if rows * columns >= 2 * self._normalize.GRAIN:
-            raise Refused("so many rows are shared among threads")
-        self._builder.call(kernel, *arrays, 0, rows)
+        self._builder.call(self._group._outside_rows, indices, weight.shape[0], status=True)
+        work = likely(indices.shape[0]) * max(1, static(weight.shape[1]) * (1 + len(states)))
+        self._step(step, work >= 2 * self._update.GRAIN, weight, data, indices, 1, numbers, states)
 
     def relu_slope(self, above: Outline, made: Outline, out: Outline) -> None:
         """Note the gradient of relu."""
-        if likely(out.shape[0]) >= 2 * self._normalize.GRAIN:
-            raise Refused("so many elements are shared among threads")
-        self._builder.call(load("sparsekit.kernels.cpu.activation")._relu_slope, above, made, out)
+        self._share_over(self._activation.relu_slope_shared, above, made, out)
 
     def sigmoid(self, data: Outline, out: Outline) -> None:
         """Note the logistic function of elements."""
-        if likely(out.shape[0]) >= self._normalize.GRAIN // 2:
-            raise Refused("so many elements are shared among threads")
-        self._builder.call(load("sparsekit.kernels.cpu.activation")._sigmoid, data, out)
+        self._share_over(self._activation.sigmoid_shared, data, out)
 
     def softmax_rows(self, data: Outline, largest: Outline, out: Outline) -> None:
         """Note the softmax of rows."""
-        self._rows(self._normalize._softmax, data, largest, out)
+        self._share_over(self._normalize.softmax_shared, data, largest, out)
 
     def log_softmax_rows(self, data: Outline, largest: Outline, out: Outline) -> None:
         """Note the logarithm of the softmax of rows."""
-        self._rows(self._normalize._log_softmax, data, largest, out)
+        self._share_over(self._normalize.log_softmax_shared, data, largest, out)
 
     def softmax_backward_rows(self, above: Outline, made: Outline, out: Outline) -> None:
         """Note the gradient of the softmax of rows."""
-        self._rows(load("sparsekit.kernels.cpu.activation")._softmax_backward, above, made, out)
+        self._share_over(self._activation.softmax_backward_shared, above, made, out)
 
     def log_softmax_backward_rows(self, above: Outline, made: Outline, out: Outline) -> None:
         """Note the gradient of the logarithm of the softmax of rows."""
-        self._rows(load("sparsekit.kernels.cpu.activation")._log_softmax_backward, above, made, out)
+        self._share_over(self._activation.log_softmax_backward_shared, above, made, out)
 
     def outside(self, values: Outline, size: int) -> int:
         """Note that positions are inside an axis: where one is not, Python runs the operator."""
-        self._builder.call(load("sparsekit.kernels.cpu.group")._outside, self._builder.flat(values), size, status=True)
+        self._builder.call(self._group._outside, self._builder.flat(values), size, status=True)
         values.positions = True
         return 0
 
@@ -183,7 +233,7 @@ class TableKernels:
         """Note the numbers that two ascending arrays share, and their places."""
         make, count = self._builder.empty, indices.shape[0]
         shared, at, other = make((count,), indices.dtype), make((count,), np.int64), make((count,), np.int64)
-        kernel = load("sparsekit.kernels.cpu.group")._shared_rows
+        kernel = self._group._shared_rows
         found = self._builder.count(kernel, indices, others, shared, at, other, like=count)
         return shared.view_as((found,)), at.view_as((found,)), other.view_as((found,))
 
@@ -204,7 +254,7 @@ class TableKernels:
         """Note a matrix without the values whose rank is negative."""
         make, count = self._builder.empty, data.shape[0]
         out, kept, ends = make((count,), data.dtype), make((count,), ranks.dtype), make(indptr.shape, indptr.dtype)
-        found = self._builder.count(self._twins.drop_absent_here, data, ranks, indptr, out, kept, ends, like=count)
+        found = self._builder.count(self._csr._drop_absent, data, ranks, indptr, out, kept, ends, like=count)
         return out.view_as((found,)), kept.view_as((found,)), ends
 
     def row_sparse_merge(self, data: Outline, indices: Outline, right_data: Outline, right_indices: Outline,

@@ -131,8 +131,7 @@ def compiled(kernel: Kernel, signature: tuple[Any, ...], status: bool = False) -
     """
     numba = load("numba")
     dispatcher: Any = kernel.dispatcher  # Any: numba's, which has no types
-    if signature not in dispatcher.overloads:
-        dispatcher.compile(signature)
+    kernel.compile(signature)
     made = dispatcher.overloads[signature]
     kind = made.signature.return_type
     if not isinstance(kind, (numba.types.Integer, numba.types.NoneType)):
@@ -146,6 +145,8 @@ def compiled(kernel: Kernel, signature: tuple[Any, ...], status: bool = False) -
 def _words_of(kind: Any) -> str:  # Any: a type of numba
     """One letter for each word of an argument: i for an integer or a pointer, f, d and b."""
     types: Any = load("numba").types  # Any: numba has none
+    if isinstance(kind, types.BaseTuple):
+        return "".join(map(_words_of, kind))
     if isinstance(kind, types.Array):
         return "i" * int(5 + 2 * kind.ndim)
     if isinstance(kind, types.Boolean):

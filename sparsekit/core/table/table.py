@@ -30,13 +30,13 @@ if TYPE_CHECKING:
     from ..types import ArrayObject, Sink, Slots
     from .timed import Account
 
-__all__ = ["Lowered", "Step", "Table"]
+__all__ = ["REACHED", "Lowered", "Step", "Table"]
 
 #: Elements that rows may touch before Python looks for signals; some milliseconds of work.
 BETWEEN_PAUSES = 1 << 22
 
-#: The column of the last row that says how far a run came.
-_REACHED = 1
+#: The column of the last row that says how far a run came, until whoever sees the end of the run sets it to 0.
+REACHED = 1
 
 #: Bytes of a cache line, at which buffers begin.
 LINE = 64
@@ -385,6 +385,8 @@ class Table:
         The calls; see ``table_rows``.
     end : int
         The last row.
+    note : memoryview
+        That row.
     finished : bool
         Whether the last run that ``take_reached`` told of came to the end.
     stops : int
@@ -419,20 +421,21 @@ class Table:
                        for number, part in zip(numbers, parts_of(lowered.stores[slot]), strict=True)}
         #: How many elements they have room for.
         self._elements: dict[int, int] = {}
-        #: The memory of those that nothing has seen, between runs only: whoever pops it has it, another thread or the next run.
-        self._free: dict[int, Array] = {}
+        #: The memory of those that nothing has seen, between runs only: whoever pops it has all, another thread or the next run.
+        self._free: list[dict[int, Array]] = [{}]
         self._seen: set[int] = set()
         #: Stores that are the same at every run, by slot.  Any: stores
         self.views: dict[int, Any] = {}
         self._timed: TimedRows | None = None
         self.end, self.finished = len(self.rows) - 1, False
-        self._last, self._note = self.rows, memoryview(self.rows[-1])
+        self._last, self.note = self.rows, memoryview(self.rows[-1])
         self._first_rows: dict[tuple[bool, int], int] = {}
         self._arrays: list[Any] = [None] * lowered.bound  # Any: arrays
         self._plans = {bound.first: self._plan(bound) for bound in (lowered.entry, *lowered.exits.values())}
         self._words_at = {bound.first: self._words_of(bound) for bound in (lowered.entry, *lowered.exits.values())}
         self._entry_words = (*self._words_at[lowered.entry.first], len(lowered.targets))
-        self._begin, self._again = self._kernels.begin_rows.dispatcher, self._kernels.begin_again.dispatcher
+        word = load("numba").types.int64
+        self._begin, self._again = self._kernels.begin_rows.dispatcher, self._kernels.begin_again.compile((word,) * 4)
         #: Address of the first row, and the number of the last.
         self.at: tuple[int, int] = (self.rows.ctypes.data, self.end)
         self.stops = 0
@@ -460,7 +463,7 @@ class Table:
     @property
     def reserved(self) -> int:
         """Bytes that it keeps between runs."""
-        return self._kept_bytes + sum([memory.nbytes for memory in self._free.values()])
+        return self._kept_bytes + sum([memory.nbytes for held in self._free for memory in held.values()])
 
     def released(self, sink: Sink) -> None:
         """Tell a recorder that nothing reads the memory any more until the next run."""
@@ -488,9 +491,9 @@ class Table:
         lowered, self.standing_at = self.lowered, 0
         if lowered.settings != config.decisive:
             return -1
-        renewed = []
+        renewed, held = [], self._take_free()
         for number in self._elements:
-            if self._free.pop(number, None) is None:  # it was given away or seen, or the last run failed
+            if number not in held:  # it was given away or seen, or the last run failed
                 renewed.append((number, self._grown[number]))
                 self._renew(number)
         self._seen.clear()
@@ -515,21 +518,26 @@ class Table:
         """
         if not self.standing_at:
             return -1, False
-        free, taken = self._free, {}
-        try:
-            for number in self._elements:
-                taken[number] = free.pop(number)
-        except KeyError:  # it was given away or seen
+        held = self._take_free()
+        if len(held) != len(self._elements):  # one was given away or seen
+            self._free.append(held)
             return -1, False
         first, last = self.at if told is None else told.at
         found: int = self._again(id(brought), self.standing_at, first, last)
         place, differs = found >> 1, found & 1 == 1
         if place == last or place < 0:
-            free.update(taken)
+            self._free.append(held)
             return place, differs
         self._seen.clear()
         rows = self.rows if told is None else told.rows
         return (place if rows[place, 6] != PAUSE else self._advance(rows, place + 1)), differs
+
+    def _take_free(self) -> dict[int, Array]:
+        """All memory that is free, which nobody else then has."""
+        try:
+            return self._free.pop()
+        except IndexError:
+            return {}
 
     def _advance(self, rows: Array, place: int) -> int:
         """Run rows up to one that Python runs, or the end."""
@@ -582,22 +590,15 @@ class Table:
     def release(self) -> None:
         """Let the arrays go that the last run was given, and have ready what ``take`` may give away."""
         self._arrays = [None] * self.lowered.bound
-        for number in self._elements:
-            if number not in self._seen:
-                self._free[number] = self._grown[number][0]
-
-    def over(self, told: TimedRows | None) -> None:
-        """Forget how far the last run came, which came to the end."""
-        note = self._note if told is None else told.note
-        note[_REACHED] = 0
+        self._free[:] = [{number: self._grown[number][0] for number in self._elements if number not in self._seen}]
 
     def take_reached(self) -> int:
         """The row that the last run came to, once; then 0, as if the stores did not fit."""
-        note, self._last = self._note, self.rows
-        if self._timed is not None and not note[_REACHED]:
+        note, self._last = self.note, self.rows
+        if self._timed is not None and not note[REACHED]:
             note, self._last = self._timed.note, self._timed.rows
-        reached: int = note[_REACHED]
-        note[_REACHED] = 0
+        reached: int = note[REACHED]
+        note[REACHED] = 0
         self.finished = reached == self._last.shape[0] - 1
         return reached
 
@@ -713,7 +714,9 @@ class Table:
     def take(self, slot: int) -> Any:  # Any: a store
         """The store of a slot, which the next run leaves alone: its memory is given away if that can be, and copied otherwise."""
         like = self.lowered.stores[slot]
-        found = [self._free.pop(place, None) for place in self._handed.get(slot, ())]
+        held = self._take_free()
+        found = [held.pop(place, None) for place in self._handed.get(slot, ())]
+        self._free[:] = [held]
         arrays = [memory for memory in found if memory is not None]
         if len(arrays) < len(parts_of(like)):
             return copied(self.store(slot))
@@ -768,7 +771,8 @@ class Table:
             memory, start = self._grown[number]
             if number in self._types:
                 self._seen.add(number)
-                self._free.pop(number, None)
+                for held in self._free:
+                    held.pop(number, None)
         else:
             memory, start = (origin.array if origin.array is not None else self._arrays[origin.number]), 0
         if math.prod(shape) == 0:

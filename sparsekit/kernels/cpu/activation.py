@@ -6,8 +6,10 @@ import threading
 
 import numpy as np
 
+from .intrinsic_names import dot_in_order, sum_in_order
 from .jit import in_threads, kernel
-from .normalize import FREE_ORDER, GRAIN, _exp, _over_rows
+from .normalize import FREE_ORDER, GRAIN, _exp
+from .thread_pool import share, shared_over
 
 __all__ = ["gelu", "gelu_backward", "layer_norm_backward_rows", "log_softmax_backward_rows", "relu_slope", "sigmoid",
            "softmax_backward_rows"]
@@ -48,42 +50,41 @@ def _normal(value):
 
 
 @kernel(fastmath={"contract"}, error_model="numpy")
-def _sigmoid(data, out):
+def _sigmoid(data, out, start, stop):
+    data, out = data[start:stop], out[start:stop]
     for place in range(data.shape[0]):
         out[place] = _single_sigmoid(data[place])
 
 
 @kernel(fastmath={"contract"}, error_model="numpy")
-def _gelu(data, out):
+def _gelu(data, out, start, stop):
+    data, out = data[start:stop], out[start:stop]
     for place in range(data.shape[0]):
         value = data[place]
         out[place] = value * _normal(value)
 
 
 @kernel(fastmath={"contract"}, error_model="numpy")
-def _gelu_backward(above, data, out):
+def _gelu_backward(above, data, out, start, stop):
+    above, data, out = above[start:stop], data[start:stop], out[start:stop]
     for place in range(data.shape[0]):
         value = data[place]
         bell = _PEAK * _exp(np.float32(-0.5) * value * value)
         out[place] = above[place] * (_normal(value) + value * bell)
 
 
-@kernel(fastmath=FREE_ORDER)
+@kernel
 def _softmax_backward(above, made, out, start, stop):
     for row in range(start, stop):
-        total = np.float32(0)
-        for column in range(made.shape[1]):
-            total += above[row, column] * made[row, column]
+        total = dot_in_order(above[row], made[row])
         for column in range(made.shape[1]):
             out[row, column] = made[row, column] * (above[row, column] - total)
 
 
-@kernel(fastmath=FREE_ORDER)
+@kernel
 def _log_softmax_backward(above, made, out, start, stop):
     for row in range(start, stop):
-        total = np.float32(0)
-        for column in range(made.shape[1]):
-            total += above[row, column]
+        total = sum_in_order(above[row])
         for column in range(made.shape[1]):
             out[row, column] = above[row, column] - _exp(made[row, column]) * total
 
@@ -107,48 +108,48 @@ def _layer_norm_backward(above, data, gamma, mean, share, out, scale, offset, st
 
 
 @kernel(fastmath={"contract"}, error_model="numpy")
-def _relu_slope(above, made, out):
+def _relu_slope(above, made, out, start, stop):
+    above, made, out = above[start:stop], made[start:stop], out[start:stop]
     for place in range(made.shape[0]):
         value = made[place]
         slope = above[place] * np.float32(value > np.float32(0))
         out[place] = slope if value == value else value  # nan stays what it is
 
 
+relu_slope_shared, softmax_backward_shared, log_softmax_backward_shared = (
+    shared_over(body, 2 * GRAIN, GRAIN) for body in (_relu_slope, _softmax_backward, _log_softmax_backward))
+sigmoid_shared, gelu_shared, gelu_backward_shared = (
+    shared_over(body, GRAIN // 2, GRAIN // 4) for body in (_sigmoid, _gelu, _gelu_backward))
+
+
 def relu_slope(above, made, out):
     """``above`` where the output of relu is positive, ``0 * above`` elsewhere, nan where that is nan; float32 (elements,)."""
-    if made.shape[0] < 2 * GRAIN:
-        _relu_slope(above, made, out)
-    else:
-        in_threads(lambda start, stop: _relu_slope(above[start:stop], made[start:stop], out[start:stop]), made.shape[0], GRAIN)
+    share(relu_slope_shared, (above, made, out))
 
 
 def sigmoid(data, out):
     """``1 / (1 + exp(-x))``; float32 (elements,)."""
-    if data.shape[0] < GRAIN // 2:
-        _sigmoid(data, out)
-    else:
-        in_threads(lambda start, stop: _sigmoid(data[start:stop], out[start:stop]), data.shape[0], GRAIN // 4)
+    share(sigmoid_shared, (data, out))
 
 
 def gelu(data, out):
     """``x`` times the normal distribution function of ``x``; float32 (elements,)."""
-    in_threads(lambda start, stop: _gelu(data[start:stop], out[start:stop]), data.shape[0], GRAIN // 4)
+    share(gelu_shared, (data, out))
 
 
 def gelu_backward(above, data, out):
     """``above`` times the derivative of ``gelu`` at ``data``; float32 (elements,)."""
-    in_threads(lambda start, stop: _gelu_backward(above[start:stop], data[start:stop], out[start:stop]), data.shape[0],
-               GRAIN // 4)
+    share(gelu_backward_shared, (above, data, out))
 
 
 def softmax_backward_rows(above, made, out):
     """``made * (above - sum(above * made))``, row by row; float32 (rows, columns)."""
-    _over_rows(lambda start, stop: _softmax_backward(above, made, out, start, stop), made.shape)
+    share(softmax_backward_shared, (above, made, out))
 
 
 def log_softmax_backward_rows(above, made, out):
     """``above - exp(made) * sum(above)``, row by row; float32 (rows, columns)."""
-    _over_rows(lambda start, stop: _log_softmax_backward(above, made, out, start, stop), made.shape)
+    share(log_softmax_backward_shared, (above, made, out))
 
 
 def layer_norm_backward_rows(above, data, gamma, mean, share, out, scale, offset):
@@ -162,4 +163,8 @@ def layer_norm_backward_rows(above, data, gamma, mean, share, out, scale, offset
             scale[...] += parts[0]
             offset[...] += parts[1]
 
-    _over_rows(work, data.shape)
+    rows, width = data.shape
+    if rows * width < 2 * GRAIN:
+        work(0, rows)
+    else:
+        in_threads(work, rows, max(1, GRAIN // max(1, width)))

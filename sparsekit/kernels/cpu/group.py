@@ -14,8 +14,11 @@ __all__ = ["distinct", "group_columns", "outside", "row_ranks", "shared_rows", "
 #: Bits that one pass of the sort should take at most: it keeps 2**bits places in memory in motion.
 DIGIT = 10
 
-#: Values from which on bits tell their places, and how many there are, at least, for each word of bits.
-LOOKED_UP, IN_A_WORD = 1 << 12, 4
+#: Values from which on bits tell their ranks.
+LOOKED_UP = 1 << 12
+
+#: Words of bits for each value and each look-up, at most, for which bits tell places.
+WORDS_FOR_EACH = 2
 
 #: Words of bits up to which they tell the ranks of distinct values sooner than sorting does: so many stay in the cache.
 MOST_WORDS = 1 << 15
@@ -178,12 +181,18 @@ def _write_ranks(starts, places, ranks):
 
 
 @kernel
-def _bits_before(values, seen, before):
-    """Set a bit for each value, and write how many are set before each word; returns how many are set in all."""
-    one, six, rest = np.uint64(1), np.uint64(6), np.uint64(63)
+def _mark(values, seen):
+    """Set a bit for each value."""
+    one, six, low = np.uint64(1), np.uint64(6), np.uint64(63)
     for place in range(values.shape[0]):
         value = np.uint64(values[place])
-        seen[value >> six] |= one << (value & rest)
+        seen[value >> six] |= one << (value & low)
+
+
+@kernel
+def _bits_before(values, seen, before):
+    """Set a bit for each value, and write how many are set before each word; returns how many are set in all."""
+    _mark(values, seen)
     count = 0
     for number in range(seen.shape[0]):
         before[number] = count
@@ -191,11 +200,14 @@ def _bits_before(values, seen, before):
     return count
 
 
-def _words_of_bits(indices):
-    """Words of bits for all values up to the highest, if these tell ranks sooner than sorting does; 0 otherwise."""
-    count = indices.shape[0]
-    words = (int(indices.max()) >> 6) + 1 if count >= LOOKED_UP else 0
+def _words_for(count, columns):
+    """Words of bits for so many columns, if these tell the ranks of so many entries sooner than sorting does; 0 otherwise."""
+    words = (columns + 63) >> 6 if count >= LOOKED_UP else 0
     return words if words <= min(count, MOST_WORDS) else 0
+
+
+def _words_of_bits(indices):
+    return _words_for(indices.shape[0], int(indices.max()) + 1) if indices.shape[0] else 0
 
 
 def unique_with_rank(indices):
@@ -248,7 +260,7 @@ def _row_ranks(rows, ascending, limit):
     with the same high bits begin, so that a look-up takes few steps unless values crowd, and no more than a binary search then.
     """
     count, ranks = ascending.shape[0], np.empty(rows.shape[0], np.int64)
-    if rows.shape[0] >= LOOKED_UP and IN_A_WORD * (limit >> 6) <= count + rows.shape[0] < 1 << 31:
+    if limit >> 6 <= WORDS_FOR_EACH * (count + rows.shape[0]) < 1 << 31:
         _ranks_by_bits(rows, ascending, limit, ranks)
         return ranks
     shift = 0
@@ -287,6 +299,15 @@ def _outside(values, size):
         if not (values[place] > -1 and values[place] < size):
             return 1
     return 0
+
+
+@kernel
+def _outside_rows(indices, rows):
+    """1 if an index is not in ``0 … rows - 1``, else 0."""
+    bits = np.int64(0)  # without a branch, so that it compiles to vectors
+    for place in range(indices.shape[0]):
+        bits |= indices[place] | (rows - 1 - indices[place])
+    return 1 if bits < 0 else 0
 
 
 def outside(values, size):

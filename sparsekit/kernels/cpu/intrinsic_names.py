@@ -8,21 +8,61 @@ from __future__ import annotations
 import ctypes
 from typing import Any
 
-__all__ = ["add", "by_type", "call_loop", "carry_over", "eight_bytes", "get_word", "leading", "one_bits", "pause", "prefetch",
-           "put_up", "put_word", "read", "run_piece", "write", "zero_bits"]
+import numpy as np
 
-# Words of the shared_state that ``pool`` keeps, each on a cache line of its own; a helper's AWAKE follows those before it.
-NEXT, COUNT, GRAIN, FUNCTION, ARGUMENTS, ACTIVE, FAILED, AWAKE = (place * 8 for place in range(8))
+__all__ = ["add", "add_eight", "by_type", "call_loop", "call_words", "carry_over", "changed", "dot_in_order", "eight_bytes",
+           "get_word", "leading", "one_bits", "pause", "prefetch", "put_up", "put_word", "read", "read_ahead", "run_piece",
+           "sum_in_order", "swap", "take_marks", "write", "zero_bits"]
+
+# Words of the shared_state that ``thread_pool`` keeps.  Those that threads write are on cache lines of their own; a helper's
+# AWAKE, with its LOCK on the same line, follows those before it.
+NEXT, COUNT, GRAIN, FUNCTION, ARGUMENTS, ACTIVE, FAILED, OWNED, LEADER, WORKERS, AWAKE = (place * 8 for place in range(11))
+HELPERS, ACQUIRE, RELEASE, PROCESSOR = (WORKERS + place for place in range(1, 5))
+LOCK = 1
 
 #: What carries a pair of words of a CRC-32 over four pairs: powers of x modulo its polynomial.
 FOUR_PAIRS_ON = 0x154442BD4, 0x1C6E41596
 
-#: Loops that interpreted kernels have published and not yet withdrawn, by their number in the shared_state.
+#: Sums that ``sum_in_order`` keeps side by side.
+LANES = 16
+
+#: Loops that interpreted kernels have put up and not run yet, by number.
 _up: dict[int, tuple[Any, tuple[Any, ...]]] = {}
 
 
 def prefetch(array, place):
     """Prefetch an element for a read that comes soon; ``place`` counts elements of a C-contiguous array from the first."""
+
+
+def read_ahead(array, place):
+    """Read an element, counted as in ``prefetch``, so that it is in the cache: the processor may drop prefetches."""
+
+
+def add_eight(totals, place, sources, source, factor):
+    """``totals[place:place + 8] += factor * sources[source:source + 8]`` by vectors, of arrays of one axis; unchecked."""
+    totals[int(place):int(place) + 8] += factor * sources[int(source):int(source) + 8]
+
+
+def sum_in_order(values):
+    """The sum of a C-contiguous vector of floats, by lanes whose order is the same for every compiler and processor.
+
+    Where the compiler may reorder a sum itself, it does so differently from one caller to the next.
+    """
+    lanes, size = LANES, values.shape[0]
+    done = size & -lanes
+    totals = values[:done].reshape(-1, lanes).sum(axis=0)
+    while lanes > 1:
+        lanes //= 2
+        totals = totals[:lanes] + totals[lanes:]
+        if size & lanes:
+            totals = totals + values[done:done + lanes]
+        done = size & -lanes
+    return totals[0]
+
+
+def dot_in_order(first, second):
+    """The sum over the products of two vectors of one type, as ``sum_in_order``."""
+    return sum_in_order(first * second)
 
 
 def eight_bytes(text, place):
@@ -33,6 +73,19 @@ def eight_bytes(text, place):
 def leading(array, count):
     """The first ``count`` elements as a tuple, read at once; unchecked, and ``count`` is a constant."""
     return tuple(array[:count])
+
+
+def take_marks(marks, place):
+    """64 elements of an array of bool as the bits of a uint64, the first one lowest; makes them False.  Unchecked."""
+    bits = sum(int(mark) << number for number, mark in enumerate(marks[place: place + 64]))
+    marks[place: place + 64] = False
+    return np.uint64(bits)
+
+
+def changed(values, place):
+    """Which of 64 elements floats are not -0.0, with which sums begin, as ``take_marks`` gives them.  Unchecked."""
+    return np.uint64(sum(int(value != 0 or not np.signbit(value)) << number
+                         for number, value in enumerate(values[place: place + 64])))
 
 
 def zero_bits(word):
@@ -72,25 +125,34 @@ def pause():
     """Tell the processor that this is a spin-wait loop."""
 
 
+def swap(shared_state, place, old, new):
+    """Set a word of the shared_state if it has this value; whether it had."""
+    had = int(shared_state[place]) == old
+    if had:
+        shared_state[place] = new
+    return had
+
+
+def call_words(function, first, second):
+    """Call a function of C by address, with two words, of which it may take fewer; the word that it returns."""
+    kind = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
+    return kind(int(function))(int(first), int(second))
+
+
 def run_piece(function, packed, start, stop):
-    """Run a piece of the loop that is on the shared_state; not 0 if it failed."""
-    body, arguments = _up[function]
+    """Run a piece of a loop that has been put up; not 0 if it failed.  Interpreted kernels do so once."""
+    body, arguments = _up.pop(function)
     body(*arguments, start, stop)
     return 0
 
 
-def put_up(shared_state, body, arguments):
-    """Write on the shared_state where ``body(*arguments, start, stop)`` and its arguments are.
+def put_up(body, arguments):
+    """Where ``body(*arguments, start, stop)`` and its arguments are, for ``thread_pool.spread``.
 
-    They are in the frame of the calling kernel, which must not return before ``pool.lead`` has.
+    They are in the frame of the calling kernel, which must not return before that has.
     """
-    shared_state[FUNCTION] = id(shared_state)
-    _up[id(shared_state)] = body, arguments
-
-
-def take_down(shared_state):
-    """Forget what was put up on a shared_state; only interpreted kernels need that."""
-    _up.pop(id(shared_state), None)
+    _up[id(arguments)] = body, arguments
+    return id(arguments), 0
 
 
 def get_word(address):

@@ -5,10 +5,12 @@
 
 from __future__ import annotations
 
+import functools
 import platform
 import sys
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+import numpy as np
 from llvmlite import binding, ir
 from numba import config, extending, types
 from numba.core import cgutils
@@ -62,6 +64,90 @@ def fetch(typing_context: BaseContext, array: types.Type, place: types.Type) -> 
 
 
 @_words.intrinsic
+def read_ahead(typing_context: BaseContext, array: types.Type, place: types.Type) -> Intrinsic:
+    def generate(context: CPUContext, builder: ir.IRBuilder, signature: Signature, arguments: Sequence[ir.Value]) -> ir.Value:
+        kind: Any = signature.args[0]  # Any: an array's type
+        # As an atomic word's, a read of what nothing uses stays.
+        builder.load_atomic(_where(context, builder, kind, *arguments), "monotonic", kind.dtype.bitwidth // 8)
+        return context.get_dummy_value()
+
+    return types.void(array, types.uintp), generate
+
+
+@_words.intrinsic
+def add_eight(typing_context: BaseContext, totals: types.Type, place: types.Type, sources: types.Type, source: types.Type,
+              factor: types.Type) -> Intrinsic:
+    def generate(context: CPUContext, builder: ir.IRBuilder, signature: Signature, arguments: Sequence[ir.Value]) -> ir.Value:
+        kind: Any = signature.args[0]  # Any: an array's type
+        eight = ir.VectorType(arguments[4].type, 8)
+        where, origin = [builder.bitcast(_where(context, builder, kind, *arguments[first: first + 2]), eight.as_pointer())
+                         for first in (0, 2)]
+        total, values = [builder.load(one, align=kind.dtype.bitwidth // 8) for one in (where, origin)]
+        factors = ir.Constant(eight, ir.Undefined)
+        for number in range(8):
+            factors = builder.insert_element(factors, arguments[4], _status(number))
+        if isinstance(kind.dtype, types.Float):
+            # As in loops with fastmath={"contract"}: without rounding in between where the processor can do that.
+            total = builder.fadd(total, builder.fmul(factors, values, flags=("contract",)), flags=("contract",))
+        else:
+            total = builder.add(total, builder.mul(factors, values))
+        builder.store(total, where, align=kind.dtype.bitwidth // 8)
+        return context.get_dummy_value()
+
+    return types.void(totals, types.uintp, sources, types.uintp, factor), generate
+
+
+def _in_order(context: CPUContext, builder: ir.IRBuilder, kinds: Sequence[types.Type], vectors: Sequence[ir.Value]) -> ir.Value:
+    """The sum over the products of vectors' elements."""
+    arrays = [context.make_array(kind)(context, builder, one) for kind, one in zip(kinds, vectors, strict=True)]
+    size, element = cgutils.unpack_tuple(builder, arrays[0].shape)[0], arrays[0].data.type.pointee
+    align = kinds[0].dtype.bitwidth // 8  # type: ignore[attr-defined]  # of an array
+
+    def add(totals: ir.Value, place: ir.Value) -> None:
+        kind = totals.type
+        read = [builder.load(builder.bitcast(builder.gep(array.data, [place]), kind), align=align) for array in arrays]
+        builder.store(builder.fadd(builder.load(totals), functools.reduce(builder.fmul, read)), totals)
+
+    lanes = intrinsic_names.LANES
+    done = builder.and_(size, size.type(-lanes))
+    found = ir.Constant(ir.VectorType(element, lanes), [0.0] * lanes)
+    totals = cgutils.alloca_once(builder, found.type)
+    builder.store(found, totals)
+    with cgutils.for_range_slice(builder, size.type(0), done, size.type(lanes)) as (place, _):
+        add(totals, place)
+    while lanes > 1:
+        lanes, found = lanes // 2, builder.load(totals)
+        if lanes > 1:
+            found = builder.fadd(*[
+                builder.shuffle_vector(found, found, ir.Constant(ir.VectorType(_status, lanes), list(places)))
+                for places in (range(lanes), range(lanes, 2 * lanes))])
+        else:
+            found = builder.fadd(*[builder.extract_element(found, _status(place)) for place in range(2)])
+        totals = cgutils.alloca_once(builder, found.type)
+        builder.store(found, totals)
+        with builder.if_then(builder.icmp_unsigned("!=", builder.and_(size, size.type(lanes)), size.type(0))):
+            add(totals, done)
+        done = builder.and_(size, size.type(-lanes))
+    return builder.load(totals)
+
+
+@_words.intrinsic
+def sum_in_order(typing_context: BaseContext, values: types.Type) -> Intrinsic:
+    def generate(context: CPUContext, builder: ir.IRBuilder, signature: Signature, arguments: Sequence[ir.Value]) -> ir.Value:
+        return _in_order(context, builder, signature.args, arguments)
+
+    return values.dtype(values), generate  # type: ignore[attr-defined]  # of an array
+
+
+@_words.intrinsic
+def dot_in_order(typing_context: BaseContext, first: types.Type, second: types.Type) -> Intrinsic:
+    def generate(context: CPUContext, builder: ir.IRBuilder, signature: Signature, arguments: Sequence[ir.Value]) -> ir.Value:
+        return _in_order(context, builder, signature.args, arguments)
+
+    return first.dtype(first, second), generate  # type: ignore[attr-defined]  # of an array
+
+
+@_words.intrinsic
 def eight_bytes(typing_context: BaseContext, text: types.Type, place: types.Type) -> Intrinsic:
     def generate(context: CPUContext, builder: ir.IRBuilder, signature: Signature, arguments: Sequence[ir.Value]) -> ir.Value:
         where = _where(context, builder, signature.args[0], *arguments)
@@ -69,6 +155,34 @@ def eight_bytes(typing_context: BaseContext, text: types.Type, place: types.Type
         return word if sys.byteorder == "little" else builder.bswap(word)
 
     return types.uint64(text, types.intp), generate
+
+
+@_words.intrinsic
+def take_marks(typing_context: BaseContext, marks: types.Type, place: types.Type) -> Intrinsic:
+    many = ir.VectorType(_byte, 64)
+
+    def generate(context: CPUContext, builder: ir.IRBuilder, signature: Signature, arguments: Sequence[ir.Value]) -> ir.Value:
+        where = builder.bitcast(_where(context, builder, signature.args[0], *arguments), many.as_pointer())
+        none = ir.Constant(many, [0] * 64)
+        bits = builder.bitcast(builder.icmp_unsigned("!=", builder.load(where, align=1), none), _word)
+        builder.store(none, where, align=1)
+        return bits if sys.byteorder == "little" else builder.bitreverse(bits)
+
+    return types.uint64(marks, types.intp), generate
+
+
+@_words.intrinsic
+def changed(typing_context: BaseContext, values: types.Type, place: types.Type) -> Intrinsic:
+    def generate(context: CPUContext, builder: ir.IRBuilder, signature: Signature, arguments: Sequence[ir.Value]) -> ir.Value:
+        kind: Any = signature.args[0]  # Any: an array's type
+        size = kind.dtype.bitwidth
+        many = ir.VectorType(ir.IntType(size), 64)
+        where = builder.bitcast(_where(context, builder, kind, *arguments), many.as_pointer())
+        begun = ir.Constant(many, [1 << (size - 1)] * 64)
+        bits = builder.bitcast(builder.icmp_unsigned("!=", builder.load(where, align=size // 8), begun), _word)
+        return bits if sys.byteorder == "little" else builder.bitreverse(bits)
+
+    return types.uint64(values, types.intp), generate
 
 
 @_words.intrinsic
@@ -125,9 +239,27 @@ def pause(typing_context: BaseContext) -> Intrinsic:
     return types.void(), generate
 
 
+@_words.intrinsic
+def swap(typing_context: BaseContext, shared_state: types.Type, place: types.Type, old: types.Type, new: types.Type) -> Intrinsic:
+    def generate(context: CPUContext, builder: ir.IRBuilder, signature: Signature, arguments: Sequence[ir.Value]) -> ir.Value:
+        where = _where(context, builder, signature.args[0], *arguments[:2])
+        return builder.extract_value(builder.cmpxchg(where, *arguments[2:], "seq_cst", "seq_cst"), 1)
+
+    return types.boolean(shared_state, types.intp, types.int64, types.int64), generate
+
+
+@_words.intrinsic
+def call_words(typing_context: BaseContext, function: types.Type, first: types.Type, second: types.Type) -> Intrinsic:
+    def generate(context: CPUContext, builder: ir.IRBuilder, signature: Signature, arguments: Sequence[ir.Value]) -> ir.Value:
+        kind = ir.FunctionType(_word, [_word] * 2)
+        return builder.call(builder.inttoptr(arguments[0], kind.as_pointer()), list(arguments[1:]))
+
+    return types.int64(*[types.int64] * 3), generate
+
+
 @_words.intrinsic  # Any: the type of a kernel, whose dispatcher numba's own types do not know
-def put_up(typing_context: BaseContext, shared_state: types.Type, body: Any, arguments: types.Tuple) -> Intrinsic:
-    """Write on the shared_state where a function is that runs ``body(*arguments, start, stop)``, and where the arguments are.
+def put_up(typing_context: BaseContext, body: Any, arguments: types.Tuple) -> Intrinsic:
+    """Where a function is that runs ``body(*arguments, start, stop)``, and where the arguments are.
 
     They are in the frame of the calling function, which therefore must not return before the loop is done.
     """
@@ -136,7 +268,7 @@ def put_up(typing_context: BaseContext, shared_state: types.Type, body: Any, arg
     inner = body.dispatcher.overloads[wanted].signature
 
     def generate(context: CPUContext, builder: ir.IRBuilder, signature: Signature, given: Sequence[ir.Value]) -> ir.Value:
-        packed = cgutils.alloca_once_value(builder, given[2])
+        packed = cgutils.alloca_once_value(builder, given[1])
         compiled = body.dispatcher.overloads[inner.args]
         context.active_code_library.add_linking_library(compiled.library)
         name = builder.module.get_unique_name(f"{builder.function.name}.piece")
@@ -148,12 +280,9 @@ def put_up(typing_context: BaseContext, shared_state: types.Type, body: Any, arg
         callee = context.declare_function(builder.module, compiled.fndesc)
         status, _ = context.call_conv.call_function(within, callee, inner.return_type, inner.args, values)
         within.ret(status.code)
-        for word, pointer in ((intrinsic_names.FUNCTION, function), (intrinsic_names.ARGUMENTS, packed)):
-            where = _where(context, builder, signature.args[0], given[0], ir.Constant(_word, word))
-            builder.store_atomic(builder.ptrtoint(pointer, _word), where, "seq_cst", 8)
-        return context.get_dummy_value()
+        return context.make_tuple(builder, signature.return_type, [builder.ptrtoint(one, _word) for one in (function, packed)])
 
-    return types.void(shared_state, body, arguments), generate
+    return types.UniTuple(types.int64, 2)(body, arguments), generate
 
 
 @_words.intrinsic
@@ -229,12 +358,43 @@ def _fetch(array, place):
     return lambda array, place: fetch(array, place)
 
 
+def _read_ahead(array, place):
+    return lambda array, place: read_ahead(array, place)
+
+
+def _add_eight(totals, place, sources, source, factor):
+    if totals.dtype == sources.dtype == factor:
+        return lambda totals, place, sources, source, factor: add_eight(totals, place, sources, source, factor)
+
+    def each(totals, place, sources, source, factor):
+        for number in range(np.uint64(8)):
+            totals[place + number] += factor * sources[source + number]
+
+    return each
+
+
+def _sum_in_order(values):
+    return lambda values: sum_in_order(values)
+
+
+def _dot_in_order(first, second):
+    return lambda first, second: dot_in_order(first, second)
+
+
 def _eight_bytes(text, place):
     return lambda text, place: eight_bytes(text, place)
 
 
 def _leading(array, count):
     return lambda array, count: to_fixed_tuple(array, count)
+
+
+def _take_marks(marks, place):
+    return lambda marks, place: take_marks(marks, place)
+
+
+def _changed(values, place):
+    return lambda values, place: changed(values, place)
 
 
 def _zero_bits(word):
@@ -271,8 +431,16 @@ def _run_piece(function, packed, start, stop):
     return lambda function, packed, start, stop: run_piece(function, packed, start, stop)
 
 
-def _put_up(shared_state, body, arguments):
-    return lambda shared_state, body, arguments: put_up(shared_state, body, arguments)
+def _put_up(body, arguments):
+    return lambda body, arguments: put_up(body, arguments)
+
+
+def _swap(shared_state, place, old, new):
+    return lambda shared_state, place, old, new: swap(shared_state, place, old, new)
+
+
+def _call_words(function, first, second):
+    return lambda function, first, second: call_words(function, first, second)
 
 
 def _get_word(address):
@@ -296,8 +464,14 @@ def register() -> None:
     """Register the compiled forms of ``intrinsic_names`` with numba."""
     for word, compiled in {
             intrinsic_names.prefetch: _fetch,
+            intrinsic_names.read_ahead: _read_ahead,
+            intrinsic_names.add_eight: _add_eight,
+            intrinsic_names.sum_in_order: _sum_in_order,
+            intrinsic_names.dot_in_order: _dot_in_order,
             intrinsic_names.eight_bytes: _eight_bytes,
             intrinsic_names.leading: _leading,
+            intrinsic_names.take_marks: _take_marks,
+            intrinsic_names.changed: _changed,
             intrinsic_names.zero_bits: _zero_bits,
             intrinsic_names.one_bits: _one_bits,
             intrinsic_names.by_type: _by_type,
@@ -306,6 +480,8 @@ def register() -> None:
             intrinsic_names.write: _write,
             intrinsic_names.pause: _pause,
             intrinsic_names.run_piece: _run_piece,
+            intrinsic_names.swap: _swap,
+            intrinsic_names.call_words: _call_words,
             intrinsic_names.get_word: _get_word,
             intrinsic_names.put_word: _put_word,
             intrinsic_names.call_loop: _call_loop,

@@ -73,7 +73,7 @@ def _made_of(function: Callable[..., Any]) -> bytes | None:  # Any: the code alo
     found = _sources(code.co_filename) + f"{function.__qualname__} {code.co_firstlineno} ".encode()
     for cell in function.__closure__ or ():
         held = cell.cell_contents
-        inner = _made_of(held.py_func) if isinstance(held, Kernel) else repr(held).encode() if type(held) is int else None
+        inner = _made_of(held.py_func) if isinstance(held, Kernel) else repr(held).encode() if type(held) in (int, bool) else None
         if inner is None:
             return None
         found += inner

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from .jit import in_threads, kernel
+from .intrinsic_names import sum_in_order
+from .jit import kernel
+from .thread_pool import share, shared_over
 
 __all__ = ["layer_norm_rows", "log_softmax_rows", "softmax_rows"]
 
 #: Elements for each thread, at least.
 GRAIN = 1 << 18
 
-#: Sums may be reordered, so that they are vectorized; nan and infinity keep their meaning.
+#: Sums may be reordered, so that they are vectorized; nan and infinity keep their meaning.  Callers that are compiled apart, as
+#: tables are, may get other bits.
 FREE_ORDER = {"contract", "reassoc", "nsz"}
 
 
@@ -35,32 +38,24 @@ def _exp(value):
     return made * scale if value >= np.float32(-87) else np.float32(0)
 
 
-@kernel(fastmath=FREE_ORDER)
+@kernel
 def _softmax(data, largest, out, start, stop):
     for row in range(start, stop):
-        top, total = largest[row], np.float32(0)
+        top = largest[row]
         for column in range(data.shape[1]):
-            power = _exp(data[row, column] - top)
-            out[row, column] = power
-            total += power
-        share = np.float32(1) / total
+            out[row, column] = _exp(data[row, column] - top)
+        share = np.float32(1) / sum_in_order(out[row])
         for column in range(data.shape[1]):
             out[row, column] *= share
-
-
-@kernel(fastmath=FREE_ORDER)
-def _sum_of_exp(values, top):
-    total = np.float32(0)
-    for place in range(values.shape[0]):
-        total += _exp(values[place] - top)
-    return total
 
 
 @kernel
 def _log_softmax(data, largest, out, start, stop):
     for row in range(start, stop):
         top = largest[row]
-        total = np.log(_sum_of_exp(data[row], top))
+        for column in range(data.shape[1]):
+            out[row, column] = _exp(data[row, column] - top)
+        total = np.log(sum_in_order(out[row]))
         for column in range(data.shape[1]):
             out[row, column] = (data[row, column] - top) - total
 
@@ -82,7 +77,7 @@ def _sum_of_squares(values, centre):
 
 
 @kernel
-def _layer_norm(data, gamma, beta, epsilon, out, mean, deviation, start, stop):
+def _layer_norm(data, gamma, beta, epsilon, mean, deviation, out, start, stop):
     width = out.dtype.type(data.shape[1])
     for row in range(start, stop):
         centre = _sum(data[row]) / width
@@ -93,24 +88,20 @@ def _layer_norm(data, gamma, beta, epsilon, out, mean, deviation, start, stop):
             out[row, column] = (data[row, column] - centre) * share * gamma[column] + beta[column]
 
 
-def _over_rows(work, shape):
-    if shape[0] * shape[1] < 2 * GRAIN:
-        work(0, shape[0])
-    else:
-        in_threads(work, shape[0], max(1, GRAIN // max(1, shape[1])))
+softmax_shared, log_softmax_shared, layer_norm_shared = (
+    shared_over(body, 2 * GRAIN, GRAIN) for body in (_softmax, _log_softmax, _layer_norm))
 
 
 def softmax_rows(data, largest, out):
     """``exp(data - largest)`` over its sum, row by row; float32 (rows, columns), largest (rows,) finite."""
-    _over_rows(lambda start, stop: _softmax(data, largest, out, start, stop), data.shape)
+    share(softmax_shared, (data, largest, out))
 
 
 def log_softmax_rows(data, largest, out):
     """Logarithm of ``softmax_rows``, computed without it."""
-    _over_rows(lambda start, stop: _log_softmax(data, largest, out, start, stop), data.shape)
+    share(log_softmax_shared, (data, largest, out))
 
 
 def layer_norm_rows(data, gamma, beta, epsilon, out, mean, deviation):
     """Each row less its mean, over ``sqrt(variance + epsilon)``, times gamma plus beta; both are given back."""
-    epsilon = out.dtype.type(epsilon)
-    _over_rows(lambda start, stop: _layer_norm(data, gamma, beta, epsilon, out, mean, deviation, start, stop), data.shape)
+    share(layer_norm_shared, (data, gamma, beta, out.dtype.type(epsilon), mean, deviation, out))

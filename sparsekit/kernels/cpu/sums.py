@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 
-from .jit import kernel
+from .jit import kernel, numba
 
 __all__ = ["sum_few"]
 
@@ -39,21 +37,37 @@ def _sum_few(x, out):
 
 def sum_few(x):
     """The sum of a C-contiguous float32 or float64 array of at most ``FEW`` elements, as an array (1,); None for other arrays."""
-    if x.size > FEW or not x.flags.carray:
+    kind, axes = x.dtype, x.ndim
+    if x.size > FEW or axes > 2 or not x.flags.carray:
         return None
-    add = _adding.get((x.dtype.char, x.ndim))
+    if kind is SINGLE:  # numpy has one object for each type of this machine's byte order
+        add = _singles[axes]
+    elif kind is DOUBLE:
+        add = _doubles[axes]
+    else:
+        return None
     if add is None:
         return None
-    out = np.empty(1, x.dtype)
+    out = np.empty(1, kind)
     add(x, out)
     return out
 
 
-def _first(x, out):
-    """Compile the kernel for this element type and number of axes; later sums call the compiled function directly."""
-    _sum_few(x, out)
-    _adding[x.dtype.char, x.ndim] = _sum_few.dispatcher
+def _first(adding, kind):
+    """What compiles the kernel for this element type, and then has later sums call the compiled function at once."""
+
+    def add(x, out):
+        types = numba().types
+        made = adding[x.ndim] = _sum_few.compile((types.Array(getattr(types, kind), x.ndim, "C"),
+                                                  types.Array(getattr(types, kind), 1, "C")))
+        made(x, out)
+
+    return add
 
 
-#: The functions for float32 and float64 arrays of one and two axes.
-_adding = dict.fromkeys(itertools.product("fd", (1, 2)), _first)
+SINGLE, DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
+
+#: The functions for arrays of no, one and two axes.
+_singles, _doubles = [None] * 3, [None] * 3
+for _adding, _kind in ((_singles, "float32"), (_doubles, "float64")):
+    _adding[1:] = [_first(_adding, _kind)] * 2

@@ -1,52 +1,33 @@
-"""Kernels of one thread that a table calls in place of functions that divide their work among threads.
+"""Kernels that a table calls in place of functions in Python that call several.
 
-They return 1, and have done nothing, where the work is large enough for threads: Python then runs the operator.
+Those that return 1 for something that only Python does have done nothing then: it runs the operator.
 """
 
 from __future__ import annotations
 
-from .csr import FETCH, GRAIN, _csr_dot_dense_rows, _csr_dot_vector_rows, _grouped_rows, _row_of_each, _without_absent
-from .group import _groups, _row_ranks, _sorted
+import functools
+
+import numpy as np
+
+from .csr import _list_columns_shared, _room_for
+from .group import _bits_before, _groups, _mark, _outside_rows, _row_ranks, _sorted, _write_ranks_by_bits
+from .intrinsic_names import swap, write, zero_bits
 from .jit import kernel
-from .update import GRAIN as UPDATE_GRAIN
 
-__all__ = ["csr_dot_dense_here", "csr_dot_vector_here", "csr_transposed_dot_here", "distinct_here", "drop_absent_here",
-           "few_columns", "few_rows", "group_columns_here", "other_rows", "ranks_here", "row_ranks_here"]
-
-#: Multiplications from which Python divides a product among threads.
-LARGE = 2 * GRAIN
+__all__ = ["begin_sums", "clean_sums", "distinct_here", "few_columns", "group_columns_here", "list_and_end", "other_rows",
+           "ranks_by_bits_here", "ranks_here", "row_ranks_here", "sums_found"]
 
 #: Entries from which sorting is left to Python: it may be interrupted there.
 MANY = 1 << 18
 
-
-@kernel
-def csr_dot_dense_here(data, indices, indptr, right, out):
-    """``out[...] = csr · right``; returns 1 if that is large."""
-    if data.shape[0] * (out.shape[1] + FETCH) >= LARGE:
-        return 1
-    _csr_dot_dense_rows(data, indices, indptr, right, out, 0, out.shape[0])
-    return 0
-
-
-@kernel
-def csr_dot_vector_here(data, indices, indptr, right, out):
-    """The same for a right side of one column."""
-    if data.shape[0] * (out.shape[1] + FETCH) >= LARGE:
-        return 1
-    _csr_dot_vector_rows(data, indices, indptr, right, out, 0, out.shape[0])
-    return 0
+#: Bits of a value that fits with its place in a word, as ``_sorted`` needs it.
+FITTING = 44
 
 
 @kernel
 def few_columns(indices):
     """Returns 1 for no entry, for many, and for values that do not fit with their places in a word, as ``_sorted`` needs it."""
-    if indices.shape[0] == 0 or indices.shape[0] >= MANY:
-        return 1
-    for place in range(indices.shape[0]):
-        if indices[place] < 0 or indices[place] >> 44 != 0:
-            return 1
-    return 0
+    return 1 if indices.shape[0] == 0 or indices.shape[0] >= MANY else _outside_rows(indices, 1 << FITTING)
 
 
 @kernel
@@ -68,15 +49,36 @@ def group_columns_here(indices, room, columns, starts, places):
 @kernel
 def distinct_here(indices, room, out):
     """Write the distinct entries to ``out`` (n,), ascending; returns how many they are. ``room`` (2 n,) is working memory."""
-    count, descents = indices.shape[0], 0
+    count, descents, highest = indices.shape[0], 0, np.uint64(0)
     for place in range(1, count):
         descents += indices[place] < indices[place - 1]
     if descents == 0:
         return _without_repeats(indices, out)
+    for place in range(count):
+        highest |= np.uint64(indices[place])
+    words = np.int64(highest >> np.uint64(6)) + 1
+    if words <= count:
+        seen = room[:words]
+        seen[:] = 0
+        return _list_bits(indices, seen, out)
     keys, _ = _sorted(indices, room[:count], room[count:])
     for place in range(count):
         out[place] = keys[place]
     return _without_repeats(out, out)
+
+
+@kernel
+def _list_bits(values, seen, out):
+    """Set a bit for each value, and write the numbers of those that are set; returns how many."""
+    _mark(values, seen)
+    one, count = np.uint64(1), 0
+    for number in range(seen.shape[0]):
+        word = seen[number]
+        while word:
+            out[count] = (number << 6) + zero_bits(word)
+            count += 1
+            word &= word - one
+    return count
 
 
 @kernel
@@ -91,27 +93,6 @@ def _without_repeats(ascending, out):
         out[found] = ascending[ascending.shape[0] - 1]
         found += 1
     return found
-
-
-@kernel
-def csr_transposed_dot_here(data, indptr, starts, places, right, rows, out):
-    """``out[...] = csrᵀ · right`` for the columns that occur; returns 1 if that is large."""
-    if data.shape[0] * (out.shape[1] + FETCH) >= LARGE:
-        return 1
-    _row_of_each(indptr, rows)
-    _grouped_rows(data, starts, places, rows, right, out, 0, out.shape[0])
-    return 0
-
-
-@kernel
-def few_rows(indices, work, rows):
-    """Returns 1 if a step on these rows is shared among threads, or one of them is outside the weight."""
-    if indices.shape[0] * work >= 2 * UPDATE_GRAIN:
-        return 1
-    for place in range(indices.shape[0]):
-        if indices[place] < 0 or indices[place] >= rows:
-            return 1
-    return 0
 
 
 @kernel
@@ -143,10 +124,42 @@ def ranks_here(columns, starts, places, ranks):
 
 
 @kernel
-def drop_absent_here(data, ranks, indptr, out, kept, ends):
-    """What ``csr_drop_absent`` returns, in the last three arrays; returns how many values are left."""
-    values, places, starts = _without_absent(data, ranks, indptr)
-    out[: values.shape[0]] = values
-    kept[: values.shape[0]] = places
-    ends[:] = starts
-    return values.shape[0]
+def ranks_by_bits_here(indices, seen, before, columns, ranks):
+    """The same by bits, of columns that these have room for; returns how many columns occur."""
+    seen[:] = 0
+    found = _bits_before(indices, seen, before)
+    _write_ranks_by_bits(indices, seen, before, columns, ranks)
+    return found
+
+
+@kernel
+def sums_found(ends):
+    """How many columns ``_sum_and_mark_shared`` found."""
+    return ends[ends.shape[0] - 1]
+
+
+@functools.lru_cache(8)
+def clean_sums(columns, width, dtype, room):
+    """Sums, those of a second half, ``room`` marks, and bits for ``_sum_and_mark_shared``, and a word that is 1 while a thread
+    uses them.
+
+    All tables share them.  An error in between leaves that word, and the memory alone.
+    """
+    halves = columns if width == 1 and dtype.kind == "f" else 0
+    sums, second = [np.full(_room_for(columns, width), -0.0, dtype)[: count * width].reshape(count, width)
+                    for count in (columns, halves)]
+    return np.zeros(1, np.int64), sums, second, np.zeros(room, np.bool_), np.zeros((columns >> 6) + 1, np.uint64)
+
+
+@kernel
+def begin_sums(used, indices, columns):
+    """Begin to use such memory; 1 if another thread does, or one of the columns is outside."""
+    return 1 if _outside_rows(indices, columns) or not swap(used, 0, 0, 1) else 0
+
+
+@kernel
+def list_and_end(shared_state, used, data, words, ends, sums, second, seen, columns, out):
+    """``_list_columns_shared``, and the end of the use of the memory."""
+    alone = _list_columns_shared(shared_state, words, ends, sums, second, seen, data.shape[0], columns, out)
+    write(used, 0, 0)
+    return alone

@@ -18,8 +18,10 @@ from __future__ import annotations
 import numpy as np
 
 from ...base.errors import RowIndexError
-from .intrinsic_names import leading, prefetch
-from .jit import in_threads, kernel
+from .group import _outside_rows
+from .intrinsic_names import leading, prefetch, put_up
+from .jit import kernel, worker_count
+from .thread_pool import share, spread
 
 __all__ = [
     "clipped",
@@ -54,29 +56,30 @@ def update_rows(step, weight, data, indices, numbers, states):
     Raises
     ------
     RowIndexError
-        If an index lies outside the weight; rows before it have been updated.
+        If an index lies outside the weight.  One thread has updated the rows before it; where there are several, none has been.
     """
-    count, work = indices.shape[0], max(1, weight.shape[1] * (1 + len(states)))
-    if count * work < 2 * GRAIN:
-        done = step(weight, data, indices, 1, numbers, *states)
+    if _is_small(indices.shape[0] * max(1, weight.shape[1] * (1 + len(states)))):
+        outside = step(weight, data, indices, 1, numbers, *states) != indices.shape[0]
     else:
-        parts = []
-        in_threads(lambda start, stop: parts.append(
-            step(weight, data[start:stop], indices[start:stop], 1, numbers, *states)), count, max(1, GRAIN // work))
-        done = sum(parts)
-    if done != count:
+        outside = _outside_rows(indices, weight.shape[0])
+        if not outside:
+            share(step.shared, weight, np.ascontiguousarray(data), indices, 1, numbers, tuple(states))
+    if outside:
         raise RowIndexError(f"The gradient stores a row outside the {weight.shape[0]} rows of the weight.",
                             hint="the indices of a row_sparse array must not be written to.")
 
 
+def _is_small(work):
+    """Whether one thread updates so many elements in scattered rows."""
+    return work < 2 * GRAIN or worker_count() == 1
+
+
 def update_dense(step, weight, gradient, numbers, states):
     """Run a step on arrays that have been flattened to one row each."""
-    count = weight.shape[1]
-    if count < 2 * DENSE_GRAIN:
+    if weight.shape[1] < 2 * DENSE_GRAIN or worker_count() == 1:
         step(weight, gradient, FIRST, 1, numbers, *states)
     else:
-        in_threads(lambda start, stop: step(weight[:, start:stop], gradient[:, start:stop], FIRST, 1, numbers,
-                                            *[state[:, start:stop] for state in states]), count, DENSE_GRAIN)
+        share(step.shared, weight, np.ascontiguousarray(gradient), FIRST, 1, numbers, tuple(states))
 
 
 def update_other_rows(step, weight, indices, numbers, states):
@@ -84,13 +87,23 @@ def update_other_rows(step, weight, indices, numbers, states):
     absent = np.ones(weight.shape[0], np.bool_)
     absent[indices] = False
     rows, nothing = np.flatnonzero(absent), np.zeros((1, weight.shape[1]), weight.dtype)
-    in_threads(lambda start, stop: step(weight, nothing, rows[start:stop], 0, numbers, *states), rows.shape[0],
-               max(1, GRAIN // max(1, weight.shape[1] * (1 + len(states)))))
+    if _is_small(rows.shape[0] * max(1, weight.shape[1] * (1 + len(states)))):
+        step(weight, nothing, rows, 0, numbers, *states)
+    else:
+        share(step.shared, weight, nothing, rows, 0, numbers, tuple(states))
+
+
+@kernel
+def _elements(array, start, stop):
+    """Elements of the only row of an array, as such a row."""
+    return array.reshape(array.size)[start:stop].reshape(1, stop - start)
 
 
 @kernel
 def clipped(value, bound):
     """The value brought between ``-bound`` and ``bound``; nan stays nan."""
+    if bound == np.inf:  # the compiler makes a loop of its own for this
+        return value
     value = bound if value > bound else value  # one instruction each, where nested choices are four
     return -bound if value < -bound else value
 
@@ -172,13 +185,52 @@ def over_rows(states, numbers):
             lambda weight, data, indices, moves, numbers, first, second, third: loop(
                 weight, data, indices, moves, numbers, first, second, third),
         )[states]
-        for name in ("__module__", "__name__", "__qualname__", "__doc__"):
-            setattr(entry, name, getattr(function, name))
-        made = kernel(error_model="numpy")(entry)
-        made.formula, made.numbers = function, numbers
+        made = kernel(error_model="numpy")(_named(entry, function, ""))
+        made.formula, made.numbers, made.shared = function, numbers, _shared_step(made, states, function)
         return made
 
     return make
+
+
+def _named(entry, function, more):
+    """The entry under the name of a function, and more."""
+    for name in ("__module__", "__name__", "__qualname__", "__doc__"):
+        setattr(entry, name, getattr(function, name))
+    entry.__name__, entry.__qualname__ = function.__name__ + more, function.__qualname__ + more
+    return entry
+
+
+def _shared_step(step, states, function, by_elements=True):
+    """The kernel ``(shared_state, weight, data, indices, moves, numbers, states)`` of a step that threads share, by rows.
+
+    A step on a single row, as of a dense array, they share by its elements, unless these depend on one another.  All rows must be
+    inside the weight.
+    """
+    between = kernel((
+        lambda states, start, stop: (),
+        lambda states, start, stop: (_elements(states[0], start, stop),),
+        lambda states, start, stop: (_elements(states[0], start, stop), _elements(states[1], start, stop)),
+        lambda states, start, stop: (_elements(states[0], start, stop), _elements(states[1], start, stop),
+                                     _elements(states[2], start, stop)),
+    )[states])
+
+    def piece(weight, data, indices, moves, numbers, states, start, stop):
+        if by_elements and weight.shape[0] == 1 and indices.shape[0] == 1:
+            step(_elements(weight, start, stop), _elements(data, start, stop), indices, moves, numbers,
+                 *between(states, start, stop))
+        elif stop > start:
+            step(weight, data[start * moves: 1 + (stop - 1) * moves], indices[start:stop], moves, numbers, *states)
+
+    one = kernel(error_model="numpy")(_named(piece, function, "_piece"))
+
+    def shared(shared_state, weight, data, indices, moves, numbers, states):
+        body, arguments = put_up(one, (weight, data, indices, moves, numbers, states))
+        rows, width = indices.shape[0], weight.shape[1]
+        if by_elements and weight.shape[0] == 1 and rows == 1:
+            return spread(shared_state, width, DENSE_GRAIN, body, arguments)
+        return spread(shared_state, rows, max(1, GRAIN // max(1, width * (1 + len(states)))), body, arguments)
+
+    return kernel(_named(shared, function, "_shared"))
 
 
 @over_rows(states=0, numbers=3)

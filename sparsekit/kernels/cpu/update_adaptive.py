@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from .jit import kernel
-from .update import clipped, over_rows, sign_of
+from .update import _shared_step, clipped, over_rows, sign_of
 
 __all__ = [
     "adadelta_step",
@@ -112,6 +112,9 @@ def group_adagrad_step(weight, data, indices, moves, numbers, history):
         for column in range(weights.shape[0]):
             weights[column] -= speed * clipped(rescale * gradient[column], bound)
     return indices.shape[0]
+
+
+group_adagrad_step.shared = _shared_step(group_adagrad_step, 1, group_adagrad_step.py_func, by_elements=False)
 
 
 @over_rows(states=1, numbers=7)

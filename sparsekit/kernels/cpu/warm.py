@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from .. import FILES
-from . import csr, update, update_adaptive
-from .jit import numba
+from . import update, update_adaptive
+from .jit import Kernel, numba
 from .thread_pool import share
 
 __all__ = ["warm"]
@@ -100,36 +100,47 @@ def _step_arguments(name: str) -> tuple[Any, ...]:  # Any: the same
     if not name.endswith("_step"):
         others = {"update_rows": (square.copy(), rows), "update_dense": (square.copy(),), "update_other_rows": (rows,)}
         return update.sgd_step, square, *others[name], numbers, ()
-    step = getattr(update, name, None) or getattr(update_adaptive, name)
-    states = step.__wrapped__.__code__.co_argcount - 5
+    states = _step(name).__wrapped__.__code__.co_argcount - 5
     return square, square.copy(), rows, 1, numbers, *[square.copy() for _ in range(states)]
 
 
-#: The types of what tables and sums call beside ``FILES``: i an int64, and arrays of bool, float32, int64 and uint64 as B, F, I
-#: and U, with a 2 behind those of two axes.
+def _step(name: str) -> Kernel:
+    step: Kernel = getattr(update, name, None) or getattr(update_adaptive, name)
+    return step
+
+
+#: Steps that are compiled for large weights too.
+SHARED = "sgd_step", "adagrad_step", "adam_step"
+
+#: The types of what tables and sums call beside ``FILES``: i an int64, and arrays of bool, float32, int64, int32 and uint64 as B,
+#: F, I, J and U, with a 2 behind those of two axes.
 BY_TYPE = {
+    "csr": {
+        "_dot_vector_shared": "I F I I F2 F2", "_drop_absent": "F I I F I I", "_list_columns_shared": "I I I F2 F2 U i I F2",
+        "_sum_and_mark_shared": "I F I I F2 F2 F2 B U I I", "_sum_ranked": "F I I F2 F2"},
+    "group": {"_outside_rows": "I i"},
     "sums": {"_sum_few": "F F; F2 F"},
     "table_rows": {
         "as_noted": "i i", "begin_again": "i i i i", "begin_rows": "i i i i i i i i", "bind_arrays": "i i i i i i",
         "cast_values": "F I", "choose_values": "B F F F", "fill_range": "i i I", "nested_loop": "i i i", "patch_words": "i i",
         "run_rows": "I2 i", "sum_of": "i i", "take_rows": "F2 I F2"},
     "table_twins": {
-        "csr_dot_dense_here": "F I I F2 F2", "csr_dot_vector_here": "F I I F2 F2", "csr_transposed_dot_here": "F I U U F2 U F2",
-        "distinct_here": "I U I", "drop_absent_here": "F I I F I I", "few_columns": "I", "few_rows": "I i i",
-        "group_columns_here": "I U I U U", "other_rows": "I B I", "row_ranks_here": "I I i I"},
+        "begin_sums": "I I i", "distinct_here": "I U I", "few_columns": "I", "group_columns_here": "I U I U U",
+        "list_and_end": "I I F I I F2 F2 U I F2", "other_rows": "I B I",
+        "ranks_by_bits_here": "I U J I I", "row_ranks_here": "I I i I", "sums_found": "I"},
 }
 
 
 def _warm_by_type() -> int:
     """Compile the kernels of ``BY_TYPE``."""
     types = numba().types
-    kinds = {"B": types.bool_, "F": types.float32, "I": types.int64, "U": types.uint64}
+    kinds = {"B": types.bool_, "F": types.float32, "I": types.int64, "J": types.int32, "U": types.uint64}
     count = 0
     for file, signatures in BY_TYPE.items():
         module = importlib.import_module(f"sparsekit.kernels.cpu.{file}")
         for name, all_words in signatures.items():
             for words in all_words.split(";"):
-                getattr(module, name).dispatcher.compile(tuple([
+                getattr(module, name).compile(tuple([
                     types.int64 if word == "i" else types.Array(kinds[word[0]], len(word), "C") for word in words.split()]))
             count += 1
     return count
@@ -145,12 +156,7 @@ def warm() -> int:
         for name in names:
             getattr(module, name)(*_arguments(name))
             count += 1
-    data, places, pointers, square, _ = _arguments("csr_transposed_dot_rows")
-    column, words = square[:, :1].copy(), np.zeros(4, np.uint64)
-    share(csr._dense_together, 2, 1, *_arguments("csr_dot_dense"))
-    share(csr._vector_together, 2, 1, data, places, pointers, column, column.copy())
-    csr._count_bits(words, pointers[:2], places.copy())
-    share(csr._grouped_together, 2, 1, data, pointers.astype(np.uint64), words, words, square, square.copy())
-    share(csr._sums_together, 2, 1, data, places, pointers, square, square.copy(), words)
-    share(csr._lists_together, 2, 1, np.array([0, 0, 1]), pointers, square.copy(), words, places.copy(), square.copy())
-    return count + 6 + _warm_by_type()
+    for step in SHARED:
+        weight, gradient, rows, moves, numbers, *states = _step_arguments(step)
+        share(_step(step).shared, weight, gradient, rows, moves, numbers, tuple(states))
+    return count + len(SHARED) + _warm_by_type()

@@ -7,9 +7,13 @@ import sys
 
 import pytest
 
+from sparsekit.base import workers
 from sparsekit.core import dispatch, hooks
 from sparsekit.core.op import registry
 from sparsekit.kernels import why_numpy
+
+#: Threads that read batches ahead; those that compute are idle when no kernel runs.
+READERS = ("sparsekit-prefetch", "sparsekit-data")
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
@@ -31,10 +35,16 @@ def _ctrl_c_as_usual():
 
 
 @pytest.fixture(autouse=True)
-def _operators_of_a_test_go_with_it():
-    """Tests of the registry and of its stubs count every operator: those that another test declared are none of the library's."""
-    before = set(dict.keys(registry))
+def _what_a_test_made_goes_with_it():
+    """Tests of the registry and of its stubs count every operator: those that another test declared are none of the library's.
+
+    And a thread that still reads a batch would be recorded by the next test.
+    """
+    before, running = set(dict.keys(registry)), {id(threads) for threads in workers._alive}
     yield
+    for threads in workers._alive:
+        if threads._name in READERS and id(threads) not in running:
+            threads.close(5)
     for name in set(dict.keys(registry)) - before:
         if not registry[name]._module.get("__name__", "").startswith("sparsekit."):
             del registry[name]

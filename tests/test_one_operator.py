@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 import os
 import re
 import subprocess
@@ -51,33 +52,67 @@ DEFECTS = {
 NO_NOTEBOOKS = ("-p", "no:nbval", "-o", "addopts=--strict-markers --import-mode=importlib")
 
 
-def pytest_with(*arguments, plugins=""):
-    """What ``python -m pytest`` does with these arguments, and with plugins of a folder."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
-    if plugins:
-        environment["PYTHONPATH"] = os.pathsep.join(filter(None, (str(plugins), environment.get("PYTHONPATH"))))
-    return subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments], cwd=ROOT, env=environment,
-                          capture_output=True, text=True, timeout=300, check=False)
+#: Runs pytest for each line that it reads, in a process of its own, which has imported already what all of them need.
+SESSIONS = """
+import json, os, sys
+import numpy.testing, pytest, scipy.stats
+import sparsekit.ndarray, sparsekit.symbol
 
-
-@functools.cache
-def collected(*arguments):
-    """The tests that are collected, and how many were made before some were left out."""
-    done = pytest_with("--collect-only", *arguments)
-    assert done.returncode == 0, done.stdout[-2000:] + done.stderr
-    made = re.search(r"^(?:\d+/)?(\d+) tests collected", done.stdout, re.M)
-    return [line for line in done.stdout.splitlines() if "::" in line], int(made[1])
+for line in sys.stdin:
+    arguments, folder, printed = json.loads(line)
+    pid = os.fork()
+    if not pid:
+        sys.path[:0] = folder
+        with open(printed, "w") as file:
+            os.dup2(file.fileno(), 1)
+            os.dup2(file.fileno(), 2)
+        code = pytest.main(arguments)
+        sys.stdout.flush()
+        os._exit(code)
+    print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)
+"""
 
 
 @pytest.fixture(scope="module")
-def sweep():
+def pytest_with(tmp_path_factory):
+    """A function that runs pytest with these arguments and with plugins of folders; it gives the exit code and the output."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    printed = tmp_path_factory.mktemp("sessions") / "printed"
+
+    def run(*arguments, plugins=()):
+        given = ["-q", "-p", "no:cacheprovider", *arguments], list(map(str, plugins)), str(printed)
+        process.stdin.write(json.dumps(given) + "\n")
+        process.stdin.flush()
+        return int(process.stdout.readline()), printed.read_text(encoding="utf-8")
+
+    with subprocess.Popen([sys.executable, "-c", SESSIONS], cwd=ROOT, env=environment, stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE, text=True) as process:
+        yield run
+        process.stdin.close()
+
+
+@pytest.fixture(scope="module")
+def collected(pytest_with):
+    """A function that lists the tests that are collected, and says how many were made before some were left out."""
+    @functools.cache
+    def collect(*arguments):
+        code, printed = pytest_with("--collect-only", *arguments)
+        assert code == 0, printed[-2000:]
+        made = re.search(r"^(?:\d+/)?(\d+) tests collected", printed, re.M)
+        return [line for line in printed.splitlines() if "::" in line], int(made[1])
+
+    return collect
+
+
+@pytest.fixture(scope="module")
+def sweep(collected):
     """The whole sweep over the registry."""
     return collected("tests/core/test_sweep.py", *NO_NOTEBOOKS)[0]
 
 
 @pytest.mark.parametrize(("name", "options"), [
     ("cbrt", ()), ("SequenceMask", NO_NOTEBOOKS), ("_contrib_quadratic", NO_NOTEBOOKS)])
-def test_of_the_sweep_it_selects_the_operators_cases_and_no_others(name, options, sweep):
+def test_of_the_sweep_it_selects_the_operators_cases_and_no_others(name, options, sweep, collected):
     expected = {line for line in sweep if re.search(rf"\[{name}(-|\])", line)}
     found, made = collected("--op", name, *options)
     assert len(expected) >= 4
@@ -85,7 +120,7 @@ def test_of_the_sweep_it_selects_the_operators_cases_and_no_others(name, options
     assert made < 1000  # of some 30,000: collecting takes two seconds, as the other tests are never made
 
 
-def test_it_selects_what_names_the_operator_of_every_kind():
+def test_it_selects_what_names_the_operator_of_every_kind(collected):
     found, _ = collected("--op", "cbrt")
     assert {line.partition("[")[0] for line in found} >= {
         "tests/core/test_sweep.py::test_value_type_form_and_inference", "tests/core/test_sweep.py::test_gradient_by_projection",
@@ -103,27 +138,28 @@ def test_it_selects_what_names_the_operator_of_every_kind():
         "tests/core/test_caches.py", "tests/core/test_registry.py", "tests/typing/test_programs.py"}  # of all
 
 
-def test_files_named_after_an_operator_are_selected_whole():
+def test_files_named_after_an_operator_are_selected_whole(collected):
     whole, _ = collected("tests/ndarray/test_sparse_retain.py", *NO_NOTEBOOKS)
     found, _ = collected("--op", "retain", *NO_NOTEBOOKS)  # which is an alias
     assert set(whole) <= set(found)
 
 
-def test_a_name_that_is_none_is_an_error_with_names_alike():
-    done = pytest_with("--op", "dott", *NO_NOTEBOOKS)
-    assert done.returncode == pytest.ExitCode.USAGE_ERROR
-    assert "There is no operator named 'dott'" in done.stderr
-    assert "did you mean 'dot'?" in done.stderr
+def test_a_name_that_is_none_is_an_error_with_names_alike(pytest_with):
+    code, printed = pytest_with("--op", "dott", *NO_NOTEBOOKS)
+    assert code == pytest.ExitCode.USAGE_ERROR, printed[-2000:]
+    assert "There is no operator named 'dott'" in printed
+    assert "did you mean 'dot'?" in printed
 
 
 @pytest.mark.parametrize(("name", "defect"), [*(("cbrt", defect) for defect in DEFECTS), ("dot", "a wrong slope")])
-def test_what_it_selects_finds_a_defect(name, defect, tmp_path):
+def test_what_it_selects_finds_a_defect(name, defect, tmp_path, pytest_with):
     (tmp_path / "planted.py").write_text(PLANT.format(name=name, defect=DEFECTS[defect]), encoding="utf-8")
-    done = pytest_with("--op", name, "-x", "-p", "planted", *NO_NOTEBOOKS, plugins=tmp_path)
-    assert done.returncode == pytest.ExitCode.TESTS_FAILED, done.stdout[-2000:] + done.stderr
-    assert re.search(r"^FAILED tests/", done.stdout, re.M)
+    code, printed = pytest_with("--op", name, "-x", "-p", "planted", *NO_NOTEBOOKS, plugins=[tmp_path])
+    assert code == pytest.ExitCode.TESTS_FAILED, printed[-2000:]
+    assert re.search(r"^FAILED tests/", printed, re.M)
 
 
-def test_without_a_defect_everything_selected_passes():
-    done = pytest_with("--op", "cbrt", "--deselect", "tests/typing", *NO_NOTEBOOKS)  # which type checkers take ten seconds for
-    assert done.returncode == 0, done.stdout[-2000:] + done.stderr
+def test_without_a_defect_everything_selected_passes(pytest_with):
+    # Type checkers take ten seconds.
+    code, printed = pytest_with("--op", "cbrt", "--deselect", "tests/typing", *NO_NOTEBOOKS)
+    assert code == 0, printed[-2000:]

@@ -113,7 +113,8 @@ class Threads:
                 break
             if task is not None:
                 task[0].cancel()
-        self._end()
+        self._end.detach()
+        _dismiss(self._tasks, self._count)  # also if they were dismissed before: that may have been taken from the queue above
         for thread in self._threads:
             if thread is not threading.current_thread():
                 thread.join(patience)

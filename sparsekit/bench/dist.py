@@ -85,7 +85,7 @@ def _trips(report: Report, sizes: dict[str, dict[str, int]]) -> None:
             for contender, found in zip(contenders, jobs, strict=True):
                 contender.values.append(found[what])
     report.add("one round trip, idle: a pull of one number", "ms", names["trip"])
-    report.add(f"a push of {sizes['trips']['megabytes']} MB of rows to AdaGrad, each MB of it", "ms", names["push"])
+    report.add(f"a push of {sizes['trips']['megabytes']} MB of rows to AdaGrad, and a pull of one row", "ms", names["push"])
     report.add(f"push and pull of {sizes['trips']['mxnet_rows']:,} x 1", "ms", names["column"])
 
 

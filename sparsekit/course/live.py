@@ -44,6 +44,11 @@ class QuestionWidget(Base):  # type: ignore[misc]
                          state=question.state, status=question.status)
         self.observe(self._on_sent, names=["sent"])
 
+    def show(self, question: Question) -> None:
+        """Show the guess and what is said about it, in one message: the form never shows a state without its words."""
+        with self.hold_sync():
+            self.said, self.state, self.status = question.said, question.state, question.status
+
     def _on_sent(self, change: Mapping[str, Any]) -> None:
         if change["new"]:
             self._question.answer(change["new"][-1])

@@ -99,7 +99,7 @@ class Question:
 
     def _show(self) -> None:
         if self._live is not None:
-            self._live.said, self._live.state, self._live.status = self.said, self.state, self.status
+            self._live.show(self)
 
     @property
     def asks_for(self) -> str:

@@ -24,7 +24,7 @@ from ..base.entry import entry
 from ..base.errors import DataFileError, DistError, LostWorkerError, NoClusterError, expected
 from ..base.forking import load
 from .arguments import check_numbers, check_settings, is_number_below
-from .journal import LIVES, Run, begin_run, manifest_of
+from .journal import Run, begin_run, manifest_of
 from .output import Outputs
 from .results import Profiled
 from .transport import ServerProcess, current
@@ -366,7 +366,7 @@ def connect(address: str | None = None, job: str | None = None, rank: int | None
     NoClusterError
         If there is no cluster at ``address``.
     DistError
-        If an argument is invalid, or this process is a worker already.
+        If an argument is invalid, this process is a worker already, or the servers refuse it, have lost data or do not answer.
     """
     check_numbers(workers=workers, servers=servers)
     check_settings(mode, staleness, timeout=timeout, frozen_after=frozen_after)
@@ -381,11 +381,19 @@ def connect(address: str | None = None, job: str | None = None, rank: int | None
         return
     place = None if folder is None else str(Path(folder).resolve())
     found = engine().Job(job or "job", workers, servers, place, mode, staleness, fsync, timeout, frozen_after, detached=True)
-    _here.way = engine().join(found, rank, int(time.time()) * LIVES)
+    _here.way = engine().join(found, rank)
 
 
 def disconnect() -> None:
-    """Undo ``connect``: a worker leaves its job, and a cluster that was started here ends."""
+    """Undo ``connect``: a worker leaves its job, and a cluster that was started here ends.
+
+    Raises
+    ------
+    WaitTimeoutError
+        If a server does not answer in time.
+    LostServerError
+        If a server has ended for good, or is started again and again.
+    """
     way, cluster, _here.way, _here.cluster = _here.way, _here.cluster, None, None
     atexit.unregister(disconnect)
     try:

@@ -79,35 +79,14 @@ ALLOWED, SKIPPED = re.compile("^(?!A worker died)"), re.compile("^A worker died"
 #: The secret of this process's clusters.  Ray would write one to the home folder, and a process of Ray reads it once.
 TOKEN = "RAY_AUTH_TOKEN"
 
-#: Ends what is left of a cluster, and removes its folder, when the process that has started it has ended, in whatever way: then
-#: nothing more can be read.  Two of Ray's processes would go on for a minute and a half.
-WATCHER = """
-import os, shutil, signal, sys
-sys.stdin.buffer.read()
-for word in sys.argv[2:]:
-    pid, started = word.split(":")
-    try:
-        with open(f"/proc/{pid}/stat", encoding="latin-1") as file:
-            if file.read().rpartition(")")[2].split()[19] == started:
-                os.kill(int(pid), signal.SIGKILL)
-    except OSError:
-        pass
-for pid in os.listdir("/proc"):  # what these have started since: Ray names the folder in the words of its commands
-    if pid.isdigit() and int(pid) != os.getpid():
-        try:
-            with open(f"/proc/{pid}/cmdline", "rb") as file:
-                if sys.argv[1].encode() in file.read():
-                    os.kill(int(pid), signal.SIGKILL)
-        except OSError:
-            pass
-shutil.rmtree(sys.argv[1], ignore_errors=True)
-"""
-
 log = logging.getLogger("sparsekit.dist")
 
 
 #: A folder with a module that spares each of Ray's processes a second.
 BEFORE = str(Path(__file__).parent / "before_ray")
+
+#: The program that ends what is left of a cluster.
+WATCHER = str(Path(__file__).parent / "watcher.py")
 
 
 def load_ray() -> ModuleType:
@@ -201,6 +180,7 @@ class Cluster:
         if TOKEN not in os.environ and not Path("~/.ray/auth_token").expanduser().exists():
             os.environ[TOKEN] = os.urandom(32).hex()
         try:
+            self._watcher = watched(self.folder)
             listen_to_loopback(True)
             self._filters = set_filters()
             with light_start():
@@ -208,9 +188,7 @@ class Cluster:
                     address="local", num_cpus=processors, include_dashboard=False, log_to_driver=False, logging_level="ERROR",
                     object_store_memory=OBJECT_STORE, namespace=NAMESPACE, _node_ip_address="127.0.0.1",
                     _temp_dir=str(self.folder), _system_config=SYSTEM)
-            self._watcher = watched(self.folder)
         except BaseException as error:
-            self._watcher = watched(self.folder)  # it ends what Ray has started by then
             self.stop()
             if type(error) is not Exception:  # Ray has no class of its own for it
                 raise
@@ -250,27 +228,9 @@ class Cluster:
 
 
 def watched(folder: Path) -> subprocess.Popen[bytes]:
-    """Start the process that cleans up after this one; it knows the processes that this one has started, and theirs."""
-    found: dict[int, int] = {}  # a process -> who started it
-    for path in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            found[int(path.name)] = int((path / "stat").read_text(encoding="latin-1").rpartition(")")[2].split()[1])
-    services = [pid for pid, parent in found.items() if parent == os.getpid() and b"/ray/core/" in command_line(pid)]
-    services += [pid for pid, parent in found.items() if parent in services]
-    words = []
-    for pid in services:
-        with contextlib.suppress(OSError):
-            words.append(f"{pid}:{start_time(pid)}")
-    return subprocess.Popen([sys.executable, "-S", "-E", "-c", WATCHER, str(folder), *words], stdin=subprocess.PIPE,
-                            start_new_session=True, cwd="/")
-
-
-def command_line(pid: int) -> bytes:
-    """The words of a process's command; empty if it has ended."""
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes()
-    except OSError:
-        return b""
+    """Start the process that cleans up after a cluster in this folder, when this process stops it or ends."""
+    return subprocess.Popen([sys.executable, "-S", "-I", WATCHER, str(folder)], stdin=subprocess.PIPE, start_new_session=True,
+                            cwd="/")
 
 
 def listen_to_loopback(only: bool) -> None:
@@ -403,6 +363,7 @@ class ServerActor:
         self.process = Process.here(this_node())
         self.failure: Exception | None = None
         self.present: set[int] = set()
+        self.joining = threading.Lock()
         self.mapped = Mapped(self.process.node)
         self.rehearsal = Rehearsal()  # begins while the server reads its journal
         try:
@@ -412,7 +373,10 @@ class ServerActor:
         except Exception as error:  # kept, so that callers get it by its name
             self.failure = error
             return
-        self.rehearsal.of(self.server.shard)
+        shard = self.server.shard
+        if again:
+            self.present = set(shard.lives) - shard.left - shard.lost_ranks
+        self.rehearsal.of(shard)
         if job.folder is not None:
             mark = Path(job.folder) / f"server-{index}.actor"
             threading.Thread(target=self._watch, args=(mark,), name="watch for a later incarnation", daemon=True).start()
@@ -459,9 +423,13 @@ class ServerActor:
         """Which process this is; answered by a thread of its own."""
         return self.process
 
-    def attach(self, rank: int) -> None:
-        """Note that a process has joined as this rank."""
-        self.present.add(rank)
+    def attach(self, rank: int) -> tuple[object, ...] | bytes:
+        """Note that a process has joined as this rank; answers as ``call`` with the number of its life."""
+        with self.joining:
+            answer = self.call("join", (rank, not self.present))
+            if unpacked(answer)[0]:
+                self.present.add(rank)
+        return answer
 
     def detach(self, rank: int) -> int:
         """Note that a rank has gone, and return how many are left."""
@@ -891,14 +859,50 @@ def joined(way: RayTransport) -> Iterator[None]:
         transport.set_current(None)
 
 
-def join(job: Job, rank: int, life: int) -> RayTransport:
-    """Make this process a worker of a job, whose servers are started if they are not there."""
-    start_servers(job)
-    way = RayTransport(job, rank, life)
-    for handle in reversed(way.handles):  # the last server knows of a worker first, and forgets it last
-        load_ray().get(handle.attach.remote(rank), timeout=job.timeout)
+def join(job: Job, rank: int) -> RayTransport:
+    """Make this process a worker of a job, whose servers are started if they are not there.
+
+    Raises
+    ------
+    WaitTimeoutError
+        If a server does not answer in time.
+    LostServerError
+        If the servers have ended, and those that were started in their place too.
+    SparsekitError
+        What a server raises.
+    """
+    ray, until = load_ray(), time.monotonic() + job.timeout
+    while True:
+        try:
+            way = RayTransport(job, rank, 0, start_servers(job))
+            # The last server knows of a worker first, and forgets it last.
+            with answered(job):
+                answers = [ray.get(handle.attach.remote(rank), timeout=max(until - time.monotonic(), 0.0))
+                           for handle in reversed(way.handles)]
+            break
+        except ray.exceptions.RayActorError as error:  # the last worker has just ended them, or one is being started again
+            if time.monotonic() > until:
+                raise LostServerError(f"The servers of the job {job.name!r} have ended, or are started again and again.",
+                                      hint="mx.dist.connect starts new ones; call it again.") from error
+            time.sleep(PAUSE)
+    try:
+        lives: list[Any] = [value_of(answer) for answer in answers]  # Any: numbers
+    except BaseException:
+        detach(way)
+        raise
+    way.life = max(lives)
     transport.set_current(way)
     return way
+
+
+@contextlib.contextmanager
+def answered(job: Job) -> Iterator[None]:
+    """Name the error of servers that have not answered in time."""
+    try:
+        yield
+    except TimeoutError as error:
+        raise WaitTimeoutError(f"The servers of the job {job.name!r} have not answered within {job.timeout:g} s.",
+                               hint="see whether Ray has workers for them; timeout= changes how long to wait.") from error
 
 
 def part(way: RayTransport) -> None:
@@ -907,12 +911,37 @@ def part(way: RayTransport) -> None:
     try:
         client_of(way).leave()
     finally:
-        left: object = None
-        for handle in way.handles:
-            left = load_ray().get(handle.detach.remote(way.rank), timeout=way.job.timeout)
-        # All workers part from the servers in this order: whoever is the last at the last server is the last everywhere.
-        if not left:
-            stop((), way.handles)
+        detach(way)
+
+
+def detach(way: RayTransport) -> None:
+    """Tell the servers that a worker has gone, and end them if it was the last.
+
+    Raises
+    ------
+    WaitTimeoutError
+        If a server does not answer in time.
+    LostServerError
+        If a server is started again and again.
+    """
+    ray, until, left = load_ray(), time.monotonic() + way.job.timeout, None
+    # All workers part from the servers in this order: whoever is the last at the last server is the last everywhere, and
+    # may have ended it before its answer has come here.
+    for index, handle in enumerate(way.handles):
+        while True:
+            try:
+                with answered(way.job):
+                    left = ray.get(handle.detach.remote(way.rank), timeout=max(until - time.monotonic(), 0.0))
+                break
+            except ray.exceptions.RayActorError as error:
+                if not way.exists(index):
+                    return
+                if time.monotonic() > until:
+                    raise LostServerError(f"Server {index} of the job {way.job.name!r} is started again and again.",
+                                          hint="mx.dist.stop_servers() ends the servers of a job.") from error
+            time.sleep(PAUSE)
+    if left == 0:
+        stop((), way.handles)
 
 
 class Worker:

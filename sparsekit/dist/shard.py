@@ -190,6 +190,14 @@ class Shard:
 
     # who speaks
 
+    def _check_caller(self, rank: int) -> None:
+        """See that this server can answer, and that a worker is one of its own."""
+        if self.interrupted:
+            raise LostDataError(f"Server {self.index} was interrupted within a step.", hint="start it again from its journal.")
+        if not 0 <= rank < self.workers:
+            raise MismatchError(f"Rank {rank} is not one of the {self.workers} workers.", rank=rank,
+                                hint="all workers and servers are started with the same numbers.")
+
     def _admit(self, rank: int, life: int) -> None:
         """Let a worker speak.
 
@@ -198,11 +206,7 @@ class Shard:
         FencedError
             If another incarnation of this rank has spoken.
         """
-        if self.interrupted:
-            raise LostDataError(f"Server {self.index} was interrupted within a step.", hint="start it again from its journal.")
-        if not 0 <= rank < self.workers:
-            raise MismatchError(f"Rank {rank} is not one of the {self.workers} workers.", rank=rank,
-                                hint="all workers and servers are started with the same numbers.")
+        self._check_caller(rank)
         known = self.lives.get(rank)
         if known is not None and life < known:
             raise FencedError(f"Incarnation {life} of worker {rank} has been replaced by incarnation {known}.", rank=rank,
@@ -226,6 +230,22 @@ class Shard:
         return Welcome(self.epoch, self._last_of(rank), {key: held.spec for key, held in self.keys.items()}, self._passed(),
                        self.mode, self.staleness, self.workers, self.shards, self.numbers["optimizer"], self.numbers["states"],
                        tuple(sorted(self.left)))
+
+    def join(self, rank: int, first: bool) -> int:
+        """Take in a process that no run has started, as a worker that takes part again if it had left; gives its life.
+
+        ``first`` says that no other worker has joined: it begins a run, which waits for all workers.
+        """
+        self._check_caller(rank)
+        run = max(self.lives.values(), default=0) // LIVES + first
+        life = max(run * LIVES, self.lives.get(rank, 0)) + 1
+        self._perform("join", rank, life)
+        self._fence()
+        return life
+
+    def _do_join(self, rank: int, life: int, arrays: list[Array]) -> None:
+        self._do_hello(rank, life, arrays)
+        self.left.discard(rank)
 
     def _last_of(self, rank: int) -> dict[Key, int]:
         return {key: held.last.get(rank, 0) for key, held in self.keys.items()}

@@ -25,8 +25,8 @@ __all__ = ["LocalCluster", "LocalTransport", "Server", "ServerProcess", "Transpo
 Result = TypeVar("Result")
 
 #: Methods of a shard that a transport may call.
-METHODS = frozenset({"barrier", "clock", "dead", "exchange", "hello", "init", "leave", "lost", "optimizer", "optimizer_states",
-                     "profile", "reinit", "set_mode", "set_optimizer_states", "snapshot", "statistics"})
+METHODS = frozenset({"barrier", "clock", "dead", "exchange", "hello", "init", "join", "leave", "lost", "optimizer",
+                     "optimizer_states", "profile", "reinit", "set_mode", "set_optimizer_states", "snapshot", "statistics"})
 #: Seconds after which a server says at the latest for whom a call waits.
 PATIENCE = 1.0
 

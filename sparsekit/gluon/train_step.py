@@ -75,6 +75,9 @@ class TrainStep:
     GPU as captured graphs.  This includes ``multi_precision``.  With LARS, LBSGD, Test and custom optimizers, all steps run as
     the lines above.  ``explain`` lists the operators that still run in Python, and why.
 
+    As with ``hybridize()``, the Python code of ``net`` and ``loss`` runs only while a step is traced.  What it does besides
+    calling operators (counting, keeping arrays in attributes, drawing numbers from Python or numpy) is not repeated.
+
     ``grad()`` of a parameter returns the gradient of the last step.  This gradient is written when ``grad()`` is called.  An
     array that an earlier call returned also changes then, and not at each step.  If a step fails, a gradient that was not read
     before is lost.

@@ -401,7 +401,8 @@ def _stale(parameter: Parameter, values: NDArray) -> StaleGradientError:
     return StaleGradientError(
         f"Gradient of Parameter `{parameter.name}` on context {values.context} has not been updated by backward since last "
         "`step`. This could mean a bug in your model that made it only use a subset of the Parameters (Blocks) for this "
-        "iteration.", hint="if you are intentionally only using a subset, call step with ignore_stale_grad=True.")
+        "iteration.", hint="call backward() on the loss before step().  If you use only a subset on purpose, call step with "
+                           "ignore_stale_grad=True.")
 
 
 def _listed(params: object) -> list[Parameter]:

@@ -23,8 +23,6 @@ __all__ = ["BEFORE_LOWERING", "CompiledStep", "can_be_timed", "reason_against"]
 #: Types of settings that do not change by themselves, or mark it.
 _MARKED = (bool, int, float, str, type(None), SettingsDict)
 
-_set = object.__setattr__
-
 #: Steps in Python, for each kind of batch, before one is lowered.
 BEFORE_LOWERING = 2
 
@@ -94,6 +92,7 @@ class CompiledStep:
         self._kept: list[Any] = []  # Any: states
         # How often each weight has been updated, if all as often as the one updated most, in these counts; else -1.
         self._even, self._counted = -1, updater.optimizer._index_update_count
+        self._state = vars(updater.optimizer)
         self.made: bool | None = None
 
     # object: multipliers
@@ -146,15 +145,16 @@ class CompiledStep:
 
     def _count(self) -> None:
         """Count an update of every weight."""
-        optimizer = self.optimizer
-        counts = optimizer._index_update_count
-        if optimizer.num_update == self._even and counts is self._counted:  # nobody else has counted
-            self._even = latest = self._even + 1
+        state, counts, latest = self._state, self._counted, self._even
+        if state["num_update"] == latest and state["_index_update_count"] is counts:  # nobody else has counted
+            # Into the dictionary, as attributes that users set mark changes.
+            self._even = state["num_update"] = latest = latest + 1
             for index in self._indices:
                 counts[index] = latest
-            _set(optimizer, "num_update", latest)  # sooner than by the optimizer, which marks other changes
         else:
+            optimizer = self.optimizer
             optimizer._update_count(self._indices)
+            counts = optimizer._index_update_count
             even = all(counts[index] == optimizer.num_update for index in self._indices)
             self._even, self._counted = optimizer.num_update if even else -1, counts
 

@@ -113,7 +113,8 @@ class NAG(_Descent):
     ----------
     momentum : float
     lazy_update : bool
-        With a row_sparse gradient, update only the rows it stores, as ``SGD`` does.  Default False, as in MXNet.
+        With a row_sparse gradient, update only the rows it stores, as ``SGD`` does.  Default False.  MXNet always updates all
+        rows with momentum, and only the stored ones without.
     **arguments : as in ``Optimizer``
     """
 

@@ -336,8 +336,11 @@ class MemoryTracker:
 def process_bytes() -> int | None:
     """Memory that the whole process holds now, in bytes; None where the system does not say."""
     try:
-        with open("/proc/self/statm", "rb") as stream:
-            return int(stream.read().split()[1]) * PAGE
+        file = os.open("/proc/self/statm", os.O_RDONLY)  # a stream takes several times as long, and profilers begin and end often
+        try:
+            return int(os.read(file, 256).split()[1]) * PAGE
+        finally:
+            os.close(file)
     except (OSError, ValueError, IndexError):
         return None
 

@@ -15,6 +15,8 @@ memory is freed.
 from __future__ import annotations
 
 import gc
+import itertools
+import operator
 import sys
 import threading
 import time
@@ -96,6 +98,8 @@ class Recorder:
     def __init__(self, lines: bool, digest: Callable[[list[Operation | Note], collections.deque[Allocation]], None],
                  waiting: int = WAITING) -> None:
         self._notes: list[Any] = []  # Any: one flat list of items of all types
+        self._noted: list[list[Any] | None] = []  # Any: the same, of what was noted before each end, and a None behind each
+        self._items = 0  # of these lists
         self._extend = self._notes.extend
         self._died = self._notes.append
         self.lines = lines
@@ -125,7 +129,7 @@ class Recorder:
     @property
     def anything(self) -> bool:
         """Whether anything waits to be handed over."""
-        return bool(self._notes)
+        return bool(self._notes) or any(self._noted)
 
     def begin(self) -> None:
         """Begin to note, or go on: forget how arrays are marked, as another recorder may have marked them meanwhile."""
@@ -137,6 +141,15 @@ class Recorder:
         self._collector.end()
         # They refer to the recorder, which is to go with its last user, and not when the collector comes by.
         self.op = self.call = _ended
+        self._put_aside()
+        self._items = sum(map(len, filter(None, self._noted)))
+
+    def _put_aside(self) -> None:
+        """Have what waits in a list of its own, as its weak references append to ``_notes``: a cycle, which goes late.
+
+        One call, so that nothing comes between copying and clearing, neither an interrupt nor another thread.
+        """
+        self._noted.extend(map(operator.call, (self._notes.copy, self._notes.clear)))
 
     def _prepare(self) -> None:
         self._began = time.perf_counter_ns()
@@ -146,7 +159,7 @@ class Recorder:
     def _more(self, now: int) -> int:
         """What is done now and then while noting: tell the collector, hand over; gives when to come again."""
         self._collector.look()
-        if len(self._notes) // STRIDE + self._tabled > self.waiting:
+        if (len(self._notes) + self._items) // STRIDE + self._tabled > self.waiting:
             self.hand_over()
         return now + PERIOD
 
@@ -378,7 +391,7 @@ class Recorder:
         placed = self.lines and kind not in (DENSIFY, FLOWED) and lane != "profiler"
         place = (here["caller"] or hooks.caller()) if placed else None
         self._extend((kind, start, end, lane, here["layer"], None, here["thread"], content, parts, None, None, None, place, 0))
-        if len(self._notes) // STRIDE + self._tabled > self.waiting:
+        if (len(self._notes) + self._items) // STRIDE + self._tabled > self.waiting:
             self.hand_over()
 
     # Any: stores, and ``meet`` asks what they are
@@ -514,9 +527,11 @@ class Recorder:
         gc.disable()
         try:
             self._tabled = self._looked = 0
-            notes = self._notes[:]
+            self._put_aside()
+            parts = self._noted[:]
             # Other threads only append, so what was copied is what stands in front.
-            del self._notes[: len(notes)]
+            del self._noted[: len(parts)]
+            notes, self._items = [*itertools.chain.from_iterable(filter(None, parts))], 0
             place = 0
             while place < len(notes):
                 events: list[Operation | Note] = []

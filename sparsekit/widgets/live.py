@@ -125,8 +125,8 @@ class MonitorWidget(_DataView):
     def show(self, data: dict[str, Any], static: Display) -> None:
         """Show newer data in every view of this widget."""
         self._shown = static
-        self.description = static.alt
-        self.data = data
+        with self.hold_sync():  # one message: data and their description arrive together
+            self.description, self.data = static.alt, data
 
 
 class TimelineWidget(LiveView):

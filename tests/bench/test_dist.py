@@ -1,7 +1,9 @@
 """What ``sparsekit bench dist`` computes, and the record of it that is kept."""
 
 import json
+import os
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -57,3 +59,11 @@ def test_the_record_keeps_what_counts_do_not_change():
     assert whole["median"] == 160.0
     assert rows["max"] <= 0.35
     assert rows["min"] == rows["max"]   # bytes are counted, and batches are the same in each round
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads a clock of Linux")
+def test_processor_time_of_processes_is_counted_finer_than_a_step():
+    before, used = time.process_time(), dist_worker._time_of(os.getpid())
+    assert before <= used <= time.process_time()
+    assert dist_worker._time_of(os.getpid()) > used
+    assert dist_worker._time_of(2**22 + 1) == 0.0   # there is no such process

@@ -329,7 +329,7 @@ def open_report(browser, tmp_path):
         context = browser.new_context(**{"viewport": {"width": 1200, "height": 900}, **options}, offline=True,
                                       color_scheme="dark" if dark else "light")  # fmt: skip
         contexts.append(context)
-        context.set_default_timeout(10_000)
+        context.set_default_timeout(60_000)
         page = context.new_page()
         page.on("pageerror", lambda error: wrong.append(str(error)))
         page.on("console", lambda message: wrong.append(message.text) if message.type in ("error", "warning") else None)

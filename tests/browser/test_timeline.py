@@ -165,3 +165,49 @@ def test_every_view_of_the_gallery_fits_a_phone(open_report):
         assert page.evaluate("""() => [...document.querySelectorAll(".sk *")].filter((node) => node.getClientRects().length
             && !node.closest(".sk-table, .sk-pipe, .sk-strip, .sk-panel, .scroll, .sk-graph svg")
             && node.getBoundingClientRect().right > innerWidth + 1).map((node) => node.outerHTML.slice(0, 80))""") == [], name
+
+
+def test_the_picture_of_the_whole_run_follows_what_it_shows(open_report):
+    page = open_report({"timeline": {"timeline": {name: made["training"](number + 1, steps=5)
+                                                  for number, name in enumerate(("one", "other"))}}})
+    page.wait_for_selector(".sk[data-ready]")
+
+    def shown():
+        page.wait_for_timeout(150)
+        return page.locator(".sk-map").evaluate("map => map.toDataURL()")
+
+    def whole():
+        page.get_by_label("Show the whole run").click()
+        page.wait_for_timeout(500)
+        return shown()
+
+    def painted_anew():
+        found = shown()
+        choice.select_option("lane")
+        assert shown() != found
+        choice.select_option(mode)
+        assert shown() == found
+        return found
+
+    choice = page.locator("select").first
+    mode = choice.input_value()
+    whole()
+    before = painted_anew()
+    page.get_by_label("Zoom in").click()
+    page.wait_for_timeout(500)
+    assert painted_anew() != before, "the frame around what is in view"
+    assert whole() == before
+    page.emulate_media(color_scheme="dark")
+    assert painted_anew() != before
+    page.emulate_media(color_scheme="light")
+    assert shown() == before
+    page.set_viewport_size({"width": 900, "height": 900})
+    assert painted_anew() != before
+    page.set_viewport_size({"width": 1200, "height": 900})
+    assert shown() == before
+    page.get_by_role("button", name="each step").click()
+    whole()
+    aligned = painted_anew()
+    page.get_by_role("button", name="start", exact=True).click()
+    assert whole() != aligned
+    painted_anew()

@@ -104,7 +104,7 @@ def test_the_author_is_told_of_mistakes():
             mx.reveal("grad_mb", value)
 
 
-def test_the_form_speaks_to_the_question():
+def test_the_form_speaks_to_the_question(monkeypatch):
     pytest.importorskip("anywidget")
     from sparsekit.course.live import QuestionWidget
 
@@ -117,6 +117,11 @@ def test_the_form_speaks_to_the_question():
     assert "dense gradient" in form.status
     form.sent = [2, "65 kB"]
     assert form.state == "right"
+    messages = []
+    monkeypatch.setattr(form, "_send", lambda message, buffers=None: messages.append(message.get("state", {})))
+    form.sent = [3, "a lot"]
+    told = [sorted(state) for state in messages if "status" in state or "state" in state or "said" in state]
+    assert told == [["said", "state", "status"]]  # a state that arrives alone would be shown without its words
     for sent in ([3, {}], [4, None], ["x", 5], [7, "9" * 10_000]):
         form.sent = sent
         assert form.state in ("unclear", "wrong")

@@ -207,6 +207,27 @@ def test_workers_that_have_left_are_waited_for_in_a_later_run(tmp_path):
     assert Shard(str(tmp_path), 0, 1, 2).left == {0}
 
 
+def test_who_joins_late_leaves_those_alone_that_have_left(tmp_path):
+    shard = Shard(str(tmp_path), 0, 1, 3)
+    assert shard.join(0, True) == LIVES + 1
+    assert shard.join(1, False) == LIVES + 1
+    with pytest.raises(MismatchError, match="Rank 3 is not one of the 3 workers"):
+        shard.join(3, False)
+    assert 3 not in shard.lives
+    shard.leave(0, LIVES + 1)
+    assert shard.join(2, False) == LIVES + 1
+    assert shard.left == {0}, "no one waits for rank 0"
+    assert shard.join(2, False) == LIVES + 2, "another incarnation"
+    assert shard.join(0, False) == LIVES + 2
+    assert shard.left == set(), "it takes part again"
+    for rank in range(3):
+        shard.leave(rank, LIVES + 2)
+    again = Shard(str(tmp_path), 0, 1, 3)
+    assert again.left == {0, 1, 2}
+    assert again.join(1, True) == 2 * LIVES + 1
+    assert again.left == set(), "a later run has all workers"
+
+
 def test_the_last_to_leave_completes_what_is_there():
     shard = made(workers=2, optimizer=mx.optimizer.Test())
     shard.exchange(push(1, 1))

@@ -269,6 +269,12 @@ def test_a_process_that_something_else_started_joins_as_a_worker(cluster):
         mx.kv.create("dist_sync")
 
 
+def started(script, cluster, *arguments):
+    """A program that something else has started: its process."""
+    return subprocess.Popen([sys.executable, *map(str, (script, cluster.address, *arguments))], text=True,
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
 PART = """
 import sys
 import sparsekit as mx
@@ -288,14 +294,97 @@ if kv.rank == 0:
 def test_programs_that_something_else_started_join_by_the_address_of_the_cluster(cluster, jobs, tmp_path):
     script = tmp_path / "part.py"
     script.write_text(PART)
-    started = [subprocess.Popen([sys.executable, str(script), cluster.address, str(rank)], stdout=subprocess.PIPE,
-                                stderr=subprocess.PIPE, text=True) for rank in range(2)]
-    said = [one.communicate(timeout=100) for one in started]
-    assert [one.returncode for one in started] == [0, 0], said
+    workers = [started(script, cluster, rank) for rank in range(2)]
+    said = [one.communicate(timeout=100) for one in workers]
+    assert [one.returncode for one in workers] == [0, 0], said
     words = [out.split() for out, _ in said]
     assert [one[:4] for one in words] == [["0", "2", "3.0", "3.0"], ["1", "2", "3.0", "3.0"]]
     assert words[0][4:] == words[1][4:], "both have used the same servers"
     until(lambda: not any(jobs.alive(int(pid)) for pid in words[0][4:]), 10, "the servers end with their last worker")
+
+
+RESTARTED = """
+import sys, time
+from pathlib import Path
+import sparsekit as mx
+
+rank, flags = int(sys.argv[2]), Path(sys.argv[3])
+
+def wait_for(name):
+    while not (flags / name).exists():
+        time.sleep(0.05)
+
+mx.dist.connect(sys.argv[1], job="restarted", rank=rank, workers=2, servers=2, folder=flags / "journals", timeout=60)
+kv = mx.kv.create("dist_sync")
+kv.init("w", mx.nd.zeros((600, 2)).tostype("row_sparse"))
+kv.push("w", mx.nd.ones((600, 2)))
+out = mx.nd.zeros((600, 2))
+kv.pull("w", out=out)
+if rank == 0:
+    wait_for("pulled")
+    mx.dist.kill_server(0)
+    mx.dist.kill_server(1)
+    mx.dist.disconnect()
+    (flags / "gone").touch()
+else:
+    (flags / "pulled").touch()
+    wait_for("gone")
+    kv.push("w", mx.nd.ones((600, 2)) * 5)
+    kv.pull("w", out=out)
+print(rank, out.asnumpy().min(), out.asnumpy().max())
+"""
+
+
+def test_the_servers_of_a_worker_outlive_their_restart_and_the_other_worker(cluster, jobs, tmp_path):
+    script = tmp_path / "part.py"
+    script.write_text(RESTARTED)
+    workers = [started(script, cluster, rank, tmp_path) for rank in range(2)]
+    said = [one.communicate(timeout=100) for one in workers]
+    assert [one.returncode for one in workers] == [0, 0], said
+    assert [out.split() for out, _ in said] == [["0", "2.0", "2.0"], ["1", "5.0", "5.0"]]
+    mx.dist.connect(cluster.address)
+    try:
+        until(lambda: mx.dist.servers("restarted") == [], 10, "the servers end with their last worker")
+    finally:
+        mx.dist.disconnect()
+
+
+LATE = """
+import os, signal, sys, time
+from pathlib import Path
+import sparsekit as mx
+
+rank, flags, again = int(sys.argv[2]), Path(sys.argv[3]), len(sys.argv) > 4
+
+mx.dist.connect(sys.argv[1], job="late", rank=rank, workers=3, servers=2, timeout=20)
+kv = mx.kv.create("dist_sync")
+kv.init("w", mx.nd.zeros((600, 2)).tostype("row_sparse"))
+out = mx.nd.zeros((600, 2))
+for step in range(1 if rank == 0 else 2):
+    kv.push("w", mx.nd.ones((600, 2)) * (rank + 1))
+    kv.pull("w", out=out)
+    print(out.asnumpy().min(), out.asnumpy().max(), flush=True)
+    if rank == 0:
+        mx.dist.disconnect()
+        (flags / "left").touch()
+    while not (flags / "left").exists():
+        time.sleep(0.05)
+    if rank == 2 and not again:
+        os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_worker_that_joins_late_does_not_wait_for_one_that_has_left(cluster, tmp_path):
+    script = tmp_path / "part.py"
+    script.write_text(LATE)
+    workers = [started(script, cluster, rank, tmp_path) for rank in range(3)]
+    said = [workers[2].communicate(timeout=100)]
+    time.sleep(1.0)  # it joins in another second
+    workers.append(started(script, cluster, 2, tmp_path, "again"))
+    said += [one.communicate(timeout=100) for one in (workers[0], workers[1], workers[3])]
+    assert [one.returncode for one in workers] == [0, 0, -signal.SIGKILL, 0], said
+    both = ["6.0"] * 2 + ["5.0"] * 2  # the second step without rank 0
+    assert [out.split() for out, _ in said] == [["6.0"] * 2, ["6.0"] * 2, both, both]
 
 
 ORPHANED = """

@@ -193,12 +193,19 @@ def processes(home: Path) -> list[str]:
     return found
 
 
+def all_end(home: Path) -> None:
+    """Wait until these processes have ended."""
+    with contextlib.suppress(AssertionError):
+        until(lambda: not processes(home), 10, "all processes have ended")
+    assert processes(home) == []
+
+
 @pytest.fixture(autouse=True)
 def nothing_is_left(home: Path) -> Iterator[None]:
     """See that the command leaves no process and no file."""
     shared = set(os.listdir("/dev/shm"))
     yield
-    until(lambda: not processes(home), 10, "all processes of the command have ended")
+    all_end(home)
     assert set(os.listdir("/dev/shm")) <= shared
     assert [path for pattern in ("sk-*", "sparsekit-job-*", ".ray") for path in home.glob(pattern)] == []
 
@@ -256,16 +263,21 @@ def test_a_worker_that_fails_ends_the_command_with_its_rank_and_traceback(tmp_pa
 
 
 LATE = """
+import sys, time
 import ray._private.node
 import sparsekit as mx
 
-start = ray._private.node.Node.start_ray_processes
+start, end = ray._private.node.Node.start_ray_processes, ray.shutdown
 
 def late(self):
     start(self)
     raise Exception("The current node timed out during startup.")
 
-ray._private.node.Node.start_ray_processes = late
+def slow():
+    time.sleep(float(sys.argv[1]))
+    end()
+
+ray._private.node.Node.start_ray_processes, ray.shutdown = late, slow
 try:
     mx.dist.run(print, workers=1, servers=1)
 except mx.NoClusterError as error:
@@ -273,9 +285,16 @@ except mx.NoClusterError as error:
 """
 
 
-def test_a_cluster_that_does_not_start_is_a_named_error_and_leaves_nothing(tmp_path):
-    found = subprocess.run([sys.executable, "-c", LATE], capture_output=True, text=True, timeout=100, cwd=tmp_path)
+@pytest.mark.parametrize("seconds", [0, 2], ids=["at once", "after what Ray has started has started others"])
+def test_a_cluster_that_does_not_start_is_a_named_error_and_leaves_nothing(tmp_path, seconds):
+    words = [sys.executable, "-c", LATE, str(seconds)]
+    found = subprocess.run(words, capture_output=True, text=True, timeout=100, cwd=tmp_path)
     assert "Ray could not be started here: The current node timed out during startup." in found.stdout, found.stderr
+
+
+def test_a_program_that_is_killed_while_its_cluster_starts_leaves_nothing(tmp_path):
+    program = LATE.replace("raise Exception", "import os; os.kill(os.getpid(), 9)  # ")
+    assert subprocess.run([sys.executable, "-c", program, "0"], timeout=100, cwd=tmp_path).returncode == -9
 
 
 def test_ctrl_c_ends_everything(tmp_path):
@@ -295,7 +314,7 @@ def test_a_run_whose_own_process_is_killed_goes_on_to_the_bit(home, script, tmp_
         until(stopped.exists, 60, "the script has come to step 4")
         assert processes(home)
         started.kill()
-    until(lambda: not processes(home), 10, "all processes of the killed one have ended")
+    all_end(home)
     assert subprocess.run(command(*words), timeout=100, cwd=tmp_path).returncode == 0
     whole = ["--folder", tmp_path / "other", script, "--steps", 6, "--out", tmp_path / "b.npy"]
     assert subprocess.run(command(*whole), timeout=100, cwd=tmp_path).returncode == 0

@@ -87,9 +87,9 @@ def trained(ctx, way, optimizer="sgd", steps=6, rates=(0.5,), clip=None, **setti
     return [one.data(ctx).asnumpy() for one in parameters], losses, gradients, asked, waited, step or net
 
 
-def assert_same(left, right, tolerance=1e-4):
+def assert_same(left, right, tolerance=1e-4, least=1e-6):
     for one, other in zip(left, right, strict=True):
-        np.testing.assert_allclose(one, other, rtol=tolerance, atol=1e-6)
+        np.testing.assert_allclose(one, other, rtol=tolerance, atol=least)
 
 
 @pytest.mark.parametrize("way", sorted(MOST))
@@ -139,7 +139,7 @@ def test_gradients_are_clipped_between_the_graphs_of_a_step(stand_in, clip, opti
     Graph.launches = 0
     found = trained(GPU, "step", optimizer, 8, clip=clip)
     for part, expected in zip(found[:3], trained(mx.cpu(), "eager", optimizer, 8, clip=clip)[:3], strict=True):
-        assert_same(part, expected, 1e-3)
+        assert_same(part, expected, 1e-3, 1e-5)  # Adam divides a gradient by its size, its rounding error too
     assert Graph.launches >= 8
     said = {(row["pass"], row["op"]): row["reason"] for row in explain(found[-1])}
     assert said["backward", "clip_global_norm"] == apart.NORM

@@ -332,6 +332,28 @@ def test_threads_end_with_the_iterator():
     assert list(iterator) == []
 
 
+class Slow(NDArrayIter):
+    """Takes its time, and counts its batches."""
+
+    made = 0
+
+    def next(self):
+        time.sleep(0.2)
+        Slow.made += 1
+        return super().next()
+
+
+KEPT = []
+
+
+@pytest.mark.parametrize("before", [0, 1])
+def test_no_thread_of_the_test_before_reads_beside_a_test(before):
+    assert Slow.made == before
+    KEPT.append(PrefetchingIter(Slow(rows(4))))
+    time.sleep(0.05)
+    assert Slow.made == before
+
+
 HANGING = """
 import time
 import sparsekit as mx

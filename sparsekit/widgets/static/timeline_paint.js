@@ -251,16 +251,18 @@ export class Painter {
     context.strokeRect(from.x - 1, from.y - 1, from.w + 2, ROW + 2);
   }
 
-  paintMap() {
-    const { page: { map }, scene: { data, coloring, view } } = this;
-    const context = map.getContext("2d");
-    const width = map.clientWidth;
+  // Every event of the whole run, which is painted anew only when what it shows has changed.
+  wholeRun(at, scale) {
+    const { page: { map }, scene: { data, coloring }, colors, whole } = this;
+    const made = [data.tracks, coloring, colors, map.width, map.clientWidth];
+    if (whole && made.every((part, i) => part === whole.made[i])) return whole.canvas;
+    const canvas = document.createElement("canvas");
+    [canvas.width, canvas.height] = [map.width, map.height];
+    const context = canvas.getContext("2d");
+    context.setTransform(map.getContext("2d").getTransform());
     const { start, duration } = data.placed;
-    const scale = (width - GUTTER) / data.length;
-    const at = (time) => GUTTER + (time - data.begin) * scale;
-    context.clearRect(0, 0, width, MAP);
-    context.fillStyle = this.colors.stripe;
-    context.fillRect(GUTTER, 0, width - GUTTER, MAP);
+    context.fillStyle = colors.stripe;
+    context.fillRect(GUTTER, 0, map.clientWidth - GUTTER, MAP);
     const tall = Math.max(1, Math.min(6, 30 / data.tracks.length));
     data.tracks.forEach((track, t) => {
       for (let i = 0; i < track.order.length;) {
@@ -270,6 +272,18 @@ export class Painter {
         i = data.leap(track, i + 1, start[event] + 1 / scale, 1 / scale);
       }
     });
+    this.whole = { made, canvas };
+    return canvas;
+  }
+
+  paintMap() {
+    const { page: { map }, scene: { data, view } } = this;
+    const context = map.getContext("2d");
+    const width = map.clientWidth;
+    const scale = (width - GUTTER) / data.length;
+    const at = (time) => GUTTER + (time - data.begin) * scale;
+    context.clearRect(0, 0, width, MAP);
+    context.drawImage(this.wholeRun(at, scale), 0, 0, map.width, map.height, 0, 0, width, MAP);
     const [a, b] = view.map(at);
     context.strokeStyle = this.colors.fg;
     context.lineWidth = 2;

@@ -111,8 +111,9 @@ struct Fiber {
 struct Block {
     unsigned number = 0, barrier = 0, alive = 0, waiting = 0;
     std::vector<Fiber> fibers;
-    std::string shared;
+    std::string shared;  // the shared memory, while that of another block is in its place
     Region shared_cells{};
+    int64_t begin = 0, end = 0;  // of what was used of it
 };
 
 static const Plan* plan;
@@ -331,6 +332,11 @@ static void touch(void* pointer, int bytes, bool write, bool atomic, Site site) 
                     (region ? ": " + named(*region, place) + text(" of %lld", (long long)(region->bytes / region->granule)) : ""));
     if ((uintptr_t)address % (unsigned)bytes) return fail("accesses what is not aligned, " + named(*region, place));
     counts.accesses++;
+    if (region->argument < 0) {
+        Block& block = *now->block;
+        if (block.begin == block.end) block.begin = block.end = place;
+        block.begin = std::min(block.begin, place), block.end = std::max(block.end, place + bytes);
+    }
     if (plan->counting) {
         if (region->argument < 0) return;  // shared memory is near
         now->trace.push_back({site, (uintptr_t)address, bytes, write});
@@ -505,9 +511,16 @@ static void lay_out() {
 static void start(Block& block, unsigned number, size_t slot) {
     size_t threads = (size_t)plan->threads, bytes = (size_t)(shared_high - shared_low);
     block.number = number, block.barrier = block.waiting = 0, block.alive = (unsigned)threads;
-    block.shared.assign(bytes, (char)0xcb);
-    std::vector<Cell> cells(plan->counting ? 0 : bytes, blank_cell());
-    block.shared_cells = Region{shared_low, nullptr, (int64_t)bytes, 1, -1, true, cells, {}};
+    std::vector<Cell>& cells = block.shared_cells.cells;
+    if (cells.size() != bytes) {  // of another program
+        block.shared.assign(bytes, (char)0xcb);
+        cells.assign(bytes, blank_cell());
+        block.shared_cells.bytes = (int64_t)bytes, block.shared_cells.granule = 1;
+        block.shared_cells.argument = -1, block.shared_cells.written = true;
+    } else {
+        std::fill(cells.begin() + block.begin, cells.begin() + block.end, blank_cell());
+    }
+    block.begin = block.end = 0;
     block.fibers.resize(threads);
     for (size_t thread = 0; thread < threads; thread++) {
         size_t place = slot * threads + thread;
@@ -522,11 +535,12 @@ static void start(Block& block, unsigned number, size_t slot) {
     }
 }
 
+// Of the shared memory what the blocks have used: they may read nothing else.
 static void bring(Block* block) {
-    size_t bytes = (size_t)(shared_high - shared_low);
-    if (block == in_place || !bytes) return;
-    if (in_place) memcpy(&in_place->shared[0], shared_low, bytes);
-    memcpy(shared_low, block->shared.data(), bytes);
+    if (block == in_place) return;
+    if (in_place) memcpy(&in_place->shared[0] + in_place->begin, shared_low + in_place->begin,
+                         (size_t)(in_place->end - in_place->begin));
+    memcpy(shared_low + block->begin, block->shared.data() + block->begin, (size_t)(block->end - block->begin));
     in_place = block;
 }
 
@@ -540,7 +554,10 @@ static Fiber* take(size_t& next) {
 static void run_all() {
     unsigned started = 0;
     size_t next = 0;
-    for (size_t slot = 0; slot < blocks.size(); slot++) start(blocks[slot], started++, slot);
+    const size_t resident = (size_t)std::min(plan->resident, plan->blocks);
+    if (blocks.size() < resident) blocks.resize(resident);  // kept for the next launches
+    for (Block& block : blocks) block.alive = 0;
+    for (size_t slot = 0; slot < resident; slot++) start(blocks[slot], started++, slot);
     while (fault.empty() && next < ready.size()) {
         if (next > 4096 && next * 2 > ready.size()) ready.erase(ready.begin(), ready.begin() + (long)next), next = 0;
         now = take(next);
@@ -566,7 +583,6 @@ extern "C" int simt_run(const Plan* given, Counts* counted, char* said, int room
     dice = plan->seed * 0x9e3779b97f4a7c15ull + 0x2545f4914f6cdd1dull;
     plan->shared_memory(&shared_low, &shared_high);
     lay_out();
-    blocks = std::vector<Block>((size_t)std::min(plan->resident, plan->blocks));
     run_all();
     for (Region& region : regions) if (region.written && region.bytes) memcpy(region.host, region.low, (size_t)region.bytes);
     *counted = counts;

@@ -18,6 +18,7 @@ from ...block import Block
 from ...data import DataLoader
 from ...data.dataloader import Origin
 from ...loss import Loss
+from ...nn import HybridLambda, Lambda
 from ...train_step import TrainStep
 from ...trainer import Trainer
 from . import run_state
@@ -39,7 +40,8 @@ class Estimator:
 
     On one context, with the batch processor and the ``GradientUpdateHandler`` of this module, each batch runs as a
     ``TrainStep``: forward pass, backward pass and update are a table of compiled calls.  The resulting weights are bitwise the
-    same.  ``explain`` lists what still runs in Python, and why.
+    same.  A net with blocks of your own classes must be hybridized for that.  ``explain`` lists what still runs in Python, and
+    why.
 
     Parameters
     ----------
@@ -315,7 +317,8 @@ class Estimator:
             return "the update is not made by one GradientUpdateHandler"
         if ends[0] is not updates[0]:
             return f"{type(ends[0]).__name__} is called between gradients and update"
-        return ""
+        running = _running_in_python(self.net) or _running_in_python(self.loss)
+        return f"{running} is not hybridized, and its forward may do more than a program repeats" if running else ""
 
     def explain(self) -> list[dict[str, str]]:
         """What of training runs in Python, and why: after a call of ``fit``.
@@ -440,6 +443,15 @@ class _LossAndOutput(Block):
 
     def forward(self, pred: NDArray, *labels: NDArray) -> tuple[NDArray, NDArray]:
         return self.loss(pred, *labels), pred
+
+
+def _running_in_python(block: Block) -> str:
+    """Name of a block that runs its user's Python at each call: it is not hybridized, and not of a class of ours; or empty."""
+    if getattr(block, "_programs", None) is not None:
+        return ""
+    if isinstance(block, (Lambda, HybridLambda)) or type(block).__module__.partition(".")[0] != "sparsekit":
+        return block.name
+    return next(filter(None, map(_running_in_python, block._children.values())), "")
 
 
 def _of(kind: type[Kind], handlers: Sequence[EventHandler]) -> list[Kind]:

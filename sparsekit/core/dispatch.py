@@ -88,16 +88,19 @@ class Plan:
         Whether the kernel's own (first) result is dense, before it is cast.
     ufunc : str
         Function of ``k.xp`` that may be called directly; empty if there is none.
+    training : bool
+        Whether layers behave as in training.
     """
 
     __slots__ = ("attrs", "call", "cast", "dense", "fallback", "function", "k", "makes_dense", "op", "rule", "stype", "takes_out",
-                 "ufunc")
+                 "training", "ufunc")
 
     def __init__(self, call: Call, rule: Rule, fallback: bool, cast: str | None, k: Kernels, dense: str = "") -> None:
         self.call, self.op, self.attrs, self.rule, self.k = call, call.op, call.attrs, rule, k
         self.fallback, self.cast, self.dense = fallback, cast, dense
         self.function, self.takes_out, self.ufunc = rule.function, rule.takes_out, rule.ufunc
         self.stype, self.makes_dense = cast or rule.stype(0), rule.stype(0) == "default"
+        self.training = hooks.state.training
 
     def with_function(self, function: Callable[..., Any]) -> Plan:  # Any: as in Rule
         """The plan, with another kernel."""
@@ -412,7 +415,7 @@ def _prepare(call: Call, stores: tuple[Store, ...], ctx: Context) -> Plan:
     """The plan of a call for these stores, whose shapes have been checked."""
     shapes = call.infer_shape([tuple(store.shape) for store in stores])
     places = call.op.meeting([store.dtype for store in stores]) if len(stores) > 1 else None
-    types = (ctx, places is None, *map(type, stores))
+    types = (ctx, places is None, call.op.writes is not None and hooks.state.training, *map(type, stores))
     if call.op.settle is not None:
         call = call.settled([store.shape for store in stores])
     plan = call.plans.get(types)

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from .dispatch import Plan
     from .types import ArrayFunctions, ArrayObject
 
-__all__ = ["LOOKED_UP", "PRODUCT", "REDUCED", "REQUIRED", "SHAPE_ONLY", "WRITES", "Call", "Op", "Rule", "Want", "find",
-           "joining", "registry"]
+__all__ = ["LOOKED_UP", "PRODUCT", "REDUCED", "REQUIRED", "SHAPE_ONLY", "WRITES", "Call", "Op", "Rule", "Visits", "Want",
+           "find", "joining", "registry"]
 
 T = TypeVar("T")
 Function = TypeVar("Function", bound=Callable[..., Any])  # Any: a gradient rule, given back as it is
@@ -134,6 +134,20 @@ class Want(NamedTuple):
     stype: str | None = None
     out: ArrayObject | None = None
     places: tuple[ArrayObject, ArrayObject] | None = None
+
+
+class Visits(NamedTuple):
+    """The inputs that a call reads, and those that it writes to in place.
+
+    Each has the place of the row_sparse input that stores the only rows visited, or None if all are.
+
+    Attributes
+    ----------
+    reads, writes : dict of int to (int or None)
+    """
+
+    reads: dict[int, int | None]
+    writes: dict[int, int | None]
 
 
 class Rule:
@@ -260,6 +274,8 @@ class Op:
         Position of the input of which only what the result holds is read, such as the table of a look-up.
     mutates : tuple of int or callable
         Inputs that the operator writes to; ``mutates(attrs)`` if the attributes decide.
+    writes : callable, optional
+        ``writes(attrs, training)``: whether a call writes to the inputs that ``mutates`` names; all calls do by default.
     nondifferentiable : tuple of int
         Inputs that no gradient ever flows to, such as indices.
     saves : tuple of str, optional
@@ -317,6 +333,7 @@ class Op:
     selects: int | None
     settle: Callable[[Call, Sequence[Shape | None]], Call] | None
     mutates: tuple[int, ...] | Callable[..., Iterable[int]]
+    writes: Callable[[Attrs, bool], bool] | None
     outputs: int | Callable[..., int]
     visible: int | Callable[..., int] | None
     sparse_output: str | None
@@ -345,6 +362,7 @@ class Op:
         saves: tuple[str, ...] | None = None, gradient_hint: str = "", unlimited: bool = False, joined: slice | None = None,
         asked: str | None = None, random: bool | Callable[[Attrs, bool], bool] = False, listed: bool = True,
         settle: Callable[[Call, Sequence[Shape | None]], Call] | None = None,
+        writes: Callable[[Attrs, bool], bool] | None = None,
         reference: Callable[..., Any] | None = None,  # Any: as the attribute above
     ) -> None:
         words = inputs.split()
@@ -356,9 +374,9 @@ class Op:
             name=name, doc=doc, label=label(name), lane=lane, inputs=names,
             needed=sum(not word.endswith("?") for word in words), variadic=bool(words) and words[0].startswith("*"),
             attrs=dict(attrs or ()), aliases=aliases, shape=shape, dtype=dtype, sample=sample, cost=cost, settle=settle,
-            selects=selects, mutates=mutates, outputs=outputs, visible=visible, sparse_output=sparse_output,
-            nondifferentiable=nondifferentiable, gradient_hint=gradient_hint, gradient_function=None,
-            saves_inputs=saves is None or any(saved != "out" for saved in saves), saves_outputs=saves is None or "out" in saves,
+            selects=selects, mutates=mutates, writes=writes, outputs=outputs, visible=visible,
+            sparse_output=sparse_output, nondifferentiable=nondifferentiable, gradient_hint=gradient_hint,
+            gradient_function=None, saves_inputs=saves is None or any(saved != "out" for saved in saves), saves_outputs=saves is None or "out" in saves,
             unlimited=unlimited, joined=joined, asked=asked if asked is not None else PRODUCT if unlimited else WRITES
             if mutates else "", random=random, reference=reference, rules=[], _calls={}, _module=_module_being_run())
         for key in (name, *aliases) if listed else ():
@@ -459,6 +477,11 @@ class Op:
         """The places of the inputs that a call with these attributes writes to."""
         places = self.mutates
         return places(attrs) if callable(places) else places
+
+    def visits(self, attrs: Attrs, stypes: Sequence[str], training: bool) -> Visits:
+        """What a call on inputs of these storage types reads, and writes in place."""
+        writes = self.writes is None or self.writes(attrs, training)
+        return Visits(dict.fromkeys(range(len(stypes))), dict.fromkeys(self.written(attrs) if writes else ()))
 
     def bind(self, attrs: Attrs) -> Call:
         """The operator with these attributes; missing ones take their defaults."""

@@ -787,7 +787,7 @@ def _planned(plan: Plan, training: bool) -> Plan:
     """The plan, whose kernel runs in the mode in which it was traced, if that is not the one in which the program was made."""
     if training is hooks.state.training:
         return plan
-    plan.ufunc = ""
+    plan.ufunc, plan.training = "", training
     return plan.with_function(_in_mode(plan.function, training))
 
 

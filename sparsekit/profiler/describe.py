@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from .allocations import COMPONENTS
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from ..base.types import JSON, Attrs, DType, Shape
     from .event_buffer import Operator
     from .types import ArrayRecord
 
-__all__ = ["ArrayKey", "describe", "dtype_of", "flops", "key_of", "moved", "plain", "size_of", "storage"]
+__all__ = ["ArrayKey", "describe", "dtype_of", "flops", "key_of", "moved", "moved_in_place", "plain", "size_of", "storage"]
 
 
 class ArrayKey(NamedTuple):
@@ -80,33 +80,53 @@ def storage(inputs: Sequence[ArrayRecord], outputs: Sequence[ArrayRecord]) -> st
     return " -> ".join(", ".join(array["stype"] for array in side) for side in (inputs, outputs)).strip()
 
 
-def moved(inputs: Sequence[ArrayRecord], outputs: Sequence[ArrayRecord], everything: bool) -> int:
-    """Bytes read and written by a call.
+def moved(inputs: Sequence[ArrayRecord], outputs: Sequence[ArrayRecord], everything: bool, in_place: bool = False) -> int:
+    """Bytes moved by a call: each array that it reads, and each that it gives.
 
+    Every array counts once, however often a kernel comes back to it, and with its indices if it is sparse.
     A kernel with a sparse operand visits of a dense array only the rows that the operand selects:
     at most one per stored value of CSR, one per stored row of row-sparse.  Of a weight that has the columns
     of a CSR operand as columns, as that of a fully connected layer has, it visits these columns.  This bound is used, so
     that a lazy update of 100 rows out of a million does not count as moving the whole weight.
-    ``everything`` says that the call visits all of it: after a fallback, or in an update that is not lazy.
+    ``everything`` says that the call visits all of it: after a fallback.  ``in_place`` says that the result is the first input,
+    of which it then writes no more than it reads.
     """
     selected = _selected(inputs, outputs)
     if everything or selected is None:
         return sum(array["bytes"] for array in (*inputs, *outputs))
-    mutated = bool(outputs) and bool(inputs) and outputs[0]["stype"] == "default" and _same(inputs[0], outputs[0])
-    whole = [] if mutated else [array["shape"] for array in outputs if array["stype"] == "default"]
-    total = sum(array["bytes"] for array in outputs) if not mutated else sum(_rows(a, selected) for a in outputs)
+    whole = [] if in_place else [array["shape"] for array in outputs if array["stype"] == "default"]
     widths = {a["shape"][-1] for a in inputs if a["stype"] == "csr"}
-    return total + sum(a["bytes"] if a["shape"] in whole else _rows(a, selected, widths) for a in inputs)
+    return (sum(_rows(array, selected) if in_place else array["bytes"] for array in outputs)
+            + sum(a["bytes"] if a["shape"] in whole else _rows(a, selected, widths) for a in inputs))
+
+
+def moved_in_place(inputs: Sequence[ArrayRecord], made: Sequence[ArrayRecord], reads: Mapping[int, int | None],
+                   writes: Mapping[int, int | None]) -> int:
+    """Bytes moved by a call that writes to inputs: each array that it reads, each that it writes, and ``made``, the new ones.
+
+    So what it reads and writes, such as the weight and the states of an optimizer's step, counts twice.
+    ``reads`` and ``writes`` are as ``core.op.Visits`` has them: where they name the row_sparse input that stores the rows
+    visited, an array counts with so many rows.  What is written in place counts without indices, which stay as they are.
+    """
+    total = sum(array["bytes"] for array in made)
+    for visited in (reads, writes):
+        for place, rows in visited.items():
+            total += _visited(inputs[place], None if rows is None else inputs[rows].get("rows", 0), place in writes)
+    return total
+
+
+def _visited(array: ArrayRecord, rows: int | None, in_place: bool) -> int:
+    """Bytes of an array, or of so many of its rows."""
+    if rows is None and not in_place:
+        return int(array["bytes"])
+    values, held = int(array["components"]["data"]), array.get("rows", array["shape"][0] if array["shape"] else 1)
+    return values if rows is None or held <= rows else values // held * rows
 
 
 def selected(inputs: Sequence[ArrayRecord], outputs: Sequence[ArrayRecord], place: int) -> int:
     """Bytes read and written by a call that reads of the input at ``place`` only what its results hold."""
     given = sum(array["bytes"] for array in outputs)
     return given + sum(min(array["bytes"], given) if at == place else array["bytes"] for at, array in enumerate(inputs))
-
-
-def _same(left: ArrayRecord, right: ArrayRecord) -> bool:
-    return bool(left["stype"] == right["stype"] and left["shape"] == right["shape"])
 
 
 def _selected(inputs: Sequence[ArrayRecord], outputs: Sequence[ArrayRecord]) -> int | None:

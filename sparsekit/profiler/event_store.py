@@ -187,7 +187,9 @@ class Log:
             border = arrays.index(0)
             taken, given = ([found for number in side if (found := self._arrays[int(number)]) is not None]
                             for side in (arrays[:border], arrays[border + 1:]))
-            kind = self._add_kind(key, _operator_kind(plan, lane, layer, thread, line, taken, given))
+            listed = outputs if isinstance(outputs, list) else [outputs]
+            kind = self._add_kind(key, _operator_kind(plan, lane, layer, thread, line, taken, given,
+                                                      [not _is_one_of(entry, inputs) for entry in listed]))
         self._trace(inputs, outputs, self._kinds[kind])
         self._follow(inputs, outputs if isinstance(outputs, list) else [outputs], self._kinds[kind]["converts"])
         self._append(kind, thread, start, end, NO_NODE if node is None else node)
@@ -426,27 +428,39 @@ class Log:
 
 
 def _operator_kind(plan: Plan, lane: str, layer: str, thread: int, line: str, taken: list[describe.ArrayKey],
-                   given: list[describe.ArrayKey]) -> KindRecord:
+                   given: list[describe.ArrayKey], made: list[bool]) -> KindRecord:
+    """What all calls of a kind have in common; ``made`` says which results are new arrays, and not inputs written in place."""
     inputs, outputs = ([describe.describe(key) for key in side] for side in (taken, given))
     useful, dense = describe.flops(plan.op, plan.attrs, inputs, outputs)
     fallback = bool(plan.fallback)
     became_dense = hooks.FALLBACK if fallback else _by_nature(plan, lane, inputs, outputs)
-    everything = fallback or plan.attrs.get("lazy_update") is False
-    own = getattr(plan.op, "moved", None)
-    place = getattr(plan.op, "selects", None)
-    if own is not None:
-        moved = own(inputs, outputs)
-    elif place is not None and inputs[place]["stype"] == "default" and not everything:
-        moved = describe.selected(inputs, outputs, place)
-    else:
-        moved = describe.moved(inputs, outputs, everything)
     return {
         "name": plan.op.name, "kind": "op", "lane": plan.op.lane or lane, "layer": layer,
         "attrs": {name: describe.plain(value) for name, value in plan.attrs.items()}, "fallback": fallback,
         "became_dense": became_dense, "converts": bool(became_dense) or _asked(plan.op.lane or lane, inputs, outputs),
-        "inputs": inputs, "outputs": outputs, "bytes": moved,
+        "inputs": inputs, "outputs": outputs, "bytes": _moved(plan, inputs, outputs, made),
         "flops": useful, "dense_flops": dense, "line": line, "thread": thread,
     }
+
+
+def _moved(plan: Plan, inputs: list[ArrayRecord], outputs: list[ArrayRecord], made: list[bool]) -> int:
+    """Bytes that a call reads and writes."""
+    own, place = getattr(plan.op, "moved", None), getattr(plan.op, "selects", None)
+    if own is not None:
+        return int(own(inputs, outputs))
+    if getattr(plan.op, "mutates", ()):
+        stypes = ["default" if plan.fallback else array["stype"] for array in inputs]
+        reads, writes = plan.op.visits(plan.attrs, stypes, plan.training)
+        return describe.moved_in_place(inputs, [array for array, new in zip(outputs, made, strict=True) if new], reads, writes)
+    if place is not None and inputs[place]["stype"] == "default" and not plan.fallback:
+        return describe.selected(inputs, outputs, place)
+    return describe.moved(inputs, outputs, plan.fallback)
+
+
+def _is_one_of(entry: Entry, inputs: Sequence[Entry]) -> bool:
+    """Whether a result is one of the inputs, or lies in its memory."""
+    owners = {owner for owner, _ in entry.owners()}
+    return any(entry is one or not owners.isdisjoint(owner for owner, _ in one.owners()) for one in inputs)
 
 
 def _memory(entry: Entry) -> Allocation | None:

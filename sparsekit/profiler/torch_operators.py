@@ -101,7 +101,7 @@ class TorchOperator:
         if name in _BAGS and len(inputs) > 1 and inputs[0]["shape"]:
             rows = inputs[1]["nnz"] * inputs[0]["bytes"] // max(1, inputs[0]["shape"][0])
             return given + rows + sum(array["bytes"] for array in inputs[1:])
-        return describe.moved(inputs, outputs, False)
+        return describe.moved(inputs, outputs, False, in_place=name.endswith("_"))
 
     def cost(self, attrs: Attrs, inputs: list[ArrayRecord], outputs: list[ArrayRecord]) -> tuple[int, int]:
         """Useful and dense-equivalent operations: two for each product, else one for each value of the results."""

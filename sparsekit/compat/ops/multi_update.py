@@ -9,7 +9,7 @@ import numpy as np
 
 from ...base.errors import ShapeError, SparsekitError
 from ...core import cost, infer
-from ...core.op import REDUCED, REQUIRED, Op
+from ...core.op import REDUCED, REQUIRED, Op, Visits
 from ...ops import samples
 from ...ops.update.update import Update, apply_step
 from ...ops.update.update_adaptive import adamw_attrs, adamw_update, lamb_phase1, lamb_phase2, lamb_update_phase1
@@ -65,7 +65,7 @@ def _types(group: int, counter: str) -> Callable[..., Any]:
 
 
 def _declare(name: str, group: int, counter: str, lists: tuple[str, ...], attrs: Attrs, step: Callable[..., None],
-             doc: str, sample: Callable[[], Any], rest: tuple[str, ...] = (), sparse: bool = False) -> None:
+             doc: str, sample: Callable[[], Any], rest: tuple[str, ...] = (), sparse: bool = False, on_copy: bool = False) -> None:
     """Declare an operator that calls ``step(k, attrs, own, arrays, rest)`` for each weight.
 
     Parameters
@@ -76,13 +76,15 @@ def _declare(name: str, group: int, counter: str, lists: tuple[str, ...], attrs:
         Arrays after those of the weights.  ``own`` includes their numbers, except for ``rescale_grad``.
     sparse : bool
         Whether all arrays may be row_sparse.
+    on_copy : bool
+        Whether the arrays of a weight end with a copy of it.
     """
     made = Update(
         name, "*data", attrs={**dict.fromkeys(lists, REQUIRED), **attrs, counter: 1},
         shape=_shape(name, group, counter, lists, rest), dtype=_types(group, counter), lane="update",
         cost=cost.updates(group, counter), group=group, counter=counter, sample=sample, doc=doc,
         mutates=lambda attrs: [place for place in range(group * attrs[counter]) if place % group != 1],
-        outputs=lambda attrs: attrs[counter])
+        outputs=lambda attrs: attrs[counter], on_copy=on_copy)
 
     def run(k: Kernels, *arrays_and_attrs: *Given) -> Array | tuple[Array, ...]:
         *arrays, given = arrays_and_attrs
@@ -130,7 +132,7 @@ def _declare_descent(plain: Update, precise: bool, preloaded: bool) -> None:
              f"``{plain.name}`` for ``num_weights`` weights in one call: {', '.join(plain.inputs)} of the first, then of the "
              f"second, …{', then an array of learning rates and one of weight decays' if preloaded else ''}.  If all "
              f"arrays are row_sparse, only the rows that the gradients store are updated.\n\n" + plain.doc.partition("\n\n")[0],
-             _one_weight(plain, preloaded), rates if preloaded else (), not preloaded)
+             _one_weight(plain, preloaded), rates if preloaded else (), not preloaded, precise)
 
 
 for _preloaded in (False, True):
@@ -193,13 +195,13 @@ for _precise in (False, True):
              {name: adamw_update.attrs[name] for name in ("beta1", "beta2", "epsilon", "clip_gradient")}, _adamw,
              "``adamw_update`` for ``num_weights`` weights in one call: weight, gradient, mean and var of the first, then of the "
              "second, …, and ``rescale_grad``, an array of one number." + _WIDE * _precise,
-             _samples(adamw_update, _ADAMW_LISTS, _precise, {}), ("rescale_grad",))
+             _samples(adamw_update, _ADAMW_LISTS, _precise, {}), ("rescale_grad",), on_copy=_precise)
     _declare(f"_multi_{_mp}lamb_update", _group, "num_tensors", tuple(_LAMB_LISTS.values()),
              {**{name: lamb_update_phase1.attrs[name] for name in ("beta1", "beta2", "epsilon", "rescale_grad")},
               "lower_bound": -1.0, "upper_bound": -1.0, "clip_gradient": -1.0, "bias_correction": True}, _lamb,
              "Both phases of LAMB for ``num_tensors`` weights in one call: weight, gradient, mean and var of the first, then of "
              "the second, …  ``lower_bound`` and ``upper_bound`` limit the norm of a weight if they are not negative."
-             + _WIDE * _precise, _samples(lamb_update_phase1, _LAMB_LISTS, _precise, {"lr": 0.1}))
+             + _WIDE * _precise, _samples(lamb_update_phase1, _LAMB_LISTS, _precise, {"lr": 0.1}), on_copy=_precise)
 
 
 def _two(**attrs: int) -> Callable[[], Any]:
@@ -299,7 +301,14 @@ def _no_outputs(shapes: Sequence[Shape], attrs: Attrs) -> list[Shape]:
     return []
 
 
-reset_arrays = Op(
+class _Reset(Op):
+    """The record of an operator that writes and does not read."""
+
+    def visits(self, attrs: Attrs, stypes: Sequence[str], training: bool) -> Visits:
+        return super().visits(attrs, stypes, training)._replace(reads={})
+
+
+reset_arrays = _Reset(
     "reset_arrays", "*data", attrs={"num_arrays": REQUIRED}, shape=_no_outputs, dtype=lambda dtypes, attrs: [], cost=cost.none,
     mutates=lambda attrs: range(attrs["num_arrays"]), outputs=0, sample=_two(num_arrays=2),
     doc="Set several arrays to zero in place; sparse arrays store no values afterwards.")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...core import infer
-from ...core.op import Op
+from ...core.op import Op, Visits
 from ...storage import RowSparse
 from .. import samples
 from .update import STORES, first_type, rows_of, state_of
@@ -34,6 +34,14 @@ def _cost(attrs: Attrs, inputs: Sequence[Meta], outputs: Sequence[Meta]) -> tupl
     return whole * inputs[-1]["nnz"] // max(1, math.prod(inputs[-1]["shape"])), whole
 
 
+class _CatchUp(Op):
+    """The record of an operator on the rows that its last input stores."""
+
+    def visits(self, attrs: Attrs, stypes: Sequence[str], training: bool) -> Visits:
+        last = len(stypes) - 1
+        return Visits({**dict.fromkeys(range(last), last), last: None}, dict.fromkeys(range(last), last))
+
+
 def _declare(name: str, states: int, numbers: int, attrs: Attrs, doc: str, advance: Callable[..., tuple[Array, ...]]) -> Op:
     """Declare ``name(weight, *states, numbers)``; ``advance(numbers, attrs, *values)`` gives the rows' new values."""
     names = ["weight", *["first", "second"][:states], "numbers"]
@@ -42,8 +50,8 @@ def _declare(name: str, states: int, numbers: int, attrs: Attrs, doc: str, advan
         arrays = [np.abs(samples.grid(seed=seed)) for seed in range(1 + states)]
         return [([*arrays, np.ones((arrays[0].shape[0], numbers))], {})]
 
-    made = Op(name, " ".join(names), attrs=attrs, shape=infer.unchanged, dtype=first_type, lane="update", cost=_cost,
-              mutates=tuple(range(1 + states)), listed=False, sample=sample, doc=doc)
+    made = _CatchUp(name, " ".join(names), attrs=attrs, shape=infer.unchanged, dtype=first_type, lane="update", cost=_cost,
+                    mutates=tuple(range(1 + states)), listed=False, sample=sample, doc=doc)
 
     def run(k: Kernels, weight: Weight, *rest: *tuple[*tuple[Weight, ...], RowSparse, Attrs]) -> Weight:
         *held, factors, given = rest

@@ -17,8 +17,8 @@ import numpy as np
 
 from ...base.errors import DTypeError, SparsekitError, StorageTypeError
 from ...core import cost, infer
-from ...core.op import REQUIRED, Op
-from ...storage import RowSparse, densify
+from ...core.op import REQUIRED, Op, Visits
+from ...storage import RowSparse, densify, stype_of
 from .. import samples
 from ..limits import dense_inside
 
@@ -35,6 +35,7 @@ __all__ = [
     "Update",
     "UpdateRule",
     "apply_step",
+    "by_rows",
     "declare",
     "example",
     "first_type",
@@ -89,22 +90,53 @@ class Update(Op):
         Arrays a weight: with several weights, each is the first of so many inputs.
     counter : str
         Attribute that says how many weights there are then.
+    on_copy : bool
+        Whether the step is computed on a copy of the weight, which is then written without being read.
+    whole : tuple of int
+        Arrays that are read to the end even if only some of their rows are written to, as for a norm.
     """
 
     step: UpdateRule
     group: int
     counter: str
+    on_copy: bool
+    whole: tuple[int, ...]
 
     def __init__(self, name: str, inputs: str, *, step: UpdateRule | None = None, group: int = 0, counter: str = "num_weights",
-                 **declared: Any) -> None:  # Any: what Op takes besides
+                 on_copy: bool = False, whole: tuple[int, ...] = (), **declared: Any) -> None:  # Any: what Op takes besides
         super().__init__(name, inputs, **declared)
-        self.group, self.counter = group, counter
+        self.group, self.counter, self.on_copy, self.whole = group, counter, on_copy, whole
         if step is not None:
             self.step = step
 
     def weights(self, attrs: Attrs) -> range:
         """Places of the weights among the inputs, one a result."""
         return range(0, self.group * attrs[self.counter], self.group) if self.group else range(1)
+
+    def visits(self, attrs: Attrs, stypes: Sequence[str], training: bool) -> Visits:
+        """As of any operator; a lazy step visits only the rows that the gradient, which stands behind the weight, stores."""
+        found = super().visits(attrs, stypes, training)
+        for weight in self.weights(attrs):
+            written = [place for place in range(weight, weight + self.group if self.group else len(stypes)) if place in found.writes]
+            stepped = written[1:] if self.on_copy else written
+            exact, states = (stepped[-1], stepped[:-1]) if self.on_copy else (weight, stepped[1:])
+            if by_rows(getattr(self, "step", None), attrs, [stypes[place] for place in (exact, weight + 1, *states)]):
+                found.writes.update(dict.fromkeys(written, weight + 1))
+                found.reads.update({place: weight + 1 for place in stepped if place not in self.whole})
+            if self.on_copy:
+                del found.reads[weight]
+        return found
+
+
+def by_rows(step: UpdateRule | None, attrs: Attrs, stypes: Sequence[str]) -> bool:
+    """Whether a step visits only the rows that the gradient stores: it is lazy, or absent rows would not change.
+
+    ``stypes`` are those of weight, gradient and states.  As in MXNet, a lazy step needs states of the weight's storage type: a
+    step on others is the dense one.
+    """
+    weight, grad, *states = stypes
+    lazy = attrs.get("lazy_update", True) and all(state == weight for state in states)
+    return grad == "row_sparse" and bool(lazy or (step is not None and step.idle(attrs)))
 
 
 def first_type(dtypes: Sequence[DType], attrs: Attrs) -> DType:
@@ -195,15 +227,14 @@ def apply_step(k: Kernels, step: UpdateRule, attrs: Attrs, weight: Weight, grad:
         Dense, or row_sparse.
     grad : store
     lazy : bool, optional
-        Skip rows that a row_sparse gradient does not store; by default as ``attrs`` say.  As in MXNet, it needs
-        states of the weight's storage type: a step on others is the dense one.
+        Skip rows that a row_sparse gradient does not store; by default as ``by_rows`` says.
     numbers : array, optional
         What the kernel takes, in any type; by default as ``attrs`` say.
     """
     values, grown = rows_of(weight), [state_of(k, state) for state in states]
     _check_types(values, (grad, *grown))
-    lazy = (attrs["lazy_update"] if lazy is None else lazy) and all(
-        isinstance(state, RowSparse) == isinstance(weight, RowSparse) for state in states)
+    if lazy is None:
+        lazy = isinstance(grad, RowSparse) and by_rows(step, attrs, [stype_of(store) for store in (weight, grad, *states)])
     if values.dtype.itemsize < 4 or not all(array.flags.c_contiguous for array in (values, *grown)):
         _through_copies(k, step, attrs, values, grad, grown, lazy, numbers)
         return
@@ -217,7 +248,7 @@ def apply_step(k: Kernels, step: UpdateRule, attrs: Attrs, weight: Weight, grad:
         k.update_rows(kernel, table, _table(grad), k.xp.arange(table.shape[0]), numbers, grown)
         return
     k.update_rows(kernel, table, _table(grad.data), grad.indices, numbers, grown)
-    if not lazy and not step.idle(attrs):
+    if not lazy:
         k.update_other_rows(kernel, table, grad.indices, numbers, grown)
 
 
@@ -231,8 +262,7 @@ def _through_copies(k: Kernels, step: UpdateRule, attrs: Attrs, values: Array, g
     """``apply_step`` on copies that a kernel can take: float16 as float32, strided as contiguous."""
     rows: Indices | slice = slice(None)
     if isinstance(grad, RowSparse):
-        rows, grad = (grad.indices, grad.data) if lazy or step.idle(attrs) else (
-            rows, dense_inside(k, grad, step.kernel))
+        rows, grad = (grad.indices, grad.data) if lazy else (rows, dense_inside(k, grad, step.kernel))
     dtype = np.dtype(np.float32) if values.dtype.itemsize < 4 else values.dtype
     held = [k.xp.array(array[rows], dtype, order="C") for array in (values, *states)]
     apply_step(k, step, attrs, held[0], k.xp.ascontiguousarray(grad, dtype), held[1:], True, numbers)

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...base.errors import ShapeError
 from ...core import cost, infer
-from ...core.op import REQUIRED, Op
+from ...core.op import REQUIRED, Op, Visits
 from ...storage import RowSparse
 from ..limits import dense_inside
 from .update import (
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from .. import samples
 
 
-__all__ = ["adam_update", "adamw_rows_update", "adamw_update", "lamb_update", "lamb_update_phase1", "lamb_update_phase2"]
+__all__ = ["FirstPhase", "adam_update", "adamw_rows_update", "adamw_update", "lamb_update", "lamb_update_phase1", "lamb_update_phase2"]
 
 _TAIL = {"wd": 0.0, "rescale_grad": 1.0, "clip_gradient": -1.0}
 _LAZY, _ALL = {**_TAIL, "lazy_update": True}, {**_TAIL, "lazy_update": False}
@@ -213,7 +213,22 @@ _LAMB_STEP = UpdateRule(
         *((1 / (1 - beta1**t), 1 / (1 - beta2**t)) if bias_correction else (1.0, 1.0)), wd, epsilon,
         *_moments(beta1, beta2))), lambda attrs: False)
 
-lamb_update_phase1 = Op(
+class FirstPhase(Op):
+    """The record of the first phase of LAMB, whose arrays are weight, gradient and states, and perhaps a copy of the weight."""
+
+    def visits(self, attrs: Attrs, stypes: Sequence[str], training: bool) -> Visits:
+        """As of any operator; a lazy step visits only the rows that the gradient stores, and the weight is not read if its copy is.
+        """
+        found = super().visits(attrs, stypes, training)
+        if attrs["lazy_update"] and stypes[1] == "row_sparse":
+            found.reads.update({place: 1 for place in found.reads if place != 1})
+            found.writes.update(dict.fromkeys(found.writes, 1))
+        if len(stypes) > 4:
+            del found.reads[0]
+        return found
+
+
+lamb_update_phase1 = FirstPhase(
     "lamb_update_phase1", "weight grad mean var", attrs=_LAMB, shape=infer.same_shape, dtype=first_type, lane="update",
     cost=cost.update, mutates=(2, 3), asked="the result is the step of a weight that is dense",
     sample=lambda: [(arrays, {**attrs, "lazy_update": lazy})
@@ -322,7 +337,7 @@ def _lamb_cost(attrs: Attrs, inputs: Sequence[Meta], outputs: Sequence[Meta]) ->
 #: Not listed: MXNet has operators of the two phases only.
 lamb_update = Update(
     "_lamb_update", "weight grad mean var", attrs={**lamb_update_phase2.attrs, **_LAMB}, shape=infer.same_shape, dtype=first_type,
-    lane="update", cost=_lamb_cost, mutates=(0, 2, 3), listed=False, sample=example(2, " +", lr=0.1, t=2),
+    lane="update", cost=_lamb_cost, mutates=(0, 2, 3), whole=(0,), listed=False, sample=example(2, " +", lr=0.1, t=2),
     doc="Both phases of LAMB, with the norms of the weight and of the step between them.", step=_LAMB_STEP._replace(
         numbers=_lamb_numbers))
 

@@ -72,7 +72,7 @@ sgld_update = Update(
     doc="Langevin dynamics: ``weight += normal(0, sqrt(lr)) - lr / 2 * (g + wd * weight)``.\n\n"
         "With a row_sparse gradient and ``lazy_update=True`` only the rows that the gradient stores move; otherwise all "
         "rows get noise.  ``clip_gradient`` bounds ``g``, the gradient times ``rescale_grad``, and is off when negative.",
-    step=sgd_update.step)
+    step=sgd_update.step._replace(idle=lambda attrs: False))  # there is noise without a gradient too
 
 
 def _langevin(k: Kernels, weight: Weight, grad: Weight, attrs: Attrs) -> Weight:

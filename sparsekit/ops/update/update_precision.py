@@ -9,10 +9,10 @@ import numpy as np
 
 from ...base.errors import DTypeError
 from ...core import cost, infer
-from ...core.op import Op
-from ...storage import RowSparse
-from .update import STORES, Update, UpdateRule, apply_step, first_type, rows_for, rows_of
+from ...storage import RowSparse, stype_of
+from .update import STORES, Update, UpdateRule, apply_step, by_rows, first_type, rows_for, rows_of
 from .update_adaptive import (
+    FirstPhase,
     adamw_attrs,
     adamw_update,
     lamb_phase1,
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from ...base.types import Array, Attrs, DType, Indices
+    from ...core.op import Op
     from ...kernels.types import Kernels
     from ...storage.types import Weight
     from .. import samples
@@ -44,6 +45,13 @@ def _widened(grad: Weight, dtype: DType) -> Weight:
     return grad.astype(dtype, copy=False)
 
 
+def _visited(step: UpdateRule, attrs: Attrs, weight: Weight, grad: Weight, states: Sequence[Weight]) -> Indices | slice:
+    """The rows that a step visits."""
+    if isinstance(grad, RowSparse) and by_rows(step, attrs, [stype_of(store) for store in (weight, grad, *states)]):
+        return grad.indices
+    return slice(None)
+
+
 def _copied(weight: Weight, copy: Weight, rows: Indices | slice) -> None:
     """Give the weight the values of its copy."""
     values, exact = rows_of(weight), rows_of(copy, "float32 copy of the weight")
@@ -56,8 +64,7 @@ def step_precisely(k: Kernels, step: UpdateRule, attrs: Attrs, weight: Weight, g
     if copy.dtype.itemsize < weight.dtype.itemsize:
         raise DTypeError(f"weight32 is {copy.dtype}, less precise than the {weight.dtype} weight.", hint="it is a float32 copy.")
     apply_step(k, step, attrs, copy, _widened(grad, copy.dtype), states)
-    _copied(weight, copy, grad.indices if isinstance(grad, RowSparse) and (attrs["lazy_update"] or step.idle(attrs))
-            else slice(None))
+    _copied(weight, copy, _visited(step, attrs, copy, grad, states))
 
 
 def _halved(plain: Op, states: int) -> Callable[[], samples.Samples]:
@@ -75,7 +82,7 @@ def _declare(plain: Update, states: str) -> Update:
     made = Update(
         f"mp_{plain.name}", " ".join(["weight grad", states, "weight32"]), attrs=plain.attrs, shape=infer.same_shape,
         dtype=first_type, lane="update", cost=cost.update, mutates=(0, *range(2, 3 + count)), sample=_halved(plain, count),
-        doc=f"``{plain.name}``{_SAID}\n\n{plain.doc}", step=plain.step)
+        doc=f"``{plain.name}``{_SAID}\n\n{plain.doc}", step=plain.step, on_copy=True)
 
     def run(k: Kernels, weight: Weight, grad: Weight, *arrays_and_attrs: *tuple[*tuple[Weight, ...], Weight, Attrs]) -> Weight:
         *arrays, copy, attrs = arrays_and_attrs
@@ -98,19 +105,19 @@ def precise(plain: Update) -> Update:
         " ".join([*plain.inputs, "weight32"]), attrs=plain.attrs,
         shape=lambda shapes, attrs: plain.shape([shapes[-1], *shapes[1:-1]], attrs), dtype=first_type, lane="update",
         cost=cost.update, mutates=(0, *range(2, 3 + count)), random=plain.random, listed=False, sample=_halved(plain, count),
-        doc=f"``{plain.name}``{_SAID}", step=plain.step)
+        doc=f"``{plain.name}``{_SAID}", step=plain.step, on_copy=True, whole=(count + 2,) if plain.whole else ())
     for rule in plain.rules:
-        made.forward(f"{', '.join([*rule.inputs, rule.inputs[0]])} -> {rule.outputs[0]}")(_on_copy(rule.function))
+        made.forward(f"{', '.join([*rule.inputs, rule.inputs[0]])} -> {rule.outputs[0]}")(_on_copy(plain.step, rule.function))
     return made
 
 
-def _on_copy(step: Callable[..., Weight]) -> Callable[..., Weight]:
+def _on_copy(step: UpdateRule, function: Callable[..., Weight]) -> Callable[..., Weight]:
     """The kernel of a step on the copy of a weight."""
 
     def run(k: Kernels, weight: Weight, grad: Weight, *arrays_and_attrs: *tuple[*tuple[Weight, ...], Weight, Attrs]) -> Weight:
         *arrays, copy, attrs = arrays_and_attrs
-        step(k, copy, _widened(grad, copy.dtype), *arrays, attrs)
-        _copied(weight, copy, slice(None))
+        function(k, copy, _widened(grad, copy.dtype), *arrays, attrs)
+        _copied(weight, copy, _visited(step, attrs, copy, grad, arrays))
         return weight
 
     return run
@@ -123,7 +130,8 @@ mp_nag_mom_update = _declare(nag_mom_update, "mom")
 mp_adamw_update = Update(
     "_contrib_mp_adamw_update", "weight grad mean var weight32 rescale_grad", attrs=adamw_update.attrs, shape=rescaled_shape,
     dtype=first_type, lane="update", cost=cost.update, mutates=(0, 2, 3, 4), aliases=("_mp_adamw_update",),
-    sample=_halved(adamw_update, 2), doc=f"``adamw_update``{_SAID}\n\n{adamw_update.doc}", step=adamw_update.step)
+    sample=_halved(adamw_update, 2), doc=f"``adamw_update``{_SAID}\n\n{adamw_update.doc}", step=adamw_update.step,
+    on_copy=True)
 
 
 def _adamw(k: Kernels, weight: Weight, grad: Weight, mean: Weight, var: Weight, copy: Weight, rescale: Array,
@@ -136,7 +144,7 @@ def _adamw(k: Kernels, weight: Weight, grad: Weight, mean: Weight, var: Weight, 
 
 rows_for(mp_adamw_update, 4, _adamw, "default")
 
-mp_lamb_update_phase1 = Op(
+mp_lamb_update_phase1 = FirstPhase(
     "mp_lamb_update_phase1", "weight grad mean var weight32", attrs=lamb_update_phase1.attrs, shape=infer.same_shape,
     dtype=lambda dtypes, attrs: dtypes[4], lane="update", cost=cost.update, mutates=(2, 3), asked=lamb_update_phase1.asked,
     sample=_halved(lamb_update_phase1, 2),
@@ -159,7 +167,7 @@ def _ratio_sample() -> samples.Samples:
 
 mp_lamb_update_phase2 = Update(
     "mp_lamb_update_phase2", "weight g r1 r2 weight32", attrs=lamb_update_phase2.attrs, shape=lamb_update_phase2.shape,
-    dtype=first_type, lane="update", cost=cost.update, mutates=(0, 4), sample=_ratio_sample,
+    dtype=first_type, lane="update", cost=cost.update, mutates=(0, 4), sample=_ratio_sample, on_copy=True,
     doc=f"``lamb_update_phase2``{_SAID}  (MXNet leaves ``weight32`` as it was.)\n\n{lamb_update_phase2.doc}")
 
 

@@ -415,7 +415,7 @@ def _prepare(call: Call, stores: tuple[Store, ...], ctx: Context) -> Plan:
     """The plan of a call for these stores, whose shapes have been checked."""
     shapes = call.infer_shape([tuple(store.shape) for store in stores])
     places = call.op.meeting([store.dtype for store in stores]) if len(stores) > 1 else None
-    types = (ctx, places is None, call.op.writes is not None and hooks.state.training, *map(type, stores))
+    types = (ctx, places is None, bool(call.op.mutates) and hooks.state.training, *map(type, stores))
     if call.op.settle is not None:
         call = call.settled([store.shape for store in stores])
     plan = call.plans.get(types)

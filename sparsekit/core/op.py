@@ -274,8 +274,6 @@ class Op:
         Position of the input of which only what the result holds is read, such as the table of a look-up.
     mutates : tuple of int or callable
         Inputs that the operator writes to; ``mutates(attrs)`` if the attributes decide.
-    writes : callable, optional
-        ``writes(attrs, training)``: whether a call writes to the inputs that ``mutates`` names; all calls do by default.
     nondifferentiable : tuple of int
         Inputs that no gradient ever flows to, such as indices.
     saves : tuple of str, optional
@@ -333,7 +331,6 @@ class Op:
     selects: int | None
     settle: Callable[[Call, Sequence[Shape | None]], Call] | None
     mutates: tuple[int, ...] | Callable[..., Iterable[int]]
-    writes: Callable[[Attrs, bool], bool] | None
     outputs: int | Callable[..., int]
     visible: int | Callable[..., int] | None
     sparse_output: str | None
@@ -362,7 +359,6 @@ class Op:
         saves: tuple[str, ...] | None = None, gradient_hint: str = "", unlimited: bool = False, joined: slice | None = None,
         asked: str | None = None, random: bool | Callable[[Attrs, bool], bool] = False, listed: bool = True,
         settle: Callable[[Call, Sequence[Shape | None]], Call] | None = None,
-        writes: Callable[[Attrs, bool], bool] | None = None,
         reference: Callable[..., Any] | None = None,  # Any: as the attribute above
     ) -> None:
         words = inputs.split()
@@ -374,9 +370,9 @@ class Op:
             name=name, doc=doc, label=label(name), lane=lane, inputs=names,
             needed=sum(not word.endswith("?") for word in words), variadic=bool(words) and words[0].startswith("*"),
             attrs=dict(attrs or ()), aliases=aliases, shape=shape, dtype=dtype, sample=sample, cost=cost, settle=settle,
-            selects=selects, mutates=mutates, writes=writes, outputs=outputs, visible=visible,
-            sparse_output=sparse_output, nondifferentiable=nondifferentiable, gradient_hint=gradient_hint,
-            gradient_function=None, saves_inputs=saves is None or any(saved != "out" for saved in saves), saves_outputs=saves is None or "out" in saves,
+            selects=selects, mutates=mutates, outputs=outputs, visible=visible, sparse_output=sparse_output,
+            nondifferentiable=nondifferentiable, gradient_hint=gradient_hint, gradient_function=None,
+            saves_inputs=saves is None or any(saved != "out" for saved in saves), saves_outputs=saves is None or "out" in saves,
             unlimited=unlimited, joined=joined, asked=asked if asked is not None else PRODUCT if unlimited else WRITES
             if mutates else "", random=random, reference=reference, rules=[], _calls={}, _module=_module_being_run())
         for key in (name, *aliases) if listed else ():
@@ -479,9 +475,8 @@ class Op:
         return places(attrs) if callable(places) else places
 
     def visits(self, attrs: Attrs, stypes: Sequence[str], training: bool) -> Visits:
-        """What a call on inputs of these storage types reads, and writes in place."""
-        writes = self.writes is None or self.writes(attrs, training)
-        return Visits(dict.fromkeys(range(len(stypes))), dict.fromkeys(self.written(attrs) if writes else ()))
+        """What a call on inputs of these storage types reads, and writes in place; in training, or in prediction."""
+        return Visits(dict.fromkeys(range(len(stypes))), dict.fromkeys(self.written(attrs)))
 
     def bind(self, attrs: Attrs) -> Call:
         """The operator with these attributes; missing ones take their defaults."""

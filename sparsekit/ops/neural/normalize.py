@@ -12,7 +12,7 @@ import numpy as np
 
 from ...base.errors import ShapeError, SparsekitError, UnknownNameError, expected
 from ...core import cost, hooks, infer
-from ...core.op import REQUIRED, Op
+from ...core.op import REQUIRED, Op, Visits
 from .. import samples
 from .softmax import LARGE, along, checked_axis, floating, wide
 
@@ -247,11 +247,21 @@ def _batch_cost(attrs: Attrs, inputs: Sequence[cost.Meta], outputs: Sequence[cos
     return cost.each(4 if attrs["use_global_stats"] else 7)(attrs, inputs, outputs)
 
 
-batch_norm = Op(
+class _Averaging(Op):
+    """The record of an operator that writes moving averages in training."""
+
+    def visits(self, attrs: Attrs, stypes: Sequence[str], training: bool) -> Visits:
+        found = super().visits(attrs, stypes, training)
+        if attrs.get("fix_gamma"):
+            del found.reads[1]
+        return found if training and not attrs.get("use_global_stats") else found._replace(writes={})
+
+
+batch_norm = _Averaging(
     "BatchNorm", "data gamma beta moving_mean moving_var",
     attrs={"eps": 1e-3, "momentum": 0.9, "fix_gamma": True, "use_global_stats": False, "output_mean_var": False, "axis": 1,
            "cudnn_off": False, "min_calib_range": None, "max_calib_range": None},
-    mutates=(3, 4), writes=lambda attrs, training: training and not attrs["use_global_stats"], nondifferentiable=(3, 4), shape=_batch_shape, dtype=_batch_dtypes, outputs=4, cost=_batch_cost,
+    mutates=(3, 4), nondifferentiable=(3, 4), shape=_batch_shape, dtype=_batch_dtypes, outputs=4, cost=_batch_cost,
     visible=lambda attrs: 3 if attrs["output_mean_var"] else 1, aliases=("BatchNorm_v1",),
     sample=lambda: [([samples.grid(), *_vectors(5), np.zeros(5, np.float32), np.ones(5, np.float32)], {"fix_gamma": fixed})
                     for fixed in (True, False)], saves=("data", "gamma", "out"),
@@ -407,9 +417,9 @@ def _average_shape(shapes: list[Shape], attrs: Attrs) -> list[Shape]:
     return [data, average]
 
 
-sparse_activation = Op(
+sparse_activation = _Averaging(
     "IdentityAttachKLSparseReg", "data moving_avg", attrs={"sparseness_target": 0.1, "penalty": 0.001, "momentum": 0.9},
-    mutates=(1,), writes=lambda attrs, training: training, nondifferentiable=(1,), shape=_average_shape, outputs=2, visible=1,
+    mutates=(1,), nondifferentiable=(1,), shape=_average_shape, outputs=2, visible=1,
     dtype=lambda dtypes, attrs: [dtypes[0]] * 2,
     sample=lambda: [([1 / (1 + np.exp(-samples.grid())), np.full(5, 0.5, np.float32)], {"penalty": 0.5})], saves=("out",),
     doc="""The data itself, activations between 0 and 1, whose gradient keeps most of them small.

@@ -391,12 +391,13 @@ def _eager_update(profile: _RuleData) -> Iterator[Finding]:
     for record in profile.operators("update"):
         gradient = next((array for array in record["inputs"] if array["stype"] == "row_sparse"), None)
         if record["attrs"].get("lazy_update") is False and gradient:
-            whole = record["outputs"][0]["bytes"] if record["outputs"] else 0
-            if 4 * gradient.get("rows", 0) < _length(gradient) and whole > SMALL:
+            share = gradient.get("rows", 0) / max(1, _length(gradient))
+            rest = int((record["bytes"] - gradient["bytes"]) * (1 - share))
+            if 4 * share < 1 and rest > SMALL:
                 yield Finding("eager_update", _at(record), f"With lazy_update=False, the update changes all "
                               f"{_length(gradient):,} rows, although the gradient stores few.",
                               "Make the optimizer with lazy_update=True, if lazy updates suit your model.",
-                              f"up to {format_bytes(whole)} read and written per step", whole, 1, LESSONS["eager_update"], record)
+                              f"up to {format_bytes(rest)} read and written per step", rest, 1, LESSONS["eager_update"], record)
 
 
 def _as_dense(array: ArrayRecord) -> int:

@@ -87,7 +87,7 @@ def moved(inputs: Sequence[ArrayRecord], outputs: Sequence[ArrayRecord], everyth
     A kernel with a sparse operand visits of a dense array only the rows that the operand selects:
     at most one per stored value of CSR, one per stored row of row-sparse.  Of a weight that has the columns
     of a CSR operand as columns, as that of a fully connected layer has, it visits these columns.  This bound is used, so
-    that a lazy update of 100 rows out of a million does not count as moving the whole weight.
+    that a product with 100 rows out of a million does not count as moving the whole weight.
     ``everything`` says that the call visits all of it: after a fallback.  ``in_place`` says that the result is the first input,
     of which it then writes no more than it reads.
     """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -445,16 +445,17 @@ def _operator_kind(plan: Plan, lane: str, layer: str, thread: int, line: str, ta
 
 def _moved(plan: Plan, inputs: list[ArrayRecord], outputs: list[ArrayRecord], made: list[bool]) -> int:
     """Bytes that a call reads and writes."""
-    own, place = getattr(plan.op, "moved", None), getattr(plan.op, "selects", None)
+    op: Any = plan.op  # Any: the record of an operator of this library or of PyTorch, which have more than a name
+    own, place = getattr(op, "moved", None), getattr(op, "selects", None)
     if own is not None:
         return int(own(inputs, outputs))
-    if getattr(plan.op, "mutates", ()):
+    if getattr(op, "mutates", ()):
         stypes = ["default" if plan.fallback else array["stype"] for array in inputs]
-        reads, writes = plan.op.visits(plan.attrs, stypes, plan.training)
+        reads, writes = op.visits(plan.attrs, stypes, getattr(plan, "training", False))
         return describe.moved_in_place(inputs, [array for array, new in zip(outputs, made, strict=True) if new], reads, writes)
     if place is not None and inputs[place]["stype"] == "default" and not plan.fallback:
         return describe.selected(inputs, outputs, place)
-    return describe.moved(inputs, outputs, plan.fallback)
+    return describe.moved(inputs, outputs, plan.fallback, in_place=not all(made))
 
 
 def _is_one_of(entry: Entry, inputs: Sequence[Entry]) -> bool:

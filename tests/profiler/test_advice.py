@@ -139,8 +139,11 @@ def test_two_weights_on_one_line_are_two_findings():
 
 
 def test_an_update_of_all_rows_for_a_few():
-    assert "eager_update" in rules(train("row_sparse", batch(), lazy_update=False))
-    assert "eager_update" not in rules(train("row_sparse", batch(), lazy_update=True))
+    found = rules(train("row_sparse", batch(), lazy_update=False, wd=0.1))["eager_update"]
+    rows = found.event["inputs"][1]["rows"]
+    assert found.amount == pytest.approx(2 * (FEATURES - rows) * UNITS * 4, abs=UNITS * 4)  # read and written
+    assert "eager_update" not in rules(train("row_sparse", batch(), lazy_update=True, wd=0.1))
+    assert "eager_update" not in rules(train("row_sparse", batch(), lazy_update=False))  # without decay it visits the same rows
 
 
 def test_a_row_sparse_gradient_of_most_rows():

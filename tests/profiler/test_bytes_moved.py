@@ -126,11 +126,11 @@ def expected(record, before, after, arrays, training):
                + sum(output["bytes"] for output in new))
 
 
-def measured(call, arrays, training=False):
-    """The event of a call that writes to its inputs, and the bytes that the counting arrays say."""
+def measured(call, arrays, *arguments, training=False):
+    """The event of a call that writes to its inputs, ``arrays``, and the bytes that the counting arrays say."""
     before = [values_of(array) for array in arrays]
     with mx.Profiler() as prof, autograd.train_mode() if training else autograd.predict_mode():
-        call()
+        call(*arguments)
     record, = [record for record in prof.records if record["name"] in MUTATING or record["lane"] == "update"]
     after, count = [values_of(array) for array in arrays], len(record["inputs"])  # the optimizer Test has a state of no operator
     return record, expected(record, before[:count], after[:count], arrays[:count], training)
@@ -163,7 +163,7 @@ def of_rows(array, rows):
 def test_what_an_operator_writes_to_its_inputs_counts(name, training):
     for arrays, attrs in samples(name):
         inputs = [dense(array) for array in arrays]
-        record, bytes_moved = measured(lambda: invoke(MUTATING[name].bind(attrs), tuple(inputs)), inputs, training)
+        record, bytes_moved = measured(invoke, inputs, MUTATING[name].bind(attrs), tuple(inputs), training=training)
         hidden = sum(one["bytes"] for one in record["outputs"][1:]) if MUTATING[name].visible is not None else 0
         assert record["bytes"] == bytes_moved + hidden, attrs
 
@@ -181,7 +181,7 @@ def test_of_a_row_sparse_gradient_the_rows_that_a_step_visits_count(name, weight
         bound = op.bind(attrs)
         if op.find_rule(tuple(one.stype for one in inputs), bound.attrs) is None:
             continue
-        record, bytes_moved = measured(lambda: invoke(bound, tuple(inputs)), inputs)
+        record, bytes_moved = measured(invoke, inputs, bound, tuple(inputs))
         found.add((lazy, record["bytes"] == bytes_moved))
     assert found <= {(True, True), (False, True)}
 
@@ -221,8 +221,7 @@ def test_a_step_of_an_optimizer_counts_what_it_reads_and_writes(name, kind, half
         for array in (weight, *arrays_of(state)):  # whatever a step computes anew is another value
             array[:] = mx.nd.array(draw.uniform(0.5, 1.5, array.shape), dtype=array.dtype).tostype(array.stype)
         states = sorted(arrays_of(state), key=lambda array: array.shape == SHAPE)
-        record, bytes_moved = measured(lambda: optimizer.update_multi_precision(0, weight, gradient, state),  # noqa: B023
-                                       [weight, gradient, *states])
+        record, bytes_moved = measured(optimizer.update_multi_precision, [weight, gradient, *states], 0, weight, gradient, state)
         assert record["bytes"] == bytes_moved, (settings, decay, record["name"])
 
 

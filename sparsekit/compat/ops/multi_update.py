@@ -65,7 +65,8 @@ def _types(group: int, counter: str) -> Callable[..., Any]:
 
 
 def _declare(name: str, group: int, counter: str, lists: tuple[str, ...], attrs: Attrs, step: Callable[..., None],
-             doc: str, sample: Callable[[], Any], rest: tuple[str, ...] = (), sparse: bool = False, on_copy: bool = False) -> None:
+             doc: str, sample: Callable[[], Any], rest: tuple[str, ...] = (), sparse: bool = False,
+             on_copy: bool = False) -> None:
     """Declare an operator that calls ``step(k, attrs, own, arrays, rest)`` for each weight.
 
     Parameters

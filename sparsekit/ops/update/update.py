@@ -114,10 +114,11 @@ class Update(Op):
         return range(0, self.group * attrs[self.counter], self.group) if self.group else range(1)
 
     def visits(self, attrs: Attrs, stypes: Sequence[str], training: bool) -> Visits:
-        """As of any operator; a lazy step visits only the rows that the gradient, which stands behind the weight, stores."""
+        """A lazy step visits only the rows that the gradient stores, which is the input behind the weight."""
         found = super().visits(attrs, stypes, training)
         for weight in self.weights(attrs):
-            written = [place for place in range(weight, weight + self.group if self.group else len(stypes)) if place in found.writes]
+            arrays = range(weight, weight + self.group) if self.group else range(len(stypes))
+            written = [place for place in arrays if place in found.writes]
             stepped = written[1:] if self.on_copy else written
             exact, states = (stepped[-1], stepped[:-1]) if self.on_copy else (weight, stepped[1:])
             if by_rows(getattr(self, "step", None), attrs, [stypes[place] for place in (exact, weight + 1, *states)]):

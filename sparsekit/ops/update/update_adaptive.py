@@ -37,7 +37,8 @@ if TYPE_CHECKING:
     from .. import samples
 
 
-__all__ = ["FirstPhase", "adam_update", "adamw_rows_update", "adamw_update", "lamb_update", "lamb_update_phase1", "lamb_update_phase2"]
+__all__ = ["FirstPhase", "adam_update", "adamw_rows_update", "adamw_update", "lamb_update", "lamb_update_phase1",
+           "lamb_update_phase2"]
 
 _TAIL = {"wd": 0.0, "rescale_grad": 1.0, "clip_gradient": -1.0}
 _LAZY, _ALL = {**_TAIL, "lazy_update": True}, {**_TAIL, "lazy_update": False}
@@ -217,8 +218,7 @@ class FirstPhase(Op):
     """The record of the first phase of LAMB, whose arrays are weight, gradient and states, and perhaps a copy of the weight."""
 
     def visits(self, attrs: Attrs, stypes: Sequence[str], training: bool) -> Visits:
-        """As of any operator; a lazy step visits only the rows that the gradient stores, and the weight is not read if its copy is.
-        """
+        """A lazy step visits only the rows that the gradient stores; if there is a copy of the weight, the weight is not read."""
         found = super().visits(attrs, stypes, training)
         if attrs["lazy_update"] and stypes[1] == "row_sparse":
             found.reads.update({place: 1 for place in found.reads if place != 1})

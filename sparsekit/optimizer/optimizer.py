@@ -128,7 +128,9 @@ class Optimizer:
     clip_gradient : float, optional
         Bound of the absolute value of the rescaled gradient; None or 0 for no bound.
     learning_rate : float, optional
-        Default 0.01 without ``lr_scheduler``.  With a schedule, it replaces the ``base_lr`` of the schedule.
+        Default 0.01 without ``lr_scheduler``.  With a schedule, it replaces the ``base_lr`` of the schedule; as in MXNet,
+        ``PolyScheduler`` and ``CosineScheduler`` keep to the ``base_lr`` that they were made with.  At a rate of 0, also by
+        ``lr_mult`` or at the end of a schedule, a weight stays as it is.
     lr_scheduler : LRScheduler, optional
         Computes the learning rate from the number of updates.
     sym : Symbol, optional
@@ -181,7 +183,8 @@ class Optimizer:
         if lr_scheduler is None:
             learning_rate = 0.01 if learning_rate is None else learning_rate
         elif learning_rate is not None and lr_scheduler.base_lr != learning_rate:
-            warnings.warn(f"learning_rate={learning_rate} replaces base_lr={lr_scheduler.base_lr} of lr_scheduler; "
+            kept = f", but {type(lr_scheduler).__name__} keeps to the one it was made with" * hasattr(lr_scheduler, "base_lr_orig")
+            warnings.warn(f"learning_rate={learning_rate} replaces base_lr={lr_scheduler.base_lr} of lr_scheduler{kept}; "
                           "pass equal values.", stacklevel=3)
             lr_scheduler.base_lr = learning_rate
         self.lr: Any = learning_rate  # Any: a number, or None with a schedule, which computes the learning rate
@@ -240,7 +243,7 @@ class Optimizer:
         """
         if self.lr_scheduler is not None:
             raise LearningRateError("set_learning_rate has no effect: lr_scheduler decides the learning rate.",
-                                    hint="change lr_scheduler.base_lr.")
+                                    hint="replace the attribute lr_scheduler of the optimizer.")
         self.lr = lr
 
     def set_lr_mult(self, args_lr_mult: Factors) -> None:

@@ -94,7 +94,8 @@ class _StepScheduler(LRScheduler):
 
     def after_warmup(self, num_update: int) -> float:
         """Return the learning rate."""
-        first, before, rate, done = vars(self).get("_reached", (self.base_lr, self._before(), self.base_lr, 0))
+        reached: tuple[float, int, float, int] = vars(self).get("_reached", (self.base_lr, self._before(), self.base_lr, 0))
+        first, before, rate, done = reached
         if self.base_lr != rate:  # it has been changed
             first, before, rate, done = self.base_lr, before + done, self.base_lr, 0
         decays = max(self._decays(num_update) - before, 0)

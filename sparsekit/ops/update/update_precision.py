@@ -11,7 +11,7 @@ from ...base.errors import DTypeError
 from ...core import cost, infer
 from ...core.op import Op
 from ...storage import RowSparse
-from .update import STORES, Update, UpdateRule, apply_step, first_type, rows_for, rows_of
+from .update import STORES, Update, UpdateRule, apply_step, first_type, rows_for, rows_of, rows_written
 from .update_adaptive import (
     adamw_attrs,
     adamw_update,
@@ -55,9 +55,9 @@ def step_precisely(k: Kernels, step: UpdateRule, attrs: Attrs, weight: Weight, g
     """Run a step on the copy of a weight, and give the weight the result."""
     if copy.dtype.itemsize < weight.dtype.itemsize:
         raise DTypeError(f"weight32 is {copy.dtype}, less precise than the {weight.dtype} weight.", hint="it is a float32 copy.")
+    rows = rows_written(step, attrs, copy, grad, states)
     apply_step(k, step, attrs, copy, _widened(grad, copy.dtype), states)
-    _copied(weight, copy, grad.indices if isinstance(grad, RowSparse) and (attrs["lazy_update"] or step.idle(attrs))
-            else slice(None))
+    _copied(weight, copy, rows)
 
 
 def _halved(plain: Op, states: int) -> Callable[[], samples.Samples]:
@@ -100,17 +100,18 @@ def precise(plain: Update) -> Update:
         cost=cost.update, mutates=(0, *range(2, 3 + count)), random=plain.random, listed=False, sample=_halved(plain, count),
         doc=f"``{plain.name}``{_SAID}", step=plain.step)
     for rule in plain.rules:
-        made.forward(f"{', '.join([*rule.inputs, rule.inputs[0]])} -> {rule.outputs[0]}")(_on_copy(rule.function))
+        made.forward(f"{', '.join([*rule.inputs, rule.inputs[0]])} -> {rule.outputs[0]}")(_on_copy(rule.function, plain.step))
     return made
 
 
-def _on_copy(step: Callable[..., Weight]) -> Callable[..., Weight]:
+def _on_copy(run_step: Callable[..., Weight], step: UpdateRule) -> Callable[..., Weight]:
     """The kernel of a step on the copy of a weight."""
 
     def run(k: Kernels, weight: Weight, grad: Weight, *arrays_and_attrs: *tuple[*tuple[Weight, ...], Weight, Attrs]) -> Weight:
         *arrays, copy, attrs = arrays_and_attrs
-        step(k, copy, _widened(grad, copy.dtype), *arrays, attrs)
-        _copied(weight, copy, slice(None))
+        rows = rows_written(step, attrs, copy, grad, arrays)
+        run_step(k, copy, _widened(grad, copy.dtype), *arrays, attrs)
+        _copied(weight, copy, rows)
         return weight
 
     return run

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import itertools
 import math
 
@@ -26,6 +27,8 @@ def _decay_factor(factor: float) -> float:
 
 class LRScheduler:
     """Base class of the schedules: called with the number of updates, a schedule returns the learning rate.
+
+    The rate depends on the number of updates alone.  A schedule may be called with any number first, and in any order.
 
     Parameters
     ----------
@@ -72,11 +75,45 @@ class LRScheduler:
         raise SparsekitError(f"{type(self).__name__} does not define __call__().", hint="override __call__(num_update).")
 
 
-#: Decays that one call multiplies one by one; it applies earlier ones as a power.
-ROUNDS = 10_000
+#: Decays that are multiplied one by one, for the same rounding as MXNet; whole blocks of so many are a power.
+BLOCK = 10_000
 
 
-class FactorScheduler(LRScheduler):
+class _StepScheduler(LRScheduler):
+    """Multiply ``base_lr`` by ``factor`` after some updates.
+
+    As in MXNet, ``base_lr`` is the rate of the last call, and a program that changes it sets the rate from there on.
+    """
+
+    factor: float
+    stop_factor_lr = -math.inf
+
+    def _decays(self, num_update: int) -> int:
+        """How often the rate has been multiplied by ``factor`` before an update."""
+        raise NotImplementedError
+
+    def after_warmup(self, num_update: int) -> float:
+        """Return the learning rate."""
+        reached: tuple[float, int, float, int] = vars(self).get("_reached", (self.base_lr, self._before(), self.base_lr, 0))
+        first, before, rate, done = reached
+        if self.base_lr != rate:  # it has been changed
+            first, before, rate, done = self.base_lr, before + done, self.base_lr, 0
+        decays = max(self._decays(num_update) - before, 0)
+        if decays < done or decays // BLOCK != done // BLOCK:
+            rate, done = first, decays - decays % BLOCK
+            if done:
+                rate = max(rate * max(self.factor, 0) ** done, self.stop_factor_lr)
+        for _ in range(decays - done):
+            rate = max(rate * self.factor, self.stop_factor_lr)
+        self.base_lr, self._reached = rate, (first, before, rate, decays)
+        return rate
+
+    def _before(self) -> int:
+        """Decays in ``base_lr`` of a schedule that an earlier version of the library saved."""
+        return 0
+
+
+class FactorScheduler(_StepScheduler):
     """Multiply the learning rate by ``factor`` every ``step`` updates, down to ``stop_factor_lr``.
 
     Parameters
@@ -94,21 +131,15 @@ class FactorScheduler(LRScheduler):
                  warmup_steps: int = 0, warmup_begin_lr: float = 0, warmup_mode: str = "linear") -> None:
         super().__init__(base_lr, warmup_steps, warmup_begin_lr, warmup_mode)
         self.step, self.factor, self.stop_factor_lr = _positive("step", step), _decay_factor(factor), stop_factor_lr
-        self.count = 0
 
-    def after_warmup(self, num_update: int) -> float:
-        """Return the learning rate; call it in ascending order, since the decays of a later update stay applied."""
-        if num_update > self.count + self.step:
-            rounds = -(-(num_update - self.count) // self.step) - 1
-            self.count += rounds * self.step
-            if rounds > ROUNDS:
-                self.base_lr, rounds = max(self.base_lr * self.factor ** float(rounds - ROUNDS), self.stop_factor_lr), ROUNDS
-            for _ in range(int(rounds)):  # one by one, for the same rounding as MXNet
-                self.base_lr = max(self.base_lr * self.factor, self.stop_factor_lr)
-        return self.base_lr
+    def _decays(self, num_update: int) -> int:
+        return int(-(-num_update // self.step)) - 1
+
+    def _before(self) -> int:
+        return int(vars(self).get("count", 0)) // self.step
 
 
-class MultiFactorScheduler(LRScheduler):
+class MultiFactorScheduler(_StepScheduler):
     """Multiply the learning rate by ``factor`` after each of the updates listed in ``step``.
 
     Parameters
@@ -126,19 +157,19 @@ class MultiFactorScheduler(LRScheduler):
         if not isinstance(step, list) or not step or any(later <= earlier for earlier, later in itertools.pairwise(step)):
             raise SparsekitError(expected("step", "a list of ascending integers of at least 1", step), hint="step=[1000, 2000]")
         self.step, self.factor = [_positive("step", number) for number in step], _decay_factor(factor)
-        self.cur_step_ind = self.count = 0
 
-    def after_warmup(self, num_update: int) -> float:
-        """Return the learning rate; call it in ascending order, since the decays of a later update stay applied."""
-        while self.cur_step_ind < len(self.step) and num_update > self.step[self.cur_step_ind]:
-            self.count = self.step[self.cur_step_ind]
-            self.cur_step_ind += 1
-            self.base_lr *= self.factor
-        return self.base_lr
+    def _decays(self, num_update: int) -> int:
+        return bisect.bisect_left(self.step, num_update)
+
+    def _before(self) -> int:
+        return int(vars(self).get("cur_step_ind", 0))
 
 
 class _DecayScheduler(LRScheduler):
-    """Decay from ``base_lr`` at the end of the warm-up to ``final_lr`` at update ``max_update``, and stay there."""
+    """Decay from ``base_lr`` at the end of the warm-up to ``final_lr`` at update ``max_update``, and stay there.
+
+    As in MXNet, the ``base_lr`` that it was made with counts, and the attribute ``base_lr`` is the rate of the last call.
+    """
 
     def __init__(self, max_update: int, base_lr: float = 0.01, final_lr: float = 0, warmup_steps: int = 0,
                  warmup_begin_lr: float = 0, warmup_mode: str = "linear") -> None:
@@ -150,10 +181,9 @@ class _DecayScheduler(LRScheduler):
                                  hint="max_update includes the updates of the warm-up.")
 
     def after_warmup(self, num_update: int) -> float:
-        """Return the learning rate, which is constant after ``max_update``."""
-        if num_update <= self.max_update:
-            share = self.left((num_update - self.warmup_steps) / self.max_steps)
-            self.base_lr = self.final_lr + (self.base_lr_orig - self.final_lr) * share
+        """Return the learning rate, which is ``final_lr`` after ``max_update``."""
+        share = self.left((min(num_update, self.max_update) - self.warmup_steps) / self.max_steps)
+        self.base_lr = self.final_lr + (self.base_lr_orig - self.final_lr) * share
         return self.base_lr
 
     def left(self, done: float) -> float:

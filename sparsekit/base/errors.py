@@ -181,7 +181,7 @@ class CustomOpError(SparsekitError):
 
 
 class LearningRateError(SparsekitError, UserWarning):
-    """A learning rate was set although a schedule decides it; also a ``UserWarning``, which MXNet raises."""
+    """A learning rate is no usable number, or was set although a schedule decides it; also a ``UserWarning``, as in MXNet."""
 
 
 class ContractError(SparsekitError, AssertionError):

@@ -162,7 +162,7 @@ def _deal_key(key: Key, old: Sequence[_Old], new: Sequence[Shard], workers: int)
 
 def _sums(shard: Shard) -> dict[Any, Any]:  # Any: keys and arrays
     """Sums of gradients that an optimizer keeps between its steps."""
-    return {} if shard.updater is None else vars(shard.updater.optimizer).get("_sums", {})
+    return {} if shard.updater is None else vars(shard.updater.optimizer).get("_sums", {}).setdefault(0, {})
 
 
 def _limit_of(limit: int | dict[int, int], rank: int) -> int:

@@ -594,8 +594,7 @@ class Shard:
             optimizer.num_update = optimizer.begin_num_update + leader.clock
         held.grow()
         weight = held.value
-        if not updater.states_synced.get(held.key):
-            updater._prepare_state(held.key, weight)
+        updater._prepare(held.key, weight)
         if self.mode == "sync":
             rows = total._store.indices if isinstance(total._store, RowSparse) else None
             alone = rows is not None and optimizer._changes_stored_rows_alone(weight, updater.states[held.key])
@@ -752,7 +751,7 @@ class Shard:
         """What the optimizer keeps of a key: its state, and sums of gradients that wait for more."""
         if self.updater is None:
             return None, []
-        sums: dict[Key, NDArray] = getattr(self.updater.optimizer, "_sums", {})
+        sums: dict[Key, NDArray] = getattr(self.updater.optimizer, "_sums", {}).get(0, {})
         arrays: list[NDArray] = []
         about: JSON = [key in self.updater.states, encoded_state(self.updater.states.get(key), arrays),
                        encoded_state(sums.get(key), arrays)]
@@ -775,7 +774,7 @@ class Shard:
         if there:
             self.updater.states[key], self.updater.states_synced[key] = decoded_state(encoded, found), True
         if encoded_sum is not None:
-            vars(self.updater.optimizer)["_sums"][key] = decoded_state(encoded_sum, found)
+            vars(self.updater.optimizer)["_sums"].setdefault(0, {})[key] = decoded_state(encoded_sum, found)
 
     def _do_all(self, about: dict[str, Any], arrays: list[Array]) -> None:  # Any: JSON
         self.keys, self.numbers = {}, about["numbers"]

@@ -10,7 +10,7 @@ import numpy as np
 from ..base.context import cpu
 from ..base.errors import SparsekitError
 from ..core.dispatch import wrap
-from ..optimizer.states import described, pack, restored, unpack
+from ..optimizer.states import Progress, described, pack, restored, unpack
 from ..storage import RowSparse, densify
 from .partition import Partition
 
@@ -90,15 +90,34 @@ def merged_optimizer(optimizers: Sequence[Optimizer]) -> tuple[int, Optimizer]:
         for name, value in vars(other).items():
             held = vars(merged).get(name)
             if name == "_all_index_update_counts":
-                for device, counts in value.items():
-                    here = merged._all_index_update_counts.setdefault(device, {})
-                    here.update({key: max(count, here.get(key, 0)) for key, count in counts.items()})
-            elif isinstance(value, dict) and isinstance(held, dict) and name in ("_seen", "_sums"):
-                held.update(value)
+                _merge_counts(merged._all_index_update_counts, value)
             elif isinstance(value, list) and isinstance(held, list) and len(value) > len(held):
                 vars(merged)[name] = list(value)
     merged._set_current_context(0)
     return place, merged
+
+
+def _merge_counts(whole: dict[int, dict[Any, int]], more: Mapping[int, Mapping[Any, int]]) -> None:  # Any: keys
+    """Add numbers of updates by device and key to others; of each key the larger counts."""
+    for device, counts in more.items():
+        here = whole.setdefault(device, {})
+        here.update({key: max(count, here.get(key, 0)) for key, count in counts.items()})
+
+
+def _merged_progress(parts: Sequence[Progress], specs: Mapping[Key, KeySpec]) -> Progress:
+    """What the optimizers of all servers have counted and summed up."""
+    most = max(parts, key=lambda one: int(one.counts["num_update"]))
+    merged = Progress({**most.counts, "_all_index_update_counts": {}}, {})
+    for part in parts:
+        _merge_counts(merged.counts["_all_index_update_counts"], part.counts["_all_index_update_counts"])
+    for key, spec in specs.items():
+        partition = Partition(key, spec, len(parts))
+        held: dict[int, State] = {shard: sums[key] for shard in partition.holders
+                                  if key in (sums := parts[shard].sums.get(0, {}))}
+        if len(held) == len(partition.holders):
+            total: Any = joined_tree(partition, held)  # Any: a sum is one array
+            merged.sums.setdefault(0, {})[key] = total
+    return merged
 
 
 def join_states(parts: Sequence[bytes], specs: Mapping[Key, KeySpec]) -> bytes:
@@ -118,8 +137,9 @@ def join_states(parts: Sequence[bytes], specs: Mapping[Key, KeySpec]) -> bytes:
         held = {shard: found[shard][0][key] for shard in partition.holders if key in found[shard][0]}
         if len(held) == len(partition.holders):
             whole[key] = joined_tree(partition, held)
-    optimizers = [optimizer for _, optimizer in found if optimizer is not None]
-    return pack(whole, merged_optimizer(optimizers)[1] if optimizers else None)
+    optimizers = [optimizer for _, optimizer, _ in found if optimizer is not None]
+    progress = _merged_progress([one for _, _, one in found if one is not None], specs)
+    return pack(whole, merged_optimizer(optimizers)[1] if optimizers else None, progress)
 
 
 def split_states(whole: bytes, specs: Mapping[Key, KeySpec], shards: int) -> list[bytes]:
@@ -130,8 +150,10 @@ def split_states(whole: bytes, specs: Mapping[Key, KeySpec], shards: int) -> lis
     SparsekitError
         If a state is of another weight.
     """
-    states, optimizer = unpack(whole)
+    states, optimizer, progress = unpack(whole)
+    sums = {} if progress is None else progress.sums.get(0, {})
     parts: list[dict[Any, State]] = [{} for _ in range(shards)]  # Any: as keys of states
+    waiting: list[dict[Any, Any]] = [{} for _ in range(shards)]  # Any: keys, and sums
     for key, state in states.items():
         if key not in specs:
             raise SparsekitError(f"The optimizer states are of key {key!r}, which the store does not have.",
@@ -139,7 +161,10 @@ def split_states(whole: bytes, specs: Mapping[Key, KeySpec], shards: int) -> lis
         partition = Partition(key, specs[key], shards)
         for shard in partition.holders:
             parts[shard][key] = part_of_tree(partition, state, shard)
-    return [pack(part, optimizer) for part in parts]
+            if key in sums:
+                waiting[shard][key] = part_of_tree(partition, sums[key], shard)
+    return [pack(part, optimizer, None if progress is None else Progress(progress.counts, {0: more}))
+            for part, more in zip(parts, waiting, strict=True)]
 
 
 def rows_of_shards(partition: Partition, found: Mapping[int, tuple[Array, Array]]) -> tuple[Array, Array]:

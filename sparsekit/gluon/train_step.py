@@ -419,7 +419,7 @@ class _Made:
         """Lower the step, whose updates were these."""
         self.factors = self._factors()
         self.compiled.lower(collected, self.factors)
-        trained = {id(one.arrays[0]) for one in collected}
+        trained = {id(one._arrays[self.ctx]) for _, one in self.trained}
         self.writers = [(variable, write, id(one) not in trained) for one, variable, write in self.whole.writers]
 
     def _factors(self) -> list[tuple[float, float]]:

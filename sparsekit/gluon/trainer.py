@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any
 
 from ..base.changes import changes
@@ -305,6 +306,10 @@ class Trainer:
 
     def _update_one_by_one(self, pending: Sequence[Pending]) -> None:
         with UpdateLane() as state:
+            for index, _, pairs in pending:
+                for updater, (variable, values) in zip(self._updaters, pairs, strict=False):
+                    if variable.fresh:
+                        updater._prepare(index, values)
             for index, parameter, pairs in pending:
                 state.layer = parameter.name
                 for updater, (variable, values) in zip(self._updaters, pairs, strict=False):
@@ -347,16 +352,12 @@ class Trainer:
             self._kvstore.save_optimizer_states(fname, dump_optimizer=True)
         else:
             updater = self._updaters[0] if self._updaters else Updater(self._optimizer)
-            held, updater.states = updater.states, self._transposed_states(updater.states, to_file=True)
-            try:
-                write_whole(fname, updater.get_states(dump_optimizer=True))
-            finally:
-                updater.states = held
+            write_whole(fname, updater._packed(True, functools.partial(self._transposed_state, True)))
 
-    def _transposed_states(self, states: dict[Any, Any], to_file: bool) -> dict[Any, Any]:
-        """The states with those of weights that are kept transposed as files have them, or back."""
-        return {index: _transposed_state(state, self._params[index], to_file) if index in range(len(self._params))
-                and self._params[index]._is_transposed else state for index, state in states.items()}
+    def _transposed_state(self, to_file: bool, index: Any, state: Any) -> Any:  # Any: as in Updater
+        """The state of a weight, if it is kept transposed, as files have it, or back."""
+        known = index in range(len(self._params)) and self._params[index]._is_transposed
+        return _transposed_state(state, self._params[index], to_file) if known else state
 
     def load_states(self, fname: str | Path) -> None:
         """Read what ``save_states`` wrote; nothing in the file is executed.
@@ -381,8 +382,7 @@ class Trainer:
             data = read_states(fname)
             self._updaters = [Updater(self._optimizer) for _ in self._contexts]
             for updater in self._updaters:
-                updater.set_states(data)
-                updater.states = self._transposed_states(updater.states, to_file=False)
+                updater._unpacked(data, functools.partial(self._transposed_state, False))
                 updater.optimizer = self._updaters[0].optimizer
             self._optimizer = self._updaters[0].optimizer
         self._optimizer.param_dict = dict(enumerate(self._params))

@@ -60,7 +60,6 @@ class _Updates:
         self.runs += 1
         if self.runs <= BEFORE_LOWERING or self.lowered >= MOST:
             return False
-        self.lowered += 1
         self._lower(trainer, pending)
         return True
 
@@ -79,6 +78,9 @@ class _Updates:
     def _lower(self, trainer: Trainer, pending: Sequence[Pending]) -> None:
         """Make the updates in Python, and a table of them."""
         collected = trainer.optimizer._collect(lambda: trainer._update_one_by_one(pending), execute=True)
+        if not collected:  # all rates are 0
+            return
+        self.lowered += 1
         ctx = trainer._contexts[0]
         whole = (load("sparsekit.core.graph_step").GraphUpdates(ctx) if ctx.device_type == "gpu"
                  else load("sparsekit.core.step_table").StepTable(ctx))

@@ -521,12 +521,14 @@ class DistKVStore(KVStoreBase):
         SparsekitError
             If the file does not contain optimizer states, or contains those of other keys.
         """
-        found, optimizer = states.unpack(read_states(fname))
+        found, optimizer, progress = states.unpack(read_states(fname))
         if optimizer is not None:
             optimizer.param_dict = self._optimizer.param_dict if self._optimizer is not None else {}
             self.set_optimizer(optimizer)
+        if progress is not None and self._optimizer is not None:
+            progress.give(self._optimizer)
         self._client.set_optimizer_states(
-            split_states(states.pack(found, None), self._client.specs(), self._client.shards) if self.rank == 0 else [])
+            split_states(states.pack(found, None, progress), self._client.specs(), self._client.shards) if self.rank == 0 else [])
 
     # compression
 

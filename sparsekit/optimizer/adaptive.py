@@ -26,15 +26,16 @@ class _Adaptive(Optimizer):
     _op: Op
     #: Attributes of the optimizer that the operator takes under the same name.
     _op_settings: tuple[str, ...] = ()
-    #: Number of states, and whether they have the storage type of the weight; else they are dense.
+    #: Number of states, and whether they have the storage type of the weight even without lazy updates.
     _states, _like_weight = 2, False
     #: The operator's name for ``clip_gradient``, and whether it takes a learning rate.
     _clip_name, _has_rate = "clip_gradient", True
     lazy_update: bool | Literal["exact"] = False
 
     def create_state(self, index: Index, weight: NDArray) -> State:
-        """The states, all zero: row_sparse for a row_sparse weight if they are stored like it, else dense."""
-        return tuple([self._zeros(weight, None if self._like_weight else "default") for _ in range(self._states)])
+        """The states, all zero: row_sparse for a row_sparse weight if updates are lazy or they are stored like it, else dense."""
+        stype = None if self._like_weight or self.lazy_update else "default"
+        return tuple([self._zeros(weight, stype) for _ in range(self._states)])
 
     def _update(self, index: Index, weight: NDArray, grad: NDArray, state: NDArray | list[NDArray] | tuple[NDArray, ...]) -> None:
         """Make one step, which writes to ``weight`` and ``state``."""
@@ -78,7 +79,6 @@ class Adam(_Adaptive):
                  lazy_update: bool = True, **arguments: Unpack[Precise]) -> None:
         super().__init__(learning_rate=learning_rate, **arguments)
         self.beta1, self.beta2, self.epsilon, self.lazy_update = beta1, beta2, epsilon, lazy_update
-        self._like_weight = lazy_update
 
     def _adjust(self, attrs: dict[str, float], count: int) -> None:
         attrs["lr"] *= math.sqrt(1 - self.beta2**count) / (1 - self.beta1**count)
@@ -133,7 +133,8 @@ class RMSProp(_Adaptive):
     epsilon : float
     centered : bool
     clip_weights : float, optional
-        Bound of the weights' absolute values; None or 0 for no bound.
+        Bound of the weights' absolute values; None or 0 for no bound.  With ``clip_weights`` or ``centered``, a rate of 0 keeps
+        the state as it is too.
     lazy_update : bool
         With a row_sparse gradient, update only the rows it stores.  Default False, the dense update.
     **arguments : as in ``Optimizer``
@@ -165,7 +166,8 @@ class AdaDelta(_Adaptive):
 
     ``g = clip(rescale_grad * grad); acc_g = rho * acc_g + (1 - rho) * g * g; delta = sqrt(acc_delta + epsilon) /
     sqrt(acc_g + epsilon) * g; acc_delta = rho * acc_delta + (1 - rho) * delta * delta; weight -= delta + wd * weight``.
-    (MXNet also multiplies the gradient array by ``rescale_grad`` in place; here it does not change.)
+    (MXNet also multiplies the gradient array by ``rescale_grad`` in place; here it does not change.)  A rate of 0, such as
+    ``lr_mult=0`` of a parameter, keeps weight and state as they are, where MXNet moves the weight.
 
     Parameters
     ----------
@@ -198,6 +200,8 @@ class Ftrl(_Adaptive):
     lamda1 : float
         L1 regularization; weights with ``|z| <= lamda1`` are zero.
     learning_rate : float, default 0.1
+        The default does not replace the ``base_lr`` of a schedule.  At a rate of 0, z and n stay as they are too, since the
+        formula divides by it.
     beta : float
     lazy_update : bool
         With a row_sparse gradient, update only the rows it stores.  False also computes the other rows from z and n, which
@@ -211,7 +215,8 @@ class Ftrl(_Adaptive):
 
     def __init__(self, lamda1: float = 0.01, learning_rate: float = 0.1, beta: float = 1, lazy_update: bool = True,
                  **arguments: Unpack[Precise]) -> None:
-        super().__init__(learning_rate=learning_rate, **arguments)
+        scheduled = arguments.get("lr_scheduler") is not None and learning_rate == 0.1  # the default; as in MXNet
+        super().__init__(learning_rate=None if scheduled else learning_rate, **arguments)
         self.lamda1, self.beta, self.lazy_update = lamda1, beta, lazy_update
 
 
@@ -222,6 +227,8 @@ class FTML(_Adaptive):
     At step t: ``g = clip(rescale_grad * grad + wd * weight); v = beta2 * v + (1 - beta2) * g * g;
     d = (1 - beta1**t) / lr * (sqrt(v / (1 - beta2**t)) + epsilon); z = beta1 * z + (1 - beta1) * g - (d - beta1 * d_before) *
     weight; weight = -z / d``.
+
+    At a rate of 0, d, v and z stay as they are too, since the formula divides by it.
 
     Parameters
     ----------

@@ -55,7 +55,6 @@ class AdamW(_Adaptive):
         super().__init__(learning_rate=learning_rate, **arguments)
         self.beta1, self.beta2, self.epsilon, self.correct_bias = beta1, beta2, epsilon, correct_bias
         self.lazy_update = lazy_update
-        self._like_weight = bool(lazy_update)
 
     def _adjust(self, attrs: dict[str, float], count: int) -> None:
         attrs["wd"] *= attrs["lr"]
@@ -89,13 +88,17 @@ class GroupAdaGrad(Optimizer):
             raise ShapeError(f"GroupAdaGrad takes weights of two dimensions, not shape {weight.shape}.", hint="use AdaGrad.")
         return self._zeros(weight, shape=(weight.shape[0], 1))
 
+    def _check(self, index: Index) -> None:
+        super()._check(index)
+        if self._get_wd(index) != 0:
+            raise SparsekitError("GroupAdaGrad does not support weight decay.", hint="pass wd=0, or use AdaGrad.")
+
     def _changes_stored_rows_alone(self, weight: NDArray, state: State) -> bool:
         return self._of_library
 
     def _update(self, index: Index, weight: NDArray, grad: NDArray, state: NDArray) -> None:
         """Make one step, which writes to ``weight`` and ``state``."""
+        self._check(index)
         self._update_count(index)
-        if self._get_wd(index) != 0:
-            raise SparsekitError("GroupAdaGrad does not support weight decay.", hint="pass wd=0, or use AdaGrad.")
         self._run(find("_contrib_group_adagrad_update"), index, (weight, grad, state), lr=self._get_lr(index),
                   epsilon=self.float_stable_eps)

@@ -167,8 +167,7 @@ class LBSGD(SGD):
         self.warmup_strategy, self.warmup_epochs, self.batch_scale = warmup_strategy, warmup_epochs, batch_scale
         self.updates_per_epoch, self.num_epochs = updates_per_epoch, num_epochs
         self.begin_epoch, self.init_updates = begin_epoch, begin_epoch * updates_per_epoch
-        self._sums: dict[Index, NDArray] = {}
-        self._seen: dict[Index, int] = {}
+        self._sums: dict[int, dict[Index, NDArray]] = {}
 
     def _changes_stored_rows_alone(self, weight: NDArray, state: State) -> bool:
         return self.batch_scale == 1 and super()._changes_stored_rows_alone(weight, state)
@@ -191,11 +190,12 @@ class LBSGD(SGD):
         weight, grad, *rest = arrays
         rate, decay = self._get_lr(index), self._get_wd(index)
         self._update_count(index)
-        self._seen[index] = count = self._seen.get(index, self.init_updates) + 1
-        before = self._sums.pop(index, None)
-        total = grad if before is None else add(before, grad)
+        count = self._index_update_count[index] - self.begin_num_update + self.init_updates
+        sums = self._sums.setdefault(self._device, {})
+        before = sums.pop(index, None)
+        total = grad if before is None else add(before.as_in_context(grad.context), grad)
         if count % self.batch_scale:
-            self._sums[index] = total.copy() if before is None else total
+            sums[index] = total.copy() if before is None else total
             return
         mean = total if self.batch_scale == 1 else total / self.batch_scale
         attrs: dict[str, float] = {

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from ..base.errors import LearningRateError
 from ..core.dispatch import wrap
 from ..core.op import Op, find
 from .optimizer import Optimizer, register, registry
@@ -78,6 +79,8 @@ class SGD(_Descent):
     Parameters
     ----------
     momentum : float
+        At a learning rate of 0, the state stays as it is, and does not move the weight; in MXNet it does.  This also applies to
+        ``NAG``, ``DCASGD``, ``LARS`` and ``LBSGD``.
     lazy_update : bool or "exact"
         With a row_sparse gradient, update only the rows it stores.  Absent rows get no weight decay, and their
         momentum neither decays nor moves them.  False computes exactly the dense update.  "exact" computes the same
@@ -122,10 +125,6 @@ class NAG(_Descent):
 
     def __init__(self, momentum: float = 0.0, lazy_update: bool = False, **arguments: Unpack[Settings]) -> None:
         super().__init__(momentum, lazy_update, **arguments)
-
-    def create_state(self, index: Index, weight: NDArray) -> State:
-        """The momentum, zero and dense; None if there is none."""
-        return None if self.momentum == 0 else self._zeros(weight, "default")
 
 
 @register
@@ -195,8 +194,8 @@ class DCASGD(Optimizer):
         self.momentum, self.lamda, self.lazy_update = momentum, lamda, lazy_update
 
     def create_state(self, index: Index, weight: NDArray) -> State:
-        """The momentum, zero and dense, or None if there is none; and a copy of the weight."""
-        return None if self.momentum == 0 else self._zeros(weight, "default"), weight.copy()
+        """The momentum, as of ``SGD``, or None if there is none; and a copy of the weight."""
+        return None if self.momentum == 0 else self._zeros(weight, None if self.lazy_update else "default"), weight.copy()
 
     def _update(self, index: Index, weight: NDArray, grad: NDArray, state: tuple[NDArray | None, NDArray]) -> None:
         """Make one step, which writes to ``weight`` and ``state``."""
@@ -233,8 +232,11 @@ class SGLD(Optimizer):
     def _update(self, index: Index, weight: NDArray, grad: NDArray, state: None) -> None:
         """Make one step, which writes to ``weight``."""
         self._update_count(index)
-        self._run(find("sgld_update"), index, (weight, grad), lr=self._get_lr(index), wd=self._get_wd(index),
-                  lazy_update=self.lazy_update)
+        rate = self._get_lr(index)
+        if rate < 0:
+            raise LearningRateError(f"SGLD takes the root of the learning rate, and it is {rate}.",
+                                    hint="use a rate of at least 0.")
+        self._run(find("sgld_update"), index, (weight, grad), lr=rate, wd=self._get_wd(index), lazy_update=self.lazy_update)
 
 
 @register

@@ -16,6 +16,7 @@ from ..core.dispatch import invoke, wrap
 from ..core.op import Call, Op
 from ..kernels import for_device
 from ..ops.creation import empty_store
+from ..ops.update.update import Update, is_zero
 from ..ops.update.update_precision import precise
 from .missed import exact_step
 
@@ -128,7 +129,9 @@ class Optimizer:
     clip_gradient : float, optional
         Bound of the absolute value of the rescaled gradient; None or 0 for no bound.
     learning_rate : float, optional
-        Default 0.01 without ``lr_scheduler``.  With a schedule, it replaces the ``base_lr`` of the schedule.
+        Default 0.01 without ``lr_scheduler``.  With a schedule, it replaces the ``base_lr`` of the schedule; as in MXNet,
+        ``PolyScheduler`` and ``CosineScheduler`` keep to the ``base_lr`` that they were made with.  At a rate of 0, also by
+        ``lr_mult`` or at the end of a schedule, a weight stays as it is.
     lr_scheduler : LRScheduler, optional
         Computes the learning rate from the number of updates.
     sym : Symbol, optional
@@ -154,8 +157,10 @@ class Optimizer:
     _why_not = ""
     #: Whether the attributes depend on values of gradients all the same, which must have been computed before.
     _needs_gradients = False
-    #: Attributes that each update changes, beside the counts of updates by weight.
+    #: Attributes that each update changes, beside the counts of updates by weight; they are saved with the states.
     _counted: tuple[str, ...] = ("num_update",)
+    #: Sums of gradients that wait for the next step, by device and weight.
+    _sums: dict[int, dict[Index, NDArray]]
     #: What the step of an element depends on: the ``"element"`` of weight, gradient and state, their ``"row"``, or the whole
     #: ``"weight"``.  Servers of a distributed run hold parts of a weight only where it is one of the first two.  A class
     #: inherits it within the library alone; elsewhere a class that does not say it is taken to look at the whole weight.
@@ -181,7 +186,8 @@ class Optimizer:
         if lr_scheduler is None:
             learning_rate = 0.01 if learning_rate is None else learning_rate
         elif learning_rate is not None and lr_scheduler.base_lr != learning_rate:
-            warnings.warn(f"learning_rate={learning_rate} replaces base_lr={lr_scheduler.base_lr} of lr_scheduler; "
+            kept = ", which starts all the same at the one that it was made with" if hasattr(lr_scheduler, "base_lr_orig") else ""
+            warnings.warn(f"learning_rate={learning_rate} replaces base_lr={lr_scheduler.base_lr} of lr_scheduler{kept}; "
                           "pass equal values.", stacklevel=3)
             lr_scheduler.base_lr = learning_rate
         self.lr: Any = learning_rate  # Any: a number, or None with a schedule, which computes the learning rate
@@ -240,7 +246,7 @@ class Optimizer:
         """
         if self.lr_scheduler is not None:
             raise LearningRateError("set_learning_rate has no effect: lr_scheduler decides the learning rate.",
-                                    hint="change lr_scheduler.base_lr.")
+                                    hint="replace the attribute lr_scheduler of the optimizer.")
         self.lr = lr
 
     def set_lr_mult(self, args_lr_mult: Factors) -> None:
@@ -368,7 +374,11 @@ class Optimizer:
         Learning rates change from step to step, and a call with new attributes needs a new plan.  So this keeps the
         call and changes its attributes.  A recorder reads the attributes later: its calls are never changed, but
         replaced when an attribute changes.
+
+        At a learning rate of 0, an operator whose formula would move the weight, or has no value, does not run.
         """
+        if is_zero(attrs["lr"] if "lr" in attrs else self._get_lr(index)) and isinstance(op, Update) and op.step.rests(attrs):
+            return arrays[0]
         if self._half is not None:
             op, arrays = precise(op), (self._half, *arrays[1:], arrays[0])
         if self._is_exact:
@@ -470,15 +480,36 @@ class Optimizer:
         return factors[index] if index in factors else factors.get(self.idx2name.get(index, ""), 1.0)
 
     def _get_lr(self, index: Index) -> float:
-        """The learning rate of a weight."""
+        """The learning rate of a weight.
+
+        Raises
+        ------
+        LearningRateError
+            If it is infinite or nan.
+        """
         rate: float = self.lr if self.lr_scheduler is None else self.lr_scheduler(self.num_update)
-        parameter = self.param_dict.get(index)
-        return rate * (self._factor_of(index, self.lr_mult) if parameter is None else parameter.lr_mult)
+        return self._check_rate(index, self._rate_of(index, rate))
 
     def _get_wd(self, index: Index) -> float:
         """The weight decay of a weight."""
         parameter = self.param_dict.get(index)
         return self.wd * (self._factor_of(index, self.wd_mult) if parameter is None else parameter.wd_mult)
+
+    def _check(self, index: Index) -> None:
+        """Raise if the next step of a weight cannot be made; this is called for all weights before the first is updated."""
+        self._check_rate(index, self._rate_of(index, 1.0 if self.lr is None else self.lr))
+
+    @staticmethod
+    def _check_rate(index: Index, rate: float) -> float:
+        if rate - rate != 0:
+            raise LearningRateError(f"The learning rate of weight {index!r} is {rate}.",
+                                    hint="check learning_rate, lr_mult and lr_scheduler.")
+        return rate
+
+    def _rate_of(self, index: Index, rate: float) -> float:
+        """The learning rate of a weight, from that of all weights."""
+        parameter = self.param_dict.get(index)
+        return rate * (self._factor_of(index, self.lr_mult) if parameter is None else parameter.lr_mult)
 
     def _get_lrs(self, indices: Sequence[Index]) -> list[float]:
         """The learning rates of several weights."""

@@ -7,8 +7,8 @@ bytes with JSON that assigns the states to weights and holds the settings.  Read
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -27,10 +27,12 @@ if TYPE_CHECKING:
     from .types import Index, State
 
 
-__all__ = ["applied_settings", "arrays_of", "decoded_state", "described", "encoded_settings", "encoded_state", "generator_from",
-           "pack", "random_of", "restored", "unpack"]
+__all__ = ["Progress", "applied_settings", "arrays_of", "decoded_state", "described", "encoded_settings", "encoded_state",
+           "generator_from", "pack", "random_of", "restored", "unpack"]
 
 HEADER = "header"
+#: Attributes that earlier versions saved, which are now found otherwise.
+_FORMER = ("_like_weight", "_seen")
 #: Attributes of an optimizer that are not settings; a new optimizer initializes them.
 _NOT_SAVED = ("param_dict", "sym_info", "_calls", "_recorded_calls", "_index_update_count", "_device", "_op", "_sums",
               "_collected", "_executing", "_half")
@@ -120,7 +122,8 @@ def _set(optimizer: Optimizer, settings: dict[str, Any]) -> None:  # Any: settin
 
 def _restore(description: Any, classes: Mapping[str, type[Optimizer]] = registry) -> Optimizer:  # Any: as in _decode_setting
     optimizer = classes[description["name"]]()
-    _set(optimizer, _decode_setting(description["settings"]))
+    settings = _decode_setting(description["settings"])
+    _set(optimizer, {name: settings[name] for name in settings if name not in _FORMER})
     optimizer._set_current_context(0)
     if hasattr(optimizer, "_select"):
         optimizer._select()
@@ -220,22 +223,78 @@ def applied_settings(optimizer: Optimizer, text: str) -> None:
 # states and settings
 
 
-def pack(states: dict[Index, State], optimizer: Optimizer | None) -> bytes:
-    """Serialize the states and, unless it is None, the settings of the optimizer."""
+class Progress(NamedTuple):
+    """What an optimizer has counted and summed up so far: without it, training does not go on from the states as it would have.
+
+    Attributes
+    ----------
+    counts : dict
+        Values of attributes: the numbers of updates, and what the optimizer names in ``_counted``.
+    sums : dict
+        Sums of gradients that wait for the next step, by device and weight.
+    """
+
+    counts: dict[str, Any]  # Any: values of attributes
+    sums: dict[int, dict[Index, NDArray]]
+
+    @classmethod
+    def of(cls, optimizer: Optimizer) -> Progress:
+        """The progress of an optimizer."""
+        names = ("begin_num_update", "_all_index_update_counts", *optimizer._counted)
+        return cls({name: vars(optimizer)[name] for name in names if name in vars(optimizer)}, getattr(optimizer, "_sums", {}))
+
+    def give(self, optimizer: Optimizer) -> None:
+        """Have an optimizer go on from here."""
+        _set(optimizer, {name: self.counts[name] for name in Progress.of(optimizer).counts if name in self.counts})
+        optimizer._set_current_context(optimizer._device)
+        if self.sums or hasattr(optimizer, "_sums"):
+            optimizer._sums = {device: dict(sums) for device, sums in self.sums.items()}
+
+
+def _as_is(index: Index, state: State) -> State:
+    return state
+
+
+def pack(states: Mapping[Index, State], optimizer: Optimizer | None, progress: Progress | None = None,
+         turned: Callable[[Index, State], State] = _as_is) -> bytes:
+    """Serialize the states, the progress and, unless it is None, the settings of the optimizer.
+
+    ``turned`` gives the states and sums of a weight as the bytes are to have them.
+    """
     arrays: list[NDArray] = []
-    encoded = [[key, encoded_state(state, arrays)] for key, state in states.items()]
-    header = json.dumps({"states": encoded, "optimizer": None if optimizer is None else _describe(optimizer)}).encode()
+    encoded = [[key, encoded_state(turned(key, state), arrays)] for key, state in states.items()]
+    # Any: JSON
+    header: dict[str, Any] = {"states": encoded, "optimizer": None if optimizer is None else _describe(optimizer)}
+    if progress is not None:
+        header["counts"] = _encode_setting(progress.counts, "counts")
+        header["sums"] = [[device, key, encoded_state(turned(key, total), arrays)]
+                          for device, sums in progress.sums.items() for key, total in sums.items()]
     named = {str(place): array for place, array in enumerate(arrays)}
-    return save_tobuffer({HEADER: wrap(np.frombuffer(header, np.uint8), cpu()), **named})
+    return save_tobuffer({HEADER: wrap(np.frombuffer(json.dumps(header).encode(), np.uint8), cpu()), **named})
 
 
-def unpack(data: bytes) -> tuple[dict[Index, State], Optimizer | None]:
-    """The states and the optimizer that ``pack`` serialized; raises ``SparsekitError`` if the bytes are not valid."""
+def unpack(data: bytes, turned: Callable[[Index, State], State] = _as_is
+           ) -> tuple[dict[Index, State], Optimizer | None, Progress | None]:
+    """What ``pack`` serialized; earlier versions saved no progress.
+
+    Raises
+    ------
+    SparsekitError
+        If the bytes are not valid.
+    """
     try:
         arrays = load_frombuffer(data)
         header = json.loads(arrays.pop(HEADER).asnumpy().tobytes())
-        states = {key: decoded_state(state, arrays) for key, state in header["states"]}
-        return states, None if header["optimizer"] is None else _restore(header["optimizer"])
+        states = {key: turned(key, decoded_state(state, arrays)) for key, state in header["states"]}
+        progress = None
+        if "counts" in header:
+            progress = Progress(dict(_decode_setting(header["counts"])), {})
+            updates = progress.counts["_all_index_update_counts"]
+            progress.counts["_all_index_update_counts"] = {device: dict(counts) for device, counts in updates.items()}
+            for device, key, total in header["sums"]:
+                found: Any = turned(key, decoded_state(total, arrays))  # Any: a sum is one array
+                progress.sums.setdefault(device, {})[key] = found
+        return states, None if header["optimizer"] is None else _restore(header["optimizer"]), progress
     except (SparsekitError, ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError) as error:
         raise SparsekitError(f"The optimizer states cannot be read: {error}",
                              hint="check that the file is complete and that its optimizer is registered.") from error

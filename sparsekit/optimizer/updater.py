@@ -6,11 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 from ..base.changes import SettingsDict, changes
 from ..base.scoped import Scoped
-from ..core import hooks
+from ..core import device, hooks
+from ..core.dispatch import wrap
+from ..kernels import for_device
+from ..storage import RowSparse
 from . import states
 from .optimizer import Optimizer
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import CodeType
 
     from ..base.context import Context
@@ -42,6 +46,9 @@ class Updater:
         self.states: dict[Index, State] = SettingsDict()
         self.states_synced: dict[Index, bool] = {}
 
+    #: ``lazy_update`` of the optimizer as the states are for it.
+    _lazy: object = None
+
     def __setattr__(self, name: str, value: object) -> None:  # object: of any attribute
         object.__setattr__(self, name, value)
         changes.settings = object()
@@ -54,21 +61,31 @@ class Updater:
     def __call__(self, index: Indices, grad: Any, weight: Any) -> None:  # Any: an array each, or a list with one for each index
         """Update one weight, or each weight of a list, by its gradient."""
         if isinstance(index, (list, tuple)):
-            for one in zip(index, grad, weight, strict=True):
-                self(*one)
+            for one, given in zip(index, weight, strict=True):
+                self._prepare(one, given)
+            for each in zip(index, grad, weight, strict=True):
+                self(*each)
             return
+        self._prepare(index, weight)
+        self.optimizer.update_multi_precision(index, weight, grad, self.states[index])
+
+    def _prepare(self, index: Index, weight: NDArray) -> None:
+        """Have a state for a weight, whose update is next, and raise if the optimizer cannot make it."""
         optimizer = self.optimizer
         device = weight.context.device_id
         if optimizer._device != device:
             optimizer._set_current_context(device)
+        if (lazy := getattr(optimizer, "lazy_update", False)) is not self._lazy:
+            self._lazy = lazy
+            self.states_synced.clear()
         if not self.states_synced.get(index):
             self._prepare_state(index, weight)
-        optimizer.update_multi_precision(index, weight, grad, self.states[index])
+        optimizer._check(index)
 
     def _prepare_state(self, index: Index, weight: NDArray) -> None:
-        """Create the state of a weight, or copy it to the context of the weight, and record its owner for the profiler."""
-        state = (self.sync_state_context(self.states[index], weight.context) if index in self.states
-                 else self.optimizer.create_state_multi_precision(index, weight))
+        """Create the state of a weight, or adapt it to the weight, and record its owner for the profiler."""
+        state = (_for_lazy(self.optimizer, self.sync_state_context(self.states[index], weight.context), weight)
+                 if index in self.states else self.optimizer.create_state_multi_precision(index, weight))
         self.states[index], self.states_synced[index] = state, True
         parameter = self.optimizer.param_dict.get(index)
         for array in states.arrays_of(state):
@@ -82,25 +99,51 @@ class Updater:
         return state if state is None or not hasattr(state, "as_in_context") else state.as_in_context(context)
 
     def get_states(self, dump_optimizer: bool = False) -> bytes:
-        """Serialize all states, and with ``dump_optimizer`` also the settings and update counts of the optimizer.
+        """Serialize all states with the update counts of the optimizer, and with ``dump_optimizer`` also its settings.
 
-        The bytes have the format of ``mx.nd.save``; reading them executes no code.
+        Training that goes on from the bytes gives the same weights, to the bit, as training that went on without them; random
+        numbers of ``SGLD`` go on as ``mx.random.seed`` says.  The bytes have the format of ``mx.nd.save``; reading them
+        executes no code.
         """
-        return states.pack(self.states, self.optimizer if dump_optimizer else None)
+        return self._packed(dump_optimizer)
+
+    def _packed(self, dump_optimizer: bool, *turned: Callable[[Index, State], State]) -> bytes:
+        optimizer = self.optimizer
+        return states.pack(self.states, optimizer if dump_optimizer else None, states.Progress.of(optimizer), *turned)
 
     def set_states(self, states_: bytes) -> None:
-        """Replace the states, and the optimizer if the bytes include one, by those that ``get_states`` serialized.
+        """Replace the states and update counts, and the optimizer if the bytes include one, by those of ``get_states``.
 
         Raises
         ------
         SparsekitError
             If the bytes are not from ``get_states``.
         """
-        found, optimizer = states.unpack(states_)
+        self._unpacked(states_)
+
+    def _unpacked(self, data: bytes, *turned: Callable[[Index, State], State]) -> None:
+        found, optimizer, progress = states.unpack(data, *turned)
         if optimizer is not None:
             optimizer.param_dict = self.optimizer.param_dict
             self.optimizer = optimizer
+        if progress is not None:
+            progress.give(self.optimizer)
         self.states, self.states_synced = SettingsDict(found), dict.fromkeys(found, False)
+
+
+def _for_lazy(optimizer: Optimizer, state: State, weight: NDArray) -> State:
+    """A state in the storage type of the weight, which lazy updates need."""
+    if isinstance(state, (tuple, list)):
+        return tuple([_for_lazy(optimizer, part, weight) for part in state])
+    if state is None or not getattr(optimizer, "lazy_update", False) or (
+            state.stype == weight.stype or state.shape != weight.shape):
+        return state
+    if weight.stype == "default":
+        return state.tostype("default")
+    with device.current(state.context):
+        rows = for_device(state.context.device_type).xp.arange(state.shape[0])
+    found: NDArray = wrap(RowSparse(state._store, rows, state.shape, check=False), state.context)
+    return found
 
 
 def get_updater(optimizer: Optimizer) -> Updater:

@@ -39,9 +39,12 @@ __all__ = [
     "declare",
     "example",
     "first_type",
+    "is_zero",
+    "never",
     "numbers_of",
     "rows_for",
     "rows_of",
+    "rows_written",
     "state_of",
 ]
 
@@ -59,6 +62,20 @@ stored rows are computed.
 {order}The result is the new weight; pass the weight as ``out`` to update it in place.{written}"""
 
 
+#: The smallest learning rate that float32 holds together with its reciprocal.
+SMALLEST = float(np.finfo(np.float32).tiny)
+
+
+def is_zero(rate: Any) -> bool:  # Any: what is no number is refused later
+    """Whether a learning rate is 0, or so small that it counts as 0."""
+    return isinstance(rate, (int, float, np.number)) and bool(-SMALLEST < rate < SMALLEST)
+
+
+def never(attrs: Attrs) -> bool:
+    """Whether something holds that holds with no attributes."""
+    return False
+
+
 class UpdateRule(NamedTuple):
     """The kernel of an update of one weight, and its numbers.
 
@@ -71,12 +88,16 @@ class UpdateRule(NamedTuple):
         ``idle(attrs)``: whether a gradient of zero changes nothing.
     flat : bool
         Whether all elements are alike; otherwise rows are.
+    rests : callable
+        ``rests(attrs)``: whether optimizers leave the step out at a learning rate of 0: it would move the weight all the same,
+        has no value, or changes nothing.
     """
 
     kernel: str
     numbers: Callable[[DType, Attrs], Array]
     idle: Callable[[Attrs], bool]
     flat: bool = True
+    rests: Callable[[Attrs], bool] = never
 
 
 class Update(Op):
@@ -180,10 +201,9 @@ def numbers_of(function: Callable[..., tuple[float, ...]], bound: str = "clip_gr
             raise DTypeError(f"An optimizer step takes numbers for {', '.join(names)}, not {values!r}.")
         try:
             found = function(*others)
-        except ZeroDivisionError as error:
+        except ZeroDivisionError as error:  # a decay rate of 1, for instance
             given = ", ".join(f"{name}={value:g}" for name, value in zip(names[2:], others, strict=True))
-            raise SparsekitError(f"An optimizer step divides by zero with {given}.",
-                                 hint="to keep a parameter as it is, set its grad_req to 'null' instead.") from error
+            raise SparsekitError(f"An optimizer step divides by zero with {given}.", hint="change these numbers.") from error
         return np.array([rescale, limit if limit >= 0 else math.inf, *found], kind)
 
     return lambda dtype, attrs: pack(dtype.char, values_of(attrs))
@@ -218,6 +238,12 @@ def _check_types(weight: Array, others: tuple[Weight, ...]) -> None:
                              hint="they must be of one type; mp_ steps keep a float32 copy of a float16 weight.")
 
 
+def rows_written(step: UpdateRule, attrs: Attrs, weight: Weight, grad: Weight, states: Sequence[Weight]) -> Indices | slice:
+    """The rows that a step writes: those that a row_sparse gradient stores if it goes ``by_rows``; else all."""
+    found = isinstance(grad, RowSparse) and by_rows(step, attrs, [stype_of(store) for store in (weight, grad, *states)])
+    return grad.indices if found else slice(None)
+
+
 def apply_step(k: Kernels, step: UpdateRule, attrs: Attrs, weight: Weight, grad: Weight, states: Sequence[Weight],
                lazy: bool | None = None, numbers: Array | None = None) -> None:
     """Run a step on a weight and its states, in place.
@@ -234,8 +260,7 @@ def apply_step(k: Kernels, step: UpdateRule, attrs: Attrs, weight: Weight, grad:
     """
     values, grown = rows_of(weight), [state_of(k, state) for state in states]
     _check_types(values, (grad, *grown))
-    if lazy is None:
-        lazy = isinstance(grad, RowSparse) and by_rows(step, attrs, [stype_of(store) for store in (weight, grad, *states)])
+    lazy = bool(lazy) or not isinstance(rows_written(step, attrs, weight, grad, states), slice)
     if values.dtype.itemsize < 4 or not all(array.flags.c_contiguous for array in (values, *grown)):
         _through_copies(k, step, attrs, values, grad, grown, lazy, numbers)
         return
@@ -272,7 +297,8 @@ def _through_copies(k: Kernels, step: UpdateRule, attrs: Attrs, values: Array, g
 
 
 def declare(name: str, states: str, step: str, attrs: Attrs, numbers: Callable[..., tuple[float, ...]], formula: str, *,
-            signs: str = "", order: str = "", idle: Callable[[Attrs], bool] | None = None, flat: bool = True,
+            signs: str = "", order: str = "", idle: Callable[[Attrs], bool] = never, flat: bool = True,
+            rests: Callable[[Attrs], bool] = never, divides: bool = False,
             shape: Callable[[list[Shape], Attrs], Shape] = infer.same_shape, bound: str = "clip_gradient",
             sample: Callable[[], samples.Samples] | None = None, aliases: tuple[str, ...] = ()) -> Update:
     """Declare a step ``name(weight, grad, *states, **attrs)`` that the kernel ``step`` computes.
@@ -291,12 +317,17 @@ def declare(name: str, states: str, step: str, attrs: Attrs, numbers: Callable[.
         Which states of the sample are positive.
     order : str
         Said in the documentation about weight decay.
-    idle : callable, optional
+    idle : callable
         Whether, with these attributes, a gradient of zero changes nothing.
     flat : bool
         Whether all elements are alike; otherwise rows are.
+    rests : callable
+        As in ``UpdateRule``.
+    divides : bool
+        Whether the formula divides by the learning rate; at a rate of 0 the step then changes nothing.
     """
-    count, chosen = len(states.split()), UpdateRule(step, numbers_of(numbers, bound), idle or _never, flat)
+    count = len(states.split())
+    chosen = UpdateRule(step, numbers_of(numbers, bound), idle, flat, (lambda attrs: True) if divides else rests)
     made = Update(
         name, " ".join(["weight grad", states]).strip(), attrs=attrs, shape=shape, dtype=first_type, lane="update",
         cost=cost.update, mutates=(0, *range(2, 2 + count)), aliases=aliases,
@@ -309,16 +340,17 @@ def declare(name: str, states: str, step: str, attrs: Attrs, numbers: Callable[.
 
     def run(k: Kernels, weight: Weight, grad: Weight, *arrays_and_attrs: *tuple[*tuple[Weight, ...], Attrs]) -> Weight:
         *arrays, given = arrays_and_attrs
-        apply_step(k, chosen, given, weight, grad, arrays)
+        if not (divides and is_zero(given["lr"])):
+            apply_step(k, chosen, given, weight, grad, arrays)
         return weight
 
     if flat:
-        made.forward(", ".join(["default"] * (2 + count)) + " -> default")(_all_dense(chosen, run))
+        made.forward(", ".join(["default"] * (2 + count)) + " -> default")(_all_dense(chosen, run, divides))
     rows_for(made, 1 + count, run)
     return made
 
 
-def _all_dense(step: UpdateRule, run: Callable[..., Weight]) -> Callable[..., Weight]:
+def _all_dense(step: UpdateRule, run: Callable[..., Weight], divides: bool) -> Callable[..., Weight]:
     """A fast path of ``run`` for small dense arrays, of which a network has many."""
     kernel, numbers = step.kernel, step.numbers
 
@@ -327,6 +359,8 @@ def _all_dense(step: UpdateRule, run: Callable[..., Weight]) -> Callable[..., We
         if dtype.char not in "fd" or grad.dtype is not dtype or not weight.flags.c_contiguous:
             return run(k, weight, grad, *states_and_attrs)
         *states, attrs = states_and_attrs
+        if divides and is_zero(attrs["lr"]):
+            return weight
         for state in states:
             if state.dtype is not dtype or not state.flags.c_contiguous:
                 return run(k, weight, grad, *states_and_attrs)
@@ -341,7 +375,3 @@ def rows_for(made: Update, others: int, run: Callable[..., Weight], last: str = 
     """Declare a step's rows: a dense or row_sparse weight, with that many arrays of either kind, and ``last``."""
     for stype in ("default", "row_sparse"):
         made.forward(", ".join([stype, *[STORES] * others, *[last] * bool(last)]) + f" -> {stype}")(run)
-
-
-def _never(attrs: Attrs) -> bool:
-    return False

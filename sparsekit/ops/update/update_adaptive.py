@@ -118,7 +118,7 @@ rmsprop_update = declare(
     "rmsprop_update", "n", "rmsprop_step", {"lr": REQUIRED, "gamma1": 0.95, "epsilon": 1e-8, **_CLIPPED},
     lambda lr, wd, epsilon, gamma1, clip_weights: (lr, wd, epsilon, gamma1, 1 - gamma1, _limit(clip_weights)),
     "RMSProp (Tieleman and Hinton): n is the moving mean of ``g * g``; ``weight -= lr * g / sqrt(n + epsilon)``; "
-    "``clip_weights`` then bounds the weight.", signs="+", order=_DECAYED)
+    "``clip_weights`` then bounds the weight.", signs="+", order=_DECAYED, rests=lambda attrs: bool(attrs["clip_weights"] >= 0))
 
 rmspropalex_update = declare(
     "rmspropalex_update", "n g delta", "centered_rmsprop_step",
@@ -127,6 +127,7 @@ rmspropalex_update = declare(
         lr, wd, epsilon, gamma1, 1 - gamma1, _limit(clip_weights), gamma2),
     "RMSProp (Graves): n and the state g are moving means of ``g * g`` and ``g``; ``delta = gamma2 * delta - lr * g / "
     "sqrt(n - g * g + epsilon); weight += delta``; ``clip_weights`` then bounds the weight.", order=_DECAYED,
+    rests=lambda attrs: bool(attrs["gamma2"] != 0 or attrs["clip_weights"] >= 0),
     sample=lambda: [([weight, grad, np.abs(square) + 5, mean, delta], attrs)
                     for (weight, grad, square, mean, delta), attrs in example(3, lr=0.1)()])
 
@@ -134,8 +135,9 @@ ftrl_update = declare(
     "ftrl_update", "z n", "ftrl_step", {"lr": REQUIRED, "lamda1": 0.01, "beta": 1.0, **_LAZY},
     lambda lr, wd, lamda1, beta: (lr, wd, lamda1, beta),
     "Follow the regularized leader: ``z += g - (sqrt(n + g * g) - sqrt(n)) * weight / lr; n += g * g``; ``weight = "
-    "(sign(z) * lamda1 - z) / ((beta + sqrt(n)) / lr + wd)``, zero where ``|z| <= lamda1``.\n\nMXNet leaves absent rows "
-    "alone only where the weight is row_sparse too; here ``lazy_update`` says.", signs=" +")
+    "(sign(z) * lamda1 - z) / ((beta + sqrt(n)) / lr + wd)``, zero where ``|z| <= lamda1``.  With ``lr=0`` nothing changes; "
+    "MXNet gives nan.\n\nMXNet leaves absent rows alone only where the weight is row_sparse too; here ``lazy_update`` says.",
+    signs=" +", divides=True)
 
 ftml_update = declare(
     "ftml_update", "d v z", "ftml_step",
@@ -144,14 +146,14 @@ ftml_update = declare(
     lambda lr, wd, epsilon, t, beta1, beta2: (
         (1 - beta1**t) / lr, 1 / (1 - beta2**t), wd, epsilon, *_moments(beta1, beta2)),
     "Follow the moving leader, at step ``t``: v is the moving mean of ``g * g``, ``d = (1 - beta1**t) / lr * (sqrt(v / (1 - "
-    "beta2**t)) + epsilon); z = beta1 * z + (1 - beta1) * g - (d - beta1 * d_before) * weight; weight = -z / d``.",
-    signs="++", order=_DECAYED, bound="clip_grad")
+    "beta2**t)) + epsilon); z = beta1 * z + (1 - beta1) * g - (d - beta1 * d_before) * weight; weight = -z / d``.  With "
+    "``lr=0`` nothing changes; MXNet gives nan.", signs="++", order=_DECAYED, bound="clip_grad", divides=True)
 
 adadelta_update = declare(
     "adadelta_update", "acc_g acc_delta", "adadelta_step", {"rho": 0.9, "epsilon": 1e-5, **_ALL},
     lambda wd, epsilon, rho: (wd, epsilon, rho, 1 - rho),
     "AdaDelta: acc_g and acc_delta are moving means of ``g * g`` and ``delta * delta``; ``delta = sqrt(acc_delta + epsilon) / "
-    "sqrt(acc_g + epsilon) * g; weight -= delta + wd * weight``.", signs="++")
+    "sqrt(acc_g + epsilon) * g; weight -= delta + wd * weight``.", signs="++", rests=lambda attrs: True)
 
 
 # AdamW: the factor of the gradient is an array; the step is skipped if it is zero, infinite or nan

@@ -9,8 +9,8 @@ import numpy as np
 
 from ...base.errors import DTypeError
 from ...core import cost, infer
-from ...storage import RowSparse, stype_of
-from .update import STORES, Update, UpdateRule, apply_step, by_rows, first_type, rows_for, rows_of
+from ...storage import RowSparse
+from .update import STORES, Update, UpdateRule, apply_step, first_type, rows_for, rows_of, rows_written
 from .update_adaptive import (
     FirstPhase,
     adamw_attrs,
@@ -45,13 +45,6 @@ def _widened(grad: Weight, dtype: DType) -> Weight:
     return grad.astype(dtype, copy=False)
 
 
-def _visited(step: UpdateRule, attrs: Attrs, weight: Weight, grad: Weight, states: Sequence[Weight]) -> Indices | slice:
-    """The rows that a step visits."""
-    if isinstance(grad, RowSparse) and by_rows(step, attrs, [stype_of(store) for store in (weight, grad, *states)]):
-        return grad.indices
-    return slice(None)
-
-
 def _copied(weight: Weight, copy: Weight, rows: Indices | slice) -> None:
     """Give the weight the values of its copy."""
     values, exact = rows_of(weight), rows_of(copy, "float32 copy of the weight")
@@ -63,8 +56,9 @@ def step_precisely(k: Kernels, step: UpdateRule, attrs: Attrs, weight: Weight, g
     """Run a step on the copy of a weight, and give the weight the result."""
     if copy.dtype.itemsize < weight.dtype.itemsize:
         raise DTypeError(f"weight32 is {copy.dtype}, less precise than the {weight.dtype} weight.", hint="it is a float32 copy.")
+    rows = rows_written(step, attrs, copy, grad, states)
     apply_step(k, step, attrs, copy, _widened(grad, copy.dtype), states)
-    _copied(weight, copy, _visited(step, attrs, copy, grad, states))
+    _copied(weight, copy, rows)
 
 
 def _halved(plain: Op, states: int) -> Callable[[], samples.Samples]:
@@ -107,17 +101,18 @@ def precise(plain: Update) -> Update:
         cost=cost.update, mutates=(0, *range(2, 3 + count)), random=plain.random, listed=False, sample=_halved(plain, count),
         doc=f"``{plain.name}``{_SAID}", step=plain.step, on_copy=True, whole=(count + 2,) if plain.whole else ())
     for rule in plain.rules:
-        made.forward(f"{', '.join([*rule.inputs, rule.inputs[0]])} -> {rule.outputs[0]}")(_on_copy(plain.step, rule.function))
+        made.forward(f"{', '.join([*rule.inputs, rule.inputs[0]])} -> {rule.outputs[0]}")(_on_copy(rule.function, plain.step))
     return made
 
 
-def _on_copy(step: UpdateRule, function: Callable[..., Weight]) -> Callable[..., Weight]:
+def _on_copy(run_step: Callable[..., Weight], step: UpdateRule) -> Callable[..., Weight]:
     """The kernel of a step on the copy of a weight."""
 
     def run(k: Kernels, weight: Weight, grad: Weight, *arrays_and_attrs: *tuple[*tuple[Weight, ...], Weight, Attrs]) -> Weight:
         *arrays, copy, attrs = arrays_and_attrs
-        function(k, copy, _widened(grad, copy.dtype), *arrays, attrs)
-        _copied(weight, copy, _visited(step, attrs, copy, grad, arrays))
+        rows = rows_written(step, attrs, copy, grad, arrays)
+        run_step(k, copy, _widened(grad, copy.dtype), *arrays, attrs)
+        _copied(weight, copy, rows)
         return weight
 
     return run

@@ -257,7 +257,8 @@ def test_lab_finds_the_course_of_an_editable_checkout_from_elsewhere(shipped, mo
     assert cli.course_folder(None) == checkout / "notebooks"
     assert str(checkout) in doctor.course_finding().value
     assert list(shipped.iterdir()) == []
-    for text in (origin(checkout, False), origin(shipped, True), None, '{"url": "https://host/sparsekit.whl", "archive_info": {}}'):
+    wheel = '{"url": "https://host/sparsekit.whl", "archive_info": {}}'
+    for text in (origin(checkout, False), origin(shipped, True), None, wheel):
         monkeypatch.setattr(lab, "distribution", lambda name, text=text: Distribution(text))
         assert lab.find_course() is None
 

@@ -331,8 +331,8 @@ def _hardly_reached(record: Record, started: Record, made: ArrayRecord, stored: 
     if 4 * touched >= length or saved <= SMALL:
         return None
     remedy = ("The weight has grad_stype='row_sparse' already: keep the batch csr up to this layer." if stored
-              else "Make the layer with Dense(…, weight_grad_stype='row_sparse'), which keeps its weight as (in_units, units); for "
-              "your own weight use dot(x, weight) with grad_stype='row_sparse'." if turned
+              else "Make the layer with Dense(…, weight_grad_stype='row_sparse'), which keeps its weight as (in_units, units); "
+              "for your own weight use dot(x, weight) with grad_stype='row_sparse'." if turned
               else "Make the layer with Embedding(…, sparse_grad=True)." if embedding
               else "Give the weight grad_stype='row_sparse'.")
     return _Met(Finding("dense_gradient", _at(record), f"The gradient is dense, {_shape(made)}, and a batch touches at most "

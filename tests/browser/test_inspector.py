@@ -87,7 +87,5 @@ def test_the_xray_plays_from_stage_to_stage_with_real_numbers(open_report):
 def test_a_row_has_its_own_colour_only_where_there_are_enough(open_report, rows):
     page = open_report({"inspector": {"inspector": mx.nd.sparse.csr_matrix(np.eye(rows, 4))}})
     page.wait_for_selector(".sk[data-ready]")
-    shown = page.locator(".sk-strips [style*=background]").evaluate_all("cells => new Set(cells.map(cell => cell.style.background)).size")
-    assert shown <= 6
     assert page.get_by_text("Each row has its own colour").count() == (rows <= 6)
     assert page.get_by_text("the 6 colours repeat").count() == (rows > 6)

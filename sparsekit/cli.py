@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from .base.errors import DataFileError, SparsekitError, expected
 from .base.optional import optional_import
 from .base.version import __version__
-from .lab import COPY, course_folder
+from .lab import COPY, JUPYTER, course_folder, sign_course
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, _SubParsersAction
@@ -124,6 +124,9 @@ def open_lab(arguments: argparse.Namespace) -> NoReturn:
     optional_import("ipykernel", "lab", "`sparsekit lab`")
     folder = course_folder(arguments.dir)
     print(f"The notebooks are in {folder}.")
+    sign_course(folder)
+    # JupyterLab keeps the state of live views in the notebook, unless the user's settings say otherwise.
+    os.environ["JUPYTER_CONFIG_PATH"] = os.pathsep.join(filter(None, (str(JUPYTER), os.environ.get("JUPYTER_CONFIG_PATH"))))
     command = [sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={folder}"]
     command.append(f"--LabApp.default_url=/lab/tree/{start_notebook(folder).name}")
     if arguments.port:

@@ -1,14 +1,18 @@
-"""The folder of the course's notebooks: in a checkout, an earlier copy, or a new copy of those in the installed package."""
+"""The folder of the course's notebooks (a checkout's, an earlier copy, or a new copy of the package's), and their signatures."""
 
 from __future__ import annotations
 
+import json
 import shutil
 import tempfile
+from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 from .base.errors import DataFileError
 
-__all__ = ["COPY", "FIRST_NOTEBOOK", "course_folder", "find_course"]
+__all__ = ["COPY", "FIRST_NOTEBOOK", "JUPYTER", "course_folder", "find_course", "sign_course"]
 
 #: The first notebook of the course.
 FIRST_NOTEBOOK = "00_start_here.ipynb"
@@ -19,16 +23,62 @@ COPY = Path("sparsekit-course")
 #: The notebooks inside a package installed from a wheel; a checkout has them in ``notebooks``.
 SHIPPED = Path(__file__).parent / "course" / "notebooks"
 
+#: Defaults for JupyterLab: it saves the state of live views, so that they are there without their kernel too.
+JUPYTER = Path(__file__).parent / "course" / "jupyter"
+
+#: The notebooks of the course in its folder, by their names.
+COURSE = ("[0-9][0-9]_*.ipynb", "slides/*.ipynb")
+
 
 def find_course() -> tuple[Path, bool] | None:
     """Return the folder of the course and whether it must be copied before use, or None if there is none.
 
-    ``notebooks`` and an earlier copy in the current folder come before the notebooks of the package.
+    ``notebooks`` and an earlier copy in the current folder come first, then the notebooks of the package, then those of the
+    checkout that the package was installed from with ``pip install -e``.
     """
     for folder in (Path("notebooks"), COPY):
         if (folder / FIRST_NOTEBOOK).is_file():
             return folder, False
-    return (SHIPPED, True) if (SHIPPED / FIRST_NOTEBOOK).is_file() else None
+    if (SHIPPED / FIRST_NOTEBOOK).is_file():
+        return SHIPPED, True
+    checkout = editable_checkout()
+    found = checkout / "notebooks" if checkout else None
+    return (found, False) if found and (found / FIRST_NOTEBOOK).is_file() else None
+
+
+def editable_checkout() -> Path | None:
+    """Return the folder that pip installed this package from in editable mode (PEP 610), or None."""
+    try:
+        origin = json.loads(distribution("sparsekit").read_text("direct_url.json") or "{}")
+    except PackageNotFoundError:
+        return None
+    if not origin.get("dir_info", {}).get("editable"):
+        return None
+    return Path(url2pathname(urlsplit(origin["url"]).path))
+
+
+def sign_course(folder: Path) -> list[Path]:
+    """Sign the notebooks of the course, and return those that Jupyter trusts now.
+
+    JupyterLab shows a live view after the page is loaded again only in a notebook that it trusts.  Other notebooks of the
+    folder are not signed.
+    """
+    from nbformat import ValidationError, read
+    from nbformat.sign import TrustNotebookApp
+
+    app = TrustNotebookApp(log_level="ERROR")
+    signed = []
+    try:
+        app.initialize([])  # reads the user's configuration, which may name another database of signatures
+        for path in sorted(path for names in COURSE for path in folder.glob(names)):
+            try:
+                app.notary.sign(read(path, as_version=4))
+                signed.append(path)
+            except (ValueError, AttributeError, ValidationError):
+                continue  # not a notebook
+    except OSError as error:
+        print(f"The notebooks could not be signed ({error.strerror or error}): live views end when the page is loaded again.")
+    return signed
 
 
 def course_folder(given: Path | None = None) -> Path:
@@ -37,7 +87,7 @@ def course_folder(given: Path | None = None) -> Path:
     Parameters
     ----------
     given : Path, optional
-        A folder of notebooks, or the folder to copy the course to.  By default ``notebooks`` in a checkout, else
+        A folder of notebooks, or the folder to copy the course to.  By default what ``find_course`` finds; a copy is
         ``sparsekit-course`` in the current folder.
 
     Raises
@@ -56,7 +106,7 @@ def course_folder(given: Path | None = None) -> Path:
         raise DataFileError(f"There are no notebooks in {given or COPY}.",
                             hint="--dir must be a folder of .ipynb files, or a new one, to which the course is copied.")
     if not (SHIPPED / FIRST_NOTEBOOK).is_file():
-        raise DataFileError("This package has no notebooks, because it was installed from a checkout.",
+        raise DataFileError("This package has no notebooks to copy, because it was installed from a checkout.",
                             hint="run `sparsekit lab` in the checkout, or pass --dir CHECKOUT/notebooks.")
     _copy_to(folder)
     return folder

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from sparsekit.lab import JUPYTER
+
 ROOT = Path(__file__).resolve().parents[1]
 BINDER = ROOT / "binder"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -65,6 +67,15 @@ def test_binder_opens_the_start_page_of_the_course():
     page = settings["LabApp"]["default_url"].removeprefix("/lab/tree/")
     assert (ROOT / page).is_file()
     assert page == "notebooks/00_start_here.ipynb"
+
+
+def test_binder_signs_every_notebook_and_keeps_the_state_of_live_views():
+    text = (BINDER / "postBuild").read_text(encoding="utf-8")
+    signed = {path for names in re.search(r"^jupyter trust (.*)$", text, re.M)[1].split() for path in ROOT.glob(names)}
+    assert signed == {path for path in (ROOT / "notebooks").rglob("*.ipynb") if path.parent.name[0] != "."}
+    plugin = re.search(r"^settings=\S+/user-settings/(@jupyter-widgets/\S+)\"$", text, re.M)[1] + ":plugin"
+    defaults = json.loads((JUPYTER / "labconfig" / "default_setting_overrides.json").read_text(encoding="utf-8"))
+    assert {plugin: json.loads(re.search(r"^echo '(.*)' > \S+/plugin.jupyterlab-settings", text, re.M)[1])} == defaults
 
 
 @pytest.mark.parametrize("script", ["postBuild", "start"])

@@ -176,6 +176,8 @@ def test_view_of_a_broken_trace_is_an_error_that_names_the_file(content, here, c
 
 
 def test_lab_becomes_jupyterlab_at_the_first_notebook(here, monkeypatch):
+    monkeypatch.setattr(cli, "sign_course", lambda folder: [])
+    monkeypatch.setenv("JUPYTER_CONFIG_PATH", "before")
     for name in ("02_b.ipynb", "01_a.ipynb"):
         write(here, "{}", name)
     called = []
@@ -190,6 +192,81 @@ def test_lab_becomes_jupyterlab_at_the_first_notebook(here, monkeypatch):
              "--LabApp.default_url=/lab/tree/01_a.ipynb", "--ServerApp.port=8890", "--no-browser"],
         )
     ]
+
+
+def test_lab_signs_the_notebooks_of_the_course_and_no_others(here, monkeypatch):
+    """In the user's own database of signatures, where JupyterLab looks."""
+    nbformat = pytest.importorskip("nbformat")
+    sign = pytest.importorskip("nbformat.sign")
+    for name in ("JUPYTER_DATA_DIR", "JUPYTER_CONFIG_DIR"):
+        monkeypatch.setenv(name, str(here / "not" / "there" / name))
+    (here / "slides").mkdir()
+    for name in ("01_a.ipynb", "slides/talk.ipynb", "thesis.ipynb"):
+        output = nbformat.v4.new_output("display_data", data={"text/html": f"<b>{name}</b>"})
+        cell = nbformat.v4.new_code_cell("1", outputs=[output])
+        nbformat.write(nbformat.v4.new_notebook(cells=[cell]), here / name)
+    for name, content in (("02_b.ipynb", b"{}"), ("03_c.ipynb", b"no notebook"), ("04_d.ipynb", b"[1]"), ("05_e.ipynb", b"\xff")):
+        (here / name).write_bytes(content)
+    assert lab.sign_course(here) == [here / "01_a.ipynb", here / "slides" / "talk.ipynb"]
+    with sign.NotebookNotary(data_dir=str(here / "not" / "there" / "JUPYTER_DATA_DIR")) as notary:
+        trusted = [notary.check_signature(nbformat.read(here / name, as_version=4))
+                   for name in ("01_a.ipynb", "slides/talk.ipynb", "thesis.ipynb")]
+    assert trusted == [True, True, False]
+
+
+def test_lab_opens_the_course_where_it_cannot_sign(here, monkeypatch, capsys):
+    pytest.importorskip("nbformat")
+    write(here, "", "file")
+    write(here, '{"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}', "01_a.ipynb")
+    monkeypatch.setenv("JUPYTER_DATA_DIR", str(here / "file" / "data"))
+    monkeypatch.setenv("JUPYTER_CONFIG_DIR", str(here / "config"))
+    assert lab.sign_course(here) == []
+    assert "could not be signed" in capsys.readouterr().out
+
+
+def test_jupyterlab_reads_the_defaults_that_lab_passes(monkeypatch):
+    settings = pytest.importorskip("jupyterlab_server.settings_utils")
+    monkeypatch.setenv("JUPYTER_CONFIG_PATH", str(lab.JUPYTER))
+    overrides, _ = settings._get_overrides("")
+    (known,) = Path(sys.prefix).glob("share/jupyter/labextensions/@jupyter-widgets/jupyterlab-manager/schemas/**/plugin.json")
+    for name in overrides["@jupyter-widgets/jupyterlab-manager:plugin"]:
+        assert name in json.loads(known.read_text(encoding="utf-8"))["properties"]
+
+
+class Distribution:
+    """What pip notes down of where a package is from."""
+
+    def __init__(self, text):
+        self.text = text
+
+    def read_text(self, name):
+        assert name == "direct_url.json"
+        return self.text
+
+
+def origin(folder, editable):
+    return json.dumps({"url": folder.as_uri(), "dir_info": {"editable": True} if editable else {}})
+
+
+def test_lab_finds_the_course_of_an_editable_checkout_from_elsewhere(shipped, monkeypatch, tmp_path):
+    monkeypatch.setattr(lab, "SHIPPED", shipped / "nothing")
+    checkout = tmp_path / "a check+out"
+    (checkout / "notebooks").mkdir(parents=True)
+    (checkout / "notebooks" / lab.FIRST_NOTEBOOK).write_text("{}")
+    monkeypatch.setattr(lab, "distribution", lambda name: Distribution(origin(checkout, True)))
+    assert cli.course_folder(None) == checkout / "notebooks"
+    assert str(checkout) in doctor.course_finding().value
+    assert list(shipped.iterdir()) == []
+    wheel = '{"url": "https://host/sparsekit.whl", "archive_info": {}}'
+    for text in (origin(checkout, False), origin(shipped, True), None, wheel):
+        monkeypatch.setattr(lab, "distribution", lambda name, text=text: Distribution(text))
+        assert lab.find_course() is None
+
+    def missing(name):
+        raise lab.PackageNotFoundError(name)
+
+    monkeypatch.setattr(lab, "distribution", missing)
+    assert lab.find_course() is None
 
 
 def test_lab_takes_the_notebooks_of_a_checkout(monkeypatch):
@@ -239,6 +316,7 @@ def test_lab_writes_over_nothing_and_leaves_nothing_half_written(shipped, monkey
 
 def test_without_a_course_lab_says_where_one_is(shipped, monkeypatch):
     monkeypatch.setattr(lab, "SHIPPED", shipped / "nothing")
+    monkeypatch.setattr(lab, "distribution", lambda name: Distribution(None))
     with pytest.raises(DataFileError, match="in the checkout"):
         cli.course_folder(None)
     assert "checkout" in doctor.course_finding().remedy

@@ -48,6 +48,7 @@ def test_the_wheel_holds_the_package_and_only_it(wheel):
         "sparsekit", "pytest_sparsekit.py", f"sparsekit-{__version__}.dist-info"}
     shipped = {"py.typed", *(f"widgets/static/{path.name}" for path in (PACKAGE / "widgets" / "static").iterdir())}
     shipped |= {path.relative_to(PACKAGE).as_posix() for path in (PACKAGE / "course" / "questions").iterdir()}
+    shipped.add("course/jupyter/labconfig/default_setting_overrides.json")
     assert len(shipped) > 15
     assert {f"sparsekit/{name}" for name in shipped} <= names
     modules = {path.relative_to(ROOT).as_posix() for path in PACKAGE.rglob("*.py") if path.parent.name != "plugin"}

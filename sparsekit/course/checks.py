@@ -184,7 +184,7 @@ def _catch_up(task: Task, catch_up: Arrays, follow: Callable[..., list[float]]) 
 @_checks("publish")
 def _publish(task: Task, lazy_update: bool) -> None:
     task.expect(isinstance(lazy_update, bool), f"`True` or `False`, not {lazy_update!r}")
-    task.expect(lazy_update is False, "a dense implementation updates every row in every step, and lazy Adam does not")
+    task.expect(lazy_update is False, "a dense implementation also updates rows that have no gradient, and lazy Adam does not")
 
 
 @_checks("culprit")

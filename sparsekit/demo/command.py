@@ -87,15 +87,17 @@ def _run(settings: Settings) -> int:
             trained = train_on_all(VARIANTS[-1], train_path, test_path, settings, shown)
         verdict = judge(outcomes)
         share = float(data.test.label.mean())
-        found = Findings(settings, data, outcomes, skipped, verdict, trained, max(share, 1 - share),
-                         conclusion(outcomes, trained, verdict.same))
+        warning = disturbed([*outcomes, trained])
+        found = Findings(settings, data, outcomes, skipped, verdict, trained, max(share, 1 - share), warning,
+                         conclusion(outcomes, trained, verdict.same, timed=not warning))
         _print_findings(found)
         write(folder, found)
         if not settings.keep_data:
             os.unlink(train_path)
             os.unlink(test_path)
+    took = "" if warning else f"; the demo took {time.monotonic() - start:.0f} s"
     _say(f"Report: {settings.output / 'report.html'} (open it in a browser; it needs no network)",
-         f"        with traces and results.json beside it; the demo took {time.monotonic() - start:.0f} s.")
+         f"        with traces and results.json beside it{took}.")
     return 0 if verdict.same else 1
 
 
@@ -204,7 +206,8 @@ def _compare(chosen: list[Variant], path: str, rows: int, settings: Settings) ->
             outcome = train(variant, path, settings, shown)
         settings = settings._replace(batches=len(outcome.losses))
         outcomes.append(outcome)
-        _say(f"  {variant.name:<20} {settings.batches} batches in {outcome.seconds:5.1f} s")
+        took = "" if disturbed([outcome]) else f" in {outcome.seconds:5.1f} s"
+        _say(f"  {variant.name:<20} {settings.batches} batches{took}")
     _say("")
     return outcomes
 
@@ -217,10 +220,10 @@ def _with_batches(settings: Settings, rows: int) -> Settings:
 
 def _print_findings(found: Findings) -> None:
     """Print the table, the verdict, the accuracy and the conclusion."""
-    columns, rows = table(found.outcomes, found.settings)
+    columns, rows = table(found.outcomes, timed=not found.warning)
     _say(text_table(columns, rows), "", wrapped(found.verdict.text), "")
-    if warning := disturbed(found.outcomes):
-        _say(wrapped(f"Warning: {warning}"), "")
+    if found.warning:
+        _say(wrapped(f"Warning: {found.warning}"), "")
     right, baseline = found.trained.accuracies[-1], found.baseline
     words = f"Trained on all the data, the model classifies {100 * right:.1f} % of the test data correctly; predicting the "
     words += f"majority class is correct for {100 * baseline:.1f} %"

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from ..base.formatting import format_bytes, format_duration, format_ratio
-from .settings import Settings
 from .training import Outcome, Trained
 
 __all__ = ["TOLERANCE", "Verdict", "conclusion", "disturbed", "headline", "judge", "table", "times"]
@@ -66,19 +65,15 @@ def times(outcomes: Sequence[Outcome]) -> list[list[str]]:
     return rows
 
 
-def table(outcomes: Sequence[Outcome], settings: Settings) -> tuple[list[str], list[list[str]]]:
-    """Return column names and rows of the whole table."""
-    rows = [["gradient", *(format_bytes(outcome.gradient) for outcome in outcomes)],
-            ["rows in the gradient", *(f"{_rows(outcome, settings):,}" for outcome in outcomes)],
+def table(outcomes: Sequence[Outcome], timed: bool = True) -> tuple[list[str], list[list[str]]]:
+    """Return column names and rows of the whole table, without times unless they were ``timed`` reliably."""
+    rows = [["gradient, the largest", *(format_bytes(outcome.gradient) for outcome in outcomes)],
+            ["rows in the gradient", *(f"{outcome.rows:,}" for outcome in outcomes)],
             ["weight", *(format_bytes(outcome.weight) for outcome in outcomes)],
-            ["peak memory", *(format_bytes(outcome.peak) for outcome in outcomes)], *times(outcomes)]
+            ["peak memory", *(format_bytes(outcome.peak) for outcome in outcomes)], *(times(outcomes) if timed else [])]
     rows.append(["loss, first batch", *(f"{outcome.losses[0]:.6f}" for outcome in outcomes)])
     rows.append([f"loss, batch {len(outcomes[0].losses)}", *(f"{outcome.losses[-1]:.6f}" for outcome in outcomes)])
     return ["", *(outcome.variant.name for outcome in outcomes)], rows
-
-
-def _rows(outcome: Outcome, settings: Settings) -> int:
-    return outcome.rows if outcome.variant.gradient == "row_sparse" else settings.features
 
 
 def _duration(microseconds: float) -> str:
@@ -89,13 +84,13 @@ def _ratio(slow: Outcome, fast: Outcome) -> str:
     return format_ratio(slow.batch / fast.batch) if fast.batch > 0 else "-"
 
 
-def disturbed(outcomes: Sequence[Outcome]) -> str:
-    """Warn if other programs used the processor while the variants were measured; empty if they hardly did."""
-    others = max((outcome.others or 0.0 for outcome in outcomes), default=0.0)
+def disturbed(measured: Iterable[Outcome | Trained]) -> str:
+    """Warn if other programs used the processor while something was measured; empty if they hardly did."""
+    others = max((one.others or 0.0 for one in measured), default=0.0)
     if others < BUSY:
         return ""
-    return (f"Other programs used {others:.1f} of the machine's {os.cpu_count() or 1} cores while this was measured: the times "
-            "are unreliable, and may be several times too long. The bytes are exact. Repeat it when nothing else runs.")
+    return (f"Other programs used {others:.1f} of the machine's {os.cpu_count() or 1} cores while this was measured, so its "
+            "times are unreliable and left out. The bytes are exact. Repeat it when nothing else runs.")
 
 
 def headline(outcomes: Sequence[Outcome]) -> tuple[str, str]:
@@ -108,20 +103,27 @@ def headline(outcomes: Sequence[Outcome]) -> tuple[str, str]:
     return f"{format_ratio(first.gradient / last.gradient)} smaller", words
 
 
-def conclusion(outcomes: Sequence[Outcome], trained: Trained, same: bool) -> str:
-    """Summarize time, memory and loss of the last variant beside the first."""
+def conclusion(outcomes: Sequence[Outcome], trained: Trained, same: bool, timed: bool = True) -> str:
+    """Summarize memory, loss and, if it was ``timed`` reliably, time of the last variant beside the first."""
     first, last = outcomes[0], outcomes[-1]
     if first is last:
-        return f"With a {last.variant.name} a batch takes {format_duration(last.batch)} and {format_bytes(last.peak)}."
+        took = f"{format_duration(last.batch)} and " if timed else ""
+        return f"With a {last.variant.name} a batch takes {took}{format_bytes(last.peak)}."
     loss = "for the same loss" if same else "but the losses differ"
+    words = (f"With a {last.variant.name} the gradient takes {format_bytes(last.gradient)} instead of "
+             f"{format_bytes(first.gradient)}, and training {format_bytes(last.peak)} at its peak instead of "
+             f"{format_bytes(first.peak)}, {loss}.")
+    return f"{words} {_speed(first, last, trained)}" if timed else words
+
+
+def _speed(first: Outcome, last: Outcome, trained: Trained) -> str:
+    """What a batch and the training take, beside the first variant."""
     faster = _ratio(first, last)
     compared = f"{faster} the speed: at this size it does not pay off"
     if first.batch > last.batch:
         compared = f"{faster} faster than {first.variant.name}"
     whole = first.batch * 1e-6 * trained.batches
-    return (f"With a {last.variant.name} the gradient takes {format_bytes(last.gradient)} instead of "
-            f"{format_bytes(first.gradient)}, and training {format_bytes(last.peak)} at its peak instead of "
-            f"{format_bytes(first.peak)}, {loss}. A batch takes {format_duration(last.batch)} instead of "
+    return (f"A batch takes {format_duration(last.batch)} instead of "
             f"{format_duration(first.batch)} ({compared}). Training on {trained.batches:,} batches took "
             f"{format_duration(1e6 * trained.seconds)}; at the speed of {first.variant.name} it would take "
             f"{format_duration(1e6 * whole)}.")

@@ -12,7 +12,7 @@ from ..base.version import __version__
 from ..datasets import DocstringData
 from ..widgets import html_report, memory_bars, timelines_figure
 from ..widgets.display import write_file
-from .compare import TOLERANCE, Verdict, disturbed, headline, table
+from .compare import TOLERANCE, Verdict, headline, table
 from .settings import LEARNING_RATE, Settings
 from .training import Outcome, Trained, measured
 from .variants import FLOAT_BYTES
@@ -25,7 +25,7 @@ __all__ = ["Findings", "about_data", "write"]
 
 
 class Findings(NamedTuple):
-    """The results of the demo."""
+    """The results of the demo.  A ``warning`` says why no times are given; it is empty if they are reliable."""
 
     settings: Settings
     data: DocstringData
@@ -34,6 +34,7 @@ class Findings(NamedTuple):
     verdict: Verdict
     trained: Trained
     baseline: float
+    warning: str
     conclusion: str
 
 
@@ -65,15 +66,26 @@ def about_data(data: DocstringData, settings: Settings) -> str:
 
 
 def _sections(found: Findings) -> list[tuple[str, Any]]:
-    columns, rows = table(found.outcomes, found.settings)
-    caption = (f"Medians over {len(found.outcomes[0].losses)} batches of {found.settings.batch_size} rows, without the "
-               "first two, under the profiler.")
+    columns, rows = table(found.outcomes, timed=not found.warning)
+    caption = f"{len(found.outcomes[0].losses)} batches of {found.settings.batch_size} rows, under the profiler."
+    if not found.warning:
+        caption += " Times are medians, without the first two batches."
     number, words = headline(found.outcomes)
     first: list[Any] = [{"headline": number, "words": words}, memory_bars(_memories(found), title="Memory at the peak"),
-                        found.conclusion, *filter(None, [disturbed(found.outcomes)]), found.verdict.text, *found.skipped,
-                        {"columns": columns, "rows": rows, "caption": caption}]
-    return [("In short", first), ("What was trained", _trained(found)), ("One batch of each variant", _timelines(found)),
-            ("Memory", _memory(found)), ("Accuracy", _accuracy(found)), ("How to repeat this", _repeat(found))]
+                        found.conclusion, *filter(None, [_two_buffers(found.outcomes[-1]), found.warning]),
+                        found.verdict.text, *found.skipped, {"columns": columns, "rows": rows, "caption": caption}]
+    timelines = [] if found.warning else [("One batch of each variant", _timelines(found))]
+    return [("In short", first), ("What was trained", _trained(found)), *timelines, ("Memory", _memory(found)),
+            ("Accuracy", _accuracy(found)), ("How to repeat this", _repeat(found))]
+
+
+def _two_buffers(outcome: Outcome) -> str:
+    """Say why the picture of the peak has more bytes of the gradient than the table; empty if it has not."""
+    held = [row["bytes"] for row in outcome.profile.memory["at_peak"]
+            if (row["role"], row["owner"], row["component"]) == ("gradient", "first_weight", "data")]
+    return "" if len(held) < 2 else (
+        f"At the peak, two gradients of the {outcome.variant.name} exist, and the picture counts both: the backward pass "
+        "makes a new gradient before the one of the batch before is freed. The table has the largest gradient of one batch.")
 
 
 def _trained(found: Findings) -> list[Any]:
@@ -144,7 +156,8 @@ def _memory(found: Findings) -> list[Any]:
     if dense:
         size = FLOAT_BYTES * found.settings.features * found.settings.batch_size
         words += f" The dense variant allocates {format_bytes(size)} for every batch, the workspace."
-    views = [{"memory": memory, "title": f"Memory over time: {name}"} for name, memory in _memories(found).items()]
+    views = [] if found.warning else [
+        {"memory": memory, "title": f"Memory over time: {name}"} for name, memory in _memories(found).items()]
     return [words, *views]
 
 
@@ -157,12 +170,13 @@ def _memories(found: Findings) -> dict[str, dict[str, Any]]:
 
 def _accuracy(found: Findings) -> list[Any]:
     trained = found.trained
+    took = " were trained on" if found.warning else f" took {format_duration(1e6 * trained.seconds)}"
     rows = [[str(i + 1), f"{loss:.4f}", f"{100 * share:.1f} %"]
             for i, (loss, share) in enumerate(zip(trained.losses, trained.accuracies, strict=True))]
     words = (
         f"The row-sparse variant was then trained on all the data. It classifies {100 * trained.accuracies[-1]:.1f} % of the "
         f"test docstrings correctly; predicting the majority class is correct for {100 * found.baseline:.1f} %. "
-        f"{trained.batches:,} batches took {format_duration(1e6 * trained.seconds)}.")
+        f"{trained.batches:,} batches{took}.")
     return [words, {"columns": ["epoch", "mean loss", "test accuracy"], "rows": rows,
                     "caption": "The model also learns the style of each project, such as its headings."}]
 
@@ -190,14 +204,17 @@ def _footer(found: Findings) -> str:
 
 def _plain(found: Findings) -> dict[str, Any]:
     settings = {key: value for key, value in found.settings._asdict().items() if key != "output"}
+    settings["batches"] = len(found.outcomes[0].losses)
+    timed = not found.warning
     variants = {
         outcome.variant.key: {
-            "batch_us": outcome.batch, "lanes_us": outcome.lanes, "weight_bytes": outcome.weight,
-            "gradient_bytes": outcome.gradient, "gradient_rows": outcome.rows, "peak_bytes": outcome.peak,
-            "spread_us": list(outcome.spread), "others_cores": outcome.others, "losses": outcome.losses,
+            "batch_us": outcome.batch if timed else None, "lanes_us": outcome.lanes if timed else None,
+            "spread_us": list(outcome.spread) if timed else None, "others_cores": outcome.others,
+            "weight_bytes": outcome.weight, "gradient_bytes": outcome.gradient, "gradient_rows": outcome.rows,
+            "peak_bytes": outcome.peak, "losses": outcome.losses,
         } for outcome in found.outcomes}
     return {"sparsekit": __version__, "settings": settings, "packages": found.data.versions,
             "docstrings": found.data.counts, "variants": variants, "skipped": found.skipped,
             "same_loss": found.verdict.same, "apart": found.verdict.apart, "baseline": found.baseline,
             "accuracies": found.trained.accuracies, "epoch_losses": found.trained.losses,
-            "batches": found.trained.batches, "seconds": found.trained.seconds}
+            "batches": found.trained.batches, "seconds": found.trained.seconds if timed else None, "warning": found.warning}

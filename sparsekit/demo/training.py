@@ -51,7 +51,7 @@ class Outcome(NamedTuple):
     weight, gradient : int
         Bytes of the first weight, and most bytes of its gradient.
     rows : int
-        Most rows that the gradient stored.
+        Most rows that the gradient stored, a row for each feature.
     peak : int
         Peak bytes of all arrays.
     seconds : float
@@ -90,12 +90,15 @@ class Trained(NamedTuple):
         Number of batches of all epochs.
     seconds : float
         Time of all epochs, without testing.
+    others : float or None
+        Cores that other programs used meanwhile; None if that is unknown.
     """
 
     accuracies: list[float]
     losses: list[float]
     batches: int
     seconds: float
+    others: float | None = None
 
 
 class TrainingRun:
@@ -170,7 +173,7 @@ def train(variant: Variant, path: str, settings: Settings, shown: Stage) -> Outc
             with profile.span("batch"):
                 loss = run.step(next(source))
             losses.append(float(loss.asnumpy().mean()))
-            sizes.append(_size(run.gradient()))
+            sizes.append(_size(run.gradient(), settings.features))
             times.append(time.monotonic())
             if not settings.batches and len(losses) == FEWEST_BATCHES:
                 batches = _affordable(batches, float(np.median(np.diff(times))))
@@ -193,10 +196,10 @@ def _outcome(run: TrainingRun, losses: list[float], gradient: tuple[int, int], p
                    profile.wall * 1e-6, profile, (min(lengths, default=0.0), max(lengths, default=0.0)))
 
 
-def _size(gradient: NDArray) -> tuple[int, int]:
-    """Return bytes and stored rows of a gradient."""
+def _size(gradient: NDArray, features: int) -> tuple[int, int]:
+    """Return bytes and stored rows of a gradient; a dense one stores a row for each feature, whichever axis that is."""
     store = gradient._store
-    return int(store.nbytes), int(store.data.shape[0] if gradient.stype == "row_sparse" else store.shape[0])
+    return int(store.nbytes), int(store.data.shape[0]) if gradient.stype == "row_sparse" else features
 
 
 def split(records: list[Record]) -> tuple[float, dict[str, float]]:
@@ -246,7 +249,7 @@ def train_on_all(variant: Variant, train_path: str, test_path: str, settings: Se
     source, tests = reader(train_path, settings), reader(test_path, settings, testing=True)
     accuracies: list[float] = []
     losses: list[float] = []
-    batches, seconds = 0, 0.0
+    batches, seconds, load = 0, 0.0, machine.OtherLoad()
     for epoch in range(settings.epochs):
         source.reset()
         start = time.perf_counter()
@@ -259,7 +262,7 @@ def train_on_all(variant: Variant, train_path: str, test_path: str, settings: Se
         losses.append(statistics.fmean(sums))
         accuracies.append(accuracy(run.predict, tests))
         shown.advance(f"epoch {epoch + 1}: test accuracy {100 * accuracies[-1]:.1f} %")
-    return Trained(accuracies, losses, batches, seconds)
+    return Trained(accuracies, losses, batches, seconds, load.cores())
 
 
 def accuracy(predict: Callable[[Any], Any], source: DataIter) -> float:

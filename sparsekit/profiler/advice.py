@@ -289,6 +289,8 @@ def _dense_by_nature(profile: _RuleData) -> Iterator[Finding | _Met]:
 def _dense_gradient(profile: _RuleData) -> Iterator[Finding | _Met]:
     """A weight that only few rows of a sparse batch reach has a dense gradient."""
     forward: dict[int, Record] = {}
+    stored = {tuple(array["shape"]) for record in profile.operators("update") for array in record["inputs"]
+              if array["stype"] == "row_sparse"}
     for record in profile.operators("forward", "backward"):
         if record["node"] is None:
             continue
@@ -306,13 +308,16 @@ def _dense_gradient(profile: _RuleData) -> Iterator[Finding | _Met]:
             continue
         started = forward.get(record["node"])
         for made in record["outputs"] if started else ():
-            found = _hardly_reached(record, started, made) if started else None
+            found = _hardly_reached(record, started, made, tuple(made["shape"]) in stored) if started else None
             if found:
                 yield found
 
 
-def _hardly_reached(record: Record, started: Record, made: ArrayRecord) -> _Met | None:
-    """The finding for the dense gradient of a weight (inputs, units), or (units, inputs) of a fully connected layer."""
+def _hardly_reached(record: Record, started: Record, made: ArrayRecord, stored: bool) -> _Met | None:
+    """The finding for the dense gradient of a weight (inputs, units), or (units, inputs) of a fully connected layer.
+
+    ``stored`` says that the update gets the gradient row_sparse, so that the weight has that grad_stype already.
+    """
     batch = started["inputs"][0]
     embedding = started["name"] in EMBEDDINGS
     turned = started["name"] == "FullyConnected" and made["shape"][1:] == batch["shape"][1:]
@@ -325,8 +330,9 @@ def _hardly_reached(record: Record, started: Record, made: ArrayRecord) -> _Met 
     saved = made["bytes"] - touched * (made["bytes"] // length + 8) if length else 0
     if 4 * touched >= length or saved <= SMALL:
         return None
-    remedy = ("Make the layer with Dense(…, weight_grad_stype='row_sparse'), which keeps its weight as (in_units, units); for "
-              "your own weight use dot(x, weight) with grad_stype='row_sparse'." if turned
+    remedy = ("The weight has grad_stype='row_sparse' already: keep the batch csr up to this layer." if stored
+              else "Make the layer with Dense(…, weight_grad_stype='row_sparse'), which keeps its weight as (in_units, units); "
+              "for your own weight use dot(x, weight) with grad_stype='row_sparse'." if turned
               else "Make the layer with Embedding(…, sparse_grad=True)." if embedding
               else "Give the weight grad_stype='row_sparse'.")
     return _Met(Finding("dense_gradient", _at(record), f"The gradient is dense, {_shape(made)}, and a batch touches at most "

@@ -13,15 +13,14 @@ across the gap keeps its own duration.  Which step is which:
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from ..base.errors import UnknownNameError
-from .layout import APART, Event, Window, steps
+from .layout import APART, ROUNDING, Event, TrainingStep, Window, recorded_steps, steps
 
-__all__ = ["ALIGN", "Alignment", "Slot", "TrainingStep", "align", "checked", "is_step", "recorded_steps"]
+__all__ = ["ALIGN", "Alignment", "Slot", "align", "checked"]
 
 #: Ways to align runs.
 ALIGN = ("auto", "start", "step")
@@ -29,23 +28,6 @@ ALIGN = ("auto", "start", "step")
 FEW = 4
 #: The least share of the picture that a run must fill to be readable.
 SLIVER = 0.3
-#: Clocks are read in whole nanoseconds and rounded to microseconds.
-ROUNDING = 1e-3
-
-_TORCH = re.compile(r"ProfilerStep#(\d+)")
-
-
-class TrainingStep(NamedTuple):
-    """One step of one run; times in microseconds."""
-
-    number: int | None
-    start: float
-    end: float
-
-    @property
-    def duration(self) -> float:
-        """How long it took."""
-        return self.end - self.start
 
 
 class Slot(NamedTuple):
@@ -81,32 +63,6 @@ def checked(choice: str) -> str:
     if choice not in ALIGN:
         raise UnknownNameError.of("way to align runs", choice, ALIGN)
     return choice
-
-
-def recorded_steps(events: Sequence[Event]) -> list[TrainingStep]:
-    """Find the steps that were recorded as spans of the user; spans inside another step do not count."""
-    found = [step for event in events if event.lane == "user" and (step := _step(event)) is not None]
-    # A user's own spans of that name may stand inside those that the profiler numbers.
-    found = [step for step in found if step.number is not None] or found
-    kept: list[TrainingStep] = []
-    for step in found:
-        if not kept or step.end > kept[-1].end + ROUNDING:
-            kept.append(step)
-    return kept
-
-
-def is_step(event: Event) -> bool:
-    """Whether a span of the user is a step."""
-    return _step(event) is not None
-
-
-def _step(event: Event) -> TrainingStep | None:
-    if event.name == "step":
-        attributes = event.record.get("attrs")
-        number = attributes.get("step") if isinstance(attributes, dict) else None
-        return TrainingStep(number if type(number) is int and 0 <= number < 1 << 53 else None, event.start, event.end)
-    found = _TORCH.fullmatch(event.name)
-    return TrainingStep(int(found[1][:15]), event.start, event.end) if found else None
 
 
 class Alignment:

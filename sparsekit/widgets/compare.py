@@ -7,13 +7,13 @@ from typing import Any
 
 from ..base.displays import NO_OPERATORS
 from ..base.formatting import format_count, format_duration, format_ratio, format_share
-from .align import SLIVER, Alignment, checked, recorded_steps
+from .align import SLIVER, Alignment, checked
 from .align import align as line_up
 from .compare_steps import STEP_CAPTION, StepMarks, step_finding, step_medians, step_table
 from .describe import group, own_time, place
 from .display import Display
 from .lanes import LanePainter, axis, legend, shared_palette
-from .layout import APART, Event, Window, clean, lane_totals, stepped, typical_window
+from .layout import APART, Event, Window, clean, lane_totals, recorded_steps, stepped, typical_window
 from .svg import Drawing, fit, heading, is_narrow, page_width
 from .theme import MUTED, PAPER, STRIPE, lane_order
 

@@ -6,9 +6,9 @@ import statistics
 from collections.abc import Sequence
 
 from ..base.formatting import format_count, format_duration, format_ratio, format_share, format_tick, number
-from .align import Alignment, is_step
+from .align import Alignment
 from .describe import place
-from .layout import Event, Window, ticks
+from .layout import Event, Window, is_step, ticks
 from .svg import Drawing, text_width
 from .theme import INK, LINE, MUTED, PAPER, lane_order
 

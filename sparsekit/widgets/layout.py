@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -11,23 +12,32 @@ from .theme import lane_order
 
 __all__ = [
     "APART",
+    "ROUNDING",
     "Event",
     "EventBox",
+    "TrainingStep",
     "Window",
     "clean",
     "culprits",
+    "is_step",
     "lane_totals",
     "merge",
     "place_rows",
+    "recorded_steps",
     "stepped",
     "steps",
     "ticks",
+    "training_steps",
     "typical_window",
 ]
 
 
 #: Lanes that are not part of the work itself: shares exclude their time.
 APART = ("compile", "profiler")
+#: Clocks are read in whole nanoseconds and rounded to microseconds.
+ROUNDING = 1e-3
+
+_TORCH = re.compile(r"ProfilerStep#(\d+)")
 
 
 class Event(NamedTuple):
@@ -198,6 +208,50 @@ def steps(events: Sequence[Event]) -> list[tuple[float, float]]:
     return list(zip(starts, [*starts[1:], last], strict=True))
 
 
+class TrainingStep(NamedTuple):
+    """One step of one run; times in microseconds."""
+
+    number: int | None
+    start: float
+    end: float
+
+    @property
+    def duration(self) -> float:
+        """How long it took."""
+        return self.end - self.start
+
+
+def recorded_steps(events: Sequence[Event]) -> list[TrainingStep]:
+    """Find the steps that were recorded as spans of the user; spans inside another step do not count."""
+    found = [step for event in events if event.lane == "user" and (step := _step(event)) is not None]
+    # A user's own spans of that name may stand inside those that the profiler numbers.
+    found = [step for step in found if step.number is not None] or found
+    kept: list[TrainingStep] = []
+    for step in found:
+        if not kept or step.end > kept[-1].end + ROUNDING:
+            kept.append(step)
+    return kept
+
+
+def is_step(event: Event) -> bool:
+    """Whether a span of the user is a step."""
+    return _step(event) is not None
+
+
+def _step(event: Event) -> TrainingStep | None:
+    if event.name == "step":
+        attributes = event.record.get("attrs")
+        number = attributes.get("step") if isinstance(attributes, dict) else None
+        return TrainingStep(number if type(number) is int and 0 <= number < 1 << 53 else None, event.start, event.end)
+    found = _TORCH.fullmatch(event.name)
+    return TrainingStep(int(found[1][:15]), event.start, event.end) if found else None
+
+
+def training_steps(events: Sequence[Event]) -> list[TrainingStep]:
+    """The steps of one run: those that were recorded, or if none were, those that are recognised by their lanes."""
+    return recorded_steps(events) or [TrainingStep(None, *pair) for pair in steps(events)]
+
+
 def typical_window(events: Sequence[Event], choice: object = "auto", few: int = 60) -> Window:
     """Choose what to draw.
 
@@ -217,13 +271,14 @@ def typical_window(events: Sequence[Event], choice: object = "auto", few: int = 
     if isinstance(choice, (tuple, list)) and len(choice) == 2:
         first, last = sorted(number(value) for value in choice)
         return Window(first, last, "the chosen span")
-    found = steps(events) if choice == "step" or (choice == "auto" and stepped(events, few)) else []
+    found = training_steps(events) if choice == "step" or (choice == "auto" and stepped(events, few)) else []
     if found:
-        order = sorted(range(len(found)), key=lambda i: (found[i][1] - found[i][0], i))
+        order = sorted(range(len(found)), key=lambda i: (found[i].duration, i))
         middle = order[(len(order) - 1) // 2]
-        inside = max((e.end for e in events if found[middle][0] <= e.start < found[middle][1]), default=end)
-        reason = f"step {middle + 1} of {len(found)}, the median one"
-        window = Window(found[middle][0], min(inside, found[middle][1]), reason)
+        step = found[middle]
+        inside = max((e.end for e in events if step.start <= e.start < step.end), default=end)
+        reason = f"step {middle + 1 if step.number is None else step.number} of {len(found)}, the median one"
+        window = Window(step.start, min(inside, step.end), reason)
         if choice == "step" or _typical(events, window):
             return window
     work = next((event.start for event in events if event.lane not in APART), start)
@@ -242,7 +297,7 @@ def _typical(events: Sequence[Event], window: Window, large: float = 0.2) -> boo
 
 def stepped(events: Sequence[Event], few: int = 60) -> bool:
     """Whether one training step is more readable than the whole run: many events, and at least three steps."""
-    return len(events) > few and len(steps(events)) >= 3
+    return len(events) > few and len(training_steps(events)) >= 3
 
 
 def merge(events: Sequence[Event], least: float) -> list[EventBox]:

@@ -65,7 +65,7 @@ class LiveView(Base):
         """What Jupyter shows, and keeps for viewers without a kernel."""
         live = super()._repr_mimebundle_(**keywords)
         data, metadata = live if isinstance(live, tuple) else (live or {}, {})
-        html = f"<p>{escape(self._sentence)}; without a running kernel, its picture and table.</p>\n{self.static.html}"
+        html = f"<p>{escape(self._sentence)}. Run the cell to use it; below are its picture and table.</p>\n{self.static.html}"
         return {**data, "text/plain": repr(self), "text/html": html}, metadata
 
     def _display_(self) -> object:  # object: one of marimo

@@ -18,7 +18,7 @@ from .align import Alignment
 from .align import align as line_up
 from .describe import STORAGE, arrays, by_nature, storage_kind
 from .lanes import STORAGE_COLORS, shared_palette, single_palette
-from .layout import APART, Event, clean, culprits, place_rows, steps, typical_window
+from .layout import APART, Event, clean, culprits, place_rows, training_steps, typical_window
 from .marks import KINDS, Mark, read_marks
 from .processes import step_window
 from .theme import lane_order
@@ -294,10 +294,10 @@ def _view(runs: Sequence[list[Event]], origins: Sequence[float], clock: str) -> 
     if len(runs) == 1:
         window = typical_window(runs[0])
         return [window.start - origins[0], window.end - origins[0]] if window.reason else [0.0, 0.0]
-    found = [(steps(events), origin) for events, origin in zip(runs, origins, strict=True)]
+    found = [(training_steps(events), origin) for events, origin in zip(runs, origins, strict=True)]
     if not found or any(len(some) < 3 for some, _ in found):
         return [0.0, 0.0]
-    return [0.0, max(some[1][0] - origin for some, origin in found)]
+    return [0.0, max(some[1].start - origin for some, origin in found)]
 
 
 def _step_view(steps: Alignment) -> list[float]:

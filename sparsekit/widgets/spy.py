@@ -330,7 +330,9 @@ def _arrows(drawing: Drawing, begins: Sequence[int], colors: Sequence[str], show
 
 def _explained(drawing: Drawing, parts: Parts, x: float, y: float) -> float:
     """Say what the components are; give where that ends."""
-    says = ["data: the stored values, row after row", "Small numbers are positions. Cells of one colour belong to one row."]
+    colours = ("Cells of one colour belong to one row." if parts.rows <= len(SERIES)
+               else f"Cells of a row have one colour; the {len(SERIES)} colours repeat.")
+    says = ["data: the stored values, row after row", f"Small numbers are positions. {colours}"]
     if parts.stype == "csr":
         pointers = take_slice(parts.indptr, 0, min(parts.rows + 1, CELLS))
         empty = ["Of two equal pointers, the first is that of an empty row."] if (np.diff(pointers) == 0).any() else []

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import random
 
+import numpy as np
 import pytest
 
+import sparsekit as mx
 from sparsekit.widgets import sources
 from sparsekit.widgets.inspector import inspector_payload
 
@@ -79,3 +81,11 @@ def test_the_xray_plays_from_stage_to_stage_with_real_numbers(open_report):
     page.wait_for_function("() => document.querySelector('.sk-xray [aria-pressed=true]').innerText.startsWith('4')")
     assert stage.get_attribute("aria-pressed") == "true"
     page.get_by_role("button", name="play").wait_for()
+
+
+@pytest.mark.parametrize("rows", [6, 7])
+def test_a_row_has_its_own_colour_only_where_there_are_enough(open_report, rows):
+    page = open_report({"inspector": {"inspector": mx.nd.sparse.csr_matrix(np.eye(rows, 4))}})
+    page.wait_for_selector(".sk[data-ready]")
+    assert page.get_by_text("Each row has its own colour").count() == (rows <= 6)
+    assert page.get_by_text("the 6 colours repeat").count() == (rows > 6)

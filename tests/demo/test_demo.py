@@ -9,7 +9,9 @@ import re
 import signal
 import subprocess
 import sys
+from html import unescape
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 
@@ -32,11 +34,27 @@ def demo(*words: str) -> tuple[int, str]:
     return status, said.getvalue()
 
 
+class Load:
+    """A machine on which other programs use more than a core during the measurements of these numbers."""
+
+    busy: tuple[int, ...] = ()
+    count = 0
+
+    def __init__(self):
+        self.number = Load.count
+        Load.count += 1
+
+    def cores(self):
+        return 1.4 if self.number in self.busy else 0.0
+
+
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    """One quick run: status, what was printed, the folder."""
+    """One quick run on a machine that says it is idle: status, what was printed, the folder."""
     folder = tmp_path_factory.mktemp("demo") / "made"
-    status, said = demo("--quick", "--output", str(folder))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(machine, "OtherLoad", Load)
+        status, said = demo("--quick", "--output", str(folder))
     return status, said, folder
 
 
@@ -95,6 +113,7 @@ def test_the_sparser_the_smaller(results):
     assert dense["gradient_bytes"] == middle["gradient_bytes"] == weight
     assert sparse["gradient_bytes"] == sparse["gradient_rows"] * (4 * 16 + 8)
     assert sparse["gradient_rows"] < 2**18 // 20
+    assert dense["gradient_rows"] == middle["gradient_rows"] == 2**18
     batch = 4 * 64 * 2**18
     assert dense["peak_bytes"] == pytest.approx(2 * weight + batch, rel=0.05)
     assert middle["peak_bytes"] == pytest.approx(2 * weight, rel=0.05)
@@ -131,6 +150,44 @@ def test_the_report_needs_no_network(run):
     assert page.count('<figure data-view="memory">') == 3
 
 
+def test_the_report_says_why_picture_and_table_differ(run, results):
+    """The bars count every gradient at the peak, the table has the largest of one batch."""
+    page = (run[2] / "report.html").read_text(encoding="utf-8")
+    assert "two gradients of the row-sparse gradient exist" in page
+    assert "gradient, the largest" in page
+    assert results["settings"]["batches"] == 10
+
+
+#: A time, or how many times as fast something is.
+TIME = re.compile(r"[\d.]+\s?(?:ns|µs|ms|s|min|h)\b|[\d.,]+× (?:faster|the speed)|\bfaster\b|batches took")
+
+
+@pytest.mark.parametrize("busy", [(0, 1, 2, 3), (1,), (3,)])
+def test_times_that_are_unreliable_are_in_no_output(monkeypatch, tmp_path, busy):
+    """Whether all variants were disturbed, one, or only the training on all the data."""
+    monkeypatch.setattr(machine, "OtherLoad", Load)
+    monkeypatch.setattr(Load, "busy", busy)
+    monkeypatch.setattr(Load, "count", 0)
+    status, said = demo("--quick", "--batches", "3", "--epochs", "1", "--output", str(tmp_path / "made"))
+    assert status == 0
+    assert "times are unreliable and left out" in " ".join(said.split())
+    lines = [line for line in said.splitlines() if not re.match(r"  \S.* 3 batches in", line)]   # those before the disturbance
+    assert len(said.splitlines()) - len(lines) == len({0, 1, 2} - set(busy))
+    assert TIME.findall("\n".join(lines)) == []
+    page = (tmp_path / "made" / "report.html").read_text(encoding="utf-8")
+    body = unescape(unquote(re.sub(r"<(script|style)\b.*?</\1>", "", page, flags=re.DOTALL)))
+    assert TIME.findall(re.sub(r"<[^>]*>", " ", body[body.index("<main"):])) == []
+    assert "data-view" not in body
+    figures = json.loads((tmp_path / "made" / "results.json").read_text(encoding="utf-8"))
+    assert figures["seconds"] is None
+    assert figures["warning"] in " ".join(said.split())
+    for variant in figures["variants"].values():
+        assert variant["batch_us"] is variant["lanes_us"] is variant["spread_us"] is None
+        assert variant["gradient_bytes"] < variant["peak_bytes"]
+    assert "peak memory" in said
+    assert "smaller" in body
+
+
 def test_the_traces_read_back(run):
     from sparsekit.profiler import load_trace
 
@@ -142,6 +199,7 @@ def test_the_traces_read_back(run):
 
 def test_a_variant_that_does_not_fit_is_skipped_with_the_reason(monkeypatch, tmp_path):
     monkeypatch.setattr(machine, "available_memory", lambda: 460_000_000)
+    monkeypatch.setattr(machine, "OtherLoad", Load)
     folder = tmp_path / "again"
     folder.mkdir()
     (folder / "mine.txt").write_text("kept", encoding="utf-8")

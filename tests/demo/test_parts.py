@@ -140,6 +140,14 @@ def test_the_conclusion_follows_the_figures():
     assert "dense" not in compare.conclusion([outcome(2, [1.0])], trained, True)
 
 
+def test_the_conclusion_without_times_has_bytes_only():
+    trained = Trained([0.9], [0.1], 500, 2.0)
+    for outcomes in ([outcome(0, [1.0], 90_000.0), outcome(2, [1.0], 900.0)], [outcome(2, [1.0])]):
+        said = compare.conclusion(outcomes, trained, True, timed=False)
+        assert "2.00 kB" in said
+        assert not any(word in said for word in ("µs", " s ", "×", "fast", "speed"))
+
+
 def record(name, lane, start, duration, own=None, kind="op"):
     return {"name": name, "lane": lane, "start": start, "duration": duration, "self": duration if own is None else own,
             "kind": kind}

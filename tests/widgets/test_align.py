@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 import sparsekit as mx
 from sparsekit.base.errors import UnknownNameError
 from sparsekit.widgets import timelines_figure
-from sparsekit.widgets.align import align, recorded_steps
-from sparsekit.widgets.layout import clean
+from sparsekit.widgets.align import align
+from sparsekit.widgets.layout import clean, recorded_steps
 
 
 def span(name, start, duration, number=None, lane="user"):

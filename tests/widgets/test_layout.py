@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+import sparsekit as mx
 from sparsekit.widgets import layout
 
 spans = st.lists(st.tuples(st.floats(0, 1000), st.floats(0, 100), st.sampled_from(["forward", "io"])), max_size=40)
@@ -96,3 +98,25 @@ def test_a_long_compilation_does_not_crowd_out_the_work(training):
     assert window.reason == "what follows compilation"
     assert window.start == events[1].start
     assert layout.typical_window(events, "all").start == events[0].start
+
+
+def test_one_step_has_one_name_and_steps_one_number_in_every_display():
+    """Recorded steps count, also where operators after the last one look like the beginning of another."""
+    data = mx.nd.sparse.csr_matrix([[1.0, 0.0, 2.0, 0.0]] * 3)
+    net = mx.gluon.nn.Dense(2, in_units=4, weight_grad_stype="row_sparse")
+    net.initialize()
+    trainer = mx.gluon.Trainer(net.collect_params(), "sgd")
+    with mx.Profiler() as prof:
+        for _ in range(16):
+            with mx.autograd.record():
+                loss = net(data).sum()
+            loss.backward()
+            trainer.step(3)
+            prof.step()
+        net(data)   # an evaluation
+    single = re.search(r"step (\d+) of (\d+), the median one", prof.timeline_figure().svg)
+    beside = mx.widgets.timelines_figure({"one": prof.records, "other": prof.records}, window="step")
+    shared = re.search(r"Step (\d+), of (\d+) in the table", beside.svg)
+    assert single[2] == shared[2] == "16"
+    assert single[1] == shared[1]
+    assert re.match(r"16 steps side by side", beside.alt)

@@ -100,7 +100,8 @@ class Inspector {
     const used = new Set(this.small ? [] : (grid?.counts ?? []).flatMap((counts, i) => counts.map((_, j) => this.level(i, j))));
     const legend = element("div", { class: "sk-legend" }, ...(grid?.bounds ?? []).map((bound, i) => [bound, i]).filter(([, i]) => used.has(i)).map(([bound, i]) =>
       element("span", { class: "sk-chip" }, element("i", { style: `background:${BLUE};opacity:${grid.cover[i]}` }), element("span", {}, `≤ ${formatDensity(bound)}`))));
-    const block = this.small ? "Each row has its own colour, here and in the components." : grid ? `Each block is ${formatCount(grid.height)} × ${formatCount(grid.width)} elements, coloured by their stored share.` : "";
+    const own = this.rows <= SERIES.length ? "Each row has its own colour, here and in the components." : `A row has the same colour here and in the components; the ${SERIES.length} colours repeat.`;
+    const block = this.small ? own : grid ? `Each block is ${formatCount(grid.height)} × ${formatCount(grid.width)} elements, coloured by their stored share.` : "";
     const sent = this.data.whole ? "" : ` ${formatCount(this.lines.reduce((sum, line) => sum + line[2].length, 0))} of ${formatCount(this.data.stored)} stored values can be stepped through, from evenly spaced rows.`;
     this.root.append(
       element("div", { class: "sk-body" },

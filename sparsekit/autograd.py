@@ -236,6 +236,10 @@ class Function:
 
     def __call__(self, *inputs: NDArray) -> Any:
         """Apply the function, and record it if one of its inputs is recorded."""
+        if hooks.state.tracing:
+            from .core.trace import RunsInPython, refuse  # needs the array classes, and is not needed before a block is traced
+
+            raise refuse(f"{type(self).__name__}, an autograd.Function, runs Python at every call.", kind=RunsInPython)
         recording = hooks.state.recording
         require_arrays(inputs, f"An input of {type(self).__name__}")
         with _Switch(False, None):

@@ -15,6 +15,7 @@ from ..core import hooks
 from ..core.dispatch import written_dense
 from ..core.graph import CustomNode
 from ..core.op import registry as all_operators
+from ..core.trace import RunsInPython, refuse
 from ..kernels import for_device
 from ..ndarray import NDArray, array, sparse, wrap, zeros
 from ..symbol import attr_text
@@ -262,6 +263,8 @@ class _Guarded:
 
 def apply(op_type: str, prop: CustomOpProp, arrays: list[NDArray]) -> NDArray | list[NDArray]:
     """Run an operator on its inputs and auxiliary states; record it if autograd is recording."""
+    if hooks.state.tracing:
+        raise refuse(f"the custom operator {op_type!r} runs Python at every call.", kind=RunsInPython)
     count = len(prop.list_arguments())
     given, aux = arrays[:count], arrays[count:]
     ctx = given[0].context if given else None

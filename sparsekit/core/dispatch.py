@@ -489,7 +489,10 @@ def _check_out(call: Call, out: Any) -> None:  # Any: what the user gave
     if call.visible != 1 and (not isinstance(out, (list, tuple)) or len(out) != call.visible):
         raise SparsekitError(f"{call.op.label} gives {call.visible} arrays, so out= must be a list of {call.visible} arrays.",
                              hint=f"give out= a list of {call.visible} arrays.")
-    require_arrays([out] if call.visible == 1 else out, f"{call.op.label}: out")
+    targets = [out] if call.visible == 1 else out
+    require_arrays(targets, f"{call.op.label}: out")
+    for target in targets:
+        target._check_traced()
 
 
 # Any: as ``compute``

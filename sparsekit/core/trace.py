@@ -45,6 +45,7 @@ __all__ = [
     "AbstractCSR",
     "AbstractRowSparse",
     "ControlFlow",
+    "RunsInPython",
     "Step",
     "Tracer",
     "TracingError",
@@ -63,6 +64,10 @@ class TracingError(SparsekitError, AttributeError):
 
 class ControlFlow(TracingError):
     """A loop or a branch whose course depends on values was met: the block runs as it is written, as it must."""
+
+
+class RunsInPython(ControlFlow):
+    """Python of the user's was met that runs at every call: an own ``forward``, a custom operator, a hook."""
 
 
 class AbstractArray:
@@ -175,6 +180,9 @@ class Buffer:
         self._store, self.stype = abstract_store(like.shape, like.dtype, like.stype), like.stype
         self.made: ArrayObject | None = None
         self.node: Node | None = None
+
+    def _check_traced(self) -> None:
+        """It may be written to: it belongs to the trace."""
 
     def _receive(self, gradient: ArrayObject, add: bool = False, by: str = "") -> None:
         self.made = gradient

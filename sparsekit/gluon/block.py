@@ -12,7 +12,7 @@ from ..base.context import Context
 from ..base.errors import DTypeError, ParameterError, SparsekitError, UnknownNameError, UnsupportedError
 from ..base.lazy import lazy
 from ..core import hooks
-from ..core.trace import aside, current
+from ..core.trace import RunsInPython, aside, current, refuse
 from ..ndarray.ndarray import NDArray
 from . import model_files, symbolic
 from .hybrid import Programs, tracing
@@ -20,6 +20,7 @@ from .monitor import OperatorMonitor
 from .parameter import DeferredInitializationError, Parameter, ParameterDict
 from .scope import Scope
 from .summary import print_summary
+from .user_python import is_ours, reason_of
 from .utils import HookHandle, refuse_foreign
 
 if TYPE_CHECKING:
@@ -64,6 +65,9 @@ class Block:
     >>> model(mx.nd.ones((10, 5))).shape
     (10, 1)
     """
+
+    #: Names of what a call of the block calls, which may be the user's.
+    _called: tuple[str, ...] = ("forward", "__call__")
 
     def __init__(self, prefix: str | None = None, params: ParameterDict | None = None) -> None:
         self._children: dict[str, Block] = MarkedDict()
@@ -314,10 +318,12 @@ class Block:
 
     def __call__(self, *args: Any) -> Any:
         """Run the hooks and ``forward``."""
+        here = hooks.state.__dict__
+        if here["tracing"] and (why := reason_of(self)):
+            raise refuse(f"{why}.", kind=RunsInPython)
         if self._forward_pre_hooks:
             for hook in tuple(self._forward_pre_hooks.values()):
                 hook(self, args)
-        here = hooks.state.__dict__
         outer, caller = here["layer"], here["caller"]
         here["layer"] = self._name
         if hooks.sink is not None:
@@ -440,15 +446,12 @@ class HybridBlock(Block):
             raise UnsupportedError(f"There is no backend {backend!r} to hybridize for.", hint="leave backend out.")
         if kwargs:
             raise UnknownNameError.of("option of hybridize", next(iter(kwargs)), _OPTIONS)
-        if active and (self._forward_hooks or self._forward_pre_hooks):
-            warnings.warn(f"{self._name} has forward hooks and is being hybridized: as a child of a hybridized block it runs "
-                          "them while it is traced only.", stacklevel=2)
         if clear or not active or self._programs is None:
             self._programs = Programs() if active else None
         super().hybridize(active, clear=clear)
 
     def _run(self, *args: object) -> object:
-        if self._programs is None or self._monitor is not None or tracing(self):
+        if self._programs is None or self._monitor is not None or not is_ours(self.forward) or tracing(self):
             return self.forward(*args)
         return self._programs.run(self, args)
 

@@ -16,10 +16,11 @@ from ..base.errors import GradientError, HybridizeWarning
 from ..base.nested import Opaque, flatten, restore
 from ..core import hooks
 from ..core.program import Program, kind_of
-from ..core.trace import ControlFlow, Tracer, TracingError, current
+from ..core.trace import ControlFlow, RunsInPython, Tracer, TracingError, current
 from ..ndarray.functions import F
 from ..ndarray.ndarray import NDArray
 from .parameter import Parameter
+from .user_python import is_ours, reason_below, reason_of
 from .watch import Watch
 
 if TYPE_CHECKING:
@@ -93,6 +94,10 @@ class Programs:
         self.arguments: Any = None
         self._watch: Watch | None = None
         self._told: set[str] = set()
+        #: Why the block must run in Python at every call, which ``changes.mark`` that is known for, and whether for good.
+        self._python, self._mark, self._for_good = "", object(), False
+        #: Why there is no program for some kinds of arguments.
+        self._reasons: dict[Any, str] = {}  # Any: the same
 
     def __reduce__(self) -> tuple[type[Programs], tuple[()]]:
         return Programs, ()  # a copy of a block is traced by itself
@@ -110,6 +115,9 @@ class Programs:
             return made
         if not arrays:
             return block.forward(*args)
+        if self._python and self._runs_python(block):
+            self.arguments = structure
+            return block.forward(*args)
         if self._watch is not None and not self._watch.holds():
             self._forget(block.name)
         state, ctx = hooks.state, arrays[0]._layout.ctx
@@ -123,6 +131,13 @@ class Programs:
                 return restore(made.results, made.program(arrays + others))
         return self._make(key, block, args, structure, arrays, ctx)
 
+    def _runs_python(self, block: HybridBlock) -> bool:
+        """Whether blocks below run Python of their user's at every call, which is looked up after each change of a block."""
+        mark = changes.mark
+        if mark is not self._mark and not self._for_good:
+            self._python, self._mark = reason_below(block), mark
+        return bool(self._python)
+
     def _forget(self, name: str) -> None:
         """Forget all programs, because the block has changed; say so if that happens at every call."""
         self._in_vain += 1
@@ -131,6 +146,7 @@ class Programs:
             self._warn_once(f"{name} is hybridized, and was traced anew at each of the last {PATIENCE} calls because "
                        f"{what} changes between them. Pass what changes as an argument, or leave out hybridize().")
         self._known.clear()
+        self._reasons.clear()
         self._count, self._watch = 0, None
 
     def _warn_once(self, message: str) -> None:
@@ -141,6 +157,9 @@ class Programs:
     def _make(self, key: object, block: HybridBlock, args: Sequence[Any], structure: object, arrays: list[Any],
               ctx: Context) -> object:
         self.arguments = structure
+        self._mark = object()
+        if self._runs_python(block):
+            return block.forward(*args)
         tracer = Tracer(ctx, hooks.state.recording)
         results: list[Any] = []
         try:
@@ -171,6 +190,7 @@ class Programs:
     def _keep(self, key: object, made: _Made | None, watch: Watch) -> None:
         if self._count >= REMEMBERED:
             self._known.clear()
+            self._reasons.clear()
             self._count = 0
         self._count += 1
         self._known.setdefault(key, []).append(made)
@@ -178,15 +198,21 @@ class Programs:
 
     def _refused(self, key: object, block: HybridBlock, args: Sequence[Any], tracer: Tracer, why: str) -> object:
         """Run a block unhybridized, now and at later calls with such arguments, since no program can repeat it."""
+        if isinstance(tracer.refused, RunsInPython):
+            self._python, self._for_good = why, True
+            return block.forward(*args)
         self._keep(key, None, Watch(block, tracer.blocks))
+        self._reasons[key] = why
         if not isinstance(tracer.refused, ControlFlow):
             self._warn_once(f"{block.name} is hybridized, and runs as it is written because no program can repeat what it "
                        f"does. {why} Compute with operators of F only, or leave out hybridize().")
         return block.forward(*args)
 
-    def explained(self) -> list[dict[str, str]]:
-        """The rows of ``explain`` of each program, one after the other."""
-        return [row for made in self._known.values() for one in made if one is not None for row in one.program.explained()]
+    def explained(self, block: HybridBlock) -> list[dict[str, str]]:
+        """The rows of ``explain`` of each program, one after the other, and why calls run without one."""
+        rows = [row for made in self._known.values() for one in made if one is not None for row in one.program.explained()]
+        whole = [why for why in ("" if is_ours(block.forward) else reason_of(block), self._python) if why]
+        return rows + [{"pass": "", "op": "", "reason": why} for why in whole or dict.fromkeys(self._reasons.values())]
 
 
 def explain(block: object) -> list[dict[str, str]]:
@@ -204,8 +230,9 @@ def explain(block: object) -> list[dict[str, str]]:
     -------
     list of dict
         One row for each operator: ``pass`` ("forward", "backward" or "update"), ``op`` and ``reason``.  The reason is empty for
-        operators in a table or graph.  The list is empty for a block that is not hybridized.
+        operators in a table or graph.  A block that runs in Python has a row whose ``op`` is empty.  The list is empty for a
+        block that is not hybridized.
     """
     own: list[dict[str, str]] | None = block.explain() if hasattr(block, "explain") else None
     programs = getattr(block, "_programs", None)
-    return own if own is not None else [] if programs is None else programs.explained()
+    return own if own is not None else [] if programs is None else programs.explained(block)

@@ -458,6 +458,8 @@ class Parameter:
 
     def zero_grad(self) -> None:
         """Set the gradients to zero; sparse ones then store nothing."""
+        for gradient in self._grads.values():
+            gradient._check_traced()
         for values in self._arrays.values():
             if values._entry is not None:
                 values._entry[0].late = None

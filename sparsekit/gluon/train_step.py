@@ -25,6 +25,7 @@ from ..optimizer.compiled import BEFORE_LOWERING, CompiledStep, can_be_timed, re
 from .block import Block
 from .trainer import Trainer
 from .update_tables import FACTORS
+from .user_python import reason_in
 from .utils import clip_global_norm
 from .watch import Watch
 
@@ -208,7 +209,6 @@ class TrainStep:
         """A step in Python, which is lowered if it is time for that."""
         why = self._against() or ("the batch itself has a gradient" if any(map(_has_gradient, arrays)) else "")
         runs = self._runs.get(key, 0)
-        self._runs[key] = runs + 1
         if why:
             if self._strict:
                 raise UnsupportedError(f"This training step cannot be compiled: {why}.",
@@ -231,7 +231,9 @@ class TrainStep:
         if self._strict and key in self._reasons:
             raise UnsupportedError(f"This training step cannot be compiled: {self._reasons[key]}.",
                                    hint="leave out strict=True, and it runs operator by operator.")
-        return self._ordinary(arrays, structure, size)
+        results = self._ordinary(arrays, structure, size)
+        self._runs[key] = runs + 1  # one that failed does not count: what it was to make may be missing
+        return results
 
     # Any: as ``_step``
     def _ordinary(self, arrays: Sequence[NDArray], structure: tuple[Any, Any], size: int) -> object:  # object: as above
@@ -277,14 +279,10 @@ class TrainStep:
             return "the parameters are on several contexts or in a kvstore"
         if any(updater.optimizer is not trainer.optimizer for updater in trainer._updaters):
             return "the updater of the trainer has another optimizer than the trainer"
-        for block in (self._net, self._loss):
-            hooked = block is not None and _hooked(block)
-            if hooked:
-                return f"{hooked} has forward hooks or a monitor"
         for parameter in trainer._params:
             if parameter._grad_req == "add":
                 return f"the gradients of {parameter.name} are added up (grad_req='add')"
-        return ""
+        return reason_in([self._net] if self._loss is None else [self._net, self._loss])
 
     # Any: as ``_step``
     def _lowered(self, arrays: Sequence[NDArray], structure: tuple[Any, Any], size: int) -> tuple[_Made | str, Any]:
@@ -373,13 +371,6 @@ def _flat(name: str, value: object, arrays: list[NDArray]) -> Hashable:
 def _lost(variable: Variable) -> None:
     raise GradientError("The gradient of the last step was not read before a later step, which failed, and is lost.",
                         hint="read grad() before that step, or call zero_grad().")
-
-
-def _hooked(block: Block) -> str:
-    """The name of the first block with hooks or a monitor, at or below this one."""
-    if block._forward_hooks or block._forward_pre_hooks or block._monitor is not None:
-        return block.name
-    return next((name for child in block._children.values() if (name := _hooked(child))), "")
 
 
 class _Made:

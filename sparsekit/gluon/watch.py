@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from .block import Block
 
 
-__all__ = ["Watch"]
+__all__ = ["LONG", "Outside", "Watch", "is_the_users"]
 
 #: Elements up to which a container's elements are watched; of a longer one the length is.
 LONG = 10_000
@@ -47,7 +47,7 @@ _chain, _same = itertools.chain.from_iterable, operator.is_
 _contents_of = operator.attrgetter("cell_contents")
 
 
-class _Outside:
+class Outside:
     """The variables that a function has from outside: those of functions around it, and of its module, but for ``super()``."""
 
     def __init__(self, function: types.FunctionType) -> None:
@@ -67,6 +67,7 @@ def _is_set(cell: CellType) -> bool:
         return False
 
 
+@functools.lru_cache(4096)
 def _globals_of(code: types.CodeType) -> set[str]:
     """The module's names that a function reads, those of functions inside it too."""
     found = {step.argval for step in dis.get_instructions(code) if step.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
@@ -293,7 +294,7 @@ class Watch:
             attributes = vars(value)
             if "_reg_params" in attributes:
                 self._blocks.add(attributes.values(), value.name, attributes)
-            elif _is_the_users(type(value)) or isinstance(value, types.SimpleNamespace):
+            elif is_the_users(type(value)) or isinstance(value, types.SimpleNamespace):
                 self._objects.add(attributes.values(), label, attributes)
             else:
                 return []
@@ -302,9 +303,9 @@ class Watch:
 
     def _function(self, function: types.FunctionType, label: str) -> list[Any]:
         """What a function of the user's has from outside."""
-        if not _is_the_users(function):
+        if not is_the_users(function):
             return []
-        outside = _Outside(function)
+        outside = Outside(function)
         if outside.cells or outside.used:
             self._objects.add(outside, label)
         return [*outside, function.__defaults__, function.__kwdefaults__]
@@ -313,14 +314,14 @@ class Watch:
         """What the user's classes of an object hold: methods and settings."""
         found: list[Any] = []
         for kind in type(value).__mro__:
-            if id(kind) not in self._seen and _is_the_users(kind):
+            if id(kind) not in self._seen and is_the_users(kind):
                 self._seen.add(id(kind))
                 self._classes.add(kind)
                 found += vars(kind).values()
         return found
 
 
-def _is_the_users(kind: object) -> bool:
+def is_the_users(kind: object) -> bool:
     """Whether a class or function is neither ours, nor Python's, nor of an installed package."""
     return _is_the_users_module((kind.__module__ or "builtins").partition(".")[0])
 

@@ -311,6 +311,14 @@ class NDArray(NumpyProtocol, Interchange, ArrayMethods):
         array._seen = self._seen
         return array
 
+    def _check_traced(self) -> None:
+        """Refuse, before anything is written, an array that a block which is traced has from outside: no program repeats that."""
+        if hooks.state.tracing and self._ctx.device_type != "trace":
+            from ..core.trace import refuse  # as in ``_on_host``
+
+            raise refuse("a hybridized block writes to an array from outside.",
+                         hint="write to it outside of hybrid_forward; or leave out hybridize().")
+
     def _check_writable(self) -> None:
         if not getattr(self._store.flags, "writeable", True):  # cupy's arrays always are
             raise UnsupportedError(f"This array of shape {self.shape} is the indices of a sparse array, which cannot be "
@@ -321,6 +329,7 @@ class NDArray(NumpyProtocol, Interchange, ArrayMethods):
 
         Components of a sparse array are taken, not copied: a caller whose array lives on gives a copy.
         """
+        self._check_traced()
         if self._ctx.device_type == "gpu":
             with device.current(self._ctx):
                 self._take(other, add, by)
@@ -490,6 +499,7 @@ class NDArray(NumpyProtocol, Interchange, ArrayMethods):
         if hooks.state.recording and self._entry is not None:
             raise GradientError("A recorded array cannot be assigned to while recording.",
                                 hint="assign under autograd.pause(), or compute a new array.")
+        self._check_traced()
         self._check_writable()
         start = 0
         if isinstance(value, NDArray):

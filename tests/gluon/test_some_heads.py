@@ -291,24 +291,33 @@ def test_no_recorded_gradient_flows_through_what_is_not_recorded(part: Any) -> N
     np.testing.assert_array_equal(*runs)
 
 
-def test_a_function_of_the_users_own_gives_no_gradients_of_gradients() -> None:
+@pytest.mark.parametrize("recorded", [False, True])
+def test_a_function_of_the_users_own_runs_at_every_call_of_a_hybridized_block(recorded: bool) -> None:
+    calls = []
+
     class Tripled(mx.autograd.Function):
         def forward(self, x: Any) -> Any:
-            return x * x
+            calls.append(1)
+            return x * x * len(calls)
 
         def backward(self, above: Any) -> Any:
             return above * 3
 
-    net = nn.HybridLambda(lambda F, x: Tripled()(x) * x)
-    net.hybridize()
-    x = mx.nd.ones((2, 3))
-    x.attach_grad()
-    with mx.autograd.record():
-        made = net(x)
-        with pytest.raises(mx.base.errors.GradientError, match="gradients of gradients"):
-            mx.autograd.grad(made, x, create_graph=True)
-    made.backward()
-    assert (x.grad.asnumpy() == 4).all()
+    found = []
+    for hybrid in (False, True):
+        calls.clear()
+        net = nn.HybridLambda(lambda F, x: Tripled()(x) * x)
+        net.hybridize(hybrid)
+        x = mx.nd.array([[0.5, 2.0, 3.0]])
+        x.attach_grad()
+        for count in range(1, 6):
+            with mx.autograd.record() if recorded else contextlib.nullcontext():
+                made = net(x)
+            assert len(calls) == count
+            if recorded:
+                made.backward()
+            found.append([made.asnumpy(), x.grad.asnumpy()])
+    np.testing.assert_array_equal(found[:5], found[5:])
 
 
 @pytest.mark.parametrize("layer", [

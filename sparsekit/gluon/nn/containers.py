@@ -115,6 +115,8 @@ class Lambda(Block):
         If ``function`` is neither a string nor a function.
     """
 
+    _called = (*Block._called, "_func_impl")
+
     def __init__(self, function: Callable[..., Any] | str, prefix: str | None = None) -> None:
         super().__init__(prefix=prefix)
         self._func_name = _name_of(function)

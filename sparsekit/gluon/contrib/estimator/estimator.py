@@ -14,13 +14,13 @@ from ....base.context import Context, cpu, gpu, num_gpus
 from ....base.errors import InitializationError, ParameterError, expected
 from ....metric import EvalMetric
 from ....metric import Loss as LossMetric
-from ...block import Block
+from ...block import Block, HybridBlock
 from ...data import DataLoader
 from ...data.dataloader import Origin
 from ...loss import Loss
-from ...nn import HybridLambda, Lambda
 from ...train_step import TrainStep
 from ...trainer import Trainer
+from ...user_python import is_ours, reason_in
 from . import run_state
 from .batch_processor import BatchProcessor
 from .event_handler import GradientUpdateHandler, LoggingHandler, MetricHandler, StoppingHandler, ValidationHandler
@@ -317,8 +317,8 @@ class Estimator:
             return "the update is not made by one GradientUpdateHandler"
         if ends[0] is not updates[0]:
             return f"{type(ends[0]).__name__} is called between gradients and update"
-        running = _running_in_python(self.net) or _running_in_python(self.loss)
-        return f"{running} is not hybridized, and its forward may do more than a program repeats" if running else ""
+        plain = _not_hybridized(self.net) or ("" if is_ours(self.loss.hybrid_forward) else _not_hybridized(self.loss))
+        return f"{plain} is not hybridized" if plain else reason_in([self.net, self.loss])
 
     def explain(self) -> list[dict[str, str]]:
         """What of training runs in Python, and why: after a call of ``fit``.
@@ -445,13 +445,16 @@ class _LossAndOutput(Block):
         return self.loss(pred, *labels), pred
 
 
-def _running_in_python(block: Block) -> str:
-    """Name of a block that runs its user's Python at each call: it is not hybridized, and not of a class of ours; or empty."""
-    if getattr(block, "_programs", None) is not None:
-        return ""
-    if isinstance(block, (Lambda, HybridLambda)) or type(block).__module__.partition(".")[0] != "sparsekit":
-        return block.name
-    return next(filter(None, map(_running_in_python, block._children.values())), "")
+def _not_hybridized(block: Block) -> str:
+    """The name of a topmost HybridBlock that is not hybridized, or of a block that has none; empty if all are hybridized."""
+    topmost = _topmost(block)
+    return next((one.name for one in topmost if one._programs is None), "" if topmost else block.name)
+
+
+def _topmost(block: Block) -> list[HybridBlock]:
+    if isinstance(block, HybridBlock):
+        return [block]
+    return [one for child in block._children.values() for one in _topmost(child)]
 
 
 def _of(kind: type[Kind], handlers: Sequence[EventHandler]) -> list[Kind]:

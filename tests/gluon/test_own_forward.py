@@ -1,0 +1,565 @@
+"""A user's Python runs at every step: an own ``forward``, wherever it stands, is never frozen into a program."""
+
+import functools
+import os
+import random
+import types
+import warnings
+
+import numpy as np
+import pytest
+
+import sparsekit as mx
+from sparsekit import gluon
+from sparsekit.gluon import nn
+from sparsekit.gluon.contrib.estimator import BatchBegin, BatchEnd, Estimator
+
+STEPS = 7
+SCALE = 1.0
+VARIABLE = "SPARSEKIT_TEST_OF_FORWARD"
+
+
+class World:
+    """What a forward may read and write outside of its block; and how often it ran."""
+
+    default = 1.0
+
+    def __init__(self):
+        self.calls, self.scale, self.seen = 0, 1.0, []
+        self.config, self.array, self.numbers = types.SimpleNamespace(scale=1.0), mx.nd.zeros((1,)), np.zeros(1)
+
+    def goes_on(self, step):
+        """Change it between two steps."""
+        global SCALE  # noqa: PLW0603  # that it changes is what is tested
+        SCALE = self.scale = self.config.scale = World.default = 1 + step / 8
+        os.environ[VARIABLE] = str(1 + step / 4)
+
+
+def count(owner, world):
+    owner.count = getattr(owner, "count", 0) + 1
+    return owner.count
+
+
+def grow(owner, world):
+    world.seen.append(owner)
+    return len(world.seen)
+
+
+def grow_own(owner, world):
+    vars(owner).setdefault("sizes", []).append(1.0)
+    return sum(owner.sizes)
+
+
+def write(owner, world):
+    world.array[:] = world.array + 1
+    return float(world.array.asscalar())
+
+
+def write_numbers(owner, world):
+    world.numbers += 1
+    return float(world.numbers[0])
+
+
+#: What a forward multiplies by.
+KINDS = {
+    "random": lambda owner, world: 0.0 if random.random() < 0.3 else 1.5,
+    "numpy.random": lambda owner, world: np.random.rand(),
+    "object": lambda owner, world: world.scale, "namespace": lambda owner, world: world.config.scale,
+    "global": lambda owner, world: SCALE, "environment": lambda owner, world: float(os.environ[VARIABLE]),
+    "class": lambda owner, world: World.default, "counter": count, "list": grow, "own list": grow_own, "array": write,
+    "numbers": write_numbers}
+
+
+def ran(owner, world, kind):
+    world.calls += 1
+    return KINDS[kind](owner, world)
+
+
+class Plain(gluon.Block):
+    def __init__(self, world, kind, units=3):
+        super().__init__()
+        self.dense = nn.Dense(3, in_units=units)
+        object.__setattr__(self, "told", lambda owner: ran(owner, world, kind))
+
+    def forward(self, x):
+        return self.dense(x) * self.told(self)
+
+
+class Hybrid(gluon.HybridBlock):
+    def __init__(self, world, kind, units=3):
+        super().__init__()
+        self.dense = nn.Dense(3, in_units=units)
+        self.told = lambda owner: ran(owner, world, kind)
+
+    def forward(self, x):
+        return self.dense(x) * self.told(self)
+
+
+class Layer(nn.Dense):
+    """A layer of the library with a forward of its own."""
+
+    def __init__(self, world, kind, units=3):
+        super().__init__(3, in_units=units)
+        self.told = lambda owner: ran(owner, world, kind)
+
+    def forward(self, x):
+        return super().forward(x) * self.told(self)
+
+
+class Mixin:
+    def forward(self, x):
+        return super().forward(x) * ran(self, self.world, self.kind)
+
+
+class Mixed(Mixin, nn.Dense):
+    def __init__(self, world, kind, units=3):
+        super().__init__(3, in_units=units)
+        self.world, self.kind = world, kind
+
+
+class Called(nn.Dense):
+    """It overrides what calls forward."""
+
+    def __init__(self, world, kind, units=3):
+        super().__init__(3, in_units=units)
+        self.world, self.kind = world, kind
+
+    def __call__(self, x):
+        return super().__call__(x) * ran(self, self.world, self.kind)
+
+
+class Around(gluon.HybridBlock):
+    """It can be traced, but for what is in it."""
+
+    def __init__(self, inner, way="child"):
+        super().__init__()
+        self.first, self.way = nn.Dense(3, in_units=3), way
+        if way == "child":
+            self.inner = inner
+        else:
+            self.others = {"list": [inner], "dict": {"a": (inner,)}, "method": inner.forward, "object": World(),
+                           "partial": functools.partial(inner.forward)}[way]
+            if way == "object":
+                self.others.inner = inner
+            for one in inner.collect_params().values():
+                self.params.update({one.name: one})
+
+    def hybrid_forward(self, F, x, **_):
+        x, held = self.first(x), None if self.way == "child" else self.others
+        if self.way in ("child", "list"):
+            return (self.inner if self.way == "child" else held[0])(x)
+        return {"dict": lambda: held["a"][0].forward(x), "object": lambda: held.inner.forward(x)}.get(self.way, lambda: held(x))()
+
+
+class OwnLoss(gluon.loss.Loss):
+    def __init__(self, world, kind):
+        super().__init__(None, 0)
+        self.world, self.kind = world, kind
+
+    def forward(self, output, label):
+        return ((output - label) ** 2).mean(axis=1) * ran(self, self.world, self.kind)
+
+
+def of_one_block(world, kind):
+    net = nn.Dense(3, in_units=3)
+    plain = net.forward
+    net.forward = lambda x: plain(x) * ran(net, world, kind)
+    return net
+
+
+def in_stack(stack, *blocks):
+    net = stack()
+    net.add(nn.Dense(3, in_units=3), *blocks)
+    return net
+
+
+def of_function(world, kind):
+    return in_stack(nn.Sequential, nn.Lambda(lambda x: x * ran(world, world, kind)))
+
+
+def hooked(world, kind, before):
+    net = in_stack(nn.HybridSequential, nn.Dense(3, in_units=3))
+
+    def hook(*_):
+        ran(net, world, kind)
+
+    (net[1].register_forward_pre_hook if before else net[1].register_forward_hook)(hook)
+    return net
+
+
+def through_a_global(world, kind):
+    inner = Hybrid(world, kind)
+
+    class Reaches(gluon.HybridBlock):
+        def hybrid_forward(self, F, x, **_):
+            return inner(x)
+
+    net = Reaches()
+    net.params.update(inner.collect_params())
+    return net
+
+
+PLACES = {
+    "Block": Plain, "HybridBlock": Hybrid, "layer": Layer, "mixin": Mixed, "__call__": Called, "of one block": of_one_block,
+    "in Sequential": lambda *given: in_stack(nn.Sequential, Plain(*given)),
+    "in HybridSequential": lambda *given: in_stack(nn.HybridSequential, Hybrid(*given)),
+    "deep": lambda *given: in_stack(nn.HybridSequential, in_stack(nn.HybridSequential, Around(Layer(*given)))),
+    "in hybrid_forward": lambda *given: Around(Hybrid(*given)), "in a list": lambda *given: Around(Plain(*given), "list"),
+    "forward in a dict": lambda *given: Around(Plain(*given), "dict"), "method": lambda *given: Around(Plain(*given), "method"),
+    "partial": lambda *given: Around(Plain(*given), "partial"), "in an object": lambda *given: Around(Plain(*given), "object"),
+    "enclosed": through_a_global, "Lambda": of_function, "hook": lambda *given: hooked(*given, False),
+    "pre-hook": lambda *given: hooked(*given, True), "loss": lambda *given: nn.Dense(3, in_units=3)}
+
+WAYS = ["TrainStep", "hybridized TrainStep", "hybridized", "Estimator", "hybridized Estimator"]
+
+
+def batches():
+    drawn = np.random.RandomState(5)
+    return [(mx.nd.array(drawn.rand(4, 3)), mx.nd.array(drawn.rand(4, 3))) for _ in range(STEPS)]
+
+
+def trained(way, place, kind, folder, optimizer="adam"):
+    """Losses of each step, and then weights, gradients and states; all as bytes.  And the world."""
+    world = World()
+    for generator in (random, np.random, mx.random):
+        generator.seed(3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of blocks in lists, and of hooks
+        net = PLACES[place](world, kind)
+        loss = OwnLoss(world, kind) if place == "loss" else gluon.loss.L2Loss()
+        net.initialize()
+        parameters = list(net.collect_params().values())
+        trainer = gluon.Trainer(parameters, optimizer, {"learning_rate": 0.05, "wd": 0.01})
+        if "hybridized" in way:
+            net.hybridize()
+            loss.hybridize()
+        found = by_estimator(net, loss, trainer, world) if "Estimator" in way else by_steps(way, net, loss, trainer, world)
+    trainer.save_states(folder / "states")
+    return [*found, *[one.data().asnumpy().tobytes() for one in parameters],
+            *[one.grad().asnumpy().tobytes() for one in parameters if one.grad_req != "null"], (folder / "states").read_bytes()], world
+
+
+def by_steps(way, net, loss, trainer, world):
+    found, step = [], gluon.TrainStep(net, loss, trainer)
+    for number, (data, label) in enumerate(batches()):
+        world.goes_on(number)
+        if "TrainStep" in way:
+            made = step(data, label)
+        else:
+            with mx.autograd.record():
+                made = loss(net(data), label)
+            made.backward()
+            trainer.step(4)
+        found.append(made.asnumpy().tobytes())
+    return found
+
+
+def by_estimator(net, loss, trainer, world):
+    found = []
+
+    class Changes(BatchBegin, BatchEnd):
+        number = 0
+
+        def batch_begin(self, *args, **kwargs):
+            world.goes_on(self.number)
+            self.number += 1
+
+        def batch_end(self, estimator, *args, loss, **kwargs):
+            found.append(loss[0].asnumpy().tobytes())
+
+    data, label = (mx.nd.concat(*parts, dim=0) for parts in zip(*batches(), strict=True))
+    estimator = Estimator(net, loss, trainer=trainer)
+    estimator.logger.setLevel("CRITICAL")
+    loader = gluon.data.DataLoader(gluon.data.ArrayDataset(data, label), 4)
+    estimator.fit(loader, epochs=1, event_handlers=[Changes()])
+    return found
+
+
+def check(way, place, kind, folder):
+    expected, _ = trained("eager", place, kind, folder)
+    found, world = trained(way, place, kind, folder)
+    assert world.calls == STEPS
+    assert found == expected
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("place", ["Block", "HybridBlock"])
+def test_whatever_forward_reads_or_writes_is_that_of_the_step(place, kind, way, tmp_path):
+    check(way, place, kind, tmp_path)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("kind", ["random", "counter", "own list"])
+@pytest.mark.parametrize("place", list(PLACES)[2:])
+def test_an_own_forward_runs_at_every_step_wherever_it_stands(place, kind, way, tmp_path):
+    check(way, place, kind, tmp_path)
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_explain_names_the_block_and_a_strict_step_refuses_it(place):
+    net = PLACES[place](World(), "global")
+    loss = OwnLoss(World(), "global") if place == "loss" else gluon.loss.L2Loss()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        net.initialize()
+        trainer = gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.1})
+    step = gluon.TrainStep(net, loss, trainer)
+    what = {"loss": "ownloss", "Lambda": "calls a function", "hook": "hook", "pre-hook": "hook", "__call__": "overrides __call__"}
+    for _ in range(4):
+        step(*batches()[0])
+    assert what.get(place, "overrides forward") in step.explain()[-1]["reason"]
+    if place != "enclosed":
+        assert len(step.explain()) == 1
+        with pytest.raises(mx.base.errors.UnsupportedError, match=what.get(place, "overrides forward")):
+            gluon.TrainStep(net, loss, trainer, strict=True)(*batches()[0])
+
+
+@pytest.mark.parametrize("place", ["HybridBlock", "in HybridSequential", "deep", "in hybrid_forward", "in a list", "enclosed"])
+def test_explain_of_a_hybridized_block_names_the_block_below(place):
+    net = PLACES[place](World(), "counter")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        net.initialize()
+    net.hybridize()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(40):
+            net(mx.nd.ones((4, 3)))
+    row, = gluon.hybrid.explain(net)
+    assert not row["op"]
+    assert "overrides forward" in row["reason"]
+
+
+class Counts(gluon.HybridBlock):
+    """It is traced, as in MXNet."""
+
+    def __init__(self, units=3):
+        super().__init__()
+        self.dense, self.calls = nn.Dense(3, in_units=units), []
+
+    def hybrid_forward(self, F, x):
+        self.calls.append(1)
+        return self.dense(x)
+
+
+def test_blocks_that_define_hybrid_forward_are_programs_inside_one_that_overrides_forward():
+    class Net(gluon.Block):
+        def __init__(self):
+            super().__init__()
+            self.calls, self.inner = 0, Counts()
+
+        def forward(self, x):
+            self.calls += 1
+            return self.inner(x) * self.calls
+
+    net = Net()
+    net.initialize()
+    net.hybridize()
+    step = gluon.TrainStep(net, gluon.loss.L2Loss(), gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.1}))
+    for data, label in batches():
+        step(data, label)
+    assert net.calls == STEPS
+    assert len(net.inner.calls) == 1
+    assert {row["op"] for row in gluon.hybrid.explain(net.inner)} >= {"FullyConnected"}
+
+
+@pytest.mark.parametrize("hybrid", [False, True])
+def test_an_estimator_compiles_only_what_is_hybridized(hybrid):
+    class Counting(gluon.loss.L2Loss):
+        calls = 0
+
+        def hybrid_forward(self, F, *args):
+            type(self).calls += 1
+            return super().hybrid_forward(F, *args)
+
+    data, label = (mx.nd.concat(*parts, dim=0) for parts in zip(*batches(), strict=True))
+    for net_too in (False, True):
+        Counting.calls = 0
+        net, loss = Counts(), Counting()
+        net.initialize()
+        if hybrid:
+            loss.hybridize()
+        if net_too:
+            net.hybridize()
+        estimator = Estimator(net, loss, trainer=gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.1}))
+        estimator.logger.setLevel("CRITICAL")
+        estimator.fit(gluon.data.DataLoader(gluon.data.ArrayDataset(data, label), 4), epochs=1)
+        assert (len(net.calls) < STEPS) is net_too
+        assert (Counting.calls < STEPS) is hybrid
+        name = "" if net_too and hybrid else net.name if not net_too else loss.name
+        assert (estimator.explain()[0]["reason"] == f"{name} is not hybridized") is bool(name)
+
+
+def change_forward_of_the_block(net, inner, own):
+    inner.forward = types.MethodType(own, inner)
+
+
+def change_forward_of_the_class(net, inner, own):
+    type(inner).forward = own
+
+
+def add_a_child(net, inner, own):
+    net.add(Later(own))
+
+
+def hook_a_child(net, inner, own):
+    inner.register_forward_hook(lambda block, inputs, out: own(block, inputs[0]))
+
+
+class Later(gluon.HybridBlock):
+    def __init__(self, own):
+        super().__init__()
+        self.own = own
+
+    def forward(self, x):
+        return self.own(self, x)
+
+
+@pytest.mark.parametrize("way", ["eager", *WAYS[:3]])
+@pytest.mark.parametrize("change", [change_forward_of_the_block, change_forward_of_the_class, add_a_child, hook_a_child])
+def test_what_becomes_python_later_runs_from_then_on(change, way):
+    class Inner(nn.Dense):
+        """A class that may be changed."""
+
+        def hybrid_forward(self, F, x, weight, bias):
+            return F.FullyConnected(x, weight, bias, num_hidden=3)
+
+    calls = []
+
+    def own(block, x):
+        calls.append(1)
+        return x * len(calls)
+
+    net = in_stack(nn.HybridSequential, Inner(3, in_units=3))
+    net.initialize(mx.init.One())
+    net.hybridize("hybridized" in way)
+    trainer = gluon.Trainer(net[0].collect_params(), "sgd", {"learning_rate": 0.0})
+    step = gluon.TrainStep(net, gluon.loss.L2Loss(), trainer)
+    for number, (data, label) in enumerate(batches() * 2):
+        if number == STEPS:
+            change(net, net[1], own)
+        if "TrainStep" in way:
+            step(data, label)
+        else:
+            with mx.autograd.record():
+                made = net(data)
+                loss = gluon.loss.L2Loss()(made, label)
+            loss.backward()
+            trainer.step(4)
+    assert len(calls) == STEPS
+
+
+def test_a_net_whose_hook_is_taken_away_is_compiled_again():
+    net = in_stack(nn.HybridSequential, Counts())
+    net.initialize()
+    net.hybridize()
+    handle = net[1].register_forward_hook(lambda *_: None)
+    for _ in range(5):
+        net(mx.nd.ones((4, 3)))
+    handle.detach()
+    for _ in range(5):
+        net(mx.nd.ones((4, 3)))
+    assert all(row["op"] for row in gluon.hybrid.explain(net))
+
+
+class Doubled(mx.operator.CustomOp):
+    calls = 0
+
+    def forward(self, is_train, req, in_data, out_data, aux):
+        Doubled.calls += 1
+        self.assign(out_data[0], req[0], in_data[0] * Doubled.calls)
+
+    def backward(self, req, out_grad, in_data, out_data, in_grad, aux):
+        self.assign(in_grad[0], req[0], out_grad[0] * Doubled.calls)
+
+
+@mx.operator.register("doubled_at_every_call")
+class DoubledProp(mx.operator.CustomOpProp):
+    def create_operator(self, ctx, shapes, dtypes):
+        return Doubled()
+
+
+class Tripled(mx.autograd.Function):
+    def forward(self, x):
+        Doubled.calls += 1
+        return x * Doubled.calls
+
+    def backward(self, above):
+        return above * Doubled.calls
+
+
+@pytest.mark.parametrize("way", WAYS[:3])
+@pytest.mark.parametrize("function", [lambda F, x: F.Custom(x, op_type="doubled_at_every_call"), lambda F, x: Tripled()(x)],
+                         ids=["Custom", "Function"])
+def test_an_operator_of_the_users_own_is_called_once_a_step(function, way, tmp_path, monkeypatch):
+    monkeypatch.setitem(PLACES, "operator", lambda world, kind: in_stack(nn.HybridSequential, nn.HybridLambda(function)))
+    found = []
+    for one in ("eager", way):
+        Doubled.calls = 0
+        found.append(trained(one, "operator", "counter", tmp_path)[0])
+        assert Doubled.calls == STEPS
+    assert found[0] == found[1]
+
+
+def test_a_custom_operator_is_called_once_a_batch_by_module():
+    Doubled.calls = 0
+    made = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=3, name="first")
+    made = mx.sym.Custom(made, op_type="doubled_at_every_call")
+    module = mx.mod.Module(mx.sym.LinearRegressionOutput(made, mx.sym.Variable("label")), label_names=["label"])
+    data, label = (np.concatenate([one.asnumpy() for one in parts]) for parts in zip(*batches(), strict=True))
+    module.fit(mx.io.NDArrayIter(data, label, 4, label_name="label"), num_epoch=2, eval_metric="mse")
+    assert Doubled.calls == 2 * STEPS
+
+
+def assign_all(array):
+    array[:] = array + 1
+
+
+def add_in_place(array):
+    array += 1
+
+
+def write_a_result(array):
+    mx.nd.broadcast_add(array, mx.nd.ones((1,), ctx=mx.cpu()), out=array)
+
+
+def copy_to(array):
+    (array + 1).copyto(array)
+
+
+def update(array):
+    mx.nd.sgd_update(array, mx.nd.ones((1,), ctx=mx.cpu()), lr=-1.0, out=array)
+
+
+@pytest.mark.parametrize("way", WAYS[:3])
+@pytest.mark.parametrize("held", ["array", "parameter"])
+@pytest.mark.parametrize("change", [assign_all, add_in_place, write_a_result, copy_to, update, "set_data"])
+def test_a_write_to_an_array_from_outside_is_made_once_a_step(change, held, way, tmp_path, monkeypatch):
+    if change == "set_data" and held == "array":
+        pytest.skip("only parameters have set_data")
+
+    class Writes(gluon.HybridBlock):
+        def __init__(self):
+            super().__init__()
+            self.dense = nn.Dense(3, in_units=3)
+            if held == "array":
+                self.steps = mx.nd.zeros((1,))
+            else:
+                self.total = self.params.get("total", shape=(1,), init="zeros", grad_req="null")
+
+        def hybrid_forward(self, F, x, total=None):
+            array = self.steps if held == "array" else self.total.data()
+            if change == "set_data":
+                self.total.set_data(array + 1)
+            else:
+                change(array)
+            made.append(self)
+            return F.broadcast_mul(self.dense(x), array)
+
+    made = []
+    monkeypatch.setitem(PLACES, "writes", lambda world, kind: Writes())
+    found = [trained(one, "writes", "counter", tmp_path)[0] for one in ("eager", way)]
+    block = made[-1]
+    assert (block.steps if held == "array" else block.total.data()).asscalar() == STEPS
+    assert found[0] == found[1]

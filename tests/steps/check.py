@@ -110,7 +110,8 @@ def _step(plain: Training, other: Training, line: str) -> None:
         answers = [_answer(one, line) for one in (plain, other)]
         same(f"the result ({answers[0]!r:.200}, {answers[1]!r:.200})", *answers)
     same("values or counts", moved(plain), moved(other))
-    same("states", states(plain), states(other))
+    if not line.startswith("fail"):  # which may have computed a factor of the next step that an optimizer keeps
+        same("states", states(plain), states(other))
     if line.startswith("train") and "look=False" not in line:
         same("gradients", gradients(plain), gradients(other))
         _holds(plain, before)
@@ -125,7 +126,8 @@ def _holds(plain: Training, before: list[Any]) -> None:
     optimizer = plain.trainer.optimizer
     for one, was in zip(plain.parameters, before, strict=True):
         now = one.data().asnumpy()
-        if not np.isfinite(now).all() and plain.optimizer != "test":
+        given = one.grad_req != "null" and np.isfinite(one.grad().asnumpy()).all() and was is not None and np.isfinite(was).all()
+        if given and not np.isfinite(now).all():
             raise Differs("values are not finite")
         if one.grad_req == "write" and one.grad().stype == "row_sparse" and getattr(optimizer, "lazy_update", None) is True:
             others = np.setdiff1d(np.arange(now.shape[0]), one.grad().indices.asnumpy())

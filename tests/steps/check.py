@@ -1,0 +1,195 @@
+"""Runs random programs in two ways and compares everything that a user can see, bit for bit.
+
+    python tests/steps/check.py --seed 7                 # one program
+    python tests/steps/check.py --first 0 --count 1000   # many; what differs is printed as a small program
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from lines import Training
+from programs import Program, draw, smaller
+
+import sparsekit as mx
+
+
+def bits(array: Any) -> Any:
+    """Storage type, shape, element types and bytes of an array."""
+    if array is None:
+        return None
+    parts = [array] if array.stype == "default" else [array.indices, array.data]
+    if array.stype == "csr":
+        parts.append(array.indptr)
+    return array.stype, array.shape, [(str(part.dtype), part.asnumpy().tobytes()) for part in parts]
+
+
+def values(parameter: Any) -> Any:
+    """The bits of a parameter; None if its shape is not known yet."""
+    try:
+        return bits(parameter.data())
+    except mx.gluon.DeferredInitializationError:
+        return None
+
+
+def moved(training: Training) -> list[Any]:
+    """What an update changes, by parameter: its values and its count of updates."""
+    counts = training.trainer.optimizer._index_update_count
+    return [(values(one), counts.get(number, 0)) for number, one in enumerate(training.parameters)]
+
+
+def states(training: Training) -> bytes:
+    """The file of optimizer states."""
+    with tempfile.TemporaryDirectory() as folder:
+        training.trainer.save_states(f"{folder}/states")
+        with open(f"{folder}/states", "rb") as file:
+            return file.read()
+
+
+def gradients(training: Training) -> list[Any]:
+    """The gradients, by parameter."""
+    return [None if one.grad_req == "null" else bits(one.grad()) for one in training.parameters]
+
+
+class Differs(Exception):
+    """Two trainings differ; the message says in what."""
+
+
+def same(what: str, one: Any, other: Any) -> None:
+    """Raise ``Differs`` if two values are not the same."""
+    if one != other:
+        raise Differs(what)
+
+
+def follow(plain: Training, other: Training) -> None:
+    """Give the plain training what another has, by files."""
+    with tempfile.TemporaryDirectory() as folder:
+        other.net.save_parameters(f"{folder}/parameters")
+        plain.net.load_parameters(f"{folder}/parameters")
+        other.trainer.save_states(f"{folder}/states")
+        plain.trainer.load_states(f"{folder}/states")
+
+
+def interrupted(plain: Training, other: Training, line: str) -> None:
+    """Interrupt a step of one; each parameter has moved as in the plain step, or not at all, with its count."""
+    before = moved(plain)
+    loss = eval(f"plain.{line}")
+    got = eval(f"other.{line}")
+    if got is not None:
+        same("loss", bits(got), bits(loss))
+        return
+    for number, (was, became, has) in enumerate(zip(before, moved(plain), moved(other), strict=True)):
+        if has not in (was, became):
+            raise Differs(f"parameter {number} after an interrupt")
+    follow(plain, other)
+
+
+def run(program: Program) -> str:
+    """In what two ways of running a program differ, and after which line; or an empty text."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        plain, other = (Training(way, *program.arguments(), **dict(program.options)) for way in ("plain", program.way))
+        for number, line in enumerate(program.lines):
+            try:
+                _step(plain, other, line)
+            except Differs as difference:
+                return f"{difference} after line {number}, {line}"
+    return ""
+
+
+def _step(plain: Training, other: Training, line: str) -> None:
+    before = [None if one is None else one.asnumpy() for one in _values_now(plain)]
+    if line.startswith("interrupt"):
+        interrupted(plain, other, line)
+    else:
+        answers = [_answer(one, line) for one in (plain, other)]
+        same(f"the result ({answers[0]!r:.200}, {answers[1]!r:.200})", *answers)
+    same("values or counts", moved(plain), moved(other))
+    if not line.startswith("fail"):  # which may have computed a factor of the next step that an optimizer keeps
+        same("states", states(plain), states(other))
+    if line.startswith("train") and "look=False" not in line:
+        same("gradients", gradients(plain), gradients(other))
+        _holds(plain, before)
+
+
+def _values_now(training: Training) -> list[Any]:
+    return [None if values(one) is None else one.data() for one in training.parameters]
+
+
+def _holds(plain: Training, before: list[Any]) -> None:
+    """What holds for every step: finite values, and with ``lazy_update`` no other rows move than the gradient stores."""
+    optimizer = plain.trainer.optimizer
+    for one, was in zip(plain.parameters, before, strict=True):
+        now = one.data().asnumpy()
+        given = one.grad_req != "null" and np.isfinite(one.grad().asnumpy()).all() and was is not None and np.isfinite(was).all()
+        if given and not np.isfinite(now).all():
+            raise Differs("values are not finite")
+        if one.grad_req == "write" and one.grad().stype == "row_sparse" and getattr(optimizer, "lazy_update", None) is True:
+            others = np.setdiff1d(np.arange(now.shape[0]), one.grad().indices.asnumpy())
+            if was is not None and (was[others] != now[others]).any():
+                raise Differs("rows move that the gradient does not store")
+
+
+def _answer(training: Training, line: str) -> Any:
+    try:
+        answer = eval(f"training.{line}")
+    except mx.SparsekitError as error:
+        return type(error).__name__
+    return bits(answer) if hasattr(answer, "stype") else answer
+
+
+def smallest(program: Program, shows: Callable[[Program], bool], steps: int = 300) -> Program:
+    """Leave out what can be left out while a program shows its defect."""
+    again = True
+    while again:
+        again = False
+        for candidate in smaller(program):
+            steps -= 1
+            if steps < 0:
+                return program
+            try:
+                found = shows(candidate)
+            except Exception:
+                found = False  # the candidate makes no sense
+            if found:
+                program, again = candidate, True
+                break
+    return program
+
+
+def check(seed: int) -> str:
+    """What differs in the program of a seed, with the smallest program that differs so; or an empty text."""
+    program = draw(seed)
+    found = run(program)
+    if not found:
+        return ""
+    small = smallest(program, lambda one: bool(run(one)))
+    return f"seed {seed}: {run(small)}\n{small}\n"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seed", type=int)
+    parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--count", type=int, default=100)
+    parser.add_argument("--without", nargs="*", default=[], help="leave out programs with one of these words")
+    given = parser.parse_args()
+    seeds = [given.seed] if given.seed is not None else range(given.first, given.first + given.count)
+    differ = 0
+    for seed in seeds:
+        if any(word in str(draw(seed)) for word in given.without):
+            continue
+        if found := check(seed):
+            differ += 1
+            print(found, flush=True)
+    print(f"{differ} of {len(seeds)} programs differ")
+    return int(differ > 0)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -521,7 +521,7 @@ class DistKVStore(KVStoreBase):
         SparsekitError
             If the file does not contain optimizer states, or contains those of other keys.
         """
-        found, optimizer, progress = states.unpack(read_states(fname))
+        found, optimizer, progress = states.unpack_all(read_states(fname))
         if optimizer is not None:
             optimizer.param_dict = self._optimizer.param_dict if self._optimizer is not None else {}
             self.set_optimizer(optimizer)

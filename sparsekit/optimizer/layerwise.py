@@ -9,6 +9,7 @@ from ..base.errors import UnknownNameError
 from ..core.dispatch import invoke
 from ..core.op import Op, find
 from ..ndarray.arithmetic import add
+from ..ops.update.update import is_zero
 from ..ops.update.update_adaptive import lamb_update
 from .momentum import SGD
 from .optimizer import Optimizer, register
@@ -126,7 +127,7 @@ class LARS(SGD):
                 rate *= self.eta * weight / (grad * self.rescale_grad + decay * weight + self.eps)
         attrs: dict[str, float] = {"lr": rate, "wd": decay, "lazy_update": bool(self.lazy_update)}
         if "momentum" in op.attrs:
-            corrected = self.momentum_correction and self.last_lr != 0
+            corrected = self.momentum_correction and not is_zero(self.last_lr)
             attrs["momentum"] = self.momentum * self.cur_lr / self.last_lr if corrected else self.momentum
         self._run(op, index, arrays, **attrs)
 

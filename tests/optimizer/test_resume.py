@@ -240,7 +240,6 @@ def test_each_device_has_sums_of_its_own():
     """Of an optimizer that updates the same weight on two devices, as a trainer without a store does."""
     def steps(devices):
         optimizer = create("lbsgd")
-        found = []
         updaters = [mx.optimizer.get_updater(optimizer) for _ in devices]
         weights = [weight(0, "float32", "default").as_in_context(mx.cpu(device)) for device in devices]
         for number in range(7):

@@ -501,7 +501,7 @@ class DistKVStore(KVStoreBase):
         ----------
         fname : str or path
         dump_optimizer : bool
-            Also write the optimizer's settings and counts.
+            Also write the optimizer's settings.
         """
         parts = self._client.optimizer_states(dump_optimizer)
         write_whole(fname, join_states(parts, self._client.specs()))

@@ -89,7 +89,8 @@ class LARS(SGD):
     ----------
     momentum : float
     lazy_update : bool
-        With a row_sparse gradient, update only the rows it stores, as ``SGD`` does.  Default True.
+        With a row_sparse gradient, update only the rows it stores, as ``SGD`` does; ``|weight|`` is the norm over all rows.
+        Default True.
     eta, eps : float
     momentum_correction : bool
         Multiply momentum by the ratio of the new learning rate to the last one.  Default True.
@@ -152,7 +153,8 @@ class LBSGD(SGD):
     num_epochs : int
         Has no effect, as in MXNet.
     **arguments
-        Other arguments of ``SGD`` and ``Optimizer``.  ``lazy_update`` applies to the sum of row_sparse gradients.
+        Other arguments of ``SGD`` and ``Optimizer``.  ``lazy_update`` applies to the sum of row_sparse gradients: a step updates
+        the rows that any of them stores.
     """
 
     _one_call = _timeless = _can_be_exact = False

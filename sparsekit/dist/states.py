@@ -10,7 +10,7 @@ import numpy as np
 from ..base.context import cpu
 from ..base.errors import SparsekitError
 from ..core.dispatch import wrap
-from ..optimizer.states import Progress, described, pack, restored, unpack
+from ..optimizer.states import Progress, described, pack, restored, unpack_all
 from ..storage import RowSparse, densify
 from .partition import Partition
 
@@ -130,7 +130,7 @@ def join_states(parts: Sequence[bytes], specs: Mapping[Key, KeySpec]) -> bytes:
     specs : dict
         Specification of every key.
     """
-    found = [unpack(part) for part in parts]
+    found = [unpack_all(part) for part in parts]
     whole: dict[Any, State] = {}  # Any: as keys of states
     for key, spec in specs.items():
         partition = Partition(key, spec, len(parts))
@@ -150,7 +150,7 @@ def split_states(whole: bytes, specs: Mapping[Key, KeySpec], shards: int) -> lis
     SparsekitError
         If a state is of another weight.
     """
-    states, optimizer, progress = unpack(whole)
+    states, optimizer, progress = unpack_all(whole)
     sums = {} if progress is None else progress.sums.get(0, {})
     parts: list[dict[Any, State]] = [{} for _ in range(shards)]  # Any: as keys of states
     waiting: list[dict[Any, Any]] = [{} for _ in range(shards)]  # Any: keys, and sums

@@ -501,7 +501,7 @@ class DistKVStore(KVStoreBase):
         ----------
         fname : str or path
         dump_optimizer : bool
-            Also write the optimizer's settings and counts.
+            Also write the optimizer's settings.
         """
         parts = self._client.optimizer_states(dump_optimizer)
         write_whole(fname, join_states(parts, self._client.specs()))
@@ -521,7 +521,7 @@ class DistKVStore(KVStoreBase):
         SparsekitError
             If the file does not contain optimizer states, or contains those of other keys.
         """
-        found, optimizer, progress = states.unpack(read_states(fname))
+        found, optimizer, progress = states.unpack_all(read_states(fname))
         if optimizer is not None:
             optimizer.param_dict = self._optimizer.param_dict if self._optimizer is not None else {}
             self.set_optimizer(optimizer)

@@ -681,10 +681,10 @@ def floor(data: NDArray, *, out: _Out = None, name: str | None = None) -> NDArra
     """Largest integer not above x."""
 
 def ftml_update(weight: NDArray, grad: NDArray, d: NDArray, v: NDArray, z: NDArray, lr: float, beta1: float = 0.6, beta2: float = 0.999, epsilon: float = 1e-08, t: int = ..., wd: float = 0.0, rescale_grad: float = 1.0, clip_grad: float = -1.0, lazy_update: bool = False, *, out: _Out = None, name: str | None = None) -> NDArray:
-    """Follow the moving leader, at step ``t``: v is the moving mean of ``g * g``, ``d = (1 - beta1**t) / lr * (sqrt(v / (1 - beta2**t)) + epsilon); z = beta1 * z + (1 - beta1) * g - (d - beta1 * d_before) * weight; weight = -z / d``."""
+    """Follow the moving leader, at step ``t``: v is the moving mean of ``g * g``, ``d = (1 - beta1**t) / lr * (sqrt(v / (1 - beta2**t)) + epsilon); z = beta1 * z + (1 - beta1) * g - (d - beta1 * d_before) * weight; weight = -z / d``. With ``lr=0`` nothing changes; MXNet gives nan."""
 
 def ftrl_update(weight: NDArray, grad: NDArray, z: NDArray, n: NDArray, lr: float, lamda1: float = 0.01, beta: float = 1.0, wd: float = 0.0, rescale_grad: float = 1.0, clip_gradient: float = -1.0, lazy_update: bool = True, *, out: _Out = None, name: str | None = None) -> NDArray:
-    """Follow the regularized leader: ``z += g - (sqrt(n + g * g) - sqrt(n)) * weight / lr; n += g * g``; ``weight = (sign(z) * lamda1 - z) / ((beta + sqrt(n)) / lr + wd)``, zero where ``|z| <= lamda1``."""
+    """Follow the regularized leader: ``z += g - (sqrt(n + g * g) - sqrt(n)) * weight / lr; n += g * g``; ``weight = (sign(z) * lamda1 - z) / ((beta + sqrt(n)) / lr + wd)``, zero where ``|z| <= lamda1``. With ``lr=0`` nothing changes; MXNet gives nan."""
 
 def gamma(data: NDArray, *, out: _Out = None, name: str | None = None) -> NDArray:
     """Gamma function."""

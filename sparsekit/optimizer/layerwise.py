@@ -9,6 +9,7 @@ from ..base.errors import UnknownNameError
 from ..core.dispatch import invoke
 from ..core.op import Op, find
 from ..ndarray.arithmetic import add
+from ..ops.update.update import is_zero
 from ..ops.update.update_adaptive import lamb_update
 from .momentum import SGD
 from .optimizer import Optimizer, register
@@ -88,7 +89,8 @@ class LARS(SGD):
     ----------
     momentum : float
     lazy_update : bool
-        With a row_sparse gradient, update only the rows it stores, as ``SGD`` does.  Default True.
+        With a row_sparse gradient, update only the rows it stores, as ``SGD`` does; ``|weight|`` is the norm over all rows.
+        Default True.
     eta, eps : float
     momentum_correction : bool
         Multiply momentum by the ratio of the new learning rate to the last one.  Default True.
@@ -126,7 +128,7 @@ class LARS(SGD):
                 rate *= self.eta * weight / (grad * self.rescale_grad + decay * weight + self.eps)
         attrs: dict[str, float] = {"lr": rate, "wd": decay, "lazy_update": bool(self.lazy_update)}
         if "momentum" in op.attrs:
-            corrected = self.momentum_correction and self.last_lr != 0
+            corrected = self.momentum_correction and not is_zero(self.last_lr)
             attrs["momentum"] = self.momentum * self.cur_lr / self.last_lr if corrected else self.momentum
         self._run(op, index, arrays, **attrs)
 
@@ -151,7 +153,8 @@ class LBSGD(SGD):
     num_epochs : int
         Has no effect, as in MXNet.
     **arguments
-        Other arguments of ``SGD`` and ``Optimizer``.  ``lazy_update`` applies to the sum of row_sparse gradients.
+        Other arguments of ``SGD`` and ``Optimizer``.  ``lazy_update`` applies to the sum of row_sparse gradients: a step updates
+        the rows that any of them stores.
     """
 
     _one_call = _timeless = _can_be_exact = False

@@ -213,7 +213,8 @@ class DCASGD(Optimizer):
 class SGLD(Optimizer):
     """Stochastic gradient Langevin dynamics (M. Welling et al., ICML 2011).
 
-    ``weight += normal(0, sqrt(lr)) - lr / 2 * (clip(rescale_grad * grad) + wd * weight)``.
+    ``weight += normal(0, sqrt(lr)) - lr / 2 * (clip(rescale_grad * grad) + wd * weight)``.  The random numbers are those of
+    ``mx.random``; saved states do not include its generator.
 
     Parameters
     ----------

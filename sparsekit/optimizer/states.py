@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 __all__ = ["Progress", "applied_settings", "arrays_of", "decoded_state", "described", "encoded_settings", "encoded_state",
-           "generator_from", "pack", "random_of", "restored", "unpack"]
+           "generator_from", "pack", "random_of", "restored", "unpack", "unpack_all"]
 
 HEADER = "header"
 #: Attributes that earlier versions saved, which are now found otherwise.
@@ -273,9 +273,14 @@ def pack(states: Mapping[Index, State], optimizer: Optimizer | None, progress: P
     return save_tobuffer({HEADER: wrap(np.frombuffer(json.dumps(header).encode(), np.uint8), cpu()), **named})
 
 
-def unpack(data: bytes, turned: Callable[[Index, State], State] = _as_is
-           ) -> tuple[dict[Index, State], Optimizer | None, Progress | None]:
-    """What ``pack`` serialized; earlier versions saved no progress.
+def unpack(data: bytes) -> tuple[dict[Index, State], Optimizer | None]:
+    """The states and the optimizer of ``unpack_all``."""
+    return unpack_all(data)[:2]
+
+
+def unpack_all(data: bytes, turned: Callable[[Index, State], State] = _as_is
+               ) -> tuple[dict[Index, State], Optimizer | None, Progress | None]:
+    """The states, the optimizer and the progress that ``pack`` serialized; earlier versions saved no progress.
 
     Raises
     ------

@@ -122,7 +122,7 @@ class Updater:
         self._unpacked(states_)
 
     def _unpacked(self, data: bytes, *turned: Callable[[Index, State], State]) -> None:
-        found, optimizer, progress = states.unpack(data, *turned)
+        found, optimizer, progress = states.unpack_all(data, *turned)
         if optimizer is not None:
             optimizer.param_dict = self.optimizer.param_dict
             self.optimizer = optimizer

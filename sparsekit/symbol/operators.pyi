@@ -355,10 +355,10 @@ def floor(data: Symbol | None = None, *, name: str | None = None, attr: dict[str
     """Largest integer not above x."""
 
 def ftml_update(weight: Symbol | None = None, grad: Symbol | None = None, d: Symbol | None = None, v: Symbol | None = None, z: Symbol | None = None, lr: float = ..., beta1: float = 0.6, beta2: float = 0.999, epsilon: float = 1e-08, t: int = ..., wd: float = 0.0, rescale_grad: float = 1.0, clip_grad: float = -1.0, lazy_update: bool = False, *, name: str | None = None, attr: dict[str, str] | None = None, out: _Out = None) -> Symbol:
-    """Follow the moving leader, at step ``t``: v is the moving mean of ``g * g``, ``d = (1 - beta1**t) / lr * (sqrt(v / (1 - beta2**t)) + epsilon); z = beta1 * z + (1 - beta1) * g - (d - beta1 * d_before) * weight; weight = -z / d``."""
+    """Follow the moving leader, at step ``t``: v is the moving mean of ``g * g``, ``d = (1 - beta1**t) / lr * (sqrt(v / (1 - beta2**t)) + epsilon); z = beta1 * z + (1 - beta1) * g - (d - beta1 * d_before) * weight; weight = -z / d``. With ``lr=0`` nothing changes; MXNet gives nan."""
 
 def ftrl_update(weight: Symbol | None = None, grad: Symbol | None = None, z: Symbol | None = None, n: Symbol | None = None, lr: float = ..., lamda1: float = 0.01, beta: float = 1.0, wd: float = 0.0, rescale_grad: float = 1.0, clip_gradient: float = -1.0, lazy_update: bool = True, *, name: str | None = None, attr: dict[str, str] | None = None, out: _Out = None) -> Symbol:
-    """Follow the regularized leader: ``z += g - (sqrt(n + g * g) - sqrt(n)) * weight / lr; n += g * g``; ``weight = (sign(z) * lamda1 - z) / ((beta + sqrt(n)) / lr + wd)``, zero where ``|z| <= lamda1``."""
+    """Follow the regularized leader: ``z += g - (sqrt(n + g * g) - sqrt(n)) * weight / lr; n += g * g``; ``weight = (sign(z) * lamda1 - z) / ((beta + sqrt(n)) / lr + wd)``, zero where ``|z| <= lamda1``. With ``lr=0`` nothing changes; MXNet gives nan."""
 
 def gamma(data: Symbol | None = None, *, name: str | None = None, attr: dict[str, str] | None = None, out: _Out = None) -> Symbol:
     """Gamma function."""

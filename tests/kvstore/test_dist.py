@@ -317,35 +317,38 @@ def test_an_optimizer_that_looks_at_whole_weights_moves_keys_to_one_server():
         assert found.tobytes() == pulled(kv, "w", (20000, 3)).tobytes()
 
 
-def test_states_are_gathered_and_dealt_out_again(tmp_path):
+@pytest.mark.parametrize("dump", [False, True], ids=["states alone", "with settings"])
+@pytest.mark.parametrize(("name", "settings"), [("adam", {}), ("lbsgd", {"batch_scale": 3, "momentum": 0.9})])
+def test_states_are_gathered_and_dealt_out_again(tmp_path, name, settings, dump):
     shape = (20000, 3)
 
-    def steps(kv, count):
+    def steps(kv, count, times=1):
         for step in range(count):
-            kv.push(["w", "d"], [rows([1, 700 + step], shape=SHAPE), mx.nd.ones(shape) * (step + 1)])
+            kv.push(["w", "d"], [rows([1, 700 + step], times, shape=SHAPE), mx.nd.ones(shape) * (step + 1) * times])
         return pulled(kv, "d", shape), pulled(kv, "w", SHAPE)
 
     def started(kv):
         kv.init(["w", "d"], [mx.nd.ones(SHAPE).tostype("row_sparse"), mx.nd.ones(shape)])
-        kv.set_optimizer(mx.optimizer.Adam(learning_rate=0.1))
+        kv.set_optimizer(mx.optimizer.create(name, learning_rate=0.1, **settings))
         return kv
 
     def saving():
         kv = started(mx.kv.create("dist_sync"))
         steps(kv, 2)
-        kv.save_optimizer_states(tmp_path / f"states{kv.rank}", dump_optimizer=True)
+        kv.save_optimizer_states(tmp_path / f"states{kv.rank}", dump_optimizer=dump)
         return True
 
     def loading():
         kv = started(mx.kv.create("dist_sync"))
         kv.load_optimizer_states(tmp_path / "states0")
-        kv.optimizer.rescale_grad = 0.5  # two workers push the same
+        kv.optimizer.rescale_grad = 0.5
         return steps(kv, 2)
 
     assert together(2, saving) == [True, True]
     alone = started(mx.kv.create("local"))
     alone.load_optimizer_states(tmp_path / "states1")
-    wanted = [one.tobytes() for one in steps(alone, 2)]
+    alone._updater.optimizer.rescale_grad = 0.5
+    wanted = [one.tobytes() for one in steps(alone, 2, times=2)]  # as two workers push the same
     for found in together(2, loading, servers=3):
         assert [one.tobytes() for one in found] == wanted
     with pytest.raises(mx.DataFileError, match="none"):

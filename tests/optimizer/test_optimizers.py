@@ -473,24 +473,3 @@ def test_a_profile_shows_the_numbers_of_a_step_with_mxnets_mark_for_no_clipping(
         step(0, mx.nd.ones((2,)), mx.nd.ones((2,)))
     assert next(record["attrs"] for record in prof.records if record["name"] == "sgd_mom_update") == {
         "lr": 0.1, "momentum": 0.9, "wd": 0.01, "rescale_grad": 1.0, "clip_gradient": -1.0, "lazy_update": True}
-
-
-@pytest.mark.parametrize("begin", [0, 4], ids=["at once", "after steps in a table"])
-@pytest.mark.parametrize("name", NAMES)
-def test_a_learning_rate_of_zero_gives_no_other_error_than_a_named_one(name, begin):
-    net = mx.gluon.nn.Dense(2, in_units=3, use_bias=False)
-    net.initialize()
-    trainer = mx.gluon.Trainer(net.collect_params(), create(name, wd=0.0))
-    for step in range(begin + 2):
-        if step == begin:
-            net.weight.lr_mult = 0
-            before = net.weight.data().asnumpy()
-        with mx.autograd.record():
-            loss = net(mx.nd.array([[1, 2, 3]])).sum()
-        loss.backward()
-        if name == "ftml" and step >= begin:
-            with pytest.raises(SparsekitError, match=r"(?s)divides by zero with lr=0, .*Hint: .*grad_req"):
-                trainer.step(1)
-            np.testing.assert_array_equal(net.weight.data().asnumpy(), before)
-        else:
-            trainer.step(1)

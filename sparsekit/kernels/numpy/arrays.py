@@ -27,7 +27,7 @@ def kernel(function):
     @functools.wraps(function)
     def run(*arguments):
         for value in arguments:
-            if getattr(value, "dtype", None) is _HALF:
+            if getattr(value, "dtype", None) == _HALF:
                 return widened(function, arguments)
         return function(*arguments)
 

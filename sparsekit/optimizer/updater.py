@@ -63,7 +63,17 @@ class Updater:
             optimizer._set_current_context(device)
         if not self.states_synced.get(index):
             self._prepare_state(index, weight)
-        optimizer.update_multi_precision(index, weight, grad, self.states[index])
+        counts = optimizer._index_update_count
+        count, held = counts.get(index), [(name, getattr(optimizer, name)) for name in optimizer._counted]
+        try:
+            optimizer.update_multi_precision(index, weight, grad, self.states[index])
+        except Exception:  # an update that failed, as a schedule may, is none
+            if count is None:
+                counts.pop(index, None)
+            else:
+                counts[index] = count
+            vars(optimizer).update(held)
+            raise
 
     def _prepare_state(self, index: Index, weight: NDArray) -> None:
         """Create the state of a weight, or copy it to the context of the weight, and record its owner for the profiler."""

@@ -39,7 +39,7 @@ __getattr__ = lazy(globals(), {"SymbolBlock": "gluon.symbol_block:SymbolBlock"})
 
 
 class Block:
-    """Base of layers and networks: override ``forward``.
+    """Base of layers and networks: override ``forward``, which runs in Python at every call.
 
     Blocks and parameters that are attributes belong to the block.  Blocks in a list or dict do not, and a
     warning says so: use ``Sequential`` or ``register_child`` for them.
@@ -368,7 +368,8 @@ class HybridBlock(Block):
     """A block whose ``hybrid_forward(F, x, **parameters)`` is written once for every interpreter.
 
     ``F`` is ``mx.nd`` for arrays and ``mx.sym`` for symbols.  The block's parameters are passed as keyword arguments, under
-    the names of the attributes that hold them.
+    the names of the attributes that hold them.  ``hybridize()`` makes programs of ``hybrid_forward``.  A HybridBlock that
+    overrides ``forward`` instead runs in Python at every call, as a Block does.
     """
 
     # Not in __dict__, which programs watch: tracing a block would count as a change of it.
@@ -417,12 +418,20 @@ class HybridBlock(Block):
         effects of ``hybrid_forward`` (printing, counting, setting attributes) happen only when a program is traced.  The
         arrays of a trace have shapes but no values, and print as ``<NDArray 2x3 @trace(0)>``.
 
+        What overrides ``forward`` is not traced.  It runs in Python at every call, and so do the blocks that it is in, while
+        their other hybridized children are programs.  The same holds for a block below this one that overrides ``__call__``,
+        calls the function of a ``Lambda``, or has hooks or a monitor, and for custom operators and ``autograd.Function``.
+        ``gluon.hybrid.explain`` names the block.
+
         The block is traced again if anything that it reads has changed: attributes and children of the block and of all blocks
         below, hooks, the lists, dicts, numpy arrays and objects that these hold, their classes, and the global and enclosing
-        variables of their functions.  Of a container with more than 10,000 elements, only the length is compared.
+        variables of their functions.  Of a container with more than 10,000 elements, only the length is compared.  Everything
+        else that ``hybrid_forward`` reads is a constant of the program: numbers drawn by ``random`` or ``numpy.random``,
+        ``os.environ``, files, the clock, and the attributes of modules and of objects of installed packages.
 
         Some blocks cannot be traced: those whose ``hybrid_forward`` reads values (``float(x)``, ``if x.sum() > 0``,
-        ``asnumpy``), or calls an operator whose result has a shape that depends on values.  Such a block runs operator by
+        ``asnumpy``), writes to an array from outside (``self.steps[:] += 1``, ``set_data``), or calls an operator whose result
+        has a shape that depends on values.  Such a block runs operator by
         operator, with one ``HybridizeWarning``, and the hybrid blocks inside it run as programs of their own.
         ``F.contrib.while_loop`` and ``cond`` do the same without a warning.
 

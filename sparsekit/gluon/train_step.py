@@ -76,8 +76,12 @@ class TrainStep:
     GPU as captured graphs.  This includes ``multi_precision``.  With LARS, LBSGD, Test and custom optimizers, all steps run as
     the lines above.  ``explain`` lists the operators that still run in Python, and why.
 
-    As with ``hybridize()``, the Python code of ``net`` and ``loss`` runs only while a step is traced.  What it does besides
-    calling operators (counting, keeping arrays in attributes, drawing numbers from Python or numpy) is not repeated.
+    What overrides ``forward`` runs in Python at every step.  If a block of the net or the loss does, all steps run as the lines
+    above: a Block or a HybridBlock, of a class of yours or a layer with a ``forward`` of its own, a ``Lambda`` of a function of
+    yours, and a block with hooks or a monitor.  The hybridized blocks below it are still programs.  Custom operators and
+    ``autograd.Function`` have the same effect.  ``explain`` names the block.
+
+    What defines ``hybrid_forward`` is traced, as if it were hybridized; ``HybridBlock.hybridize`` lists what is then a constant.
 
     ``grad()`` of a parameter returns the gradient of the last step.  This gradient is written when ``grad()`` is called.  An
     array that an earlier call returned also changes then, and not at each step.  If a step fails, a gradient that was not read

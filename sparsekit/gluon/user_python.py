@@ -18,7 +18,8 @@ __all__ = ["is_ours", "reason_below", "reason_in", "reason_of"]
 
 _OURS = __name__.partition(".")[0]
 
-_WHAT = {"forward": "overrides forward", "__call__": "overrides __call__", "_func_impl": "calls a function that is not the library's"}
+_WHAT = {"forward": "overrides forward", "__call__": "overrides __call__",
+         "_func_impl": "calls a function that is not the library's"}
 
 
 def is_ours(function: object) -> bool:

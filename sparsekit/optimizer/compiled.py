@@ -200,7 +200,11 @@ class CompiledStep:
             return None
         else:
             counts = self._counts()
-            collected = self.optimizer._collect(update)
+            try:
+                collected = self.optimizer._collect(update)
+            except BaseException:
+                self._restore(counts)
+                raise
             if len(collected) != len(self._updates) or not all(
                     update.accepts(one.op, one.arrays, one.attrs) for update, one in zip(self._updates, collected, strict=True)):
                 self._restore(counts)

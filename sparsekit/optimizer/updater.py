@@ -67,7 +67,18 @@ class Updater:
                 self(*each)
             return
         self._prepare(index, weight)
-        self.optimizer.update_multi_precision(index, weight, grad, self.states[index])
+        optimizer = self.optimizer
+        counts = optimizer._index_update_count
+        count, held = counts.get(index), [(name, getattr(optimizer, name)) for name in optimizer._counted]
+        try:
+            optimizer.update_multi_precision(index, weight, grad, self.states[index])
+        except Exception:  # an update that failed, as a schedule may, is none
+            if count is None:
+                counts.pop(index, None)
+            else:
+                counts[index] = count
+            vars(optimizer).update(held)
+            raise
 
     def _prepare(self, index: Index, weight: NDArray) -> None:
         """Have a state for a weight, whose update is next, and raise if the optimizer cannot make it."""

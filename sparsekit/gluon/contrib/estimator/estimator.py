@@ -38,10 +38,10 @@ __all__ = ["Estimator"]
 class Estimator:
     """Trains and evaluates a network; handlers are called before and after each batch, each epoch and the whole.
 
-    On one context, with the batch processor and the ``GradientUpdateHandler`` of this module, each batch runs as a
-    ``TrainStep``: forward pass, backward pass and update are a table of compiled calls.  The resulting weights are bitwise the
-    same.  A net with blocks of your own classes must be hybridized for that.  ``explain`` lists what still runs in Python, and
-    why.
+    If the net is hybridized, on one context, with the batch processor and the ``GradientUpdateHandler`` of this module, each
+    batch runs as a ``TrainStep``: forward pass, backward pass and update are a table of compiled calls.  The resulting weights
+    are bitwise the same.  A loss with a ``hybrid_forward`` of your own must be hybridized too.  A net or loss that overrides
+    ``forward`` runs in Python for every batch.  ``explain`` lists what still runs in Python, and why.
 
     Parameters
     ----------

@@ -72,7 +72,7 @@ def sign_course(folder: Path) -> list[Path]:
         app.initialize([])  # reads the user's configuration, which may name another database of signatures
         for path in sorted(path for names in COURSE for path in folder.glob(names)):
             try:
-                app.notary.sign(read(path, as_version=4))
+                app.notary.sign(read(path, as_version=4))  # type: ignore[no-untyped-call]  # of nbformat
                 signed.append(path)
             except (ValueError, AttributeError, ValidationError):
                 continue  # not a notebook

@@ -59,6 +59,27 @@ def test_a_dense_gradient_of_a_sparse_layer():
     assert "dense_gradient" not in rules(train("row_sparse", batch()))
 
 
+@pytest.mark.parametrize("line", [lambda x: mx.nd.log(1 + x), lambda x: x.tostype("default")])
+def test_no_layer_is_told_to_take_the_gradient_that_it_has(line):
+    """A batch that became dense gives a dense gradient, which is row-sparse only when it is kept."""
+    net = mx.gluon.nn.Dense(UNITS, in_units=FEATURES, weight_grad_stype="row_sparse")
+    net.initialize()
+    trainer = mx.gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.1})
+    with Profiler() as prof:
+        for _ in range(2):
+            data = batch()
+            with mx.autograd.record():
+                loss = net(line(data))
+            loss.backward()
+            trainer.step(4)
+    found = [finding.remedy for finding in prof.advice() if finding.rule == "dense_gradient"]
+    assert found
+    for remedy in found:
+        assert "already" in remedy
+        assert "keep the batch csr" in remedy
+    assert not any("Give the weight" in finding.remedy or "Make the layer" in finding.remedy for finding in prof.advice())
+
+
 def dense_layer(weight_grad_stype, steps=1, rows=4, activation=None, hybridize=False):
     """Profile a fully connected layer on csr batches that store other numbers of values each."""
     net = mx.gluon.nn.Dense(UNITS, in_units=FEATURES, weight_grad_stype=weight_grad_stype, activation=activation)

@@ -10,9 +10,12 @@ import collections
 import functools
 import types
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, cast
 
 from .watch import LONG, Outside, is_the_users
+
+if TYPE_CHECKING:
+    from .block import Block
 
 __all__ = ["is_ours", "reason_below", "reason_in", "reason_of"]
 
@@ -28,7 +31,7 @@ def is_ours(function: object) -> bool:
     return variables is not None and str(variables.get("__name__")).partition(".")[0] == _OURS
 
 
-def reason_of(block: Any) -> str:  # Any: a block, which imports this
+def reason_of(block: Block) -> str:
     """Why each call of a block, without those below it, must run in Python; empty if a program may stand for it."""
     for name in block._called:
         if not is_ours(getattr(block, name)):
@@ -38,17 +41,17 @@ def reason_of(block: Any) -> str:  # Any: a block, which imports this
     return "" if block._monitor is None else f"{block.name} has a monitor, which is shown the values of every call"
 
 
-def reason_below(block: Any) -> str:  # Any: as above
+def reason_below(block: Block) -> str:
     """The first reason of a block that another one can reach, of which its own forward is not asked."""
-    return _search([*block._children.values()], [*_parts_of(block)], {id(block): block})
+    return _search(block._children.values(), _parts_of(block), {id(block): block})
 
 
-def reason_in(blocks: Iterable[Any]) -> str:  # Any: as above
+def reason_in(blocks: Iterable[Block]) -> str:
     """The first reason of these blocks and of all that they can reach."""
-    return _search([*blocks], [], {})
+    return _search(blocks, [], {})
 
 
-def _search(blocks: list[Any], others: list[Any], seen: dict[int, Any]) -> str:  # Any: blocks; values of attributes
+def _search(blocks: Iterable[object], others: list[object], seen: dict[int, object]) -> str:
     """The first reason of blocks and their children, and then of what else they hold."""
     waiting = collections.deque(blocks)
     while waiting or others:
@@ -59,22 +62,23 @@ def _search(blocks: list[Any], others: list[Any], seen: dict[int, Any]) -> str: 
         if "_reg_params" not in getattr(value, "__dict__", ()):
             others += _held_by(value)
             continue
-        reason = reason_of(value)
+        block = cast("Block", value)
+        reason = reason_of(block)
         if reason:
             return reason
-        waiting += value._children.values()
-        others += _parts_of(value)
+        waiting += block._children.values()
+        others += _parts_of(block)
     return ""
 
 
-def _parts_of(block: Any) -> list[Any]:  # Any: as above
+def _parts_of(block: Block) -> list[object]:
     """The attributes of a block, and the functions of its user's classes."""
     functions = [one for kind in type(block).__mro__ if is_the_users(kind) for one in vars(kind).values()]
     return [*vars(block).values(), *functions]
 
 
-def _held_by(value: Any) -> Iterable[Any]:  # Any: values of attributes
-    """What a block may call that has a value as an attribute."""
+def _held_by(value: object) -> Iterable[object]:
+    """What a block that has a value as an attribute may call by it."""
     if isinstance(value, (dict, list, tuple, set, frozenset, collections.deque)):
         items = value.values() if isinstance(value, dict) else value
         return list(items) if len(value) <= LONG else []
@@ -86,6 +90,6 @@ def _held_by(value: Any) -> Iterable[Any]:  # Any: values of attributes
         return [getattr(value, name, None) for name in ("fget", "__func__")]
     if isinstance(value, types.FunctionType):
         return [*Outside(value), value.__defaults__, value.__kwdefaults__] if is_the_users(value) else []
-    if isinstance(value, types.SimpleNamespace) or (hasattr(value, "__dict__") and is_the_users(type(value))):
-        return [] if isinstance(value, (type, types.ModuleType)) else list(vars(value).values())
-    return []
+    if isinstance(value, (type, types.ModuleType)) or not hasattr(value, "__dict__"):
+        return []
+    return list(vars(value).values()) if is_the_users(type(value)) or isinstance(value, types.SimpleNamespace) else []

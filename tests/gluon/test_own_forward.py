@@ -147,10 +147,10 @@ class Around(gluon.HybridBlock):
                 self.params.update({one.name: one})
 
     def hybrid_forward(self, F, x, **_):
-        x, held = self.first(x), None if self.way == "child" else self.others
-        if self.way in ("child", "list"):
-            return (self.inner if self.way == "child" else held[0])(x)
-        return {"dict": lambda: held["a"][0].forward(x), "object": lambda: held.inner.forward(x), "weak": lambda: held()(x)}.get(self.way, lambda: held(x))()
+        held = self.inner if self.way == "child" else self.others
+        function = {"list": lambda x: held[0](x), "dict": lambda x: held["a"][0].forward(x),
+                    "object": lambda x: held.inner.forward(x), "weak": lambda x: held()(x)}.get(self.way, held)
+        return function(self.first(x))
 
 
 class OwnLoss(gluon.loss.Loss):
@@ -214,8 +214,8 @@ PLACES = {
     "in hybrid_forward": lambda *given: Around(Hybrid(*given)), "in a list": lambda *given: Around(Plain(*given), "list"),
     "forward in a dict": lambda *given: Around(Plain(*given), "dict"), "method": lambda *given: Around(Plain(*given), "method"),
     "partial": lambda *given: Around(Plain(*given), "partial"), "in an object": lambda *given: Around(Plain(*given), "object"),
-    "enclosed": through_a_variable, "out of sight": out_of_sight, "Lambda": of_function, "hook": lambda *given: hooked(*given, False),
-    "pre-hook": lambda *given: hooked(*given, True), "loss": lambda *given: nn.Dense(3, in_units=3)}
+    "enclosed": through_a_variable, "out of sight": out_of_sight, "Lambda": of_function,
+    "hook": lambda *given: hooked(*given, False), "pre-hook": lambda *given: hooked(*given, True), "loss": lambda *given: nn.Dense(3, in_units=3)}
 
 WAYS = ["TrainStep", "hybridized TrainStep", "hybridized", "Estimator", "hybridized Estimator"]
 

@@ -100,7 +100,8 @@ def is_due(number: int) -> bool:
 def count_rows(gradient: TorchTensor) -> tuple[str, int]:
     """Which axis was counted, and how many rows or columns of a dense gradient hold a number that is not zero.
 
-    What has more than two axes, as the weight of a convolution, is a matrix whose columns are all places of the others.  Every value is read once, in pieces of at most ``CHUNK`` bytes.
+    What has more than two axes, as the weight of a convolution, is a matrix whose columns are all places of the others.  Every
+    value is read once, in pieces of at most ``CHUNK`` bytes.
     """
     matrix = gradient.detach().flatten(1)
     rows, columns = matrix.shape
@@ -150,7 +151,8 @@ def _together(found: list[Record]) -> CountedRows | None:
     length = length_of(shape, axis)
     as_rows = min(size, most * (size // length + 8)) if dense and length else size
     return CountedRows(str(attrs["parameter"]), str(attrs.get("module", "")), str(attrs.get("layout")), shape, axis, most,
-                       min(_whole(record, "rows") for record in found), len(found), size, as_rows, max(_whole(record, "stored") for record in found),
+                       min(_whole(record, "rows") for record in found), len(found), size, as_rows,
+                       max(_whole(record, "stored") for record in found),
                        sum(record["duration"] for record in found), top)
 
 

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     #: The weak reference to a storage, its bytes, and the role and owner that were noted.
     Held: TypeAlias = list[Any]  # Any: the three have types of their own, which a list cannot say
 
-__all__ = ["LEAST", "Watch", "cost_of_torch_event", "torch_of"]
+__all__ = ["LEAST", "Watch", "cost_of_torch_event", "torch_of", "unseen"]
 
 #: The first version of PyTorch that has all that is used here.
 LEAST = (2, 4)
@@ -340,7 +340,7 @@ class Watch:
 
                 def made(value: Any, owner: str = owner) -> Any:  # Any: an argument
                     return as_template(self.torch.Tensor, value, owner, self._owner_of, self._subjects[owner].shape)
-                with self._at_work(), _unseen(self.torch):
+                with self._at_work(), unseen(self.torch):
                     self._uses[owner][str(func)] = func, tuple(map(made, args)), {key: made(one) for key, one in kwargs.items()}
 
     def _owner_of(self, tensor: TorchTensor) -> str:
@@ -577,7 +577,7 @@ class Watch:
         if gradient.layout is self.torch.strided:
             if not worth_counting(gradient):
                 return
-            with _unseen(self.torch):
+            with unseen(self.torch):
                 axis, rows = count_rows(gradient)
             stype, size = "default", gradient.numel() * gradient.element_size()
             if is_mostly_zero(stype, rows, length_of(shape, axis)) and name not in self._subjects:
@@ -585,7 +585,7 @@ class Watch:
         elif gradient.layout is self.torch.sparse_coo and gradient.sparse_dim() == 1 and gradient.dense_dim():
             values, indices = gradient._values(), gradient._indices()
             stype, axis, stored = "row_sparse", "rows", int(indices.shape[1])
-            with _unseen(self.torch):
+            with unseen(self.torch):
                 rows = stored_rows(gradient)
             size = values.numel() * values.element_size() + indices.numel() * indices.element_size()
         else:
@@ -607,7 +607,7 @@ class Watch:
             known = subject, self._optimizers.get(name), len(uses)
             if self._told.get(name) != known:
                 start = time.perf_counter_ns()
-                with _unseen(self.torch):
+                with unseen(self.torch):
                     way = sparse_way(self.torch, subject, known[1], list(uses.values()))
                 self._recorder.span(TRIED, "profiler", start, time.perf_counter_ns(), {"parameter": name, "way": way})
                 self._told[name] = known
@@ -727,7 +727,7 @@ def _mode_class(torch: Torch) -> TorchMode:
 
 
 @contextmanager
-def _unseen(torch: Torch) -> Iterator[None]:
+def unseen(torch: Torch) -> Iterator[None]:
     """What the profiler itself computes by PyTorch is not seen by any of the program's modes."""
     dispatch = whole_import("torch.utils._python_dispatch")
     with dispatch._disable_current_modes(), torch._C.DisableTorchFunction():
@@ -760,7 +760,7 @@ def cost_of_torch_event(recorder: Recorder) -> float:
     """Nanoseconds that recording one operator of PyTorch takes here, measured on small tensors."""
     torch = torch_of()
     watch = Watch(torch, recorder, counting=False)
-    with _unseen(torch):
+    with unseen(torch):
         return _measured(torch, watch)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from .torch_types import Torch, TorchModule, TorchOptimizer, TorchTensor
+    from .torch_types import Torch, TorchModule, TorchOptimizer, TorchTensor, TorchType
 
 __all__ = ["GRADIENT", "LIKE_GRADIENT", "TRIED", "Subject", "as_template", "optimizer_of", "sparse_way"]
 
@@ -73,7 +73,8 @@ def optimizer_of(optimizer: TorchOptimizer, parameter: TorchTensor) -> Optimizer
     return type(optimizer), {name: copy.deepcopy(value) for name, value in group.items() if name not in ("params", "param_names")}
 
 
-def as_template(tensor: type, value: object, owner: str, name_of: Callable[[Any], str], shape: Any) -> Any:  # Any: arguments
+def as_template(tensor: TorchType, value: Any, owner: str, name_of: Callable[[Any], str],  # Any: an argument of an operator
+                shape: tuple[int, ...]) -> Any:  # Any: as above
     """An argument of an operator that takes the gradient of ``owner``, with words in the place of tensors."""
     if isinstance(value, tensor):
         if name_of(value) == owner:
@@ -144,8 +145,10 @@ def _optimizers(torch: Torch, kind: Any, options: dict[str, Any]) -> list[Optimi
 def _written(kind: Any, options: dict[str, Any]) -> str:  # Any: as above
     """The line that makes an optimizer of one weight."""
     default = {name: one.default for name, one in inspect.signature(kind.__init__).parameters.items()}
-    given = "".join(f", {name}={value if isinstance(value, (int, float, tuple)) else f'{float(value):.7g}'}" for name, value in options.items()
-                    if name in ("lr", "betas", "eps", "fused") or (name in default and value != default[name]))
+    plain = {name: value if isinstance(value, (int, float, tuple)) else f"{float(value):.7g}" for name, value in options.items()
+             if value is not None}
+    given = "".join(f", {name}={plain[name]}" for name, value in options.items()
+                    if name in plain and (name in ("lr", "betas", "eps", "fused") or value != default.get(name, value)))
     return f"torch.optim.{kind.__name__}([weight]{given})"
 
 

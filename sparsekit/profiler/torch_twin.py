@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import inspect
+import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -155,7 +156,8 @@ def _written(kind: Any, options: dict[str, Any]) -> str:  # Any: as above
 def _runs(torch: Torch, subject: Subject, layer: Any, optimizer: Optimizer, uses: Sequence[Use]) -> bool:  # Any: as above
     """Whether a twin trains with a sparse gradient, and its optimizer's state does not grow with every batch."""
     try:
-        with torch.inference_mode(False), torch.enable_grad():
+        with torch.inference_mode(False), torch.enable_grad(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
             return _trained(torch, subject, layer, optimizer, uses)
     except Exception:
         return False  # PyTorch, or the optimizer, refuses

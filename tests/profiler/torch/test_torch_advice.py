@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import inspect
 import re
+import subprocess
+import sys
 
 import pytest
 
@@ -159,6 +161,22 @@ def test_trying_changes_nothing_of_the_program(torch):
     torch.randint(ROWS, (8, 5))
     assert calls == ["forward", "step"] * 2
     assert torch.equal(after, torch.get_rng_state())
+
+
+def test_trying_warns_of_nothing(torch):
+    text = """
+import torch
+import sparsekit as mx
+layer = torch.nn.Embedding(2000, 8)
+optimizer = torch.optim.Adagrad(layer.parameters())
+with mx.Profiler(torch=True) as prof:
+    layer(torch.arange(9)).sum().backward()
+    optimizer.step()
+print(prof.advice())
+"""
+    done = subprocess.run([sys.executable, "-W", "error:Sparse:UserWarning", "-c", text], capture_output=True, text=True, check=True)
+    assert "sparse=True" in done.stdout
+    assert "Sparse" not in done.stderr
 
 
 def programs(torch):

@@ -40,6 +40,8 @@ class Candidate:
         Why there is no edit.
     for_time : bool
         Whether it may save time alone, so that its time is measured in interleaved runs.
+    by_rows : bool
+        Whether rows that a batch touches and others may fare differently, so that it is judged on different batches.
     otherwise : tuple of Candidate
         What to try in its place, in this order, if it does not hold.
     """
@@ -54,6 +56,7 @@ class Candidate:
     lines: str = ""
     unpatched: str = ""
     for_time: bool = False
+    by_rows: bool = False
     otherwise: tuple[Candidate, ...] = ()
 
     @property

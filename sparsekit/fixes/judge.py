@@ -39,16 +39,22 @@ class Answer(NamedTuple):
         Largest relative difference of the losses; None if the step returns none.
     differences : tuple of str
         What differs by more than the tolerance: which, how many rows, by how much.
+    note : str
+        How the runs were made, if not as the program makes its steps.
     """
 
     same: bool
     exact: bool
     loss: float | None
     differences: tuple[str, ...]
+    note: str = ""
 
     @property
     def words(self) -> str:
         """The comparison in words."""
+        return f"{self._words()}{self.note}"
+
+    def _words(self) -> str:
         if self.differences:
             return "; ".join(self.differences)
         if self.exact:
@@ -68,9 +74,9 @@ def compare_answers(original: Run, fixed: Run, start: Mapping[int, Weight], tole
     """Compare the losses, weights and gradients of two runs.
 
     A loss may differ by ``tolerance`` of itself.  A row of a weight may differ by ``tolerance`` of what the original's steps
-    changed in it, by ``CANCELLED`` of the largest change of the weight, and by the rounding of its element type; so a row that
-    the fix leaves alone and the original changes by more than rounding is always found.  A gradient may differ by
-    ``tolerance`` of its largest value.
+    changed in it, by ``CANCELLED`` of the largest change of the weight, and by the rounding of its element type in each step;
+    so a row that the fix leaves alone and the original changes by more than rounding is always found.  A gradient may differ
+    by ``tolerance`` of its largest value.
 
     Parameters
     ----------
@@ -90,7 +96,11 @@ def compare_answers(original: Run, fixed: Run, start: Mapping[int, Weight], tole
     for key, weight in original.weights.items():
         other = fixed.weights.get(key)
         if other is not None:
-            differences += _weight(weight, other, start.get(key), tolerance)
+            found = list(_weight(weight, other, start.get(key), tolerance, len(original.losses)))
+            reached = original.touched.get(key), fixed.touched.get(key)
+            if found and reached[0] is not None and reached[1] is not None and reached[0][1] == reached[1][1]:
+                found += _by_touch(weight, other, np.maximum(reached[0][0], reached[1][0]), reached[0][1])
+            differences += found
     return Answer(not differences, not differences and _equal(original, fixed), loss if returned else None,
                   tuple(differences))
 
@@ -123,11 +133,12 @@ def _apart(first: Values, second: Values) -> float:
     return apart / size if size else (np.inf if apart else 0.0)
 
 
-def _weight(weight: Weight, other: Weight, start: Weight | None, tolerance: float) -> Iterator[str] | list[str]:
+def _weight(weight: Weight, other: Weight, start: Weight | None, tolerance: float,
+            steps: int) -> Iterator[str] | list[str]:
     if weight.values.shape != other.values.shape:
         return [f"{weight.name} has shape {other.values.shape}, not {weight.values.shape}"]
     before = start.values if start is not None and start.values.shape == weight.values.shape else np.zeros_like(weight.values)
-    found = [text for text in [_rows(weight, other, before, tolerance)] if text]
+    found = [text for text in [_rows(weight, other, before, tolerance, steps)] if text]
     if weight.gradient is not None and other.gradient is not None and not found:
         apart = _apart(weight.gradient, other.gradient)
         if not apart <= tolerance:
@@ -135,7 +146,7 @@ def _weight(weight: Weight, other: Weight, start: Weight | None, tolerance: floa
     return found
 
 
-def _rows(weight: Weight, other: Weight, before: Values, tolerance: float) -> str:
+def _rows(weight: Weight, other: Weight, before: Values, tolerance: float, steps: int) -> str:
     """What differs in the rows of a weight, in words; empty if nothing does beyond rounding."""
     first, second, began = (np.atleast_1d(one).astype(np.float64) for one in (weight.values, other.values, before))
     first, second, began = (one.reshape(len(one), -1) for one in (first, second, began))
@@ -145,7 +156,8 @@ def _rows(weight: Weight, other: Weight, before: Values, tolerance: float) -> st
     if first.shape[1] > first.shape[0]:
         first, second, began = first.T, second.T, began.T
     apart, change = np.abs(first - second).max(axis=1), np.abs(first - began).max(axis=1)
-    rounding = 2 * np.finfo(weight.values.dtype).eps * np.abs(first).max(axis=1)
+    # Each step rounds a number once in each run, by half of its last place.
+    rounding = max(2, steps) * np.finfo(weight.values.dtype).eps * np.abs(first).max(axis=1)
     allowed = tolerance * change + CANCELLED * float(change.max()) + rounding
     left = (np.abs(second - began).max(axis=1) == 0) & (apart > rounding)
     wrong = ~(apart <= allowed) | left
@@ -156,6 +168,20 @@ def _rows(weight: Weight, other: Weight, before: Values, tolerance: float) -> st
             f"{np.nanmax(np.where(wrong, apart, 0)):.1e}, where the steps change the weight by at most {change.max():.1e}")
     alone = int(left.sum())
     return f"{text}; {'all' if alone == wrong.sum() else format_count(alone)} of them are unchanged" if alone else text
+
+
+def _by_touch(weight: Weight, other: Weight, touched: Values, passes: int) -> list[str]:
+    """By how much rows differ that every batch touches, and rows that some or all batches leave out."""
+    apart = np.abs(weight.values.astype(np.float64) - other.values.astype(np.float64)).max(axis=1)
+    always, never = touched == passes, touched == 0
+    found = []
+    for words, chosen in (("every batch touches", always), ("only some batches touch", ~always & ~never),
+                          ("no batch touches", never)):
+        number = int((apart[chosen] > 0).sum())
+        if chosen.any() and not always.all():
+            found.append(f"of {format_count(int(chosen.sum()))} rows that {words}, {format_count(number)} differ"
+                         + (f", by at most {apart[chosen].max():.1e}" if number else ""))
+    return found
 
 
 def _equal(original: Run, fixed: Run) -> bool:

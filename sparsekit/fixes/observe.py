@@ -48,12 +48,18 @@ class Run:
         The numbers that each step returned.
     weights : dict
         ``id`` of the program's parameter -> ``Weight`` after the last step.
+    touched : dict
+        ``id`` of a matrix of PyTorch -> in how many backward passes its gradient had each row, and the number of passes.
     profile : Profile
+    shifted : bool
+        Whether row numbers that the program repeats were others in each step.
     """
 
     profile: Profile
+    shifted: bool = False
     losses: list[list[Values]] = field(default_factory=list)
     weights: dict[int, Weight] = field(default_factory=dict)
+    touched: dict[int, tuple[Values, int]] = field(default_factory=dict)
 
     @property
     def peak(self) -> int:
@@ -78,6 +84,10 @@ class Run:
 
 #: Functions that read the weights of a clone, ``(id of the original, Weight)`` each; other libraries add theirs.
 READERS: list[Callable[[Clone], Iterator[tuple[int, Weight]]]] = []
+
+#: Functions that begin to watch a clone for a run, and give a function that is called with the number of each step before it;
+#: other libraries add theirs.
+WATCHERS: list[Callable[[Clone, Run], Callable[[int], None]]] = []
 
 #: Functions that turn what a step returned into numpy arrays, or give None; other libraries add theirs.
 NUMBERS: list[Callable[[Any], Values | None]] = []  # Any: what a step returned
@@ -135,8 +145,8 @@ def initial(program: Program) -> dict[int, Weight]:
     return weights_of(program.clone())
 
 
-def run(clone: Clone, steps: int) -> Run:
-    """Make some steps under a profiler, and read what they gave.
+def run(clone: Clone, steps: int, shifted: bool = False) -> Run:
+    """Make some steps under a profiler, and read what they gave; ``shifted`` ones get other row numbers where all repeat them.
 
     Raises
     ------
@@ -147,11 +157,18 @@ def run(clone: Clone, steps: int) -> Run:
     try:
         with apart():
             profile = Profiler(torch="torch" in sys.modules)
-            found = Run(profile)
+            found = Run(profile, shifted)
+            watchers = [watch(clone, found) for watch in WATCHERS]
             with Watched():
                 profile.start()
                 try:
-                    for _ in range(steps):
+                    for number in range(steps):
+                        if number:
+                            profile.pause()
+                        for begin in watchers:
+                            begin(number)
+                        if number:
+                            profile.resume()
                         value = clone.step()
                         profile.pause()
                         found.losses.append(list(numbers_of(value)))

@@ -118,6 +118,8 @@ class Program:
         Those of the program itself that the step may call.
     found : list of Found
         Objects that the step holds.
+    repeated : set of int
+        ``id`` of tensors of PyTorch that give every step the same row numbers.
 
     Raises
     ------
@@ -133,6 +135,7 @@ class Program:
                              hint="prof.try_fixes(lambda: train(net, batch)).")
         self.step: Callable[[], object] = step  # object: what it returns
         self._sources: dict[str, Source | None] = {}
+        self.repeated: set[int] = set()
         first = Clone(self, ())
         self.functions, self.found = first.cloner.functions, first.cloner.found
 

@@ -13,13 +13,14 @@ from ..core import hooks
 from ..ndarray.ndarray import NDArray
 from ..profiler import Profile
 from .candidate import Candidate
-from .judge import CHANGES, HOLDS, NO_GAIN, REFUSED, TOLERANCE, compare_answers, identical
+from .judge import CHANGES, HOLDS, NO_GAIN, REFUSED, TOLERANCE, Answer, compare_answers, identical
 from .observe import Run, Weight, initial, run
 from .program import Program
 from .remedies import Look, remedies
 from .result import ALL, Figures, Fix, Fixes, Tried
 from .source import overlap
 from .times import timed
+from .torch_programs import find_repeated, growth_of_states
 
 if TYPE_CHECKING:
     from ..profiler.turns import Comparison
@@ -104,6 +105,7 @@ class _Trial:
         self.fixes: dict[tuple[str, str], Fix] = {}
         self.program: Program
         self.original: Run
+        self.shifted: Run | None = None
         self.start: dict[int, Weight] = {}
 
     def result(self) -> Fixes:
@@ -135,6 +137,7 @@ class _Trial:
         try:
             self.program = Program(self.step)
             self._check_memory()
+            find_repeated(self.program)
             self.start = initial(self.program)
             self.original = run(self.program.clone(), self.steps)
             again = run(self.program.clone(), self.steps)
@@ -167,7 +170,7 @@ class _Trial:
                 if before is not None and (before.verdict in (HOLDS, REFUSED) or before.applied == applied):
                     continue
                 for one in (candidate, *candidate.otherwise):
-                    fix = self._judged(one, applied, base)
+                    fix = self._lasting(self._judged(one, applied, base))
                     self.fixes[one.key] = fix
                     if fix.verdict == HOLDS:
                         yield one
@@ -180,8 +183,28 @@ class _Trial:
             return Fix(candidate, REFUSED, refused(error), applied)
         return self._verdict(candidate, applied, base, found)
 
+    def _answer(self, candidate: Candidate, applied: tuple[Candidate, ...], found: Run) -> Answer:
+        """How a fix agrees with the original: on different batches, if rows that a batch leaves out may fare differently."""
+        if not candidate.by_rows or not self.program.repeated:
+            return compare_answers(self.original, found, self.start, self.tolerance)
+        steps = max(2, self.steps)
+        self.shifted = self.shifted or run(self.program.clone(), steps, shifted=True)
+        other = run(self.program.clone((*applied, candidate)), steps, shifted=True)
+        answer = compare_answers(self.shifted, other, self.start, self.tolerance)
+        return answer._replace(note=" (the program repeats one batch: from step to step its row numbers were shifted)")
+
+    def _lasting(self, fix: Fix) -> Fix:
+        """A fix, refused if the states of optimizers grow with every step by it: a few steps would not show what that takes."""
+        if fix.verdict == REFUSED:
+            return fix
+        try:
+            growth = growth_of_states(self.program, fix.applied, (*fix.applied, fix.candidate))
+        except (Exception, SystemExit) as error:
+            growth = refused(error)
+        return fix if not growth else Fix(fix.candidate, REFUSED, growth, fix.applied, fix.before, fix.after)
+
     def _verdict(self, candidate: Candidate, applied: tuple[Candidate, ...], base: Run, found: Run) -> Fix:
-        answer = compare_answers(self.original, found, self.start, self.tolerance)
+        answer = self._answer(candidate, applied, found)
         figures = Figures.of(base), Figures.of(found)
         if not answer.same:
             return Fix(candidate, CHANGES, answer.words, applied, *figures)
@@ -210,7 +233,7 @@ class _Trial:
             if overlap([edit for one in (*applied, candidate) for edit in one.edits]):
                 self.fixes[candidate.key] = Fix(candidate, NO_GAIN, "a fix that holds changes the same lines", applied)
                 continue
-            fix = self._judged(candidate, applied, base)
+            fix = self._lasting(self._judged(candidate, applied, base))
             if fix.verdict == HOLDS:
                 applied = (*applied, candidate)
                 base = run(self.program.clone(applied), self.steps)

@@ -18,8 +18,9 @@ from ..base.formatting import format_bytes, format_count, format_duration, forma
 from ..core import hooks
 from .describe import storage
 from .table import Table
-from .torch_gradients import counted_rows
+from .torch_gradients import COUNTED, CountedRows, counted_rows
 from .torch_operators import is_torch
+from .torch_twin import TRIED
 
 if TYPE_CHECKING:
     from .profile import Profile
@@ -198,7 +199,14 @@ class _RuleData:
         """The finding in PyTorch's words, if it is of a tensor of PyTorch."""
         event, words = met.finding.event, _IN_TORCH.get(met.finding.rule)
         torch = self.torch if event is None or event["kind"] != "op" else is_torch(event)
-        return met._replace(finding=met.finding._replace(remedy=words)) if torch and words else met
+        torch = torch or (event is not None and event["name"] == COUNTED)
+        if not torch:
+            return met
+        finding = met.finding
+        for ours, theirs in _NAMES_IN_TORCH.items():
+            finding = finding._replace(reason=finding.reason.replace(ours, theirs))
+        lesson = _LESSON_IN_TORCH if "row_sparse" in finding.lesson else finding.lesson
+        return met._replace(finding=finding._replace(remedy=words or finding.remedy, lesson=lesson))
 
     def weighed(self, finding: Finding) -> Finding:
         """The finding with its share of the run."""
@@ -292,8 +300,8 @@ def _dense_gradient(profile: _RuleData) -> Iterator[Finding | _Met]:
     stored = {tuple(array["shape"]) for record in profile.operators("update") for array in record["inputs"]
               if array["stype"] == "row_sparse"}
     for record in profile.operators("forward", "backward"):
-        if record["node"] is None:
-            continue
+        if record["node"] is None or is_torch(record):
+            continue  # the rows of PyTorch's gradients are counted, which zero_rows reads
         if record["lane"] == "forward":
             first = record["inputs"][0] if record["inputs"] else None
             # Also for a batch that became dense before: the gradient stays dense when the batch is csr again.
@@ -343,45 +351,54 @@ def _hardly_reached(record: Record, started: Record, made: ArrayRecord, stored: 
 @_rule
 def _zero_rows(profile: _RuleData) -> Iterator[Finding]:
     """A dense gradient of PyTorch holds zeros but in few rows, or columns, as was counted."""
+    ways = {record["attrs"].get("parameter"): record["attrs"].get("way") for record in profile.records
+            if record["name"] == TRIED}
     for found in counted_rows(profile.records):
-        saved = found.bytes - found.as_rows
-        if found.layout != "default" or 4 * found.most >= found.length or saved <= SMALL:
-            continue
-        yield Finding("zero_rows", f"gradient of {found.parameter}{f' ({found.module})' if found.module else ''}",
+        saved, way = found.bytes - found.as_rows, ways.get(found.parameter)
+        if not found.mostly_zero or saved <= SMALL or not isinstance(way, str) or not way:
+            continue  # also where PyTorch takes no sparse gradient
+        yield Finding("zero_rows", _gradient_of(found),
                       f"The gradient of {found.parameter} is dense, {'×'.join(map(str, found.shape))}, "
                       f"{format_bytes(found.bytes)}: at most {format_count(found.most)} of its {format_count(found.length)} "
-                      f"{found.axis} are not zero.",
-                      _SPARSE_WAYS.get(found.module, _SPARSE_WAYS[found.axis]),
+                      f"{found.axis} are not zero.", way,
                       f"{format_bytes(saved)} of memory, as these {found.axis} take {format_bytes(found.as_rows)}, and the "
                       "writing of zeros in every step", saved, 1, LESSONS["zero_rows"], found.event)
 
 
-#: How the gradient of a weight becomes sparse in PyTorch, by the class of its module or by the axis that has the zeros.
-_SPARSE_WAYS = {
-    "Embedding": "Make the layer with nn.Embedding(…, sparse=True), and the optimizer of its weight as SGD, Adagrad or "
-                 "SparseAdam.",
-    "EmbeddingBag": "Make the layer with nn.EmbeddingBag(…, sparse=True), and the optimizer of its weight as SGD, Adagrad or "
-                    "SparseAdam.",
-    "rows": "Look up its rows with nn.Embedding(…, sparse=True) or nn.EmbeddingBag(…, sparse=True), whose gradient is sparse.",
-    "columns": "If most inputs are zero, pass only the indices of the others: nn.EmbeddingBag(…, mode='sum', sparse=True) with "
-               "the transposed weight, and the values as per_sample_weights.",
-}
+def _gradient_of(found: CountedRows) -> str:
+    return f"gradient of {found.parameter}{f' ({found.module})' if found.module else ''}"
+
 
 #: What rules advise, in PyTorch's words; a rule without an entry advises in words that hold for both.
 _IN_TORCH = {
-    "full_rows": "Make the layer with sparse=False: dense kernels need no row numbers.",
     "wide_indices": "Make the tensor with int32 indices: crow_indices.int(), col_indices.int().",
     "hardly_sparse": "Convert it once with to_dense().",
     "double_precision": "Use float32, model.float(), unless you need the digits.",
     "reading": "Give the DataLoader num_workers, or read the data once and keep them as tensors.",
 }
 
+#: What reasons call the layouts and types of PyTorch.
+_NAMES_IN_TORCH = {"row_sparse": "sparse COO", "became default": "became dense",
+                   ", the default of the library and of MXNet": ""}
+
+#: The lesson in place of those on row_sparse arrays.
+_LESSON_IN_TORCH = "notebooks/14_pytorch.ipynb#2.-Find"
+
 
 @_rule
 def _full_rows(profile: _RuleData) -> Iterator[Finding | _Met]:
     """A row-sparse gradient stores most rows."""
+    for found in counted_rows(profile.records):
+        if found.layout == "row_sparse" and 2 * found.most > found.length and found.bytes > SMALL:
+            saved = 8 * found.stored
+            yield Finding("full_rows", _gradient_of(found),
+                          f"The gradient of {found.parameter} is sparse, {'×'.join(map(str, found.shape))}, and stores "
+                          f"{format_count(found.most)} of its {format_count(found.length)} rows, more than half.",
+                          "Make the layer with sparse=False: dense kernels need no row numbers.",
+                          f"{format_bytes(saved)} of indices, and the time to merge rows", saved, 1, LESSONS["full_rows"],
+                          found.event)
     for record in profile.operators("backward"):
-        for made in record["outputs"]:
+        for made in record["outputs"] if not is_torch(record) else ():
             rows = made.get("rows", 0)
             if made["stype"] == "row_sparse" and 2 * rows > _length(made) and made["bytes"] > SMALL:
                 saved = made["components"].get("indices", 0)

@@ -190,12 +190,15 @@ class Expectation:
 
     @checked
     def grad_rows(self, owner: str, at_most: int) -> Expectation:
-        """No gradient of the parameter ``owner`` stored more than ``at_most`` rows."""
+        """No gradient of the parameter ``owner`` stored more than ``at_most`` rows.
+
+        A gradient of PyTorch that is not coalesced may store a row several times, and each counts.
+        """
         found = self._gradient_rows(owner)
         contract = f"grad_rows({owner!r}, at_most={at_most})"
         if found is None:
             torch = any(map(is_torch, self._profile.records))
-            return self._check(contract, False, f"no row_sparse gradient of {owner} was seen",
+            return self._check(contract, False, f"no {'sparse' if torch else 'row_sparse'} gradient of {owner} was seen",
                                "make the layer with sparse=True; names are those of prof.gradients()." if torch else
                                "the parameter needs grad_stype='row_sparse'; names are those of "
                                "prof.memory['at_peak'] and of the layers.")

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..base.formatting import format_bytes, format_count, format_duration, format_percent
 from .table import Table
+from .torch_operators import is_torch
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from .torch_types import TorchTensor
     from .types import Record
 
-__all__ = ["COUNTED", "CountedRows", "count_rows", "counted_rows", "gradients_table", "is_due", "worth_counting"]
+__all__ = ["COUNTED", "CountedRows", "count_rows", "counted_rows", "gradients_table", "is_due", "is_mostly_zero",
+           "length_of", "stored_rows", "worth_counting"]
 
 #: Name of the span in which the rows of a gradient are counted; its arguments are what was found.
 COUNTED = "rows of a gradient"
@@ -38,13 +41,16 @@ class CountedRows(NamedTuple):
         Storage type of the gradient.
     shape : tuple of int
     axis : str
-        ``"rows"``, or ``"columns"`` of a weight that has more columns than rows, as a wide linear layer's has.
+        ``"rows"``, or ``"columns"`` of a weight that has more columns than rows, as a wide linear layer's has.  All axes but
+        the first together are columns: those of a convolution are inputs and places of its kernel.
     most, least : int
-        Non-zero ones in a gradient.
+        Non-zero ones in a dense gradient, different ones that a sparse gradient stores.
     times : int
         Gradients that were counted.
     bytes, as_rows : int
         What the largest gradient takes, and what its non-zero rows and their int64 numbers would take.
+    stored : int
+        Rows that a sparse gradient stores at most, those that it stores several times included; 0 of a dense gradient.
     time : float
         Microseconds that the counting took.
     event : dict
@@ -61,24 +67,41 @@ class CountedRows(NamedTuple):
     times: int
     bytes: int
     as_rows: int
+    stored: int
     time: float
     event: Record
 
     @property
     def length(self) -> int:
         """Number of rows, or of columns."""
-        return self.shape[1 if self.axis == "columns" else 0]
+        return length_of(self.shape, self.axis)
+
+    @property
+    def mostly_zero(self) -> bool:
+        """Whether a dense gradient is zero in more than three quarters of its rows, or columns."""
+        return is_mostly_zero(self.layout, self.most, self.length)
+
+
+def length_of(shape: Sequence[int], axis: str) -> int:
+    """Number of rows of an array, or of its columns."""
+    return math.prod(shape[1:]) if axis == "columns" else shape[0]
+
+
+def is_mostly_zero(layout: str, found: int, length: int) -> bool:
+    """Whether so many of the rows of a gradient make it worth being sparse."""
+    return layout == "default" and 4 * found < length
 
 
 def is_due(number: int) -> bool:
-    """Whether the gradients of the ``number``-th backward pass are counted: of the first, second, fourth, eighth and so on."""
+    """Whether the ``number``-th gradient of a parameter is counted: the first, second, fourth, eighth and so on."""
     return number & (number - 1) == 0
 
 
 def count_rows(gradient: TorchTensor) -> tuple[str, int]:
     """Which axis was counted, and how many rows or columns of a dense gradient hold a number that is not zero.
 
-    Every value is read once, in pieces of at most ``CHUNK`` bytes.
+    What has more than two axes, as the weight of a convolution, is a matrix whose columns are all places of the others.  Every
+    value is read once, in pieces of at most ``CHUNK`` bytes.
     """
     matrix = gradient.detach().flatten(1)
     rows, columns = matrix.shape
@@ -92,6 +115,12 @@ def count_rows(gradient: TorchTensor) -> tuple[str, int]:
         touched = piece.abs().amax(0).ne(0)
         found = touched if found is None else found.logical_or_(touched)
     return "columns", int(found.sum()) if found is not None else 0
+
+
+def stored_rows(gradient: TorchTensor) -> int:
+    """How many different rows a sparse gradient stores; one that is not coalesced may store a row several times."""
+    indices = gradient._indices()[0]
+    return int(indices.shape[0] if gradient.is_coalesced() else indices.unique().shape[0])
 
 
 def worth_counting(gradient: TorchTensor) -> bool:
@@ -119,10 +148,11 @@ def _together(found: list[Record]) -> CountedRows | None:
         return None  # a damaged trace
     most, size = _whole(top, "rows"), max(_whole(record, "size") for record in found)
     dense = str(attrs.get("layout")) == "default"
-    length = shape[1 if axis == "columns" else 0]
+    length = length_of(shape, axis)
     as_rows = min(size, most * (size // length + 8)) if dense and length else size
     return CountedRows(str(attrs["parameter"]), str(attrs.get("module", "")), str(attrs.get("layout")), shape, axis, most,
                        min(_whole(record, "rows") for record in found), len(found), size, as_rows,
+                       max(_whole(record, "stored") for record in found),
                        sum(record["duration"] for record in found), top)
 
 
@@ -133,14 +163,17 @@ def _whole(record: Record, name: str) -> int:
 
 def gradients_table(records: Iterable[Record]) -> Table:
     """The gradients that were counted, as a table."""
+    records = list(records)
     found = counted_rows(records)
     rows = [{name: value for name, value in one._asdict().items() if name != "event"} for one in found]
     cells = [[one.parameter, "dense" if one.layout == "default" else one.layout, " × ".join(map(str, one.shape)),
               f"{_range(one)} of {format_count(one.length)} {one.axis}", format_count(one.times), format_bytes(one.bytes),
               format_bytes(one.as_rows) if one.layout == "default" else "", _saving(one)] for one in found]
     spent = sum(one.time for one in found)
-    footer = (f"Counted in the 1st, 2nd, 4th, 8th … backward pass, in {format_duration(spent)}, in the profiler lane."
-              if found else "No gradient was counted: Profiler(torch=True) counts those of PyTorch.")
+    seen = any(map(is_torch, records))
+    footer = (f"Counted in the 1st, 2nd, 4th, 8th … backward pass, in {format_duration(spent)}, in the profiler lane." if found
+              else "No gradient was counted: no backward pass gave a parameter a gradient of two axes and 4 kB or more." if seen
+              else "No gradient was counted: Profiler(torch=True) counts those of PyTorch.")
     return Table(_COLUMNS, rows, cells, footer, "Rows of gradients")
 
 

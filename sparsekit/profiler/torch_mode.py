@@ -25,9 +25,10 @@ from ..base.optional import optional_import, whole_import
 from ..core import hooks
 from .event_buffer import HELD, MARKER
 from .source_location import line_of
-from .torch_gradients import COUNTED, count_rows, is_due, worth_counting
+from .torch_gradients import COUNTED, count_rows, is_due, is_mostly_zero, length_of, stored_rows, worth_counting
 from .torch_names import Names
-from .torch_operators import CONVERSIONS, PRODUCTS, TorchOperator, TorchPlan, remedy_of
+from .torch_operators import ALIKE, CONVERSIONS, LOOK_UPS, PRODUCTS, TorchOperator, TorchPlan, remedy_of
+from .torch_twin import TRIED, Optimizer, Subject, Use, as_template, optimizer_of, sparse_way
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
     #: The weak reference to a storage, its bytes, and the role and owner that were noted.
     Held: TypeAlias = list[Any]  # Any: the three have types of their own, which a list cannot say
 
-__all__ = ["LEAST", "Watch", "cost_of_torch_event", "torch_of"]
+__all__ = ["LEAST", "Watch", "cost_of_torch_event", "torch_of", "unseen"]
 
 #: The first version of PyTorch that has all that is used here.
 LEAST = (2, 4)
@@ -213,6 +214,17 @@ class Watch:
         self._elsewhere: set[int] = set()
         # Passes so far, and whether one runs; those of a GPU run in threads of PyTorch's own.
         self._passes, self._backward = 0, False
+        # By parameter: gradients that were seen, the pass of the latest, and of those that are dense and mostly zero what is
+        # needed to try a sparse one: the weight, its optimizer, operators of the program on the gradient; then what was told.
+        self._gradients: dict[str, int] = {}
+        self._latest: dict[str, int] = {}
+        self._subjects: dict[str, Subject] = {}
+        self._optimizers: dict[str, Optimizer] = {}
+        self._uses: dict[str, dict[str, Use]] = {}
+        self._told: dict[str, tuple[Subject, Optimizer | None, int]] = {}
+        # By the address of a weak reference to a storage: how a weight is read without a layer, and whose gradient it holds.
+        self._read: dict[int, tuple[Torch, str]] = {}
+        self._held: dict[int, tuple[Torch, str]] = {}
         self._threads = 0
         self.process = os.getpid()
         self._handles: list[Torch] = []
@@ -244,6 +256,7 @@ class Watch:
             return
         if self._backward:
             self._safely(self._after_backward)
+        self._safely(self._try_twins)
         if self.failed:
             self._recorder.mark(MARKER, f"not recorded: {self.failed} operators that could not be described", None)
             self.failed = 0
@@ -293,7 +306,10 @@ class Watch:
         inputs, outputs = self.parts.among(args, kwargs), self.parts.among((result,), {})
         lane, layer, node = self._where(here)
         kind, plan = "", self._plans.get((func, "")) or self._plan(func, "")
-        if plan.op.lane == "convert" or any(map(_is_sparse, inputs)):
+        sparse = any(map(_is_sparse, inputs))
+        if lane == "forward":
+            self._note_use((func, args, kwargs), plan.op.short, sparse, inputs, frame)
+        if plan.op.lane == "convert" or sparse:
             kind = self._became(plan.op.short, lane, frame, inputs, outputs)
             plan = self._plans.get((func, kind)) or self._plan(func, kind)
         if plan.copies and self._across((*args, result)):
@@ -306,6 +322,32 @@ class Watch:
         if kind in hooks.KINDS:
             self._densified(plan, kind, lane, frame, inputs, outputs)
 
+    def _note_use(self, call: tuple[TorchFunction, Given, Named], short: str, sparse: bool, inputs: list[NoteItem],
+                  frame: FrameType) -> None:
+        """Note how a weight is read without a layer, and what the program itself computes of a gradient that is mostly zero."""
+        way = "rows" if short in LOOK_UPS else "product" if sparse and short in PRODUCTS else ""
+        for part in (inputs[:1] if way == "rows" else inputs if way else ()):
+            if part[0] is HELD:
+                if len(self._read) > MOST_KNOWN:
+                    self._read = {key: one for key, one in self._read.items() if one[0]() is not None}
+                self._read[id(part[1])] = part[1], way
+        if not self._subjects or frame.f_globals.get("__name__") == "torch.functional":
+            return  # torch.norm runs other operators for a sparse tensor
+        for part in inputs:
+            owner = self._held[id(part[1])][1] if part[0] is HELD and id(part[1]) in self._held else ""
+            if owner in self._subjects and str(call[0]) not in self._uses.setdefault(owner, {}):
+                func, args, kwargs = call
+
+                def made(value: Any, owner: str = owner) -> Any:  # Any: an argument
+                    return as_template(self.torch.Tensor, value, owner, self._owner_of, self._subjects[owner].shape)
+                with self._at_work(), unseen(self.torch):
+                    self._uses[owner][str(func)] = func, tuple(map(made, args)), {key: made(one) for key, one in kwargs.items()}
+
+    def _owner_of(self, tensor: TorchTensor) -> str:
+        """The parameter whose gradient a tensor is, or an empty text."""
+        part = self.parts.of(tensor)
+        return self._held[id(part[1])][1] if part[0] is HELD and id(part[1]) in self._held else ""
+
     def _where(self, here: _Here) -> tuple[str, str, int | None]:
         """The lane, the layer and the node of the graph that an operator runs for.
 
@@ -315,8 +357,7 @@ class Watch:
         torch, modules = self.torch, here.modules
         current, last = torch._C._current_autograd_node(), torch.autograd._get_sequence_nr() - 1
         if current is None:
-            if self._backward:
-                self._after_backward()
+            self._end_backward()
             lane, layer, node = self._lane(here), modules[-1][1] if modules else "", None
             if last != here.sequence and last >= 0:
                 node = last + here.first
@@ -369,11 +410,13 @@ class Watch:
         dense = [part for part in outputs if part[0] is HELD]
         if short in CONVERSIONS:
             return hooks.ASKED if lane != "backward" and _is_users(frame) else hooks.FALLBACK if dense else ""
-        if not dense or short in PRODUCTS:
+        if not dense or short in PRODUCTS or short in ALIKE:
             return ""
-        held = {id(part[1]) for part in inputs if part[0] is HELD}
-        largest = max((_size(part[3]) for part in dense if id(part[1]) not in held), default=-1)
-        return hooks.NATURAL if any(_is_sparse(part) and _size(part[1]) <= largest for part in inputs) else ""
+        # What lies in the memory of an input holds nothing else: the values of a sparse tensor, an update in place.
+        held = {id(one[1]) for part in inputs for one in (part[2] if _is_sparse(part) else (part,)) if one[0] is HELD}
+        made = [part[3] for part in dense if id(part[1]) not in held]
+        return hooks.NATURAL if any(_is_sparse(part) and len(part[1]) <= len(shape) and _size(part[1]) <= _size(shape)
+                                    for part in inputs for shape in made) else ""
 
     def _densified(self, plan: TorchPlan, kind: str, lane: str, frame: FrameType, inputs: list[NoteItem],
                     outputs: list[NoteItem]) -> None:
@@ -424,7 +467,7 @@ class Watch:
 
     def _enter_module(self, module: TorchModule, args: Given) -> None:
         here = self._here
-        if not self.noting:
+        if not self.noting or here.own:
             return
         if not here.seen:
             if threading.get_ident() not in self._elsewhere:
@@ -451,8 +494,7 @@ class Watch:
 
     def _assign_parameters(self, root: TorchModule) -> None:
         """Say which memory holds parameters, and gradients that were there before."""
-        if self._backward:
-            self._after_backward()
+        self._end_backward()
         for parameter, name, _ in self.names.alive():
             if not _lazy(parameter):
                 self._assign(parameter, "parameter", name, before=True)
@@ -466,6 +508,8 @@ class Watch:
             return  # a wrapper, as those of torch.func, or on the device "meta"
         if part[0] is HELD:
             held = self.parts.memory(tensor)
+            if role == "gradient":
+                self._held[id(held[0])] = held[0], owner
             if held[2] == (role, owner):
                 return
             held[2] = role, owner
@@ -498,22 +542,34 @@ class Watch:
         if self._backward and self.noting:
             self._safely(self._after_backward)
 
+    def _end_backward(self) -> None:
+        """Note the end of a backward pass that has ended: checkpoints compute forwards, and backwards, within one."""
+        if self._backward and self.torch._C._current_graph_task_id() == -1:
+            self._after_backward()
+
     def _after_backward(self) -> None:
         """A backward pass has ended: say which memory holds gradients, and count their rows if it is time."""
         self._backward = False
         self._passes += 1
+        self._held.clear()
         with self._at_work():
             for parameter, name, kind in self.names.alive():
                 self._see_gradient(parameter, name, kind)
 
     def _see_gradient(self, parameter: TorchTensor, name: str, kind: str = "") -> None:
+        """Say which memory holds the gradient of a parameter, and count its rows if it is time; once in each pass."""
+        number = self._passes + self._backward  # an optimizer may take gradients before the pass has ended
         if parameter.is_leaf and parameter.grad is not None:
             self._assign(parameter.grad, "gradient", name)
-            if self._counting and is_due(self._passes):
-                self._count(parameter.grad, name, kind)
+            if self._counting and self._latest.get(name) != number:
+                self._latest[name], seen = number, self._gradients.get(name, 0) + 1
+                self._gradients[name] = seen
+                if is_due(seen):
+                    self._count(parameter, name, kind)
 
-    def _count(self, gradient: TorchTensor, name: str, kind: str) -> None:
+    def _count(self, parameter: TorchTensor, name: str, kind: str) -> None:
         """Note how many rows of a gradient are not zero."""
+        gradient, stored = parameter.grad, 0
         if not self.parts.is_plain(gradient):
             return  # its operators are the subclass's: between processes they would be messages
         start = time.perf_counter_ns()
@@ -521,36 +577,59 @@ class Watch:
         if gradient.layout is self.torch.strided:
             if not worth_counting(gradient):
                 return
-            with _unseen(self.torch):
+            with unseen(self.torch):
                 axis, rows = count_rows(gradient)
             stype, size = "default", gradient.numel() * gradient.element_size()
+            if is_mostly_zero(stype, rows, length_of(shape, axis)) and name not in self._subjects:
+                self._subjects[name] = self._subject(parameter, name, axis)
         elif gradient.layout is self.torch.sparse_coo and gradient.sparse_dim() == 1 and gradient.dense_dim():
             values, indices = gradient._values(), gradient._indices()
-            stype, axis, rows = "row_sparse", "rows", int(indices.shape[1])
+            stype, axis, stored = "row_sparse", "rows", int(indices.shape[1])
+            with unseen(self.torch):
+                rows = stored_rows(gradient)
             size = values.numel() * values.element_size() + indices.numel() * indices.element_size()
         else:
             return
         self._recorder.span(COUNTED, "profiler", start, time.perf_counter_ns(), {
             "parameter": name, "module": kind, "layout": stype, "axis": axis, "rows": rows, "shape": shape, "size": size,
-            "pass": self._passes})
+            "stored": stored, "pass": self._passes})
+
+    def _subject(self, parameter: TorchTensor, name: str, axis: str) -> Subject:
+        """What is needed of a parameter to try a sparse gradient."""
+        module = self.names.modules.get(name)
+        _, read = self._read.get(id(self.parts.memory(parameter)[0]), (None, ""))
+        return Subject.of(self.torch, parameter, None if module is None else module(), axis, read)
+
+    def _try_twins(self) -> None:
+        """Note what to write so that gradients that are mostly zero become sparse, after it was tried on small twins."""
+        for name, subject in self._subjects.items():
+            uses = self._uses.get(name, {})
+            known = subject, self._optimizers.get(name), len(uses)
+            if self._told.get(name) != known:
+                start = time.perf_counter_ns()
+                with unseen(self.torch):
+                    way = sparse_way(self.torch, subject, known[1], list(uses.values()))
+                self._recorder.span(TRIED, "profiler", start, time.perf_counter_ns(), {"parameter": name, "way": way})
+                self._told[name] = known
 
     def _before_step(self, optimizer: TorchOptimizer, args: Given, kwargs: Named) -> None:
-        if self._here.seen and self.noting:
+        if self._here.seen and self.noting and not self._here.own:
             self._safely(lambda: self._learn_optimizer(optimizer))
 
     def _learn_optimizer(self, optimizer: TorchOptimizer) -> None:
-        if self._backward:
-            self._after_backward()
+        self._end_backward()
         for number, parameter in enumerate(parameter for group in optimizer.param_groups for parameter in group["params"]):
             known = self.names.knows(parameter)
             name = self.names.parameter(parameter, f"parameter{number}")
             self._assign(parameter, "parameter", name)
-            if not known:
-                self._see_gradient(parameter, name)
+            if not known or self._backward:
+                self._see_gradient(parameter, name, self.names.kind(parameter))
+            if name in self._subjects and name not in self._optimizers:
+                self._optimizers[name] = optimizer_of(optimizer, parameter)
         self._assign_states(optimizer, before=True)
 
     def _after_step(self, optimizer: TorchOptimizer, args: Given, kwargs: Named) -> None:
-        if self._here.seen and self.noting:
+        if self._here.seen and self.noting and not self._here.own:
             self._safely(lambda: self._assign_states(optimizer, before=False))
 
     def _assign_states(self, optimizer: TorchOptimizer, before: bool) -> None:
@@ -648,7 +727,7 @@ def _mode_class(torch: Torch) -> TorchMode:
 
 
 @contextmanager
-def _unseen(torch: Torch) -> Iterator[None]:
+def unseen(torch: Torch) -> Iterator[None]:
     """What the profiler itself computes by PyTorch is not seen by any of the program's modes."""
     dispatch = whole_import("torch.utils._python_dispatch")
     with dispatch._disable_current_modes(), torch._C.DisableTorchFunction():
@@ -681,7 +760,7 @@ def cost_of_torch_event(recorder: Recorder) -> float:
     """Nanoseconds that recording one operator of PyTorch takes here, measured on small tensors."""
     torch = torch_of()
     watch = Watch(torch, recorder, counting=False)
-    with _unseen(torch):
+    with unseen(torch):
         return _measured(torch, watch)
 
 

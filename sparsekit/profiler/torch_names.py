@@ -22,10 +22,13 @@ class Names:
     ----------
     parameters : dict
         By the address of a parameter: a weak reference to it, its name, and the class of the module that has it.
+    modules : dict
+        By the name of a parameter: a weak reference to the module that has it.
     """
 
     def __init__(self) -> None:
         self.parameters: dict[int, tuple[TorchReference, str, str]] = {}
+        self.modules: dict[str, TorchReference] = {}
         self._modules: dict[int, tuple[TorchReference, str]] = {}
         self._taken: dict[str, TorchReference] = {}
         self._roots: dict[int, TorchReference] = {}
@@ -56,6 +59,10 @@ class Names:
             self._note_parameter(parameter, self._free(otherwise, parameter, ""), "")
         return self.parameters[id(parameter)][1]
 
+    def kind(self, parameter: TorchTensor) -> str:
+        """The class of the module that has a parameter, or an empty text."""
+        return self.parameters[id(parameter)][2] if self.knows(parameter) else ""
+
     def alive(self) -> Iterator[tuple[TorchTensor, str, str]]:
         """Each parameter that lives, its name and the class of its module."""
         for key, (reference, name, kind) in list(self.parameters.items()):
@@ -78,7 +85,9 @@ class Names:
                     if tensor is None or (held is not None and held[0]() is tensor and held[2]):
                         continue  # of the names of a parameter that modules share, the first is kept
                     full = f"{path}.{label}" if path else f"{own}.{label}" if not root._modules else label
-                    self._note_parameter(tensor, self._free(full, tensor, own), type(module).__name__)
+                    name = self._free(full, tensor, own)
+                    self._note_parameter(tensor, name, type(module).__name__)
+                    self.modules[name] = weakref.ref(module)
 
     def _note_parameter(self, tensor: TorchTensor, name: str, kind: str) -> None:
         self.parameters[id(tensor)] = weakref.ref(tensor), name, kind

@@ -16,15 +16,15 @@ if TYPE_CHECKING:
     from ..base.types import JSON, Attrs
     from .types import ArrayRecord, Record
 
-__all__ = ["CONVERSIONS", "PRODUCTS", "TorchOperator", "TorchPlan", "is_torch", "remedy_of"]
+__all__ = ["ALIKE", "CONVERSIONS", "LOOK_UPS", "PRODUCTS", "TorchOperator", "TorchPlan", "is_torch", "remedy_of"]
 
 #: Operators that change the layout of a tensor.
 CONVERSIONS = frozenset(("to_dense", "_to_dense", "to_sparse", "_to_sparse", "to_sparse_csr", "_to_sparse_csr", "to_sparse_csc",
                          "_to_sparse_csc", "to_sparse_bsr", "_to_sparse_bsr", "to_sparse_bsc", "_to_sparse_bsc", "_coalesce"))
 
-#: Products, whose dense result is intended.
+#: Products and solutions, whose dense result is intended.
 PRODUCTS = frozenset(("mm", "addmm", "addmm_", "bmm", "baddbmm", "mv", "addmv", "dot", "vdot", "matmul", "hspmm", "_sparse_mm",
-                      "_sparse_addmm", "_sparse_mm_reduce_impl", "sspaddmm", "linear"))
+                      "_sparse_addmm", "_sparse_mm_reduce_impl", "sspaddmm", "linear", "triangular_solve", "_spsolve"))
 
 #: Operators that give memory without reading or writing it.
 _UNTOUCHED = frozenset(("empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided", "_unsafe_view", "lift_fresh",
@@ -37,7 +37,12 @@ _WRITING = frozenset(("fill_", "zero_", "zeros", "ones", "full", "zeros_like", "
                       "randn_like", "rand_like", "randperm", "arange", "eye", "linspace"))
 
 #: Operators that read only some rows or values of their first input.
-_LOOK_UPS = frozenset(("embedding", "index_select", "gather", "index"))
+LOOK_UPS = frozenset(("embedding", "index_select", "gather", "index"))
+
+#: Operators whose result takes the shape of an input and nothing else of it, or copies what it stores.
+ALIKE = frozenset((*(name for name in (*_UNTOUCHED, *_WRITING) if "like" in name or "new_" in name), "randint_like",
+                   "values_copy", "indices_copy", "_values_copy", "_indices_copy", "crow_indices_copy", "col_indices_copy",
+                   "ccol_indices_copy", "row_indices_copy"))
 
 _BAGS = frozenset(("_embedding_bag", "_embedding_bag_forward_only"))
 
@@ -96,7 +101,7 @@ class TorchOperator:
             return given
         if name == "copy_":
             return given + sum(array["bytes"] for array in inputs[1:])
-        if name in _LOOK_UPS and inputs and inputs[0]["stype"] == "default":
+        if name in LOOK_UPS and inputs and inputs[0]["stype"] == "default":
             return 2 * given + sum(array["bytes"] for array in inputs[1:])
         if name in _BAGS and len(inputs) > 1 and inputs[0]["shape"]:
             rows = inputs[1]["nnz"] * inputs[0]["bytes"] // max(1, inputs[0]["shape"][0])

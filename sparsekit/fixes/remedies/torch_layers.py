@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from ...base.formatting import format_count
+from ...profiler.advice import SMALL
+from ...profiler.torch_gradients import counted_rows
 from ..candidate import Candidate
 from ..torch_programs import names_of_weights, torch_of
 from .base import Look, Remedy, argument, at, named
@@ -33,8 +35,8 @@ class SparseGradient(Remedy):
     def find(self, look: Look) -> Iterator[Candidate]:
         """One candidate for each embedding whose gradient is mostly zero rows."""
         torch = torch_of()
-        found = {(event["attrs"].get("module"), tuple(_list(event["attrs"].get("shape"))))
-                 for finding in look.found("zero_rows") if (event := finding.event)}
+        found = {(one.module, one.shape) for one in counted_rows(look.profile.records)
+                 if one.mostly_zero and one.bytes - one.as_rows > SMALL}
         for module in look.program.originals(torch.nn.Module) if found else ():
             kind, shape = type(module).__name__, tuple(getattr(getattr(module, "weight", None), "shape", ()))
             if isinstance(module, (torch.nn.Embedding, torch.nn.EmbeddingBag)) and (kind, shape) in found:
@@ -50,17 +52,13 @@ class SparseGradient(Remedy):
         line = f"nn.{kind}({rows}, {width}, sparse=True)  # {name}"
         if adam is None:
             return Candidate(self.name, f"{name}: nn.{kind}(…, sparse=True)", where, edits, lambda clone: _sparse(clone, module),
-                             unpatched=why, lines=line)
+                             unpatched=why, lines=line, by_rows=True)
         settings = {key: _group(adam, module.weight)[key] for key in ("lr", "betas", "eps")}
         written = ", ".join(f"{key}={value!r}" for key, value in settings.items())
         return Candidate(self.name, f"{name}: nn.{kind}(…, sparse=True), and SparseAdam in place of Adam for it", where, (),
                          lambda clone: _sparse_adam(clone, module, adam), unpatched="it takes a second optimizer",
                          lines=f"{line}\nlazy = torch.optim.SparseAdam([{name}], {written})  # Adam has the other parameters; "
-                               "step() and zero_grad() of both")
-
-
-def _list(value: object) -> list[object]:  # object: JSON
-    return value if isinstance(value, list) else []
+                               "step() and zero_grad() of both", by_rows=True)
 
 
 def _holds(optimizer: TorchOptimizer, weight: TorchTensor) -> bool:

@@ -1,0 +1,216 @@
+"""Whether a weight of a PyTorch program can have a sparse gradient: tried on a small twin of its layer and its optimizer."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import warnings
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .torch_types import Torch, TorchModule, TorchOptimizer, TorchTensor, TorchType
+
+__all__ = ["GRADIENT", "LIKE_GRADIENT", "TRIED", "Subject", "as_template", "optimizer_of", "sparse_way"]
+
+#: Name of the span in which a twin is tried; its arguments are the parameter and what to write, empty if nothing works.
+TRIED = "sparse gradient tried"
+
+#: Rows and columns of a twin's weight, and its steps, in the first half of which every row is looked up.
+ROWS, WIDTH, STEPS = 8, 2, 24
+
+#: What stands in the arguments of an operator for the gradient, and for dense tensors of its shape.
+GRADIENT, LIKE_GRADIENT = "the gradient", "a tensor of its shape"
+
+#: Options of the layers, beside sizes and ``sparse``.
+_EMBEDDING = ("padding_idx", "max_norm", "norm_type", "scale_grad_by_freq")
+_BAG = (*_EMBEDDING, "mode", "include_last_offset")
+
+#: An optimizer: its class, and the options of its group of parameters.
+Optimizer = tuple[Any, dict[str, Any]]  # Any: PyTorch need not be installed
+#: An operator that the program applies to the gradient, and its arguments.
+Use = tuple[Any, tuple[Any, ...], dict[str, Any]]  # Any: as above
+
+
+class Subject(NamedTuple):
+    """A parameter whose gradient is dense and mostly zero.
+
+    Attributes
+    ----------
+    shape : tuple of int
+    dtype, device : object
+    axis : str
+        ``"rows"`` or ``"columns"``: which of them are mostly zero.
+    read : str
+        How a program without an embedding layer reads the weight: ``"rows"``, ``"product"`` with a sparse tensor, or empty.
+    kind : type or None
+        Class of the module that has the parameter.
+    options : dict
+        Options of that module, if it is an embedding.
+    """
+
+    shape: tuple[int, ...]
+    dtype: Any  # Any: PyTorch's
+    device: Any  # Any: as above
+    axis: str
+    read: str
+    kind: type | None
+    options: dict[str, Any]  # Any: as above
+
+    @classmethod
+    def of(cls, torch: Torch, weight: TorchTensor, module: TorchModule | None, axis: str, read: str) -> Subject:
+        """The subject of a parameter."""
+        names = (_BAG if isinstance(module, torch.nn.EmbeddingBag) else _EMBEDDING if isinstance(module, torch.nn.Embedding)
+                 else ())
+        return cls(tuple(weight.shape), weight.dtype, weight.device, axis, read, None if module is None else type(module),
+                   {name: getattr(module, name) for name in names})
+
+
+def optimizer_of(optimizer: TorchOptimizer, parameter: TorchTensor) -> Optimizer:
+    """The class of an optimizer, and copies of the options that it has for a parameter."""
+    group = next(group for group in optimizer.param_groups if any(one is parameter for one in group["params"]))
+    return type(optimizer), {name: copy.deepcopy(value) for name, value in group.items() if name not in ("params", "param_names")}
+
+
+def as_template(tensor: TorchType, value: Any, owner: str, name_of: Callable[[Any], str],  # Any: an argument of an operator
+                shape: tuple[int, ...]) -> Any:  # Any: as above
+    """An argument of an operator that takes the gradient of ``owner``, with words in the place of tensors."""
+    if isinstance(value, tensor):
+        if name_of(value) == owner:
+            return GRADIENT
+        return LIKE_GRADIENT if value.shape == shape else value.detach().clone() if value.numel() == 1 else None
+    if isinstance(value, (list, tuple)):
+        parts = [as_template(tensor, one, owner, name_of, shape) for one in value]
+        return [GRADIENT] if GRADIENT in [part for part in parts if isinstance(part, str)] else parts
+    return value
+
+
+def sparse_way(torch: Torch, subject: Subject, optimizer: Optimizer | None, uses: Sequence[Use]) -> str:
+    """What to write so that a weight gets a sparse gradient, in PyTorch; empty if PyTorch refuses all that is known.
+
+    A layer is tried with the weight's own optimizer first, then with that optimizer unfused, and in place of Adam with
+    SparseAdam.  What raises, and what has a state that grows with every batch, is not said.
+    """
+    words, layer, code = _layer(torch, subject)
+    if layer is None:
+        return ""
+    if optimizer is None:
+        fits = _runs(torch, subject, layer, (torch.optim.SGD, {"lr": 0.1}), uses)
+        return (f"{words} {code}. torch.optim.SGD takes its gradient without momentum and weight_decay, Adagrad without "
+                "weight_decay, and SparseAdam." if fits else "")
+    for number, (kind, options) in enumerate(_optimizers(torch, *optimizer)):
+        if _runs(torch, subject, layer, (kind, options), uses):
+            if not number:
+                return f"{words} {code}. {kind.__name__} takes its gradient."
+            lazy = " It moves only rows that the batch reaches." if kind is torch.optim.SparseAdam else ""
+            return f"{words} {code}, and give its weight an optimizer of its own, {_written(kind, options)}.{lazy}"
+    return ""
+
+
+def _layer(torch: Torch, subject: Subject) -> tuple[str, Any, str]:  # Any: the class of a layer
+    """The words before the layer that would have a sparse gradient, its class, and its code; None if there is none."""
+    nn, kind = torch.nn, subject.kind
+    if len(subject.shape) != 2:
+        return "", None, ""
+    rows, width = subject.shape if subject.axis == "rows" else subject.shape[::-1]
+    if subject.options:
+        found, words = (nn.EmbeddingBag if "mode" in subject.options else nn.Embedding), "Make the layer with"
+    elif subject.axis == "rows" and subject.read == "rows":
+        found, words = nn.Embedding, "Look its rows up with"
+    elif subject.axis == "rows" and subject.read == "product":
+        found, words = nn.EmbeddingBag, ("Instead of the product, add up rows, with the stored values of the sparse tensor as "
+                                         "per_sample_weights, by")
+    elif subject.axis == "columns" and kind is not None and issubclass(kind, nn.Linear):
+        found, words = nn.EmbeddingBag, ("If most inputs are zero, pass only the indices of the others, with their values as "
+                                         "per_sample_weights, to")
+    else:
+        return "", None, ""
+    options = subject.options or ({"mode": "sum"} if found is nn.EmbeddingBag else {})
+    default = inspect.signature(found.__init__).parameters
+    given = [str(rows), str(width), *(f"{name}={value!r}" for name, value in options.items() if value != default[name].default)]
+    return words, found, f"nn.{found.__name__}({', '.join(given)}, sparse=True)"
+
+
+def _optimizers(torch: Torch, kind: Any, options: dict[str, Any]) -> list[Optimizer]:  # Any: as above
+    """An optimizer, and those that do as it does but for the layout of the gradient."""
+    found: list[Optimizer] = [(kind, options)]
+    if options.get("fused"):
+        found.append((kind, {**options, "fused": False}))
+    if kind in (torch.optim.Adam, torch.optim.AdamW) and not options["weight_decay"] and not options["amsgrad"]:
+        found.append((torch.optim.SparseAdam, {name: options[name] for name in ("lr", "betas", "eps", "maximize")}))
+    return found
+
+
+def _written(kind: Any, options: dict[str, Any]) -> str:  # Any: as above
+    """The line that makes an optimizer of one weight."""
+    default = {name: one.default for name, one in inspect.signature(kind.__init__).parameters.items()}
+    plain = {name: value if isinstance(value, (int, float, tuple)) else f"{float(value):.7g}" for name, value in options.items()
+             if value is not None}
+    given = "".join(f", {name}={plain[name]}" for name, value in options.items()
+                    if name in plain and (name in ("lr", "betas", "eps", "fused") or value != default.get(name, value)))
+    return f"torch.optim.{kind.__name__}([weight]{given})"
+
+
+def _runs(torch: Torch, subject: Subject, layer: Any, optimizer: Optimizer, uses: Sequence[Use]) -> bool:  # Any: as above
+    """Whether a twin trains with a sparse gradient, and its optimizer's state does not grow with every batch."""
+    try:
+        with torch.inference_mode(False), torch.enable_grad(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return _trained(torch, subject, layer, optimizer, uses)
+    except Exception:
+        return False  # PyTorch, or the optimizer, refuses
+
+
+def _trained(torch: Torch, subject: Subject, layer: Any, optimizer: Optimizer, uses: Sequence[Use]) -> bool:  # Any: as above
+    options = dict(subject.options) or ({"mode": "sum"} if layer is torch.nn.EmbeddingBag else {})
+    if options.get("padding_idx") is not None:
+        options["padding_idx"] = 0
+    values = torch.ones(ROWS, WIDTH, dtype=subject.dtype, device=subject.device)
+    twin = layer(ROWS, WIDTH, **options, sparse=True, _weight=values)
+    kind, settings = optimizer
+    names = inspect.signature(kind.__init__).parameters
+    made = kind([{"params": [twin.weight], **settings}], **{key: one for key, one in settings.items() if key in names})
+    step, sizes = inspect.unwrap(kind.step), []  # without the hooks of the program, which are not about the twin
+    for number in range(STEPS):
+        twin.weight.grad = None
+        numbers = torch.tensor([number, number + 1, number + 3, number + 1], device=subject.device) % ROWS
+        weights = {"per_sample_weights": values[:, 0].new_ones(2, 2)} if options.get("mode") == "sum" else {}
+        given = numbers if layer is torch.nn.Embedding else numbers.reshape(2, 2)
+        twin.forward(given, **weights).sum().backward()
+        if twin.weight.grad.layout is not torch.sparse_coo:
+            return False
+        if number == 0:
+            for use in uses:
+                _applied(torch, use, twin.weight.grad)
+        with torch.no_grad():
+            step(made)
+        states = tensors_in(torch, made.state)
+        if any(one.layout is torch.sparse_coo and one._nnz() > ROWS for one in states):
+            return False  # it stores rows several times, and more with each batch, as SGD's momentum does
+        sizes.append(len(states))
+    return sizes[STEPS // 2] == sizes[-1]
+
+
+def tensors_in(torch: Torch, value: object) -> list[TorchTensor]:  # object: what an optimizer keeps
+    """The tensors in nested dicts, lists and tuples."""
+    if isinstance(value, torch.Tensor):
+        return [value]
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ()
+    return [found for one in inner for found in tensors_in(torch, one)]
+
+
+def _applied(torch: Torch, use: Use, gradient: TorchTensor) -> None:
+    """Call an operator of the program on a sparse gradient."""
+    func, args, kwargs = use
+    # The scaler of mixed precision itself passes the stored values of a sparse gradient.
+    held = gradient._values().clone() if "_amp_" in str(func) else gradient.clone()
+    stands = {GRADIENT: held, LIKE_GRADIENT: torch.ones(gradient.shape, dtype=gradient.dtype, device=gradient.device)}
+
+    def filled(value: Any) -> Any:  # Any: arguments
+        if isinstance(value, list):
+            return [filled(one) for one in value]
+        return stands[value] if isinstance(value, str) and value in stands else value
+    with torch.no_grad():
+        func(*map(filled, args), **{name: filled(value) for name, value in kwargs.items()})

@@ -1,0 +1,154 @@
+"""Fixes of PyTorch programs are judged on different batches, and refused if what an optimizer keeps grows with every step."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from sparsekit.fixes import try_fixes
+
+ROWS, WIDTH, BATCH = 5000, 8, 300
+
+
+def program(torch, make, repeats, warm=0, rows=ROWS):
+    """A step of an embedding that looks up the same numbers, or others in each step."""
+    torch.manual_seed(0)
+    layer, given = torch.nn.Embedding(rows, WIDTH), torch.randint(rows, (BATCH,))
+    optimizer = make(layer.parameters())
+
+    def step():
+        numbers = given if repeats else torch.randint(rows, (BATCH,))
+        optimizer.zero_grad()
+        loss = layer(numbers).square().sum()
+        loss.backward()
+        optimizer.step()
+        return loss
+    for _ in range(warm):
+        step()
+    return step, layer, optimizer, given
+
+
+def sparse(step, **options):
+    return try_fixes(step, rounds=0, **options)["sparse gradient (PyTorch)"]
+
+
+def grown(torch, options, steps):
+    """Bytes of SGD's sparse momentum after some steps on batches of their own, in plain PyTorch."""
+    layer = torch.nn.Embedding(ROWS, WIDTH, sparse=True)
+    optimizer, sizes = torch.optim.SGD(layer.parameters(), lr=0.01, **options), []
+    for _ in range(steps):
+        optimizer.zero_grad()
+        layer(torch.randint(ROWS, (BATCH,))).square().sum().backward()
+        optimizer.step()
+        buffer = optimizer.state[layer.weight]["momentum_buffer"]
+        sizes.append(buffer._values().nbytes + buffer._indices().nbytes)
+    return sizes
+
+
+@pytest.mark.parametrize("repeats", [True, False])
+@pytest.mark.parametrize("options", [{"momentum": 0.9}, {"momentum": 0.9, "nesterov": True}, {"momentum": 0.9, "dampening": 0.5}],
+                         ids=["momentum", "nesterov", "dampening"])
+def test_momentum_that_grows_is_refused_with_its_growth(torch, options, repeats):
+    step, *_ = program(torch, lambda given: torch.optim.SGD(given, lr=0.01, **options), repeats)
+    fix = sparse(step)
+    assert fix.verdict == "refused"
+    said = re.search(r"the state of SGD \(optimizer\) grows by ([\d.]+) kB a step; after 1,000 steps it has ([\d.]+) MB at that rate",
+                     fix.reason)
+    sizes = grown(torch, options, 4)
+    assert float(said[1]) == pytest.approx((sizes[-1] - sizes[-2]) / 1000, rel=0.1)
+    assert float(said[2]) == pytest.approx((sizes[-1] + 996 * (sizes[-1] - sizes[-2])) / 1e6, rel=0.1)
+
+
+@pytest.mark.parametrize("steps", [1, 3])
+def test_a_momentum_that_is_there_already_hides_nothing(torch, steps):
+    step, _, optimizer, _ = program(torch, lambda given: torch.optim.SGD(given, lr=0.01, momentum=0.9), False, warm=1)
+    assert "grows by" in sparse(step, steps=steps).reason
+    assert all(state["momentum_buffer"].layout is torch.strided for state in optimizer.state.values())
+
+
+def kept(torch, merged):
+    class Kept(torch.optim.SGD):
+        """Adds its sparse gradients up, and merges rows or not."""
+
+        def step(self, closure=None):
+            for group in self.param_groups:
+                for one in group["params"]:
+                    if one.grad.is_sparse:
+                        sums = self.state[one].get("sums", one.grad * 0) + one.grad
+                        self.state[one]["sums"] = sums.coalesce() if merged else sums
+            return super().step(closure)
+    return lambda given: Kept(given, lr=0.01)
+
+
+@pytest.mark.parametrize(("merged", "verdict"), [(True, "holds"), (False, "refused")])
+def test_a_sparse_state_of_the_users_own_may_grow_to_the_rows_of_its_weight_and_not_beyond(torch, merged, verdict):
+    step, *_ = program(torch, kept(torch, merged), False)
+    fix = sparse(step)
+    assert fix.verdict == verdict
+    assert ("grows by" in fix.reason) == (not merged)
+
+
+@pytest.mark.parametrize("repeats", [True, False])
+@pytest.mark.parametrize("kind", ["SGD", "Adagrad"])
+def test_states_that_do_not_grow_hold(torch, kind, repeats):
+    step, _, _, given = program(torch, lambda given: getattr(torch.optim, kind)(given, lr=0.01), repeats)
+    before = given.clone()
+    fix = sparse(step)
+    assert fix.verdict == "holds"
+    assert ("repeats one batch" in fix.reason) == repeats
+    assert torch.equal(given, before)
+
+
+def by_hand(torch, batches):
+    """Adam and SparseAdam from the same weights on some batches: rows by how many batches touch them, and differences."""
+    weights = []
+    for sparse in (False, True):
+        torch.manual_seed(0)
+        layer = torch.nn.Embedding(ROWS, WIDTH, sparse=sparse)
+        optimizer = (torch.optim.SparseAdam if sparse else torch.optim.Adam)(layer.parameters(), lr=0.01)
+        for numbers in batches:
+            optimizer.zero_grad()
+            layer(numbers).square().sum().backward()
+            optimizer.step()
+        weights.append(layer.weight.detach())
+    touched = sum(torch.bincount(numbers, minlength=ROWS).clamp(max=1) for numbers in batches)
+    return touched, (weights[0].double() - weights[1].double()).abs().amax(1)
+
+
+def told(reason):
+    """``{words: (rows, those that differ, by how much)}`` of a reason."""
+    found = re.findall(r"of ([\d,]+) rows that (every batch touches|only some batches touch|no batch touches), ([\d,]+) differ"
+                       r"(?:, by at most ([\d.e+-]+))?", reason)
+    return {words: (int(rows.replace(",", "")), int(number.replace(",", "")), float(most or 0)) for rows, words, number, most in found}
+
+
+@pytest.mark.parametrize("repeats", [True, False])
+def test_rows_that_batches_touch_and_leave_out_are_told_apart_as_plain_pytorch_gives_them(torch, repeats):
+    step, _, _, given = program(torch, lambda given: torch.optim.Adam(given, lr=0.01), repeats)
+    state = torch.get_rng_state()
+    fix = sparse(step)
+    assert fix.verdict == "changes the answer"
+    batches, low, high = [given], int(given.min()), int(given.max())
+    if repeats:
+        for _ in range(2):
+            batches.append(low + (batches[-1] - low + (high - low) // 3 + 1) % (high - low + 1))
+            low, high = int(batches[-1].min()), int(batches[-1].max())
+    else:
+        torch.set_rng_state(state)
+        batches = [torch.randint(ROWS, (BATCH,)) for _ in range(3)]
+    touched, apart = by_hand(torch, batches)
+    for words, chosen in (("every batch touches", touched == 3), ("only some batches touch", (touched > 0) & (touched < 3)),
+                          ("no batch touches", touched == 0)):
+        if chosen.any():
+            rows, number, most = told(fix.reason)[words]
+            assert (rows, number) == (int(chosen.sum()), int((apart[chosen] > 0).sum())), words
+            assert most == pytest.approx(float(apart[chosen].max()), rel=0.06), words
+    assert told(fix.reason)["no batch touches"][1] == 0
+
+
+def test_no_row_is_said_to_be_left_out_where_none_differs(torch):
+    step, *_ = program(torch, lambda given: torch.optim.Adam(given, lr=0.01), True)
+    fix = sparse(step, steps=1)
+    assert "are unchanged" not in fix.reason
+    assert fix.reason.endswith("(the program repeats one batch: from step to step its row numbers were shifted)")

@@ -1,0 +1,238 @@
+"""Advice for PyTorch: what it says is code that runs on a twin of the layer and the optimizer, in PyTorch's own words."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import subprocess
+import sys
+
+import pytest
+
+import sparsekit as mx
+
+pytestmark = pytest.mark.filterwarnings("ignore:Sparse invariant checks:UserWarning")  # of tensors made here
+
+ROWS, WIDTH = 2000, 8
+
+#: Words of MXNet, which PyTorch does not know.
+FOREIGN = re.compile(r"grad_stype|tostype|row_sparse|stype|lazy_update|index_dtype|csr_matrix|load_libsvm|hybridize|asscalar|asnumpy"
+                     r"|net\.cast|sparse_grad|Embedding\(…|MXNet|gluon|\bnd\.|NDArray|…")
+
+#: Calls in an advice.
+CALL = re.compile(r"(?:nn|torch\.optim)\.\w+\((?:[^()]|\([^()]*\))*\)")
+
+
+def trained(torch, layer, optimizer=None, between=None, look=None, steps=2):
+    """The profile of a layer that looks 40 numbers up, and its advice about its gradient."""
+    module = layer() if callable(layer) else layer
+    numbers = torch.randint(ROWS, (8, 5))
+    made = optimizer(module.parameters() if isinstance(module, torch.nn.Module) else [module]) if optimizer else None
+    with mx.Profiler(torch=True) as prof:
+        for _ in range(steps):
+            if made is not None:
+                made.zero_grad()
+            (look or (lambda module, numbers: module(numbers)))(module, numbers).square().sum().backward()
+            if between is not None:
+                between(module)
+            if made is not None:
+                made.step()
+    return prof, [one for one in prof.advice() if one.rule == "zero_rows"]
+
+
+def runs(torch, advice, options=None):
+    """Whether the code of an advice, and an optimizer of these options if it names none, trains a twin."""
+    calls = CALL.findall(advice)
+    layer = next(call for call in calls if call.startswith("nn."))
+    twin = eval(layer, {"nn": torch.nn})
+    assert twin.sparse
+    named = next((call for call in calls if call.startswith("torch.optim.")), None)
+    weight = twin.weight
+    optimizer = eval(named, {"torch": torch, "weight": weight}) if named else options([weight])
+    twin(torch.tensor([[1, 2], [2, 3]])).sum().backward()
+    assert weight.grad.is_sparse
+    optimizer.step()
+
+
+def optimizers(torch):
+    """Every optimizer of PyTorch, alone and with each option that it has."""
+    extra = {"weight_decay": 0.1, "momentum": 0.9, "nesterov": True, "maximize": True, "amsgrad": True, "foreach": True,
+             "fused": True, "capturable": True, "lr_decay": 0.1, "dampening": 0.5, "centered": True}
+    for name in torch.optim.__all__ if hasattr(torch.optim, "__all__") else dir(torch.optim):
+        kind = getattr(torch.optim, name)
+        if not (isinstance(kind, type) and issubclass(kind, torch.optim.Optimizer)) or name in ("Optimizer", "LBFGS", "SparseAdam"):
+            continue
+        yield kind, {}
+        for option, value in extra.items():
+            if option in inspect.signature(kind).parameters:
+                yield kind, {option: value, **({"momentum": 0.9} if option in ("nesterov", "dampening") else {})}
+
+
+def test_what_is_advised_with_every_optimizer_runs_and_what_is_refused_is_not_advised(torch):
+    advised = set()
+    for kind, options in optimizers(torch):
+        def make(given, kind=kind, options=options):
+            return kind(given, lr=0.1, **options)
+        try:
+            prof, found = trained(torch, lambda: torch.nn.Embedding(ROWS, WIDTH), make)
+        except (RuntimeError, ValueError, TypeError, AssertionError):
+            continue  # the program itself does not run
+        assert prof.gradients().rows[0]["most"] <= 40
+        for one in found:
+            runs(torch, one.remedy, make)
+            advised.add((kind.__name__, *options))
+    assert {("SGD",), ("SGD", "maximize"), ("SGD", "foreach"), ("SGD", "fused"), ("Adagrad",), ("Adagrad", "lr_decay"),
+            ("Adam",), ("Adam", "maximize")} <= advised
+    assert not {one for one in advised if one[0] in ("RMSprop", "NAdam", "RAdam", "Adadelta", "Rprop", "ASGD", "Adafactor")}
+    assert not {one for one in advised if {"weight_decay", "momentum", "amsgrad"} & set(one)}
+
+
+@pytest.mark.parametrize(("layer", "options", "advised"), [
+    ("Embedding", {}, True), ("Embedding", {"padding_idx": 3}, True), ("Embedding", {"max_norm": 1.0}, True),
+    ("Embedding", {"scale_grad_by_freq": True}, False),
+    ("EmbeddingBag", {"mode": "sum"}, True), ("EmbeddingBag", {"mode": "mean"}, True), ("EmbeddingBag", {"mode": "max"}, False),
+    ("EmbeddingBag", {"mode": "sum", "padding_idx": 3}, True), ("EmbeddingBag", {"mode": "sum", "max_norm": 1.0}, True),
+    ("EmbeddingBag", {"mode": "sum", "scale_grad_by_freq": True}, False),
+], ids=str)
+def test_what_is_advised_for_a_layer_keeps_its_options_and_runs(torch, layer, options, advised):
+    def sgd(given):
+        return torch.optim.SGD(given, 0.1)
+    for optimizer in (sgd, None):
+        _, found = trained(torch, lambda: getattr(torch.nn, layer)(ROWS, WIDTH, **options), optimizer)
+        assert len(found) == advised
+        for one in found:
+            runs(torch, one.remedy, sgd)
+            twin = eval(CALL.findall(one.remedy)[0], {"nn": torch.nn})
+            assert {name: getattr(twin, name) for name in options} == options
+
+
+@pytest.mark.parametrize(("between", "advised"), [
+    (lambda torch, module: torch.nn.utils.clip_grad_norm_(module.parameters(), 1.0), False),
+    (lambda torch, module: torch.nn.utils.clip_grad_value_(module.parameters(), 1.0), False),
+    (lambda torch, module: module.weight.grad.add_(torch.rand(ROWS, WIDTH)), False),
+    (lambda torch, module: module.weight.grad.norm().item(), True),
+    (lambda torch, module: module.weight.grad.mul_(0.5), True),
+], ids=["norm clipped", "values clipped", "noise", "norm read", "scaled"])
+def test_what_the_program_does_to_a_gradient_must_be_possible_with_a_sparse_one(torch, between, advised):
+    _, found = trained(torch, lambda: torch.nn.Embedding(ROWS, WIDTH), lambda given: torch.optim.SGD(given, 0.1),
+                       lambda module: between(torch, module))
+    assert len(found) == advised
+
+
+def test_a_scaler_of_mixed_precision_takes_the_sparse_gradient_that_is_advised(torch):
+    layer, scaler = torch.nn.Embedding(ROWS, WIDTH), torch.amp.GradScaler("cpu")
+    optimizer = torch.optim.SGD(layer.parameters(), 0.1)
+    with mx.Profiler(torch=True) as prof:
+        for _ in range(2):
+            optimizer.zero_grad()
+            scaler.scale(layer(torch.arange(9)).sum()).backward()
+            scaler.step(optimizer)
+            scaler.update()
+    assert [one.rule for one in prof.advice()] == ["zero_rows"]
+
+
+def test_an_optimizer_of_the_users_own_is_tried_too(torch):
+    class Keeping(torch.optim.SGD):
+        def step(self, closure=None):
+            self.state[0].setdefault("gradients", []).extend(p.grad for group in self.param_groups for p in group["params"])
+            return super().step(closure)
+
+    def make(kind):
+        return lambda given: kind(given, lr=0.1)
+    assert trained(torch, lambda: torch.nn.Embedding(ROWS, WIDTH), make(type("Own", (torch.optim.SGD,), {})))[1]
+    assert not trained(torch, lambda: torch.nn.Embedding(ROWS, WIDTH), make(Keeping))[1], "it keeps more with every step"
+
+
+def test_trying_changes_nothing_of_the_program(torch):
+    from torch.optim.optimizer import register_optimizer_step_pre_hook
+
+    calls = []
+    handle = torch.nn.modules.module.register_module_forward_hook(lambda *given: calls.append("forward"))
+    hook = register_optimizer_step_pre_hook(lambda *given: calls.append("step"))
+    try:
+        torch.manual_seed(3)
+        trained(torch, lambda: torch.nn.Embedding(ROWS, WIDTH), lambda given: torch.optim.Adam(given, 0.1))
+        after = torch.get_rng_state()
+    finally:
+        handle.remove()
+        hook.remove()
+    torch.manual_seed(3)
+    torch.nn.Embedding(ROWS, WIDTH)
+    torch.randint(ROWS, (8, 5))
+    assert calls == ["forward", "step"] * 2
+    assert torch.equal(after, torch.get_rng_state())
+
+
+def test_trying_warns_of_nothing(torch):
+    text = """
+import torch
+import sparsekit as mx
+layer = torch.nn.Embedding(2000, 8)
+optimizer = torch.optim.Adagrad(layer.parameters())
+with mx.Profiler(torch=True) as prof:
+    layer(torch.arange(9)).sum().backward()
+    optimizer.step()
+print(prof.advice())
+"""
+    done = subprocess.run([sys.executable, "-W", "error:Sparse:UserWarning", "-c", text], capture_output=True, text=True, check=True)
+    assert "sparse=True" in done.stdout
+    assert "Sparse" not in done.stderr
+
+
+def programs(torch):
+    """A program for each rule that PyTorch's events can meet."""
+    def sgd(given):
+        return torch.optim.SGD(given, 0.1)
+
+    def weight():
+        return torch.nn.Parameter(torch.ones(ROWS, WIDTH))
+    dense = torch.rand(40, ROWS) * (torch.rand(40, ROWS) < 0.003)
+    csr, coo, hardly = dense.to_sparse_csr(), dense.to_sparse(), torch.rand(200, 200).to_sparse()
+
+    def profiled(work, times=4):
+        with mx.Profiler(torch=True) as prof:
+            for _ in range(times):
+                work()
+        return prof
+    library = {"__name__": "torch.of_a_test"}
+    exec(compile("def to_dense(given):\n    return given.to_dense()\n", "torch_of_a_test.py", "exec"), library)
+    embedding = torch.nn.Embedding(98, 64, sparse=True)
+    yield "zero_rows", trained(torch, weight, sgd, look=lambda w, numbers: torch.sparse.mm(csr, w))[0]
+    yield "zero_rows", trained(torch, weight, sgd, look=lambda w, numbers: coo @ w)[0]
+    yield "zero_rows", trained(torch, weight, sgd, look=lambda w, numbers: w[numbers])[0]
+    yield "zero_rows", trained(torch, weight, sgd, look=lambda w, numbers: torch.nn.functional.embedding(numbers, w))[0]
+    yield "zero_rows", trained(torch, lambda: torch.nn.Linear(ROWS, 4), sgd, look=lambda layer, numbers: layer(dense[:3]))[0]
+    yield "full_rows", profiled(lambda: embedding(torch.randint(98, (300,))).sum().backward(), 1)
+    yield "became_dense", profiled(lambda: library["to_dense"](coo))
+    yield "dense_by_nature", profiled(lambda: torch.sub(torch.ones(40, ROWS), coo))
+    yield "wide_indices", profiled(lambda: csr.matmul(torch.ones(ROWS, 1)))
+    yield "hardly_sparse", profiled(lambda: hardly.mul(2))
+    yield "double_precision", trained(torch, lambda: torch.nn.Linear(400, 40).double(), sgd,
+                                      look=lambda layer, numbers: layer(torch.ones(2, 400).double()))[0]
+    yield "repeated_conversion", profiled(lambda: dense.to_sparse_csr())
+
+
+def test_no_rule_speaks_of_mxnet_to_a_program_of_pytorch_and_code_compiles(torch):
+    met = set()
+    for rule, prof in programs(torch):
+        said = list(prof.advice())
+        met |= {one.rule for one in said}
+        for one in said:
+            assert not FOREIGN.search(f"{one.reason} {one.remedy} {one.lesson} {one.where}"), one
+            for call in CALL.findall(one.remedy):
+                compile(call, "advice", "eval")
+            if one.rule == "zero_rows":
+                runs(torch, one.remedy, lambda given: torch.optim.SGD(given, 0.1))
+        if rule not in ("dense_by_nature", "wide_indices"):  # there, the bytes of other things may matter more
+            assert rule in {one.rule for one in said}, rule
+    assert "dense_gradient" not in met
+
+
+def test_the_weight_of_a_convolution_gets_no_advice_about_rows(torch):
+    layer = torch.nn.Conv2d(1, 40, 25)
+    with mx.Profiler(torch=True) as prof:
+        layer(torch.rand(1, 1, 25, 25))[:, :3].sum().backward()
+    (row,) = prof.gradients().rows
+    assert (row["axis"], row["most"]) == ("columns", 625)
+    assert "625 of 625 columns" in repr(prof.gradients())
+    assert [one for one in prof.advice() if one.rule == "zero_rows"] == []

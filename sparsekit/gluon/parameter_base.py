@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..autograd import pause
+from ..autograd import is_training, pause
 from ..base.changes import changes
 from ..base.context import Context, cpu, current_context, require
 from ..base.entry import within_memory
@@ -24,6 +24,8 @@ from ..base.errors import (
 )
 from ..core import device, hooks
 from ..core.dispatch import wrap
+from ..core.graph import CustomNode
+from ..core.trace import refuse
 from ..initializer import Constant as ConstantInitializer
 from ..initializer import InitDesc
 from ..initializer import create as create_initializer
@@ -340,7 +342,8 @@ class Parameter:
         Returns
         -------
         RowSparseNDArray
-            A copy of these rows.  Gradients flow through it to the parameter.
+            A copy of these rows, as they are now.  Gradients flow through it to these rows of the parameter, whether it is
+            pulled before ``record()`` or inside.
 
         Raises
         ------
@@ -370,10 +373,21 @@ class Parameter:
         if not isinstance(row_id, NDArray):
             raise DTypeError(f"row_id must have NDArray type, but {type(row_id).__name__} is given.",
                              hint="make one with mx.nd.array(rows, dtype='int64').")
+        if hooks.state.tracing:
+            raise refuse("row_sparse_data was called while a hybridized block was traced, and which rows it pulls depends on "
+                         "values.", hint="pull the rows before the block, and give them to it as an input.")
 
     @staticmethod
     def _rows(values: NDArray, row_id: NDArray) -> RowSparseNDArray:
-        return F.sparse_retain(values, F.reshape(row_id, shape=(-1,)))
+        """Rows of the values on one context, linked to them in the graph even if nothing is recorded yet, as in MXNet."""
+        rows = F.reshape(row_id, shape=(-1,)).copy()
+        with pause(train_mode=is_training()):
+            part: RowSparseNDArray = F.sparse_retain(values, rows)
+        if values._entry is not None:
+            node = CustomNode(lambda given: [F.sparse_retain(F.cast_storage(given[0], stype="row_sparse"), rows)],
+                              (values._entry,), 1, values._ctx)
+            part._entry = (node, 0)
+        return part
 
     def grad(self, ctx: Context | None = None) -> Any:
         """The gradient on a context; the only one by default, or the current one if there are several."""

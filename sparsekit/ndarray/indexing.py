@@ -15,19 +15,19 @@ if TYPE_CHECKING:
     from ..base.types import Array
 
 
-__all__ = ["assignable", "numpy_key", "split_key"]
+__all__ = ["assignable", "check_no_masks", "is_doubtful", "numpy_key", "split_key"]
 
 
 def split_key(key: object, shape: tuple[int, ...]) -> tuple[tuple[Any, ...], list[Any]]:
     """A key as a hashable attribute, in which ``("array", i)`` stands for the i-th of the index arrays given with it.
 
     Slices travel as ``("slice", start, stop, step)``; see ``ops.index.decode``.  Masks become the places where they are
-    true, and have the sizes of the axes of ``shape`` that they stand for.  Arrays of floats are indices too, since MXNet's
-    arrays are float32 by default.
+    true, and have the sizes of the axes of ``shape`` that they stand for.  Arrays of floats are positions too, since MXNet's
+    arrays are float32 by default; see ``check_no_masks``.
     """
     arrays: list[Any] = []
     parts: list[Any] = []
-    masks: list[tuple[int, Any]] = []
+    given: list[tuple[int, Array, bool]] = []
     for part in key if isinstance(key, tuple) else (key,):
         if part is None:
             parts.append(None)
@@ -39,27 +39,62 @@ def split_key(key: object, shape: tuple[int, ...]) -> tuple[tuple[Any, ...], lis
             parts.append(int(part))
         else:
             found = _array(part)
-            if found.dtype == bool:
-                masks.append((len(parts), found.shape))
-            for places in found.nonzero() if found.dtype == bool else (found,):
+            if found.ndim:
+                given.append((len(parts), found, is_doubtful(part, found)))
+            for places in found.nonzero() if found.dtype == bool else (found.astype(np.int64),):
                 if places.ndim == 0:
                     parts.append(int(places))
                 else:
                     parts.append(("array", len(arrays)))
                     arrays.append(places)
-    if masks:
-        _check_masks(parts, masks, shape)
+    if given:
+        _check_masks(parts, given, shape)
     return tuple(parts), arrays
 
 
-def _check_masks(parts: list[Any], masks: list[tuple[int, Any]], shape: tuple[int, ...]) -> None:
-    spare = len(shape) - sum(part is not None and part != "..." for part in parts)
-    for place, sizes in masks:
-        before = parts[:place]
-        start = sum(part is not None and part != "..." for part in before) + (max(spare, 0) if "..." in before else 0)
-        if sizes != shape[start: start + len(sizes)]:
-            raise RowIndexError(f"A mask of shape {sizes} does not fit axis {start} of an array of shape {shape}.",
+def _check_masks(parts: list[Any], given: list[tuple[int, Array, bool]], shape: tuple[int, ...]) -> None:
+    """Raise for masks that do not have the sizes of their axes, and for positions that may be masks."""
+
+    def axes(some: list[Any]) -> int:
+        return sum(part is not None and part != "..." for part in some)
+
+    positions = []
+    for place, array, doubtful in given:
+        is_mask = array.dtype == bool
+        behind = parts[place + (array.ndim if is_mask else 1):]
+        start = len(shape) - axes(behind) - array.ndim if "..." in parts[:place] else axes(parts[:place])
+        sizes = shape[max(start, 0): start + array.ndim]
+        if is_mask and array.shape != sizes:
+            raise RowIndexError(f"A mask of shape {array.shape} does not fit axis {start} of an array of shape {shape}.",
                                 hint="a mask must have the shape of the axes that it replaces.")
+        if not is_mask:
+            positions.append((array, doubtful and array.shape == sizes))
+    check_no_masks(positions)
+
+
+def is_doubtful(part: object, array: Array) -> bool:
+    """Whether zeros and ones in a key may be a mask: comparisons give one in the type of their arrays, which asnumpy() keeps."""
+    return array.dtype != bool and (array.dtype.kind == "f" or hasattr(part, "_store"))
+
+
+def check_no_masks(positions: list[tuple[Array, bool]]) -> None:
+    """Raise for positions that may be a mask: zeros and ones, where the second of a pair says that type and shape allow it.
+
+    Beside other positions of the same shape they are rows or columns of single elements, ``x[rows, columns]``, since a mask
+    would need as many ones there.
+
+    Raises
+    ------
+    RowIndexError
+        If there are any.
+    """
+    doubtful = [bool(fits and array.size and ((array == 0) | (array == 1)).all()) for array, fits in positions]
+    clear = {array.shape for (array, _), doubt in zip(positions, doubtful, strict=True) if not doubt}
+    for (array, _), doubt in zip(positions, doubtful, strict=True):
+        if doubt and (array.shape not in clear or array.all()):
+            raise RowIndexError(f"An index of shape {array.shape} that holds only zeros and ones of {array.dtype} may be a mask, "
+                                "as a comparison makes it, or positions.",
+                                hint='astype("bool") makes a mask of it, and asnumpy().astype("int32") makes positions.')
 
 
 def _bound(part: slice, name: str) -> int | None:
@@ -99,7 +134,7 @@ def _array(part: object) -> Array:
     if found.dtype.kind not in "iuf":
         raise RowIndexError(f"An array used as an index must hold integers or booleans, got {found.dtype}.",
                             hint="use integers, or booleans for a mask.")
-    return found.astype(np.int64)
+    return found
 
 
 def stacked(arrays: list[Any]) -> Array:

@@ -475,8 +475,8 @@ class NDArray(NumpyProtocol, Interchange, ArrayMethods):
     def __getitem__(self, key: object) -> NDArray:
         """Part of the array, as numpy indexes.
 
-        Numbers, slices, None and Ellipsis give a view where the part lies in one run of memory, which writes
-        through to this array; other parts, and indexing by lists, arrays or masks, give copies.
+        ``x[:]`` is ``x`` itself.  Numbers, other slices, None and Ellipsis give a view where the part lies in one run of
+        memory, which writes through to this array; other parts, and indexing by lists, arrays or masks, give copies.
 
         Raises
         ------
@@ -489,6 +489,8 @@ class NDArray(NumpyProtocol, Interchange, ArrayMethods):
             except IndexError:
                 raise RowIndexError(f"Index {key} is outside axis 0, which has {self.shape[0]} entries.",
                                     hint="indices run from -size to size - 1.") from None
+        if isinstance(key, slice) and key == slice(None) and self.ndim:
+            return self
         parts, arrays = split_key(key, self.shape)
         if not arrays:
             return invoke(find("_getitem").bind({"key": parts}), (self,))

@@ -17,6 +17,7 @@ from ..core.arrays import wrap
 from ..storage import RowSparse
 from ..storage.convert import row_ids
 from .functions import F
+from .indexing import check_no_masks, is_doubtful
 from .ndarray import NDArray
 
 if TYPE_CHECKING:
@@ -81,6 +82,8 @@ def places_of_mask(x: NDArray, key: object) -> tuple[Any, Any] | None:
         true = np.asarray(store.data != 0)
         return row_ids(store)[true], store.indices[true]
     values = _values(key) if isinstance(key, (np.ndarray, NDArray, list)) else None
+    if values is not None:
+        check_no_masks([(values, is_doubtful(key, values) and values.shape == x.shape)])
     if values is None or values.dtype != bool or values.ndim != 2:
         return None
     if x.shape != values.shape:
@@ -99,7 +102,7 @@ def _values(part: object) -> Array:
     if values.size == 0:
         return values if values.dtype == bool else values.astype(np.int64)
     if isinstance(part, NDArray) and values.dtype.kind == "f" and np.array_equal(values, np.trunc(values)):
-        return values.astype(np.int64)
+        return values
     if values.dtype.kind not in "iub":
         raise RowIndexError(f"An array used as an index must hold integers or booleans, got {values.dtype}.",
                             hint="use integers, or booleans for a mask.")
@@ -120,6 +123,10 @@ def parts_of_key(key: object, shape: tuple[int, ...]) -> list[Any]:
     given[place: place + len(dots)] = [slice(None)] * missing
     parts = [_part(part, axis, size) for axis, (part, size) in enumerate(zip(given, shape, strict=True))]
     arrays = [part for part in parts if isinstance(part, np.ndarray)]
+    numbers = [(one, _values(one), size) for one, size in zip(given, shape, strict=True)
+               if isinstance(one, (list, np.ndarray, NDArray))]
+    check_no_masks([(values, is_doubtful(one, values) and values.shape == (size,))
+                    for one, values, size in numbers if values.dtype != bool])
     mixed = any(isinstance(part, slice) for part in parts) or len(shape) != 2
     if mixed and (len(arrays) > 1 or any(array.ndim != 1 for array in arrays)):
         raise UnsupportedError("A sparse array takes one flat list of numbers beside slices.",

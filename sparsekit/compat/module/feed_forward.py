@@ -18,6 +18,7 @@ from ...module.checkpoints import load_checkpoint
 from ...module.module import Module
 from ...ndarray import NDArray
 from ...ndarray.checkpoints import save_checkpoint
+from ...ndarray.functions import F
 from ...symbol import Symbol
 
 if TYPE_CHECKING:
@@ -181,15 +182,17 @@ class FeedForward:
 
         Returns
         -------
-        numpy.ndarray, or list of them for several outputs; with ``return_data``, a tuple of outputs, data and labels
+        numpy.ndarray, or list of them for several outputs; with ``return_data``, a tuple of outputs, data and labels.  Sparse
+        ones are not made dense: they are NDArrays.
         """
         data = self._iterator(X, None, False)
         rows: list[list[list[Any]]] = [[], [], []]
         for outputs, _, batch in self._trained(data).iter_predict(data, num_batch, reset):
-            pad = batch.pad or 0
-            for into, arrays in zip(rows, (outputs, batch.data, batch.label or []), strict=True):
-                into.append([(one if arrays is outputs else one[:one.shape[0] - pad]).asnumpy() for one in arrays])
-        found = [[np.concatenate(pieces) for pieces in zip(*some, strict=True)] for some in rows]
+            rows[0].append([_given_out(one) for one in outputs])
+            if return_data:
+                for into, arrays in zip(rows[1:], (batch.data, batch.label or []), strict=True):
+                    into.append([_given_out(one[:one.shape[0] - (batch.pad or 0)]) for one in arrays])
+        found = [[_joined(pieces) for pieces in zip(*some, strict=True)] for some in rows]
         merged = [some[0] if len(some) == 1 else some for some in found]
         return tuple(merged) if return_data else merged[0]
 
@@ -256,6 +259,15 @@ class FeedForward:
                   batch_end_callback=batch_end_callback, kvstore=kvstore, logger=logger, work_load_list=work_load_list,
                   eval_end_callback=eval_end_callback, eval_batch_end_callback=eval_batch_end_callback)
         return model
+
+
+def _given_out(array: NDArray) -> Any:  # Any: a numpy array of a dense one, and a sparse one itself
+    return array.asnumpy() if array.stype == "default" else array
+
+
+def _joined(pieces: Sequence[Any]) -> Any:  # Any: as above
+    """The rows of all batches."""
+    return np.concatenate(pieces) if isinstance(pieces[0], np.ndarray) else F.concat(*pieces, dim=0)
 
 
 doors(FeedForward)

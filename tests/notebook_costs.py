@@ -61,7 +61,7 @@ class Costs:
         self.next = nextitem
         if type(item).__name__ == "IPyNbCell" and not self.compiled:
             self.compiled = True
-            subprocess.run([sys.executable, "-c", WARM], check=False, timeout=300)
+            subprocess.run([sys.executable, "-c", WARM], check=False, timeout=400)
         return (yield)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)

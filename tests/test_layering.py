@@ -211,7 +211,7 @@ def import_in_fresh_process(bytecode: Path | None = None) -> dict:
     if bytecode is not None:  # what users have after the first import, whether or not this machine writes it
         environment.pop("PYTHONDONTWRITEBYTECODE", None)
         environment["PYTHONPYCACHEPREFIX"] = str(bytecode)
-    done = subprocess.run([sys.executable, "-c", IMPORTED], capture_output=True, text=True, cwd=ROOT, timeout=120,
+    done = subprocess.run([sys.executable, "-c", IMPORTED], capture_output=True, text=True, cwd=ROOT, timeout=400,
                           env=environment)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
@@ -246,7 +246,7 @@ print(json.dumps(sorted(name for name in sys.modules if name.startswith("sparsek
 
 
 def test_what_exists_for_old_programs_alone_loads_when_it_is_named():
-    done = subprocess.run([sys.executable, "-c", LATE], capture_output=True, text=True, cwd=ROOT, timeout=120)
+    done = subprocess.run([sys.executable, "-c", LATE], capture_output=True, text=True, cwd=ROOT, timeout=400)
     assert done.returncode == 0, done.stderr
     named = ("log", "monitor", "operator", "runtime", "util", "visualization")  # by dir()
     assert json.loads(done.stdout) == ["sparsekit.compat", *(f"sparsekit.compat.{name}" for name in named)]

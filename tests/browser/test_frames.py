@@ -90,7 +90,7 @@ def test_a_frame_is_soon_painted(open_report, name):
     """Other programs may use the processor meanwhile, so the least of several counts."""
     content, selector, keys = VIEWS[name]
     page = open_report({name: content()})
-    page.wait_for_selector(".sk[data-ready]", timeout=60_000)
+    page.wait_for_selector(".sk[data-ready]", timeout=180_000)
     page.wait_for_timeout(300)
     least = page.evaluate(PRESS, [selector, keys, FRAME])
     assert max(least) <= FRAME, dict(zip(keys, least, strict=True))

@@ -148,7 +148,7 @@ def test_a_frame_of_a_hundred_thousand_events_takes_less_than_a_sixtieth_of_a_se
     for place, record in enumerate(records):  # each step makes an array dense, and its other operators read it
         record.update(fallback=place % 5 == 0, conversion=place // 5)
     page = open_report({"timeline": {"timeline": records}})
-    page.wait_for_selector(".sk[data-ready]", timeout=60_000)
+    page.wait_for_selector(".sk[data-ready]", timeout=180_000)
     page.locator("select").first.select_option(color)
     page.get_by_role("button", name="Show the whole run").click()
     page.wait_for_timeout(500)

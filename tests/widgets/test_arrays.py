@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 import tracemalloc
 from urllib.parse import unquote
 
@@ -48,18 +47,17 @@ def test_row_sparse_blocks_count_whole_rows(shape):
     np.testing.assert_array_equal(bin_density(array, 8).counts, blocks(dense, 8))
 
 
-def test_a_billion_by_a_billion_takes_memory_for_what_is_stored():
+def test_a_billion_by_a_billion_takes_memory_and_work_for_what_is_stored(calls_of):
     rows = np.sort(np.random.default_rng(0).choice(10**9, 1000, replace=False))
     data = np.broadcast_to(np.float32(1), (1000, 10**9))
     array = {"stype": "row_sparse", "shape": (10**9, 10**9), "data": data, "indices": rows}
     tracemalloc.start()
     try:
-        start = time.perf_counter()
         grid, page, payload = bin_density(array), array_html(array), inspector_payload(array)
-        assert time.perf_counter() - start < 2
         assert tracemalloc.get_traced_memory()[1] < 30_000_000
     finally:
         tracemalloc.stop()
+    assert calls_of(lambda: (bin_density(array), array_html(array), inspector_payload(array))) < 300_000
     assert grid.counts.sum() == 1000 * 10**9
     assert "1,000,000,000 × 1,000,000,000" in page
     assert sum(len(line[2]) for line in payload["lines"]) <= 1.5 * MOST_ENTRIES

@@ -1,4 +1,4 @@
-"""A frame of a live view takes at most a sixtieth of a second, also of a hundred thousand events, samples, steps or values."""
+"""A frame of a live view is little work, also of a hundred thousand events, samples, steps or values."""
 
 from __future__ import annotations
 
@@ -11,32 +11,35 @@ from sparsekit.widgets import monitor
 from .gallery import made
 
 MANY = 100_000
-#: Milliseconds.
-FRAME = 16
+#: Blocks of JavaScript that the engine may run from a key to the repainted view: some for each event, not for each pair.
+#: A sixtieth of a second is time for some millions of them.
+BLOCKS = 12 * MANY
 
-#: Presses keys in the first part of a view that takes them, until each was quick once; gives the least that a press of each
-#: and its repainting took.
-PRESS = """async ([selector, keys, limit]) => {
+#: Presses a key in the first part of a view that takes them, and waits until the view has been repainted.
+PRESS = """async ([selector, key]) => {
     const target = document.querySelector(selector);
     target.focus();
-    const least = keys.map(() => Infinity);
-    const ask = window.requestAnimationFrame.bind(window);
-    let spent = 0;
-    window.requestAnimationFrame = (paint) => ask((now) => {
-        const began = performance.now();
-        paint(now);
-        spent += performance.now() - began;
-    });
-    for (let i = 0; i < 80 && (i < 2 * keys.length || Math.max(...least) > limit); i += 1) {
-        spent = 0;
-        const began = performance.now();
-        target.dispatchEvent(new KeyboardEvent("keydown", { key: keys[i % keys.length], bubbles: true, cancelable: true }));
-        spent += performance.now() - began;
-        await new Promise((done) => setTimeout(done, 60));
-        least[i % keys.length] = Math.min(least[i % keys.length], spent);
-    }
-    return least;
+    target.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
+    for (let i = 0; i < 3; i += 1) { await new Promise(requestAnimationFrame); }
+    await new Promise((done) => setTimeout(done, 100));
 }"""
+
+
+def blocks_of(page, selector, keys):
+    """How many blocks of JavaScript run for each key, at its first and second press: counted by the engine, whatever the load."""
+    session = page.context.new_cdp_session(page)
+    session.send("Profiler.enable")
+    session.send("Profiler.startPreciseCoverage", {"callCount": True, "detailed": True})
+    found = {}
+    for key in keys * 2:
+        session.send("Profiler.takePreciseCoverage")  # counts begin anew
+        page.evaluate(PRESS, [selector, key])
+        counted = session.send("Profiler.takePreciseCoverage")["result"]
+        blocks = sum(one["count"] for script in counted for function in script["functions"] for one in function["ranges"])
+        found.setdefault(key, []).append(blocks)
+    session.send("Profiler.stopPreciseCoverage")
+    session.detach()
+    return found
 
 
 def memory():
@@ -86,14 +89,14 @@ VIEWS = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", VIEWS)
-def test_a_frame_is_soon_painted(open_report, name):
-    """Other programs may use the processor meanwhile, so the least of several counts."""
+def test_a_frame_is_little_work(open_report, name):
     content, selector, keys = VIEWS[name]
-    page = open_report({name: content()})
+    page = open_report({name: content()}, reduced_motion="reduce")
     page.wait_for_selector(".sk[data-ready]", timeout=180_000)
     page.wait_for_timeout(300)
-    least = page.evaluate(PRESS, [selector, keys, FRAME])
-    assert max(least) <= FRAME, dict(zip(keys, least, strict=True))
+    found = blocks_of(page, selector, keys)
+    print(name, found)
+    assert all(0 < blocks <= BLOCKS for counts in found.values() for blocks in counts), found
 
 
 #: A graph of nearly as many cards as the live view shows, 1,500; larger ones, and repeated layers, are folded.
@@ -110,7 +113,7 @@ live
 
 
 @pytest.mark.slow
-def test_a_frame_of_a_large_graph_is_soon_painted(lab, jupyter_server):
+def test_a_frame_of_a_large_graph_is_little_work(lab, jupyter_server):
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(GRAPH.strip())])
     notebook.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
     path = jupyter_server.folder / "large_graph.ipynb"
@@ -118,7 +121,8 @@ def test_a_frame_of_a_large_graph_is_soon_painted(lab, jupyter_server):
     page = lab(path.name).run_all().page
     page.locator(".sk-graph[data-ready]").wait_for()
     assert page.locator(".sk-graph .sk-node").count() > 1000
-    keys = ["+", "-", "ArrowUp", "ArrowDown"]
-    least = page.evaluate(PRESS, [".sk-graph svg", keys, FRAME])
+    page.emulate_media(reduced_motion="reduce")
+    found = blocks_of(page, ".sk-graph svg", ["+", "-", "ArrowUp", "ArrowDown"])
     path.unlink()
-    assert max(least) <= FRAME, dict(zip(keys, least, strict=True))
+    print(found)
+    assert all(0 < blocks <= BLOCKS for counts in found.values() for blocks in counts), found

@@ -57,7 +57,7 @@ def test_a_billion_by_a_billion_takes_memory_and_work_for_what_is_stored(calls_o
         assert tracemalloc.get_traced_memory()[1] < 30_000_000
     finally:
         tracemalloc.stop()
-    assert calls_of(lambda: (bin_density(array), array_html(array), inspector_payload(array))) < 300_000
+    assert calls_of(lambda: (bin_density(array), array_html(array), inspector_payload(array))) < 200_000
     assert grid.counts.sum() == 1000 * 10**9
     assert "1,000,000,000 × 1,000,000,000" in page
     assert sum(len(line[2]) for line in payload["lines"]) <= 1.5 * MOST_ENTRIES

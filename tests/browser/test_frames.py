@@ -9,37 +9,9 @@ import pytest
 from sparsekit.widgets import monitor
 
 from .gallery import made
+from .work import BLOCKS, blocks_of, presses
 
 MANY = 100_000
-#: Blocks of JavaScript that the engine may run from a key to the repainted view: some for each event, not for each pair.
-#: A sixtieth of a second is time for some millions of them.
-BLOCKS = 12 * MANY
-
-#: Presses a key in the first part of a view that takes them, and waits until the view has been repainted.
-PRESS = """async ([selector, key]) => {
-    const target = document.querySelector(selector);
-    target.focus();
-    target.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
-    for (let i = 0; i < 3; i += 1) { await new Promise(requestAnimationFrame); }
-    await new Promise((done) => setTimeout(done, 100));
-}"""
-
-
-def blocks_of(page, selector, keys):
-    """How many blocks of JavaScript run for each key, at its first and second press: counted by the engine, whatever the load."""
-    session = page.context.new_cdp_session(page)
-    session.send("Profiler.enable")
-    session.send("Profiler.startPreciseCoverage", {"callCount": True, "detailed": True})
-    found = {}
-    for key in keys * 2:
-        session.send("Profiler.takePreciseCoverage")  # counts begin anew
-        page.evaluate(PRESS, [selector, key])
-        counted = session.send("Profiler.takePreciseCoverage")["result"]
-        blocks = sum(one["count"] for script in counted for function in script["functions"] for one in function["ranges"])
-        found.setdefault(key, []).append(blocks)
-    session.send("Profiler.stopPreciseCoverage")
-    session.detach()
-    return found
 
 
 def memory():
@@ -94,9 +66,17 @@ def test_a_frame_is_little_work(open_report, name):
     page = open_report({name: content()}, reduced_motion="reduce")
     page.wait_for_selector(".sk[data-ready]", timeout=180_000)
     page.wait_for_timeout(300)
-    found = blocks_of(page, selector, keys)
-    print(name, found)
-    assert all(0 < blocks <= BLOCKS for counts in found.values() for blocks in counts), found
+    found = presses(page, selector, keys)
+    assert all(0 < blocks <= BLOCKS for blocks in found), found
+
+
+def test_work_for_each_event_is_counted(browser):
+    """A key whose listener looks at a hundred thousand events one by one."""
+    page = browser.new_page()
+    page.set_content("<button onkeydown='for (let i = 0; i < 100000; i += 1) { if (i % 2) window.seen = i; }'>view</button>")
+    assert all(blocks > BLOCKS for blocks in presses(page, "button", ["+", "-"]))
+    assert max(blocks_of(page, [lambda: page.evaluate("() => 1")])) < 100
+    page.close()
 
 
 #: A graph of nearly as many cards as the live view shows, 1,500; larger ones, and repeated layers, are folded.
@@ -122,7 +102,6 @@ def test_a_frame_of_a_large_graph_is_little_work(lab, jupyter_server):
     page.locator(".sk-graph[data-ready]").wait_for()
     assert page.locator(".sk-graph .sk-node").count() > 1000
     page.emulate_media(reduced_motion="reduce")
-    found = blocks_of(page, ".sk-graph svg", ["+", "-", "ArrowUp", "ArrowDown"])
+    found = presses(page, ".sk-graph svg", ["+", "-", "ArrowUp", "ArrowDown"])
     path.unlink()
-    print(found)
-    assert all(0 < blocks <= BLOCKS for counts in found.values() for blocks in counts), found
+    assert all(0 < blocks <= BLOCKS for blocks in found), found

@@ -59,15 +59,25 @@ def test_the_memory_of_a_process_is_found(tmp_path):
         assert COSTS["peak_bytes"](os.getpid()) > 10_000_000
 
 
+def test_the_processor_time_of_a_process_is_found(tmp_path):
+    """Its own, in user code and the kernel, and its children's; the name may hold spaces and parentheses."""
+    (tmp_path / "7").mkdir()
+    fields = ["S", *"12345678", "9", "10", "100", "20", "300", "5000", "99"]
+    (tmp_path / "7" / "stat").write_text(f"7 (a) b (c)) {' '.join(fields)}\n", encoding="ascii")
+    assert COSTS["processor_seconds"](7, tmp_path) == 5420 / os.sysconf("SC_CLK_TCK")
+    assert COSTS["processor_seconds"](8, tmp_path) is None
+
+
 @pytest.mark.parametrize(
     ("seconds", "size", "said"),
-    [(10, 10**9, ""), (61, 10**9, "61 s, at most 60 s"), (10, 1_600_000_000, "1.60 GB, at most 1.50 GB"), (10, None, "")],
+    [(10, 10**9, ""), (61, 10**9, "61 s of processor time, at most 60 s"), (10, 1_600_000_000, "1.60 GB, at most 1.50 GB"),
+     (10, None, ""), (None, None, "")],
 )
 def test_limits(seconds, size, said):
     assert COSTS["too_much"](COSTS["Cost"](seconds, size)) == said
 
 
-PROGRAM = "import time\ntime.sleep(0.2)\nkept = bytearray(200_000_000)"
+PROGRAM = "sum(range(10**7))\nkept = bytearray(200_000_000)"
 
 
 @pytest.mark.parametrize(("limit", "failed"), [("BYTES = 100_000_000", 1), ("BYTES = 2_000_000_000", 0), ("SECONDS = 0.1", 1)])

@@ -185,8 +185,8 @@ def test_a_step_runs_as_a_table(name, monkeypatch):
         made, = example.train._made.values()
         stops = made.whole._table.stops
         with monkeypatch.context() as patch:
-            outside = [counted(patch, owner, name) for owner, name in ((whole_step, "_run_step"), (step_table, "compute"))]
-            inside = counted(patch, table.Table, "begin")
+            outside = [calls_from_now(patch, owner, name) for owner, name in ((whole_step, "_run_step"), (step_table, "compute"))]
+            inside = calls_from_now(patch, table.Table, "begin")
             for batch in batches[4:]:
                 example.step(batch)
         assert len(inside) >= len(batches[4:])
@@ -194,7 +194,7 @@ def test_a_step_runs_as_a_table(name, monkeypatch):
         assert sum(map(len, outside)) <= EXITS * len(batches[4:])
 
 
-def counted(monkeypatch, owner, name):
+def calls_from_now(monkeypatch, owner, name):
     """The names of the calls of a function from now on."""
     function, found = getattr(owner, name), []
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
+import time
 
 import pytest
 
@@ -57,3 +58,49 @@ def _what_a_test_made_goes_with_it():
 def no_fallback():
     """The first fallback of each kind warns, and a warning is an error; results that are dense by nature do not warn."""
     dispatch._warned.clear()
+
+
+class Clock:
+    """A simulated clock in nanoseconds; reading it takes 100 of them, and ``sleep`` any number."""
+
+    def __init__(self):
+        self.now = 10**9
+
+    def read(self):
+        self.now += 100
+        return self.now
+
+    def sleep(self, seconds):
+        self.now += round(seconds * 1e9)
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """What ``time.perf_counter``, ``perf_counter_ns`` and ``sleep`` read and move for whoever looks them up in ``time``."""
+    made = Clock()
+    monkeypatch.setattr(time, "perf_counter_ns", made.read)
+    monkeypatch.setattr(time, "perf_counter", lambda: made.read() / 1e9)
+    monkeypatch.setattr(time, "sleep", made.sleep)
+    return made
+
+
+@pytest.fixture
+def calls_of():
+    """A function that counts the functions that another one calls, in Python and in C: work, which no other program changes."""
+
+    def calls_of(function):
+        found = 0
+
+        def count(frame, event, argument):
+            nonlocal found
+            found += event in ("call", "c_call")
+
+        before = sys.getprofile()
+        sys.setprofile(count)
+        try:
+            function()
+        finally:
+            sys.setprofile(before)
+        return found
+
+    return calls_of

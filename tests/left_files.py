@@ -19,7 +19,7 @@ def untracked(root: str) -> set[str]:
     """The files in a checkout that git neither tracks nor ignores."""
     command = ["git", "ls-files", "--others", "--exclude-standard", "-z"]
     try:
-        done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True, timeout=60)
+        done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True, timeout=400)
     except (OSError, subprocess.SubprocessError):
         return set()
     return set(filter(None, done.stdout.split("\0")))

@@ -37,7 +37,7 @@ def counted() -> dict[str, int]:
     """Parameters and results that are ``Any``, by package."""
     done = subprocess.run([sys.executable, "-m", "ruff", "check", "--isolated", "--select", "ANN401", "--output-format", "json",
                            "--no-cache", "--exit-zero", "--exclude", ".git", str(PACKAGE)],  # not "dist", as by default
-                          capture_output=True, text=True, timeout=120)
+                          capture_output=True, text=True, timeout=400)
     assert done.returncode == 0, done.stderr
     return dict(collections.Counter(package_of(Path(found["filename"])) for found in json.loads(done.stdout)))
 

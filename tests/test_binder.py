@@ -52,7 +52,7 @@ def test_every_package_of_the_cached_layer_is_pinned_to_one_that_the_project_tak
 def test_repo2docker_renders_what_binder_would_build():
     command = [sys.executable, "-m", "repo2docker", "--no-build", "--debug", "--user-name", "jovyan", "--user-id", "1000",
                str(ROOT)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=400)
     assert done.returncode == 0, done.stderr[-3000:]
     rendered = done.stdout + done.stderr
     for line in ("binder/requirements.txt", "binder/postBuild", "binder/start"):
@@ -135,11 +135,11 @@ def test_warming_leaves_compiled_kernels_in_the_given_folder(tmp_path):
     for given in ("", str(tmp_path)):  # the second time, the kernels' own folder has them already
         environment = {**os.environ, "NUMBA_CACHE_DIR": given}
         done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, env=environment, text=True,
-                              capture_output=True, timeout=300)
+                              capture_output=True, timeout=400)
         assert done.returncode == 0, done.stderr
         assert int(done.stdout) > 5
     assert len(list(tmp_path.rglob("*.nbc"))) > 5
     refuse = "import numba.core.compiler as c\ndef refuse(*_, **__): raise SystemExit('compiled')\nc.compile_extra = refuse\n"
     done = subprocess.run([sys.executable, "-c", refuse + program + TRAINING], cwd=ROOT, env=environment, text=True,
-                          capture_output=True, timeout=300)
+                          capture_output=True, timeout=400)
     assert (done.returncode, done.stderr) == (0, "")  # all kernels are kept, those of the first training too

@@ -147,8 +147,8 @@ def server(place: Place) -> Iterator[tuple[str, Memory]]:
     finally:
         memory.ended.set()
         os.killpg(process.pid, signal.SIGKILL)
-        process.wait(timeout=60)
-    reader.join(timeout=60)
+        process.wait(timeout=400)
+    reader.join(timeout=400)
     process.stdout.close()
 
 
@@ -191,7 +191,7 @@ def test_the_start_page_answers_and_runs_within_the_memory(place, server):
     running = place.start("binder/start", "jupyter", "nbconvert", "--to", "notebook", "--execute",
                           "--output-dir", str(place.home / "ran"), "notebooks/00_start_here.ipynb")
     memory.processes.append(running.pid)
-    said, _ = running.communicate(timeout=300)
+    said, _ = running.communicate(timeout=400)
     assert running.returncode == 0, said[-4000:]
     ran = json.loads((place.home / "ran" / "00_start_here.ipynb").read_text(encoding="utf-8"))
     outputs = [output for cell in ran["cells"] for output in cell.get("outputs", ())]

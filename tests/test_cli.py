@@ -48,7 +48,7 @@ def operators(path: Path) -> list[str]:
 
 def sparsekit(*words: str, cwd: Path) -> subprocess.CompletedProcess:
     return subprocess.run([sys.executable, "-m", "sparsekit", *words], capture_output=True, text=True, cwd=cwd,
-                          timeout=120)
+                          timeout=400)
 
 
 def test_version_and_help(capsys):
@@ -352,7 +352,7 @@ def test_control_c_ends_a_command_without_a_traceback(here):
     assert process.stdout.readline() == "ready\n"
     time.sleep(0.1)
     process.send_signal(signal.SIGINT)
-    _, error = process.communicate(timeout=60)
+    _, error = process.communicate(timeout=400)
     assert process.returncode == 130
     assert "Traceback" not in error
     assert (here / "train.trace.json.gz").exists()

@@ -37,7 +37,7 @@ def checkout(tmp_path):
                                                           ("there", "1", 0)])
 def test_a_file_that_is_left_is_named(name, required, status, checkout):
     done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"], cwd=checkout, capture_output=True,
-                          text=True, timeout=120, env={**os.environ, "TO": name, "SPARSEKIT_REQUIRE_CLEAN": required})
+                          text=True, timeout=400, env={**os.environ, "TO": name, "SPARSEKIT_REQUIRE_CLEAN": required})
     assert done.returncode == status, done.stdout
     assert ("made.params" in done.stdout.partition("left in the checkout")[2]) == (name == "made.params")
 

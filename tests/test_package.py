@@ -31,7 +31,7 @@ def built(tmp_path_factory):
     """Folder with a wheel and a source archive, built without network."""
     folder = tmp_path_factory.mktemp("dist")
     command = [sys.executable, "-m", "hatchling", "build", "--directory", str(folder)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=400)
     assert done.returncode == 0, done.stdout + done.stderr
     return folder
 
@@ -75,7 +75,7 @@ def installed(wheel, tmp_path_factory):
     venv.create(place, with_pip=False)
     site = next((place / "lib").glob("python3*")) / "site-packages"
     subprocess.run([sys.executable, "-m", "pip", "--python", str(place / "bin" / "python"), "install", "--quiet", "--no-deps",
-                    "--no-index", "--disable-pip-version-check", str(wheel)], check=True, capture_output=True, timeout=120)
+                    "--no-index", "--disable-pip-version-check", str(wheel)], check=True, capture_output=True, timeout=400)
     # What it needs is there already.  Paths in .pth files bring no .pth files of their own, such as the checkout's.
     (site / "others.pth").write_text("\n".join(path for path in sys.path if path.endswith("-packages")))
     return place / "bin"
@@ -88,7 +88,7 @@ def at_home(installed, tmp_path):
     environment |= {"HOME": str(tmp_path), "PATH": f"{installed}{os.pathsep}{os.environ['PATH']}"}
 
     def run(*words, status=0):
-        done = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300)
+        done = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=400)
         assert done.returncode == status, done.stdout + done.stderr
         return done.stdout + done.stderr
 

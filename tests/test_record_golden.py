@@ -23,7 +23,7 @@ WRITES = re.compile(r"\.write_text\(|\.write_bytes\(|open\([^)]*[\"']wb?[\"']|sa
 
 def tool(*arguments):
     command = [sys.executable, str(TESTS / "record_golden.py"), *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=400, check=False)
 
 
 def test_every_file_of_golden_data_has_a_recorder_or_says_where_it_comes_from():

@@ -155,7 +155,7 @@ def test_every_outcome_is_reported_and_a_test_that_hangs_says_where(tmp_path, pr
     (tmp_path / "test_outcomes.py").write_text(OUTCOMES, encoding="utf-8")
     options = ["-ra", "-p", "no:cacheprovider", "-p", "no:nbval", "-ojunit_family=xunit1", "--junitxml=found.xml", *processes]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), str(Path(__file__).parents[1])])}
-    done = subprocess.run([sys.executable, "-m", "pytest", *options], cwd=tmp_path, capture_output=True, text=True, timeout=120,
+    done = subprocess.run([sys.executable, "-m", "pytest", *options], cwd=tmp_path, capture_output=True, text=True, timeout=400,
                           check=False, env=environment)
     assert "2 failed, 4 passed, 1 skipped, 1 xfailed, 2 errors in" in done.stdout, done.stdout + done.stderr
     for told in ("what it printed", "assert 1 == 2", "[XPASS(strict)]", "bad setup", "bad teardown", "no such thing",

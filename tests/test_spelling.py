@@ -36,7 +36,7 @@ def copy_of_prose(target: Path) -> None:
 
 def spell(folder: Path) -> list[str]:
     command = [sys.executable, "-m", "codespell_lib", "--toml", str(ROOT / "pyproject.toml"), "."]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=400)
     assert not done.stderr, done.stderr
     return done.stdout.splitlines()
 

@@ -22,6 +22,8 @@ __all__ = ["timelines_figure"]
 #: Room for names on the left, on a wide and on a narrow page, and what stays free on the right.
 LEFTS, RIGHT = {False: 96.0, True: 84.0}, 24.0
 ROW = 19.0
+#: The part of the plot that a magnified run fills, and the room for the words above it.
+MAGNIFIED, SAID = 0.55, 20.0
 
 
 class _ComparedRun:
@@ -33,6 +35,8 @@ class _ComparedRun:
         self.window = Window(0.0, 0.0, "")
         #: The time in the heading.
         self.took = ""
+        #: How many times as wide it is drawn again; 1 if it is not.
+        self.factor = 1.0
 
     @property
     def length(self) -> float:
@@ -59,6 +63,18 @@ class _ComparedRun:
         self.took = format_duration(sum(step.duration for step in own)) if own else "no step"
         self.took += f" in {format_count(len(own))} steps" if len(own) > 1 else ""
 
+    def magnify(self, longest: float) -> None:
+        """Find how many times as wide it is drawn again, in the figures that are written, beside a run of this length."""
+        share = self.length / longest if longest > 0 else 0.0
+        if self.events and 0 < share < SLIVER:
+            factor = MAGNIFIED / share
+            self.factor = float(round(factor) if factor >= 9.95 else round(factor, 1))
+
+    @property
+    def magnified(self) -> str:
+        """The same in words; empty if it is not magnified."""
+        return f"drawn {format_ratio(self.factor).removesuffix('×')} times as wide" if self.factor > 1 else ""
+
     def _keep(self, events: Sequence[Event], window: Window) -> None:
         self.window = window
         self.events = [event for event in events if event.end > window.start and event.start < window.end]
@@ -80,7 +96,8 @@ def timelines_figure(
 ) -> Display:
     """Draw several profiles one below the other on one common time axis.
 
-    A profile that is too short to see on that axis is also drawn magnified beside it.
+    A profile that is too short to see on that axis is also drawn magnified beside it, and picture and finding say how many times
+    as wide.
 
     Parameters
     ----------
@@ -129,7 +146,7 @@ def _from_start(runs: list[_ComparedRun], title: str, window: object, note: str)
         window = "step" if some and all(some) else "all"
     for run in runs:
         run.cut(window)
-    finding = _finding(runs, window)
+    finding = _finding(runs, window) + _magnified(runs)
     title = title or _title(runs, window)
     return Display(lambda: _Comparison(runs, [note]).draw(title, finding), finding, ("lane", *(run.name for run in runs)),
                    _table(runs), "Own time by lane" + _what(window))
@@ -140,11 +157,20 @@ def _by_steps(runs: list[_ComparedRun], steps: Alignment, title: str, window: ob
     marks = StepMarks(steps, [events for _, events in named], window)
     for i, run in enumerate(runs):
         run.line_up(steps, i, marks.window, marks.slots)
-    finding = step_finding(named, steps)
+    finding = step_finding(named, steps) + _magnified(runs)
     same = f"The same {'steps' if len(marks.slots) > 1 else 'step'}, {format_count(len(runs))} ways"
     title = title or faster(step_medians(named, steps)) or same
     return Display(lambda: _Comparison(runs, [steps.reason], marks).draw(title, finding), finding,
                    ("step or lane", *(run.name for run in runs)), step_table(named, steps), STEP_CAPTION)
+
+
+def _magnified(runs: Sequence[_ComparedRun]) -> str:
+    """Have short runs magnified; a sentence that says by how much."""
+    longest = max((run.length for run in runs), default=0.0)
+    for run in runs:
+        run.magnify(longest)
+    said = [f"{run.name} is also {run.magnified}" for run in runs if run.magnified]
+    return f" In the picture, {', '.join(said)}." if said else ""
 
 
 def _what(window: object) -> str:
@@ -229,15 +255,15 @@ class _Comparison:
     def _height(self, run: _ComparedRun) -> float:
         """Measure a run by drawing it on nothing."""
         scratch = LanePainter(Drawing(1), self.palette, self.left, 100, run.window)
-        return self._top() + scratch.lanes(run.events, self._lanes(run), 0, 0, {}, ROW, guides=False) + 10
+        return self._top(run) + scratch.lanes(run.events, self._lanes(run), 0, 0, {}, ROW, guides=False) + 10
 
-    def _top(self) -> float:
+    def _top(self, run: _ComparedRun) -> float:
         """From the top of a run to its lanes."""
-        return 34.0 + (self.marks.room if self.marks else 0.0)
+        return 34.0 + (self.marks.room if self.marks else 0.0) + (SAID if run.magnified else 0.0)
 
     def _run(self, index: int, run: _ComparedRun, height: float) -> None:
         drawing, plot, y = self.drawing, page_width() - self.left - RIGHT, self.y
-        top, bottom, size = y + self._top(), y + height - 6, 13 if is_narrow() else 15
+        top, bottom, size = y + self._top(run), y + height - 6, 13 if is_narrow() else 15
         drawing.rect(12, y + 4, drawing.width - 24, 26, STRIPE, rx=3.0)
         drawing.text(20, y + 22, fit(run.name, drawing.width / 2, size), size=size, font_weight="bold")
         drawing.text(drawing.width - 24, y + 22, run.took, size=size, font_weight="bold", text_anchor="end")
@@ -247,18 +273,16 @@ class _Comparison:
         self.notes += [f"{run.name}: {painter.left_out}"] if painter.left_out else []
         for lane, (first, last) in painter.extents.items():
             drawing.text(self.left - 10, (first + last) / 2 + 4, fit(lane, self.left - 20, 12), size=12, text_anchor="end")
-        magnified = bool(0 < width < SLIVER * plot and run.events)
-        if magnified:
+        if run.magnified:
             self._magnified(run, top, bottom, self.left + width)
         if self.marks:
-            self.marks.run(drawing, index, self.left, plot / self.length, top, bottom, hatched=not magnified)
+            self.marks.run(drawing, index, self.left, plot / self.length, top, bottom, hatched=not run.magnified)
 
     def _magnified(self, run: _ComparedRun, top: float, bottom: float, end: float) -> None:
-        """Draw the run again in the empty space to its right, and say how much larger."""
+        """Draw the run again in the empty space to its right, and say above it how many times as wide."""
         drawing = self.drawing
-        left = max(end + 70, self.left + (78 if is_narrow() else 190))
-        width = drawing.width - RIGHT - 8 - left
-        factor = format_ratio(width / max(end - self.left, 1e-9))
+        width = (end - self.left) * run.factor
+        left = drawing.width - RIGHT - 8 - width
         drawing.rect(
             left - 6, top - 1, width + 12, bottom - top + 2, PAPER, stroke=MUTED, stroke_dasharray="4 3", rx=3.0
         )
@@ -266,9 +290,7 @@ class _Comparison:
             drawing.line(end + 2, near, left - 6, far, stroke=MUTED, stroke_dasharray="4 3")
         painter = LanePainter(drawing, self.palette, left, width, run.window)
         painter.lanes(run.events, self._lanes(run), top, 0, {}, ROW, guides=False)
-        middle = (end + left - 6) / 2
-        drawing.text(middle, (top + bottom) / 2, factor, size=12, text_anchor="middle", fill=MUTED)
-        drawing.text(middle, (top + bottom) / 2 + 15, "magnified", size=11, text_anchor="middle", fill=MUTED)
+        drawing.text(left - 6, top - 7, run.magnified, size=12, font_weight="bold")
 
     def _said(self) -> None:
         """The caption: what is drawn and what is left out."""

@@ -12,7 +12,7 @@ from ..base.errors import UnsupportedError, expected
 if TYPE_CHECKING:
     from ..base.types import Array
 
-__all__ = ["Grid", "Parts", "bin_density", "elements_around", "len_of", "read_array", "take_slice"]
+__all__ = ["Grid", "Parts", "bin_density", "elements_around", "len_of", "position", "read_array", "take_slice"]
 
 #: Stored values that are binned at a time; bounds the temporary memory.
 CHUNK = 1 << 20
@@ -127,14 +127,14 @@ def _chunks(part: object, start: int, end: int, step: int) -> Iterator[np.ndarra
         yield take_slice(part, low, min(end, low + CHUNK * step), step)
 
 
-def bin_density(array: object, most: int = 64) -> Grid:
+def bin_density(array: object, most: int | tuple[int, int] = 64) -> Grid:
     """Count stored values in at most ``most`` x ``most`` blocks, in O(stored values) and O(most²) memory.
 
     Parameters
     ----------
     array : csr or row_sparse array, or Parts
-    most : int
-        Blocks along the longer axis.
+    most : int or tuple of int
+        Most blocks along each axis, or down and across.
 
     Returns
     -------
@@ -142,7 +142,8 @@ def bin_density(array: object, most: int = 64) -> Grid:
         Counts, int64, shape (blocks down, blocks across), and the elements that a block spans.
     """
     parts = read_array(array)
-    height, width = (max(1, -(-size // most)) for size in (parts.rows, parts.columns))
+    limits = most if isinstance(most, tuple) else (most, most)
+    height, width = (max(1, -(-size // limit)) for size, limit in zip((parts.rows, parts.columns), limits, strict=True))
     down, across = -(-parts.rows // height), -(-parts.columns // width)
     counts = np.zeros((down, across), dtype=np.int64)
     if not counts.size or not parts.stored:
@@ -178,7 +179,7 @@ def _bin_rows(parts: Parts, counts: np.ndarray, block: tuple[int, int], every: i
         counts += (found * every)[:, None] * widths
 
 
-def _position(part: Array, count: int, wanted: int) -> int:
+def position(part: Array, count: int, wanted: int) -> int:
     """Position of the first of ``count`` sorted values that is greater than ``wanted``, reading few of them."""
     low, high = 0, count
     while low < high:
@@ -203,12 +204,12 @@ def elements_around(parts: Parts, size: tuple[int, int]) -> tuple[int, int, list
     middle = len_of(parts.indices) // 2
     index = int(take_slice(parts.indices, middle, middle + 1)[0])
     csr = parts.stype == "csr"
-    row, column = (_position(parts.indptr, parts.rows + 1, middle) - 1, index) if csr else (index, 0)
+    row, column = (position(parts.indptr, parts.rows + 1, middle) - 1, index) if csr else (index, 0)
     top, left = (max(0, min(at - length // 2, whole - length)) for at, length, whole in
                  ((row, size[0], parts.rows), (column, size[1], parts.columns)))
     rows = range(top, min(top + size[0], parts.rows))
     if not csr:
-        first = _position(parts.indices, len_of(parts.indices), top - 1)
+        first = position(parts.indices, len_of(parts.indices), top - 1)
         stored = {int(number) for number in take_slice(parts.indices, first, first + size[0])}
         across = range(left, min(left + size[1], parts.columns))
         return top, left, [(number, at) for number in rows if number in stored for at in across]

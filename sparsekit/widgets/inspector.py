@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from .components import Parts, bin_density, len_of, read_array, take_slice
+from .components import Parts, len_of, read_array, take_slice
 from .pack import plain
-from .spy import BOUNDS, COVER, array_finding
+from .spy import array_finding, is_small
+from .true_scale import marks_of
 
 __all__ = ["MOST_ENTRIES", "inspector_payload"]
 
@@ -24,26 +25,25 @@ FEW_ROWS = 200
 MOST_ROWS = 2_000_000
 
 
-def inspector_payload(array: object, most: int = 64) -> dict[str, Any]:
+def inspector_payload(array: object) -> dict[str, Any]:
     """Give an array as plain data for the live inspector, whose size does not grow with the array's.
 
     Parameters
     ----------
     array : csr or row_sparse array
         As for ``array_figure``.
-    most : int
-        Blocks along the longer axis.
 
     Returns
     -------
     dict
         ``stype``, ``shape`` (as a matrix), ``full_shape``, ``dtype``, ``index_dtype``, ``stored``, ``components``,
-        ``grid`` (counts by block, up to which density each level is, and how much of the colour it has) and ``lines``:
+        ``marks`` (what is covered: left, top, width and height as shares of the picture), ``scale`` (how much larger than true
+        that is, in words) and ``lines``:
         of each row that can be stepped through its number, the position of its first stored value, the columns and the
         values of what it stores, and how many it stores.
     """
     parts = read_array(array)
-    grid = bin_density(parts, most)
+    marks = marks_of(parts) if parts.rows * parts.columns else None
     lines = _csr_lines(parts) if parts.stype == "csr" else _row_lines(parts)
     sent = sum(len(line[2]) for line in lines)
     return {
@@ -55,13 +55,13 @@ def inspector_payload(array: object, most: int = 64) -> dict[str, Any]:
         "stored": parts.stored,
         "stored_rows": len_of(parts.indices) if parts.stype == "row_sparse" else None,
         "components": plain(parts.components),
-        "grid": {"counts": grid.counts.tolist(), "height": grid.height, "width": grid.width, "every": grid.every,
-                 "bounds": BOUNDS, "cover": COVER},
+        "marks": [[round(share, 6) for share in box] for box in marks.boxes] if marks else [],
+        "scale": marks.words if marks else "",
         "lines": lines,
         "indptr": take_slice(parts.indptr, 0, parts.rows + 1).tolist()
         if parts.stype == "csr" and parts.rows <= FEW_ROWS else None,
         "whole": sent == parts.stored,
-        "finding": array_finding(parts),
+        "finding": array_finding(parts) + (f" {marks.words}" if marks and marks.words and not is_small(parts) else ""),
     }
 
 

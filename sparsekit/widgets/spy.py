@@ -1,9 +1,8 @@
-"""A sparse array as a picture: where its values lie, by density, and what its components hold."""
+"""A sparse array as a picture: where its values lie, at true scale, and what its components hold."""
 
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -11,21 +10,20 @@ import numpy as np
 
 from ..base.formatting import format_bytes, format_count, format_density, format_ratio, format_shape
 from ..base.tables import escape, folded
-from .components import Grid, Parts, bin_density, elements_around, len_of, read_array, take_slice
+from .components import Parts, elements_around, len_of, read_array, take_slice
 from .display import Display
-from .svg import Drawing, fit, heading, is_narrow, page_width, text_width
+from .svg import Drawing, fit, heading, is_narrow, page_width, text_width, wrap
 from .theme import INK, LINE, MUTED, OTHER, PAPER, SERIES, STRIPE, ink_on
+from .true_scale import Marks, marks_of, sides_of
 
 if TYPE_CHECKING:
     from ..base.types import Scalar
 
 
-__all__ = ["BOUNDS", "COVER", "array_figure", "array_finding", "array_html", "cell_text", "level_of"]
+__all__ = ["array_figure", "array_finding", "array_html", "cell_text", "is_small"]
 
-#: The colour of blocks, and how much of it covers the paper at each density: absolute, so that pictures compare.
+#: The colour of what is stored.
 BLUE = "#2171b5"
-BOUNDS = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
-COVER = (0.1, 0.22, 0.38, 0.56, 0.78, 1.0)
 #: Where the components begin, and the room of their cells.
 STRIPS, NAMES = 470.0, 64.0
 #: An array up to this size is drawn number by number, with its components if they have no more cells than this.
@@ -35,17 +33,9 @@ CELLS = 17
 MAGNIFIED, PIXELS = (12, 40), 10.0
 
 
-def shares_of(grid: Grid, parts: Parts) -> np.ndarray:
-    """The share of each block that is stored; blocks at the lower and right edge may be smaller."""
-    down, across = grid.counts.shape
-    tall = np.minimum(grid.height, parts.rows - grid.height * np.arange(down))
-    wide = np.minimum(grid.width, parts.columns - grid.width * np.arange(across))
-    return grid.counts / (tall[:, None] * wide.astype(np.float64))
-
-
-def level_of(share: float) -> int:
-    """Which of ``BOUNDS`` a block of this density has; -1 for an empty one."""
-    return -1 if share <= 0 else min(bisect_left(BOUNDS, share * (1 - 1e-9)), len(BOUNDS) - 1)
+def is_small(parts: Parts) -> bool:
+    """Whether an array is drawn number by number; one without elements is not drawn."""
+    return 0 < parts.rows <= SMALL[0] and 0 < parts.columns <= SMALL[1]
 
 
 def array_finding(parts: Parts) -> str:
@@ -85,37 +75,6 @@ def cell_text(value: object) -> str:
     return str(value)
 
 
-def _paint(drawing: Drawing, grid: Grid, parts: Parts, box: tuple[float, float, float, float]) -> list[int]:
-    """Fill ``box`` (x, y, width, height) with the blocks, neighbours of one level joined; give the levels that are there."""
-    x, y, w, h = box
-    drawing.rect(x, y, w, h, PAPER, stroke=LINE)
-    shares = shares_of(grid, parts)
-    # Whole pixels: no seams between blocks, and few bytes.
-    down = [round(y + h * min(1.0, i * grid.height / parts.rows)) for i in range(len(shares) + 1)]
-    across = [round(x + w * min(1.0, j * grid.width / parts.columns)) for j in range(shares.shape[1] + 1)]
-    boxes: dict[int, list[tuple[float, float, float, float]]] = {}
-    for i, row in enumerate(shares.tolist()):
-        levels = [level_of(share) for share in row]
-        start = 0
-        for j in range(1, len(levels) + 1):
-            if j == len(levels) or levels[j] != levels[start]:
-                if levels[start] >= 0:
-                    size = max(across[j] - across[start], 1), max(down[i + 1] - down[i], 1)
-                    boxes.setdefault(levels[start], []).append((across[start], down[i], *size))
-                start = j
-    for level in sorted(boxes):
-        drawing.boxes(boxes[level], BLUE, fill_opacity=COVER[level], shape_rendering="crispEdges")
-    return sorted(boxes)
-
-
-def _sides(parts: Parts, most: float) -> tuple[float, float]:
-    """Width and height of the picture: as the array's, but never a sliver."""
-    if not parts.rows or not parts.columns:
-        return most, most / 3
-    ratio = min(3.0, max(1 / 3, parts.columns / parts.rows))
-    return (most, float(round(most / ratio))) if ratio >= 1 else (float(round(most * ratio)), most)
-
-
 def _axes(drawing: Drawing, parts: Parts, box: tuple[float, float, float, float], size: float) -> None:
     x, y, w, h = box
     last = f"{max(parts.columns - 1, 0):,}"
@@ -145,20 +104,19 @@ def array_html(array: object, context: str = "") -> str:
     return f"{shown.image}\n{folded(f'<table>{rows}</table>')}"
 
 
-def array_figure(array: object, title: str = "", most: int = 64) -> Display:
+def array_figure(array: object, title: str = "") -> Display:
     """Draw a sparse array: the places of its values, beside its components.
 
-    A small array is drawn number by number, with arrows from ``indptr`` to the beginning of each row.  A large array is drawn as
-    blocks, whose colours show the stored share of each block on a fixed scale, and as a few elements at their true scale.
-    Drawing takes O(stored values) time, and no array becomes dense.
+    A small array is drawn number by number, with arrows from ``indptr`` to the beginning of each row.  A large array is drawn at
+    true scale: the stored share of the picture is covered.  Where that would be too little to see, dots or lines are larger, and
+    picture and finding say by how much.  A few elements beside it are drawn one by one.  Drawing takes O(stored values) time,
+    and no array becomes dense.
 
     Parameters
     ----------
     array : csr or row_sparse array
         An array of this library, a csr matrix of scipy, or a mapping with ``stype``, ``shape`` and the components.
     title : str, optional
-    most : int
-        Number of blocks along the longer axis.
 
     Returns
     -------
@@ -171,24 +129,29 @@ def array_figure(array: object, title: str = "", most: int = 64) -> Display:
         If ``array`` is not sparse.
     """
     parts = read_array(array)
+    marks = None if is_small(parts) or not parts.rows * parts.columns else marks_of(parts)
     finding = array_finding(parts)
+    alt = f"{finding} {marks.words}".rstrip() if marks else finding
     columns = ("component", "type", "length", "bytes", "begins with")
-    return Display(lambda: _picture(parts, str(title) or "Inside the array", finding, most), finding, columns, _rows(parts),
+    return Display(lambda: _picture(parts, str(title) or "Inside the array", finding, marks, alt), alt, columns, _rows(parts),
                    "Components")
 
 
-def _picture(parts: Parts, title: str, finding: str, most: int) -> str:
+def _picture(parts: Parts, title: str, finding: str, marks: Marks | None, alt: str) -> str:
     """Where the values are, and beside it, or on a narrow page below it, the components."""
     drawing = Drawing(page_width())
     top = heading(drawing, title, finding) + 31
-    width, height = _sides(parts, 320.0 if is_narrow() else 400.0)
+    width, height = (side * (0.8 if is_narrow() else 1.0) for side in sides_of(parts))
     box = (30.0, top, width, height)
     left = top + height + 30
-    if 0 < parts.rows <= SMALL[0] and 0 < parts.columns <= SMALL[1]:
+    if is_small(parts):
         _numbers(drawing, parts, box)
-    elif parts.rows and parts.columns:
-        grid = bin_density(parts, most // 2 if is_narrow() else most)
-        left = _legend(drawing, grid, parts, _paint(drawing, grid, parts, box), 30, left, width * height)
+    elif marks:
+        drawing.rect(*box, PAPER, stroke=LINE)
+        drawing.boxes([(30 + x * width, top + y * height, w * width, h * height) for x, y, w, h in marks.boxes], BLUE)
+        for line in wrap(marks.words, min(430.0, drawing.width - 50), 12, 4):
+            drawing.text(30, left + 12, line, size=12, fill=INK)
+            left += 17
     else:
         drawing.rect(*box, STRIPE, stroke=LINE)
     _axes(drawing, parts, box, 11.5)
@@ -196,29 +159,7 @@ def _picture(parts: Parts, title: str, finding: str, most: int) -> str:
     bottom = _strips(drawing, parts, x, y)
     if parts.rows > SMALL[0] or parts.columns > SMALL[1]:
         bottom = _magnifier(drawing, parts, x, bottom + 14)
-    return drawing.finish(max(bottom, left + 16), finding)
-
-
-def _legend(drawing: Drawing, grid: Grid, parts: Parts, levels: Sequence[int], x: float, y: float, pixels: float) -> float:
-    """Draw what the colours mean; give where it ends."""
-    block = f"a block is {format_count(grid.height)} × {format_count(grid.width)} elements; stored:"
-    if grid.every > 1:
-        block = f"from every {grid.every}th stored value; {block}"
-    if grid.height == grid.width == 1:
-        block = "one block is one element;"
-    drawing.text(x, y + 10, block, size=11, fill=MUTED)
-    x += text_width(block, 11) + 8
-    for level in reversed(levels):
-        words = "stored" if grid.height == grid.width == 1 else f"≤ {format_density(BOUNDS[level])}"
-        if x + 20 + text_width(words, 11) > min(460, drawing.width - 10):
-            x, y = 30.0, y + 17
-        drawing.rect(x, y + 1, 11, 11, BLUE, fill_opacity=COVER[level], stroke=LINE)
-        drawing.text(x + 15, y + 10, words, size=11, fill=MUTED)
-        x += 24 + text_width(words, 11)
-    true = parts.density * pixels
-    words = f"{true:,.0f}" if true >= 10 else f"{true:.2g}"
-    words = f"At their true size the stored values would cover {words} of its {pixels:,.0f} pixels."
-    return drawing.note(y + 27, words, 11, 30) - 16
+    return drawing.finish(max(bottom, left + 16), alt)
 
 
 def _magnifier(drawing: Drawing, parts: Parts, x: float, y: float) -> float:

@@ -14,14 +14,11 @@ from .components import len_of, read_array, take_slice
 from .display import Display
 from .svg import Drawing, fit, heading, is_narrow, page_width
 from .theme import INK, LINE, MUTED, PAPER, SERIES, STRIPE
+from .true_scale import Marks, row_marks
 
 __all__ = ["touched_figure"]
 
 COLUMNS = ("gradient", "stored rows", "bytes of the gradient", "bytes that a step moves")
-#: Pixels of a dot: at true scale it would be too small to see.
-DOT = 2.0
-#: Dots that a picture may hold; of more rows, evenly spaced ones are drawn.
-MOST_DOTS = 4000
 
 
 class _Gradient(Protocol):
@@ -44,12 +41,14 @@ class _Step(NamedTuple):
     rows: np.ndarray | None
     bytes: int
     moved: int
+    marks: Marks | None
 
 
 def touched_figure(steps: Mapping[str, tuple[_Gradient, float]], title: str = "") -> Display:
     """Draw which rows of a weight the gradient of one step stores, for several kinds of gradients side by side.
 
-    Every row of the weight has its position in a square, line by line.  A dense gradient fills the square.
+    Every row of the weight has its position in a square, line by line.  A dense gradient fills the square.  A row-sparse one
+    covers the share that it stores, or more where that would be too little to see; picture and finding say how much more.
 
     Parameters
     ----------
@@ -68,24 +67,25 @@ def touched_figure(steps: Mapping[str, tuple[_Gradient, float]], title: str = ""
     ShapeError
         If the gradients have different sizes.
     """
-    found = [_read(str(name), gradient, moved) for name, (gradient, moved) in steps.items()]
     shapes = [gradient.shape for gradient, _ in steps.values()]
     if len({math.prod(shape) for shape in shapes}) != 1:
         raise ShapeError(f"The gradients must be of one weight, got shapes {shapes}.", hint="pass gradients of one size.")
     # The weight of a dense layer is turned where its gradient is row-sparse, so its rows are those of that gradient.
     length = next((gradient.shape[0] for gradient, _ in steps.values() if gradient.stype == "row_sparse"), shapes[0][0])
+    found = [_read(str(name), gradient, moved, length) for name, (gradient, moved) in steps.items()]
     finding = _finding(found, length)
     rows = [(step.name, f"{_count(step, length):,}", format_bytes(step.bytes), format_bytes(step.moved)) for step in found]
     return Display(lambda: _picture(found, length, title or _title(found), finding), finding, COLUMNS, rows,
                    f"One step, a weight of {length:,} rows")
 
 
-def _read(name: str, gradient: _Gradient, moved: float) -> _Step:
-    rows = None
+def _read(name: str, gradient: _Gradient, moved: float, length: int) -> _Step:
+    rows = marks = None
     if gradient.stype == "row_sparse":
         indices = read_array(gradient).indices
         rows = take_slice(indices, 0, len_of(indices))
-    return _Step(name, rows, int(gradient.nbytes), int(moved))
+        marks = row_marks(rows, length) if length else None
+    return _Step(name, rows, int(gradient.nbytes), int(moved), marks)
 
 
 def _count(step: _Step, length: int) -> int:
@@ -100,8 +100,17 @@ def _title(steps: Sequence[_Step]) -> str:
 
 
 def _finding(steps: Sequence[_Step], length: int) -> str:
-    return " ".join(f"The {step.name} stores {_count(step, length):,} of {length:,} rows, "
-                    f"{format_bytes(step.bytes)}." for step in steps)
+    words = " ".join(f"The {step.name} stores {_count(step, length):,} of {length:,} rows, "
+                     f"{format_bytes(step.bytes)}." for step in steps)
+    return " ".join([words, *_scales(steps)])
+
+
+def _scales(steps: Sequence[_Step]) -> list[str]:
+    """How much larger than true the rows of each step are drawn; once where it is the same."""
+    said = {step.name: step.marks.words for step in steps if step.marks and step.marks.words}
+    if len(set(said.values())) == 1:
+        return list(said.values())[:1]
+    return [f"{name}: {words[0].lower()}{words[1:]}" for name, words in said.items()]
 
 
 def _picture(steps: Sequence[_Step], length: int, title: str, finding: str) -> str:
@@ -114,8 +123,11 @@ def _picture(steps: Sequence[_Step], length: int, title: str, finding: str) -> s
         _column(drawing, step, length, 20 + (wide + 24) * i, top, (wide, side), largest)
     across = math.ceil(math.sqrt(length))
     words = (f"The square shows the {length:,} rows of the weight, {across:,} in a line. "
-             f"A row would be {side / across:.2g} pixels wide; its dot is {DOT:g}. The bars have one scale.")
-    return drawing.finish(drawing.note(top + side + 88, words) - 4, finding)
+             f"The bars have one scale.")
+    y = top + side + 88
+    for line in [*_scales(steps), words]:
+        y = drawing.note(y, line)
+    return drawing.finish(y - 4, finding)
 
 
 def _column(drawing: Drawing, step: _Step, length: int, x: float, y: float, room: tuple[float, float], largest: int) -> None:
@@ -124,13 +136,8 @@ def _column(drawing: Drawing, step: _Step, length: int, x: float, y: float, room
     drawing.text(x, y + 10, fit(step.name, wide, 14), size=14, font_weight="bold")
     y += 18
     drawing.rect(x, y, side, side, PAPER if step.rows is not None else SERIES[0], stroke=LINE)
-    if step.rows is not None:
-        across = math.ceil(math.sqrt(length))
-        shown = step.rows[:: max(1, -(-len(step.rows) // MOST_DOTS))]
-        cell = side / across
-        dot = max(DOT, cell)
-        places = ((cell * int(row % across), cell * int(row // across)) for row in shown)
-        drawing.boxes([(x + min(side - dot, left), y + min(side - dot, top), dot, dot) for left, top in places], SERIES[0])
+    if step.marks:
+        drawing.boxes([(x + left * side, y + top * side, w * side, h * side) for left, top, w, h in step.marks.boxes], SERIES[0])
     if not is_narrow():
         words = (f"{_count(step, length):,} rows", f"{format_bytes(step.bytes)} gradient")
         for i, line in enumerate(words):

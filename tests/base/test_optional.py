@@ -94,7 +94,7 @@ def without(missing, uses):
 @functools.cache
 def _without(missing, uses):
     done = subprocess.run([sys.executable, "-W", "error", "-c", PROGRAM.format(missing=missing, uses=uses)], capture_output=True,
-                          text=True, timeout=120)
+                          text=True, timeout=400)
     assert done.returncode == 0, done.stderr[-2000:]
     return json.loads(done.stdout.splitlines()[-1])
 

@@ -117,7 +117,7 @@ def write_settings(folder: Path) -> None:
         path.write_text(json.dumps(values), encoding="utf-8")
 
 
-def wait_until_up(process: subprocess.Popen, server: Server, log: Path, seconds: float = 60) -> None:
+def wait_until_up(process: subprocess.Popen, server: Server, log: Path, seconds: float = 180) -> None:
     request = urllib.request.Request(f"{server.url}/api/status", headers={"Authorization": f"token {server.token}"})
     end = time.monotonic() + seconds
     while time.monotonic() < end and process.poll() is None:
@@ -156,7 +156,7 @@ def jupyter_server(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> I
         finally:
             process.terminate()
             try:
-                process.wait(20)
+                process.wait(60)
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
@@ -222,14 +222,14 @@ class Lab:
         self.check()
         self.left = True
 
-    def wait_idle(self, seconds: float = 60) -> None:
+    def wait_idle(self, seconds: float = 180) -> None:
         """Wait until the kernel has nothing to do."""
         self.page.wait_for_function(
             "() => window.jupyterapp.shell.currentWidget.sessionContext.session?.kernel?.status === 'idle'",
             timeout=1000 * seconds,
         )
 
-    def run_all(self, seconds: float = 180) -> Lab:
+    def run_all(self, seconds: float = 360) -> Lab:
         """Run every cell, from cleared outputs, and fail with the cell's error if one raises."""
         # The promise is kept in the page: awaiting it here would wait for ever behind any dialog.
         self.page.evaluate(
@@ -286,7 +286,7 @@ class Lab:
 
 def new_context(browser: Any) -> Any:
     context = browser.new_context(viewport={"width": 1400, "height": 1000}, service_workers="block")
-    context.set_default_timeout(60_000)
+    context.set_default_timeout(180_000)
     return context
 
 
@@ -329,7 +329,7 @@ def open_report(browser, tmp_path):
         context = browser.new_context(**{"viewport": {"width": 1200, "height": 900}, **options}, offline=True,
                                       color_scheme="dark" if dark else "light")  # fmt: skip
         contexts.append(context)
-        context.set_default_timeout(60_000)
+        context.set_default_timeout(180_000)
         page = context.new_page()
         page.on("pageerror", lambda error: wrong.append(str(error)))
         page.on("console", lambda message: wrong.append(message.text) if message.type in ("error", "warning") else None)

@@ -121,7 +121,7 @@ def test_one_click_in_the_timeline_tries_fixes(fixable):
     button = fixable.page.get_by_role("button", name="Try what the advice recommends on copies of the program")
     button.click()
     answer = fixable.page.locator(".sk-fixes")
-    answer.get_by_text("holds").first.wait_for(timeout=60_000)
+    answer.get_by_text("holds").first.wait_for(timeout=180_000)
     assert button.is_enabled()
     both_themes(fixable, "fixes")
 

@@ -83,11 +83,11 @@ def ask(browser, perfetto, trace) -> Iterator[Any]:
     ours = (perfetto, "blob:", "data:")
     page.route("**/*", lambda route: route.continue_() if route.request.url.startswith(ours) else route.abort())
     page.goto(f"{perfetto}/index.html", wait_until="domcontentloaded")
-    page.wait_for_selector("input[type=file]", state="attached", timeout=60_000)
+    page.wait_for_selector("input[type=file]", state="attached", timeout=180_000)
     page.locator("input[type=file]").first.set_input_files(str(trace[0]))
 
     def answer(sql: str) -> list[list[Any]]:  # Any: numbers and text
-        page.wait_for_function("() => window.app?.trace?.engine !== undefined", timeout=60_000)  # also between questions
+        page.wait_for_function("() => window.app?.trace?.engine !== undefined", timeout=180_000)  # also between questions
         return page.evaluate(QUERY, {"sql": sql})
 
     yield answer

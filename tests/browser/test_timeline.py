@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from .gallery import VIEWS, made
+from .work import BLOCKS, presses
 
 
 def array(stype):
@@ -123,38 +124,19 @@ def test_the_flame_graph_divides_the_time_in_view_and_finds_its_events(timeline)
     assert all(whole["x"] - 1 <= box["x"] and box["x"] + box["width"] <= whole["x"] + whole["width"] + 1 for box in rest)
 
 
-MANY = """([count]) => {
-    const frames = [];
-    return new Promise((resolve) => {
-        const stage = document.querySelector(".sk-stage");
-        stage.focus();
-        let left = count;
-        const next = () => {
-            frames.push(Number(stage.dataset.frame));
-            stage.dispatchEvent(new KeyboardEvent("keydown", { key: left % 2 ? "+" : "-", bubbles: true }));
-            left -= 1;
-            if (left) setTimeout(next, 60);
-            else resolve(frames);
-        };
-        next();
-    });
-}"""
-
-
 @pytest.mark.parametrize("color", ["operator", "storage type"])
-def test_a_frame_of_a_hundred_thousand_events_takes_less_than_a_sixtieth_of_a_second(open_report, color):
-    """The least of several: other programs may use the processor meanwhile."""
+def test_a_frame_of_a_hundred_thousand_events_is_little_work(open_report, color):
     records = made["training"](1, steps=20_000)
     for place, record in enumerate(records):  # each step makes an array dense, and its other operators read it
         record.update(fallback=place % 5 == 0, conversion=place // 5)
-    page = open_report({"timeline": {"timeline": records}})
-    page.wait_for_selector(".sk[data-ready]", timeout=60_000)
+    page = open_report({"timeline": {"timeline": records}}, reduced_motion="reduce")
+    page.wait_for_selector(".sk[data-ready]", timeout=180_000)
     page.locator("select").first.select_option(color)
     page.get_by_role("button", name="Show the whole run").click()
     page.wait_for_timeout(500)
-    frames = page.evaluate(MANY, [10])
+    found = presses(page, ".sk-stage", ["+", "-", "+", "-"])
     assert "100,000 events" in page.locator(".sk-stage").get_attribute("aria-label")
-    assert min(frames) <= 16, frames
+    assert all(0 < blocks <= BLOCKS for blocks in found), found
 
 
 def test_every_view_of_the_gallery_fits_a_phone(open_report):

@@ -1,6 +1,6 @@
 """A program of its own: every operator on sparse arrays whose dense form has terabytes, with 1.25 GiB to spend.
 
-Prints a line for each thing that took too long, asked the system for more memory, or raised an error without a name.
+Prints a line for each thing that asked the system for more memory, or raised an error without a name.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ import itertools
 import operator
 import resource
 import sys
-import time
 import warnings
 
 import numpy as np
@@ -20,11 +19,11 @@ from sparsekit.core.op import registry
 from sparsekit.storage import CSR, RowSparse
 
 CPU = mx.cpu()
-SECONDS = 2.0
 BYTES = 5 << 28
+ROWS = 10**13
 
 #: What is asked for is dense, however large: there the machine's memory is the limit.
-ON_REQUEST = {"cast_storage", "FullyConnected"}
+ON_REQUEST = {"cast_storage", "FullyConnected", "dot"}
 
 
 STARTS = np.zeros(10**6 + 1, np.int64)
@@ -38,29 +37,22 @@ def csr():
 
 
 def row_sparse():
-    """Three rows of a thousand million."""
-    return wrap(RowSparse(np.full((3, 4), 0.5, np.float32), np.array([5, 10**6, 10**9 - 1]), (10**9, 4)), CPU)
+    """Three rows of so many that who looks at each of them never ends."""
+    return wrap(RowSparse(np.full((3, 4), 0.5, np.float32), np.array([5, 10**6, ROWS - 1]), (ROWS, 4)), CPU)
 
 
 def attempt(label, act, *arguments, allowed=False):
-    """Call ``act``, and print what is wrong; what takes long is tried twice, since it may have been compiled."""
-    for last in (False, True):
-        start = time.perf_counter()
-        try:
-            act(*arguments)
-        except mx.InsufficientMemoryError as error:
-            if not allowed:
-                return print(f"{label}: {error.message}")
-        except mx.SparsekitError:
-            pass
-        except Exception as error:
-            return print(f"{label}: {type(error).__name__}: {error}")
-        taken = time.perf_counter() - start
-        if taken < SECONDS:
-            return None
-        if last:
-            print(f"{label}: took {taken:.1f} s")
-    return None
+    """Call ``act``, named before on stderr, so that what never ends is known, and print what is wrong."""
+    print(label, file=sys.stderr, flush=True)
+    try:
+        act(*arguments)
+    except mx.InsufficientMemoryError as error:
+        if not allowed:
+            print(f"{label}: {error.message}")
+    except mx.SparsekitError:
+        pass
+    except Exception as error:
+        print(f"{label}: {type(error).__name__}: {error}")
 
 
 def inputs_of(arrays, make):
@@ -132,7 +124,7 @@ def surface(make):
         attempt(f"{make.__name__}[{key}] = 1", assign, make, key, 1)
     others = [make(), 2, 0, 0.5, mx.nd.ones((1,)), np.float32(2), np.ones(4, np.float32)]
     for act, other in itertools.product(BINARY, others):
-        attempt(f"{act.__name__} {make.__name__} {other!r}", unless_python, act, make(), other)
+        attempt(f"{act.__name__} {make.__name__} {other!r}", unless_python, act, make(), other, allowed=act is operator.matmul)
     attempt(f"picture of {make.__name__}", make()._repr_html_)
     for act in (repr, str, len, bool, float, hash, abs, operator.neg):
         attempt(f"{act.__name__} of {make.__name__}", unless_python, act, make())

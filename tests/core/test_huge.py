@@ -17,9 +17,9 @@ PROGRAM = Path(__file__).with_name("huge_arrays.py")
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the limit on memory is Linux's")
 @pytest.mark.parametrize("what", ["operators", "surface"])
-def test_huge_sparse_arrays_stay_within_a_gibibyte_and_two_seconds(what):
+def test_huge_sparse_arrays_stay_within_a_gibibyte_and_end(what):
     package = str(Path(mx.__file__).parents[1])
-    done = subprocess.run([sys.executable, PROGRAM, what], capture_output=True, text=True, timeout=240, check=False,
+    done = subprocess.run([sys.executable, PROGRAM, what], capture_output=True, text=True, timeout=400, check=False,
                           env={**os.environ, "PYTHONPATH": os.pathsep.join([package, os.environ.get("PYTHONPATH", "")])})
     assert done.stdout.splitlines() == ["done"], done.stdout[-4000:] + done.stderr[-4000:]
 

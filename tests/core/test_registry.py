@@ -28,7 +28,7 @@ print(json.dumps({"known": known, "counted": counted, "held": held, "all": sorte
 
 
 def test_names_are_known_before_their_modules_are_imported() -> None:
-    done = subprocess.run([sys.executable, "-c", AT_IMPORT], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([sys.executable, "-c", AT_IMPORT], capture_output=True, text=True, timeout=400)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert found["held"]

@@ -235,7 +235,7 @@ def test_a_killed_download_is_gone_on_with(server, tmp_path):
     server.files["file"] = BODY * 100
     server.script = [{"cut": 600_000}, {"sleep": 60}]
     with subprocess.Popen([sys.executable, "-c", program, f"{server.url}/file", tmp_path]) as process:
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while len(server.requests) < 2 and time.monotonic() < deadline:
             time.sleep(0.02)
         process.kill()
@@ -267,7 +267,7 @@ def raw(monkeypatch):
     yield types.SimpleNamespace(url=f"http://127.0.0.1:{listener.getsockname()[1]}/file", answers=answers, requests=requests)
     listener.shutdown(socket.SHUT_RDWR)
     listener.close()
-    thread.join(10)
+    thread.join(60)
 
 
 def head(*lines, status="200 OK"):

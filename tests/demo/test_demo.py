@@ -244,7 +244,7 @@ def test_interrupted_it_leaves_nothing(tmp_path, number, status):
                     break
             assert list(tmp_path.glob(".none.*.part/*.libsvm"))  # it was in the middle of its work
             process.send_signal(number)
-            _, errors = process.communicate(timeout=60)
+            _, errors = process.communicate(timeout=400)
         finally:
             process.kill()
     assert process.returncode == status, errors

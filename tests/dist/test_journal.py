@@ -157,7 +157,7 @@ print([record.meta[0] for record in read_records(path)])
 
 def test_a_limit_of_the_system_is_a_full_disk(tmp_path):
     assert resource.RLIMIT_FSIZE >= 0
-    done = subprocess.run([sys.executable, "-c", LIMITED, str(tmp_path / "j")], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([sys.executable, "-c", LIMITED, str(tmp_path / "j")], capture_output=True, text=True, timeout=400)
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == "['small', 'small again', 'large']"
 

@@ -98,4 +98,4 @@ def test_the_thread_goes_on_after_what_fails():
 
     one._step = lambda optimizer, spec: done.put((optimizer, spec)) if isinstance(optimizer, Last) else None
     one._asked.put((Last("last"), FIRST))
-    assert done.get(timeout=60) == ("last", FIRST)
+    assert done.get(timeout=400) == ("last", FIRST)

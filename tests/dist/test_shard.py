@@ -527,7 +527,7 @@ print(done, int(Shard(sys.argv[1], 0, 1, 1).exchange(Request(0, 0, 0, (), (Pull(
 
 
 def test_a_disk_with_a_limit_of_the_system(tmp_path):
-    done = subprocess.run([sys.executable, "-c", LIMITED, str(tmp_path)], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([sys.executable, "-c", LIMITED, str(tmp_path)], capture_output=True, text=True, timeout=400)
     assert done.returncode == 0, done.stderr
     before, after = map(int, done.stdout.split())
     assert before == 1

@@ -46,8 +46,8 @@ def test_processes_of_ray_end_with_the_one_that_has_started_them(folder, process
     both = [process(folder / "log", "ray::Agent"), process(folder / "log", "/ray/raylet", named)]
     program = f"from pathlib import Path; from sparsekit.dist.ray_cluster import watched; found = watched(Path({str(named)!r}))"
     program += "; found.communicate()" if stopped else "; import os; os.kill(os.getpid(), 9)"
-    subprocess.run([sys.executable, "-c", program], check=stopped, timeout=100)
-    assert [one.wait(20) for one in both] == [-9, -9]
+    subprocess.run([sys.executable, "-c", program], check=stopped, timeout=400)
+    assert [one.wait(60) for one in both] == [-9, -9]
     assert not stopped or not folder.exists()
 
 
@@ -57,7 +57,7 @@ def test_other_programs_go_on(folder, process, tmp_path):
     (tmp_path / "sk-0-cluster-2" / "log").touch()
     others = [process(folder / "log", "python"), process(tmp_path / "sk-0-cluster-2" / "log", "ray::Agent"),
               process(folder / "log", "tail", folder / "log")]
-    watched(folder).communicate(timeout=100)
+    watched(folder).communicate(timeout=400)
     assert [one.poll() for one in others] == [None, None, None]
     assert not folder.exists()
 
@@ -71,7 +71,7 @@ def test_what_starts_while_others_are_ended_ends_too(folder, process, monkeypatc
 
     monkeypatch.setattr(watcher.time, "sleep", paused)
     watcher.clean_up(str(folder))
-    assert [one.wait(20) for one in found] == [-9, -9, -9]
+    assert [one.wait(60) for one in found] == [-9, -9, -9]
 
 
 def test_what_does_not_end_is_left_alone(folder, process, monkeypatch):

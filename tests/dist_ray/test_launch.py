@@ -212,7 +212,7 @@ def nothing_is_left(home: Path) -> Iterator[None]:
 
 def test_a_script_runs_in_every_worker(script, tmp_path):
     found = subprocess.run(command("-n", 2, "-s", 2, script, "--steps", 3, "--out", tmp_path / "w.npy"), capture_output=True,
-                           text=True, timeout=100, cwd=tmp_path)
+                           text=True, timeout=400, cwd=tmp_path)
     assert found.returncode == 0, found.stderr
     assert sorted(found.stdout.splitlines()) == [f"[rank {rank}] worker {rank} of 2 __main__ {script}" for rank in range(2)]
     assert sorted(line for line in found.stderr.splitlines() if "warned" in line) == ["[rank 0] warned", "[rank 1] warned"]
@@ -228,7 +228,7 @@ def test_programs_of_mxnet_prepare_rows_and_save_whole_weights(program, home, tm
     script = tmp_path / "program.py"
     script.write_text(text.replace("import mxnet as mx", "import sparsekit as mx"))
     data = libsvm(tmp_path / "data.libsvm", features, program == "classification")
-    found = subprocess.run(command("-n", 2, "-s", 2, script, "--data", data), capture_output=True, text=True, timeout=200,
+    found = subprocess.run(command("-n", 2, "-s", 2, script, "--data", data), capture_output=True, text=True, timeout=400,
                            cwd=tmp_path)
     assert found.returncode == 0, found.stderr
     said = [[float(line.split()[-1]) for line in found.stdout.splitlines() if line.startswith(f"[rank {rank}]")]
@@ -247,7 +247,7 @@ def test_programs_of_mxnet_prepare_rows_and_save_whole_weights(program, home, tm
 
 def test_a_script_runs_in_a_cluster_that_is_there(cluster, script, tmp_path):
     words = ["--address", cluster.address, script, "--steps", 3, "--out", tmp_path / "w.npy"]
-    found = subprocess.run(command(*words), capture_output=True, text=True, timeout=100, cwd=tmp_path)
+    found = subprocess.run(command(*words), capture_output=True, text=True, timeout=400, cwd=tmp_path)
     assert found.returncode == 0, found.stderr
     assert "died" not in found.stderr
     assert (tmp_path / "w.npy").exists()
@@ -256,7 +256,7 @@ def test_a_script_runs_in_a_cluster_that_is_there(cluster, script, tmp_path):
 def test_a_worker_that_fails_ends_the_command_with_its_rank_and_traceback(tmp_path):
     script = tmp_path / "fails.py"
     script.write_text("import sparsekit as mx\nkv = mx.kv.create('dist_sync')\nif kv.rank == 1:\n    [][3]\nkv._barrier()\n")
-    found = subprocess.run(command(script), capture_output=True, text=True, timeout=100)
+    found = subprocess.run(command(script), capture_output=True, text=True, timeout=400)
     assert found.returncode == 1
     told = rf'error: Rank 1 has ended with an error:\nTraceback.*\n  File "{script}", line 4, (.|\n)*IndexError'
     assert re.search(told, found.stderr)
@@ -288,13 +288,13 @@ except mx.NoClusterError as error:
 @pytest.mark.parametrize("seconds", [0, 2], ids=["at once", "after what Ray has started has started others"])
 def test_a_cluster_that_does_not_start_is_a_named_error_and_leaves_nothing(tmp_path, seconds):
     words = [sys.executable, "-c", LATE, str(seconds)]
-    found = subprocess.run(words, capture_output=True, text=True, timeout=100, cwd=tmp_path)
+    found = subprocess.run(words, capture_output=True, text=True, timeout=400, cwd=tmp_path)
     assert "Ray could not be started here: The current node timed out during startup." in found.stdout, found.stderr
 
 
 def test_a_program_that_is_killed_while_its_cluster_starts_leaves_nothing(tmp_path):
     program = LATE.replace("raise Exception", "import os; os.kill(os.getpid(), 9)  # ")
-    assert subprocess.run([sys.executable, "-c", program, "0"], timeout=100, cwd=tmp_path).returncode == -9
+    assert subprocess.run([sys.executable, "-c", program, "0"], timeout=400, cwd=tmp_path).returncode == -9
 
 
 def test_ctrl_c_ends_everything(tmp_path):
@@ -303,7 +303,7 @@ def test_ctrl_c_ends_everything(tmp_path):
     with subprocess.Popen(command("-n", 1, "-s", 1, script), stderr=subprocess.PIPE, text=True) as started:
         until(said.exists, 60, "the script runs")
         started.send_signal(signal.SIGINT)
-        assert started.wait(20) == 130
+        assert started.wait(60) == 130
         assert "Interrupted." in started.stderr.read()
 
 
@@ -315,7 +315,7 @@ def test_a_run_whose_own_process_is_killed_goes_on_to_the_bit(home, script, tmp_
         assert processes(home)
         started.kill()
     all_end(home)
-    assert subprocess.run(command(*words), timeout=100, cwd=tmp_path).returncode == 0
+    assert subprocess.run(command(*words), timeout=400, cwd=tmp_path).returncode == 0
     whole = ["--folder", tmp_path / "other", script, "--steps", 6, "--out", tmp_path / "b.npy"]
-    assert subprocess.run(command(*whole), timeout=100, cwd=tmp_path).returncode == 0
+    assert subprocess.run(command(*whole), timeout=400, cwd=tmp_path).returncode == 0
     assert out.read_bytes() == (tmp_path / "b.npy").read_bytes()

@@ -118,15 +118,10 @@ def test_what_servers_do_lies_within_the_call_that_asks_for_it(runs: dict[int, A
                        for call in calls[record["attrs"]["rank"]])
             seen += 1
     assert seen >= 4 * STEPS
-    assert all(error < 100_000 for error in errors.values())
+    assert all(error < merged.wall for error in errors.values())
 
 
-def test_the_model_gives_what_runs_on_this_machine_take(runs: dict[int, Any]) -> None:
-    """Within a factor of 2, as the processes share the processors of one machine."""
-    for had, asked in ((1, 2), (2, 1)):
-        found = runs[had].profile.what_if(workers=asked)
-        took = runs[asked].profile.what_if(workers=asked).before
-        assert 0.5 < found.after / took < 2.0, (found, took)
+def test_the_model_counts_the_bytes_of_a_step(runs: dict[int, Any]) -> None:
     each = [sum(4 * WIDTH + 4 for _ in range(sum(touched[1:]))) / (STEPS - 1) for _, touched in runs[2]]
     measured = runs[2].profile.what_if(workers=2).measured
     assert measured.sent + measured.received == pytest.approx(2 * sum(each) / 2, rel=1e-9)

@@ -4,7 +4,6 @@ import hashlib
 import importlib
 import json
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -164,14 +163,14 @@ def test_a_hybridized_example_is_the_same(name):
 STEPS = {"linear_classification": (12, 0), "factorization_machine": (36, 0), "matrix_factorization": (31, 0),
          "wide_and_deep": (37, 0), "language_model": (74, 0)}
 
-#: The share of operators, by calls and by time, that a table runs at least, and how often it may leave the rest to Python a step.
+#: The share of operators that a table runs at least, and how often it may leave the rest to Python a step.
 LOWERED, EXITS = 0.95, 3
 
 
 @pytest.mark.skipif(bool(machine.reason_against_tables()), reason=machine.reason_against_tables() or "-")
 @pytest.mark.parametrize("name", NAMES)
 def test_a_step_runs_as_a_table(name, monkeypatch):
-    """Its operators, those that Python runs, and the time of these are held; also at the sizes of the command line."""
+    """Its operators, and how many of them Python runs, are held; also at the sizes of the command line."""
     kind = kept_data.kind_of(name)
     sizes = {key: value for key, value in kind.defaults.items() if key not in ("words", "movielens", "epochs", "steps")}
     for options in (options_of(name), options_of(name, **sizes)):
@@ -186,25 +185,22 @@ def test_a_step_runs_as_a_table(name, monkeypatch):
         made, = example.train._made.values()
         stops = made.whole._table.stops
         with monkeypatch.context() as patch:
-            outside = [timed(patch, owner, name) for owner, name in ((whole_step, "_run_step"), (step_table, "compute"))]
-            inside = timed(patch, table.Table, "begin")
+            outside = [calls_from_now(patch, owner, name) for owner, name in ((whole_step, "_run_step"), (step_table, "compute"))]
+            inside = calls_from_now(patch, table.Table, "begin")
             for batch in batches[4:]:
                 example.step(batch)
         assert len(inside) >= len(batches[4:])
         assert len(in_python) + (made.whole._table.stops - stops) / len(batches[4:]) <= EXITS
-        assert sum(map(sum, outside)) <= (1 - LOWERED) * sum(inside)
+        assert sum(map(len, outside)) <= EXITS * len(batches[4:])
 
 
-def timed(monkeypatch, owner, name):
-    """The seconds of each call of a function from now on."""
+def calls_from_now(monkeypatch, owner, name):
+    """The names of the calls of a function from now on."""
     function, found = getattr(owner, name), []
 
     def run(*arguments):
-        start = time.perf_counter()
-        try:
-            return function(*arguments)
-        finally:
-            found.append(time.perf_counter() - start)
+        found.append(name)
+        return function(*arguments)
 
     monkeypatch.setattr(owner, name, run)
     return found

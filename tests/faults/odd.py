@@ -294,7 +294,7 @@ def main(part, parts, *chosen):
                 calls += 1
                 function = get()
                 given = {**arguments(full, function)[0], name: thing}
-                signal.alarm(20)
+                signal.alarm(120)
                 try:
                     made = function(**given)
                     for kind, use in USED:

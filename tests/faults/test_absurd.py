@@ -18,7 +18,7 @@ SOME = "6"
 
 @pytest.mark.parametrize("part", ["0", "1"])
 def test_absurd_attributes_of_every_operator(part):
-    done = programs.run(SWEEP, part, "2", SOME, "15", memory=3000 * programs.MIB, timeout=240)
+    done = programs.run(SWEEP, part, "2", SOME, "15", memory=3000 * programs.MIB, timeout=400)
     assert done.check().splitlines() == ["done"], done.stderr[-500:]
 
 

@@ -54,7 +54,7 @@ print("computed")
 def run(program, *arguments, env=None, cwd=None):
     """Run a program in an environment without settings of numba and of the library, but those in ``env``."""
     clean = {name: None for name in os.environ if name.startswith(("NUMBA_", "SPARSEKIT_"))}
-    return programs.run(program, *arguments, env={**clean, **(env or {})}, timeout=240, cwd=cwd)
+    return programs.run(program, *arguments, env={**clean, **(env or {})}, timeout=400, cwd=cwd)
 
 
 @pytest.fixture

@@ -77,7 +77,7 @@ ready_to_wait = True
 inside, number = 0, -1
 while inside < int(sys.argv[1]):
     number += 1
-    assert number < 200, inside
+    assert number < 2000, inside
     compiles, handled = number % 2 == 1, number % 6 == 5
     pid, here, begun = start(compiles, handled)
     time.sleep(draw.random() * took[compiles])
@@ -96,6 +96,7 @@ while inside < int(sys.argv[1]):
     assert status == 0, (number, status)
     assert said in (b"k", b"ck"), said  # the interrupt has not been swallowed
     inside += said == b"k"
+    took[compiles] *= 1.02 if said == b"k" else 0.95  # how long it takes differs with what else the machine does
     os.close(here)
 print(inside)
 """
@@ -225,7 +226,7 @@ def main():
         took, inside, attempts = time.perf_counter() - begun, 0, 0
         while inside < quota:
             attempts += 1
-            assert attempts < 20 * quota, (work.__name__, inside)
+            assert attempts < 200 * quota, (work.__name__, inside)
             before = len(fired)
             caught = once(work, max(1e-6, draw.random() * took))
             assert caught == len(fired) - before, (work.__name__, "an interrupt was swallowed", lost)
@@ -264,17 +265,17 @@ sys.exit(subprocess.run([sys.executable, "-m", "pytest", "-q", *options, *tests]
 
 
 def test_the_suite_may_be_started_with_interrupts_ignored():
-    programs.run(IGNORED, cwd=Path(__file__).parents[2], timeout=300).check()
+    programs.run(IGNORED, cwd=Path(__file__).parents[2], timeout=400).check()
 
 
-#: A process that has not ended after a minute says where it is, and fails.
+#: A process that has not ended after three minutes says where it is, and fails.
 IMPORTS = """
 import faulthandler, os, random, signal, sys, time
 
 draw = random.Random(3)
 
 def child(ready):
-    faulthandler.dump_traceback_later(60, exit=True)
+    faulthandler.dump_traceback_later(180, exit=True)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         try:
@@ -299,9 +300,11 @@ def child(ready):
     os._exit(0)
 
 import numpy
-inside = 0
+inside = number = 0
 took = None
-for number in range(int(sys.argv[1])):
+while number < int(sys.argv[1]) or inside < 2:
+    number += 1
+    assert number < 200, inside
     here, there = os.pipe()
     pid = os.fork()
     if not pid:
@@ -320,12 +323,13 @@ for number in range(int(sys.argv[1])):
         said += piece
     assert os.waitpid(pid, 0)[1] == 0
     inside += said == b"k"
+    took *= 1.02 if said == b"k" else 0.95
 print(inside)
 """
 
 
 def test_importing_the_library_may_be_interrupted_and_done_again():
-    assert int(programs.run(IMPORTS, "8", timeout=300).check()) >= 2
+    assert int(programs.run(IMPORTS, "8", timeout=400).check()) >= 2
 
 
 #: Interrupts an import wherever Python's code for imports can be interrupted, and imports and computes afterwards.
@@ -357,7 +361,7 @@ def interrupted(last):
     return seen, raised
 
 def child(last):
-    faulthandler.dump_traceback_later(30, exit=True)
+    faulthandler.dump_traceback_later(180, exit=True)
     seen, raised = interrupted(last)
     waits = threading.Thread(target=importlib.import_module, args=("colorsys",), daemon=True)
     waits.start()
@@ -385,7 +389,7 @@ print(last)
 
 
 def test_an_interrupted_import_leaves_no_lock_for_which_other_threads_wait():
-    assert 40 < int(programs.run(IMPORT_LOCKS, timeout=300).check()) < 1000
+    assert 40 < int(programs.run(IMPORT_LOCKS, timeout=400).check()) < 1000
 
 
 DECLARATIONS = """
@@ -420,4 +424,4 @@ print("done")
 
 
 def test_operators_that_an_interrupted_import_declared_are_declared_again():
-    assert programs.run(DECLARATIONS, timeout=300).check() == "done\n"
+    assert programs.run(DECLARATIONS, timeout=400).check() == "done\n"

@@ -72,7 +72,7 @@ LONG_LINE = """
 
 @pytest.mark.parametrize("kind", ["csv", "libsvm"])
 def test_a_line_of_300_mib_in_a_small_file_is_refused_before_it_is_read(kind):
-    done = programs.run(LONG_LINE, kind, timeout=120)
+    done = programs.run(LONG_LINE, kind, timeout=400)
     assert done.check() == "bomb.gz, line 1 is longer than config.line_limit of 67,108,864 bytes.\n"
     assert done.peak < 700 * programs.MIB
 
@@ -158,6 +158,6 @@ FRAME = """
 
 
 def test_a_sparse_data_frame_of_160_mb_dense_takes_a_few():
-    same, grown = programs.run(FRAME, timeout=120).check().split()
+    same, grown = programs.run(FRAME, timeout=400).check().split()
     assert same == "True"
     assert int(grown) < 40

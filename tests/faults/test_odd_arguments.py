@@ -15,7 +15,7 @@ PARTS = 2
 
 @pytest.mark.parametrize("part", range(PARTS))
 def test_odd_arguments_of_constructors_and_methods(part):
-    done = programs.run(PROGRAM, str(part), str(PARTS), memory=4000 * programs.MIB, timeout=300)
+    done = programs.run(PROGRAM, str(part), str(PARTS), memory=4000 * programs.MIB, timeout=400)
     assert done.check().splitlines() == ["done"], done.stderr[-500:]
     assert int(done.stderr.split()[-2]) > 5000  # calls
 

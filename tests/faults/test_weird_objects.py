@@ -26,5 +26,5 @@ HELD = [
 
 @pytest.mark.parametrize("part", [0, 1])
 def test_weird_objects_for_constructors_and_readers(part):
-    done = programs.run(PROGRAM, "0", "1", "12", "3", *HELD[part::2], memory=4000 * programs.MIB, timeout=200)
+    done = programs.run(PROGRAM, "0", "1", "12", "3", *HELD[part::2], memory=4000 * programs.MIB, timeout=400)
     assert done.check().splitlines() == ["done"], done.stderr[-300:]

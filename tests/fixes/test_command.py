@@ -78,7 +78,7 @@ def outcome(folder):
     """The exit status of pytest on the written test, in a process of its own."""
     environment = {**os.environ, "PYTHONPATH": f"{folder}:{os.environ.get('PYTHONPATH', '')}"}
     done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_kept.py"], cwd=folder,
-                          env=environment, capture_output=True, text=True, timeout=300)
+                          env=environment, capture_output=True, text=True, timeout=400)
     assert "1 passed" in done.stdout or "1 failed" in done.stdout, done.stdout + done.stderr
     return done.returncode
 

@@ -16,8 +16,15 @@ def noisy(x, y):
     return x + mx.nd.random.uniform(shape=x.shape) + np.random.rand(), y
 
 
-def slow(x, y):
-    time.sleep(0.05)
+def meeting(folder, x, y):
+    """Rows 0, 4 and 8, the first ones of three batches, wait until all three are at work."""
+    if y in (0, 4, 8):
+        with open(os.path.join(folder, str(int(y))), "x", encoding="ascii"):
+            pass
+        end = time.monotonic() + 60
+        while len(os.listdir(folder)) < 3:
+            assert time.monotonic() < end, "the batches are made one after the other"
+            time.sleep(0.005)
     return x, y
 
 

@@ -1,5 +1,6 @@
 """Samplers, data sets and the loader: what MXNet 1.9.1 gives, sparse batches, workers and what goes wrong in them."""
 
+import functools
 import gc
 import importlib
 import json
@@ -206,14 +207,12 @@ class TestWorkers:
         with pytest.raises(WorkerTimeoutError, match=r"not ready after 1\.5 seconds"):
             next(batches)
 
-    def test_work_is_done_at_the_same_time(self, loader, threads):
-        made = loader(examples(24).transform(functions.slow), 4, num_workers=3, thread_pool=threads)
-        took = []
-        while len(took) < 10 and min(took, default=1) > 0.9:  # one after the other: 24 * 0.05 s = 1.2 s
-            start = time.monotonic()
-            assert len(list(made)) == 6
-            took.append(time.monotonic() - start)
-        assert min(took) < 0.9
+    def test_work_is_done_at_the_same_time(self, loader, threads, tmp_path):
+        """Each of the first three batches waits for the two others."""
+        made = loader(examples(24).transform(functools.partial(functions.meeting, str(tmp_path))), 4, num_workers=3,
+                      thread_pool=threads)
+        assert len(list(made)) == 6
+        assert len(list(tmp_path.iterdir())) == 3
 
     def test_an_epoch_that_is_left_does_not_disturb_the_next(self, loader, threads):
         made = loader(examples().transform(functions.double), 2, num_workers=2, thread_pool=threads)
@@ -290,7 +289,7 @@ def test_processes_end_with_the_loader():
     assert len(mine) == 2
     del made
     gc.collect()
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while mine & children() and time.monotonic() < deadline:
         time.sleep(0.02)
     assert not mine & children()
@@ -331,7 +330,7 @@ def test_functions_of_a_notebook_are_called_by_threads():
     lines = ["import sparsekit as mx", "def more(x): return x + 1",
              "data = mx.gluon.data.SimpleDataset([1, 2, 3]).transform(more)",
              "print([one.asnumpy().tolist() for one in mx.gluon.data.DataLoader(data, 2, num_workers=2)])"]
-    done = subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, timeout=60, env=PATHS)
+    done = subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, timeout=400, env=PATHS)
     assert (done.returncode, done.stdout) == (0, "[[2, 3], [4]]\n"), done.stderr
     assert "more is defined in a notebook or at a prompt" in done.stderr
 
@@ -367,7 +366,7 @@ def script(tmp_path, guard="if __name__ == '__main__':"):
 
 def gone(pids):
     """Whether processes have ended, within some seconds."""
-    deadline = time.monotonic() + 15
+    deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         alive = [pid for pid in pids if Path(f"/proc/{pid}/cmdline").exists() and Path(f"/proc/{pid}/cmdline").read_bytes()]
         if not alive:
@@ -378,7 +377,7 @@ def gone(pids):
 
 @pytest.mark.parametrize("how", ["leave", "local"])
 def test_a_script_ends_without_a_word(tmp_path, how):
-    done = subprocess.run([sys.executable, script(tmp_path), how], capture_output=True, text=True, timeout=60,
+    done = subprocess.run([sys.executable, script(tmp_path), how], capture_output=True, text=True, timeout=400,
                           env=PATHS)
     assert (done.returncode, done.stderr) == (0, "")
     pids, *numbers = done.stdout.splitlines()
@@ -387,7 +386,7 @@ def test_a_script_ends_without_a_word(tmp_path, how):
 
 
 def test_a_script_that_guards_nothing_is_told_so(tmp_path):
-    done = subprocess.run([sys.executable, script(tmp_path, "if True:"), "local"], capture_output=True, text=True, timeout=60,
+    done = subprocess.run([sys.executable, script(tmp_path, "if True:"), "local"], capture_output=True, text=True, timeout=400,
                           env=PATHS)
     assert done.returncode == 1
     assert "WorkerError" in done.stderr
@@ -405,7 +404,7 @@ def test_workers_end_however_the_program_does(tmp_path, number):
             os.killpg(process.pid, number)  # as a terminal does: workers get it too
         else:
             process.kill()
-        assert process.wait(20) != 0
+        assert process.wait(60) != 0
         errors = process.stderr.read()
     assert gone(pids)
     assert errors.count("Traceback") == (1 if number == signal.SIGINT else 0), errors

@@ -324,7 +324,7 @@ def test_threads_end_with_the_iterator():
     del iterator
     gc.collect()
     for thread in threads:
-        thread.join(10)
+        thread.join(60)
     assert [thread.is_alive() for thread in threads] == [False, False]
     iterator = PrefetchingIter(NDArrayIter(rows(4)))
     iterator.close()
@@ -370,7 +370,7 @@ print("made")
 
 @pytest.mark.parametrize("seconds", [0.05, 600])
 def test_the_end_of_the_program_does_not_wait_for_a_batch(seconds):
-    done = subprocess.run([sys.executable, "-c", HANGING.format(seconds=seconds)], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", HANGING.format(seconds=seconds)], capture_output=True, text=True, timeout=400)
     assert (done.returncode, done.stdout, done.stderr) == (0, "made\n", "")
 
 

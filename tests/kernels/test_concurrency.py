@@ -137,11 +137,11 @@ def test_recording_is_the_threads_own():
     def records():
         with mx.autograd.record():
             inside.set()
-            assert outside.wait(30)
+            assert outside.wait(60)
             return mx.autograd.is_recording(), mx.autograd.is_training()
 
     def looks():
-        assert inside.wait(30)
+        assert inside.wait(60)
         seen = mx.autograd.is_recording(), mx.autograd.is_training()
         outside.set()
         return seen
@@ -216,7 +216,7 @@ def test_children_of_a_process_whose_threads_compute(method):
             sums = context.Queue()
             child = context.Process(target=child_product, args=(3, sums))
             child.start()
-            assert sums.get(timeout=60) == expected
+            assert sums.get(timeout=400) == expected
             child.join(60)
             assert child.exitcode == 0
     finally:
@@ -249,12 +249,12 @@ def interrupt():
     while not stop.wait(0.002 + 0.01 * random.random()):
         signal.pthread_kill(main, signal.SIGINT)
 
-caught, deadline = 0, time.monotonic() + float(sys.argv[1])
+caught = 0
 thread = threading.Thread(target=interrupt, daemon=True)
 while True:
     try:
         thread.start() if not thread.ident else None
-        while time.monotonic() < deadline:
+        while caught < int(sys.argv[1]):
             compute()
         break
     except KeyboardInterrupt:
@@ -277,10 +277,10 @@ print("interrupted", caught)
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="signals of POSIX")
 def test_interrupts_leave_kernels_and_pool_usable():
-    done = subprocess.run([sys.executable, "-W", "ignore", "-c", _INTERRUPTED, "0.5"], capture_output=True, text=True,
-                          env={**os.environ, "SPARSEKIT_NUM_THREADS": "3"}, check=False, timeout=120)
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", _INTERRUPTED, "20"], capture_output=True, text=True,
+                          env={**os.environ, "SPARSEKIT_NUM_THREADS": "3"}, check=False, timeout=400)
     assert done.returncode == 0, done.stderr[-3000:]
-    assert int(done.stdout.split()[-1]) > 3, done.stdout
+    assert int(done.stdout.split()[-1]) >= 20, done.stdout
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
@@ -291,18 +291,18 @@ def test_a_fork_waits_for_a_kernel_that_is_being_prepared():
     def prepare():
         with jit._loading:
             held.set()
-            let.wait(30)
+            let.wait(60)
 
     thread = threading.Thread(target=prepare, daemon=True)
     thread.start()
-    assert held.wait(30)
+    assert held.wait(60)
     threading.Timer(0.2, let.set).start()
     child = os.fork()
     if child == 0:
-        os._exit(0 if let.is_set() and jit._loading.acquire(timeout=5) else 1)
+        os._exit(0 if let.is_set() and jit._loading.acquire(timeout=400) else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    thread.join(30)
-    assert jit._loading.acquire(timeout=5)
+    thread.join(60)
+    assert jit._loading.acquire(timeout=400)
     jit._loading.release()
 
 

@@ -390,7 +390,7 @@ def test_the_library_trains_profiles_and_explains_without_numba(tmp_path, kernel
     if kernels:
         monkeypatch.setenv("SPARSEKIT_KERNELS", kernels)
     done = subprocess.run([sys.executable, "-c", WITHOUT, str(tmp_path / "data.libsvm")],
-                          capture_output=True, text=True, timeout=200)
+                          capture_output=True, text=True, timeout=400)
     assert (done.stdout, done.stderr) == (f"trained, {why}\n", "")
 
 

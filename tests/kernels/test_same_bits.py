@@ -89,7 +89,7 @@ def test_all_kernels_of_this_kind_are_here():
 def test_the_shared_loop_and_its_body_give_the_same_bits():
     """In a process that finds both in files: the one that compiles them takes one code for both."""
     for _ in range(2):
-        done = subprocess.run([sys.executable, __file__], capture_output=True, text=True, timeout=200, check=True)
+        done = subprocess.run([sys.executable, __file__], capture_output=True, text=True, timeout=400, check=True)
     assert done.stdout == "[]\n", done.stderr
 
 

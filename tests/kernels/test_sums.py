@@ -63,4 +63,4 @@ def test_operators_give_the_same_with_and_without_it(name, shape, monkeypatch):
 
 def test_a_sum_does_not_import_numba():
     program = "import sys, sparsekit as mx; mx.nd.ones((4, 4)).sum().asnumpy(); assert 'numba' not in sys.modules"
-    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=400)

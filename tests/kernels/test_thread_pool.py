@@ -240,4 +240,4 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 def test_a_forked_child_starts_helpers_of_its_own() -> None:
     environment = {**os.environ, "SPARSEKIT_NUM_THREADS": "2"}
-    subprocess.run([sys.executable, "-W", "ignore", "-c", _FORK], env=environment, check=True, timeout=120)
+    subprocess.run([sys.executable, "-W", "ignore", "-c", _FORK], env=environment, check=True, timeout=400)

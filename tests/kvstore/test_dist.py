@@ -1,8 +1,8 @@
 """The store of several machines: MXNet's surface, exact bytes, round trips, waits, and errors that name rank, key and step."""
 
 import logging
+import re
 import threading
-import time
 
 import numpy as np
 import pytest
@@ -403,7 +403,7 @@ def test_a_fast_worker_stays_within_the_bound():
         kv.set_optimizer(mx.optimizer.SGD(learning_rate=1))
         if kv.rank == 1:
             for _ in range(6):
-                slow.wait(10)
+                slow.wait(60)
                 kv.push("w", mx.nd.ones((2,)))
                 kv.flush()
             return None
@@ -483,25 +483,24 @@ def test_a_wait_that_takes_too_long_names_the_ranks_that_are_missing(caplog):
         if kv.rank == 3:
             kv.leave()
         if kv.rank:
-            ended.wait(20)
+            ended.wait(60)
             return {}
         kv._client.warn_after, kv.timeout = 0.1, 1.2
+        before = kv.statistics()["waited"]
         kv.push("w", mx.nd.ones((2,)))
         try:
-            with pytest.raises(WaitTimeoutError, match=r"Rank 0 has waited . s for ranks 1, 2 \(key 'w', step 1\)") as error:
+            with pytest.raises(WaitTimeoutError, match=r"Rank 0 has waited \d+ s for ranks 1, 2 \(key 'w', step 1\)") as error:
                 pulled(kv, "w", (2,))
         finally:
             ended.set()
         assert (error.value.rank, error.value.key, error.value.step) == (0, "w", 1)
-        return kv.statistics()["waited"]
+        return {rank: seconds - before[rank] for rank, seconds in kv.statistics()["waited"].items()}
 
-    start = time.monotonic()
     with caplog.at_level(logging.WARNING, "sparsekit.dist"):
         waited = together(4, worker)[0]
-    assert time.monotonic() - start < 15
-    assert caplog.messages[0] == "Rank 0 has waited 1 s for ranks 1, 2 (key 'w', step 1)."
+    assert re.fullmatch(r"Rank 0 has waited \d+ s for ranks 1, 2 \(key 'w', step 1\)\.", caplog.messages[0])
     assert waited[1] >= 1 <= waited[2]
-    assert waited[3] < 1  # at the barrier of init() at most
+    assert waited[3] == 0
 
 
 def test_workers_that_wait_for_one_that_has_ended_get_an_error():

@@ -103,7 +103,7 @@ def test_neither_library_is_imported_for_arrays_of_others():
     program = ("import sys, numpy, scipy.sparse, sparsekit as mx\n"
                "mx.nd.sparse.array(scipy.sparse.eye(3, format='csr')).asscipy(); mx.nd.array([1]) + 1\n"
                "assert not {'torch', 'jax'} & set(sys.modules)")
-    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=400)
 
 
 # scipy and numpy

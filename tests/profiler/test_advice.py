@@ -251,13 +251,13 @@ def span(name, lane, microseconds, **args):
 
 
 @pytest.mark.parametrize(("lane", "rule"), [("compile", "compilation"), ("io", "reading")])
-def test_time_that_goes_elsewhere(lane, rule):
+def test_time_that_goes_elsewhere(lane, rule, clock):
     with Profiler() as prof:
-        time.sleep(0.03)
+        clock.sleep(0.03)
         span("something", lane, 25_000)
     assert rules(prof)[rule].event["name"] == "something"
     with Profiler() as prof:
-        time.sleep(0.03)
+        clock.sleep(0.03)
         span("something", lane, 10)
     assert rule not in rules(prof)
 

@@ -66,14 +66,14 @@ def traced(inside):
         def hybrid_forward(self, F, x):
             if hooks.state.tracing:
                 tracing.set()
-                assert go_on.wait(10)
+                assert go_on.wait(60)
             return x + 1
 
     net = Slow()
     net.hybridize()
     thread = threading.Thread(target=lambda: [net(mx.nd.ones((2, 2))) for _ in range(4)])
     thread.start()
-    assert tracing.wait(10)
+    assert tracing.wait(60)
     try:
         inside()
     finally:

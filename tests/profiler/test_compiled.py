@@ -270,7 +270,10 @@ def test_the_clock_is_pythons():
 @pytest.mark.parametrize("follows", [True, False])
 @pytest.mark.parametrize("way", WAYS)
 def test_times_are_those_of_the_clock(way, follows, monkeypatch):
-    """Whether the processor's counter goes with the clock or not; "falling" stops the table in between."""
+    """Whether the processor's counter goes with the clock or not; "falling" stops the table in between.
+
+    The program sleeps between its steps, so that at least as much time lies between their operators.
+    """
     if not follows:
         monkeypatch.setattr(timed, "_goes_with_the_clock", lambda address: False)
         timed.counter.cache_clear()
@@ -278,23 +281,20 @@ def test_times_are_those_of_the_clock(way, follows, monkeypatch):
         for kind in ("dense", "csr", "falling", "large"):
             training = Training(kind, way)
             training.profile()
-            share = 0.0
-            for _ in range(20):  # what else runs on the machine takes time between operators
-                begin = time.perf_counter_ns()
-                with mx.Profiler() as prof:
-                    started = time.perf_counter_ns()
-                    for _ in range(5):
-                        training.step()
-                    ended = time.perf_counter_ns()
-                found = [(record["start"], record["start"] + record["duration"]) for record in prof.records  # in microseconds
-                         if record["kind"] == "op" and not record["depth"]]
-                assert all(one[1] <= following[0] + 1 for one, following in itertools.pairwise(found))
-                assert found[-1][1] - found[0][0] <= (ended - started) / 1000
-                assert found[-1][1] <= (ended - begin) / 1000
-                share = max(share, sum(stop - start for start, stop in found) / ((ended - started) / 1000))
-                if kind != "large" or share > 0.2:
-                    break
-            assert kind != "large" or share > 0.2
+            begin = time.perf_counter_ns()
+            with mx.Profiler() as prof:
+                started = time.perf_counter_ns()
+                for _ in range(5):
+                    training.step()
+                    time.sleep(0.01)
+                ended = time.perf_counter_ns()
+            found = [(record["start"], record["start"] + record["duration"]) for record in prof.records  # in microseconds
+                     if record["kind"] == "op" and not record["depth"]]
+            between = [following[0] - one[1] for one, following in itertools.pairwise(found)]
+            assert min(between) >= -1
+            assert sorted(between)[-4] >= 10_000
+            assert found[-1][1] - found[0][0] <= (ended - started) / 1000 - 10_000
+            assert found[-1][1] <= (ended - begin) / 1000 - 10_000
     finally:
         timed.counter.cache_clear()
 

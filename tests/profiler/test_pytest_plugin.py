@@ -162,7 +162,7 @@ def pytest_in(folder: Path, *options: str, source: str = PROGRAM, codes: tuple[i
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("CI", "PYTEST", "SPARSEKIT"))}
     done = subprocess.run([sys.executable, "-m", "pytest", "-p", "pytest_sparsekit", "--strict-markers", "--junitxml=told.xml",
                            *options, "test_program.py"], cwd=folder, env={**environment, "PYTHONPATH": path},
-                          capture_output=True, text=True, timeout=300)
+                          capture_output=True, text=True, timeout=400)
     assert done.returncode in codes, done.stdout + done.stderr
     return done.stdout
 

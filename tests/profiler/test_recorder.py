@@ -1,7 +1,6 @@
 import gc
 import re
 import threading
-import time
 import weakref
 from types import SimpleNamespace
 
@@ -122,23 +121,18 @@ def test_lines_can_be_left_out(library):
     assert prof.records[0]["line"] == ""
 
 
-def test_recording_one_operator_is_cheap():
-    """Printed, and held only to what no machine should reach: a figure, not a race."""
+def test_recording_one_operator_is_cheap(calls_of):
+    """Thirty calls of functions for an event, memory tracking included, however many there were; `bench epoch` measures it."""
     run = RecordedRun(1_000_000, False)
-    plan, clock, op = SimpleNamespace(op=None), time.perf_counter_ns, run.recorder.op
+    plan, op = SimpleNamespace(op=None), run.recorder.op
     left, right = np.zeros((8, 8), np.float32), np.zeros((8, 8), np.float32)
 
-    def loop(noted, count=4000):
-        begin = clock()
+    def loop(count=4000):
         for _ in range(count):
-            result = np.add(left, right)
-            if noted:
-                op(plan, 1, 2, (left, right), (result,), None)
-        return (clock() - begin) / count
+            op(plan, 1, 2, (left, right), (np.add(left, right),), None)
 
-    cost = sorted(loop(True) - loop(False) for _ in range(9))[4]
-    print(f"\nrecorder: {cost:.0f} ns an event, memory tracking included")
-    assert cost < 50_000
+    for _ in range(3):
+        assert calls_of(loop) < 30 * 4000
 
 
 def test_off_means_no_recorder(library):

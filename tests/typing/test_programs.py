@@ -39,7 +39,7 @@ def checked(folder: Path, *command: str) -> str:
     """What a checker prints of a folder; it finds the library here."""
     places = {"PYTHONPATH": str(ROOT), "MYPYPATH": str(ROOT)}
     done = subprocess.run([sys.executable, "-m", *command], cwd=folder, env={**os.environ, **places}, capture_output=True,
-                          text=True, timeout=300)
+                          text=True, timeout=400)
     assert done.returncode in (0, 1), done.stdout + done.stderr
     return done.stdout
 

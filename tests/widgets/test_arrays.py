@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 import tracemalloc
 from urllib.parse import unquote
 
@@ -16,7 +15,7 @@ from sparsekit.widgets import array_figure
 from sparsekit.widgets import components as parts_module
 from sparsekit.widgets.components import bin_density, read_array
 from sparsekit.widgets.inspector import MOST_ENTRIES, inspector_payload
-from sparsekit.widgets.spy import BOUNDS, COVER, array_finding, array_html, level_of
+from sparsekit.widgets.spy import array_finding, array_html
 
 scipy_sparse = pytest.importorskip("scipy.sparse")
 
@@ -48,18 +47,17 @@ def test_row_sparse_blocks_count_whole_rows(shape):
     np.testing.assert_array_equal(bin_density(array, 8).counts, blocks(dense, 8))
 
 
-def test_a_billion_by_a_billion_takes_memory_for_what_is_stored():
+def test_a_billion_by_a_billion_takes_memory_and_work_for_what_is_stored(calls_of):
     rows = np.sort(np.random.default_rng(0).choice(10**9, 1000, replace=False))
     data = np.broadcast_to(np.float32(1), (1000, 10**9))
     array = {"stype": "row_sparse", "shape": (10**9, 10**9), "data": data, "indices": rows}
     tracemalloc.start()
     try:
-        start = time.perf_counter()
         grid, page, payload = bin_density(array), array_html(array), inspector_payload(array)
-        assert time.perf_counter() - start < 2
         assert tracemalloc.get_traced_memory()[1] < 30_000_000
     finally:
         tracemalloc.stop()
+    assert calls_of(lambda: (bin_density(array), array_html(array), inspector_payload(array))) < 200_000
     assert grid.counts.sum() == 1000 * 10**9
     assert "1,000,000,000 × 1,000,000,000" in page
     assert sum(len(line[2]) for line in payload["lines"]) <= 1.5 * MOST_ENTRIES
@@ -90,22 +88,7 @@ def test_very_many_values_are_sampled_and_said_to_be(monkeypatch):
     assert grid.every > 1
     # Rounding down loses less than one value in each block; totals of rows are exact otherwise.
     assert 0 <= matrix.nnz - grid.counts.sum() < grid.counts.size
-    assert f"every {grid.every}th stored value" in array_figure(matrix, most=10).svg
-
-
-def test_a_colour_means_the_same_density_in_every_picture():
-    assert [level_of(share) for share in (0, 1e-21, 1e-5, 2e-5, 1e-3, 0.02, 0.1, 1)] == [-1, 0, 0, 1, 2, 4, 4, 5]
-    assert list(COVER) == sorted(COVER)
-    assert list(BOUNDS) == sorted(BOUNDS)
-    for density, level in ((4e-5, 1), (0.005, 3), (0.9, 5)):
-        matrix = scipy_sparse.random(400, 5000, density=density, format="csr", random_state=0)
-        painted = re.findall(r'fill-opacity="([\d.]+)" shape-rendering', array_figure(matrix, most=2).svg)
-        assert [float(cover) for cover in painted] == [COVER[level]], density
-
-
-def test_the_true_size_of_what_is_stored_is_said():
-    matrix = mx.nd.sparse.csr_matrix((np.ones(30_000), np.arange(30_000) * 33, np.arange(2001) * 15), shape=(2000, 1_000_000))
-    assert "would cover 0.8 of its 53,200 pixels" in array_figure(matrix).svg
+    assert f"The places are those of every {grid.every}th stored value." in array_figure(matrix).alt
 
 
 @pytest.mark.parametrize("shape", [(300, 500), (5, 500), (300, 20), (40, 40)])

@@ -77,7 +77,7 @@ def test_an_exported_notebook_has_the_pictures(tmp_path):
     (tmp_path / "notebook.py").write_text(f"import marimo\n\napp = marimo.App()\n\n\n{body}")
     command = [sys.executable, "-m", "marimo", "-q", "export", "html", "notebook.py", "-o", "out.html", "--no-include-code"]
     settings = {**os.environ, "PYTHONPATH": str(ROOT), "SPARSEKIT_KERNELS": "numpy"}
-    subprocess.run(command, cwd=tmp_path, env=settings, check=True, timeout=120)
+    subprocess.run(command, cwd=tmp_path, env=settings, check=True, timeout=400)
     page = html.unescape((tmp_path / "out.html").read_text(encoding="utf-8").replace("\\u003C", "<").replace("\\u003E", ">"))
     kept = re.findall(r"<summary>Picture and table, without a running kernel</summary>(?:(?!</details>).)*data:image/svg", page,
                       re.DOTALL)

@@ -3,17 +3,11 @@
 
 import { OTHER, SERIES, element, formatBytes, formatCount, formatDensity, grouped, inkOn, mount, shape, table, taken, themeColors, watchTheme } from "./common.js";
 
-// As in spy.py; the data say up to which density each level is, and how much of the colour it has.
+// As in spy.py; the data say what is covered.
 const BLUE = "#2171b5";
 // Rows on each side of the chosen one that are shown around it, and the most cells of a component.
 const ROWS = 4;
 const CELLS = 15;
-
-function levelOf(share, bounds) {
-  if (!(share > 0)) return -1;
-  const found = bounds.findIndex((bound) => share <= bound * (1 + 1e-9));
-  return found < 0 ? bounds.length - 1 : found;
-}
 
 function short(value) {
   if (typeof value !== "number" || Number.isInteger(value)) return String(value);
@@ -96,16 +90,12 @@ class Inspector {
     this.status = element("div", { class: "sk-status sk-said", role: "status", "aria-live": "polite" });
     this.strips = element("div", { class: "sk-strips" });
     this.near = element("div", { class: "sk-table sk-near", "aria-label": "Elements around this one" });
-    const { grid } = this.data;
-    const used = new Set(this.small ? [] : (grid?.counts ?? []).flatMap((counts, i) => counts.map((_, j) => this.level(i, j))));
-    const legend = element("div", { class: "sk-legend" }, ...(grid?.bounds ?? []).map((bound, i) => [bound, i]).filter(([, i]) => used.has(i)).map(([bound, i]) =>
-      element("span", { class: "sk-chip" }, element("i", { style: `background:${BLUE};opacity:${grid.cover[i]}` }), element("span", {}, `≤ ${formatDensity(bound)}`))));
     const own = this.rows <= SERIES.length ? "Each row has its own colour, here and in the components." : `A row has the same colour here and in the components; the ${SERIES.length} colours repeat.`;
-    const block = this.small ? own : grid ? `Each block is ${formatCount(grid.height)} × ${formatCount(grid.width)} elements, coloured by their stored share.` : "";
+    const words = this.small ? own : this.data.scale ?? "";
     const sent = this.data.whole ? "" : ` ${formatCount(this.lines.reduce((sum, line) => sum + line[2].length, 0))} of ${formatCount(this.data.stored)} stored values can be stepped through, from evenly spaced rows.`;
     this.root.append(
       element("div", { class: "sk-body" },
-        element("div", { class: "sk-main sk-half" }, this.stage, legend, element("p", {}, block + sent)),
+        element("div", { class: "sk-main sk-half" }, this.stage, element("p", {}, words + sent)),
         element("div", { class: "sk-main" }, this.status, this.strips)),
       this.written && this.data.whole && this.rows && this.columns ? this.editor() : "",
       this.written ? "" : element("div", { class: "sk-around" }, element("h4", {}, "Around it"), this.near),
@@ -262,7 +252,7 @@ class Inspector {
     if (!(width > 40)) return;
     const ratio = window.devicePixelRatio || 1;
     const most = { w: width - 56, h: 340 };
-    const ratioOfSides = Math.max(0.25, Math.min(4, (this.columns || 1) / (this.rows || 1)));
+    const ratioOfSides = Math.max(1 / 3, Math.min(3, (this.columns || 1) / (this.rows || 1)));
     const w = Math.min(most.w, most.h * ratioOfSides);
     const h = Math.min(most.h, w / ratioOfSides);
     this.box = { x: 46, y: 20, w, h };
@@ -282,7 +272,6 @@ class Inspector {
   }
 
   paintBlocks(context) {
-    const { grid } = this.data;
     const { x, y, w, h } = this.box;
     const [tall, wide] = [h / this.rows, w / this.columns];
     if (this.small) {
@@ -302,27 +291,7 @@ class Inspector {
       return;
     }
     context.fillStyle = BLUE;
-    (grid?.counts ?? []).forEach((counts, i) => {
-      const high = Math.min(grid.height, this.rows - i * grid.height);
-      counts.forEach((_, j) => {
-        const across = Math.min(grid.width, this.columns - j * grid.width);
-        const level = this.level(i, j);
-        if (level < 0) return;
-        context.globalAlpha = grid.cover[level];
-        // Whole pixels, or a lattice of hairlines would show between blocks.
-        const [left, top] = [Math.round(x + j * grid.width * wide), Math.round(y + i * grid.height * tall)];
-        const [right, bottom] = [Math.round(x + (j * grid.width + across) * wide), Math.round(y + (i * grid.height + high) * tall)];
-        context.fillRect(left, top, Math.max(right - left, 1), Math.max(bottom - top, 1));
-      });
-    });
-    context.globalAlpha = 1;
-  }
-
-  // Which colour the block in row i and column j of the grid has; -1 for none.
-  level(i, j) {
-    const { counts, height, width, bounds } = this.data.grid;
-    const size = Math.min(height, this.rows - i * height) * Math.min(width, this.columns - j * width);
-    return levelOf(counts[i][j] / size, bounds);
+    for (const [left, top, across, down] of this.data.marks ?? []) context.fillRect(x + left * w, y + top * h, across * w, down * h);
   }
 
   paintLabels(context) {

@@ -58,7 +58,7 @@ def test_a_run_that_ended_goes_on_to_the_same_end(case, tmp_path):
 def test_a_killed_process_goes_on_to_the_same_end(tmp_path):
     expected = program.run(tmp_path / "whole", "plain")
     done = subprocess.run([sys.executable, program.__file__, str(tmp_path / "parts"), "plain", "14"], capture_output=True,
-                          text=True, timeout=300)
+                          text=True, timeout=400)
     assert done.returncode == -signal.SIGKILL, done.stderr
     assert (tmp_path / "parts" / "model-epoch1batch9.run").exists()
     assert program.run(tmp_path / "parts", "plain") == expected

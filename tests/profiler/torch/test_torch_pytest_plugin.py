@@ -51,7 +51,7 @@ def told(folder: Path, source: str, *options: str) -> str:
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("CI", "PYTEST", "SPARSEKIT"))}
     done = subprocess.run([sys.executable, "-m", "pytest", "-p", "pytest_sparsekit", "--strict-markers", *options,
                            "test_program.py"], cwd=folder, env={**environment, "PYTHONPATH": path}, capture_output=True,
-                          text=True, timeout=300)
+                          text=True, timeout=400)
     assert done.returncode == 1, done.stdout + done.stderr
     return done.stdout
 

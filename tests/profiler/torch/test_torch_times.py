@@ -1,18 +1,12 @@
-"""Times of the recorder against those of PyTorch's own profiler, in the same run."""
+"""Times of the recorder against those of PyTorch's own profiler, in the same run; `bench torch` measures what both take."""
 
 from __future__ import annotations
 
 import sparsekit as mx
 from sparsekit.profiler import torch_mode
 
-#: Microseconds by which a call may take longer here, as its time holds what Python takes to call it.
-A_CALL = 60
-
-#: Share by which the total of an operator may be larger beside that.
-SHARE = 0.1
-
-#: Runs, of which each operator has to agree in one: another program may interrupt between two readings of the clock.
-TRIES = 8
+#: Share by which the two clocks may differ.
+CLOCKS = 0.001
 
 
 def called_by_the_mode(events, name):
@@ -31,11 +25,10 @@ def recorded(prof):
     return found
 
 
-def differing(ours, theirs):
-    """Operators whose totals differ by more than is allowed: name, ours and theirs in microseconds."""
-    pairs = {name: (sum(own), sum(called_by_the_mode(theirs, name)), len(own)) for name, own in ours.items()}
-    return {name: (own, other) for name, (own, other, calls) in pairs.items()
-            if not other - 1 <= own <= other * (1 + SHARE) + A_CALL * calls}
+def shorter(ours, theirs):
+    """Operators whose total is shorter here, though it encloses what is timed there: name, and both in microseconds."""
+    pairs = {name: (sum(own), sum(called_by_the_mode(theirs, name))) for name, own in ours.items()}
+    return {name: (own, other) for name, (own, other) in pairs.items() if own < other * (1 - CLOCKS) - 1}
 
 
 def test_each_operators_total_is_that_of_torch_profiler(torch, monkeypatch):
@@ -53,17 +46,12 @@ def test_each_operators_total_is_that_of_torch_profiler(torch, monkeypatch):
         optimizer.step()
 
     step()
-    wrong = None
-    for _ in range(TRIES):
-        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as theirs, mx.Profiler(torch=True) as ours:
-            for _ in range(3):
-                step()
-        times, events = recorded(ours), theirs.events()
-        assert {name: len(calls) for name, calls in times.items()} == {
-            name: len(called_by_the_mode(events, name)) for name in times}
-        assert len(times) > 15
-        found = differing(times, events)
-        wrong = found if wrong is None else {name: found[name] for name in wrong.keys() & found.keys()}
-        if not wrong:
-            break
-    assert not wrong
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as theirs, mx.Profiler(torch=True) as ours:
+        for _ in range(3):
+            step()
+    times, events = recorded(ours), theirs.events()
+    assert {name: len(calls) for name, calls in times.items()} == {
+        name: len(called_by_the_mode(events, name)) for name in times}
+    assert len(times) > 15
+    assert not shorter(times, events)
+    assert sum(record["self"] for record in ours.records) <= ours.wall

@@ -93,6 +93,7 @@ def examine() -> Iterator[Finding]:
         yield cache_finding()
         yield threads_finding()
         yield kernel_threads_finding()
+        yield steps_finding()
     yield memory_finding()
     yield gpu_finding()
     for extra, packages in EXTRAS.items():
@@ -186,6 +187,21 @@ def kernel_threads_finding() -> Finding:
         count = thread_count()
     return Finding("threads", f"{count} for large kernels (SPARSEKIT_NUM_THREADS changes it)",
                    "; ".join(str(one.message) for one in said))
+
+
+STEPS = """
+from sparsekit.base.layout import checked_versions
+from sparsekit.core.table.machine import reason_against_tables
+reason = reason_against_tables()
+print(f"in Python, which is slower: {reason}\\tuse {checked_versions()}" if reason else "in tables of compiled calls")
+"""
+
+
+def steps_finding() -> Finding:
+    """Find whether compiled steps run without Python between operators, as they do where the memory layout was checked."""
+    _, said = ask(STEPS)
+    value, _, remedy = said.partition("\t")
+    return Finding("compiled steps", value, remedy)
 
 
 def memory_finding(free: int | None = None) -> Finding:

@@ -4,24 +4,29 @@ from __future__ import annotations
 
 import functools
 import inspect
-import sys
+import re
 import types
 from collections.abc import Callable, Iterable, MutableMapping
 from typing import Any, ParamSpec, TypeVar, cast
 
 from .errors import (
+    ArgumentError,
     ConversionError,
     DataFileError,
     InsufficientMemoryError,
     MissingPackageError,
     SparsekitError,
+    first_line,
     named,
 )
+from .faults import internal, is_internal, is_the_users
 
 __all__ = ["doors", "entries", "entry", "within_memory"]
 
 _NAMED = (TypeError, ValueError, LookupError, ArithmeticError, AttributeError, MemoryError)
 
+#: Errors by which an object of the user's says that it is not what is asked for.
+_PROTOCOL = (*_NAMED, RuntimeError)
 
 _F = TypeVar("_F", bound=Callable[..., Any])  # Any: a function or a class of whatever arguments, which it keeps
 _P = ParamSpec("_P")
@@ -31,8 +36,9 @@ _T = TypeVar("_T")
 def entry(function: _F, callbacks: bool = False) -> _F:
     """Wrap a public function or class so that it raises named errors only.
 
-    Users' objects may raise anything when their length, items, numbers or names are read.  What they raise is the
-    cause of the named error, which is still of the kind that Python or numpy raised.
+    A fault of the library is an ``InternalError``.  Users' objects may raise anything when their length, items, numbers or names
+    are read.  A builtin error that they raise is the cause of the named error, which is still of the kind that Python or numpy
+    raised; an error of another class passes unchanged.
 
     Parameters
     ----------
@@ -52,25 +58,11 @@ def entry(function: _F, callbacks: bool = False) -> _F:
         except (SparsekitError, StopIteration, Warning):
             raise
         except Exception as error:
-            if callbacks and _users(error):
+            if (callbacks or not isinstance(error, _PROTOCOL)) and is_the_users(error):
                 raise
-            raise _error(function.__qualname__.removesuffix(".__init__"), error) from error
+            raise _error(function, error, args, kwargs) from error
 
     return cast(_F, call)  # cast: ParamSpec would lose that a class is a class, and a method a method
-
-
-#: Packages whose errors say that they were given something odd.
-_OURS = {"sparsekit", "numpy", "scipy", "numba", *sys.stdlib_module_names}
-
-
-def _users(error: Exception) -> bool:
-    """Whether an error was raised by the user's own code, which the library called."""
-    trace = error.__traceback__
-    while trace is not None:
-        if trace.tb_frame.f_globals.get("__name__", "").partition(".")[0] not in _OURS:
-            return True
-        trace = trace.tb_next
-    return False
 
 
 _SPECIAL = ("__init__", "__call__", "__getitem__", "__iter__", "__len__", "__next__")
@@ -98,7 +90,7 @@ def within_memory(function: Callable[_P, _T]) -> Callable[_P, _T]:
         except MemoryError as error:
             if isinstance(error, InsufficientMemoryError):
                 raise
-            raise _error(function.__qualname__, error) from error
+            raise _error(function, error, args, kwargs) from error
 
     return call
 
@@ -110,14 +102,17 @@ def entries(names: MutableMapping[str, Any], public: Iterable[str]) -> None:  # 
             names[name] = entry(names[name])
 
 
-def _error(name: str, error: Exception) -> Exception:
+def _error(function: Callable[..., Any], error: Exception, args: tuple[object, ...], kwargs: dict[str, object]) -> Exception:
+    name = type(args[0]).__name__ if function.__name__ == "__init__" and args else function.__qualname__
+    wrong = _wrong_arguments(name, function, error, args, kwargs) if isinstance(error, TypeError) else None
+    if wrong is not None:
+        return wrong
+    if is_internal(error, (args, kwargs)) and not is_the_users(error):
+        return internal(error, f"{name} failed")
     message = f"{name} failed with these arguments"
     if isinstance(error, _NAMED):
         return named(error, message)
-    try:
-        said = f"{message}: {type(error).__name__}: {error}".splitlines()[0]
-    except Exception:  # an error whose own text fails
-        said = f"{message}: {type(error).__name__}"
+    said = f"{message}: {first_line(error)}"
     if isinstance(error, OSError):
         return DataFileError(said, hint="check the path and its permissions.")
     if isinstance(error, ImportError):
@@ -125,3 +120,20 @@ def _error(name: str, error: Exception) -> Exception:
     if isinstance(error, RuntimeError):
         return SparsekitError(said, hint="check the arguments.")
     return ConversionError(said, hint="check the arguments; convert objects of other libraries with their own methods first.")
+
+
+def _wrong_arguments(name: str, function: Callable[..., Any], error: TypeError, args: tuple[object, ...],
+                     kwargs: dict[str, object]) -> ArgumentError | None:
+    """The error for arguments that a function does not have, or lacks; None if it is another error."""
+    unknown = re.search(r"got an unexpected keyword argument '(\w+)'", str(error))
+    trace = error.__traceback__
+    if not (unknown and unknown[1] in kwargs) and (trace is None or trace.tb_next is not None):
+        return None
+    # A constructor may hand keywords on to those of its bases.
+    bases = type(args[0]).__mro__ if function.__name__ == "__init__" and args else ()
+    functions = [function, *(one.__init__ for one in bases if isinstance(vars(one).get("__init__"), types.FunctionType))]
+    known = {one: None for each in functions for one, parameter in inspect.signature(each).parameters.items()
+             if parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD) and one != "self"}
+    if unknown and unknown[1] not in known:
+        return ArgumentError.of(f"argument of {name}()", unknown[1], known)
+    return ArgumentError(f"{error}.", hint=f"its arguments are {', '.join(known)}.")

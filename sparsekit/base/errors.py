@@ -21,6 +21,7 @@ __all__ = [
     "IndexWarning",
     "InitializationError",
     "InsufficientMemoryError",
+    "InternalError",
     "JournalFullError",
     "LibSVMError",
     "LostDataError",
@@ -70,6 +71,10 @@ class SparsekitError(RuntimeError):
 
 #: MXNet's name for the base class, so that ``except mx.MXNetError`` keeps working.
 MXNetError = SparsekitError
+
+
+class InternalError(SparsekitError):
+    """A fault of sparsekit itself, which no other call would have avoided; its cause is the error that was raised inside."""
 
 
 class ShapeError(SparsekitError, ValueError):
@@ -275,8 +280,19 @@ class NoClusterError(DistError):
     """A distributed store is requested outside a distributed run."""
 
 
+def first_line(error: Exception) -> str:
+    """Class and text of an error of Python or numpy, in one line."""
+    try:
+        return f"{type(error).__name__}: {error}".splitlines()[0]
+    except Exception:  # an error whose own text fails
+        return type(error).__name__
+
+
 def named(error: Exception, message: str) -> Exception:
-    """The named error for an error of Python or numpy: ``message`` and its text; it is an instance of the same builtin class."""
+    """The named error for an error of Python or numpy that arguments have caused; it is an instance of the same builtin class.
+
+    Its text is ``message`` and that of the error.
+    """
     if isinstance(error, SparsekitError):
         return error
     try:

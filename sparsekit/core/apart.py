@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from ..base.config import config
 from ..base.forking import load
+from ..base.warn import warn_user
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -72,11 +73,21 @@ def _machine() -> ModuleType:
     return load("sparsekit.core.table.machine")
 
 
+#: Holds True once a warning has said that no table can run here.
+_warned: list[bool] = []
+
+
 def switched_off(device: str) -> str:
-    """Why no operator of this device runs in a table or a graph now; empty if they do."""
+    """Why no operator of this device runs in a table or a graph now; empty if they do.
+
+    Warns once if the versions of Python and numpy are the reason.
+    """
     if device == "gpu":
         return "" if config.cuda_graphs else "config.cuda_graphs is False"
     if not config.tables:
         return "config.tables is False"
     reason: str = _machine().reason_against_tables()
+    if reason and not _warned and reason == _machine().unknown_layout():
+        _warned.append(True)
+        warn_user(f"Compiled steps run operator by operator in Python, which is slower, because {reason}. Results are the same.")
     return reason

@@ -24,6 +24,7 @@ from ..base.errors import (
     StorageTypeError,
     named,
 )
+from ..base.faults import internal, is_internal, is_the_users
 from ..kernels import for_device
 from ..kernels.cpu import jit
 from ..storage import RowSparse, convert, densify, stype_of
@@ -48,7 +49,7 @@ __all__ = ["KERNEL_ERRORS", "Plan", "allowed", "array_types", "compute", "conver
            "resolve", "run", "wrap", "written_dense"]
 
 #: Errors of numpy and Python inside kernels; users get a named error that is also an instance of one of these.
-KERNEL_ERRORS = (TypeError, ValueError, LookupError, ArithmeticError, AttributeError, MemoryError)
+KERNEL_ERRORS = (TypeError, ValueError, LookupError, ArithmeticError, AttributeError, MemoryError, AssertionError, NameError)
 
 #: Bytes of a dense result up to which the free memory is not checked again at the next call.
 LARGE = 1 << 22
@@ -408,6 +409,8 @@ def named_error(call: Call, inputs: Sequence[ArrayObject | Store], error: Except
     if isinstance(error, SparsekitError):
         return error
     what = ", ".join(f"{array.dtype} of shape {array.shape}" for array in inputs) or "nothing"
+    if is_internal(error, (call.attrs, inputs)) and not is_the_users(error):
+        return internal(error, f"{call!r} failed on {what}")
     return named(error, f"{call!r} cannot be computed on {what}")
 
 

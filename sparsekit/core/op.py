@@ -16,6 +16,7 @@ import numpy as np
 
 from ..base.dtypes import MOST_AXES
 from ..base.errors import ArgumentError, ShapeError, SparsekitError, UnknownNameError, named, shown
+from ..base.faults import internal, is_internal
 from ..base.forking import load
 from ..base.literal import literal
 from . import cost as costs
@@ -602,7 +603,9 @@ class Call:
             return _sizes(found) if self.outputs == 1 else [_sizes(shape) for shape in found]
         except ShapeError as error:
             raise ShapeError(f"{self.op.label}: {error.message}", hint=error.hint) from None
-        except (TypeError, ValueError, LookupError, ArithmeticError, AttributeError, MemoryError) as error:
+        except (TypeError, ValueError, LookupError, ArithmeticError, AttributeError, MemoryError, AssertionError, NameError) as error:
+            if is_internal(error, (shapes, self.attrs)):
+                raise internal(error, f"{self!r} failed on arrays of shapes {', '.join(map(str, shapes))}") from error
             raise named(error, f"{self!r} does not go with arrays of shapes {', '.join(map(str, shapes))}") from error
 
     def __repr__(self) -> str:

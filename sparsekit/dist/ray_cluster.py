@@ -11,7 +11,6 @@ import pickle
 import re
 import runpy
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -36,6 +35,7 @@ from .output import redirect
 from .rehearsal import Rehearsal
 from .shard import Shard
 from .shared_memory import Mapped, Room, placed
+from .watcher import MARK, end_process, start_time
 
 if TYPE_CHECKING:
     from ..base.types import Array, DTypeLike
@@ -80,6 +80,8 @@ ALLOWED, SKIPPED = re.compile("^(?!A worker died)"), re.compile("^A worker died"
 TOKEN = "RAY_AUTH_TOKEN"
 
 log = logging.getLogger("sparsekit.dist")
+
+os.environ.pop(MARK, None)  # in a process of Ray: what a user's program starts there is not Ray's
 
 
 #: A folder with a module that spares each of Ray's processes a second.
@@ -180,10 +182,11 @@ class Cluster:
         if TOKEN not in os.environ and not Path("~/.ray/auth_token").expanduser().exists():
             os.environ[TOKEN] = os.urandom(32).hex()
         try:
-            self._watcher = watched(self.folder)
+            mark = os.urandom(16).hex()
+            self._watcher = watched(self.folder, mark)
             listen_to_loopback(True)
             self._filters = set_filters()
-            with light_start():
+            with light_start(), marked(mark):
                 load_ray().init(
                     address="local", num_cpus=processors, include_dashboard=False, log_to_driver=False, logging_level="ERROR",
                     object_store_memory=OBJECT_STORE, namespace=NAMESPACE, _node_ip_address="127.0.0.1",
@@ -227,10 +230,36 @@ class Cluster:
         self.folder, self._lock, self.started, self.owned = None, None, False, False
 
 
-def watched(folder: Path) -> subprocess.Popen[bytes]:
-    """Start the process that cleans up after a cluster in this folder, when this process stops it or ends."""
-    return subprocess.Popen([sys.executable, "-S", "-I", WATCHER, str(folder)], stdin=subprocess.PIPE, start_new_session=True,
+def watched(folder: Path, mark: str) -> subprocess.Popen[bytes]:
+    """Start the process that cleans up after a cluster in this folder, when this process stops it or ends.
+
+    It ends the processes that were started with this mark.
+    """
+    return subprocess.Popen([sys.executable, "-S", "-I", WATCHER, str(folder), mark], stdin=subprocess.PIPE, start_new_session=True,
                             cwd="/")
+
+
+@contextlib.contextmanager
+def marked(mark: str) -> Iterator[None]:
+    """Have Ray start its processes with a mark, which those hand on to theirs, and which no other program gets.
+
+    This process's own environment stays as it is: what another thread starts meanwhile is not Ray's.
+    """
+    services = load_ray()._private.services
+    start = getattr(services, "start_ray_process", None)
+    if start is None:  # another version of Ray: what is left of it ends by itself
+        yield
+        return
+
+    # object: what Ray passes; Any: what it returns
+    def start_marked(*arguments: object, env_updates: Mapping[str, str] | None = None, **more: object) -> Any:
+        return start(*arguments, env_updates={**(env_updates or {}), MARK: mark}, **more)
+
+    services.start_ray_process = start_marked
+    try:
+        yield
+    finally:
+        services.start_ray_process = start
 
 
 def listen_to_loopback(only: bool) -> None:
@@ -326,13 +355,7 @@ class Process:
     def kill(self) -> None:
         """End the process, if it is on this machine and still the same."""
         with contextlib.suppress(OSError):
-            if start_time(self.pid) == self.started:
-                os.kill(self.pid, signal.SIGKILL)
-
-
-def start_time(pid: int) -> int:
-    """When a process of this machine was started, in ticks since the machine was."""
-    return int(Path(f"/proc/{pid}/stat").read_text(encoding="latin-1").rpartition(")")[2].split()[19])
+            end_process(self.pid, self.started)
 
 
 def this_node() -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..base.entry import doors, entry
 from . import contrib, data, loss, nn, parameter, rnn, utils
 from .block import Block, HybridBlock
 from .parameter import Constant, DeferredInitializationError, Parameter, ParameterDict
@@ -11,3 +12,13 @@ from .trainer import Trainer
 
 __all__ = ["Block", "Constant", "DeferredInitializationError", "HybridBlock", "Parameter", "ParameterDict", "SymbolBlock",
            "TrainStep", "Trainer", "contrib", "data", "loss", "nn", "parameter", "rnn", "utils"]
+
+doors(Trainer)
+for _class in (Block, HybridBlock, Parameter, nn.Sequential, nn.HybridSequential):
+    entry(_class)
+# Without those that users override, or that a training loop calls for each batch.
+for _name in ("apply", "cast", "collect_params", "export", "hybridize", "initialize", "load_parameters", "save_parameters", "summary"):
+    for _class in (Block, HybridBlock):
+        if _name in vars(_class):
+            setattr(_class, _name, entry(vars(_class)[_name], callbacks=True))
+del _class, _name

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal, SupportsIndex, overloa
 import numpy as np
 
 from ..base.context import Context
+from ..base.entry import entries
 from ..base.errors import DataFileError, DTypeError, ShapeError, SparsekitError, expected
 from ..base.files import written
 from ..base.scoped import Scoped
@@ -349,3 +350,6 @@ def _fetched(url: str, file: BinaryIO, verify_ssl: bool, retries: int) -> str:
     while piece := file.read(PIECE):
         sha1.update(piece)
     return sha1.hexdigest()
+
+
+entries(globals(), ["clip_global_norm", "split_and_load", "split_data"])

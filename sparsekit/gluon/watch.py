@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..base.changes import MarkedDict, changes
+from ..base.layout import unknown_versions
 from .parameter import Parameter, ParameterDict
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ def _tag_offset() -> int:
 
     The tag is 0 until an attribute is looked up.
     """
-    if sys.implementation.name != "cpython":
+    if unknown_versions():
         return -1
     meta: Any = type  # Any: mypy takes the size of its instances for a property
     size: int = meta.__basicsize__

@@ -11,6 +11,7 @@ from contextlib import ContextDecorator
 from functools import cache
 from typing import TYPE_CHECKING, ClassVar, Self
 
+from ..base.entry import doors
 from ..base.errors import ProfilerError, expected
 from ..base.forking import across_fork, load
 from ..base.scoped import Scoped
@@ -440,3 +441,6 @@ class _Array:
 
     def __init__(self, store: Array, layout: _Nothing) -> None:
         self._store, self._layout, self._seen = store, layout, 0
+
+
+doors(Profiler)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
 import math
 import os
 import zlib
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO, cast
 
 from ..base.entry import entry
 from ..base.errors import DataFileError
@@ -34,6 +35,9 @@ __all__ = ["MAX_BYTES", "MAX_EVENTS", "load_trace", "loaded"]
 
 #: Largest trace that is read, after decompression.
 MAX_BYTES = 1 << 30
+
+#: Bytes that are read at once.
+BLOCK = 1 << 20
 
 #: Most processes that a trace may have.
 MAX_PROCESSES = 10_000
@@ -79,7 +83,7 @@ def loaded(content: bytes, name: str) -> Profile:
     DataFileError
         If it is not a trace.
     """
-    return _profile(_parse(gzip.decompress(content), name), name)
+    return _profile(_parse(_unpacked(io.BytesIO(content), name, MAX_BYTES), name), name)
 
 
 def _profile(document: JSON, name: str) -> Profile:
@@ -129,18 +133,30 @@ def _too_many(name: str, count: int) -> DataFileError:
 def _read(path: str, name: str, most: int) -> bytes:
     try:
         with open(path, "rb") as stream:
-            packed = stream.read(2) == b"\x1f\x8b"
-        # Reading one byte more than allowed detects a file that is too large, without unpacking all of it.
-        with gzip.open(path, "rb") if packed else open(path, "rb") as stream:
-            content = stream.read(most + 1)
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise DataFileError(f"{name!r} is truncated or damaged: {error}.", hint="write the trace again.") from error
+            return _unpacked(stream, name, most)
+    except DataFileError:
+        raise
     except OSError as error:
         raise DataFileError(f"{name!r} cannot be read: {error.strerror or error}.", hint=_ORIGIN) from error
-    if len(content) > most:
-        raise DataFileError(f"{name!r} is larger than {most:,} bytes when unpacked.",
-                            hint="load_trace(path, max_bytes=…) reads more.")
-    return bytes(content)
+
+
+def _unpacked(stream: BinaryIO, name: str, most: int) -> bytes:
+    """What a file holds, unpacked if it is packed; memory is taken for what is there, once it is known to be little enough."""
+    try:
+        packed = stream.read(2) == b"\x1f\x8b"
+        stream.seek(0)
+        if packed:
+            stream = cast("BinaryIO", gzip.GzipFile(fileobj=stream))
+        size = 0
+        while size <= most and (block := stream.read(BLOCK)):
+            size += len(block)
+        if size > most:
+            raise DataFileError(f"{name!r} is larger than {most:,} bytes when unpacked.",
+                                hint="load_trace(path, max_bytes=…) reads more.")
+        stream.seek(0)
+        return stream.read(size)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise DataFileError(f"{name!r} is truncated or damaged: {error}.", hint="write the trace again.") from error
 
 
 def _parse(content: bytes, name: str) -> JSON:

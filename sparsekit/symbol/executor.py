@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..base.context import Context
+from ..base.entry import doors
 from ..base.errors import DTypeError, GradientError, ParameterError, ShapeError, StorageTypeError, UnknownNameError, expected
 from ..base.forking import load
 from ..core import hooks
@@ -437,3 +438,6 @@ def _check_change(name: str, array: NDArray, shape: tuple[int, ...], named: bool
 def _resized(array: NDArray, shape: tuple[int, ...]) -> NDArray:
     """The array itself if the shape stays, else zeros."""
     return array if shape == array.shape else zeros(shape, array.context, array.dtype, array.stype)
+
+
+doors(Executor)

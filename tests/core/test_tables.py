@@ -320,11 +320,3 @@ def test_without_the_loops_of_numpy_everything_runs_as_before_and_says_why(monke
     strict = mx.gluon.TrainStep(net, mx.gluon.loss.L2Loss(), mx.gluon.Trainer(net.collect_params(), "sgd"), strict=True)
     with pytest.raises(mx.base.errors.UnsupportedError, match="does not expose"):
         strict(mx.nd.ones((4, 3)), mx.nd.zeros((4, 2)))
-
-
-def test_arrays_lie_in_memory_as_tables_read_them(monkeypatch):
-    module = machine.load("sparsekit.kernels.cpu.table_rows")
-    assert machine._layout_differs(module) == ""
-    assert machine._loop_differs() == ""
-    monkeypatch.setattr(module, "SIZES", module.SIZES + 8)
-    assert machine._layout_differs(module) == "the memory layout of arrays is unknown"

@@ -1,35 +1,68 @@
-"""The program that ends what is left of a cluster, with processes that stand for Ray's."""
+"""The program that ends what is left of a cluster, with processes that stand for Ray's and for the user's."""
 
+import os
 import subprocess
 import sys
+import time
+from pathlib import Path
 
 import pytest
 
 from sparsekit.dist import watcher
-from sparsekit.dist.ray_cluster import watched
+from sparsekit.dist.ray_cluster import Process, marked, watched
 
-WAITS = "import time; print(1, flush=True); time.sleep(100)"
+MARK = "a mark of the tests"
+WAITS = "print(1, flush=True); import time; time.sleep(100)"
+
+#: Shows another name from then on, as Ray's processes do.
+RENAMED = """
+import ctypes
+words = open("/proc/self/cmdline", "rb").read()
+start = int(open("/proc/self/stat").read().rpartition(")")[2].split()[45])
+ctypes.memmove(start, b"ray::Agent".ljust(len(words), b"\\0"), len(words))
+ctypes.CDLL(None).prctl(15, b"ray::Agent", 0, 0, 0)
+"""
+
+#: Ends, and leaves a process that nobody's child is any more; prints its number.
+LEFT = """
+import subprocess, sys
+one = subprocess.Popen([sys.executable, "-S", "-I", "-c", "import time; time.sleep(100)"], start_new_session=True)
+print(one.pid, flush=True)
+import os
+os._exit(0)
+"""
+
+#: Starts others all the time.
+STARTS = """
+import subprocess, sys, time
+print(1, flush=True)
+while True:
+    subprocess.Popen([sys.executable, "-S", "-I", "-c", "import time; time.sleep(100)"], start_new_session=True)
+    time.sleep(0.001)
+"""
 
 
 @pytest.fixture
 def folder(tmp_path):
     """A cluster's folder, with a file."""
-    found = tmp_path / "sk-0-cluster"
-    found.mkdir()
+    found = tmp_path / "ray" / "sk-0-cluster"
+    found.mkdir(parents=True)
     (found / "log").touch()
     return found
 
 
 @pytest.fixture
-def process():
-    """Starts processes that wait, with an input and words of their command; they end with the test."""
+def process(folder):
+    """Starts processes that wait, with a mark or without, which read a file of the folder; they end with the test."""
     started = []
 
-    def start(input, *words):
-        with input.open() as file:
-            started.append(subprocess.Popen([words[0], "-S", "-I", "-c", WAITS, *map(str, words[1:])], executable=sys.executable,
-                                            stdin=file, stdout=subprocess.PIPE))
-        started[-1].stdout.readline()
+    def start(mark, program=WAITS, words=("python",)):
+        environment = {name: value for name, value in os.environ.items() if name != watcher.MARK}
+        with (folder / "log").open() as file:
+            started.append(subprocess.Popen([words[0], "-S", "-I", "-c", program, *map(str, words[1:])], stdin=file, text=True,
+                                            executable=sys.executable, stdout=subprocess.PIPE,
+                                            env=environment | ({watcher.MARK: mark} if mark else {})))
+        started[-1].said = started[-1].stdout.readline()
         return started[-1]
 
     yield start
@@ -38,46 +71,123 @@ def process():
         one.communicate()
 
 
+def the_users(process, folder):
+    """Processes that are not Ray's, whatever they look like."""
+    return [process(None), process(None, words=("tail", "-f", folder / "log")), process(None, words=("/ray/raylet", folder)),
+            process(None, RENAMED + WAITS), process("another mark"), process(MARK + "s"),
+            process(None, words=("grep", f"{watcher.MARK}={MARK}", folder))]
+
+
 @pytest.mark.parametrize("stopped", [True, False], ids=["stopped", "killed"])
-def test_processes_of_ray_end_with_the_one_that_has_started_them(folder, process, tmp_path, stopped):
-    """Also where the folder was named by a link, as the one for temporary files may be."""
-    (tmp_path / "link").symlink_to(tmp_path)
-    named = tmp_path / "link" / folder.name
-    both = [process(folder / "log", "ray::Agent"), process(folder / "log", "/ray/raylet", named)]
-    program = f"from pathlib import Path; from sparsekit.dist.ray_cluster import watched; found = watched(Path({str(named)!r}))"
+def test_processes_of_ray_end_with_the_one_that_has_started_them(folder, process, stopped):
+    others = the_users(process, folder)
+    marked = [process(MARK), process(MARK, RENAMED + WAITS), process(MARK, words=("/ray/raylet", folder))]
+    program = f"from pathlib import Path; from sparsekit.dist.ray_cluster import watched; found = watched(Path({str(folder)!r}), {MARK!r})"
     program += "; found.communicate()" if stopped else "; import os; os.kill(os.getpid(), 9)"
     subprocess.run([sys.executable, "-c", program], check=stopped, timeout=400)
-    assert [one.wait(60) for one in both] == [-9, -9]
+    assert [one.wait(60) for one in marked] == [-9, -9, -9]
     assert not stopped or not folder.exists()
+    assert [one.poll() for one in others] == [None] * len(others)
 
 
-def test_other_programs_go_on(folder, process, tmp_path):
-    """Those that read its files or were forked by the process that has started it, and Ray's of another cluster."""
-    (tmp_path / "sk-0-cluster-2").mkdir()
-    (tmp_path / "sk-0-cluster-2" / "log").touch()
-    others = [process(folder / "log", "python"), process(tmp_path / "sk-0-cluster-2" / "log", "ray::Agent"),
-              process(folder / "log", "tail", folder / "log")]
-    watched(folder).communicate(timeout=400)
-    assert [one.poll() for one in others] == [None, None, None]
+def test_a_renamed_process_shows_another_name(process):
+    """What the others of these tests rely on."""
+    one = process(MARK, RENAMED + WAITS)
+    assert Path(f"/proc/{one.pid}/cmdline").read_bytes().startswith(b"ray::Agent\0")
+    assert (one.pid, watcher.start_time(one.pid)) in watcher.processes_of(MARK)
+
+
+def test_processes_whose_parent_has_ended_end_too(folder, process):
+    left = int(process(MARK, LEFT).said)
+    others = int(process(None, LEFT).said)
+    watched(folder, MARK).communicate(timeout=400)
+    try:
+        assert not lives(left)
+        assert lives(others)
+    finally:
+        watcher.end_process(others, watcher.start_time(others))
+
+
+def lives(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def test_what_starts_while_others_are_ended_ends_too(folder, process):
+    found = process(MARK, STARTS)
+    watched(folder, MARK).communicate(timeout=400)
+    assert found.wait(60) == -9
+    assert list(watcher.processes_of(MARK)) == []
     assert not folder.exists()
 
 
-def test_what_starts_while_others_are_ended_ends_too(folder, process, monkeypatch):
-    found = [process(folder / "log", "ray::Agent")]
+def test_what_starts_between_two_looks_ends_too(folder, process, monkeypatch):
+    found = [process(MARK)]
 
     def paused(seconds):
         if len(found) < 3:
-            found.append(process(folder / "log", "ray::Agent"))
+            found.append(process(MARK))
 
     monkeypatch.setattr(watcher.time, "sleep", paused)
-    watcher.clean_up(str(folder))
+    watcher.clean_up(str(folder), MARK)
     assert [one.wait(60) for one in found] == [-9, -9, -9]
 
 
 def test_what_does_not_end_is_left_alone(folder, process, monkeypatch):
-    found = process(folder / "log", "ray::Agent")
-    monkeypatch.setattr(watcher.os, "kill", lambda pid, number: None)
+    found = process(MARK)
+    monkeypatch.setattr(watcher, "end_process", lambda pid, started: None)
     monkeypatch.setattr(watcher, "LONGEST", 0.1)
-    watcher.clean_up(str(folder))
+    watcher.clean_up(str(folder), MARK)
     assert found.poll() is None
     assert not folder.exists()
+
+
+@pytest.mark.parametrize("handles", [True, False])
+def test_a_number_that_is_used_again_is_left_alone(process, monkeypatch, handles):
+    if not handles:
+        monkeypatch.delattr(os, "pidfd_open", raising=False)
+    one = process(None)
+    started = watcher.start_time(one.pid)
+    watcher.end_process(one.pid, started - 1)
+    Process(one.pid, started + 1, "").kill()
+    time.sleep(0.1)
+    assert one.poll() is None
+    watcher.end_process(one.pid, started)
+    assert one.wait(60) == -9
+    Process(one.pid, started, "").kill()  # it has ended
+
+
+def test_only_what_ray_starts_gets_the_mark(monkeypatch):
+    """Ray's function for it, and not the environment of this process, from which a program of the user's would have it."""
+    class Services:
+        @staticmethod
+        def start_ray_process(command, kind, env_updates=None):
+            def ask(more):
+                program = f"import os; print(os.environ.get({watcher.MARK!r}), os.environ.get('OF_RAY'))"
+                return subprocess.run([sys.executable, "-S", "-c", program], env={**os.environ, **more}, text=True,
+                                      capture_output=True, check=True).stdout.split()
+            return ask(env_updates or {}), ask({})
+
+    class Ray:
+        class _private:  # Ray's name
+            services = Services
+
+    before = Services.start_ray_process
+    monkeypatch.setattr("sparsekit.dist.ray_cluster.load_ray", lambda: Ray)
+    with marked(MARK.replace(" ", "-")):
+        assert Services.start_ray_process([], "raylet", env_updates={"OF_RAY": "1"}) == (
+            [MARK.replace(" ", "-"), "1"], ["None", "None"])
+    assert Services.start_ray_process is before
+    assert watcher.MARK not in os.environ
+    del Services.start_ray_process
+    with marked(MARK):  # another version of Ray
+        pass
+
+
+def test_what_a_worker_starts_does_not_get_the_mark():
+    program = f"import os, sparsekit.dist.ray_cluster; print(os.environ.get({watcher.MARK!r}))"
+    done = subprocess.run([sys.executable, "-c", program], env={**os.environ, watcher.MARK: MARK}, capture_output=True, text=True,
+                          check=True)
+    assert done.stdout == "None\n"

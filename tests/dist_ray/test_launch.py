@@ -319,3 +319,39 @@ def test_a_run_whose_own_process_is_killed_goes_on_to_the_bit(home, script, tmp_
     whole = ["--folder", tmp_path / "other", script, "--steps", 6, "--out", tmp_path / "b.npy"]
     assert subprocess.run(command(*whole), timeout=400, cwd=tmp_path).returncode == 0
     assert out.read_bytes() == (tmp_path / "b.npy").read_bytes()
+
+
+FOLLOWS = """
+import glob, os, subprocess
+import sparsekit as mx
+
+def followed(place):
+    \"\"\"Number of a program that goes on reading a file in the cluster's folder.\"\"\"
+    file, = glob.glob(f"{place}/sk-*/lock")
+    return subprocess.Popen(["tail", "-f", file], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, start_new_session=True).pid
+
+def train(place):
+    mx.kv.create("dist_sync")
+    return followed(place)
+
+if __name__ == "__main__":
+    print(*mx.dist.run(train, workers=1, servers=1, args=(os.environ["TMPDIR"],)))
+"""
+
+
+def test_a_program_of_the_users_that_reads_the_clusters_files_goes_on(home, tmp_path):
+    """One that the user has started beside, and one that a worker has started."""
+    script = tmp_path / "follows.py"
+    script.write_text(FOLLOWS)
+    with subprocess.Popen([sys.executable, script], stdout=subprocess.PIPE, text=True, cwd=tmp_path) as started:
+        until(lambda: list(home.glob("sk-*/lock")), 60, "the cluster's folder is there")
+        file, = home.glob("sk-*/lock")
+        with subprocess.Popen(["tail", "-f", file], stdout=subprocess.DEVNULL) as beside:
+            try:
+                pid = int(started.communicate(timeout=100)[0])
+                assert beside.poll() is None
+                assert b"tail" in Path(f"/proc/{pid}/cmdline").read_bytes()
+            finally:
+                beside.kill()
+                with contextlib.suppress(UnboundLocalError):
+                    os.kill(pid, signal.SIGKILL)

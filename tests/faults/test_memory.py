@@ -161,3 +161,96 @@ def test_a_sparse_data_frame_of_160_mb_dense_takes_a_few():
     same, grown = programs.run(FRAME, timeout=400).check().split()
     assert same == "True"
     assert int(grown) < 40
+
+
+TRACES = """
+    import gzip, json, struct
+    import sparsekit as mx
+
+    document = {"traceEvents": [{"name": f"event {number}", "ph": "X", "ts": number, "dur": 1, "pid": 1, "tid": 1}
+                                for number in range(60)]}
+    text = json.dumps(document).encode()
+    packed = gzip.compress(text)
+    bomb = gzip.compress(b" " * (16 << 20)) * 25
+    files = {"plain.json": text, "packed.json.gz": packed, "cut.json.gz": packed[:-9], "flag.json.gz": packed[:4],
+             "sized.json.gz": packed[:-4] + struct.pack("<I", 1 << 31), "bomb.json.gz": bomb, "spaces.json": b" " * (5 << 20)}
+    for name, content in files.items():
+        with open(name, "wb") as file:
+            file.write(content)
+    for name, most in [*dict.fromkeys(files, None).items(), ("bomb.json.gz", 350 << 20), ("spaces.json", 4 << 20)]:
+        try:
+            found = mx.profiler.load_trace(name, **({} if most is None else {"max_bytes": most}))
+            print(name, len(found.records))
+        except mx.base.errors.SparsekitError as error:
+            print(name, type(error).__name__, error.message)
+"""
+
+
+def test_a_trace_takes_memory_for_what_it_holds():
+    """Under 300 MB, of which importing the library takes half."""
+    said = programs.run(TRACES, memory=300 * programs.MIB, timeout=120).check().splitlines()
+    assert said == [
+        "plain.json 60", "packed.json.gz 60",
+        "cut.json.gz DataFileError 'cut.json.gz' is truncated or damaged: Compressed file ended before the end-of-stream marker was "
+        "reached.",
+        "flag.json.gz DataFileError 'flag.json.gz' is truncated or damaged: Compressed file ended before the end-of-stream marker was "
+        "reached.",
+        "sized.json.gz DataFileError 'sized.json.gz' is truncated or damaged: Incorrect length of data produced.",
+        "bomb.json.gz InsufficientMemoryError load_trace failed with these arguments: MemoryError",
+        "spaces.json DataFileError 'spaces.json' is not valid JSON: Expecting value (line 1).",
+        "bomb.json.gz DataFileError 'bomb.json.gz' is larger than 367,001,600 bytes when unpacked.",
+        "spaces.json DataFileError 'spaces.json' is larger than 4,194,304 bytes when unpacked."]
+
+
+SMALL_FILES = """
+    import resource, struct
+    import sparsekit as mx
+
+    dense = mx.nd.ones((3, 3))
+    mx.nd.save("arrays", {"dense": dense, "csr": dense.tostype("csr"), "row_sparse": dense.tostype("row_sparse")})
+    open("rows.libsvm", "w").write("1 1:2 3:4\\n0 2:1\\n")
+    open("rows.csv", "w").write("1,2\\n3,4\\n")
+    net = mx.gluon.nn.Dense(2, in_units=2)
+    net.initialize()
+    trainer = mx.gluon.Trainer(net.collect_params(), "adam")
+    with mx.autograd.record():
+        loss = net(mx.nd.ones((1, 2))).sum()
+    loss.backward()
+    trainer.step(1)
+    trainer.save_states("adam.states")
+    symbol = mx.sym.SliceChannel(mx.sym.var("data"), num_outputs=2).tojson()
+
+    reads = {
+        "arrays": lambda: mx.nd.load("arrays"),
+        "libsvm": lambda: list(mx.io.LibSVMIter("rows.libsvm", data_shape=(1 << 40,), batch_size=1)),
+        "csv": lambda: list(mx.io.CSVIter("rows.csv", data_shape=(2,), batch_size=1)),
+        "states": lambda: trainer.load_states("adam.states"),
+        "symbol": lambda: mx.sym.load_json(symbol.replace('"num_outputs": "2"', '"num_outputs": "1000000000000"')),
+    }
+    for read in reads.values():  # loads the kernels
+        read()
+    with open("/proc/self/status") as status:
+        size = next(int(line.split()[1]) << 10 for line in status if line.startswith("VmSize"))
+    resource.setrlimit(resource.RLIMIT_AS, (size + (64 << 20),) * 2)
+    for name, read in reads.items():
+        read()
+
+    whole = {name: open(name, "rb").read() for name in ("arrays", "adam.states")}
+    for name, content in whole.items():
+        for place in range(0, len(content) - 7, 4):
+            for number in (1 << 31, (1 << 33) + 3, 1 << 40, 1 << 62):
+                with open(name, "wb") as file:
+                    file.write(content[:place] + struct.pack("<Q", number) + content[place + 8:])
+                try:
+                    reads["arrays" if name == "arrays" else "states"]()
+                except mx.InsufficientMemoryError as error:
+                    print(name, place, number, error)
+                except mx.base.errors.SparsekitError:
+                    pass
+    print("done")
+"""
+
+
+def test_a_small_file_takes_little_memory_whatever_sizes_it_declares():
+    """Under what the library has when it has read each once, and 64 MB."""
+    assert programs.run(SMALL_FILES, timeout=200).check() == "done\n"

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import platform
-import sys
-import sysconfig
 import threading
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ...base.forking import load
+from ...base.layout import layout_differs, unknown_versions
 from ...base.refusal import Refused
 from ...kernels.cpu.jit import why_numpy
 
@@ -20,7 +18,8 @@ if TYPE_CHECKING:
     from ...base.types import DType
     from ...kernels.cpu.jit import Kernel
 
-__all__ = ["Compiled", "Loop", "compiled", "compiled_counter", "inner_loop", "reason_against_tables", "type_word"]
+__all__ = ["Compiled", "Loop", "compiled", "compiled_counter", "inner_loop", "reason_against_tables", "type_word",
+           "unknown_layout"]
 
 #: Name of the capsule with what ``ufunc._get_strided_loop`` found; numpy changes it when the structure changes.
 CAPSULE = b"numpy_1.24_ufunc_call_info"
@@ -243,44 +242,24 @@ def compiled_counter(clock: tuple[int, int] | None) -> int:
 @functools.cache
 def reason_against_tables() -> str:
     """Why no table can run in this process; empty if they can."""
-    if platform.python_implementation() != "CPython" or sysconfig.get_config_var("Py_GIL_DISABLED"):
-        return "tables need the memory layout of CPython with its interpreter lock"
-    if sys.maxsize < 1 << 62 or sys.byteorder != "little":
-        return "tables need a little-endian processor of 64 bits"
-    if not hasattr(np.ufunc, "_get_strided_loop"):
-        return f"numpy {np.__version__} does not expose its inner loops"
     if why_numpy():
         return f"tables need compiled kernels, but the kernels in numpy are used ({why_numpy()})"
-    try:
-        module = load("sparsekit.kernels.cpu.table_rows")
-        if load("numba").config.DISABLE_JIT:
-            return "kernels are interpreted (NUMBA_DISABLE_JIT)"
-        problem: str = _layout_differs(module) or _loop_differs()
-    except Exception as error:
-        return f"{type(error).__name__}: {error}"
-    return problem
+    return "kernels are interpreted (NUMBA_DISABLE_JIT)" if load("numba").config.DISABLE_JIT else unknown_layout()
 
 
-def _layout_differs(module: Any) -> str:  # Any: a module of kernels
-    """Whether lists and arrays lie in memory as the table reads them; empty if they do."""
-    array, word = np.ones((3, 2), np.float32), ctypes.c_int64.from_address
-    held, turned = [array], array.T
-    kind = word(id(array.dtype) + module.KIND).value
-    expected = ((word(id(array) + module.CLASS).value, id(np.ndarray)),
-                (word(id(array) + module.MEMORY).value, array.ctypes.data),
-                (word(id(array) + module.DTYPE).value, id(array.dtype)),
-                (kind & 0xFF, ord(array.dtype.kind)), (kind >> 32, array.dtype.num), (kind >> 16 & 0xFF, ord("=")),
-                (word(word(id(held) + module.ITEMS).value).value, id(array)),
-                (word(id(array) + module.FLAGS).value & module.ORDERLY, module.ORDERLY),
-                (word(id(turned) + module.FLAGS).value & 1, 0),
-                (word(word(id(array) + module.SIZES).value).value, 3))
-    return "" if all(found == wanted for found, wanted in expected) else "the memory layout of arrays is unknown"
+@functools.cache
+def unknown_layout() -> str:
+    """What tables would read of Python's and numpy's objects without knowing where it lies; empty if they know."""
+    return unknown_versions() or layout_differs(load("sparsekit.kernels.cpu.table_rows")) or _loop_differs()
 
 
 def _loop_differs() -> str:
     """Whether an inner loop of numpy does what it should when it is called by address."""
     kind = np.dtype(np.float64)
-    loop = inner_loop(np.add, (kind, kind))
+    try:
+        loop = inner_loop(np.add, (kind, kind))
+    except (Refused, ValueError) as error:  # the capsule has another name
+        return f"the structure of numpy's inner loops is unknown ({error})"
     left, right, out = np.arange(5.0), np.ones(5), np.zeros(5)
     pointers = np.array([array.ctypes.data for array in (left, right, out)])
     sizes, steps = np.array([5]), np.array([8, 8, 8])

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...base.layout import own_word, unknown_versions
 from ...base.refusal import Refused
 
 if TYPE_CHECKING:
@@ -117,8 +118,10 @@ def offset_of(cls: Hashable, name: str) -> int:
     Raises
     ------
     Refused
-        If the class has no such slot.
+        If the class has no such slot, or this version of Python has not been checked.
     """
+    if unknown_versions():
+        raise Refused(unknown_versions())
     given: Any = cls  # Any: a class
     kind: Any = next(kind for kind in given.__mro__ if name in vars(kind))  # Any: a class
     slot = vars(kind)[name]
@@ -127,7 +130,7 @@ def offset_of(cls: Hashable, name: str) -> int:
     found, probe = kind.__new__(kind), _Probe()
     slot.__set__(found, probe)
     offsets = [offset for offset in range(0, kind.__basicsize__, 8)
-               if ctypes.c_int64.from_address(id(found) + offset).value == id(probe)]
+               if own_word(found, offset) == id(probe)]
     if len(offsets) != 1:
         raise Refused(f"the slot {kind.__name__}.{name} lies at an unknown place")
     return offsets[0]

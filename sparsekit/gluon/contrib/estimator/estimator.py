@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ....base import rng
 from ....base.context import Context, cpu, gpu, num_gpus
+from ....base.entry import doors
 from ....base.errors import InitializationError, ParameterError, expected
 from ....metric import EvalMetric
 from ....metric import Loss as LossMetric
@@ -502,3 +503,6 @@ def _processor(given: Given) -> BatchProcessor:
                                  f"{type(given).__name__} has no {name}.", hint="derive it from BatchProcessor.")
     found: BatchProcessor = given
     return found
+
+
+doors(Estimator)

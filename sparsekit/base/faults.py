@@ -1,0 +1,122 @@
+"""Whose fault an error is that is none of ours by name: of the user's own code, of the arguments of a call, or of the library."""
+
+from __future__ import annotations
+
+import contextlib
+import dis
+import itertools
+import re
+import sys
+import types
+from collections.abc import Iterator
+from typing import Any
+
+from .errors import InternalError, first_line
+from .version import __version__
+
+__all__ = ["internal", "is_internal", "is_the_users"]
+
+#: Packages that the library calls, and which are not the user's code.
+_CALLED = {"numpy", "scipy", "numba", *sys.stdlib_module_names}
+
+_RAISE = dis.opmap["RAISE_VARARGS"]
+
+#: How deep objects within arguments are looked at, and how many of one.
+_DEEP, _MANY = 3, 100
+
+_SIMPLE = (str, bytes, int, float, complex, bool, type(None))
+
+
+def internal(error: Exception, message: str) -> InternalError:
+    """The named error for a fault of the library."""
+    return InternalError(f"{message}: {first_line(error)}. This is a defect of sparsekit {__version__}, not of your program.",
+                         hint="please report it with this traceback, the call, and the versions of Python and numpy.")
+
+
+def is_the_users(error: Exception) -> bool:
+    """Whether an error was raised by code of the user's, which the library called."""
+    found = _raised_at(error)
+    return found is not None and not _is_ours(found.tb_frame)
+
+
+def is_internal(error: Exception, given: object) -> bool:  # object: the arguments of a call, of any kind
+    """Whether an error says that the library is wrong, rather than an argument.
+
+    An assertion and an unknown variable are the library's, and so is an error of Python that the library's own code raises by
+    a statement, as it raises named errors for mistakes.  What the interpreter raises is the library's if no argument has to do
+    with it: an attribute of another object, a key that was not given, an operand of another type.
+
+    Parameters
+    ----------
+    error : Exception
+        One that was caught.
+    given : object
+        The arguments, in containers of Python.
+    """
+    at = _raised_at(error)
+    if isinstance(error, (AssertionError, NameError)):
+        return True
+    if at is None or not isinstance(error, (TypeError, ValueError, LookupError, ArithmeticError, AttributeError)):
+        return False
+    if at.tb_next is None and at.tb_frame.f_code.co_code[at.tb_lasti] == _RAISE:
+        return True
+    if isinstance(error, AttributeError) and error.name is not None:
+        return not any(one is error.obj for one in _within(given))
+    if isinstance(error, KeyError) and at.tb_next is None and error.args:
+        key = error.args[0]
+        return not any(one is key or (type(one) is type(key) and type(one) in _SIMPLE and one == key) for one in _within(given))
+    if isinstance(error, TypeError) and at.tb_next is None:
+        names = set(re.findall(r"'([\w.]+)'", str(error)))
+        return bool(names & _KINDS) and names.isdisjoint(_names_of_types(given))
+    return False
+
+
+#: Types that a message of a TypeError may name.
+_KINDS = {"NoneType", "function", "module", "method", "type", "object", "str", "int", "float", "bool", "bytes", "list", "tuple",
+          "dict", "set", "generator", "ellipsis", "builtin_function_or_method"}
+
+
+def _names_of_types(given: object) -> set[str]:  # object: as above
+    return {name for one in _within(given) for name in (type(one).__name__, f"{type(one).__module__}.{type(one).__name__}")}
+
+
+def _raised_at(error: Exception) -> types.TracebackType | None:
+    """The innermost place of an error that is either the library's or the user's."""
+    found, trace = None, error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_globals.get("__name__", "").partition(".")[0] not in _CALLED:
+            found = trace
+        trace = trace.tb_next
+    return found
+
+
+def _is_ours(frame: types.FrameType) -> bool:
+    """Whether a function is the library's, or was put in the place of one."""
+    if frame.f_globals.get("__name__", "").partition(".")[0] == "sparsekit":
+        return True
+    modules = [vars(module) for name, module in list(sys.modules.items()) if name.partition(".")[0] == "sparsekit"]
+    classes = [vars(one) for names in modules for one in list(names.values())
+               if isinstance(one, type) and one.__module__.startswith("sparsekit.")]
+    return any(isinstance(one, types.FunctionType) and one.__code__ is frame.f_code
+               for names in (*modules, *classes) for one in list(names.values()))
+
+
+def _within(given: object) -> Iterator[object]:  # object: as above
+    """An object and those that it holds; no code of theirs is run."""
+    waiting: list[tuple[Any, int]] = [(given, 0)]  # Any: whatever was given
+    seen: set[int] = set()
+    while waiting:
+        value, depth = waiting.pop()
+        yield value
+        if depth == _DEEP or id(value) in seen:
+            continue
+        seen.add(id(value))
+        parts: list[Any] = []  # Any: the same
+        if type(value) in (list, tuple, set, frozenset):
+            parts = list(itertools.islice(value, _MANY))
+        elif type(value) is dict:
+            parts = list(itertools.islice(itertools.chain(value.values(), value), _MANY))
+        else:  # what an object was given before
+            with contextlib.suppress(Exception):
+                parts = [one for one in object.__getattribute__(value, "__dict__").values() if type(one) not in _SIMPLE][:_MANY]
+        waiting += [(one, depth + 1) for one in parts]

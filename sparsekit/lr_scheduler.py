@@ -90,7 +90,7 @@ class _StepScheduler(LRScheduler):
 
     def _decays(self, num_update: int) -> int:
         """How often the rate has been multiplied by ``factor`` before an update."""
-        raise NotImplementedError
+        return 0
 
     def after_warmup(self, num_update: int) -> float:
         """Return the learning rate."""

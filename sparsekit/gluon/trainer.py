@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from ..optimizer.types import Index, State
     from .update_tables import Pending
 
 
@@ -354,10 +355,11 @@ class Trainer:
             updater = self._updaters[0] if self._updaters else Updater(self._optimizer)
             write_whole(fname, updater._packed(True, functools.partial(self._transposed_state, True)))
 
-    def _transposed_state(self, to_file: bool, index: Any, state: Any) -> Any:  # Any: as in Updater
+    def _transposed_state(self, to_file: bool, index: Index, state: State) -> State:
         """The state of a weight, if it is kept transposed, as files have it, or back."""
-        known = index in range(len(self._params)) and self._params[index]._is_transposed
-        return _transposed_state(state, self._params[index], to_file) if known else state
+        if isinstance(index, str) or not 0 <= index < len(self._params) or not self._params[index]._is_transposed:
+            return state
+        return _transposed_state(state, self._params[index], to_file)
 
     def load_states(self, fname: str | Path) -> None:
         """Read what ``save_states`` wrote; nothing in the file is executed.
@@ -388,7 +390,7 @@ class Trainer:
         self._optimizer.param_dict = dict(enumerate(self._params))
 
 
-def _transposed_state(state: object, parameter: Parameter, to_file: bool) -> object:
+def _transposed_state(state: State, parameter: Parameter, to_file: bool) -> State:
     """A state of a weight that is kept transposed, as files have it, or back."""
     if isinstance(state, (tuple, list)):
         return tuple(_transposed_state(part, parameter, to_file) for part in state)

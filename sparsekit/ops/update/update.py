@@ -66,9 +66,9 @@ stored rows are computed.
 SMALLEST = float(np.finfo(np.float32).tiny)
 
 
-def is_zero(rate: Any) -> bool:  # Any: what is no number is refused later
+def is_zero(rate: object) -> bool:  # object: what is no number is refused later
     """Whether a learning rate is 0, or so small that it counts as 0."""
-    return isinstance(rate, (int, float, np.number)) and bool(-SMALLEST < rate < SMALLEST)
+    return isinstance(rate, (int, float, np.floating, np.integer)) and abs(float(rate)) < SMALLEST
 
 
 def never(attrs: Attrs) -> bool:

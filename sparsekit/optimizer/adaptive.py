@@ -133,8 +133,7 @@ class RMSProp(_Adaptive):
     epsilon : float
     centered : bool
     clip_weights : float, optional
-        Bound of the weights' absolute values; None or 0 for no bound.  With ``clip_weights`` or ``centered``, a rate of 0 keeps
-        the state as it is too.
+        Bound of the weights' absolute values; None or 0 for no bound.
     lazy_update : bool
         With a row_sparse gradient, update only the rows it stores.  Default False, the dense update.
     **arguments : as in ``Optimizer``

@@ -79,7 +79,7 @@ class SGD(_Descent):
     Parameters
     ----------
     momentum : float
-        At a learning rate of 0, the state stays as it is, and does not move the weight; in MXNet it does.  This also applies to
+        At a learning rate of 0, the state decays and still moves the weight, as the formula says.  This also applies to
         ``NAG``, ``DCASGD``, ``LARS`` and ``LBSGD``.
     lazy_update : bool or "exact"
         With a row_sparse gradient, update only the rows it stores.  Absent rows get no weight decay, and their

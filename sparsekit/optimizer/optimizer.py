@@ -131,7 +131,7 @@ class Optimizer:
     learning_rate : float, optional
         Default 0.01 without ``lr_scheduler``.  With a schedule, it replaces the ``base_lr`` of the schedule; as in MXNet,
         ``PolyScheduler`` and ``CosineScheduler`` keep to the ``base_lr`` that they were made with.  At a rate of 0, also by
-        ``lr_mult`` or at the end of a schedule, a weight stays as it is.
+        ``lr_mult`` or at the end of a schedule, gradient and decay do not move a weight; what is left of momentum does.
     lr_scheduler : LRScheduler, optional
         Computes the learning rate from the number of updates.
     sym : Symbol, optional
@@ -375,7 +375,7 @@ class Optimizer:
         call and changes its attributes.  A recorder reads the attributes later: its calls are never changed, but
         replaced when an attribute changes.
 
-        At a learning rate of 0, an operator whose formula would move the weight, or has no value, does not run.
+        At a learning rate of 0, an operator whose formula divides by the rate, or does not have one, does not run.
         """
         if is_zero(attrs["lr"] if "lr" in attrs else self._get_lr(index)) and isinstance(op, Update) and op.step.rests(attrs):
             return arrays[0]

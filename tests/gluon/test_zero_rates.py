@@ -1,4 +1,4 @@
-"""Weights at a learning rate of 0 in compiled steps: they stay, the others train, and the bits are those of other steps."""
+"""Weights at a learning rate of 0 in compiled steps: they stay or coast, the others train, with the bits of other steps."""
 
 import numpy as np
 import pytest
@@ -13,6 +13,8 @@ SETTINGS = {
     "rmsprop": {"centered": True, "wd": 0.1}, "groupadagrad": {}, "lars": {"momentum": 0.9, "eta": 0.5, "wd": 0.1},
     "lbsgd": {"momentum": 0.9, "batch_scale": 2, "wd": 0.1},
 }
+#: Optimizers with momentum, which moves a weight on.
+COASTING = {"sgd", "nag", "dcasgd", "rmsprop", "lars", "lbsgd"}
 #: The factor of each of two weights from a step on: one is frozen, both, the other alone, none.
 FACTORS = {0: (1, 1), 5: (0, 1), 8: (0, 0), 11: (1, 0), 14: (1, 1)}
 
@@ -52,7 +54,7 @@ def trained(name, how):
                 trainer.step(5)
         after = [parameter.data().asnumpy() for parameter in parameters]
         for factor, one, other in zip(frozen, after, before, strict=True):
-            assert factor or one.tobytes() == other.tobytes(), number
+            assert factor or name in COASTING or one.tobytes() == other.tobytes(), number
         found += [*after, *[parameter.grad().asnumpy() for parameter in parameters]]
     assert all(np.isfinite(one).all() for one in found)
     return [one.tobytes() for one in found]

@@ -89,8 +89,8 @@ class UpdateRule(NamedTuple):
     flat : bool
         Whether all elements are alike; otherwise rows are.
     rests : callable
-        ``rests(attrs)``: whether optimizers leave the step out at a learning rate of 0: it would move the weight all the same,
-        has no value, or changes nothing.
+        ``rests(attrs)``: whether optimizers leave the step out at a learning rate of 0, because the formula divides by the rate
+        or does not have one.
     """
 
     kernel: str

@@ -118,7 +118,7 @@ rmsprop_update = declare(
     "rmsprop_update", "n", "rmsprop_step", {"lr": REQUIRED, "gamma1": 0.95, "epsilon": 1e-8, **_CLIPPED},
     lambda lr, wd, epsilon, gamma1, clip_weights: (lr, wd, epsilon, gamma1, 1 - gamma1, _limit(clip_weights)),
     "RMSProp (Tieleman and Hinton): n is the moving mean of ``g * g``; ``weight -= lr * g / sqrt(n + epsilon)``; "
-    "``clip_weights`` then bounds the weight.", signs="+", order=_DECAYED, rests=lambda attrs: bool(attrs["clip_weights"] >= 0))
+    "``clip_weights`` then bounds the weight.", signs="+", order=_DECAYED)
 
 rmspropalex_update = declare(
     "rmspropalex_update", "n g delta", "centered_rmsprop_step",
@@ -127,7 +127,6 @@ rmspropalex_update = declare(
         lr, wd, epsilon, gamma1, 1 - gamma1, _limit(clip_weights), gamma2),
     "RMSProp (Graves): n and the state g are moving means of ``g * g`` and ``g``; ``delta = gamma2 * delta - lr * g / "
     "sqrt(n - g * g + epsilon); weight += delta``; ``clip_weights`` then bounds the weight.", order=_DECAYED,
-    rests=lambda attrs: bool(attrs["gamma2"] != 0 or attrs["clip_weights"] >= 0),
     sample=lambda: [([weight, grad, np.abs(square) + 5, mean, delta], attrs)
                     for (weight, grad, square, mean, delta), attrs in example(3, lr=0.1)()])
 

@@ -27,30 +27,25 @@ def _no_decay(attrs: Attrs) -> bool:
     return bool(attrs["wd"] == 0)
 
 
-def _has_momentum(attrs: Attrs) -> bool:
-    return bool(attrs["momentum"] != 0)
-
-
 sgd_update = declare(
     "sgd_update", "", "sgd_step", {"lr": REQUIRED, "wd": 0.0, **_LAZY}, lambda lr, wd: (lr, wd),
-    "Stochastic gradient descent: ``weight -= lr * (g + wd * weight)``.", idle=_no_decay, rests=lambda attrs: True)
+    "Stochastic gradient descent: ``weight -= lr * (g + wd * weight)``.", idle=_no_decay)
 
 sgd_mom_update = declare(
     "sgd_mom_update", "mom", "momentum_step", {"lr": REQUIRED, "momentum": 0.0, "wd": 0.0, **_LAZY},
     lambda lr, momentum, wd: (lr, momentum, wd),
-    "Gradient descent with momentum: ``mom = momentum * mom - lr * (g + wd * weight); weight += mom``.", rests=_has_momentum)
+    "Gradient descent with momentum: ``mom = momentum * mom - lr * (g + wd * weight); weight += mom``.")
 
 nag_mom_update = declare(
     "nag_mom_update", "mom", "nesterov_step", {"lr": REQUIRED, "momentum": 0.0, "wd": 0.0, **_ALL},
     lambda lr, momentum, wd: (lr, momentum, wd),
     "Nesterov's accelerated gradient: ``g += wd * weight; mom = momentum * mom - lr * g; "
-    "weight += momentum * mom - lr * g``.  (Written in place, MXNet takes the decay in mom from the new weight.)",
-    rests=_has_momentum)
+    "weight += momentum * mom - lr * g``.  (Written in place, MXNet takes the decay in mom from the new weight.)")
 
 signsgd_update = declare(
     "signsgd_update", "", "sign_step", {"lr": REQUIRED, "wd": 0.0, **_ALL}, lambda lr, wd: (lr, wd),
     "Steps of one size: ``weight -= lr * (sign(grad) + wd * weight)``; the sign needs no factor and no bound.",
-    idle=_no_decay, rests=lambda attrs: True)
+    idle=_no_decay)
 
 signum_update = declare(
     "signum_update", "mom", "sign_momentum_step",
@@ -69,7 +64,7 @@ dcasgd_mom_update = declare(
     "dcasgd_mom_update", "previous_weight mom", "compensated_momentum_step",
     {"lr": REQUIRED, "momentum": 0.0, "lamda": 0.04, "wd": 0.0, **_ALL},
     lambda lr, wd, lamda, momentum: (lr, wd, lamda, momentum),
-    "``dcasgd_update`` whose step is added to ``momentum * mom``.", rests=_has_momentum)
+    "``dcasgd_update`` whose step is added to ``momentum * mom``.")
 
 sgld_update = Update(
     "sgld_update", "weight grad", attrs={"lr": REQUIRED, "wd": 0.0, **_ALL}, shape=infer.same_shape, dtype=first_type,
@@ -77,7 +72,7 @@ sgld_update = Update(
     doc="Langevin dynamics: ``weight += normal(0, sqrt(lr)) - lr / 2 * (g + wd * weight)``.\n\n"
         "With a row_sparse gradient and ``lazy_update=True`` only the rows that the gradient stores move; otherwise all "
         "rows get noise.  ``clip_gradient`` bounds ``g``, the gradient times ``rescale_grad``, and is off when negative.",
-    step=sgd_update.step._replace(idle=never, rests=never))  # there is noise without a gradient too
+    step=sgd_update.step._replace(idle=never))  # there is noise without a gradient too
 
 
 def _langevin(k: Kernels, weight: Weight, grad: Weight, attrs: Attrs) -> Weight:

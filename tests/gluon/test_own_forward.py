@@ -215,7 +215,8 @@ PLACES = {
     "forward in a dict": lambda *given: Around(Plain(*given), "dict"), "method": lambda *given: Around(Plain(*given), "method"),
     "partial": lambda *given: Around(Plain(*given), "partial"), "in an object": lambda *given: Around(Plain(*given), "object"),
     "enclosed": through_a_variable, "out of sight": out_of_sight, "Lambda": of_function,
-    "hook": lambda *given: hooked(*given, False), "pre-hook": lambda *given: hooked(*given, True), "loss": lambda *given: nn.Dense(3, in_units=3)}
+    "hook": lambda *given: hooked(*given, False), "pre-hook": lambda *given: hooked(*given, True),
+    "loss": lambda *given: nn.Dense(3, in_units=3)}
 
 WAYS = ["TrainStep", "hybridized TrainStep", "hybridized", "Estimator", "hybridized Estimator"]
 

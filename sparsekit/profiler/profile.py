@@ -319,6 +319,10 @@ class Profile:
               rows: int | None = None) -> Table:
         """Aggregate the events.
 
+        ``moved`` is the bytes that operators read and write, from the sizes of arrays.  Each array that an operator reads counts
+        once, with its indices if it is sparse, and each array that it writes counts once.  An array that it reads and writes,
+        such as the weight and the states of an optimizer's step, counts twice.  A lazy step counts the rows that it visits.
+
         Parameters
         ----------
         sort_by : {"self", "total", "avg", "min", "max", "count", "bytes", "flops", "name"}

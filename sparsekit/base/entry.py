@@ -107,7 +107,7 @@ def _error(function: Callable[..., Any], error: Exception, args: tuple[object, .
     wrong = _wrong_arguments(name, function, error, args, kwargs) if isinstance(error, TypeError) else None
     if wrong is not None:
         return wrong
-    if is_internal(error, (args, kwargs)) and not is_the_users(error):
+    if is_internal(error, (args, kwargs)):
         return internal(error, f"{name} failed")
     message = f"{name} failed with these arguments"
     if isinstance(error, _NAMED):

@@ -11,7 +11,7 @@ import types
 from collections.abc import Iterator
 from typing import Any
 
-from .errors import InternalError, first_line
+from .errors import InternalError, SparsekitError, first_line
 from .version import __version__
 
 __all__ = ["internal", "is_internal", "is_the_users"]
@@ -21,8 +21,10 @@ _CALLED = {"numpy", "scipy", "numba", *sys.stdlib_module_names}
 
 _RAISE = dis.opmap["RAISE_VARARGS"]
 
-#: How deep objects within arguments are looked at, and how many of one.
-_DEEP, _MANY = 3, 100
+_KINDS_OF_FAULTS = (AssertionError, NameError, TypeError, ValueError, LookupError, ArithmeticError, AttributeError)
+
+#: How deep objects within arguments are looked at, how many of one, and how many at most.
+_DEEP, _MANY, _MOST = 5, 100, 10_000
 
 _SIMPLE = (str, bytes, int, float, complex, bool, type(None))
 
@@ -54,26 +56,21 @@ def is_internal(error: Exception, given: object) -> bool:  # object: the argumen
         The arguments, in containers of Python.
     """
     at = _raised_at(error)
-    if isinstance(error, (AssertionError, NameError)):
-        return True
-    if at is None or not isinstance(error, (TypeError, ValueError, LookupError, ArithmeticError, AttributeError)):
+    if at is None or isinstance(error, SparsekitError) or not isinstance(error, _KINDS_OF_FAULTS) or not _is_ours(at.tb_frame):
         return False
-    if at.tb_next is None and at.tb_frame.f_code.co_code[at.tb_lasti] == _RAISE:
+    if isinstance(error, (AssertionError, NameError)):
         return True
     if isinstance(error, AttributeError) and error.name is not None:
         return not any(one is error.obj for one in _within(given))
+    if at.tb_next is None and at.tb_frame.f_code.co_code[at.tb_lasti] == _RAISE:
+        return True
     if isinstance(error, KeyError) and at.tb_next is None and error.args:
         key = error.args[0]
         return not any(one is key or (type(one) is type(key) and type(one) in _SIMPLE and one == key) for one in _within(given))
     if isinstance(error, TypeError) and at.tb_next is None:
-        names = set(re.findall(r"'([\w.]+)'", str(error)))
-        return bool(names & _KINDS) and names.isdisjoint(_names_of_types(given))
+        names = set(re.findall(r"(?<!argument )(?<!argument: )(?<!data type )'([\w.]+)'", str(error)))
+        return bool(names) and names.isdisjoint(_names_of_types(given))
     return False
-
-
-#: Types that a message of a TypeError may name.
-_KINDS = {"NoneType", "function", "module", "method", "type", "object", "str", "int", "float", "bool", "bytes", "list", "tuple",
-          "dict", "set", "generator", "ellipsis", "builtin_function_or_method"}
 
 
 def _names_of_types(given: object) -> set[str]:  # object: as above
@@ -105,7 +102,7 @@ def _within(given: object) -> Iterator[object]:  # object: as above
     """An object and those that it holds; no code of theirs is run."""
     waiting: list[tuple[Any, int]] = [(given, 0)]  # Any: whatever was given
     seen: set[int] = set()
-    while waiting:
+    while waiting and len(seen) < _MOST:
         value, depth = waiting.pop()
         yield value
         if depth == _DEEP or id(value) in seen:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -24,7 +25,8 @@ def lazy(module: dict[str, Any], names: dict[str, str]) -> Callable[[str], Any]:
 
     def get(name: str) -> object:  # object: what the module and the attribute name
         if name not in names:
-            raise AttributeError(f"module {module['__name__']!r} has no attribute {name!r}")
+            raise AttributeError(f"module {module['__name__']!r} has no attribute {name!r}", name=name,
+                                 obj=sys.modules.get(module["__name__"]))
         where, _, attribute = names[name].partition(":")
         part = load(f"sparsekit.{where}")
         found = getattr(part, attribute) if attribute else part

@@ -24,7 +24,7 @@ from ..base.errors import (
     StorageTypeError,
     named,
 )
-from ..base.faults import internal, is_internal, is_the_users
+from ..base.faults import internal, is_internal
 from ..kernels import for_device
 from ..kernels.cpu import jit
 from ..storage import RowSparse, convert, densify, stype_of
@@ -408,9 +408,11 @@ def named_error(call: Call, inputs: Sequence[ArrayObject | Store], error: Except
     """The named error for an error of numpy in a kernel: element types, values out of their range, or a shape."""
     if isinstance(error, SparsekitError):
         return error
+    if is_internal(error, (call.attrs, inputs)):
+        return internal(error, f"{call!r} failed")
+    if isinstance(error, (AssertionError, NameError)):  # of the user's own code
+        return error
     what = ", ".join(f"{array.dtype} of shape {array.shape}" for array in inputs) or "nothing"
-    if is_internal(error, (call.attrs, inputs)) and not is_the_users(error):
-        return internal(error, f"{call!r} failed on {what}")
     return named(error, f"{call!r} cannot be computed on {what}")
 
 

@@ -605,7 +605,7 @@ class Call:
             raise ShapeError(f"{self.op.label}: {error.message}", hint=error.hint) from None
         except (TypeError, ValueError, LookupError, ArithmeticError, AttributeError, MemoryError, AssertionError, NameError) as error:
             if is_internal(error, (shapes, self.attrs)):
-                raise internal(error, f"{self!r} failed on arrays of shapes {', '.join(map(str, shapes))}") from error
+                raise internal(error, f"{self!r} failed") from error
             raise named(error, f"{self!r} does not go with arrays of shapes {', '.join(map(str, shapes))}") from error
 
     def __repr__(self) -> str:

@@ -14,6 +14,7 @@ from ..base.arguments import unmasked
 from ..base.context import Context, current_context, require
 from ..base.dtypes import MOST_AXES, element_type
 from ..base.errors import DTypeError, ShapeError, SparsekitError, expected
+from ..base.faults import is_internal
 from ..base.literal import literal
 from ..core import device, hooks, indices
 from ..core.arrays import wrap
@@ -135,6 +136,8 @@ def values_of(source: object, dtype: object = None, default: object = None) -> A
         with np.errstate(over="ignore"):  # 1e300 is infinite in float32, as in MXNet
             return contiguous_copy(found, wanted)
     except (ValueError, TypeError, OverflowError) as error:
+        if is_internal(error, (source, dtype)):
+            raise
         raise _unfit(source, str(error)) from None
 
 
@@ -179,6 +182,8 @@ def numbers_of(source: object) -> Array:
         found = np.asarray(host_values(source) if hasattr(source, "_store") else unmasked(source))
     except (ValueError, TypeError, OverflowError, RuntimeError) as error:  # the last of PyTorch's tensors
         if isinstance(error, SparsekitError) and not isinstance(error, (TypeError, ValueError)):
+            raise
+        if is_internal(error, source):
             raise
         raise _unfit(source, getattr(error, "message", str(error)).rstrip(".")) from None
     if found.dtype.kind in "US":

@@ -10,7 +10,7 @@ from ..base.arguments import strict
 from ..base.context import Context, gpu
 from ..base.dtypes import element_type
 from ..base.entry import entries
-from ..base.errors import ConversionError, DTypeError, ShapeError
+from ..base.errors import ConversionError, DTypeError, ShapeError, SparsekitError
 from ..base.version import __version__
 from ..core import device
 from ..core.arrays import wrap
@@ -266,14 +266,17 @@ def from_binsparse(x: Any, /, *, descriptor: dict[str, Any] | None = None, devic
         parts = x.__binsparse__() if descriptor is None else x.__binsparse__(descriptor=descriptor)
         described = described if descriptor is None else descriptor["binsparse"]
         version, name, shape = str(described["version"]), described["format"], shape_of(described["shape"])
+        types, count = described.get("data_types", {}), int(described.get("number_of_stored_values", -1))
+        found = {key: (part, types.get(key, "")) for key, part in parts.items()}
+    except SparsekitError:
+        raise
     except (AttributeError, KeyError, TypeError) as error:
         raise ConversionError(f"A {type(x).__name__} does not support binsparse: {error!r}.",
                               hint="mx.nd.array takes scipy matrices and numpy arrays.") from None
     if version.split(".")[0] != "0" or described.get("fill"):
         raise ConversionError(f"binsparse {version}{' with a fill value' if described.get('fill') else ''} is not supported.",
                               hint="version 0.1 without a fill value is supported.")
-    arrays = {key: _component(key, part, described.get("data_types", {}).get(key, "")) for key, part in parts.items()}
-    count = int(described.get("number_of_stored_values", -1))
+    arrays = {key: _component(key, part, kind) for key, (part, kind) in found.items()}
     try:
         return on(_store_of(name, shape, arrays, count), device)
     except KeyError as error:

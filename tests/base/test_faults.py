@@ -5,7 +5,9 @@ from __future__ import annotations
 import builtins
 import contextlib
 import itertools
+import os
 import sys
+import traceback
 import types
 import warnings
 
@@ -149,19 +151,198 @@ def test_a_fault_anywhere_inside_a_public_call_is_an_internal_error(name, tmp_pa
     call(make())
     made = make()
     functions = functions_run(lambda: call(made))
-    wrong, faults = [], 0
+    found = {f"{function.__module__}:{function.__qualname__}, {kind.__name__}": outcome(make, call, function, kind("planted"))
+             for function, kind in zip(functions, itertools.cycle(ERRORS), strict=False)}
+    assert {name: said for name, said in found.items() if said not in ("internal", "went on")} == {}
+    assert sum(said == "internal" for said in found.values()) >= 3
+
+
+def outcome(make, call, function, error):
+    """What becomes of a call inside of which a function raises, in a process of its own: what failed half-way stays there."""
+    reading, writing = os.pipe()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for function, kind in zip(functions, itertools.cycle(ERRORS), strict=False):
-            made, error = make(), kind("planted")
+        child = os.fork()
+    if not child:
+        try:
+            made = make()
             try:
                 with failing(function, error):
                     call(made)
+                said = "went on"
             except InternalError as found:
-                faults += 1
-                if error not in causes(found):
-                    wrong.append((function.__qualname__, "another cause", found))
+                said = "internal" if error in causes(found) else f"of another cause: {found!r}"
             except BaseException as found:
-                wrong.append((f"{function.__module__}:{function.__qualname__}", kind.__name__, repr(found)[:90]))
-    assert wrong == [], "\n".join(map(str, wrong))
-    assert faults >= 3
+                said = repr(found)
+            os.write(writing, said.encode()[:4000])
+        finally:
+            os._exit(0)
+    os.close(writing)
+    with open(reading, "rb") as file:
+        said = file.read().decode()
+    os.waitpid(child, 0)
+    return said
+
+
+def test_what_the_interpreter_says_of_the_librarys_own_objects_is_an_internal_error(monkeypatch):
+    """Without a statement that raises it: an attribute of None, a key of a table, a function that is none."""
+    from sparsekit.ndarray import files
+
+    x = X()
+    for name, value, kind in (("_encoded", None, TypeError), ("failures_named", types.SimpleNamespace(), TypeError),
+                              ("_named", lambda data: None.items(), AttributeError), ("_named", lambda data: {}["names"], KeyError)):
+        with monkeypatch.context() as patch, pytest.raises(InternalError) as found:
+            patch.setattr(files, name, value)
+            mx.nd.save("made", [x])
+        assert isinstance(found.value.__cause__, kind)
+    with monkeypatch.context() as patch, pytest.raises(InternalError, match="name '_encoded' is not defined") as found:
+        patch.delattr(files, "_encoded")
+        files.save_tobuffer([x])
+    assert isinstance(found.value.__cause__, NameError)
+
+
+def test_an_internal_error_says_what_to_report(monkeypatch):
+    from sparsekit.ndarray import files
+
+    def fails(*_):
+        assert [] == [1], "two lists differ"
+
+    monkeypatch.setattr(files, "_named", fails)
+    with pytest.raises(InternalError) as found:
+        mx.nd.save("made", [X()])
+    assert str(found.value).startswith("save failed: AssertionError: two lists differ")
+    assert f"This is a defect of sparsekit {mx.__version__}, not of your program." in str(found.value)
+    assert "Hint: please report it with this traceback" in str(found.value)
+    assert isinstance(found.value, mx.SparsekitError)
+    assert not isinstance(found.value, (TypeError, ValueError, LookupError, AttributeError))
+    assert [one.name for one in traceback.extract_tb(found.value.__cause__.__traceback__)][-1] == "fails"
+
+
+class Own(Exception):
+    """Of a user's program."""
+
+
+class Odd:
+    """An array that cannot be read."""
+
+    def __init__(self, error):
+        self.error = error
+
+    def __array__(self, *_, **__):
+        raise self.error
+
+    def __iter__(self):
+        raise self.error
+
+    def __len__(self):
+        return 2
+
+    def __getitem__(self, key):
+        raise self.error
+
+
+def users(error):
+    """Calls of the library that call the user's code, which raises this."""
+    def fails(*_, **__):
+        raise error
+
+    class Net(mx.gluon.HybridBlock):
+        def hybrid_forward(self, F, x):
+            fails()
+
+    class Plain(mx.gluon.Block):
+        forward = fails
+
+    def hooked():
+        net = dense()
+        net.register_forward_hook(fails)
+        return net(X())
+
+    def fitted():
+        net = dense()
+        made = mx.gluon.contrib.estimator.Estimator(net, mx.gluon.loss.L2Loss(), trainer=mx.gluon.Trainer(
+            net.collect_params(), "sgd"))
+        handler = type("Handler", (mx.gluon.contrib.estimator.BatchEnd,), {"batch_end": fails})()
+        data = mx.gluon.data.DataLoader(mx.gluon.data.ArrayDataset(X(), mx.nd.zeros((4, 2))), batch_size=4)
+        made.fit(data, epochs=1, event_handlers=[handler])
+
+    def stepped():
+        net = Net()
+        net.initialize()
+        net.hybridize()
+        return mx.gluon.TrainStep(net, mx.gluon.loss.L2Loss(), mx.gluon.Trainer(dense().collect_params(), "sgd"))(X(), X())
+
+    return {
+        "forward": lambda: Plain()(X()), "hybrid_forward": lambda: Net()(X()), "hook": hooked, "apply": lambda: dense().apply(fails),
+        "handler": fitted, "compiled step": stepped,
+        "metric": lambda: mx.metric.CustomMetric(fails).update([X()], [X()]),
+        "data set": lambda: list(mx.gluon.data.DataLoader(mx.gluon.data.SimpleDataset([1]).transform(fails), batch_size=1)),
+        "updater": lambda: (made := store(), made._set_updater(fails), made.push("a", mx.nd.ones((2,)))),
+    }
+
+
+@pytest.mark.parametrize("name", list(users(None)))
+@pytest.mark.parametrize("error", [Own("mine"), AssertionError("mine"), KeyError("mine"), TimeoutError("mine"), RuntimeError("mine")],
+                         ids=lambda error: type(error).__name__)
+def test_errors_of_the_users_functions_arrive_as_they_were_raised(name, error):
+    with pytest.raises(type(error)) as found:
+        users(error)[name]()
+    assert found.value is error
+
+
+@pytest.mark.parametrize("call", [mx.nd.array, mx.nd.sparse.csr_matrix, lambda odd: mx.io.NDArrayIter(odd),
+                                  lambda odd: mx.nd.ones((2, 2)).__setitem__(0, odd)], ids=["array", "csr", "iterator", "assignment"])
+def test_errors_of_the_users_arrays_arrive_or_are_the_cause_of_a_named_error(call):
+    """An error of a class of the user's arrives; a builtin one says that the object is no array, which gets a name."""
+    for error in (Own("mine"), TimeoutError("mine")):
+        with pytest.raises((Own, TimeoutError, mx.SparsekitError)) as found:
+            call(Odd(error))
+        assert error in causes(found.value)
+        assert not isinstance(found.value, InternalError)
+    for kind in (ValueError, TypeError, KeyError):
+        with pytest.raises(mx.SparsekitError) as found:
+            call(Odd(kind("mine")))
+        assert not isinstance(found.value, InternalError)
+
+
+MISSPELT = {
+    "layer": (lambda: mx.gluon.nn.Dense(2, unts=3), "unts", "units"), "loss": (lambda: mx.gluon.loss.L2Loss(weigth=1), "weigth", "weight"),
+    "recurrent layer": (lambda: mx.gluon.rnn.LSTM(3, num_layer=2), "num_layer", "num_layers"),
+    "container": (lambda: mx.gluon.nn.HybridSequential(prefx="a"), "prefx", "prefix"),
+    "loader": (lambda: mx.gluon.data.DataLoader([1], batch_sise=1), "batch_sise", "batch_size"),
+    "iterator": (lambda: mx.io.NDArrayIter(X(), bach_size=1), "bach_size", "batch_size"),
+    "trainer": (lambda: mx.gluon.Trainer(dense().collect_params(), "sgd", kvstor=None), "kvstor", "kvstore"),
+    "step": (lambda: trainer().step(4, ignore_stale=True), "ignore_stale", "ignore_stale_grad"),
+    "optimizer": (lambda: mx.optimizer.create("sgd", momentun=1), "momentun", "momentum"),
+    "initialize": (lambda: dense().initialize(intt=1), "intt", "init"), "profiler": (lambda: mx.Profiler(torhc=True), "torhc", "torch"),
+    "parameter": (lambda: mx.gluon.Parameter("w", shap=1), "shap", "shape"),
+    "compiled step": (lambda: mx.gluon.TrainStep(dense(), None, None, strct=True), "strct", "strict"),
+    "metric": (lambda: mx.metric.Accuracy(axs=1), "axs", "axis"), "module": (lambda: mx.mod.Module(mx.sym.var("x"), contxt=1), "contxt",
+                                                                            "context"),
+    "store": (lambda: store().push("a", valu=1), "valu", "value"), "estimator": (
+        lambda: mx.gluon.contrib.estimator.Estimator(dense(), mx.gluon.loss.L2Loss(), train_metrix=1), "train_metrix", "train_metrics"),
+    "trace": (lambda: mx.profiler.load_trace("a", maxbytes=1), "maxbytes", "max_bytes"),
+    "schedule": (lambda: mx.lr_scheduler.FactorScheduler(stp=1), "stp", "step"), "initializer": (lambda: mx.init.Normal(sigm=1), "sigm",
+                                                                                                "sigma"),
+}
+
+
+@pytest.mark.parametrize("name", MISSPELT)
+def test_a_misspelt_argument_is_a_named_error_with_the_nearest_name(name):
+    call, wrong, right = MISSPELT[name]
+    with pytest.raises(mx.UnknownNameError, match=rf"argument of .* named '{wrong}'[^ ]*\nHint: did you mean.* '{right}'"):
+        call()
+
+
+@pytest.mark.parametrize("call", [
+    lambda: mx.nd.array(None), lambda: mx.io.ResizeIter(3, 2), lambda: mx.mod.Module(None), lambda: mx.gluon.nn.Dense("x"),
+    lambda: mx.io.LibSVMIter(3, 4), lambda: mx.nd.random.uniform({1, 2}, 3), lambda: module().forward(None), lambda: mx.nd.eye(()),
+    lambda: mx.metric.Accuracy().update(3, 4), lambda: mx.nd.linspace(set(), 1, 3), lambda: dense().load_parameters(None),
+    lambda: mx.gluon.Trainer(None, "sgd"), lambda: mx.gluon.Trainer(dense().collect_params(), 3), lambda: trainer().step("x"),
+    lambda: mx.kv.create(3), lambda: dense().initialize(3), lambda: mx.gluon.utils.split_and_load(None, [mx.cpu()]),
+    lambda: mx.nd.save("made", 3), lambda: mx.nd.dot(X(), X()),
+    lambda: mx.nd.arange(float("nan"), 3)], ids=itertools.count())
+def test_wrong_arguments_are_no_faults_of_the_library(call):
+    with pytest.raises((mx.SparsekitError, TypeError)) as found:
+        call()
+    assert not isinstance(found.value, InternalError), found.value

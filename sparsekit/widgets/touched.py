@@ -100,9 +100,12 @@ def _title(steps: Sequence[_Step]) -> str:
 
 
 def _finding(steps: Sequence[_Step], length: int) -> str:
-    words = " ".join(f"The {step.name} stores {_count(step, length):,} of {length:,} rows, "
-                     f"{format_bytes(step.bytes)}." for step in steps)
-    return " ".join([words, *_scales(steps)])
+    return " ".join([_stored(steps, length), *_scales(steps)])
+
+
+def _stored(steps: Sequence[_Step], length: int) -> str:
+    return " ".join(f"The {step.name} stores {_count(step, length):,} of {length:,} rows, "
+                    f"{format_bytes(step.bytes)}." for step in steps)
 
 
 def _scales(steps: Sequence[_Step]) -> list[str]:
@@ -115,7 +118,7 @@ def _scales(steps: Sequence[_Step]) -> list[str]:
 
 def _picture(steps: Sequence[_Step], length: int, title: str, finding: str) -> str:
     drawing = Drawing(page_width())
-    top = heading(drawing, title, finding, 3) + 8
+    top = heading(drawing, title, _stored(steps, length), 3) + 8
     wide = (drawing.width - 40 - 24 * (len(steps) - 1)) / max(1, len(steps))
     side = min(300.0, wide)
     largest = max((step.moved for step in steps), default=0) or 1

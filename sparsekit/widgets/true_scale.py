@@ -15,8 +15,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Marks", "marks_of", "row_marks", "scale_words"]
 
-#: The least sides of a dot, and of a line that is a row, on a picture whose longer side has ``SIDE`` pixels.
-SIDE, DOT, LINE = 400.0, 2.5, 1.25
+#: The least sides of a dot, and of a line that is a row, on a picture whose longer side has ``SIDE`` pixels; of a dot that is a
+#: row, in a picture that is often drawn smaller.
+SIDE, DOT, LINE, ROW_DOT = 400.0, 2.5, 1.25, 4.0
 #: The share of a picture that is covered at least, where so many dots or lines are there: fewer would not be seen.
 LEAST = {True: 0.01, False: 0.02}
 #: Most marks of a picture, and pixels of a block whose stored share is one mark.
@@ -54,12 +55,12 @@ def sides_of(parts: Parts) -> tuple[float, float]:
     return (SIDE, float(round(SIDE / ratio))) if ratio >= 1 else (float(round(SIDE * ratio)), SIDE)
 
 
-def marks_of(parts: Parts) -> Marks:
+def marks_of(parts: Parts, dot: float = DOT) -> Marks:
     """Give the marks of an array of at least one row and column: of a csr array dots, of a row_sparse one lines.
 
     A few stored values or rows are drawn one by one, each at its place.  Of more, each block of elements has one mark, as large
     as its stored share.  What would be too small to see is drawn larger, and then fewer marks stand for more.  Nowhere is more
-    than ``scale`` times the stored share covered.
+    than ``scale`` times the stored share covered.  ``dot`` is the least side of a dot.
     """
     width, height = sides_of(parts)
     dots = parts.stype == "csr"
@@ -67,7 +68,7 @@ def marks_of(parts: Parts) -> Marks:
     if not count:
         return Marks([], 1.0, 0.0, "")
     tall, wide = height / parts.rows, width / parts.columns if dots else width
-    size = _enlarged(wide, tall) if dots else (width, max(tall, LINE))
+    size = _enlarged(wide, tall, dot) if dots else (width, max(tall, LINE))
     scale = size[0] * size[1] / (wide * tall)
     room = width * height * (LEAST[dots] if scale > 1 else 1.0)
     every, each = 1, 1.0
@@ -77,7 +78,7 @@ def marks_of(parts: Parts) -> Marks:
         top = np.clip((rows + 0.5) * tall - size[1] / 2, 0, height - size[1])
         boxes = [(x, y, *size) for x, y in zip(left.tolist(), top.tolist(), strict=True)]
     else:
-        boxes, scale, every = _halftone(parts, (width, height))
+        boxes, scale, every = _halftone(parts, (width, height), dot)
         each = count / len(boxes) if boxes and scale > 1 else 0.0
     shares = [(x / width, y / height, w / width, h / height) for x, y, w, h in boxes]
     words = scale_words(scale, each, parts.density, dots)
@@ -90,17 +91,17 @@ def row_marks(rows: Array, length: int) -> Marks:
     """Give the marks of rows of a weight of this length whose rows lie line by line in a square."""
     across = math.ceil(math.sqrt(length))
     pointers = np.searchsorted(rows, np.arange(across + 1) * across)
-    made = marks_of(Parts("csr", (across, across), "float32", "int64", rows, rows % across, pointers))
+    made = marks_of(Parts("csr", (across, across), "float32", "int64", rows, rows % across, pointers), ROW_DOT)
     words = scale_words(made.scale, made.each, len(rows) / max(1, length), True, "row")
     return made._replace(words=words)
 
 
-def _enlarged(wide: float, tall: float) -> tuple[float, float]:
+def _enlarged(wide: float, tall: float, dot: float) -> tuple[float, float]:
     """The sides of an element's dot: its own, or if one is too short to see, of the same area, or of the least area seen."""
-    if min(wide, tall) >= DOT:
+    if min(wide, tall) >= dot:
         return wide, tall
-    longer = max(DOT, wide * tall / DOT)
-    return (DOT, longer) if tall >= wide else (longer, DOT)
+    longer = max(dot, wide * tall / dot)
+    return (dot, longer) if tall >= wide else (longer, dot)
 
 
 def _places(parts: Parts) -> tuple[Array, Array]:
@@ -114,7 +115,7 @@ def _places(parts: Parts) -> tuple[Array, Array]:
     return np.searchsorted(take_slice(parts.indptr, 0, parts.rows + 1), np.arange(count), side="right") - 1, indices
 
 
-def _halftone(parts: Parts, sides: tuple[float, float]) -> tuple[list[tuple[float, float, float, float]], float, int]:
+def _halftone(parts: Parts, sides: tuple[float, float], dot: float) -> tuple[list[tuple[float, float, float, float]], float, int]:
     """A mark for each block, as large as its stored share times a scale; the scale; and how many values one was counted of.
 
     What is too little to be seen is left to the next block.  No block has more than it can hold, so that of an array whose
@@ -125,7 +126,7 @@ def _halftone(parts: Parts, sides: tuple[float, float]) -> tuple[list[tuple[floa
     grid = bin_density(parts, (math.ceil(height / BLOCK), math.ceil(width / BLOCK) if dots else 1))
     scale = max(1.0, min(LEAST[dots] / parts.density, grid.height * grid.width / max(1, int(grid.counts.max(initial=1)))))
     boxes: list[tuple[float, float, float, float]] = []
-    least, left = DOT * DOT if dots else LINE * width, 0.0
+    least, left = dot * dot if dots else LINE * width, 0.0
     pixels = width * height / (parts.rows * parts.columns) * scale
     for i, counts in enumerate(grid.counts.tolist()):
         top, bottom = (min(1.0, place * grid.height / parts.rows) * height for place in (i, i + 1))

@@ -32,7 +32,8 @@ def test_each_stored_row_has_its_place_in_the_square():
 
 def test_words_and_table_say_the_counts_and_bytes():
     shown = touched_figure({"dense": (mx.nd.zeros((10_000, 2)), 500_000), "sparse": (rows_of([1, 2], 10_000), 5_000)})
-    assert shown.alt == "The dense stores 10,000 of 10,000 rows, 80.0 kB. The sparse stores 2 of 10,000 rows, 32 B."
+    assert shown.alt == ("The dense stores 10,000 of 10,000 rows, 80.0 kB. The sparse stores 2 of 10,000 rows, 32 B. "
+                         "Drawn at true scale: 0.02 % of the picture is covered.")
     assert shown.rows == [("dense", "10,000", "80.0 kB", "500 kB"), ("sparse", "2", "32 B", "5.00 kB")]
     assert "sparse: a step moves 100× fewer bytes" in shown.svg
     for svg in (shown.svg, shown.narrow_svg):

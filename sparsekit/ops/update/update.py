@@ -240,8 +240,9 @@ def _check_types(weight: Array, others: tuple[Weight, ...]) -> None:
 
 def rows_written(step: UpdateRule, attrs: Attrs, weight: Weight, grad: Weight, states: Sequence[Weight]) -> Indices | slice:
     """The rows that a step writes: those that a row_sparse gradient stores if it goes ``by_rows``; else all."""
-    found = isinstance(grad, RowSparse) and by_rows(step, attrs, [stype_of(store) for store in (weight, grad, *states)])
-    return grad.indices if found else slice(None)
+    if isinstance(grad, RowSparse) and by_rows(step, attrs, [stype_of(store) for store in (weight, grad, *states)]):
+        return grad.indices
+    return slice(None)
 
 
 def apply_step(k: Kernels, step: UpdateRule, attrs: Attrs, weight: Weight, grad: Weight, states: Sequence[Weight],

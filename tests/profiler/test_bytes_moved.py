@@ -302,3 +302,20 @@ def test_a_store_counts_a_step_as_a_trainer_does():
         store.push("w", gradient)
     found = [record["bytes"] for record in prof.records if record["name"] == "adam_update"]
     assert found == [7 * weight.nbytes]
+
+
+def test_a_sum_of_dense_and_sparse_reads_all_of_the_dense_array():
+    left, right = mx.nd.ones((100, 8)), of_rows(np.ones((100, 8), np.float32), [3, 5])
+    with mx.Profiler() as prof:
+        made = left + right
+    record, = [record for record in prof.records if record["kind"] == "op"]
+    assert record["bytes"] == 2 * made.nbytes + right.nbytes
+
+
+def test_a_step_that_is_not_lazy_rounds_all_of_a_float16_weight():
+    """Its state has another storage type than the weight; so each row of the copy changes, and each row of the weight."""
+    weight, state, copy = (mx.nd.ones((50, 4)) for _ in range(3))
+    arrays = weight.astype("float16"), of_rows(np.ones((50, 4), np.float16), [3]), state.tostype("row_sparse"), copy
+    invoke(MUTATING["mp_sgd_mom_update"].bind({"lr": 0.1, "momentum": 0.9, "wd": 0.5}), arrays)
+    np.testing.assert_array_equal(arrays[0].asnumpy(), copy.asnumpy().astype("float16"))
+    assert (arrays[0].asnumpy() != 1).all()

@@ -107,7 +107,7 @@ def _error(function: Callable[..., Any], error: Exception, args: tuple[object, .
     wrong = _wrong_arguments(name, function, error, args, kwargs) if isinstance(error, TypeError) else None
     if wrong is not None:
         return wrong
-    if is_internal(error, (args, kwargs)):
+    if is_internal(error, (*args, *kwargs.values(), *kwargs)):
         return internal(error, f"{name} failed")
     message = f"{name} failed with these arguments"
     if isinstance(error, _NAMED):
@@ -123,7 +123,7 @@ def _error(function: Callable[..., Any], error: Exception, args: tuple[object, .
 
 
 def _wrong_arguments(name: str, function: Callable[..., Any], error: TypeError, args: tuple[object, ...],
-                     kwargs: dict[str, object]) -> ArgumentError | None:
+                     kwargs: dict[str, object]) -> Exception | None:
     """The error for arguments that a function does not have, or lacks; None if it is another error."""
     unknown = re.search(r"got an unexpected keyword argument '(\w+)'", str(error))
     trace = error.__traceback__
@@ -131,7 +131,8 @@ def _wrong_arguments(name: str, function: Callable[..., Any], error: TypeError, 
         return None
     # A constructor may hand keywords on to those of its bases.
     bases = type(args[0]).__mro__ if function.__name__ == "__init__" and args else ()
-    functions = [function, *(one.__init__ for one in bases if isinstance(vars(one).get("__init__"), types.FunctionType))]
+    constructors = [vars(base).get("__init__") for base in bases]
+    functions = [function, *(one for one in constructors if isinstance(one, types.FunctionType))]
     known = {one: None for each in functions for one, parameter in inspect.signature(each).parameters.items()
              if parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD) and one != "self"}
     if unknown and unknown[1] not in known:

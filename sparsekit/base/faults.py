@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import dis
 import itertools
 import re
@@ -41,7 +40,7 @@ def is_the_users(error: Exception) -> bool:
     return found is not None and not _is_ours(found.tb_frame)
 
 
-def is_internal(error: Exception, given: object) -> bool:  # object: the arguments of a call, of any kind
+def is_internal(error: Exception, given: tuple[object, ...]) -> bool:  # object: arguments of any kind
     """Whether an error says that the library is wrong, rather than an argument.
 
     An assertion and an unknown variable are the library's, and so is an error of Python that the library's own code raises by
@@ -52,37 +51,42 @@ def is_internal(error: Exception, given: object) -> bool:  # object: the argumen
     ----------
     error : Exception
         One that was caught.
-    given : object
-        The arguments, in containers of Python.
+    given : tuple
+        The arguments, positional and by name.
     """
     at = _raised_at(error)
     if at is None or isinstance(error, SparsekitError) or not isinstance(error, _KINDS_OF_FAULTS) or not _is_ours(at.tb_frame):
         return False
     if isinstance(error, (AssertionError, NameError)):
         return True
-    if isinstance(error, AttributeError) and error.name is not None:
-        return not any(one is error.obj for one in _within(given))
     if at.tb_next is None and at.tb_frame.f_code.co_code[at.tb_lasti] == _RAISE:
         return True
+    if isinstance(error, AttributeError) and error.name is not None:
+        thing = error.obj
+        return not any(one is thing or (type(thing) in _SIMPLE and type(one) is type(thing)) for one in _within(given))
     if isinstance(error, KeyError) and at.tb_next is None and error.args:
         key = error.args[0]
+        if any(type(one) is dict for one in _within(given, attributes=False)):
+            return False
         return not any(one is key or (type(one) is type(key) and type(one) in _SIMPLE and one == key) for one in _within(given))
     if isinstance(error, TypeError) and at.tb_next is None:
-        names = set(re.findall(r"(?<!argument )(?<!argument: )(?<!data type )'([\w.]+)'", str(error)))
-        return bool(names) and names.isdisjoint(_names_of_types(given))
+        named = _TYPES.intersection(re.findall(r"'(\w+)'", str(error)))
+        return bool(named) and named.isdisjoint(type(one).__name__ for one in _within(given, simple=True))
     return False
 
 
-def _names_of_types(given: object) -> set[str]:  # object: as above
-    return {name for one in _within(given) for name in (type(one).__name__, f"{type(one).__module__}.{type(one).__name__}")}
+#: Types that the message of a TypeError may name.
+_TYPES = {"NoneType", "function", "module", "method", "type", "object", "str", "int", "float", "bool", "bytes", "list", "tuple",
+          "dict", "set", "generator"}
 
 
 def _raised_at(error: Exception) -> types.TracebackType | None:
     """The innermost place of an error that is either the library's or the user's."""
     found, trace = None, error.__traceback__
     while trace is not None:
-        if trace.tb_frame.f_globals.get("__name__", "").partition(".")[0] not in _CALLED:
-            found = trace
+        frame = trace.tb_frame
+        if frame.f_code.co_name != "__getattr__" and frame.f_globals.get("__name__", "").partition(".")[0] not in _CALLED:
+            found = trace  # and not where an object answers that it has no such attribute
         trace = trace.tb_next
     return found
 
@@ -98,22 +102,30 @@ def _is_ours(frame: types.FrameType) -> bool:
                for names in (*modules, *classes) for one in list(names.values()))
 
 
-def _within(given: object) -> Iterator[object]:  # object: as above
-    """An object and those that it holds; no code of theirs is run."""
-    waiting: list[tuple[Any, int]] = [(given, 0)]  # Any: whatever was given
+def _within(given: tuple[object, ...], attributes: bool = True, simple: bool = False) -> Iterator[object]:  # object: as above
+    """The arguments and what they hold; no code of theirs is run.
+
+    ``attributes`` says whether attributes of objects count, and ``simple`` whether those that are numbers, texts or None do.
+    """
+    waiting: list[tuple[Any, int]] = [(one, 0) for one in given]  # Any: whatever was given
     seen: set[int] = set()
     while waiting and len(seen) < _MOST:
         value, depth = waiting.pop()
         yield value
-        if depth == _DEEP or id(value) in seen:
-            continue
-        seen.add(id(value))
-        parts: list[Any] = []  # Any: the same
-        if type(value) in (list, tuple, set, frozenset):
-            parts = list(itertools.islice(value, _MANY))
-        elif type(value) is dict:
-            parts = list(itertools.islice(itertools.chain(value.values(), value), _MANY))
-        else:  # what an object was given before
-            with contextlib.suppress(Exception):
-                parts = [one for one in object.__getattribute__(value, "__dict__").values() if type(one) not in _SIMPLE][:_MANY]
-        waiting += [(one, depth + 1) for one in parts]
+        if depth < _DEEP and id(value) not in seen:
+            seen.add(id(value))
+            waiting += [(part, depth + 1) for part in _parts(value, attributes, simple)]
+
+
+def _parts(value: Any, attributes: bool, simple: bool) -> list[Any]:  # Any: the same
+    if type(value) in (list, tuple, set, frozenset):
+        return list(itertools.islice(value, _MANY))
+    if type(value) is dict:
+        return list(itertools.islice(itertools.chain(value.values(), value), _MANY))
+    if not attributes:
+        return []
+    try:
+        held = object.__getattribute__(value, "__dict__").values()
+    except Exception:  # it has none
+        return []
+    return [one for one in itertools.islice(held, _MANY) if simple or type(one) not in _SIMPLE]

@@ -39,8 +39,8 @@ def unknown_versions() -> str:
     python, numpy = sys.version_info[:2], tuple(map(int, np.__version__.split(".")[:2]))
     if os.name != "posix" or python not in PYTHONS or numpy not in NUMPYS:
         return f"the memory layout of Python {platform.python_version()} with numpy {np.__version__} has not been checked"
-    multiarray: Any = np._core.multiarray  # Any: numpy's stubs leave the function out
-    found = multiarray._get_ndarray_c_version()
+    core: Any = vars(np)["_core"]  # Any: numpy's stubs leave it out
+    found = core.multiarray._get_ndarray_c_version()
     return "" if found == INTERFACE else f"the memory layout of numpy's C interface {found:#x} has not been checked"
 
 
@@ -75,7 +75,8 @@ def layout_differs(offsets: Any) -> str:  # Any: the module ``kernels.cpu.table_
     Words within objects are compared, as numbers, with what the public interface says.  Pointers are followed only if all of
     these agree.
     """
-    examples: list[Array] = [np.ones((3, 2), np.float32), np.ones((3, 2), np.float32).T, np.arange(5), np.zeros((7, 4, 2), np.int8)]
+    ones = np.ones((3, 2), np.float32)
+    examples: list[Array] = [ones, ones.T, np.arange(5), np.zeros((7, 4, 2), np.int8)]
     if not all(_own_words_agree(array, offsets) for array in examples):
         return "the words of arrays are not where they are looked for in memory"
     for array in examples:

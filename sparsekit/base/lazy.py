@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -23,14 +22,13 @@ def lazy(module: dict[str, Any], names: dict[str, str]) -> Callable[[str], Any]:
         Name -> ``"module"`` or ``"module:attribute"``, below ``sparsekit``.
     """
 
-    def get(name: str) -> object:  # object: what the module and the attribute name
+    def __getattr__(name: str) -> object:  # object: what the module and the attribute name
         if name not in names:
-            raise AttributeError(f"module {module['__name__']!r} has no attribute {name!r}", name=name,
-                                 obj=sys.modules.get(module["__name__"]))
+            raise AttributeError(f"module {module['__name__']!r} has no attribute {name!r}")
         where, _, attribute = names[name].partition(":")
         part = load(f"sparsekit.{where}")
         found = getattr(part, attribute) if attribute else part
         module[name] = found
         return found
 
-    return get
+    return __getattr__

@@ -408,7 +408,7 @@ def named_error(call: Call, inputs: Sequence[ArrayObject | Store], error: Except
     """The named error for an error of numpy in a kernel: element types, values out of their range, or a shape."""
     if isinstance(error, SparsekitError):
         return error
-    if is_internal(error, (call.attrs, inputs)):
+    if is_internal(error, (*call.attrs.values(), *inputs)):
         return internal(error, f"{call!r} failed")
     if isinstance(error, (AssertionError, NameError)):  # of the user's own code
         return error

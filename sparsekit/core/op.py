@@ -603,8 +603,9 @@ class Call:
             return _sizes(found) if self.outputs == 1 else [_sizes(shape) for shape in found]
         except ShapeError as error:
             raise ShapeError(f"{self.op.label}: {error.message}", hint=error.hint) from None
-        except (TypeError, ValueError, LookupError, ArithmeticError, AttributeError, MemoryError, AssertionError, NameError) as error:
-            if is_internal(error, (shapes, self.attrs)):
+        except (TypeError, ValueError, LookupError, ArithmeticError, AttributeError, MemoryError, AssertionError,
+                NameError) as error:
+            if is_internal(error, (*shapes, *self.attrs.values())):
                 raise internal(error, f"{self!r} failed") from error
             raise named(error, f"{self!r} does not go with arrays of shapes {', '.join(map(str, shapes))}") from error
 

@@ -235,8 +235,8 @@ def watched(folder: Path, mark: str) -> subprocess.Popen[bytes]:
 
     It ends the processes that were started with this mark.
     """
-    return subprocess.Popen([sys.executable, "-S", "-I", WATCHER, str(folder), mark], stdin=subprocess.PIPE, start_new_session=True,
-                            cwd="/")
+    return subprocess.Popen([sys.executable, "-S", "-I", WATCHER, str(folder), mark], stdin=subprocess.PIPE,
+                            start_new_session=True, cwd="/")
 
 
 @contextlib.contextmanager

@@ -1,8 +1,8 @@
 """The process that cleans up after a cluster when the process that has started it stops it or ends, in whatever way.
 
-It is run as a program, with the cluster's folder and mark as its arguments, and waits for the end of its input.  Then it ends what
-is left of Ray, two of whose processes would go on for a minute and a half, and removes the folder.  A process is Ray's if it was
-started with the mark, a random word in its environment: neither its name nor its files tell whose it is.
+It is run as a program, with the cluster's folder and mark as its arguments, and waits for the end of its input.  Then it ends
+what is left of Ray, two of whose processes would go on for a minute and a half, and removes the folder.  A process is Ray's if
+it was started with the mark, a random word in its environment: neither its name nor its files tell whose it is.
 """
 
 from __future__ import annotations

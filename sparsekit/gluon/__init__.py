@@ -17,7 +17,8 @@ doors(Trainer)
 for _class in (Block, HybridBlock, Parameter, nn.Sequential, nn.HybridSequential):
     entry(_class)
 # Without those that users override, or that a training loop calls for each batch.
-for _name in ("apply", "cast", "collect_params", "export", "hybridize", "initialize", "load_parameters", "save_parameters", "summary"):
+for _name in ("apply", "cast", "collect_params", "export", "hybridize", "initialize", "load_parameters", "save_parameters",
+              "summary"):
     for _class in (Block, HybridBlock):
         if _name in vars(_class):
             setattr(_class, _name, entry(vars(_class)[_name], callbacks=True))

@@ -183,7 +183,7 @@ def numbers_of(source: object) -> Array:
     except (ValueError, TypeError, OverflowError, RuntimeError) as error:  # the last of PyTorch's tensors
         if isinstance(error, SparsekitError) and not isinstance(error, (TypeError, ValueError)):
             raise
-        if is_internal(error, source):
+        if is_internal(error, (source,)):
             raise
         raise _unfit(source, getattr(error, "message", str(error)).rstrip(".")) from None
     if found.dtype.kind in "US":

@@ -1,4 +1,4 @@
-"""Whose fault an error is: the library's own look like its own, mistakes keep their names, and the user's errors arrive as raised."""
+"""Whose fault an error is: the library's own look like it, mistakes keep their names, the user's errors arrive as raised."""
 
 from __future__ import annotations
 
@@ -115,8 +115,9 @@ def functions_run(call):
         call()
     finally:
         sys.setprofile(None)
-    known = {one.__code__: one for name, module in list(sys.modules.items()) if name.startswith("sparsekit.") and name not in APART
-             for one in functions_of(module) if one.__module__.startswith("sparsekit.") and one.__module__ not in APART}
+    modules = [module for name, module in list(sys.modules.items()) if name.startswith("sparsekit.") and name not in APART]
+    known = {one.__code__: one for module in modules for one in functions_of(module)
+             if one.__module__.startswith("sparsekit.") and one.__module__ not in APART}
     return [known[code] for code in codes if code in known and not code.co_freevars and not code.co_flags & 0x2A0]
 
 
@@ -189,14 +190,16 @@ def test_what_the_interpreter_says_of_the_librarys_own_objects_is_an_internal_er
     from sparsekit.ndarray import files
 
     x = X()
-    for name, value, kind in (("_encoded", None, TypeError), ("failures_named", types.SimpleNamespace(), TypeError),
-                              ("_named", lambda data: None.items(), AttributeError), ("_named", lambda data: {}["names"], KeyError)):
-        with monkeypatch.context() as patch, pytest.raises(InternalError) as found:
+    for name, value, kind in (("_encoded", None, TypeError), ("failures_named", 3, TypeError),
+                              ("_named", lambda data: None.items(), AttributeError),
+                              ("_named", lambda data: {}["names"], KeyError)):
+        with monkeypatch.context() as patch:
             patch.setattr(files, name, value)
-            mx.nd.save("made", [x])
+            with pytest.raises(InternalError) as found:
+                mx.nd.save("made", [x])
         assert isinstance(found.value.__cause__, kind)
-    with monkeypatch.context() as patch, pytest.raises(InternalError, match="name '_encoded' is not defined") as found:
-        patch.delattr(files, "_encoded")
+    monkeypatch.delattr(files, "_encoded")
+    with pytest.raises(InternalError, match="name '_encoded' is not defined") as found:
         files.save_tobuffer([x])
     assert isinstance(found.value.__cause__, NameError)
 
@@ -273,7 +276,8 @@ def users(error):
         return mx.gluon.TrainStep(net, mx.gluon.loss.L2Loss(), mx.gluon.Trainer(dense().collect_params(), "sgd"))(X(), X())
 
     return {
-        "forward": lambda: Plain()(X()), "hybrid_forward": lambda: Net()(X()), "hook": hooked, "apply": lambda: dense().apply(fails),
+        "forward": lambda: Plain()(X()), "hybrid_forward": lambda: Net()(X()), "hook": hooked,
+        "apply": lambda: dense().apply(fails),
         "handler": fitted, "compiled step": stepped,
         "metric": lambda: mx.metric.CustomMetric(fails).update([X()], [X()]),
         "data set": lambda: list(mx.gluon.data.DataLoader(mx.gluon.data.SimpleDataset([1]).transform(fails), batch_size=1)),
@@ -282,7 +286,7 @@ def users(error):
 
 
 @pytest.mark.parametrize("name", list(users(None)))
-@pytest.mark.parametrize("error", [Own("mine"), AssertionError("mine"), KeyError("mine"), TimeoutError("mine"), RuntimeError("mine")],
+@pytest.mark.parametrize("error", [kind("mine") for kind in (Own, AssertionError, KeyError, TimeoutError, RuntimeError)],
                          ids=lambda error: type(error).__name__)
 def test_errors_of_the_users_functions_arrive_as_they_were_raised(name, error):
     with pytest.raises(type(error)) as found:
@@ -291,7 +295,8 @@ def test_errors_of_the_users_functions_arrive_as_they_were_raised(name, error):
 
 
 @pytest.mark.parametrize("call", [mx.nd.array, mx.nd.sparse.csr_matrix, lambda odd: mx.io.NDArrayIter(odd),
-                                  lambda odd: mx.nd.ones((2, 2)).__setitem__(0, odd)], ids=["array", "csr", "iterator", "assignment"])
+                                  lambda odd: mx.nd.ones((2, 2)).__setitem__(0, odd)],
+                         ids=["array", "csr", "iterator", "assignment"])
 def test_errors_of_the_users_arrays_arrive_or_are_the_cause_of_a_named_error(call):
     """An error of a class of the user's arrives; a builtin one says that the object is no array, which gets a name."""
     for error in (Own("mine"), TimeoutError("mine")):
@@ -305,8 +310,10 @@ def test_errors_of_the_users_arrays_arrive_or_are_the_cause_of_a_named_error(cal
         assert not isinstance(found.value, InternalError)
 
 
+#: A call, the misspelt argument, and what was meant.
 MISSPELT = {
-    "layer": (lambda: mx.gluon.nn.Dense(2, unts=3), "unts", "units"), "loss": (lambda: mx.gluon.loss.L2Loss(weigth=1), "weigth", "weight"),
+    "layer": (lambda: mx.gluon.nn.Dense(2, unts=3), "unts", "units"),
+    "loss": (lambda: mx.gluon.loss.L2Loss(weigth=1), "weigth", "weight"),
     "recurrent layer": (lambda: mx.gluon.rnn.LSTM(3, num_layer=2), "num_layer", "num_layers"),
     "container": (lambda: mx.gluon.nn.HybridSequential(prefx="a"), "prefx", "prefix"),
     "loader": (lambda: mx.gluon.data.DataLoader([1], batch_sise=1), "batch_sise", "batch_size"),
@@ -314,16 +321,18 @@ MISSPELT = {
     "trainer": (lambda: mx.gluon.Trainer(dense().collect_params(), "sgd", kvstor=None), "kvstor", "kvstore"),
     "step": (lambda: trainer().step(4, ignore_stale=True), "ignore_stale", "ignore_stale_grad"),
     "optimizer": (lambda: mx.optimizer.create("sgd", momentun=1), "momentun", "momentum"),
-    "initialize": (lambda: dense().initialize(intt=1), "intt", "init"), "profiler": (lambda: mx.Profiler(torhc=True), "torhc", "torch"),
+    "initialize": (lambda: dense().initialize(intt=1), "intt", "init"),
+    "profiler": (lambda: mx.Profiler(torhc=True), "torhc", "torch"),
     "parameter": (lambda: mx.gluon.Parameter("w", shap=1), "shap", "shape"),
     "compiled step": (lambda: mx.gluon.TrainStep(dense(), None, None, strct=True), "strct", "strict"),
-    "metric": (lambda: mx.metric.Accuracy(axs=1), "axs", "axis"), "module": (lambda: mx.mod.Module(mx.sym.var("x"), contxt=1), "contxt",
-                                                                            "context"),
-    "store": (lambda: store().push("a", valu=1), "valu", "value"), "estimator": (
-        lambda: mx.gluon.contrib.estimator.Estimator(dense(), mx.gluon.loss.L2Loss(), train_metrix=1), "train_metrix", "train_metrics"),
+    "metric": (lambda: mx.metric.Accuracy(axs=1), "axs", "axis"),
+    "module": (lambda: mx.mod.Module(mx.sym.var("x"), contxt=1), "contxt", "context"),
+    "store": (lambda: store().push("a", valu=1), "valu", "value"),
+    "estimator": (lambda: mx.gluon.contrib.estimator.Estimator(dense(), mx.gluon.loss.L2Loss(), train_metrix=1), "train_metrix",
+                  "train_metrics"),
     "trace": (lambda: mx.profiler.load_trace("a", maxbytes=1), "maxbytes", "max_bytes"),
-    "schedule": (lambda: mx.lr_scheduler.FactorScheduler(stp=1), "stp", "step"), "initializer": (lambda: mx.init.Normal(sigm=1), "sigm",
-                                                                                                "sigma"),
+    "schedule": (lambda: mx.lr_scheduler.FactorScheduler(stp=1), "stp", "step"),
+    "initializer": (lambda: mx.init.Normal(sigm=1), "sigm", "sigma"),
 }
 
 
@@ -336,9 +345,11 @@ def test_a_misspelt_argument_is_a_named_error_with_the_nearest_name(name):
 
 @pytest.mark.parametrize("call", [
     lambda: mx.nd.array(None), lambda: mx.io.ResizeIter(3, 2), lambda: mx.mod.Module(None), lambda: mx.gluon.nn.Dense("x"),
-    lambda: mx.io.LibSVMIter(3, 4), lambda: mx.nd.random.uniform({1, 2}, 3), lambda: module().forward(None), lambda: mx.nd.eye(()),
+    lambda: mx.io.LibSVMIter(3, 4), lambda: mx.nd.random.uniform({1, 2}, 3), lambda: mx.nd.eye(()),
+    lambda: module().forward(None),
     lambda: mx.metric.Accuracy().update(3, 4), lambda: mx.nd.linspace(set(), 1, 3), lambda: dense().load_parameters(None),
-    lambda: mx.gluon.Trainer(None, "sgd"), lambda: mx.gluon.Trainer(dense().collect_params(), 3), lambda: trainer().step("x"),
+    lambda: mx.gluon.Trainer(None, "sgd"), lambda: mx.gluon.Trainer(dense().collect_params(), 3),
+    lambda: trainer().step("x"),
     lambda: mx.kv.create(3), lambda: dense().initialize(3), lambda: mx.gluon.utils.split_and_load(None, [mx.cpu()]),
     lambda: mx.nd.save("made", 3), lambda: mx.nd.dot(X(), X()),
     lambda: mx.nd.arange(float("nan"), 3)], ids=itertools.count())

@@ -82,7 +82,8 @@ def the_users(process, folder):
 def test_processes_of_ray_end_with_the_one_that_has_started_them(folder, process, stopped):
     others = the_users(process, folder)
     marked = [process(MARK), process(MARK, RENAMED + WAITS), process(MARK, words=("/ray/raylet", folder))]
-    program = f"from pathlib import Path; from sparsekit.dist.ray_cluster import watched; found = watched(Path({str(folder)!r}), {MARK!r})"
+    program = "from pathlib import Path; from sparsekit.dist.ray_cluster import watched; "
+    program += f"found = watched(Path({str(folder)!r}), {MARK!r})"
     program += "; found.communicate()" if stopped else "; import os; os.kill(os.getpid(), 9)"
     subprocess.run([sys.executable, "-c", program], check=stopped, timeout=400)
     assert [one.wait(60) for one in marked] == [-9, -9, -9]

@@ -177,12 +177,13 @@ TRACES = """
     for name, content in files.items():
         with open(name, "wb") as file:
             file.write(content)
+    ended = "Compressed file ended before the end-of-stream marker was reached"
     for name, most in [*dict.fromkeys(files, None).items(), ("bomb.json.gz", 350 << 20), ("spaces.json", 4 << 20)]:
         try:
             found = mx.profiler.load_trace(name, **({} if most is None else {"max_bytes": most}))
             print(name, len(found.records))
         except mx.base.errors.SparsekitError as error:
-            print(name, type(error).__name__, error.message)
+            print(name, type(error).__name__, error.message.replace(ended, "it ended"))
 """
 
 
@@ -191,10 +192,8 @@ def test_a_trace_takes_memory_for_what_it_holds():
     said = programs.run(TRACES, memory=300 * programs.MIB, timeout=120).check().splitlines()
     assert said == [
         "plain.json 60", "packed.json.gz 60",
-        "cut.json.gz DataFileError 'cut.json.gz' is truncated or damaged: Compressed file ended before the end-of-stream marker was "
-        "reached.",
-        "flag.json.gz DataFileError 'flag.json.gz' is truncated or damaged: Compressed file ended before the end-of-stream marker was "
-        "reached.",
+        "cut.json.gz DataFileError 'cut.json.gz' is truncated or damaged: it ended.",
+        "flag.json.gz DataFileError 'flag.json.gz' is truncated or damaged: it ended.",
         "sized.json.gz DataFileError 'sized.json.gz' is truncated or damaged: Incorrect length of data produced.",
         "bomb.json.gz InsufficientMemoryError load_trace failed with these arguments: MemoryError",
         "spaces.json DataFileError 'spaces.json' is not valid JSON: Expecting value (line 1).",

@@ -14,13 +14,14 @@ from sklearn.utils import check_random_state, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets, unique_labels
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from ..base.errors import ParameterError, expected
+from ..base.errors import ParameterError, expected, shown
 from ..base.optional import scipy_part
 from ..base.progress import Progress
 from ..gluon import Trainer, TrainStep
 from ..gluon.loss import L2Loss, Loss, SigmoidBinaryCrossEntropyLoss, SoftmaxCrossEntropyLoss
 from ..ndarray import array
 from ..ndarray.sparse import csr_matrix
+from ..optimizer.states import arrays_of
 from .blocks import Interactions, Linear
 
 if TYPE_CHECKING:
@@ -124,7 +125,8 @@ class _Estimator(BaseEstimator, abc.ABC):
         Raises
         ------
         ParameterError
-            If a parameter is outside its range.  The error is a ``ValueError``.
+            If a parameter, a target or a weight is outside its range, or if the training diverges: weights overflow, and the
+            model is dropped.  The error is a ``ValueError``.
         """
         self._check_parameters()
         X, y, weights = self._validated(X, y, sample_weight, reset=True)
@@ -146,6 +148,7 @@ class _Estimator(BaseEstimator, abc.ABC):
                 best, kept = score, self._weights()
             if since >= self.n_iter_no_change:
                 break
+        self._check_finite()
         if kept is not None:
             self._set_weights(kept)
         return self
@@ -164,6 +167,8 @@ class _Estimator(BaseEstimator, abc.ABC):
     def _fit_once(self, X: Rows, y: Values, sample_weight: Values | None) -> Self:
         """Make one pass through the rows; the first call begins the training."""
         self._check_parameters()
+        if self.early_stopping:
+            raise ParameterError("early_stopping should be False with partial_fit.", hint="call fit, or score rows of your own.")
         first = not hasattr(self, "net_")
         X, y, weights = self._validated(X, y, sample_weight, reset=first)
         target = self._targets(y, first)
@@ -172,7 +177,8 @@ class _Estimator(BaseEstimator, abc.ABC):
             self._begin(X, target, weights, self._random)
         elif not hasattr(self, "_random"):
             self._random = check_random_state(self.random_state)
-        self._epoch(X.astype(self._dtype, copy=False), target, weights, self._random)
+        self._epoch(X, target, weights, self._random)
+        self._check_finite()
         return self
 
     def _check_parameters(self) -> None:
@@ -186,12 +192,22 @@ class _Estimator(BaseEstimator, abc.ABC):
 
     def _validated(self, X: Rows, y: Values, sample_weight: Values | None, reset: bool) -> tuple[Rows, Array, Array | None]:
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], reset=reset)
+        X = _canonical(X) if reset else self._in_type(X)
         if sample_weight is not None:
             sample_weight = _check_sample_weight(sample_weight, X, dtype=X.dtype)
             if sample_weight.min(initial=0) < 0:
                 raise ParameterError(expected("sample_weight", "at least 0", sample_weight.min()),
                                      hint="a weight of 0 leaves a row out.")
-        return _canonical(X), column_or_1d(y, warn=True), sample_weight
+        return X, column_or_1d(y, warn=True), sample_weight
+
+    def _in_type(self, X: Rows) -> Rows:
+        """The rows as a csr matrix in the element type of the training."""
+        with np.errstate(over="ignore"):
+            made = _canonical(X).astype(self._dtype, copy=False)
+        if made.dtype != X.dtype and not np.isfinite(made.data).all():
+            raise ParameterError(f"X has values beyond the range of {self._dtype}, the type of what training began with.",
+                                 hint="scale X, or begin with float64.")
+        return made
 
     def _set_aside(self, X: Rows, target: Array, weights: Array | None,
                    random: np.random.RandomState) -> tuple[Rows, Array, Array | None, Held]:
@@ -199,6 +215,9 @@ class _Estimator(BaseEstimator, abc.ABC):
         given = np.ones(X.shape[0]) if weights is None else weights
         train, test = train_test_split(np.arange(X.shape[0]), test_size=self.validation_fraction, random_state=random,
                                        stratify=self._strata(target))
+        for part, name in ((train, "training"), (test, "validation")):
+            if not given[part].any():
+                raise ParameterError(f"The sample weights for {name} set are all zero.", hint="use a different random_state.")
         return X[train], target[train], None if weights is None else given[train], (X[test], target[test], given[test])
 
     def _begin(self, X: Rows, target: Array, weights: Array | None, random: np.random.RandomState) -> None:
@@ -231,6 +250,19 @@ class _Estimator(BaseEstimator, abc.ABC):
             total, share = total + float(loss.asnumpy().sum(dtype=np.float64)), share + given
         self.n_iter_ += 1
         self.loss_curve_.append(total / share if share else 0.0)
+        if not np.isfinite(total):
+            self._check_finite()
+
+    def _check_finite(self) -> None:
+        """Raise, and drop the model, if weights or what the optimizer keeps of them have overflowed."""
+        kept = [parameter.data() for parameter in self.net_.collect_params().values()]
+        for updater in self._step._trainer._updaters:
+            kept += [array for state in updater.states.values() for array in arrays_of(state)]
+        if not all(np.isfinite(array._store if array.stype == "default" else array._store.data).all() for array in kept):
+            del self.net_
+            raise ParameterError(f"Floating-point under-/overflow occurred at epoch #{self.n_iter_}: the training diverges.",
+                                 hint=f"lower learning_rate={self.learning_rate}, or scale X and the targets, for instance with "
+                                 "StandardScaler or MaxAbsScaler.")
 
     @staticmethod
     def _parts(rows: int, size: int) -> Iterator[slice]:
@@ -246,7 +278,11 @@ class _Estimator(BaseEstimator, abc.ABC):
     def _outcome_of(self, X: Rows) -> Array:
         check_is_fitted(self, "net_")
         X = validate_data(self, X, accept_sparse="csr", reset=False, dtype=[np.float64, np.float32])
-        return self._outcome(_canonical(X).astype(self._dtype, copy=False))
+        found = self._outcome(self._in_type(X))
+        if not np.isfinite(found).all():
+            raise ParameterError(f"What the model computes of X is beyond the range of {self._dtype}.",
+                                 hint="scale X as the rows that the model was trained with.")
+        return found
 
     def _weights(self) -> list[Array]:
         return [parameter.data().asnumpy() for parameter in self.net_.collect_params().values()]
@@ -301,6 +337,8 @@ class _Estimator(BaseEstimator, abc.ABC):
 class _Classifier(ClassifierMixin, _Estimator):
     """A classifier: one output for two classes, by the logistic function, else one for each class, by softmax."""
 
+    classes_: Array
+
     def partial_fit(self, X: Rows, y: Values, classes: Values | None = None, sample_weight: Values | None = None) -> Self:
         """Make one pass through these rows; the first call begins the training.
 
@@ -308,7 +346,7 @@ class _Classifier(ClassifierMixin, _Estimator):
         ----------
         X, y, sample_weight : as in ``fit``
         classes : array, optional
-            All classes of the whole training data.  The first call needs them, unless its ``y`` has them all.
+            All classes of the whole training data.  The first call needs them.
 
         Returns
         -------
@@ -317,9 +355,14 @@ class _Classifier(ClassifierMixin, _Estimator):
         Raises
         ------
         ParameterError
-            If ``y`` has classes that the first call did not have.
+            If ``y`` or ``classes`` has classes that the first call did not have, or if that got no ``classes``.
         """
-        self._known = None if classes is None else unique_labels(classes)
+        first, self._known = not hasattr(self, "net_"), None if classes is None else unique_labels(classes)
+        if first and self._known is None:
+            raise ParameterError("classes must be passed on the first call to partial_fit.", hint="pass np.unique(all_y).")
+        if not first and self._known is not None and not np.array_equal(self._known, self.classes_):
+            raise ParameterError(f"classes={shown(classes)} is not the same as on last call to partial_fit, was: "
+                                 f"{shown(self.classes_)}.", hint="leave it out, or make a new estimator.")
         try:
             return self._fit_once(X, y, sample_weight)
         finally:
@@ -327,17 +370,17 @@ class _Classifier(ClassifierMixin, _Estimator):
 
     def _targets(self, y: Array, first: bool = True) -> Array:
         check_classification_targets(y)
-        if first:
-            known = getattr(self, "_known", None)
-            self.classes_ = np.unique(y) if known is None else known
-            if self.classes_.shape[0] < 2:
-                raise ParameterError(f"A classifier needs at least two classes, and y has one class: {self.classes_[0]!r}.",
-                                     hint="pass all classes that will occur to partial_fit, as classes=.")
-        places = np.searchsorted(self.classes_, y)
-        if not np.array_equal(self.classes_[np.minimum(places, self.classes_.shape[0] - 1)], y):
+        known = getattr(self, "_known", None)
+        classes = self.classes_ if not first else np.unique(y) if known is None else known
+        if classes.shape[0] < 2:
+            raise ParameterError(f"A classifier needs at least two classes, and y has one class: {classes[0]!r}.",
+                                 hint="pass all classes that will occur to partial_fit, as classes=.")
+        places = np.searchsorted(classes, y)
+        if not np.array_equal(classes[np.minimum(places, classes.shape[0] - 1)], y):
             raise ParameterError("y has classes that were not passed to the first call.",
                                  hint="give all classes in classes= to the first call of partial_fit.")
-        return places if self.classes_.shape[0] > 2 else places.reshape(-1, 1)
+        self.classes_ = classes
+        return places if classes.shape[0] > 2 else places.reshape(-1, 1)
 
     def _outputs(self) -> int:
         return 1 if self.classes_.shape[0] == 2 else int(self.classes_.shape[0])
@@ -395,6 +438,13 @@ class _Regressor(RegressorMixin, _Estimator):
 
     def _targets(self, y: Array, first: bool = True) -> Array:
         return y.astype(np.float64).reshape(-1, 1)
+
+    def _validated(self, X: Rows, y: Values, sample_weight: Values | None, reset: bool) -> tuple[Rows, Array, Array | None]:
+        X, y, sample_weight = super()._validated(X, y, sample_weight, reset)
+        if not (abs(y.astype(np.float64)) <= np.finfo(X.dtype).max).all():
+            raise ParameterError(f"y must have finite numbers in the range of {X.dtype}, in which the training runs.",
+                                 hint="scale y, or pass X as float64.")
+        return X, y, sample_weight
 
     def _start(self, target: Array, weights: Array | None, random: np.random.RandomState) -> None:
         mean = np.average(target[:, 0], weights=weights)

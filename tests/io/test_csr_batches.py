@@ -28,6 +28,12 @@ def rows(columns=COLUMNS):
 
 @pytest.fixture(scope="module")
 def data():
+    """The rows; kernels are compiled before, which takes long while memory is traced."""
+    small, labels = rows(40)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        feed_forward(40).predict(mx.nd.sparse.csr_matrix(small))
+        estimator(40).fit(loader((mx.nd.sparse.csr_matrix(small), labels)), epochs=1)
     matrix, labels = rows()
     return mx.nd.sparse.csr_matrix(matrix), labels
 
@@ -66,17 +72,17 @@ def feed_forward(columns=COLUMNS):
 
 
 class Linear(gluon.HybridBlock):
-    def __init__(self):
+    def __init__(self, columns):
         super().__init__()
         with self.name_scope():
-            self.weight = self.params.get("weight", shape=(COLUMNS, 1), grad_stype="row_sparse", init="zeros")
+            self.weight = self.params.get("weight", shape=(columns, 1), grad_stype="row_sparse", init="zeros")
 
     def hybrid_forward(self, F, x, weight):
         return F.dot(x, weight)
 
 
-def estimator():
-    net = Linear()
+def estimator(columns=COLUMNS):
+    net = Linear(columns)
     net.initialize()
     return gluon.contrib.estimator.Estimator(net, gluon.loss.SigmoidBinaryCrossEntropyLoss(), train_metrics=mx.metric.Loss(),
                                              trainer=gluon.Trainer(net.collect_params(), "sgd"))
@@ -143,8 +149,8 @@ def test_parts_for_contexts_are_csr(data):
 
 
 def test_estimators_of_sklearn_predict(data):
-    estimators = pytest.importorskip("sparsekit.sklearn")
-    model = estimators.SparseClassifier(max_iter=1).fit(data[0].asscipy(), data[1])
+    pytest.importorskip("sklearn")
+    model = mx.sklearn.SparseClassifier(max_iter=1).fit(data[0].asscipy(), data[1])
     for method in ("predict", "predict_proba", "decision_function"):
         getattr(model, method)(data[0].asscipy())
     model.score(data[0].asscipy(), data[1])

@@ -14,6 +14,7 @@ pytest.importorskip("sklearn")
 import scipy.sparse
 from sklearn.base import clone
 from sklearn.datasets import make_classification
+from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -104,7 +105,8 @@ def test_the_same_random_state_gives_the_same_bits(make):
 @pytest.mark.parametrize("make", ALL)
 def test_copies_predict_and_train_on(make, way):
     data, label = rows(), np.arange(200) % 2
-    model = make(batch_size=64, random_state=0).partial_fit(data, label)
+    model = make(batch_size=64, random_state=0)
+    model.partial_fit(data, label, **({"classes": [0, 1]} if make in CLASSIFIERS else {}))
     again = way(model)
     np.testing.assert_array_equal(again.predict(data), model.predict(data))
     for one in (model, again):
@@ -215,3 +217,141 @@ def test_without_scikit_learn_the_error_names_the_extra():
             "except sparsekit.MissingPackageError as error:\n    print(error)")
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "sparsekit[sklearn]" in done.stdout
+
+
+# what overflows, and what does not fit earlier calls, as scikit-learn's own SGDClassifier and SGDRegressor refuse it
+
+
+def numbers(rows=60):
+    X = np.random.default_rng(0).normal(size=(rows, 4))
+    return X, (X[:, 0] > 0).astype(int)
+
+
+def first_call(model, X, y):
+    """The first ``partial_fit``."""
+    return model.partial_fit(X, y, **({"classes": np.unique(y)} if type(model) in CLASSIFIERS else {}))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("optimizer", ["sgd", "adagrad"])
+@pytest.mark.parametrize("make", ALL)
+def test_a_model_is_finite_or_its_training_is_refused(make, optimizer, dtype):
+    """Scales of X, of y and of the learning rate, until something overflows."""
+    X, label = numbers()
+    X, target = X.astype(dtype), X @ [1, 2, 3, 4] if make in REGRESSORS else label
+    refused = 0
+    for power in (0, 12, 36, 300):
+        for scale_of in ("X", "y", "rate"):
+            scale = 10.0**power
+            if (scale_of != "y" and scale > float(np.finfo(dtype).max) / 10) or (scale_of == "y" and make in CLASSIFIERS):
+                continue
+            model = make(optimizer=optimizer, max_iter=3, batch_size=16, random_state=0,
+                         learning_rate=0.1 * scale if scale_of == "rate" else 0.1)
+            given = X * np.dtype(dtype).type(scale) if scale_of == "X" else X
+            for train in (model.fit, lambda *data, model=model: first_call(clone(model), *data)):
+                try:
+                    fitted = train(given, target * scale if scale_of == "y" else target)
+                except ParameterError:
+                    refused += 1
+                    assert not hasattr(model, "net_")
+                else:
+                    assert all(np.isfinite(one).all() for one in fitted._weights())
+    assert refused
+
+
+@pytest.mark.parametrize("make", [FactorizationMachineClassifier, FactorizationMachineRegressor])
+def test_a_diverged_machine_says_what_to_do(make):
+    X, y = numbers()
+    model = make(learning_rate=1e9, optimizer="sgd", random_state=0)
+    with pytest.raises(ValueError, match=r"under-/overflow occurred at epoch #\d+.*\n?.*learning_rate=1000000000.0"):
+        model.fit(X.astype("float32") * 1e6, y)
+    with pytest.raises(NotFittedError):
+        model.predict(X)
+    assert np.isfinite(model.set_params(learning_rate=0.01, optimizer="adagrad").fit(X, y).coef_).all()
+
+
+@pytest.mark.parametrize("make", ALL)
+def test_an_early_stop_does_not_hide_that_the_training_diverged(make):
+    X, y = numbers()
+    with pytest.raises(ParameterError, match="overflow occurred"):
+        make(early_stopping=True, random_state=0).fit((X * 1e30).astype("float32"), y)
+
+
+@pytest.mark.parametrize("make", REGRESSORS)
+def test_targets_beyond_the_type_of_the_rows(make):
+    X, y = numbers()[0], numbers()[0] @ [1, 2, 3, 4]
+    for early_stopping in (False, True):
+        with pytest.raises(ParameterError, match="in the range of float32"):
+            make(early_stopping=early_stopping).fit(X.astype("float32"), y * 1e39)
+    model = make(random_state=0).partial_fit(X.astype("float32"), y)
+    before = model.coef_
+    with pytest.raises(ParameterError, match="in the range of float32"):
+        model.partial_fit(X, y * 1e39)
+    np.testing.assert_array_equal(model.coef_, before)
+    assert np.isfinite(make(random_state=0).fit(X, y * 1e39).predict(X)).all()
+    with pytest.raises(ValueError, match=r"finite|NaN"):
+        make().fit(X, [None, *y[1:]])
+
+
+@pytest.mark.parametrize("make", ALL)
+def test_rows_beyond_the_type_that_training_began_with(make):
+    X, y = numbers()
+    model = first_call(make(random_state=0), X.astype("float32"), y)
+    for call in (lambda: model.partial_fit(X * 1e200, y), lambda: model.predict(X * 1e200)):
+        with pytest.raises(ParameterError, match="X has values beyond the range of float32"):
+            call()
+    assert np.isfinite(model.coef_).all()
+    with pytest.raises(ParameterError, match="is beyond the range of float64"):
+        make(learning_rate=10.0, random_state=0).fit(X, y * 10 if make in REGRESSORS else y).predict([[1.7e308, 0, 0, 0]])
+
+
+@pytest.mark.parametrize("make", CLASSIFIERS)
+def test_classes_are_given_once_and_stay(make):
+    X, y = numbers()
+    with pytest.raises(ParameterError, match="classes must be passed on the first call to partial_fit"):
+        make().partial_fit(X, y)
+    model = make(random_state=0).partial_fit(X, y, classes=[1, 0, 1])
+    model.partial_fit(X, y).partial_fit(X, y, classes=[0.0, 1.0])
+    before = model.coef_
+    for other in ([0, 1, 2], [0, 2], ["a", "b"], [0]):
+        with pytest.raises(ParameterError, match="is not the same as on last call to partial_fit, was: array"):
+            model.partial_fit(X, y, classes=other)
+        with pytest.raises(ParameterError, match="is not the same as on last call"):
+            make().fit(X, y).partial_fit(X, y, classes=other)
+    for label in (np.full(60, 2), np.full(60, "a"), np.full(60, -1)):
+        with pytest.raises(ValueError, match="classes that were not passed"):
+            model.partial_fit(X, label)
+    assert model.classes_.tolist() == [0, 1]
+    np.testing.assert_array_equal(model.coef_, before)
+    make().fit(X, y).partial_fit(X, y)  # fit has found them
+
+
+@pytest.mark.parametrize("make", CLASSIFIERS)
+def test_a_refused_call_leaves_the_classes(make):
+    X, y = numbers()
+    model = make()
+    with pytest.raises(ParameterError, match="classes that were not passed"):
+        model.partial_fit(X, y + 1, classes=[0, 1])
+    assert model.partial_fit(X, y + 1, classes=[1, 2]).classes_.tolist() == [1, 2]
+    with pytest.raises(ParameterError, match="at least two classes"):
+        model.fit(X.astype("float32"), np.ones(60))
+    assert set(model.predict(X)) <= {1, 2}
+
+
+@pytest.mark.parametrize("make", ALL)
+def test_partial_fit_sets_no_rows_aside(make):
+    with pytest.raises(ParameterError, match="early_stopping should be False with partial_fit"):
+        first_call(make(early_stopping=True), *numbers())
+
+
+@pytest.mark.parametrize("make", ALL)
+def test_weights_that_leave_a_set_empty_are_refused(make):
+    X, y = numbers()
+    for place in range(0, 60, 7):
+        weight = np.zeros(60)
+        weight[place] = 1
+        with pytest.raises(ParameterError, match=r"sample weights for (training|validation) set are all zero"):
+            make(early_stopping=True, random_state=0).fit(X, y, sample_weight=weight)
+    for wrong in (np.nan, np.inf, -1):
+        with pytest.raises(ValueError, match="sample_weight"):
+            make().fit(X, y, sample_weight=np.r_[wrong, np.ones(59)])

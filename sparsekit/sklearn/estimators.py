@@ -205,7 +205,7 @@ class _Estimator(BaseEstimator, abc.ABC):
         with np.errstate(over="ignore"):
             made = _canonical(X).astype(self._dtype, copy=False)
         if made.dtype != X.dtype and not np.isfinite(made.data).all():
-            raise ParameterError(f"X has values beyond the range of {self._dtype}, the type of the data that training began with.",
+            raise ParameterError(f"X has values beyond the range of {self._dtype}, the type of what training began with.",
                                  hint="scale X, or begin with float64.")
         return made
 
@@ -337,6 +337,8 @@ class _Estimator(BaseEstimator, abc.ABC):
 class _Classifier(ClassifierMixin, _Estimator):
     """A classifier: one output for two classes, by the logistic function, else one for each class, by softmax."""
 
+    classes_: Array
+
     def partial_fit(self, X: Rows, y: Values, classes: Values | None = None, sample_weight: Values | None = None) -> Self:
         """Make one pass through these rows; the first call begins the training.
 
@@ -357,7 +359,7 @@ class _Classifier(ClassifierMixin, _Estimator):
         """
         first, self._known = not hasattr(self, "net_"), None if classes is None else unique_labels(classes)
         if first and self._known is None:
-            raise ParameterError("classes must be passed on the first call to partial_fit.", hint="pass classes=np.unique(all_y).")
+            raise ParameterError("classes must be passed on the first call to partial_fit.", hint="pass np.unique(all_y).")
         if not first and self._known is not None and not np.array_equal(self._known, self.classes_):
             raise ParameterError(f"classes={shown(classes)} is not the same as on last call to partial_fit, was: "
                                  f"{shown(self.classes_)}.", hint="leave it out, or make a new estimator.")

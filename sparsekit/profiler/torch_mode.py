@@ -28,7 +28,7 @@ from .source_location import line_of
 from .torch_gradients import COUNTED, count_rows, is_due, is_mostly_zero, length_of, stored_rows, worth_counting
 from .torch_names import Names
 from .torch_operators import ALIKE, CONVERSIONS, LOOK_UPS, PRODUCTS, TorchOperator, TorchPlan, remedy_of
-from .torch_twin import TRIED, Optimizer, Subject, Use, as_template, optimizer_of, sparse_way
+from .torch_twin import TRIED, Subject, as_template, optimizer_of, sparse_way
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -36,7 +36,8 @@ if TYPE_CHECKING:
 
     from ..base.types import JSON, DType
     from .recorder import Recorder
-    from .torch_types import Torch, TorchFunction, TorchMode, TorchModule, TorchOptimizer, TorchTensor, TorchType
+    from .torch_twin import Optimizer, Use
+    from .torch_types import Torch, TorchArgument, TorchFunction, TorchMode, TorchModule, TorchOptimizer, TorchTensor, TorchType
     from .types import NoteItem
 
     Given: TypeAlias = tuple[Any, ...]  # Any: what a call of PyTorch is given
@@ -338,7 +339,7 @@ class Watch:
             if owner in self._subjects and str(call[0]) not in self._uses.setdefault(owner, {}):
                 func, args, kwargs = call
 
-                def made(value: Any, owner: str = owner) -> Any:  # Any: an argument
+                def made(value: TorchArgument, owner: str = owner) -> TorchArgument:
                     return as_template(self.torch.Tensor, value, owner, self._owner_of, self._subjects[owner].shape)
                 with self._at_work(), unseen(self.torch):
                     self._uses[owner][str(func)] = func, tuple(map(made, args)), {key: made(one) for key, one in kwargs.items()}

@@ -6,12 +6,27 @@ import copy
 import inspect
 import warnings
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from .torch_types import Torch, TorchModule, TorchOptimizer, TorchTensor, TorchType
+    from .torch_types import (
+        Torch,
+        TorchArgument,
+        TorchClass,
+        TorchFunction,
+        TorchModule,
+        TorchOptimizer,
+        TorchOptions,
+        TorchTensor,
+        TorchType,
+    )
+
+    #: An optimizer: its class, and the options of its group of parameters.
+    Optimizer: TypeAlias = tuple[TorchClass, TorchOptions]
+    #: An operator that the program applies to the gradient, and its arguments.
+    Use: TypeAlias = tuple[TorchFunction, tuple[TorchArgument, ...], TorchOptions]
 
 __all__ = ["GRADIENT", "LIKE_GRADIENT", "TRIED", "Subject", "as_template", "optimizer_of", "sparse_way"]
 
@@ -27,11 +42,6 @@ GRADIENT, LIKE_GRADIENT = "the gradient", "a tensor of its shape"
 #: Options of the layers, beside sizes and ``sparse``.
 _EMBEDDING = ("padding_idx", "max_norm", "norm_type", "scale_grad_by_freq")
 _BAG = (*_EMBEDDING, "mode", "include_last_offset")
-
-#: An optimizer: its class, and the options of its group of parameters.
-Optimizer = tuple[Any, dict[str, Any]]  # Any: PyTorch need not be installed
-#: An operator that the program applies to the gradient, and its arguments.
-Use = tuple[Any, tuple[Any, ...], dict[str, Any]]  # Any: as above
 
 
 class Subject(NamedTuple):
@@ -52,12 +62,12 @@ class Subject(NamedTuple):
     """
 
     shape: tuple[int, ...]
-    dtype: Any  # Any: PyTorch's
-    device: Any  # Any: as above
+    dtype: TorchType
+    device: Torch
     axis: str
     read: str
     kind: type | None
-    options: dict[str, Any]  # Any: as above
+    options: TorchOptions
 
     @classmethod
     def of(cls, torch: Torch, weight: TorchTensor, module: TorchModule | None, axis: str, read: str) -> Subject:
@@ -74,8 +84,8 @@ def optimizer_of(optimizer: TorchOptimizer, parameter: TorchTensor) -> Optimizer
     return type(optimizer), {name: copy.deepcopy(value) for name, value in group.items() if name not in ("params", "param_names")}
 
 
-def as_template(tensor: TorchType, value: Any, owner: str, name_of: Callable[[Any], str],  # Any: an argument of an operator
-                shape: tuple[int, ...]) -> Any:  # Any: as above
+def as_template(tensor: TorchType, value: TorchArgument, owner: str, name_of: Callable[[TorchTensor], str],
+                shape: tuple[int, ...]) -> TorchArgument:
     """An argument of an operator that takes the gradient of ``owner``, with words in the place of tensors."""
     if isinstance(value, tensor):
         if name_of(value) == owner:
@@ -109,7 +119,7 @@ def sparse_way(torch: Torch, subject: Subject, optimizer: Optimizer | None, uses
     return ""
 
 
-def _layer(torch: Torch, subject: Subject) -> tuple[str, Any, str]:  # Any: the class of a layer
+def _layer(torch: Torch, subject: Subject) -> tuple[str, TorchClass, str]:
     """The words before the layer that would have a sparse gradient, its class, and its code; None if there is none."""
     nn, kind = torch.nn, subject.kind
     if len(subject.shape) != 2:
@@ -133,7 +143,7 @@ def _layer(torch: Torch, subject: Subject) -> tuple[str, Any, str]:  # Any: the 
     return words, found, f"nn.{found.__name__}({', '.join(given)}, sparse=True)"
 
 
-def _optimizers(torch: Torch, kind: Any, options: dict[str, Any]) -> list[Optimizer]:  # Any: as above
+def _optimizers(torch: Torch, kind: TorchClass, options: TorchOptions) -> list[Optimizer]:
     """An optimizer, and those that do as it does but for the layout of the gradient."""
     found: list[Optimizer] = [(kind, options)]
     if options.get("fused"):
@@ -143,7 +153,7 @@ def _optimizers(torch: Torch, kind: Any, options: dict[str, Any]) -> list[Optimi
     return found
 
 
-def _written(kind: Any, options: dict[str, Any]) -> str:  # Any: as above
+def _written(kind: TorchClass, options: TorchOptions) -> str:
     """The line that makes an optimizer of one weight."""
     default = {name: one.default for name, one in inspect.signature(kind.__init__).parameters.items()}
     plain = {name: value if isinstance(value, (int, float, tuple)) else f"{float(value):.7g}" for name, value in options.items()
@@ -153,7 +163,7 @@ def _written(kind: Any, options: dict[str, Any]) -> str:  # Any: as above
     return f"torch.optim.{kind.__name__}([weight]{given})"
 
 
-def _runs(torch: Torch, subject: Subject, layer: Any, optimizer: Optimizer, uses: Sequence[Use]) -> bool:  # Any: as above
+def _runs(torch: Torch, subject: Subject, layer: TorchClass, optimizer: Optimizer, uses: Sequence[Use]) -> bool:
     """Whether a twin trains with a sparse gradient, and its optimizer's state does not grow with every batch."""
     try:
         with torch.inference_mode(False), torch.enable_grad(), warnings.catch_warnings():
@@ -163,7 +173,7 @@ def _runs(torch: Torch, subject: Subject, layer: Any, optimizer: Optimizer, uses
         return False  # PyTorch, or the optimizer, refuses
 
 
-def _trained(torch: Torch, subject: Subject, layer: Any, optimizer: Optimizer, uses: Sequence[Use]) -> bool:  # Any: as above
+def _trained(torch: Torch, subject: Subject, layer: TorchClass, optimizer: Optimizer, uses: Sequence[Use]) -> bool:
     options = dict(subject.options) or ({"mode": "sum"} if layer is torch.nn.EmbeddingBag else {})
     if options.get("padding_idx") is not None:
         options["padding_idx"] = 0
@@ -208,7 +218,7 @@ def _applied(torch: Torch, use: Use, gradient: TorchTensor) -> None:
     held = gradient._values().clone() if "_amp_" in str(func) else gradient.clone()
     stands = {GRADIENT: held, LIKE_GRADIENT: torch.ones(gradient.shape, dtype=gradient.dtype, device=gradient.device)}
 
-    def filled(value: Any) -> Any:  # Any: arguments
+    def filled(value: TorchArgument) -> TorchArgument:
         if isinstance(value, list):
             return [filled(one) for one in value]
         return stands[value] if isinstance(value, str) and value in stands else value

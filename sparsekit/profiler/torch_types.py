@@ -5,7 +5,8 @@ from __future__ import annotations
 import weakref
 from typing import Any, TypeAlias
 
-__all__ = ["Torch", "TorchFunction", "TorchMode", "TorchModule", "TorchOptimizer", "TorchReference", "TorchTensor", "TorchType"]
+__all__ = ["Torch", "TorchArgument", "TorchClass", "TorchFunction", "TorchMode", "TorchModule", "TorchOptimizer", "TorchOptions",
+           "TorchReference", "TorchTensor", "TorchType"]
 
 #: PyTorch itself, or a part of it.  Any: it need not be installed.
 Torch: TypeAlias = Any
@@ -27,6 +28,15 @@ TorchOptimizer: TypeAlias = Any
 
 #: A ``TorchDispatchMode``, or the class of one.  Any: as above.
 TorchMode: TypeAlias = Any
+
+#: A class of PyTorch, or of a user: of a layer, of an optimizer.  Any: as above.
+TorchClass: TypeAlias = Any
+
+#: An argument of an operator.  Any: as above.
+TorchArgument: TypeAlias = Any
+
+#: Options of a layer or an optimizer.  Any: as above.
+TorchOptions: TypeAlias = dict[str, Any]
 
 #: A weak reference to a module or a tensor.  Any: as above.
 TorchReference: TypeAlias = weakref.ref[Any]

@@ -53,8 +53,8 @@ def test_momentum_that_grows_is_refused_with_its_growth(torch, options, repeats)
     step, *_ = program(torch, lambda given: torch.optim.SGD(given, lr=0.01, **options), repeats)
     fix = sparse(step)
     assert fix.verdict == "refused"
-    said = re.search(r"the state of SGD \(optimizer\) grows by ([\d.]+) kB a step; after 1,000 steps it has ([\d.]+) MB at that rate",
-                     fix.reason)
+    said = re.search(r"the state of SGD \(optimizer\) grows by ([\d.]+) kB a step; "
+                     r"after 1,000 steps it has ([\d.]+) MB at that rate", fix.reason)
     sizes = grown(torch, options, 4)
     assert float(said[1]) == pytest.approx((sizes[-1] - sizes[-2]) / 1000, rel=0.1)
     assert float(said[2]) == pytest.approx((sizes[-1] + 996 * (sizes[-1] - sizes[-2])) / 1e6, rel=0.1)
@@ -120,7 +120,8 @@ def told(reason):
     """``{words: (rows, those that differ, by how much)}`` of a reason."""
     found = re.findall(r"of ([\d,]+) rows that (every batch touches|only some batches touch|no batch touches), ([\d,]+) differ"
                        r"(?:, by at most ([\d.e+-]+))?", reason)
-    return {words: (int(rows.replace(",", "")), int(number.replace(",", "")), float(most or 0)) for rows, words, number, most in found}
+    return {words: (int(rows.replace(",", "")), int(number.replace(",", "")), float(most or 0))
+            for rows, words, number, most in found}
 
 
 @pytest.mark.parametrize("repeats", [True, False])

@@ -16,8 +16,8 @@ pytestmark = pytest.mark.filterwarnings("ignore:Sparse invariant checks:UserWarn
 ROWS, WIDTH = 2000, 8
 
 #: Words of MXNet, which PyTorch does not know.
-FOREIGN = re.compile(r"grad_stype|tostype|row_sparse|stype|lazy_update|index_dtype|csr_matrix|load_libsvm|hybridize|asscalar|asnumpy"
-                     r"|net\.cast|sparse_grad|Embedding\(…|MXNet|gluon|\bnd\.|NDArray|…")
+FOREIGN = re.compile(r"grad_stype|tostype|row_sparse|stype|lazy_update|index_dtype|csr_matrix|load_libsvm|hybridize|asscalar"
+                     r"|asnumpy|net\.cast|sparse_grad|Embedding\(…|MXNet|gluon|\bnd\.|NDArray|…")
 
 #: Calls in an advice.
 CALL = re.compile(r"(?:nn|torch\.optim)\.\w+\((?:[^()]|\([^()]*\))*\)")
@@ -60,7 +60,8 @@ def optimizers(torch):
              "fused": True, "capturable": True, "lr_decay": 0.1, "dampening": 0.5, "centered": True}
     for name in torch.optim.__all__ if hasattr(torch.optim, "__all__") else dir(torch.optim):
         kind = getattr(torch.optim, name)
-        if not (isinstance(kind, type) and issubclass(kind, torch.optim.Optimizer)) or name in ("Optimizer", "LBFGS", "SparseAdam"):
+        known = isinstance(kind, type) and issubclass(kind, torch.optim.Optimizer)
+        if not known or name in ("Optimizer", "LBFGS", "SparseAdam"):
             continue
         yield kind, {}
         for option, value in extra.items():
@@ -174,7 +175,8 @@ with mx.Profiler(torch=True) as prof:
     optimizer.step()
 print(prof.advice())
 """
-    done = subprocess.run([sys.executable, "-W", "error:Sparse:UserWarning", "-c", text], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-W", "error:Sparse:UserWarning", "-c", text], capture_output=True, text=True,
+                          check=True)
     assert "sparse=True" in done.stdout
     assert "Sparse" not in done.stderr
 

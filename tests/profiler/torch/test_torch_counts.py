@@ -142,7 +142,8 @@ def tensors(torch):
     dense = (torch.rand(12, 10) < 0.3) * torch.rand(12, 10)
     numbers = torch.tensor([[1, 2, 2, 5, 7, 1, 2, 3, 4, 5, 6, 7, 8, 9, 1]])
     rows = torch.sparse_coo_tensor(numbers, torch.rand(15, 10), (12, 10))
-    yield from (dense.to_sparse(), dense.to_sparse_csr(), dense.to_sparse_csc(), dense.to_sparse_bsr((2, 2)), rows, rows.coalesce(),
+    yield from (dense.to_sparse(), dense.to_sparse_csr(), dense.to_sparse_csc(), dense.to_sparse_bsr((2, 2)),
+                rows, rows.coalesce(),
                 torch.sparse_coo_tensor(torch.arange(12)[None], torch.rand(12, 10), (12, 10)), torch.eye(9).to_sparse(),
                 torch.ones(1, 1).to_sparse())
 

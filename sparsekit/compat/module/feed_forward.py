@@ -24,6 +24,7 @@ from ...symbol import Symbol
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from ...base.types import Array
     from ...kvstore import KVStoreBase
     from ...metric.types import MetricLike
     from ...module.types import Callbacks, Logger, Monitor, Names, OptimizerLike
@@ -261,13 +262,16 @@ class FeedForward:
         return model
 
 
-def _given_out(array: NDArray) -> Any:  # Any: a numpy array of a dense one, and a sparse one itself
+def _given_out(array: NDArray) -> Array | NDArray:
+    """A numpy array of a dense one, and a sparse one itself."""
     return array.asnumpy() if array.stype == "default" else array
 
 
-def _joined(pieces: Sequence[Any]) -> Any:  # Any: as above
+def _joined(pieces: Sequence[Array | NDArray]) -> Array | NDArray:
     """The rows of all batches."""
-    return np.concatenate(pieces) if isinstance(pieces[0], np.ndarray) else F.concat(*pieces, dim=0)
+    found: Array | NDArray = (np.concatenate(pieces) if isinstance(pieces[0], np.ndarray)  # type: ignore[arg-type]  # all are
+                              else F.concat(*pieces, dim=0))
+    return found
 
 
 doors(FeedForward)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import tracemalloc
 import warnings
 
@@ -150,7 +151,7 @@ def test_parts_for_contexts_are_csr(data):
 
 def test_estimators_of_sklearn_predict(data):
     pytest.importorskip("sklearn")
-    model = mx.sklearn.SparseClassifier(max_iter=1).fit(data[0].asscipy(), data[1])
+    model = importlib.import_module("sparsekit.sklearn").SparseClassifier(max_iter=1).fit(data[0].asscipy(), data[1])
     for method in ("predict", "predict_proba", "decision_function"):
         getattr(model, method)(data[0].asscipy())
     model.score(data[0].asscipy(), data[1])

@@ -131,8 +131,8 @@ def _wrong_arguments(name: str, function: Callable[..., Any], error: TypeError, 
         return None
     # A constructor may hand keywords on to those of its bases.
     bases = type(args[0]).__mro__ if function.__name__ == "__init__" and args else ()
-    constructors = [vars(base).get("__init__") for base in bases]
-    functions = [function, *(one for one in constructors if isinstance(one, types.FunctionType))]
+    constructors: list[Any] = [vars(base).get("__init__") for base in bases]  # Any: functions, among others
+    functions: list[Callable[..., Any]] = [function, *(one for one in constructors if isinstance(one, types.FunctionType))]
     known = {one: None for each in functions for one, parameter in inspect.signature(each).parameters.items()
              if parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD) and one != "self"}
     if unknown and unknown[1] not in known:

@@ -102,6 +102,7 @@ def entries(names: MutableMapping[str, Any], public: Iterable[str]) -> None:  # 
             names[name] = entry(names[name])
 
 
+# Any, object: a function of whatever arguments
 def _error(function: Callable[..., Any], error: Exception, args: tuple[object, ...], kwargs: dict[str, object]) -> Exception:
     name = type(args[0]).__name__ if function.__name__ == "__init__" and args else function.__qualname__
     wrong = _wrong_arguments(name, function, error, args, kwargs) if isinstance(error, TypeError) else None
@@ -122,8 +123,9 @@ def _error(function: Callable[..., Any], error: Exception, args: tuple[object, .
     return ConversionError(said, hint="check the arguments; convert objects of other libraries with their own methods first.")
 
 
+# Any, object: as above
 def _wrong_arguments(name: str, function: Callable[..., Any], error: TypeError, args: tuple[object, ...],
-                     kwargs: dict[str, object]) -> Exception | None:
+                     kwargs: dict[str, object]) -> Exception | None:  # object: as above
     """The error for arguments that a function does not have, or lacks; None if it is another error."""
     unknown = re.search(r"got an unexpected keyword argument '(\w+)'", str(error))
     trace = error.__traceback__
@@ -132,6 +134,7 @@ def _wrong_arguments(name: str, function: Callable[..., Any], error: TypeError, 
     # A constructor may hand keywords on to those of its bases.
     bases = type(args[0]).__mro__ if function.__name__ == "__init__" and args else ()
     constructors: list[Any] = [vars(base).get("__init__") for base in bases]  # Any: functions, among others
+    # Any: of whatever arguments
     functions: list[Callable[..., Any]] = [function, *(one for one in constructors if isinstance(one, types.FunctionType))]
     known = {one: None for each in functions for one, parameter in inspect.signature(each).parameters.items()
              if parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD) and one != "self"}

@@ -117,11 +117,12 @@ def _within(given: tuple[object, ...], attributes: bool = True, simple: bool = F
             waiting += [(part, depth + 1) for part in _parts(value, attributes, simple)]
 
 
-def _parts(value: Any, attributes: bool, simple: bool) -> list[Any]:  # Any: the same
+def _parts(value: object, attributes: bool, simple: bool) -> list[Any]:  # object, Any: the same
+    held: Any = value  # Any: the same
     if type(value) in (list, tuple, set, frozenset):
-        return list(itertools.islice(value, _MANY))
+        return list(itertools.islice(held, _MANY))
     if type(value) is dict:
-        return list(itertools.islice(itertools.chain(value.values(), value), _MANY))
+        return list(itertools.islice(itertools.chain(held.values(), held), _MANY))
     if not attributes:
         return []
     try:

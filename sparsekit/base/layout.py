@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from .types import Array
 
 __all__ = ["checked_versions", "layout_differs", "own_word", "unknown_versions"]
@@ -69,8 +71,8 @@ def _word_behind(pointer: int | None) -> int | None:
         return int.from_bytes(os.read(reading, 8), sys.byteorder) if write(writing, pointer, 8) == 8 else None
 
 
-def layout_differs(offsets: Any) -> str:  # Any: the module ``kernels.cpu.table_rows``, or what has its offsets
-    """How lists, arrays and element types differ in memory from these offsets; empty if they do not.
+def layout_differs(offsets: ModuleType) -> str:
+    """How lists, arrays and element types differ in memory from the offsets of ``kernels.cpu.table_rows``; empty if they do not.
 
     Words within objects are compared, as numbers, with what the public interface says.  Pointers are followed only if all of
     these agree.
@@ -88,7 +90,7 @@ def layout_differs(offsets: Any) -> str:  # Any: the module ``kernels.cpu.table_
     return ""
 
 
-def _own_words_agree(array: Array, offsets: Any) -> bool:  # Any: as above
+def _own_words_agree(array: Array, offsets: ModuleType) -> bool:
     kind, flags = own_word(array.dtype, offsets.KIND), own_word(array, offsets.FLAGS)
     return (own_word(array, offsets.CLASS) == id(type(array)) and own_word(array, offsets.MEMORY) == array.ctypes.data
             and own_word(array, offsets.DTYPE) == id(array.dtype)

@@ -251,8 +251,8 @@ def marked(mark: str) -> Iterator[None]:
         yield
         return
 
-    # object: what Ray passes; Any: what it returns
-    def start_marked(*arguments: object, env_updates: Mapping[str, str] | None = None, **more: object) -> Any:
+    # object: what Ray passes and returns
+    def start_marked(*arguments: object, env_updates: Mapping[str, str] | None = None, **more: object) -> object:
         return start(*arguments, env_updates={**(env_updates or {}), MARK: mark}, **more)
 
     services.start_ray_process = start_marked

@@ -146,7 +146,7 @@ def _unpacked(stream: BinaryIO, name: str, most: int) -> bytes:
         packed = stream.read(2) == b"\x1f\x8b"
         stream.seek(0)
         if packed:
-            stream = cast("BinaryIO", gzip.GzipFile(fileobj=stream))
+            stream = cast("BinaryIO", gzip.GzipFile(fileobj=stream))  # cast: it has the methods
         size = 0
         while size <= most and (block := stream.read(BLOCK)):
             size += len(block)

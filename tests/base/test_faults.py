@@ -313,7 +313,7 @@ def test_errors_of_the_users_arrays_arrive_or_are_the_cause_of_a_named_error(cal
 #: A call, the misspelt argument, and what was meant.
 MISSPELT = {
     "layer": (lambda: mx.gluon.nn.Dense(2, unts=3), "unts", "units"),
-    "loss": (lambda: mx.gluon.loss.L2Loss(weigth=1), "weigth", "weight"),
+    "loss": (lambda: mx.gluon.loss.L2Loss(weihgt=1), "weihgt", "weight"),
     "recurrent layer": (lambda: mx.gluon.rnn.LSTM(3, num_layer=2), "num_layer", "num_layers"),
     "container": (lambda: mx.gluon.nn.HybridSequential(prefx="a"), "prefx", "prefix"),
     "loader": (lambda: mx.gluon.data.DataLoader([1], batch_sise=1), "batch_sise", "batch_size"),
@@ -327,7 +327,7 @@ MISSPELT = {
     "compiled step": (lambda: mx.gluon.TrainStep(dense(), None, None, strct=True), "strct", "strict"),
     "metric": (lambda: mx.metric.Accuracy(axs=1), "axs", "axis"),
     "module": (lambda: mx.mod.Module(mx.sym.var("x"), contxt=1), "contxt", "context"),
-    "store": (lambda: store().push("a", valu=1), "valu", "value"),
+    "store": (lambda: store().push("a", vaule_=1), "vaule_", "value"),
     "estimator": (lambda: mx.gluon.contrib.estimator.Estimator(dense(), mx.gluon.loss.L2Loss(), train_metrix=1), "train_metrix",
                   "train_metrics"),
     "trace": (lambda: mx.profiler.load_trace("a", maxbytes=1), "maxbytes", "max_bytes"),

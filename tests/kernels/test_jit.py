@@ -9,6 +9,7 @@ import pytest
 
 import sparsekit as mx
 from sparsekit.kernels import FILES, cpu, warm
+from sparsekit.kernels.cpu import kept, update
 from sparsekit.kernels.cpu.jit import Kernel, kernel
 from sparsekit.kernels.cpu.warm import BY_TYPE
 
@@ -64,3 +65,16 @@ def test_warming_calls_every_kernel_once_and_says_how_many(monkeypatch):
     assert warm() - len(by_type) == len(called) == len(set(called))
     assert all(vars(import_module(f"{cpu.__name__}.{file}"))[name].dispatcher.overloads for file, name in by_type)
     assert {name for names in compiled.values() for name in names} <= set(called)
+
+
+def test_kept_code_is_for_the_constants_that_it_was_compiled_with(monkeypatch):
+    from numba.core.registry import cpu_target
+
+    def stamp():
+        return kept.Kept(update.sgd_step.shared.py_func)._entry((), cpu_target.target_context.codegen())
+
+    before = stamp()
+    assert stamp() == before
+    monkeypatch.setattr(update, "DENSE_GRAIN", 4)
+    assert stamp()[0] == before[0]
+    assert stamp()[1] != before[1]

@@ -91,11 +91,11 @@ def test_float16_is_computed_in_float32(name):
 @pytest.mark.parametrize("name", ["sgd_update", "sgd_mom_update", "adam_update", "_sparse_adagrad_update", "ftrl_update"])
 def test_threads_do_not_change_the_result(name, gradient, monkeypatch):
     op = LAZY[name]
-    arrays, attrs = sample(op, rows=40)
-    once = run(op, arrays, attrs, gradient)
-    monkeypatch.setattr(kernels, "GRAIN", 4)
-    monkeypatch.setattr(kernels, "DENSE_GRAIN", 4)
-    for ours, expected in zip(run(op, arrays, attrs, gradient), once, strict=True):
+    arrays, attrs = sample(op, rows=2 * kernels.DENSE_GRAIN)
+    arrays[1] = arrays[0][::-1].copy()  # every row has a gradient
+    shared = run(op, arrays, attrs, gradient)
+    monkeypatch.setattr(kernels, "worker_count", lambda: 1)
+    for ours, expected in zip(shared, run(op, arrays, attrs, gradient), strict=True):
         np.testing.assert_array_equal(ours, expected)
 
 

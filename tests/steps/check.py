@@ -129,7 +129,8 @@ def _holds(plain: Training, before: list[Any]) -> None:
         given = one.grad_req != "null" and np.isfinite(one.grad().asnumpy()).all() and was is not None and np.isfinite(was).all()
         if given and not np.isfinite(now).all():
             raise Differs("values are not finite")
-        lazy = getattr(optimizer, "lazy_update", None) is True and plain.optimizer != "lbsgd"  # which may sum up several gradients
+        # LBSGD may sum up several gradients.
+        lazy = getattr(optimizer, "lazy_update", None) is True and plain.optimizer != "lbsgd"
         if lazy and one.grad_req == "write" and one.grad().stype == "row_sparse":
             others = np.setdiff1d(np.arange(now.shape[0]), one.grad().indices.asnumpy())
             if was is not None and (was[others] != now[others]).any():

@@ -122,7 +122,9 @@ class Kept:
         kinds = hashlib.sha256(repr((signature, codegen.magic_tuple())).encode()).hexdigest()[:16]
         made = repr((numba.__version__, sys.version, getattr(config, "OPT", None), getattr(config, "BOUNDSCHECK", None),
                      name, kinds)).encode()
-        stamp = hashlib.sha256(made + code.co_code + sources).digest()
+        # Compiled code holds the module's constants, which may have been changed since the module was read.
+        constants = repr({name: value for name, value in self._function.__globals__.items() if isinstance(value, (int, float))})
+        stamp = hashlib.sha256(made + code.co_code + sources + constants.encode()).digest()
         return "{}.{}.{}.nbc".format(re.sub(r"[^\w.-]", "", name), sys.implementation.cache_tag, kinds), stamp
 
     def load_overload(self, signature: tuple[types.Type, ...], target_context: CPUContext) -> CompileResult | None:

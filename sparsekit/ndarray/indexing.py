@@ -73,8 +73,14 @@ def _check_masks(parts: list[Any], given: list[tuple[int, Array, bool]], shape: 
 
 
 def is_doubtful(part: object, array: Array) -> bool:
-    """Whether zeros and ones in a key may be a mask: comparisons give one in the type of their arrays, which asnumpy() keeps."""
-    return array.dtype != bool and (array.dtype.kind == "f" or hasattr(part, "_store"))
+    """Whether zeros and ones in a key may be a mask: comparisons give one in the type of their arrays, which asnumpy() keeps.
+
+    Integers 0 and 1, each once, are positions: MXNet's documentation indexes axes of two entries by them.
+    """
+    if array.dtype.kind == "f":
+        return True
+    once = array.ndim == 1 and array.size <= 2 and len(set(array.tolist())) == array.size
+    return array.dtype != bool and hasattr(part, "_store") and not once
 
 
 def check_no_masks(positions: list[tuple[Array, bool]]) -> None:

@@ -56,10 +56,10 @@ class Run:
     """
 
     profile: Profile
-    shifted: bool = False
     losses: list[list[Values]] = field(default_factory=list)
     weights: dict[int, Weight] = field(default_factory=dict)
     touched: dict[int, tuple[Values, int]] = field(default_factory=dict)
+    shifted: bool = False
 
     @property
     def peak(self) -> int:
@@ -157,7 +157,7 @@ def run(clone: Clone, steps: int, shifted: bool = False) -> Run:
     try:
         with apart():
             profile = Profiler(torch="torch" in sys.modules)
-            found = Run(profile, shifted)
+            found = Run(profile, shifted=shifted)
             watchers = [watch(clone, found) for watch in WATCHERS]
             with Watched():
                 profile.start()

@@ -84,6 +84,9 @@ log = logging.getLogger("sparsekit.dist")
 os.environ.pop(MARK, None)  # in a process of Ray: what a user's program starts there is not Ray's
 
 
+#: Tells Ray's processes not to write the name that they show over their environment.
+KEPT = {"SPT_NOENV": "1"}
+
 #: A folder with a module that spares each of Ray's processes a second.
 BEFORE = str(Path(__file__).parent / "before_ray")
 
@@ -253,7 +256,7 @@ def marked(mark: str) -> Iterator[None]:
 
     # object: what Ray passes and returns
     def start_marked(*arguments: object, env_updates: Mapping[str, str] | None = None, **more: object) -> object:
-        return start(*arguments, env_updates={**(env_updates or {}), MARK: mark}, **more)
+        return start(*arguments, env_updates={**(env_updates or {}), MARK: mark, **KEPT}, **more)
 
     services.start_ray_process = start_marked
     try:

@@ -305,6 +305,7 @@ def test_an_own_forward_runs_at_every_step_wherever_it_stands(place, kind, way, 
     check(way, place, kind, tmp_path)
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("place", PLACES)
 def test_explain_names_the_block_and_a_strict_step_refuses_it(place):
     world = World()

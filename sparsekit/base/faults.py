@@ -35,7 +35,9 @@ def internal(error: Exception, message: str) -> InternalError:
 
 
 def is_the_users(error: Exception) -> bool:
-    """Whether an error was raised by code of the user's, which the library called."""
+    """Whether an error was raised by code of the user's, which the library called, or is of a class of the user's."""
+    if type(error).__module__.partition(".")[0] not in ("builtins", "sparsekit", *_CALLED):
+        return True
     found = _raised_at(error)
     return found is not None and not _is_ours(found.tb_frame)
 

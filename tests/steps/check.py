@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 from lines import Training
-from programs import Program, draw, smaller
+from step_programs import Program, draw, smaller
 
 import sparsekit as mx
 

@@ -6,6 +6,7 @@ does its event loop, and whatever runs after it in this process would find that 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import secrets
@@ -130,6 +131,24 @@ def wait_until_up(process: subprocess.Popen, server: Server, log: Path, seconds:
     pytest.fail(f"JupyterLab did not start:\n{log.read_text(encoding='utf-8')[-3000:]}", pytrace=False)
 
 
+@contextlib.contextmanager
+def running(command: list[str], server: Server, home: Path, environment: dict[str, str]) -> Iterator[None]:
+    """Run a command that starts JupyterLab, until the block ends."""
+    log = home / "server.log"
+    with log.open("w", encoding="utf-8") as sink:
+        process = subprocess.Popen(command, env=environment, cwd=home, stdout=sink, stderr=subprocess.STDOUT)
+        try:
+            wait_until_up(process, server, log)
+            yield
+        finally:
+            process.terminate()
+            try:
+                process.wait(60)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
 @pytest.fixture(scope="package")
 def jupyter_server(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """JupyterLab on a free port of this machine, serving a copy of the notebooks, touching nobody's settings."""
@@ -147,19 +166,8 @@ def jupyter_server(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> I
         "--LabApp.expose_app_in_browser=True", "--LabApp.extension_manager=readonly",
         "--LanguageServerManager.autodetect=False",
     ]  # fmt: skip
-    log = home / "server.log"
-    with log.open("w", encoding="utf-8") as sink:
-        process = subprocess.Popen(command, env=environment, cwd=home, stdout=sink, stderr=subprocess.STDOUT)
-        try:
-            wait_until_up(process, server, log)
-            yield server
-        finally:
-            process.terminate()
-            try:
-                process.wait(60)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+    with running(command, server, home, environment):
+        yield server
 
 
 class Lab:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import secrets
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +11,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from .conftest import Lab, Server, free_port, new_context, private_environment, wait_until_up, write_settings
+from .conftest import Lab, Server, free_port, new_context, private_environment, running, write_settings
 
 #: A picture that was saved, as in every notebook of the course, and a cell with a live view.
 SAVED = {"text/plain": "a finding", "text/html": "<img src='data:image/svg+xml,%3Csvg xmlns=%22http://www.w3.org/2000/svg%22/%3E'>"}
@@ -41,15 +40,8 @@ def server(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         json.dumps({"LabApp": {"expose_app_in_browser": True, "extension_manager": "readonly"}}), encoding="utf-8")
     command = [sys.executable, "-m", "sparsekit", "lab", "--dir", str(server.folder), "--no-browser", "--port",
                server.url.rpartition(":")[2]]
-    log = home / "server.log"
-    with log.open("w", encoding="utf-8") as sink:
-        process = subprocess.Popen(command, env=environment, cwd=home, stdout=sink, stderr=subprocess.STDOUT)
-        try:
-            wait_until_up(process, server, log)
-            yield server
-        finally:
-            process.terminate()
-            process.wait(20)
+    with running(command, server, home, environment):
+        yield server
 
 
 @pytest.fixture

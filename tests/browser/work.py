@@ -46,7 +46,7 @@ def blocks_of(page: Any, acts: list[Callable[[], object]]) -> list[int]:
         return sum(one["count"] for script in counted for function in script["functions"] for one in function["ranges"])
 
     quiet = 0
-    for _ in range(600):  # what the page still does at its beginning is no part of a frame
+    for _ in range(600):  # frames count from when the page has started
         quiet = quiet + 1 if count(lambda: None) < 100 else 0
         if quiet == 3:
             break

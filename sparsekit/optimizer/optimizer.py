@@ -377,7 +377,7 @@ class Optimizer:
 
         At a learning rate of 0, an operator whose formula divides by the rate, or does not have one, does not run.
         """
-        if is_zero(attrs["lr"] if "lr" in attrs else self._get_lr(index)) and isinstance(op, Update) and op.step.rests(attrs):
+        if isinstance(op, Update) and op.step.rests(attrs) and is_zero(attrs["lr"] if "lr" in attrs else self._get_lr(index)):
             return arrays[0]
         if self._half is not None:
             op, arrays = precise(op), (self._half, *arrays[1:], arrays[0])

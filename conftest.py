@@ -90,6 +90,13 @@ def pytest_make_parametrize_id(val: Any, argname: str) -> str | None:
     return argname if isinstance(val, bytes) else None
 
 
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Refuse parameters that are a set: processes list its members in different orders, and those of ``-n`` must agree."""
+    for mark in metafunc.definition.iter_markers("parametrize"):
+        if isinstance(mark.kwargs.get("argvalues", mark.args[-1]), (set, frozenset)):
+            raise pytest.UsageError(f"{metafunc.definition.nodeid}: its parameters are a set; list them in an order.")
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """With ``-n``, a file is run by one process, the longest first."""

@@ -19,5 +19,5 @@ def test_threads_end_although_they_are_closed_again_before_they_have():
     threading.Timer(0.1, go.set).start()
     pool.close(60)
     assert not any(thread.is_alive() for thread in pool._threads)
-    assert pool.submit(int, "7").result(20) == 7, "the next task starts new threads"
+    assert pool.submit(int, "7").result(60) == 7, "the next task starts new threads"
     pool.close(20)

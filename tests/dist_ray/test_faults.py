@@ -298,7 +298,7 @@ def test_programs_that_something_else_started_join_by_the_address_of_the_cluster
     words = [out.split() for out, _ in said]
     assert [one[:4] for one in words] == [["0", "2", "3.0", "3.0"], ["1", "2", "3.0", "3.0"]]
     assert words[0][4:] == words[1][4:], "both have used the same servers"
-    until(lambda: not any(jobs.alive(int(pid)) for pid in words[0][4:]), 10, "the servers end with their last worker")
+    until(lambda: not any(jobs.alive(int(pid)) for pid in words[0][4:]), 60, "the servers end with their last worker")
 
 
 RESTARTED = """
@@ -342,7 +342,7 @@ def test_the_servers_of_a_worker_outlive_their_restart_and_the_other_worker(clus
     assert [out.split() for out, _ in said] == [["0", "2.0", "2.0"], ["1", "5.0", "5.0"]]
     mx.dist.connect(cluster.address)
     try:
-        until(lambda: mx.dist.servers("restarted") == [], 10, "the servers end with their last worker")
+        until(lambda: mx.dist.servers("restarted") == [], 60, "the servers end with their last worker")
     finally:
         mx.dist.disconnect()
 
@@ -408,8 +408,8 @@ def test_servers_whose_workers_were_all_killed_are_listed_and_ended(cluster, job
         assert [one.index for one in found] == [0, 1]
         assert all(jobs.alive(one.pid) for one in found)
         assert mx.dist.stop_servers("orphaned") == 2
-        until(lambda: not any(jobs.alive(one.pid) for one in found), 10, "the servers have ended")
-        until(lambda: mx.dist.servers("orphaned") == [], 10, "Ray has forgotten them")
+        until(lambda: not any(jobs.alive(one.pid) for one in found), 60, "the servers have ended")
+        until(lambda: mx.dist.servers("orphaned") == [], 60, "Ray has forgotten them")
         assert mx.dist.stop_servers("orphaned") == 0
     finally:
         mx.dist.disconnect()

@@ -202,7 +202,7 @@ def is_marked(pid: int) -> bool:
 def all_end(home: Path) -> None:
     """Wait until these processes have ended."""
     with contextlib.suppress(AssertionError):
-        until(lambda: not processes(home), 10, "all processes have ended")
+        until(lambda: not processes(home), 60, "all processes have ended")
     assert processes(home) == []
 
 

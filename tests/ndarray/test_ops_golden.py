@@ -51,7 +51,7 @@ DIFFERENT = {
 
 
 #: Zeros and ones of the length of the axis may be a mask, and are refused.
-MAYBE_MASKS = {"x[nd.array([0, 1])]", "assign('x', 'x[nd.array([0, 1])] = 3')"}
+MAYBE_MASKS = ("x[nd.array([0, 1])]", "assign('x', 'x[nd.array([0, 1])] = 3')")
 
 
 def name(case):

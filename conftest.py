@@ -22,6 +22,7 @@ SAYS_WHERE = 300, 360
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--op", metavar="NAME", help="only the tests that concern this operator; see tests/one_operator.py")
+    parser.addoption("--all", action="store_true", help="also tests marked thorough, and another sample of each sweep")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -30,9 +31,11 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ.setdefault("NO_COLOR", "1")
     os.environ.pop("SPARSEKIT_PROFILE", None)
     os.environ["SPARSEKIT_PROGRESS"] = "off"  # nobody's progress enters a test, and no test's enters somebody's
+    plugin_of_tests("sampling").choose(another=config.getoption("--all"))
     config.pluginmanager.register(Watchdog())
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(plugin_of_tests("left_files").LeftFiles(config))
+        config.pluginmanager.register(plugin_of_tests("parts").Parts())
     if hasattr(config, "workerinput"):
         config.pluginmanager.register(plugin_of_tests("scheduling").Briefly())
     if operator := config.getoption("--op"):
@@ -103,9 +106,21 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return plugin_of_tests("scheduling").LongestFirst(config, log)
 
 
+def pytest_report_header(config: pytest.Config) -> str:
+    """Say which samples of the sweeps are tried."""
+    return f"samples: seed {plugin_of_tests('sampling').seed()} ({plugin_of_tests('sampling').VARIABLE} chooses another)"
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """In a process of ``-n``, put the tests in the order in which their files are given out."""
+    """Leave thorough tests to ``--all``; put those of a process of ``-n`` in the order in which files are given out."""
+    if not config.getoption("--all") and not config.getoption("--op"):
+        named = {(config.invocation_params.dir / argument.partition("::")[0]).resolve() for argument in config.args}
+        left = [item for item in items if item.get_closest_marker("thorough") and item.path not in named]
+        if left:
+            config.hook.pytest_deselected(items=left)
+            left_out = set(left)
+            items[:] = [item for item in items if item not in left_out]
     if hasattr(config, "workerinput"):
         plugin_of_tests("scheduling").longest_first(items)
 

@@ -67,7 +67,9 @@ def main() -> None:
     """Install, run, and write the record."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path, help="where the environment is made")
-    python = install(parser.parse_args().folder)
+    parser.add_argument("--check", action="store_true", help="write no record")
+    given = parser.parse_args()
+    python = install(given.folder)
     said = {}
     for name, command in COMMANDS.items():
         print("$", *command, flush=True)
@@ -78,6 +80,8 @@ def main() -> None:
         if done.returncode:
             sys.exit(f"{name} failed with the lowest versions; no record was written.")
         said[name] = done.stdout.strip().splitlines()[-1].strip("= ").partition(" in ")[0]
+    if given.check:
+        return
     found = {"python": "{}.{}".format(*sys.version_info), "versions": installed(python), "commands": COMMANDS, "said": said}
     RECORD.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
 

@@ -73,7 +73,11 @@ class Briefly:
     def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool:
         """Run a test, and report what is worth it."""
         durations = item.config.getoption("durations") is not None
-        for report in runtestprotocol(item, log=False, nextitem=nextitem):
+        reports = runtestprotocol(item, log=False, nextitem=nextitem)
+        whole = sum(report.duration for report in reports)
+        for report in reports:
+            if not durations and report.when == "call":
+                report.seconds = whole
             if report.passed:
                 report.keywords = {}
             if report.when == "call" or not report.passed or durations or report.user_properties:

@@ -29,7 +29,8 @@ def flag(name: str, default: bool) -> bool:
     if value in _NO:
         return False
     if value:
-        warn_user(f"{name} must be 1 or 0, got {given!r}: {int(default)} is used.  Set it to 1 or 0, or unset it.")
+        warn_user(f"{name} must be 1 or 0, got {given!r}: {int(default)} is used.  Set it to 1 or 0, or unset it.",
+                  RuntimeWarning)
     return default
 
 
@@ -50,7 +51,7 @@ def thread_count() -> int:
     if value.isascii() and value.isdigit() and 1 <= int(value[:9]) <= MOST_THREADS and len(value) <= 9:
         return int(value)
     warn_user(f"SPARSEKIT_NUM_THREADS must be an integer from 1 to {MOST_THREADS}, got {given!r}: {cores} is used, the number of "
-              "usable cores.  Set it to such a number, or unset it.")
+              "usable cores.  Set it to such a number, or unset it.", RuntimeWarning)
     return cores
 
 
@@ -65,7 +66,7 @@ def kernels_asked() -> str:
     if value in ("", "numba", "numpy"):
         return value
     warn_user(f"SPARSEKIT_KERNELS must be numba or numpy, got {given!r}: numba is used if it is installed.  Set it to one of "
-              "these, or unset it.")
+              "these, or unset it.", RuntimeWarning)
     return ""
 
 

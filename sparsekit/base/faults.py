@@ -36,7 +36,8 @@ def internal(error: Exception, message: str) -> InternalError:
 
 def is_the_users(error: Exception) -> bool:
     """Whether an error was raised by code of the user's, which the library called, or is of a class of the user's."""
-    if type(error).__module__.partition(".")[0] not in ("builtins", "sparsekit", *_CALLED):
+    module = type(error).__module__
+    if module.partition(".")[0] not in ("builtins", *_CALLED) and not _is_of_the_library(module):
         return True
     found = _raised_at(error)
     return found is not None and not _is_ours(found.tb_frame)
@@ -93,11 +94,16 @@ def _raised_at(error: Exception) -> types.TracebackType | None:
     return found
 
 
+def _is_of_the_library(module: str) -> bool:
+    """Whether a module is the library's; the examples are programs of users."""
+    return module.partition(".")[0] == "sparsekit" and not module.startswith("sparsekit.examples.")
+
+
 def _is_ours(frame: types.FrameType) -> bool:
     """Whether a function is the library's, or was put in the place of one."""
-    if frame.f_globals.get("__name__", "").partition(".")[0] == "sparsekit":
+    if _is_of_the_library(frame.f_globals.get("__name__", "")):
         return True
-    modules = [vars(module) for name, module in list(sys.modules.items()) if name.partition(".")[0] == "sparsekit"]
+    modules = [vars(module) for name, module in list(sys.modules.items()) if _is_of_the_library(name)]
     classes = [vars(one) for names in modules for one in list(names.values())
                if isinstance(one, type) and one.__module__.startswith("sparsekit.")]
     return any(isinstance(one, types.FunctionType) and one.__code__ is frame.f_code

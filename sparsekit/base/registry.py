@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import warnings
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 from .errors import DTypeError, SparsekitError, UnknownNameError, expected
+from .warn import warn_user
 
 __all__ = ["Registry"]
 
@@ -41,8 +41,8 @@ class Registry(Generic[Base]):
         key = (cls.__name__ if name is None else name).lower()
         before = self.classes.get(key)
         if before not in (None, cls):
-            warnings.warn(f"The new {self.kind} {cls.__module__}.{cls.__name__} takes the name {key!r} of "
-                          f"{before.__module__}.{before.__name__}.", UserWarning, stacklevel=2)
+            warn_user(f"The new {self.kind} {cls.__module__}.{cls.__name__} takes the name {key!r} of "
+                          f"{before.__module__}.{before.__name__}.", UserWarning)
         self.classes[key] = cls
         return cls  # type: ignore[return-value]  # mypy has forgotten that it is the Class which was given
 

@@ -11,11 +11,11 @@ if TYPE_CHECKING:
 
 __all__ = ["warn_user"]
 
-#: Packages whose frames are passed over: the library, and numba, which calls it while it compiles.
-_PASSED = ("sparsekit", "numba")
+#: Packages whose frames are passed over: the library, numba, which calls it while it compiles, and what runs context managers.
+_PASSED = ("sparsekit", "numba", "contextlib")
 
 
-def warn_user(message: str, category: type[Warning] = RuntimeWarning) -> None:
+def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
     """Issue a warning at the line of the nearest caller outside the library."""
     frame: FrameType | None = sys._getframe(1)
     level = 2

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
-import warnings
 from logging import CRITICAL, DEBUG, ERROR, INFO, NOTSET, WARNING
+
+from ..base.warn import warn_user
 
 __all__ = ["CRITICAL", "DEBUG", "ERROR", "INFO", "NOTSET", "WARNING", "getLogger", "get_logger"]
 
@@ -55,5 +56,5 @@ def get_logger(name: str | None = None, filename: str | None = None, filemode: s
 def getLogger(name: str | None = None, filename: str | None = None, filemode: str | None = None,
               level: int = WARNING) -> logging.Logger:
     """Old name of ``get_logger``; emits a ``DeprecationWarning``."""
-    warnings.warn("getLogger is deprecated, Use get_logger instead.", DeprecationWarning, stacklevel=2)
+    warn_user("getLogger is deprecated, Use get_logger instead.", DeprecationWarning)
     return get_logger(name, filename, filemode, level)

@@ -89,5 +89,6 @@ def switched_off(device: str) -> str:
     reason: str = _machine().reason_against_tables()
     if reason and not _warned and reason == _machine().unknown_layout():
         _warned.append(True)
-        warn_user(f"Compiled steps run operator by operator in Python, which is slower, because {reason}. Results are the same.")
+        warn_user(f"Compiled steps run operator by operator in Python, which is slower, because {reason}. Results are the same.",
+                  RuntimeWarning)
     return reason

@@ -6,7 +6,6 @@ import copy
 import functools
 import math
 import time
-import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
@@ -25,6 +24,7 @@ from ..base.errors import (
     named,
 )
 from ..base.faults import internal, is_internal
+from ..base.warn import warn_user
 from ..kernels import for_device
 from ..kernels.cpu import jit
 from ..storage import RowSparse, convert, densify, stype_of
@@ -671,10 +671,10 @@ def _warn(reason: str, before: Store, after: Store, remedy: str, key: Hashable) 
     key = (key, stype_of(before), stype_of(after))
     if config.densify == "warn" and key not in _warned:
         _warned.add(key)
-        warnings.warn(f"{reason}; {int(before.nbytes):,} bytes of {stype_of(before)} became {int(after.nbytes):,} bytes "
+        warn_user(f"{reason}; {int(before.nbytes):,} bytes of {stype_of(before)} became {int(after.nbytes):,} bytes "
                       f"of {stype_of(after)}. Hint: {remedy}. (Shown once per operator and combination; "
                       f"sparsekit.config.densify = 'error' raises an error here, 'allow' is silent.)",
-                      StorageFallbackWarning, stacklevel=hooks.user_depth() - 1)
+                      StorageFallbackWarning)
 
 
 def remedy_for(op: Op) -> str:

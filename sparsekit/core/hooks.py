@@ -78,7 +78,6 @@ __all__ = [
     "note_made",
     "owned",
     "state",
-    "user_depth",
     "user_line",
 ]
 
@@ -490,12 +489,3 @@ def user_line() -> str:
     if isinstance(cell, list) and ("ipykernel" in name or name.startswith("<ipython-input")):
         return f"In [{len(cell) - 1}]:{frame.f_lineno}"
     return f"{name.replace(chr(92), '/').rpartition('/')[2]}:{frame.f_lineno}"
-
-
-def user_depth() -> int:
-    """Stack level of the nearest caller outside sparsekit, for ``warnings.warn``, counted from this function."""
-    frame: FrameType | None = sys._getframe(0)
-    depth = 1
-    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "sparsekit":
-        frame, depth = frame.f_back, depth + 1
-    return depth

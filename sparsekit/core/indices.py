@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING
 
 from ..base.config import config
 from ..base.errors import IndexWarning, RowIndexError, SparsekitError
+from ..base.warn import warn_user
 from . import hooks
 
 if TYPE_CHECKING:
@@ -45,8 +45,8 @@ def notice(what: str, problem: str, hint: str, error: type[SparsekitError] = Row
     if (what, line) in _told:
         return
     _told.add((what, line))
-    warnings.warn(f"{line}: {problem}. {hint[0].upper()}{hint[1:]} (Shown once per line; sparsekit.config.indices = 'error' "
-                  f"raises an error here, 'allow' is silent.)", IndexWarning, stacklevel=hooks.user_depth() - 1)
+    warn_user(f"{line}: {problem}. {hint[0].upper()}{hint[1:]} (Shown once per line; sparsekit.config.indices = 'error' "
+                  f"raises an error here, 'allow' is silent.)", IndexWarning)
 
 
 def check(values: ArrayObject | Array, size: int, what: str, axis: str, hint: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
@@ -11,6 +10,7 @@ from ..base.changes import MarkedDict, changes
 from ..base.context import Context
 from ..base.errors import DTypeError, ParameterError, SparsekitError, UnknownNameError, UnsupportedError
 from ..base.lazy import lazy
+from ..base.warn import warn_user
 from ..core import hooks
 from ..core.trace import RunsInPython, aside, current, refuse
 from ..ndarray.ndarray import NDArray
@@ -148,9 +148,9 @@ class Block:
         known = set(map(id, self._children.values()))
         for name, value in vars(self).items():
             if name != "_children" and isinstance(value, (list, tuple, dict)) and _holds_others(value, known):
-                warnings.warn(f'"{type(self).__name__}.{name}" is an unregistered container with Blocks. Blocks inside a list, '
+                warn_user(f'"{type(self).__name__}.{name}" is an unregistered container with Blocks. Blocks inside a list, '
                               "tuple or dict are not registered; use register_child(), nn.Sequential or "
-                              "nn.HybridSequential.", stacklevel=4)
+                              "nn.HybridSequential.")
 
     def collect_params(self, select: str | None = None) -> ParameterDict:
         """Parameters of this block and all below.
@@ -258,13 +258,13 @@ class Block:
 
     def save_params(self, filename: str | Path) -> None:
         """Write all parameters under their own names, without the block's prefix; ``save_parameters`` is better."""
-        warnings.warn("save_params is deprecated. Please use save_parameters.", stacklevel=2)
+        warn_user("save_params is deprecated. Please use save_parameters.")
         self.collect_params().save(filename, strip_prefix=self.prefix)
 
     def load_params(self, filename: str | Path, ctx: Context | Sequence[Context] | None = None, allow_missing: bool = False,
                     ignore_extra: bool = False) -> None:
         """As ``load_parameters``, under its old name."""
-        warnings.warn("load_params is deprecated. Please use load_parameters.", stacklevel=2)
+        warn_user("load_params is deprecated. Please use load_parameters.")
         self.load_parameters(filename, ctx, allow_missing, ignore_extra)
 
     def save(self, prefix: str) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-import warnings
 from collections.abc import Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Any
@@ -14,6 +13,7 @@ from ..base.changes import changes
 from ..base.context import Context
 from ..base.errors import GradientError, HybridizeWarning
 from ..base.nested import Opaque, flatten, restore
+from ..base.warn import warn_user
 from ..core import hooks
 from ..core.program import Program, kind_of
 from ..core.trace import ControlFlow, RunsInPython, Tracer, TracingError, current
@@ -152,7 +152,7 @@ class Programs:
     def _warn_once(self, message: str) -> None:
         if message not in self._told:
             self._told.add(message)
-            warnings.warn(message, HybridizeWarning, stacklevel=hooks.user_depth() - 1)
+            warn_user(message, HybridizeWarning)
 
     def _make(self, key: object, block: HybridBlock, args: Sequence[Any], structure: object, arrays: list[Any],
               ctx: Context) -> object:

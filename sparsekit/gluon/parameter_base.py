@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-import warnings
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +21,7 @@ from ..base.errors import (
     UnknownNameError,
     shown,
 )
+from ..base.warn import warn_user
 from ..core import device, hooks
 from ..core.dispatch import wrap
 from ..core.graph import CustomNode
@@ -218,8 +218,8 @@ class Parameter:
             If the shape is unknown and cannot be inferred later.
         """
         if self._arrays and not force_reinit:
-            warnings.warn(f"Parameter '{self.name}' is already initialized, ignoring. Set force_reinit=True to "
-                          "re-initialize.", stacklevel=2)
+            warn_user(f"Parameter '{self.name}' is already initialized, ignoring. Set force_reinit=True to "
+                          "re-initialize.")
             return
         contexts = [require(place) for place in contexts_of(ctx)]
         own = init if init is not None else self.init
@@ -621,5 +621,5 @@ class Constant(Parameter):
     @grad_req.setter
     def grad_req(self, req: str) -> None:
         if req != "null":
-            warnings.warn(f'Constant parameter "{self.name}" does not support grad_req other than "null", and new value '
-                          f'"{req}" is ignored.', stacklevel=2)
+            warn_user(f'Constant parameter "{self.name}" does not support grad_req other than "null", and new value '
+                          f'"{req}" is ignored.')

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import inspect
 import threading
-import warnings
 from typing import TYPE_CHECKING, Any
 
 from .. import symbol
 from ..base import nested
 from ..base.errors import DTypeError, ParameterError, ShapeError, SparsekitError, UnsupportedError, expected
+from ..base.warn import warn_user
 from ..ndarray.files import save as save_arrays
 from ..ndarray.ndarray import NDArray
 from ..symbol import Group, Symbol
@@ -234,7 +234,7 @@ def export(block: HybridBlock, path: str | Path, epoch: int, remove_amp_cast: bo
         if name in arguments or name in states:
             arrays[f"{'arg' if name in arguments else 'aux'}:{name}"] = parameter._for_file()
         else:
-            warnings.warn(f'Parameter "{name}" is not found in the graph.', stacklevel=3)
+            warn_user(f'Parameter "{name}" is not found in the graph.')
     files = f"{path}-symbol.json", f"{path}-{epoch:04d}.params"
     made.save(files[0], remove_amp_cast)
     save_arrays(files[1], arrays)

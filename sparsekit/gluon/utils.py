@@ -8,7 +8,6 @@ import math
 import operator
 import os
 import urllib.parse
-import warnings
 import weakref
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, SupportsIndex, overload
 
@@ -19,6 +18,7 @@ from ..base.entry import entries
 from ..base.errors import DataFileError, DTypeError, ShapeError, SparsekitError, expected
 from ..base.files import written
 from ..base.scoped import Scoped
+from ..base.warn import warn_user
 from ..ndarray.creation import array as make_array
 from ..ndarray.functions import F
 from ..ndarray.ndarray import NDArray
@@ -149,7 +149,7 @@ def clip_global_norm(arrays: Sequence[NDArray], max_norm: float, check_isfinite:
         raise SparsekitError(expected("max_norm", "a number of at least 0", max_norm), hint="max_norm=1.0, for example.")
     norm = math.sqrt(sum(_sum_of_squares(array) for array in arrays))
     if check_isfinite and not math.isfinite(norm):
-        warnings.warn("nan or inf is detected. Clipping results will be undefined.", UserWarning, stacklevel=2)
+        warn_user("nan or inf is detected. Clipping results will be undefined.", UserWarning)
     scale = max_norm / (norm + 1e-8)
     if not scale >= 1:  # true for nan as well
         for array in arrays:
@@ -290,7 +290,7 @@ def download(url: str, path: str | Path | None = None, overwrite: bool = False, 
     if not overwrite and os.path.exists(target) and (sha1_hash is None or check_sha1(target, sha1_hash)):
         return target
     if not verify_ssl:
-        warnings.warn("verify_ssl=False: others on the network can change this file.", stacklevel=2)
+        warn_user("verify_ssl=False: others on the network can change this file.")
     folder = os.path.dirname(os.path.abspath(target))
     try:
         os.makedirs(folder, exist_ok=True)

@@ -6,7 +6,6 @@ import contextlib
 import json
 import logging
 import math
-import warnings
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
@@ -14,6 +13,7 @@ import numpy as np
 
 from ..base.errors import DTypeError, ShapeError, SparsekitError, UnknownNameError
 from ..base.registry import Registry
+from ..base.warn import warn_user
 from ..core import device
 from ..core.dispatch import wrap
 from ..ndarray.ndarray import NDArray
@@ -192,8 +192,8 @@ class Initializer:
         self._verbose_print(desc, suffix, arr)
 
     def _legacy_init(self, name: object, arr: object) -> None:
-        warnings.warn("Calling an initializer with a plain string is deprecated; call init(mx.init.InitDesc(name), array).",
-                      DeprecationWarning, stacklevel=3)
+        warn_user("Calling an initializer with a plain string is deprecated; call init(mx.init.InitDesc(name), array).",
+                      DeprecationWarning)
         if not isinstance(name, str) or not isinstance(arr, NDArray):
             raise DTypeError(f"An initializer takes a name and an array, not {type(name).__name__} and {type(arr).__name__}.",
                              hint="init(mx.init.InitDesc('fc_weight'), array)")

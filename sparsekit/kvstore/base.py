@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, ClassVar, Literal, TypeVar, overload
 
 from ..base.errors import DTypeError, UnknownNameError, UnsupportedError
 from ..base.forking import load
+from ..base.warn import warn_user
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -42,8 +42,8 @@ class KVStoreBase:
         for name in klass.names or (klass.__name__.lower(),):
             known = KVStoreBase.kv_registry.get(name)
             if known is not None:
-                warnings.warn(f"New kvstore {klass.__module__}.{klass.__name__} is overriding existing kvstore "
-                              f"{known.__module__}.{known.__name__}.", stacklevel=2)
+                warn_user(f"New kvstore {klass.__module__}.{klass.__name__} is overriding existing kvstore "
+                              f"{known.__module__}.{known.__name__}.")
             KVStoreBase.kv_registry[name] = klass
         return klass
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import time
-import warnings
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +11,7 @@ import numpy as np
 
 from .. import metric
 from ..base.errors import DataFileError, DTypeError, ParameterError, ShapeError, UnsupportedError
+from ..base.warn import warn_user
 from ..callback import BatchEndParam
 from ..initializer import Uniform
 from ..io import DataBatch, DataIter
@@ -344,7 +344,7 @@ class BaseModule:
             ``sparse_row_id_fn(data_batch)`` returns the row numbers that the batch needs, by name of row_sparse parameter.
         """
         if sparse_row_id_fn is not None:
-            warnings.warn("sparse_row_id_fn is not invoked for BaseModule.", UserWarning, stacklevel=2)
+            warn_user("sparse_row_id_fn is not invoked for BaseModule.", UserWarning)
 
     def get_states(self, merge_multi_context: bool = True) -> list[Any]:
         """Values of the states; an empty list if there are none."""

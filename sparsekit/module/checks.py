@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from ..base.errors import DTypeError, ModuleStateError, ParameterError, ParameterNameError, ShapeError, UnsupportedError
+from ..base.warn import warn_user
 from ..io import DataDesc
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def check_input_names(symbol: Symbol, names: list[str], kind: str, throw: bool) 
         if throw:
             raise ParameterError(message, hint=f"did you mean one of: {', '.join(likely)}?")
         listed = "\n\t".join(likely)
-        warnings.warn(f"{message} Did you mean one of:\n\t{listed}", UserWarning, stacklevel=4)
+        warn_user(f"{message} Did you mean one of:\n\t{listed}", UserWarning)
 
 
 def refuse_groups(group2ctxs: object) -> None:
@@ -89,8 +89,8 @@ def _difference(names: Iterable[str], given: Iterable[str], argument: str) -> st
 def warn_of_labels(names: list[str], descriptions: list[DataDesc]) -> None:
     """Warn if the names of the descriptions are not the label names of the module."""
     if sorted(names) != sorted(one.name for one in descriptions):
-        warnings.warn(f"Data provided by label_shapes don't match names specified by label_names ({descriptions} vs. {names})",
-                      UserWarning, stacklevel=4)
+        warn_user(f"Data provided by label_shapes don't match names specified by label_names ({descriptions} vs. {names})",
+                      UserWarning)
 
 
 def check_labels(symbol: Symbol, names: list[str], descriptions: list[DataDesc]) -> list[DataDesc]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import logging
-import warnings
 from typing import TYPE_CHECKING, Any
 
 from ..base.context import Context, cpu
 from ..base.errors import DTypeError, ParameterError, ShapeError, expected
+from ..base.warn import warn_user
 from ..io import DataDesc
 from ..ndarray import zeros
 from ..optimizer.compiled import reason_against
@@ -280,13 +280,12 @@ class Module(ParameterModule):
         if sparse_row_id_fn is None:
             return
         if self._steps is None or not self._steps.on_kvstore:
-            warnings.warn("Parameters are not updated in the KVStore. No need to call sparse_row_id_fn.", UserWarning,
-                          stacklevel=2)
+            warn_user("Parameters are not updated in the KVStore. No need to call sparse_row_id_fn.", UserWarning)
             return
         wanted, blocks = {}, self._exec_group.param_arrays
         for name, rows in check_row_ids(sparse_row_id_fn(data_batch), self._param_names).items():
             if blocks[self._param_names.index(name)][0].stype != "row_sparse":
-                warnings.warn(f"{name}.stype is not 'row_sparse'. No need to perform row_sparse_pull.", UserWarning, stacklevel=2)
+                warn_user(f"{name}.stype is not 'row_sparse'. No need to perform row_sparse_pull.", UserWarning)
             else:
                 wanted[name] = rows
         self._steps.prepare(wanted, self._param_names, blocks)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import logging
-import warnings
 from typing import TYPE_CHECKING, Any
 
 from .. import optimizer as optimizers
 from ..base.errors import DTypeError, UnsupportedError, expected
+from ..base.warn import warn_user
 from ..initializer import InitDesc, Uniform
 from ..kvstore import DistKVStore
 from .base_module import BaseModule
@@ -92,8 +92,7 @@ class ParameterModule(BaseModule):
             If a value has another shape; nothing has changed then.
         """
         if self.params_initialized and not force_init:
-            warnings.warn("Parameters already initialized and force_init=False. init_params call ignored.", UserWarning,
-                          stacklevel=2)
+            warn_user("Parameters already initialized and force_init=False. init_params call ignored.", UserWarning)
             return
         require(self, "binded")
         self._refuse_far(arg_params, initializer is not None)
@@ -160,8 +159,7 @@ class ParameterModule(BaseModule):
             self.init_params(None, arg_params, aux_params, allow_missing, force_init, allow_extra)
             return
         if self.params_initialized and not force_init:
-            warnings.warn("Parameters already initialized and force_init=False. set_params call ignored.", UserWarning,
-                          stacklevel=2)
+            warn_user("Parameters already initialized and force_init=False. set_params call ignored.", UserWarning)
             return
         require(self, "binded")
         self._refuse_far(arg_params)
@@ -230,9 +228,8 @@ class ParameterModule(BaseModule):
             raise DTypeError(expected("optimizer", "a name or an Optimizer", type(optimizer)),
                              hint="'sgd', or mx.optimizer.SGD(…).")
         if optimizer.rescale_grad != rescale:
-            warnings.warn("Optimizer created manually outside Module but rescale_grad is not normalized to "
-                          f"1.0/batch_size/num_workers ({optimizer.rescale_grad} vs. {rescale}). Is this intended?", UserWarning,
-                          stacklevel=3)
+            warn_user("Optimizer created manually outside Module but rescale_grad is not normalized to "
+                          f"1.0/batch_size/num_workers ({optimizer.rescale_grad} vs. {rescale}). Is this intended?", UserWarning)
         if not optimizer.idx2name:
             optimizer.idx2name = names
         return optimizer

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-import warnings
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy as np
 from ..base.changes import SettingsDict, changes
 from ..base.errors import DTypeError, LearningRateError, SparsekitError, UnknownNameError, UnsupportedError, expected
 from ..base.naming import changed_settings, settings
+from ..base.warn import warn_user
 from ..core import device, hooks
 from ..core.dispatch import invoke, wrap
 from ..core.op import Call, Op
@@ -187,8 +187,8 @@ class Optimizer:
             learning_rate = 0.01 if learning_rate is None else learning_rate
         elif learning_rate is not None and lr_scheduler.base_lr != learning_rate:
             kept = ", which starts all the same at the one that it was made with" if hasattr(lr_scheduler, "base_lr_orig") else ""
-            warnings.warn(f"learning_rate={learning_rate} replaces base_lr={lr_scheduler.base_lr} of lr_scheduler{kept}; "
-                          "pass equal values.", stacklevel=3)
+            warn_user(f"learning_rate={learning_rate} replaces base_lr={lr_scheduler.base_lr} of lr_scheduler{kept}; "
+                          "pass equal values.")
             lr_scheduler.base_lr = learning_rate
         self.lr: Any = learning_rate  # Any: a number, or None with a schedule, which computes the learning rate
         self.lr_scheduler = lr_scheduler
@@ -293,8 +293,8 @@ class Optimizer:
         if weight.dtype != np.float16:
             return self.create_state(index, weight)
         if not self.multi_precision:
-            warnings.warn("Accumulating in float16 is inexact and may not converge; multi_precision=True keeps a float32 "
-                          "copy of the weight.", stacklevel=2)
+            warn_user("Accumulating in float16 is inexact and may not converge; multi_precision=True keeps a float32 "
+                          "copy of the weight.")
             return self.create_state(index, weight)
         copy = weight.astype(np.float32)
         state = self.create_state(index, copy)

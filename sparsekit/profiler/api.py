@@ -12,13 +12,13 @@ import contextlib
 import os
 import sys
 import time
-import warnings
 from contextlib import ContextDecorator
 from typing import Any, Self
 
 from ..base.errors import ProfilerError, SparsekitError, UnknownNameError, UnsupportedError, expected
 from ..base.formatting import format_count
 from ..base.scoped import Scoped
+from ..base.warn import warn_user
 from ..core import hooks
 from .mxnet_statistics import SORTS, Names, Statistics
 from .profiler import CAPACITY, Profiler, active, check_options
@@ -242,7 +242,7 @@ def _restart(held: Profiler) -> None:
 
 
 def _deprecated(old: str, new: str) -> None:
-    warnings.warn(f"profiler.{old}() is deprecated. Please use profiler.{new}() instead", DeprecationWarning, stacklevel=3)
+    warn_user(f"profiler.{old}() is deprecated. Please use profiler.{new}() instead", DeprecationWarning)
 
 
 def profiler_set_config(mode: str = "symbolic", filename: str = "profile.json") -> None:
@@ -419,8 +419,8 @@ def autostart() -> None:
         return
     name = asked if asked.endswith((".json", ".json.gz")) else "sparsekit-profile.json.gz"
     if name != asked and asked.lower() not in ("1", "true", "yes", "on"):
-        warnings.warn(f"SPARSEKIT_PROFILE must be a name that ends in .json or .json.gz, got {asked!r}: {name} will be "
-                      "written.", RuntimeWarning, stacklevel=2)
+        warn_user(f"SPARSEKIT_PROFILE must be a name that ends in .json or .json.gz, got {asked!r}: {name} will be "
+                      "written.", RuntimeWarning)
     set_state("run")
     atexit.register(_finish, name)
 

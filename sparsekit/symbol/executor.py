@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +11,7 @@ from ..base.context import Context
 from ..base.entry import doors
 from ..base.errors import DTypeError, GradientError, ParameterError, ShapeError, StorageTypeError, UnknownNameError, expected
 from ..base.forking import load
+from ..base.warn import warn_user
 from ..core import hooks
 from ..core.dispatch import wrap
 from ..core.graph import Variable, backward, release
@@ -243,8 +243,8 @@ class Executor:
         if not self._recorded:
             if not self._warned:
                 self._warned = True
-                warnings.warn("backward() after forward(is_train=False): the forward pass is made again, with layers as in "
-                              "prediction; forward(is_train=True) avoids it.", stacklevel=2)
+                warn_user("backward() after forward(is_train=False): the forward pass is made again, with layers as in "
+                              "prediction; forward(is_train=True) avoids it.")
             self._results, self._recorded = self._run(False, recording=True), True
         pairs = list(zip(self._results, self._head_gradients(out_grads), strict=True))
         heads = [(head, gradient) for head, gradient in pairs if head._entry is not None]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -22,6 +21,7 @@ from ..base.errors import (
     UnsupportedError,
     shown,
 )
+from ..base.warn import warn_user
 from . import attr_text, binding, files, inference
 from .compose import checked_attributes
 from .executor import Executor
@@ -268,8 +268,8 @@ class Symbol(Tensor):
         if not unknown and all(complete(known.get(entry)) for entry in self._entries):
             return found
         lines = "".join(f"\n\t{name}: {shape}" for name, shape in unknown)
-        warnings.warn("Cannot decide shape for the following arguments (0s in shape means unknown dimensions). "
-                      f"Consider providing them as input:{lines}", stacklevel=2)
+        warn_user("Cannot decide shape for the following arguments (0s in shape means unknown dimensions). "
+                      f"Consider providing them as input:{lines}")
         return None, None, None
 
     def infer_shape_partial(self, *args: object, **kwargs: Sequence[int] | None) -> tuple[list[Any], list[Any], list[Any]]:
@@ -291,8 +291,8 @@ class Symbol(Tensor):
                                                [*found[0], *found[2]], strict=True) if dtype is None]
         if not unknown and all(dtype is not None for dtype in found[1]):
             return found
-        warnings.warn("Cannot decide type for the following arguments. Consider providing them as input:"
-                      + "".join(f"\n\t{name}: None" for name in unknown), stacklevel=2)
+        warn_user("Cannot decide type for the following arguments. Consider providing them as input:"
+                      + "".join(f"\n\t{name}: None" for name in unknown))
         return None, None, None
 
     def infer_type_partial(self, *args: object, **kwargs: object) -> tuple[list[Any], list[Any], list[Any]]:

@@ -37,6 +37,7 @@ NEEDED = {
 #: What else is imported and need not be installed, and why nothing here asks for it.
 OTHERS = {
     "numba": "kernels in numpy take its place: tests/faults/test_environment.py", "llvmlite": "it comes with numba",
+    "nbformat": "it comes with JupyterLab",
     "cupyx": "it comes with cupy", "docutils": "it comes with Sphinx", "sphinx": "it imports docs/registry_pages.py itself",
     "pytest": "it imports the plugin itself",
 }

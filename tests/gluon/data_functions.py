@@ -16,6 +16,11 @@ def noisy(x, y):
     return x + mx.nd.random.uniform(shape=x.shape) + np.random.rand(), y
 
 
+def slow(x, y):
+    time.sleep(0.05)
+    return x, y
+
+
 def meeting(folder, x, y):
     """Rows 0, 4 and 8, the first ones of three batches, wait until all three are at work."""
     if y in (0, 4, 8):

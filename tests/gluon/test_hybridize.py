@@ -513,7 +513,7 @@ def by_a_mask(F: Any, x: Any) -> Any:
 
 
 def by_rows_outside(F: Any, x: Any) -> Any:
-    return x[OUTSIDE[0]]
+    return x[OUTSIDE[0, :1]]
 
 
 def to_its_context(F: Any, x: Any) -> Any:

@@ -1085,7 +1085,7 @@ def test_an_interrupt_stops_a_table_between_two_of_many_pieces(monkeypatch):
         pieces.clear()
         net(data)
     whole = len(pieces)
-    assert whole > 100
+    assert whole > 10
     assert {row["reason"] for row in mx.gluon.hybrid.explain(net)} == {""}
     before = signal.signal(signal.SIGALRM, interrupt)
     try:

@@ -14,6 +14,7 @@ from ...base.context import cpu
 from ...base.entry import doors
 from ...base.errors import DTypeError, ParameterError
 from ...base.naming import NameManager
+from ...base.warn import warn_user
 from ...initializer import Uniform
 from ...module.base_module import BaseModule
 from ...module.checks import check_input_names, refuse_groups, require
@@ -231,8 +232,7 @@ class BucketingModule(BaseModule):
                    allow_missing: bool = False, force_init: bool = True, allow_extra: bool = False) -> None:
         """Set the values of the parameters; the arguments are those of ``Module.set_params``."""
         if self.params_initialized and not force_init:
-            warnings.warn("Parameters already initialized and force_init=False. set_params call ignored.", UserWarning,
-                          stacklevel=2)
+            warn_user("Parameters already initialized and force_init=False. set_params call ignored.", UserWarning)
             return
         require(self, "binded")
         self._first().set_params(arg_params, aux_params, allow_missing, True, allow_extra)

@@ -11,6 +11,7 @@ import numpy as np
 from ...base.context import Context, cpu
 from ...base.entry import doors
 from ...base.errors import DTypeError, ModuleStateError, ParameterError, ShapeError, UnsupportedError
+from ...base.warn import warn_user
 from ...callback import LogValidationMetricsCallback
 from ...initializer import Uniform
 from ...io import DataIter, NDArrayIter, ResizeIter
@@ -64,8 +65,7 @@ class FeedForward:
                  initializer: Callable[..., Any] | None = Uniform(0.01), numpy_batch_size: int = 128,  # noqa: B008
                  arg_params: dict[str, NDArray] | None = None, aux_params: dict[str, Any] | None = None,
                  allow_extra_params: bool = False, begin_epoch: int = 0, **kwargs: Any) -> None:
-        warnings.warn("mxnet.model.FeedForward has been deprecated. Please use mxnet.mod.Module instead.", DeprecationWarning,
-                      stacklevel=2)
+        warn_user("mxnet.model.FeedForward has been deprecated. Please use mxnet.mod.Module instead.", DeprecationWarning)
         if not isinstance(symbol, Symbol):
             raise UnsupportedError("FeedForward does not support a function of bucket keys as symbol.",
                                    hint="use mx.mod.BucketingModule.")

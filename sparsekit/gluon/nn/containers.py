@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Unpack
 
 from ... import ndarray
 from ...base.errors import DTypeError, UnknownNameError
+from ...base.warn import warn_user
 from ...core.op import registry
 from ..block import Block, HybridBlock, _indent
 
@@ -81,8 +81,8 @@ class Sequential(_Stack, Block):
     def hybridize(self, active: bool = True, **kwargs: Unpack[HybridizeOptions]) -> None:
         """Hybridize the blocks; warns if HybridSequential would do better."""
         if self._children and all(isinstance(child, HybridBlock) for child in self._children.values()):
-            warnings.warn(f"All children of this Sequential layer '{self._prefix}' are HybridBlocks. Consider using "
-                          "HybridSequential for the best performance.", stacklevel=2)
+            warn_user(f"All children of this Sequential layer '{self._prefix}' are HybridBlocks. Consider using "
+                          "HybridSequential for the best performance.")
         super().hybridize(active, **kwargs)
 
 

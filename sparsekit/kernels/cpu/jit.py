@@ -111,7 +111,7 @@ def _reason() -> str:
     found = _numba_or_why()
     if not isinstance(found, str):
         return ""
-    warn_user(f"Kernels in numpy are used, which are slower, since {found}.  {_INSTALL}")
+    warn_user(f"Kernels in numpy are used, which are slower, since {found}.  {_INSTALL}", RuntimeWarning)
     return found
 
 

@@ -91,7 +91,7 @@ def warn_if_not_kept() -> None:
     if _Trouble.reason and not _Trouble.told:
         _Trouble.told = True
         warn_user(f"Compiled kernels cannot be kept ({_Trouble.reason}): every process compiles them anew, which takes some "
-                  "seconds.  Set NUMBA_CACHE_DIR to a folder with room that you may write to.")
+                  "seconds.  Set NUMBA_CACHE_DIR to a folder with room that you may write to.", RuntimeWarning)
 
 
 class Kept:

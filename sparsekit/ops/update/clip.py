@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...core import cost, hooks, infer
+from ...base.warn import warn_user
+from ...core import cost, infer
 from ...core.op import Op
 from ...storage import RowSparse
 from ..samples import grid
@@ -34,8 +34,7 @@ def _(k: Kernels, *given: object) -> Sequence[Store]:  # object: stores, and the
     total = sum(_square(k.xp, store.data if isinstance(store, RowSparse) else store) for store in gradients)
     norm = k.xp.sqrt(total)
     if k.outside(norm - norm, 1):  # not 0 where the norm is infinite or nan
-        warnings.warn("nan or inf is detected. Clipping results will be undefined.", UserWarning,
-                      stacklevel=hooks.user_depth() - 1)
+        warn_user("nan or inf is detected. Clipping results will be undefined.", UserWarning)
     scale = limit / (norm + 1e-8)
     factor = k.xp.where(scale >= 1, 1.0, scale)
     return tuple([_scaled(store, factor) for store in gradients])

@@ -8,11 +8,11 @@ import json
 import math
 import os
 import re
-import warnings
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Unpack
 
 from ....base.errors import FileFormatError, ParameterError, expected
 from ....base.files import failures_named, path_of, write_whole
+from ....base.warn import warn_user
 from ....metric import EvalMetric
 from ... import symbolic
 from ...hybrid import Programs
@@ -183,8 +183,8 @@ class CheckpointHandler(TrainBegin, BatchEnd, EpochEnd):
         if math.isnan(value) and amid:
             return
         if math.isnan(value):
-            warnings.warn(f"Skipping save best because {name} is not updated, make sure you pass one of the metric objects "
-                          "estimator.train_metrics and estimator.val_metrics as monitor", RuntimeWarning, stacklevel=4)
+            warn_user(f"Skipping save best because {name} is not updated, make sure you pass one of the metric objects "
+                          "estimator.train_metrics and estimator.val_metrics as monitor", RuntimeWarning)
             return
         if not better(value, self.best, self._larger):
             if self.verbose > 0:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import logging
 import sys
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +12,7 @@ from ....base import rng
 from ....base.context import Context, cpu, gpu, num_gpus
 from ....base.entry import doors
 from ....base.errors import InitializationError, ParameterError, expected
+from ....base.warn import warn_user
 from ....metric import EvalMetric
 from ....metric import Loss as LossMetric
 from ...block import Block, HybridBlock
@@ -158,14 +158,14 @@ class Estimator:
             self.net.initialize(init=initializer, ctx=self.context)
             return
         if initializer:
-            warnings.warn("Network already fully initialized, skipping initialization. You don't need to pass initializer if you "
+            warn_user("Network already fully initialized, skipping initialization. You don't need to pass initializer if you "
                           "already initialized your net. You can use net.initialize(init=your_initializer, force_reinit=True) to "
-                          "force re-initialize.", stacklevel=3)
+                          "force re-initialize.")
 
     def _made_trainer(self, trainer: Trainer | None) -> Trainer:
         if trainer is not None:
             return _checked("trainer", trainer, Trainer)
-        warnings.warn("No trainer specified, default SGD optimizer with learning rate 0.001 is used.", stacklevel=3)
+        warn_user("No trainer specified, default SGD optimizer with learning rate 0.001 is used.")
         return Trainer(self.net.collect_params(), "sgd", {"learning_rate": 0.001})
 
     @property
@@ -485,8 +485,8 @@ def _contexts(given: Given) -> list[Context]:
     if not given:
         count = num_gpus()
         if count > 1:
-            warnings.warn("You have multiple GPUs, gpu(0) will be used by default. To utilize all your GPUs, specify context as "
-                          "a list of gpus, e.g. context=[mx.gpu(0), mx.gpu(1)] ", stacklevel=3)
+            warn_user("You have multiple GPUs, gpu(0) will be used by default. To utilize all your GPUs, specify context as "
+                          "a list of gpus, e.g. context=[mx.gpu(0), mx.gpu(1)] ")
         return [gpu(0)] if count else [cpu()]
     found = [given] if isinstance(given, Context) else given
     if not isinstance(found, list) or not all(isinstance(one, Context) for one in found):

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 import time
-import warnings
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, ClassVar, Unpack
 
 from ....base.errors import ParameterError, expected
+from ....base.warn import warn_user
 from ....metric import CompositeEvalMetric, EvalMetric
 from ....metric import Loss as LossMetric
 from ...utils import clip_global_norm
@@ -257,8 +257,8 @@ class EarlyStoppingHandler(TrainBegin, EpochEnd, TrainEnd):
         """Compare with the best value; True if there was no improvement for too long."""
         name, value = self.monitor.get()
         if math.isnan(value):
-            warnings.warn(f"{name} is not updated, make sure you pass one of the metric objects from estimator.train_metrics "
-                          "and estimator.val_metrics as monitor.", RuntimeWarning, stacklevel=2)
+            warn_user(f"{name} is not updated, make sure you pass one of the metric objects from estimator.train_metrics "
+                          "and estimator.val_metrics as monitor.", RuntimeWarning)
         elif better(value - self.min_delta, self.best, self._larger):
             self.best, self.wait = value, 0
         else:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from ....base.errors import ParameterError, expected
+from ....base.warn import warn_user
 from ....metric import Accuracy, CompositeEvalMetric, EvalMetric
 from ...loss import SoftmaxCrossEntropyLoss
 
@@ -61,16 +61,16 @@ MORE_IS_BETTER = ("acc", "f1", "auc", "mcc", "pcc", "pearson", "top_k")
 def larger_is_better(kind: str, metric: EvalMetric, mode: str) -> bool:
     """Whether ``mode`` takes larger values of a metric for better ones; ``"auto"`` goes by its name, and warns."""
     if mode not in ("auto", "min", "max"):
-        warnings.warn(f"{kind} mode {mode} is unknown, fallback to auto mode. It uses max mode for f1 and accuracy metric "
-                      "comparison and min mode otherwise", RuntimeWarning, stacklevel=4)
+        warn_user(f"{kind} mode {mode} is unknown, fallback to auto mode. It uses max mode for f1 and accuracy metric "
+                      "comparison and min mode otherwise", RuntimeWarning)
         mode = "auto"
     if mode != "auto":
         return mode == "max"
     name = str(metric.get()[0])
     larger = any(word in name.lower() for word in MORE_IS_BETTER)
     used, other, fixed, by = ("greater", "less", "max", "min") if larger else ("less", "greater", "min", "max")
-    warnings.warn(f"`{used}` operator will be used to determine if {name} has improved. Please specify `mode='{by}'` to use the "
-                  f"`{other}` operator. Specify `mode='{fixed}'` to disable this warning.", UserWarning, stacklevel=4)
+    warn_user(f"`{used}` operator will be used to determine if {name} has improved. Please specify `mode='{by}'` to use the "
+                  f"`{other}` operator. Specify `mode='{fixed}'` to disable this warning.", UserWarning)
     return larger
 
 

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.thorough
+
 TESTS = Path(__file__).parent
 CONFTEST = """import importlib.util
 spec = importlib.util.spec_from_file_location("left_files", PLUGIN)

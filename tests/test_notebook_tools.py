@@ -13,6 +13,8 @@ from pathlib import Path
 import nbformat
 import pytest
 
+pytestmark = pytest.mark.thorough
+
 ROOT = Path(__file__).resolve().parents[1]
 COSTS = runpy.run_path(str(ROOT / "tests" / "notebook_costs.py"))
 TEXT = runpy.run_path(str(ROOT / "tests" / "notebook_text.py"))

@@ -19,6 +19,8 @@ PLANT = """
 from sparsekit.core.op import registry
 from sparsekit.storage import CSR, RowSparse, densify
 
+pytestmark = pytest.mark.thorough
+
 def scaled(store):
     if isinstance(store, CSR):
         return CSR(store.data * 1.01, store.indices, store.indptr, store.shape)

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.thorough
+
 TESTS = Path(__file__).resolve().parent
 GOLDEN = TESTS / "golden"
 TOOL = runpy.run_path(str(TESTS / "record_golden.py"))

@@ -14,6 +14,8 @@ import pytest
 pytest.importorskip("xdist", reason="no pytest-xdist: pip install 'sparsekit[test]'")
 from tests import scheduling
 
+pytestmark = pytest.mark.thorough
+
 FILES = {"tests/a.py": 5, "tests/browser/b.py": 3, "tests/browser/c.py": 1, "tests/d.py": 900, "notebooks/e.ipynb": 40}
 TESTS = [f"{file}::test[{number}::x/y]" for file, count in FILES.items() for number in range(count)]
 

@@ -22,7 +22,7 @@ FINDS = {
     "replaced_workers_not_refused": 1, "resumed_as_each_server_was": 6, "resumed_without_undo": 5,
     "every_incarnation_the_same": 0,
 }
-#: Seeds that are run with ``-m "not slow"``, and by default, in pieces.
+#: Seeds that are run, by default and with ``--all``, in pieces.
 USUAL, ALL, PIECE = 150, 1000, 50
 
 
@@ -43,7 +43,7 @@ def test_histories_end_as_one_process_does(first):
     assert min(counts.values()) > 0
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("first", range(USUAL, ALL, PIECE))
 def test_more_histories_end_as_one_process_does(first):
     run(range(first, first + PIECE))

@@ -49,6 +49,7 @@ def test_every_operator_is_drawn_or_left_out_by_name():
         assert alone or op.name in reference.NOT_HERE or drawn & {op.name, *op.aliases}, name
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("stype", ["default", "csr"])
 def test_a_planted_defect_is_found_and_made_small(monkeypatch, stype):
     """A sine that is wrong from 1 on, in one storage type: the program left is one call on one value."""
@@ -78,8 +79,7 @@ def test_a_planted_defect_is_found_and_made_small(monkeypatch, stype):
     made = next(line for line in report.text.splitlines() if line.startswith("x"))
     assert "[1.0" in made
     assert ("csr_matrix" in made) == (stype == "csr")
-
-
+@pytest.mark.thorough
 def test_a_crash_is_reported_and_the_next_program_runs():
     process = run.Process()
     try:
@@ -90,6 +90,7 @@ def test_a_crash_is_reported_and_the_next_program_runs():
         process.close()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", families.families)
 def test_programs_are_python_and_get_smaller(name):
     for number in range(10):
@@ -99,8 +100,7 @@ def test_programs_are_python_and_get_smaller(name):
         assert families.program(name, families.Choices(given=tuple(choices.made))) == (label, text)
         for given in list(families.smaller_choices(tuple(choices.made)))[:5]:
             compile(families.program(name, families.Choices(given=given))[1], name, "exec")
-
-
+@pytest.mark.thorough
 def test_one_command_runs_it():
     done = subprocess.run(
         [sys.executable, HERE / "run.py", "--only", "initializers", "--cases", "1", "--seed", "3"],

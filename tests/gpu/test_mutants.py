@@ -14,6 +14,8 @@ from test_grids import SCHEDULES, TOLERANCE, assert_reduced, assert_same, run, w
 
 from sparsekit.kernels.gpu import launch
 
+pytestmark = pytest.mark.thorough
+
 
 class Mutant(NamedTuple):
     """A mistake, as ``mutants.toml`` has it."""

@@ -8,6 +8,8 @@ import simt
 from capturing import Capture
 from simt import Fault, Schedule
 
+pytestmark = pytest.mark.thorough
+
 RANDOM = [Schedule(None, 64, 2, seed, 3) for seed in range(1, 6)]
 
 TEXT = r"""

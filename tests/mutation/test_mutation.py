@@ -15,6 +15,8 @@ from mutants import is_equivalent, mutants  # noqa: E402
 SOURCE = '''"""A module."""
 from typing import Any
 
+pytestmark = pytest.mark.thorough
+
 LIMIT = 3
 
 

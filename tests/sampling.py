@@ -5,6 +5,10 @@ from __future__ import annotations
 import os
 import secrets
 import zlib
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
 
 #: The variable of the environment that has the seed, so that the processes of ``-n`` choose alike.
 VARIABLE = "SPARSEKIT_TESTS_SEED"
@@ -26,3 +30,18 @@ def chosen(name: str, one_in: int) -> bool:
     It depends on the case's name and the seed alone, so a new case changes nothing for the others.
     """
     return zlib.crc32(f"{seed()} {name}".encode()) % one_in == 0
+
+
+def some(cases: Iterable[Any], one_in: int, always: Iterable[Any] = ()) -> list[Any]:
+    """The cases for ``parametrize``, of which all but a sample, and those that are always run, are left to ``--all``.
+
+    A case is a value, a tuple of values or a ``pytest.param``; its name, which ``always`` may have, is its id or first value.
+    """
+    found = []
+    for case in cases:
+        values, marks = getattr(case, "values", case), getattr(case, "marks", ())
+        values = values if isinstance(values, tuple) else (values,)
+        name = getattr(case, "id", None) or str(values[0])
+        runs = name in always or chosen(name, one_in)
+        found.append(pytest.param(*values, marks=marks if runs else (*marks, pytest.mark.thorough), id=getattr(case, "id", None)))
+    return found

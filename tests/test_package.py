@@ -133,6 +133,7 @@ def test_the_installed_wheel_brings_its_pytest_plugin(at_home, tmp_path):
     assert "sparsekit profile" in said
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_the_installed_wheel_runs_the_demo_and_measures(at_home, tmp_path):
     at_home("sparsekit", "demo", "--quick", "--output", "demo")

@@ -9,6 +9,7 @@ from sparsekit import bench
 from sparsekit.base.errors import SparsekitError
 from sparsekit.bench import arrays, epoch, harness, libsvm, models
 from sparsekit.widgets import crossover_figure
+from tests.sampling import some
 
 
 def contender(name, values):
@@ -83,8 +84,7 @@ def test_the_data_set_is_the_same_in_both_files(tmp_path):
     assert len(set(arrays["label"].tolist())) == 2
 
 
-@pytest.mark.parametrize(
-    ("name", "headings"),
+@pytest.mark.parametrize(("name", "headings"), some(
     [pytest.param("epoch", ["one epoch", "profiler", "by TrainStep", "by the kernels", "one batch"], marks=pytest.mark.compiled),
      ("dispatch", ["a + b", "record"]), ("import", ["import"]),
      ("dot", ["csr · dense", "csrᵀ · dense", "csr · row_sparse"] * 4),
@@ -93,8 +93,7 @@ def test_the_data_set_is_the_same_in_both_files(tmp_path):
      ("update", ["SGD,", "momentum", "Adam", "AdaGrad"] * 2), ("libsvm", ["500 x 1,000", "peak memory"]),
      ("variants", ["one batch", "peak memory", "gradient of the first weight"]),
      ("models", [model for model in ("linear", "machine", "matrix", "wide", "LSTM 8", "projected") for _ in range(3)]),
-     ("lstm", ["a step: LSTM 16", "bytes of all gradients", "peak memory"])],
-)
+     ("lstm", ["a step: LSTM 16", "bytes of all gradients", "peak memory"])], one_in=8, always=["dispatch", "models"]))
 def test_a_quick_bench_runs_and_writes_its_figures(tmp_path, capsys, name, headings):
     file = tmp_path / "figures.json"
     assert bench.main([name, "--quick", "--rounds", "1", "--json", str(file)]) == 0
@@ -106,6 +105,7 @@ def test_a_quick_bench_runs_and_writes_its_figures(tmp_path, capsys, name, headi
     assert "sparsekit" in capsys.readouterr().out
 
 
+@pytest.mark.thorough
 def test_estimators_beside_those_of_scikit_learn(tmp_path):
     pytest.importorskip("sklearn")
     file = tmp_path / "figures.json"

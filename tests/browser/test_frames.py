@@ -59,6 +59,7 @@ VIEWS = {
 }  # fmt: skip
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.parametrize("name", VIEWS)
 def test_a_frame_is_little_work(open_report, name):
@@ -92,6 +93,7 @@ live
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_a_frame_of_a_large_graph_is_little_work(lab, jupyter_server):
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(GRAPH.strip())])

@@ -8,7 +8,7 @@ from typing import Any
 import nbformat
 import pytest
 
-from tests import sampling
+from tests.sampling import some
 
 NOTEBOOKS = sorted(path.name for path in (Path(__file__).resolve().parents[2] / "notebooks").glob("*.ipynb"))
 
@@ -160,9 +160,7 @@ def test_live_views_carry_their_static_twins(live):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("notebook", [
-    name if name == ALWAYS or sampling.chosen(name, ONE_IN) else pytest.param(name, marks=pytest.mark.thorough)
-    for name in NOTEBOOKS])
+@pytest.mark.parametrize("notebook", some(NOTEBOOKS, ONE_IN, always=[ALWAYS]))
 def test_a_notebook_of_the_course_runs_and_its_timeline_answers(reader, notebook):
     view = reader.open(notebook).run_all()
     assert view.unrun() == 0

@@ -247,6 +247,7 @@ def test_marks_without_events_are_shown(open_report):
     assert view.locator(".sk-status").inner_text() == "Marker only, at 0 s."
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_a_hundred_thousand_values_of_counters_are_little_work(open_report):
     marks = [{"kind": ("counter", "counter", "marker")[i % 3], "name": f"n{i % 3}", "time": float(i), "value": i % 1000}
@@ -292,6 +293,7 @@ def test_figures_read_the_same_in_both_languages(browser):
         page.close()
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_zooming_into_a_hundred_thousand_events_is_little_work(open_report):
     page = open_report({"Time": {"timeline": training(17_000)}}, reduced_motion="reduce")

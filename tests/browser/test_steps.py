@@ -163,6 +163,7 @@ def test_hostile_runs_stay_text(open_report):
     assert view.page.evaluate("() => window.hacked") is None
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_zooming_into_ten_thousand_steps_is_little_work(open_report):
     view = opened(open_report, {"a": made["looped"](2, 8000), "b": made["looped"](1, 8000)})

@@ -124,6 +124,7 @@ def test_the_flame_graph_divides_the_time_in_view_and_finds_its_events(timeline)
     assert all(whole["x"] - 1 <= box["x"] and box["x"] + box["width"] <= whole["x"] + whole["width"] + 1 for box in rest)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("color", ["operator", "storage type"])
 def test_a_frame_of_a_hundred_thousand_events_is_little_work(open_report, color):
     records = made["training"](1, steps=20_000)

@@ -16,6 +16,7 @@ from sparsekit.core.op import registry
 from sparsekit.kernels.cpu import jit
 from sparsekit.storage import convert, densify, stype_of
 from tests.core.inference import inferred
+from tests.sampling import some
 
 STYPES = ("default", "row_sparse", "csr")
 TYPES = tuple(map(np.dtype, ("float16", "float32", "float64", "int32", "int64")))
@@ -63,7 +64,7 @@ def rows():
                     yield pytest.param(op, arrays, attrs, stypes, id=f"{name}-{'-'.join(stypes)}-{len(seen)}")
 
 
-@pytest.mark.parametrize(("op", "arrays", "attrs", "stypes"), list(rows()))
+@pytest.mark.parametrize(("op", "arrays", "attrs", "stypes"), some(rows(), one_in=4))
 def test_what_runs_has_the_inferred_type(op, arrays, attrs, stypes, monkeypatch):
     call, ran, compiled = op.bind(attrs), 0, []
     for types in combinations(len(arrays)):

@@ -52,6 +52,7 @@ def test_an_operator_without_gradient_says_so():
     assert pages.gradient_of(registry["sgd_update"]).startswith("no")
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_sphinx_builds_every_page_without_a_warning(tmp_path):
     command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-d", str(tmp_path / "trees"), str(DOCS),

@@ -173,6 +173,7 @@ def test_kernels_whose_sources_changed_in_another_file_are_compiled_again(bare, 
     assert all(before[path] != after[path] for path in before)
 
 
+@pytest.mark.thorough
 def test_processes_that_keep_kernels_at_once_do_not_mix_them_up(bare, tmp_path):
     env = {**bare, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
     with ThreadPoolExecutor(4) as pool:

@@ -7,6 +7,7 @@ import textwrap
 from pathlib import Path
 
 import programs
+import pytest
 
 #: Interrupts of each activity that must arrive inside it: 200 in all.  Those that come too late are not counted.
 QUOTAS = {"first_calls": 16, "kernels": 50, "save": 50, "dump": 25, "digest": 30, "threads": 25, "processes": 8}
@@ -102,6 +103,7 @@ print(inside)
 """
 
 
+@pytest.mark.thorough
 def test_a_first_kernel_call_may_be_interrupted_at_any_moment():
     quota = QUOTAS["first_calls"]
     assert int(programs.run(FIRST_CALLS, str(quota), timeout=400).check()) == quota

@@ -79,6 +79,8 @@ def test_a_planted_defect_is_found_and_made_small(monkeypatch, stype):
     made = next(line for line in report.text.splitlines() if line.startswith("x"))
     assert "[1.0" in made
     assert ("csr_matrix" in made) == (stype == "csr")
+
+
 @pytest.mark.thorough
 def test_a_crash_is_reported_and_the_next_program_runs():
     process = run.Process()
@@ -100,6 +102,8 @@ def test_programs_are_python_and_get_smaller(name):
         assert families.program(name, families.Choices(given=tuple(choices.made))) == (label, text)
         for given in list(families.smaller_choices(tuple(choices.made)))[:5]:
             compile(families.program(name, families.Choices(given=given))[1], name, "exec")
+
+
 @pytest.mark.thorough
 def test_one_command_runs_it():
     done = subprocess.run(

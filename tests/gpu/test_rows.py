@@ -14,6 +14,7 @@ from test_sweep import GPU, OPS, RANDOM, STYPES, host, listed, mapped, stores
 import sparsekit as mx
 from sparsekit.core.dispatch import invoke, wrap
 from sparsekit.storage import CSR, RowSparse, densify
+from tests.sampling import some
 
 pytestmark = pytest.mark.usefixtures("stand_in")
 
@@ -107,7 +108,7 @@ SPARSE = sorted(name for name, op in OPS.items() if any(set(stypes) - {"default"
 
 
 @pytest.mark.parametrize(("value", "index"), TYPES)
-@pytest.mark.parametrize("name", SPARSE)
+@pytest.mark.parametrize("name", some(SPARSE, one_in=4))
 def test_sparse_rows_take_every_type(name, value, index):
     for arrays, attrs, stypes in ways(OPS[name]).values():
         if set(stypes) - {"default"}:

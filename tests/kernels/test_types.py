@@ -133,6 +133,7 @@ def refused(tmp_path_factory):
     return {int(line): f"{text}" for line, text in re.findall(r"planted\.py:(\d+): error: (.*)", done.stdout)}
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_mypy_refuses_every_planted_mistake_and_nothing_else(refused):
     lines = PLANTED.splitlines()

@@ -118,6 +118,7 @@ print((process_bytes() - before) // 1_000_000, prof.folded > 0, sorted(calls.val
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.slow  # a million real events, digested: the budget of memory can only be measured at its full size
 def test_a_million_events_fit_in_200_megabytes_with_exact_totals():
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(MILLION)], capture_output=True, text=True, check=True,

@@ -52,10 +52,12 @@ SHOWN = {
     "tensorboard": ["profile.summary()"],
 }
 
+#: Packages that are missing together -> what is used without them.
+PROBES = {**{(package,): uses for package, uses in NEEDED.items()},
+          tuple(SHOWN): [use for found in SHOWN.values() for use in found]}
+
 PROGRAM = """
-import io, contextlib, json, sys
-for name in {missing!r}:
-    sys.modules[name] = None
+import contextlib, io, json, os, sys
 import sparsekit as mx
 from sparsekit.base.errors import GPUNotFound, MissingPackageError
 
@@ -76,43 +78,51 @@ net = mx.gluon.nn.Dense(1, in_units=2)
 net.initialize()
 with mx.Profiler() as profile:
     net(x)
-said = {{}}
-for use in {uses!r}:
-    try:
-        eval(use)
-        said[use] = ""
-    except (GPUNotFound, MissingPackageError) as error:
-        said[use] = str(error)
-print(json.dumps(said))
+
+def uses_without(missing, uses):
+    for name in missing:
+        sys.modules[name] = None
+    for use in uses:
+        try:
+            eval(use)
+            yield use, ""
+        except (GPUNotFound, MissingPackageError) as error:
+            yield use, str(error)
+
+probes = json.loads(sys.argv[1])
+assert not {name for missing, _ in probes for name in missing} & sys.modules.keys()
+for missing, uses in probes:  # nothing that is optional has been imported: a child finds what a new process would
+    sys.stdout.flush()
+    if not os.fork():
+        print(json.dumps([missing, dict(uses_without(missing, uses))]), flush=True)
+        os._exit(0)
+    assert os.wait()[1] == 0, missing
 """
 
 
-def without(missing, uses):
-    """What each expression says in a process that lacks the packages."""
-    return _without(tuple([missing] if isinstance(missing, str) else missing), tuple(uses))
-
-
 @functools.cache
-def _without(missing, uses):
-    done = subprocess.run([sys.executable, "-W", "error", "-c", PROGRAM.format(missing=missing, uses=uses)], capture_output=True,
+def probed():
+    """What each use says in a process that lacks the packages, by packages."""
+    done = subprocess.run([sys.executable, "-W", "error", "-c", PROGRAM, json.dumps(list(PROBES.items()))], capture_output=True,
                           text=True, timeout=400)
     assert done.returncode == 0, done.stderr[-2000:]
-    return json.loads(done.stdout.splitlines()[-1])
+    found = (json.loads(line) for line in done.stdout.splitlines() if line.startswith("[["))
+    return {tuple(missing): said for missing, said in found}
 
 
 @pytest.mark.parametrize("package", NEEDED)
 def test_what_needs_a_package_names_it_and_how_to_install_it(package):
-    for use, text in without(package, NEEDED[package]).items():
+    for use, text in probed()[package,].items():
         assert package in text, use
         assert "Hint:" in text, use
         assert "pip install" in text, use
 
 
 def test_what_only_shows_with_a_package_works_without_all_of_them():
-    uses = [use for found in SHOWN.values() for use in found]
-    assert set(without([*SHOWN], uses).values()) == {""}
+    assert set(probed()[tuple(SHOWN)].values()) == {""}
 
 
+@functools.cache
 def imported():
     """The packages that the source imports and that are not required, each with what ``optional_import`` says it is for."""
     found = {}
@@ -153,5 +163,5 @@ def test_every_optional_package_is_tried():
 def test_everything_that_needs_a_package_is_tried():
     """Each purpose that the source names stands in an error above."""
     for name, purposes in imported().items():
-        said = " ".join(without(name, NEEDED[name]).values()) if purposes else ""
+        said = " ".join(probed()[name,].values()) if purposes else ""
         assert [purpose for purpose in purposes if purpose not in said] == [], name

@@ -17,6 +17,7 @@ def disconnected(cluster: Any) -> Any:
     dist.disconnect()
 
 
+@pytest.mark.thorough
 def test_the_bench_runs_and_writes_its_figures(disconnected: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "figures.json"
     assert bench.main(["dist", "--quick", "--json", str(file)]) == 0

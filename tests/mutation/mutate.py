@@ -3,6 +3,7 @@
     python tests/mutation/mutate.py --map calls.json                      # once: which test calls which function (20 minutes)
     python tests/mutation/mutate.py --map calls.json --count 40 --seed 1 --report report.json
     python tests/mutation/mutate.py --map calls.json --part trainer --count 40 --seed 1 --report report.json
+    python tests/mutation/mutate.py --part io --count 20 --seed 1 --report report.json    # with the test files of the part
     python tests/mutation/mutate.py --map calls.json --only 3f2a --report report.json     # one mutant again
     python tests/mutation/mutate.py --summary --report report.json
 
@@ -53,6 +54,11 @@ PARTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "trainer": (("sparsekit/gluon/trainer*.py",), ("tests/gluon/test_trainer.py", "tests/gluon/test_training_golden.py",
                                                    "tests/kvstore")),
     "profiler": (("sparsekit/profiler/*.py",), ("tests/profiler",)),
+    "io": (("sparsekit/io/*.py",), ("tests/io",)),
+    "module": (("sparsekit/module/*.py", "sparsekit/compat/module/*.py"),
+               ("tests/module", "tests/compat", "tests/test_callback.py")),
+    "gluon": (tuple(f"sparsekit/gluon/{place}*.py" for place in ("", "nn/", "rnn/", "loss/", "data/")),
+              ("tests/gluon", "tests/steps", "tests/examples")),
 }
 
 #: Files of which Python runs little unless kernels are compiled, or that have tests of their own: these come first, compiled.
@@ -129,8 +135,8 @@ def join(found: dict[str, Any], tests: list[tuple[str, float]], functions: dict[
 class Map:
     """Which tests call which function."""
 
-    def __init__(self, path: Path) -> None:
-        found = json.loads(path.read_text())
+    def __init__(self, path: Path | None) -> None:
+        found = json.loads(path.read_text()) if path else {"tests": [], "functions": {}}
         self.names = [name for name, _ in found["tests"]]
         self.seconds = [seconds for _, seconds in found["tests"]]
         self.functions: dict[str, list[int]] = found["functions"]
@@ -379,7 +385,8 @@ def summary(results: dict[str, Any]) -> str:
 def main() -> int:
     """Draw, run and tell."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--map", type=Path, help="file that says which test calls which function; made if it is missing")
+    parser.add_argument("--map", type=Path, help="file that says which test calls which function, made if it is missing; "
+                        "without it, the tests of the part run")
     parser.add_argument("--part", choices=PARTS, action="append", help="only these parts")
     parser.add_argument("--count", type=int, default=40, help="mutants for each part, without equivalent ones")
     parser.add_argument("--seed", type=int, default=1)
@@ -396,11 +403,8 @@ def main() -> int:
     if asked.summary:
         print(summary(results))
         return 0
-    if not asked.list:
-        if asked.map is None:
-            parser.error("--map FILE is needed to choose tests")
-        if not asked.map.exists():
-            write_map(asked.map)
+    if not asked.list and asked.map is not None and not asked.map.exists():
+        write_map(asked.map)
     end = time.monotonic() + 60 * asked.minutes
     reasons = load(EQUIVALENT)
     with tempfile.TemporaryDirectory(prefix="mutation-") as folder:

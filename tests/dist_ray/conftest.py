@@ -28,10 +28,10 @@ WARNINGS = ("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::Reso
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    here = Path(__file__).parent
+    here = f"{Path(__file__).parent}/"
     missing = importlib.util.find_spec("ray") is None
     for item in items:
-        if here in item.path.parents:
+        if str(item.path).startswith(here):
             item.add_marker(pytest.mark.ray)
             for warning in WARNINGS:
                 item.add_marker(pytest.mark.filterwarnings(warning))

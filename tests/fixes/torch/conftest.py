@@ -11,9 +11,9 @@ MISSING = importlib.util.find_spec("torch") is None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    here = Path(__file__).parent
+    here = f"{Path(__file__).parent}/"
     for item in items:
-        if here in item.path.parents:
+        if str(item.path).startswith(here):
             item.add_marker(pytest.mark.torch)
             item.add_marker(pytest.mark.filterwarnings("ignore:Sparse CSR tensor support:UserWarning"))  # PyTorch's own
             item.add_marker(pytest.mark.filterwarnings("ignore:Sparse invariant checks:UserWarning"))  # of tensors made here

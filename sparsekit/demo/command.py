@@ -204,10 +204,12 @@ def _compare(chosen: list[Variant], path: str, rows: int, settings: Settings) ->
     for variant in chosen:
         with stage(variant.name, settings.batches or MOST_BATCHES) as shown:
             outcome = train(variant, path, settings, shown)
+        fewer = not settings.batches and len(outcome.losses) < MOST_BATCHES
         settings = settings._replace(batches=len(outcome.losses))
         outcomes.append(outcome)
         took = "" if disturbed([outcome]) else f" in {outcome.seconds:5.1f} s"
-        _say(f"  {variant.name:<20} {settings.batches} batches{took}")
+        why = f", fewer than {MOST_BATCHES} because a batch takes long here" if fewer else ""
+        _say(f"  {variant.name:<20} {settings.batches} batches{took}{why}")
     _say("")
     return outcomes
 

@@ -94,7 +94,7 @@ def disturbed(measured: Iterable[Outcome | Trained]) -> str:
 
 
 def headline(outcomes: Sequence[Outcome]) -> tuple[str, str]:
-    """One number, and what it says: by bytes, which are the same on every run."""
+    """One number, and what it says: by bytes, of the largest gradient of the batches that were run."""
     first, last = outcomes[0], outcomes[-1]
     if last.gradient >= first.gradient:
         return format_bytes(last.gradient), f"for the gradient of the {last.variant.name}"

@@ -89,3 +89,33 @@ def test_a_row_has_its_own_colour_only_where_there_are_enough(open_report, rows)
     page.wait_for_selector(".sk[data-ready]")
     assert page.get_by_text("Each row has its own colour").count() == (rows <= 6)
     assert page.get_by_text("the 6 colours repeat").count() == (rows > 6)
+
+
+def test_a_view_that_is_built_outside_of_the_page_has_its_colours_when_it_is_in_it(browser):
+    """Jupyter builds a view first and then puts it into the page; a colour that is not known then is drawn as black."""
+    page = browser.new_page()
+    try:
+        colours = "".join(f"--sk-{name}: #{number}f{number}f{number}f;" for number, name in enumerate(
+            ("bg", "fg", "muted", "line", "stripe", "accent"), 4))
+        page.add_style_tag(content=f".sk {{ {colours} }} .sk-matrix {{ width: 300px; height: 200px; }}")
+        page.add_script_tag(content=f"{sources.module('inspector.js')}\nwindow.own = {{ Inspector }};", type="module")
+        page.wait_for_function("() => window.own")
+        black = page.evaluate("""async (data) => {
+            const root = document.createElement("div");
+            root.className = "sk";
+            const view = new window.own.Inspector(root, data);
+            document.body.append(root);
+            const frame = () => new Promise(requestAnimationFrame);
+            for (let i = 0; i < 5; i++) await frame();
+            const { width, height } = view.canvas;
+            const pixels = view.canvas.getContext("2d").getImageData(0, 0, width, height).data;
+            let found = 0, drawn = 0;
+            for (let i = 0; i < pixels.length; i += 4) {
+                drawn += pixels[i + 3] > 250;
+                found += pixels[i + 3] > 250 && pixels[i] + pixels[i + 1] + pixels[i + 2] === 0;
+            }
+            return [found, drawn > 1000];
+        }""", inspector_payload(made["SMALL"]))
+    finally:
+        page.close()
+    assert black == [0, True]

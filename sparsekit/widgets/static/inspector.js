@@ -74,7 +74,8 @@ class Inspector {
     this.written = this.rows <= 16 && this.columns <= 16;
     this.build();
     this.cleanups = [watchTheme(() => this.theme())];
-    const observer = new ResizeObserver(() => { this.paint(); if (this.lines.length) { this.fillStrips(); this.fillNear(); } });
+    // A view is built before it is in the page, where nothing has a colour yet.
+    const observer = new ResizeObserver(() => { this.theme(); if (this.lines.length) { this.fillStrips(); this.fillNear(); } });
     observer.observe(this.stage);
     this.cleanups.push(() => observer.disconnect());
     this.theme();

@@ -363,7 +363,8 @@ class Timeline {
   }
 
   observe() {
-    const observer = new ResizeObserver(() => this.painter.resize());
+    // A view is built before it is in the page, where nothing has a colour yet.
+    const observer = new ResizeObserver(() => { this.painter.theme(); this.painter.resize(); });
     observer.observe(this.stage);
     const listen = (name, callback) => {
       this.model.on(name, callback);

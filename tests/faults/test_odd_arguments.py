@@ -7,17 +7,20 @@ from pathlib import Path
 import programs
 import pytest
 
+from tests.sampling import seed
+
 PROGRAM = Path(__file__).with_name("odd.py").read_text(encoding="utf-8")
 
-#: Parts of the callables; each is a program of about half a minute, and ``odd.py 0 1`` takes them all.
-PARTS = 2
+#: Parts of the callables; one is run by default, and ``odd.py 0 1`` takes them all.
+PARTS = 6
 
 
-@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.parametrize("part", [
+    part if part == seed() % PARTS else pytest.param(part, marks=pytest.mark.thorough) for part in range(PARTS)])
 def test_odd_arguments_of_constructors_and_methods(part):
     done = programs.run(PROGRAM, str(part), str(PARTS), memory=4000 * programs.MIB, timeout=400)
     assert done.check().splitlines() == ["done"], done.stderr[-500:]
-    assert int(done.stderr.split()[-2]) > 5000  # calls
+    assert int(done.stderr.split()[-2]) > 1500  # calls
 
 
 def test_errors_of_functions_of_the_user_stay_theirs():

@@ -283,6 +283,8 @@ class TrainStep:
             return "the parameters are on several contexts or in a kvstore"
         if any(updater.optimizer is not trainer.optimizer for updater in trainer._updaters):
             return "the updater of the trainer has another optimizer than the trainer"
+        if own := trainer._own_method:
+            return f"{type(trainer).__name__} has its own {own}, whose Python runs at every step"
         for parameter in trainer._params:
             if parameter._grad_req == "add":
                 return f"the gradients of {parameter.name} are added up (grad_req='add')"
@@ -512,7 +514,7 @@ class _Made:
         """Whether the trainer is what the step was lowered with."""
         compiled, updaters = self.compiled, trainer._updaters
         return (len(updaters) == 1 and updaters[0] is compiled.updater and trainer._optimizer is compiled.optimizer
-                and compiled.holds())
+                and trainer._is_as_defined and compiled.holds())
 
 
 doors(TrainStep)

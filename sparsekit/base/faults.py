@@ -91,7 +91,8 @@ def _raised_at(error: Exception) -> types.TracebackType | None:
     found, trace = None, error.__traceback__
     while trace is not None:
         frame = trace.tb_frame
-        if frame.f_code.co_name != "__getattr__" and frame.f_globals.get("__name__", "").partition(".")[0] not in _CALLED:
+        answers = frame.f_code.co_name == "__getattr__" and isinstance(error, AttributeError)
+        if not answers and frame.f_globals.get("__name__", "").partition(".")[0] not in _CALLED:
             found = trace  # and not where an object answers that it has no such attribute
         trace = trace.tb_next
     return found

@@ -79,7 +79,8 @@ class TrainStep:
     What overrides ``forward`` runs in Python at every step.  If a block of the net or the loss does, all steps run as the lines
     above: a Block or a HybridBlock, of a class of yours or a layer with a ``forward`` of its own, a ``Lambda`` of a function of
     yours, and a block with hooks or a monitor.  The hybridized blocks below it are still programs.  Custom operators and
-    ``autograd.Function`` have the same effect.  ``explain`` names the block.
+    ``autograd.Function`` have the same effect, and so has a trainer with a ``step`` of its own, or an optimizer of which you
+    replaced a method.  ``explain`` names the block.
 
     What defines ``hybrid_forward`` is traced, as if it were hybridized; ``HybridBlock.hybridize`` lists what is then a constant.
 

@@ -369,3 +369,15 @@ def test_what_an_argument_holds_or_is_makes_an_error_a_mistake(call):
     with pytest.raises(mx.SparsekitError) as found:
         call()
     assert not isinstance(found.value, InternalError)
+
+
+@pytest.mark.parametrize("kind", [AssertionError, ValueError, NameError, RuntimeError])
+def test_an_error_of_the_users_getattr_is_no_fault_of_the_library(kind):
+    class Asked:
+        def __getattr__(self, name):
+            raise kind("mine")
+
+    with pytest.raises((kind, mx.SparsekitError)) as found:
+        mx.nd.array(Asked())
+    assert not isinstance(found.value, InternalError)
+    assert any(str(one) == "mine" for one in causes(found.value))

@@ -10,6 +10,8 @@ import types
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
 from .errors import InternalError, SparsekitError, first_line
 from .version import __version__
 
@@ -72,9 +74,10 @@ def is_internal(error: Exception, given: tuple[object, ...]) -> bool:  # object:
         if any(type(one) is dict for one in _within(given, attributes=False)):
             return False
         return not any(one is key or (type(one) is type(key) and type(one) in _SIMPLE and one == key) for one in _within(given))
-    if isinstance(error, TypeError) and at.tb_next is None:
-        named = _TYPES.intersection(re.findall(r"'(\w+)'", str(error)))
-        return bool(named) and named.isdisjoint(type(one).__name__ for one in _within(given, simple=True))
+    if type(error) is TypeError and at.tb_next is None:  # and not numpy's, whose messages name dtypes
+        named = {name.rpartition(".")[2] for name in re.findall(r"'([\w.]+)'", str(error))}
+        return not named.isdisjoint(_TYPES) and named.isdisjoint(
+            kind.__name__ for one in _within(given, simple=True) for kind in (type(one), one) if isinstance(kind, type))
     return False
 
 
@@ -88,7 +91,8 @@ def _raised_at(error: Exception) -> types.TracebackType | None:
     found, trace = None, error.__traceback__
     while trace is not None:
         frame = trace.tb_frame
-        if frame.f_code.co_name != "__getattr__" and frame.f_globals.get("__name__", "").partition(".")[0] not in _CALLED:
+        answers = frame.f_code.co_name == "__getattr__" and isinstance(error, AttributeError)
+        if not answers and frame.f_globals.get("__name__", "").partition(".")[0] not in _CALLED:
             found = trace  # and not where an object answers that it has no such attribute
         trace = trace.tb_next
     return found
@@ -131,6 +135,8 @@ def _parts(value: object, attributes: bool, simple: bool) -> list[Any]:  # objec
         return list(itertools.islice(held, _MANY))
     if type(value) is dict:
         return list(itertools.islice(itertools.chain(held.values(), held), _MANY))
+    if type(value) is np.ndarray and value.dtype == object:
+        return list(itertools.islice(held.flat, _MANY))
     if not attributes:
         return []
     try:

@@ -25,7 +25,7 @@ from ..base.warn import warn_user
 from ..core import device, hooks
 from ..core.dispatch import wrap
 from ..core.graph import CustomNode
-from ..core.trace import refuse
+from ..core.trace import current, refuse
 from ..initializer import Constant as ConstantInitializer
 from ..initializer import InitDesc
 from ..initializer import create as create_initializer
@@ -284,7 +284,8 @@ class Parameter:
             if len(held) == 1:
                 return next(iter(held.values()))
             ctx = current_context()
-        found = held.get(ctx)
+        tracer = current() if ctx.device_type == "trace" else None
+        found = held.get(ctx if tracer is None else tracer.ctx)  # data(x.context), as blocks ask while they are traced
         if found is None:
             raise InitializationError(f"Parameter '{self.name}' was not initialized on context {ctx}. It was only initialized "
                                       f"on {', '.join(map(str, held))}.", hint="initialise it there: net.initialize(ctx=[…]).")

@@ -79,7 +79,8 @@ class TrainStep:
     What overrides ``forward`` runs in Python at every step.  If a block of the net or the loss does, all steps run as the lines
     above: a Block or a HybridBlock, of a class of yours or a layer with a ``forward`` of its own, a ``Lambda`` of a function of
     yours, and a block with hooks or a monitor.  The hybridized blocks below it are still programs.  Custom operators and
-    ``autograd.Function`` have the same effect.  ``explain`` names the block.
+    ``autograd.Function`` have the same effect, and so has a trainer with a ``step`` of its own, or an optimizer of which you
+    replaced a method.  ``explain`` names the block.
 
     What defines ``hybrid_forward`` is traced, as if it were hybridized; ``HybridBlock.hybridize`` lists what is then a constant.
 
@@ -283,6 +284,8 @@ class TrainStep:
             return "the parameters are on several contexts or in a kvstore"
         if any(updater.optimizer is not trainer.optimizer for updater in trainer._updaters):
             return "the updater of the trainer has another optimizer than the trainer"
+        if own := trainer._own_method:
+            return f"{type(trainer).__name__} has its own {own}, whose Python runs at every step"
         for parameter in trainer._params:
             if parameter._grad_req == "add":
                 return f"the gradients of {parameter.name} are added up (grad_req='add')"
@@ -512,7 +515,7 @@ class _Made:
         """Whether the trainer is what the step was lowered with."""
         compiled, updaters = self.compiled, trainer._updaters
         return (len(updaters) == 1 and updaters[0] is compiled.updater and trainer._optimizer is compiled.optimizer
-                and compiled.holds())
+                and trainer._is_as_defined and compiled.holds())
 
 
 doors(TrainStep)

@@ -25,6 +25,7 @@ from ..optimizer.updater import UpdateLane
 from .parameter import Parameter, ParameterDict
 from .servers import TrainerServers
 from .update_tables import UpdateTables
+from .user_python import is_ours
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -35,6 +36,9 @@ if TYPE_CHECKING:
 
 
 __all__ = ["Trainer"]
+
+#: The methods that ``step`` consists of, none of which is called where a table makes the step.
+_OF_A_STEP = frozenset(("step", "_divide_by", "_follow", "_update", "_pending", "_update_one_by_one"))
 
 
 class Trainer:
@@ -163,6 +167,16 @@ class Trainer:
         self._update_on_kvstore = bool(wanted and able)
         if self._update_on_kvstore:
             self._kvstore.set_optimizer(self._optimizer)
+
+    @property
+    def _own_method(self) -> str:
+        """A method of a user's class or of this one object that makes the step another than the library's; empty if none does."""
+        return next((name for name in sorted(_OF_A_STEP) if name in vars(self) or not is_ours(getattr(type(self), name))), "")
+
+    @property
+    def _is_as_defined(self) -> bool:
+        """Whether none of them has been replaced in this one object."""
+        return _OF_A_STEP.isdisjoint(vars(self))
 
     def _follow(self) -> None:
         """Connect anew if the parameters have moved to other contexts."""

@@ -53,7 +53,7 @@ def split_key(key: object, shape: tuple[int, ...]) -> tuple[tuple[Any, ...], lis
 
 
 def _check_masks(parts: list[Any], given: list[tuple[int, Array, bool]], shape: tuple[int, ...]) -> None:
-    """Raise for masks that do not have the sizes of their axes, and for positions that may be masks."""
+    """Raise for masks that do not have the sizes of their axes, and for positions that may be masks, also such masks."""
 
     def axes(some: list[Any]) -> int:
         return sum(part is not None and part != "..." for part in some)
@@ -68,8 +68,15 @@ def _check_masks(parts: list[Any], given: list[tuple[int, Array, bool]], shape: 
             raise RowIndexError(f"A mask of shape {array.shape} does not fit axis {start} of an array of shape {shape}.",
                                 hint="a mask must have the shape of the axes that it replaces.")
         if not is_mask:
-            positions.append((array, doubtful and array.shape == sizes))
+            positions.append((array, doubtful and _may_stand_for(array.shape, sizes)))
     check_no_masks(positions)
+
+
+def _may_stand_for(shape: tuple[int, ...], sizes: tuple[int, ...]) -> bool:
+    """Whether a mask of this shape may be meant for axes of these sizes: also what ``keepdims=True`` leaves of them."""
+    kept = [size for size in shape if size != 1]
+    return shape == sizes or (len(shape) == len(sizes) and bool(kept) and all(
+        one in (1, size) for one, size in zip(shape, sizes, strict=True)))
 
 
 def is_doubtful(part: object, array: Array) -> bool:

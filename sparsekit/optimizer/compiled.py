@@ -117,7 +117,7 @@ class CompiledStep:
 
     def holds(self) -> bool:
         """Whether optimizer and states are those that the step was lowered with."""
-        return (self.updater.optimizer is self.optimizer and self.updater.states is self.states
+        return (self.updater.optimizer is self.optimizer and self.updater.states is self.states and self.optimizer._is_as_defined
                 and len(self.states) == len(self._kept) and all(map(operator.is_, self.states.values(), self._kept)))
 
     @property

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import operator
+import types
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -410,7 +412,13 @@ class Optimizer:
     @property
     def _calls_once(self) -> bool:
         """Whether each update of a weight is one call of an operator, as ``_one_call`` says of the library's own optimizers."""
-        return self._one_call and not self._is_exact and type(self) in registry.values() and self._of_library
+        return (self._one_call and not self._is_exact and type(self) in registry.values() and self._of_library
+                and self._is_as_defined)
+
+    @property
+    def _is_as_defined(self) -> bool:
+        """Whether no method of the class has been replaced in this one object."""
+        return _methods(type(self)).isdisjoint(vars(self))  # type: ignore[arg-type]  # mypy asks objects for __hash__
 
     @property
     def _is_exact(self) -> bool:
@@ -518,6 +526,12 @@ class Optimizer:
     def _get_wds(self, indices: Sequence[Index]) -> list[float]:
         """The weight decays of several weights."""
         return [self._get_wd(index) for index in indices]
+
+
+@functools.cache
+def _methods(kind: type[Optimizer]) -> frozenset[str]:
+    """Names of the methods of a class and of its bases."""
+    return frozenset(name for one in kind.__mro__ for name, value in vars(one).items() if isinstance(value, types.FunctionType))
 
 
 def _all_of(state: State, stype: str) -> bool:

@@ -373,7 +373,8 @@ class _Classifier(ClassifierMixin, _Estimator):
         known = getattr(self, "_known", None)
         classes = self.classes_ if not first else np.unique(y) if known is None else known
         if classes.shape[0] < 2:
-            raise ParameterError(f"A classifier needs at least two classes, and y has one class: {classes[0]!r}.",
+            raise ParameterError("A classifier needs at least two classes, and y has "
+                                 f"{f'one class: {classes[0]!r}' if classes.size else 'none'}.",
                                  hint="pass all classes that will occur to partial_fit, as classes=.")
         places = np.searchsorted(classes, y)
         if not np.array_equal(classes[np.minimum(places, classes.shape[0] - 1)], y):

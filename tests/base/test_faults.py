@@ -357,3 +357,27 @@ def test_wrong_arguments_are_no_faults_of_the_library(call):
     with pytest.raises((mx.SparsekitError, TypeError)) as found:
         call()
     assert not isinstance(found.value, InternalError), found.value
+
+
+@pytest.mark.parametrize("call", [
+    lambda: X() + np.array([None]), lambda: X() / np.array([None, 1.0, 2.0]), lambda: X() > np.array([["a"]], dtype=object),
+    lambda: np.array([None]) * X(), lambda: mx.nd.maximum(np.array([None]), X()), lambda: X().tostype("csr") * np.array([None]),
+    lambda: mx.init.MSRAPrelu(slope=np.array([None])), lambda: mx.gluon.nn.LeakyReLU(np.array([None])),
+    lambda: mx.lr_scheduler.LRScheduler(mx.cpu()), lambda: mx.gluon.data.default_batchify_fn(int),
+    lambda: mx.gluon.nn.Dense(2, in_units=3, dtype="bool").initialize()])
+def test_what_an_argument_holds_or_is_makes_an_error_a_mistake(call):
+    with pytest.raises(mx.SparsekitError) as found:
+        call()
+    assert not isinstance(found.value, InternalError)
+
+
+@pytest.mark.parametrize("kind", [AssertionError, ValueError, NameError, RuntimeError])
+def test_an_error_of_the_users_getattr_is_no_fault_of_the_library(kind):
+    class Asked:
+        def __getattr__(self, name):
+            raise kind("mine")
+
+    with pytest.raises((kind, mx.SparsekitError)) as found:
+        mx.nd.array(Asked())
+    assert not isinstance(found.value, InternalError)
+    assert any(str(one) == "mine" for one in causes(found.value))

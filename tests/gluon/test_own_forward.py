@@ -574,3 +574,78 @@ def test_a_write_to_an_array_from_outside_is_made_once_a_step(change, held, way,
     block = made[-1]
     assert (block.steps if held == "array" else block.total.data()).asscalar() == STEPS
     assert found[0] == found[1]
+
+
+# a trainer and an optimizer with methods of the user's
+
+
+def tick(world):
+    world.calls += 1
+    return world.calls / 100
+
+
+def trainer_of_a_class(world):
+    class Own(gluon.Trainer):
+        def step(self, batch_size, ignore_stale_grad=False):
+            self.set_learning_rate(tick(world))
+            super().step(batch_size, ignore_stale_grad)
+
+    return lambda parameters: Own(parameters, "adam"), lambda trainer: None
+
+
+def trainer_with_a_step(world):
+    def replace(trainer):
+        theirs = trainer.step
+
+        def step(batch_size):
+            trainer.set_learning_rate(tick(world))
+            theirs(batch_size)
+
+        trainer.step = step
+
+    return lambda parameters: gluon.Trainer(parameters, "sgd"), replace
+
+
+def optimizer_with(kind, method):
+    def of(world):
+        def replace(trainer):
+            optimizer = trainer.optimizer
+            theirs = optimizer.update
+
+            def update(*args):
+                optimizer.lr = tick(world)
+                theirs(*args)
+
+            setattr(optimizer, method, update if method == "update" else lambda index: tick(world))
+
+        return lambda parameters: gluon.Trainer(parameters, kind), replace
+    return of
+
+
+TRAINERS = {"class": trainer_of_a_class, "step": trainer_with_a_step, **{
+    f"{kind} {method}": optimizer_with(kind, method) for kind, method in itertools.product(
+        ("sgd", "rmsprop", "adam"), ("_get_lr", "_get_wd", "update"))}}
+
+
+@pytest.mark.parametrize("replaced_at", [0, STEPS])
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("name", TRAINERS)
+def test_python_of_a_trainer_or_an_optimizer_runs_at_every_step(name, compiled, replaced_at):
+    world = World()
+    make, replace = TRAINERS[name](world)
+    net, loss = nn.Dense(3, in_units=3), gluon.loss.L2Loss()
+    net.initialize()
+    trainer = make(net.collect_params())
+    step = gluon.TrainStep(net, loss, trainer)
+    for number, (data, label) in enumerate(itertools.chain(batches(), batches())):
+        if number == replaced_at:
+            world.calls = 0
+            replace(trainer)
+        if compiled:
+            step(data, label)
+        else:
+            with mx.autograd.record():
+                made = loss(net(data), label)
+            made.backward()
+            trainer.step(len(data))
+    assert world.calls == (2 * STEPS - replaced_at) * (1 if name in ("class", "step") else 2)

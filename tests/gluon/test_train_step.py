@@ -1099,3 +1099,42 @@ def test_an_interrupt_stops_a_table_between_two_of_many_pieces(monkeypatch):
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
     assert net(data).shape == (300, 300)
+
+
+class AsksByContext(mx.gluon.HybridBlock):
+    """Asks for its weight on the context of its input, as MXNet's programs for several devices do."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = self.params.get("weight", shape=(12, 3))
+
+    def hybrid_forward(self, F, x, weight):
+        return F.Embedding(x, self.weight.data(x.context), input_dim=12, output_dim=3)
+
+
+@pytest.mark.parametrize("hybridized", [False, True])
+@pytest.mark.parametrize("first", [lambda: mx.gluon.contrib.nn.SparseEmbedding(12, 3), AsksByContext])
+def test_a_layer_may_ask_for_its_weight_on_the_context_of_its_input(first, hybridized):
+    found = []
+    for compiled in (False, True):
+        mx.random.seed(3)
+        net, loss = nn.Sequential(), mx.gluon.loss.L2Loss()
+        net.add(first(), nn.Dense(2, in_units=3), nn.Lambda("identity"))
+        net.initialize()
+        if hybridized:
+            net.hybridize()
+        trainer = mx.gluon.Trainer(net.collect_params(), "adam")
+        step = mx.gluon.TrainStep(net, loss, trainer)
+        for number in range(5):
+            data, label = mx.nd.array([1, 2, 3, 3, number]), mx.nd.ones((5, 2))
+            if compiled:
+                step(data, label)
+            else:
+                with mx.autograd.record():
+                    made = loss(net(data), label)
+                made.backward()
+                trainer.step(5)
+        found.append([one.asnumpy().tobytes() for weight in net.collect_params().values()
+                      for one in (weight.data(), weight.grad())])
+    assert found[0] == found[1]
+    assert not any(row["pass"] == "" for row in step.explain())

@@ -62,6 +62,20 @@ def test_a_comparison_is_refused_and_names_its_cast(shape, dtype, name):
 
 
 @pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize(("shape", "axis"), [((4, 3), 0), ((4, 3), 1), ((2, 3, 4), 1), ((2, 3, 4), (0, 2))], ids=str)
+def test_a_comparison_with_axes_kept_is_refused(shape, axis, dtype):
+    """numpy refuses its mask, which has not the sizes of the axes; MXNet changes the first two rows."""
+    values = numbers(shape, dtype)
+    x = nd.array(values, dtype=dtype)
+    mask = x.max(axis=axis, keepdims=True) > 1
+    refuses(lambda: x[mask])
+    refuses(lambda: assign(x, mask, 9))
+    np.testing.assert_array_equal(x.asnumpy(), values)
+    with pytest.raises(mx.RowIndexError, match="mask of shape"):
+        x[mask.astype("bool")]
+
+
+@pytest.mark.parametrize("dtype", TYPES)
 def test_axes_of_one_or_two_entries(dtype):
     """Floats may be masks.  Integers 0 and 1, each once, are positions, as in an example of MXNet's documentation."""
     for rows in ([0], [0, 1], [1, 0], [1, 1], [0, 0]):

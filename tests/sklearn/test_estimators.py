@@ -333,6 +333,8 @@ def test_a_refused_call_leaves_the_classes(make):
     with pytest.raises(ParameterError, match="classes that were not passed"):
         model.partial_fit(X, y + 1, classes=[0, 1])
     assert model.partial_fit(X, y + 1, classes=[1, 2]).classes_.tolist() == [1, 2]
+    with pytest.raises(ParameterError, match="at least two classes, and y has none"):
+        make().partial_fit(X, y, classes=[])
     with pytest.raises(ParameterError, match="at least two classes"):
         model.fit(X.astype("float32"), np.ones(60))
     assert set(model.predict(X)) <= {1, 2}

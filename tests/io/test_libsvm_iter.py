@@ -181,6 +181,7 @@ def test_one_based_and_guessed():
     ({"batch_size": 1.5}, ShapeError, "batch_size must be one integer of at least 1, got "),
     ({"label_shape": (2,)}, ShapeError, r"label_shape=\(2,\) needs label_libsvm"),
     ({"label_shape": (2, 2)}, ShapeError, "label_shape must be the shape of one row's labels"),
+    ({"label_shape": (0,)}, ShapeError, "label_shape must be the shape of one row's labels"),
     ({"data_shape": 4}, LibSVMError, "seven, line 4, column 9: index 4 is outside the 4 declared features"),
     ({"data_libsvm": "nowhere"}, DataFileError, "no file nowhere"),
     ({"data_libsvm": ["# nothing"]}, DataFileError, "contains no rows"),

@@ -15,28 +15,9 @@ from sparsekit.core.trace import TracingError
 from sparsekit.gluon import nn
 
 
-class Linear(mx.gluon.HybridBlock):
-    """The tutorial's layer: weights (inputs, units) with a row_sparse gradient."""
-
-    def __init__(self, inputs: int, units: int, **more: Any) -> None:
-        super().__init__(**more)
-        with self.name_scope():
-            self.weight = self.params.get("weight", shape=(inputs, units), grad_stype="row_sparse")
-            self.bias = self.params.get("bias", shape=(units,))
-
-    def hybrid_forward(self, F: Any, x: Any, weight: Any, bias: Any) -> Any:
-        return F.sparse.dot(x, weight) + bias
-
-
 def dense_net() -> Any:
     net = nn.HybridSequential()
     net.add(nn.Dense(300, activation="relu"), nn.BatchNorm(), nn.Dense(300, activation="tanh"), nn.LayerNorm(), nn.Dense(1))
-    return net
-
-
-def sparse_net() -> Any:
-    net = nn.HybridSequential()
-    net.add(Linear(50, 8), nn.Activation("sigmoid"), nn.Dense(1))
     return net
 
 
@@ -45,40 +26,6 @@ def batch(seed: int = 0, sparse: bool = False, rows: int = 64) -> Any:
     values = random.standard_normal((rows, 50)).astype(np.float32)
     values[random.random((rows, 50)) < 0.9] = 0
     return mx.nd.array(values).tostype("csr") if sparse else mx.nd.array(values)
-
-
-def events(hybrid: bool) -> list[dict[str, Any]]:
-    mx.random.seed(3)
-    net, loss = sparse_net(), mx.gluon.loss.L2Loss()
-    net.initialize()
-    if hybrid:
-        net.hybridize()
-        loss.hybridize()
-    data, target = batch(sparse=True), mx.nd.ones((64, 1))
-
-    def step() -> None:
-        with mx.autograd.record():
-            value = loss(net(data), target)
-        value.backward()
-
-    step()
-    with mx.Profiler() as prof:
-        step()
-    return [event for event in prof.records if event["kind"] == "op" and event["name"] not in ("_full", "_ones")]
-
-
-def test_every_operator_is_an_event_of_its_own() -> None:
-    kinds = []
-    for hybrid in (False, True):
-        found = events(hybrid)
-        assert len(found) > 10
-        kinds.append(sorted((event["name"], event["lane"], event["layer"].strip("0123456789_"), event["fallback"],
-                             str([array["stype"] for array in event["inputs"]])) for event in found))
-        forward = {event["node"]: event["layer"] for event in found if event["lane"] == "forward" and event["node"]}
-        linked = [event for event in found if event["lane"] == "backward" and event["node"] in forward]
-        assert len(linked) >= 5
-        assert all(event["layer"] == forward[event["node"]] for event in linked)
-    assert kinds[0] == kinds[1]
 
 
 def test_two_graphs_live_at_once() -> None:

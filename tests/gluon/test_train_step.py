@@ -475,27 +475,6 @@ def test_a_batch_with_a_gradient_of_its_own_gets_it():
         strict(*batches[0])
 
 
-def test_other_modes_and_the_profiler():
-    one, other = twins(Linear)
-    for number, (data, label) in enumerate(sparse_batches(9)):
-        losses = []
-        for twin in (one, other):
-            if number == 5:
-                with mx.autograd.pause(), mx.autograd.predict_mode():
-                    losses.append(twin.step(data, label))
-            elif number == 6:
-                with mx.autograd.record():
-                    losses.append(twin.step(data, label))
-            elif number == 7:
-                with mx.Profiler() as profile:
-                    losses.append(twin.step(data, label))
-                assert profile.events == 16
-            else:
-                losses.append(twin.step(data, label))
-        assert bits(losses[0]) == bits(losses[1])
-        assert one.state() == other.state()
-
-
 @pytest.mark.compiled
 def test_ids_out_of_range_are_told_and_refused(monkeypatch):
     one, other = twins(Embedded, "adam")

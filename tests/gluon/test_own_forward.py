@@ -2,8 +2,6 @@
 
 import functools
 import itertools
-import os
-import random
 import types
 import warnings
 import weakref
@@ -17,38 +15,18 @@ from sparsekit.gluon import nn
 from sparsekit.gluon.contrib.estimator import Estimator
 
 STEPS = 7
-SCALE = 1.0
-VARIABLE = "SPARSEKIT_TEST_OF_FORWARD"
 
 
 class World:
-    """What a forward may read and write outside of its block; and how often it ran."""
-
-    default = 1.0
+    """What a forward writes to outside of its block; random programs (``tests/steps``) read and write more."""
 
     def __init__(self):
-        self.calls, self.scale, self.seen = 0, 1.0, []
-        self.config, self.array, self.numbers = types.SimpleNamespace(scale=1.0), mx.nd.zeros((1,)), np.zeros(1)
-
-    def goes_on(self, step):
-        """Change it between two steps."""
-        global SCALE
-        SCALE = self.scale = self.config.scale = World.default = 1 + step / 8
-        os.environ[VARIABLE] = str(1 + step / 4)
-
-
-def count(owner, world):
-    owner.count = getattr(owner, "count", 0) + 1
-    return owner.count
-
-
-#: What a forward multiplies by; random programs (``tests/steps``) read and write more.
-KINDS = {"global": lambda owner, world: SCALE, "counter": count}
+        self.calls = 0
 
 
 def ran(owner, world, kind):
     world.calls += 1
-    return KINDS[kind](owner, world)
+    return world.calls if kind == "counter" else 1.0
 
 
 class Plain(gluon.Block):
@@ -69,28 +47,6 @@ class Hybrid(gluon.HybridBlock):
 
     def forward(self, x):
         return self.dense(x) * self.told(self)
-
-
-class Layer(nn.Dense):
-    """A layer of the library with a forward of its own."""
-
-    def __init__(self, world, kind, units=3):
-        super().__init__(3, in_units=units)
-        self.told = lambda owner: ran(owner, world, kind)
-
-    def forward(self, x):
-        return super().forward(x) * self.told(self)
-
-
-class Mixin:
-    def forward(self, x):
-        return super().forward(x) * ran(self, self.world, self.kind)
-
-
-class Mixed(Mixin, nn.Dense):
-    def __init__(self, world, kind, units=3):
-        super().__init__(3, in_units=units)
-        self.world, self.kind = world, kind
 
 
 class Called(nn.Dense):
@@ -136,13 +92,6 @@ class OwnLoss(gluon.loss.Loss):
         return ((output - label) ** 2).mean(axis=1) * ran(self, self.world, self.kind)
 
 
-def of_one_block(world, kind):
-    net = nn.Dense(3, in_units=3)
-    plain = net.forward
-    net.forward = lambda x: plain(x) * ran(net, world, kind)
-    return net
-
-
 def in_stack(stack, *blocks):
     net = stack()
     net.add(nn.Dense(3, in_units=3), *blocks)
@@ -181,10 +130,10 @@ def through_a_variable(world, kind):
 
 
 PLACES = {
-    "Block": Plain, "HybridBlock": Hybrid, "layer": Layer, "mixin": Mixed, "__call__": Called, "of one block": of_one_block,
+    "Block": Plain, "HybridBlock": Hybrid, "__call__": Called,
     "in Sequential": lambda *given: in_stack(nn.Sequential, Plain(*given)),
     "in HybridSequential": lambda *given: in_stack(nn.HybridSequential, Hybrid(*given)),
-    "deep": lambda *given: in_stack(nn.HybridSequential, in_stack(nn.HybridSequential, Around(Layer(*given)))),
+    "deep": lambda *given: in_stack(nn.HybridSequential, in_stack(nn.HybridSequential, Around(Hybrid(*given)))),
     "in hybrid_forward": lambda *given: Around(Hybrid(*given)), "in a list": lambda *given: Around(Plain(*given), "list"),
     "forward in a dict": lambda *given: Around(Plain(*given), "dict"), "method": lambda *given: Around(Plain(*given), "method"),
     "partial": lambda *given: Around(Plain(*given), "partial"), "in an object": lambda *given: Around(Plain(*given), "object"),
@@ -198,43 +147,6 @@ WAYS = ["TrainStep", "hybridized TrainStep", "hybridized"]
 def batches():
     drawn = np.random.RandomState(5)
     return [(mx.nd.array(drawn.rand(4, 3)), mx.nd.array(drawn.rand(4, 3))) for _ in range(STEPS)]
-
-
-def trained(way, place, kind, folder, optimizer="adam"):
-    """Losses of each step, and then weights, gradients and states; all as bytes.  And the world."""
-    world = World()
-    for generator in (random, np.random, mx.random):
-        generator.seed(3)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of blocks in lists, and of hooks
-        net = PLACES[place](world, kind)
-        loss = OwnLoss(world, kind) if place == "loss" else gluon.loss.L2Loss()
-        net.initialize()
-        parameters = list(net.collect_params().values())
-        trainer = gluon.Trainer(parameters, optimizer, {"learning_rate": 0.05, "wd": 0.01})
-        if "hybridized" in way:
-            net.hybridize()
-            loss.hybridize()
-        found = by_steps(way, net, loss, trainer, world)
-    trainer.save_states(folder / "states")
-    gradients = [one.grad() for one in parameters if one.grad_req != "null"]
-    arrays = [*[one.data() for one in parameters], *gradients]
-    return [*found, *[one.asnumpy().tobytes() for one in arrays], (folder / "states").read_bytes()], world
-
-
-def by_steps(way, net, loss, trainer, world):
-    found, step = [], gluon.TrainStep(net, loss, trainer)
-    for number, (data, label) in enumerate(batches()):
-        world.goes_on(number)
-        if "TrainStep" in way:
-            made = step(data, label)
-        else:
-            with mx.autograd.record():
-                made = loss(net(data), label)
-            made.backward()
-            trainer.step(4)
-        found.append(made.asnumpy().tobytes())
-    return found
 
 
 @pytest.mark.compiled
@@ -433,54 +345,3 @@ def test_a_custom_operator_is_called_once_a_batch_by_module():
     data, label = (np.concatenate([one.asnumpy() for one in parts]) for parts in zip(*batches(), strict=True))
     module.fit(mx.io.NDArrayIter(data, label, 4, label_name="label"), num_epoch=2, eval_metric="mse")
     assert Doubled.calls == 2 * STEPS
-
-
-def assign_all(array):
-    array[:] = array + 1
-
-
-def add_in_place(array):
-    array += 1
-
-
-def write_a_result(array):
-    mx.nd.broadcast_add(array, mx.nd.ones((1,), ctx=mx.cpu()), out=array)
-
-
-def copy_to(array):
-    (array + 1).copyto(array)
-
-
-def set_data(array, parameter):
-    parameter.set_data(array + 1)
-
-
-def update(array):
-    mx.nd.sgd_update(array, mx.nd.ones((1,), ctx=mx.cpu()), lr=-1.0, out=array)
-
-
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize(("change", "held"), [*itertools.product(
-    [assign_all, add_in_place, write_a_result, copy_to, update], ["array", "parameter"]), (set_data, "parameter")])
-def test_a_write_to_an_array_from_outside_is_made_once_a_step(change, held, way, tmp_path, monkeypatch):
-    class Writes(gluon.HybridBlock):
-        def __init__(self):
-            super().__init__()
-            self.dense = nn.Dense(3, in_units=3)
-            if held == "array":
-                self.steps = mx.nd.zeros((1,))
-            else:
-                self.total = self.params.get("total", shape=(1,), init="zeros", grad_req="null")
-
-        def hybrid_forward(self, F, x, total=None):
-            array = self.steps if held == "array" else self.total.data()
-            change(array, *([self.total] if change is set_data else []))
-            made.append(self)
-            return F.broadcast_mul(self.dense(x), array)
-
-    made = []
-    monkeypatch.setitem(PLACES, "writes", lambda world, kind: Writes())
-    found = [trained(one, "writes", "counter", tmp_path)[0] for one in ("eager", way)]
-    block = made[-1]
-    assert (block.steps if held == "array" else block.total.data()).asscalar() == STEPS
-    assert found[0] == found[1]

@@ -701,36 +701,6 @@ def test_a_step_that_cannot_be_compiled_says_why():
     assert one.compiled.explain()[0]["reason"] == "the loss is one of the arrays that it is computed from"
 
 
-class Wide(mx.gluon.HybridBlock):
-    """A csr part and an embedded part; returns their sum and both."""
-
-    def __init__(self):
-        super().__init__()
-        with self.name_scope():
-            self.wide, self.deep = Linear(), Embedded()
-
-    def hybrid_forward(self, F, x, numbers):
-        first, second = self.wide(x), self.deep(numbers[0])
-        return first + second, [first, second * numbers[1]]
-
-
-class Several(mx.gluon.loss.Loss):
-    """The loss of the sum, less a margin, and the parts."""
-
-    def __init__(self, kind=tuple):
-        super().__init__(None, 0)
-        self.kind = kind
-
-    def hybrid_forward(self, F, output, label, margin):
-        total, parts = output
-        return self.kind([F.mean(F.square(total - label) * margin, axis=1), parts, F.tanh(total)])
-
-
-def wide_batch(seed):
-    return ((csr(8, 3 + seed % 4, seed), [ids(50, seed), random(8, 1, seed=seed)]),
-            (random(8, 1, seed=seed + 50), random(8, 1, seed=seed + 60)))
-
-
 def lines(net, loss, trainer, data, label, size, clip=None):
     """One step by the plain lines."""
     with mx.autograd.record():
@@ -748,28 +718,6 @@ def twin_of(make, loss, optimizer="adagrad", **more):
     twin = Twin(False, make, optimizer, loss=lambda: loss)
     twin.compiled = mx.gluon.TrainStep(twin.net, loss, twin.trainer, **more)
     return twin
-
-
-@pytest.mark.compiled
-@pytest.mark.parametrize("kind", [tuple, list])
-@pytest.mark.parametrize("hybrid", [False, True])
-def test_several_inputs_labels_and_results(kind, hybrid):
-    one, other = twin_of(Wide, Several(kind)), twin_of(Wide, Several(kind))
-    if hybrid:
-        one.net.hybridize()
-        other.net.hybridize()
-    for seed in range(7):
-        data, label = wide_batch(seed)
-        found, expected = one.compiled(data, label), lines(other.net, other.loss, other.trainer, data, label, 8)
-        assert type(found) is type(expected) is kind
-        assert type(found[1]) is type(expected[1]) is list
-        assert bits([found[0], *found[1], found[2]]) == bits([expected[0], *expected[1], expected[2]])
-        assert all(array._entry is None for array in (found[0], *found[1], found[2]))
-        assert one.state() == other.state()
-    assert len(one.compiled._made) == 1
-    assert {row["reason"] for row in one.compiled.explain()} == {""}
-    one.compiled(list(data), list(label))  # lists and tuples are one kind of batch
-    assert len(one.compiled._made) == 1
 
 
 class Recurrent(mx.gluon.HybridBlock):

@@ -26,9 +26,11 @@ MIDDLE = ("nn.Dense(width, in_units=width, activation='relu')", "nn.LayerNorm(in
 PYTHON = ("Reads({reads!r})", "Reads({reads!r})", "ReadsPlainly({reads!r})", "OwnForward(width, in_units=width)",
           "OwnCall(width, in_units=width)", "Mixed(width, in_units=width)", "Holds({held!r}, {reads!r})", "lambda_of({reads!r})",
           "of_one_block({reads!r}, width)", "hooked(True, width)", "hooked(False, width)", "Deep(width)",
+          "Writes({writes!r}, parameter=True)", "Writes({writes!r}, parameter=False)",
           "Applied(\"F.Custom(x, op_type='doubled_in_steps')\")", "nn.HybridLambda(lambda F, x: Tripled()(x))")
 HYBRID = tuple(one for one in PYTHON if not one.startswith(PLAIN))
 READS = ("random", "numpy.random", "object", "class", "global", "environment", "counter", "list", "numbers", "array")
+WRITES = ("assign", "in place", "out", "copyto", "update", "set_data")
 HELD = ("list", "dict", "method", "object", "partial", "weak")
 #: Expressions of the shape of their arguments.
 EXPRESSIONS = (
@@ -109,7 +111,7 @@ def draw(seed: int) -> Program:
 
 
 def _layer(text: str, chance: np.random.Generator, one: Any) -> str:
-    return text.format(reads=one(READS), held=one(HELD), expression=_expression(chance, one, 2))
+    return text.format(reads=one(READS), held=one(HELD), writes=one(WRITES), expression=_expression(chance, one, 2))
 
 
 def _expression(chance: np.random.Generator, one: Any, depth: int) -> str:

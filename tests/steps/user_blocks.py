@@ -199,6 +199,35 @@ class Applied(gluon.HybridBlock):
         return eval(self.text, {"F": F, "x": x})
 
 
+def _assigned(array: Any) -> None:
+    array[:] = array * 0.5
+
+
+WRITES = {"assign": _assigned, "in place": lambda array: array.__imul__(0.5),
+          "out": lambda array: mx.nd.broadcast_mul(array, mx.nd.ones((1,), dtype=array.dtype) / 2, out=array),
+          "copyto": lambda array: (array * 0.5).copyto(array),
+          "update": lambda array: mx.nd.sgd_update(array, mx.nd.ones((1,), dtype=array.dtype), lr=0.1, out=array)}
+
+
+class Writes(gluon.HybridBlock):
+    """It writes to an array of its own, or to a parameter, where it is traced."""
+
+    def __init__(self, way: str, parameter: bool, **options: Any) -> None:
+        super().__init__(**options)
+        self.way, self.array = way, mx.nd.ones((1,))
+        if parameter:
+            with self.name_scope():
+                self.total = self.params.get("total", shape=(1,), init="ones", grad_req="null")
+
+    def hybrid_forward(self, F: Any, x: Any, total: Any = None) -> Any:
+        array = self.array if total is None else self.total.data()
+        if self.way == "set_data" and total is not None:
+            self.total.set_data(array * 0.5)
+        else:
+            WRITES.get(self.way, _assigned)(array)
+        return F.broadcast_mul(x, array)
+
+
 class Recurring(gluon.HybridBlock):
     """An LSTM of one step."""
 

@@ -23,7 +23,7 @@ import sparsekit as mx
 def bits(array: Any) -> Any:
     """Storage type, shape, element types and bytes of an array, or of each of several; other things as they are."""
     if isinstance(array, (list, tuple)):
-        return [bits(one) for one in array]
+        return [type(array).__name__, *map(bits, array)]
     if not hasattr(array, "stype"):
         return array
     parts = [array] if array.stype == "default" else [array.indices, array.data]

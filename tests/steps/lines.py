@@ -37,7 +37,7 @@ class Weighted(gluon.loss.Loss):
     def __init__(self) -> None:
         super().__init__(None, 0)
 
-    def forward(self, pred: Any, label: Any) -> Any:
+    def forward(self, pred: Any, label: Any, weight: Any = None) -> Any:
         return mx.nd.mean(mx.nd.square(pred - label), axis=1) * settings.read(self, "numpy.random")
 
 
@@ -47,8 +47,9 @@ class Several(gluon.loss.Loss):
     def __init__(self) -> None:
         super().__init__(None, 0)
 
-    def hybrid_forward(self, F: Any, pred: Any, label: Any) -> Any:
-        return F.mean(F.square(pred - label), axis=1), [F.tanh(pred), label], None
+    def hybrid_forward(self, F: Any, pred: Any, label: Any, weight: Any = None) -> Any:
+        loss = F.square(pred - label)
+        return F.mean(loss if weight is None else F.broadcast_mul(loss, weight), axis=1), [F.tanh(pred), label], None
 
 
 #: Every loss takes a label of the prediction's shape.
@@ -91,7 +92,8 @@ def batch(kind: str, width: int, dtype: str, rows: int, seed: int, stored: int =
     data = rows_of_csr(rows, 0 if odd == "empty" else stored, dtype, chance)
     if kind == "csr":
         return data, label
-    return [data, [ids, mx.nd.array(chance.random((rows, 1)), dtype=dtype)]], label
+    factors, weights = (mx.nd.array(chance.random((rows, 1)), dtype=dtype) for _ in range(2))
+    return [data, [ids, factors]], (label, weights)
 
 
 class Interrupted:
@@ -194,7 +196,7 @@ class Training:
                 return told.last
             with autograd.record():
                 output = self.net(*data) if isinstance(data, list) else self.net(data)
-                loss = self.loss(output, label)
+                loss = self.loss(output, *label) if isinstance(label, tuple) else self.loss(output, label)
             (loss[0] if isinstance(loss, (tuple, list)) else loss).backward()
             size = size or (data[0] if isinstance(data, list) else data).shape[0]
             if self.clip_norm is not None:

@@ -15,34 +15,9 @@ from sparsekit.core.trace import TracingError
 from sparsekit.gluon import nn
 
 
-class Linear(mx.gluon.HybridBlock):
-    """The tutorial's layer: weights (inputs, units) with a row_sparse gradient."""
-
-    def __init__(self, inputs: int, units: int, **more: Any) -> None:
-        super().__init__(**more)
-        with self.name_scope():
-            self.weight = self.params.get("weight", shape=(inputs, units), grad_stype="row_sparse")
-            self.bias = self.params.get("bias", shape=(units,))
-
-    def hybrid_forward(self, F: Any, x: Any, weight: Any, bias: Any) -> Any:
-        return F.sparse.dot(x, weight) + bias
-
-
 def dense_net() -> Any:
     net = nn.HybridSequential()
     net.add(nn.Dense(300, activation="relu"), nn.BatchNorm(), nn.Dense(300, activation="tanh"), nn.LayerNorm(), nn.Dense(1))
-    return net
-
-
-def sparse_net() -> Any:
-    net = nn.HybridSequential()
-    net.add(Linear(50, 8), nn.Activation("sigmoid"), nn.Dense(1))
-    return net
-
-
-def dropped_net() -> Any:
-    net = nn.HybridSequential()
-    net.add(nn.Dense(20, in_units=50), nn.Dropout(0.5), nn.Dense(1, in_units=20))
     return net
 
 
@@ -51,81 +26,6 @@ def batch(seed: int = 0, sparse: bool = False, rows: int = 64) -> Any:
     values = random.standard_normal((rows, 50)).astype(np.float32)
     values[random.random((rows, 50)) < 0.9] = 0
     return mx.nd.array(values).tostype("csr") if sparse else mx.nd.array(values)
-
-
-def train(make: Callable[[], Any], hybrid: bool, sparse: bool = False, steps: int = 6) -> dict[str, Any]:
-    """Loss and parameters after some steps from the same start, with batches of two sizes."""
-    mx.random.seed(3)
-    net, loss = make(), mx.gluon.loss.L2Loss()
-    net.initialize()
-    if hybrid:
-        net.hybridize()
-        loss.hybridize()
-    trainer = mx.gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.05})
-    target, losses = mx.nd.ones((64, 1)), []
-    for step in range(steps):
-        data = batch(step, sparse, 64 if step % 3 else 32)
-        with mx.autograd.record():
-            value = loss(net(data), target[: data.shape[0]])
-        value.backward()
-        trainer.step(data.shape[0])
-        losses.append(value.asnumpy())
-    answer = net(batch(9, sparse)).asnumpy()
-    return {"loss": np.concatenate(losses), "answer": answer,
-            **{str(place): parameter.data().asnumpy() for place, parameter in enumerate(net.collect_params().values())}}
-
-
-@pytest.mark.parametrize(("make", "sparse"), [(dense_net, False), (sparse_net, True), (dropped_net, False)])
-def test_training_is_the_same_to_the_last_bit(make: Callable[[], Any], sparse: bool) -> None:
-    plain, hybrid = (train(make, how, sparse) for how in (False, True))
-    for name, values in plain.items():
-        np.testing.assert_array_equal(values, hybrid[name], err_msg=name)
-
-
-def events(hybrid: bool) -> list[dict[str, Any]]:
-    mx.random.seed(3)
-    net, loss = sparse_net(), mx.gluon.loss.L2Loss()
-    net.initialize()
-    if hybrid:
-        net.hybridize()
-        loss.hybridize()
-    data, target = batch(sparse=True), mx.nd.ones((64, 1))
-
-    def step() -> None:
-        with mx.autograd.record():
-            value = loss(net(data), target)
-        value.backward()
-
-    step()
-    with mx.Profiler() as prof:
-        step()
-    return [event for event in prof.records if event["kind"] == "op" and event["name"] not in ("_full", "_ones")]
-
-
-def test_every_operator_is_an_event_of_its_own() -> None:
-    kinds = []
-    for hybrid in (False, True):
-        found = events(hybrid)
-        assert len(found) > 10
-        kinds.append(sorted((event["name"], event["lane"], event["layer"].strip("0123456789_"), event["fallback"],
-                             str([array["stype"] for array in event["inputs"]])) for event in found))
-        forward = {event["node"]: event["layer"] for event in found if event["lane"] == "forward" and event["node"]}
-        linked = [event for event in found if event["lane"] == "backward" and event["node"] in forward]
-        assert len(linked) >= 5
-        assert all(event["layer"] == forward[event["node"]] for event in linked)
-    assert kinds[0] == kinds[1]
-
-
-def test_the_gradient_of_a_sparse_layer_stays_row_sparse() -> None:
-    net = sparse_net()
-    net.initialize()
-    net.hybridize()
-    with mx.autograd.record():
-        out = net(batch(sparse=True))
-    out.backward()
-    gradient = net[0].weight.grad()
-    assert gradient.stype == "row_sparse"
-    assert 0 < gradient.indices.size <= 50
 
 
 def test_two_graphs_live_at_once() -> None:
@@ -156,27 +56,6 @@ def test_a_result_does_not_change_with_the_next_call() -> None:
     before = first.asnumpy()
     net(batch(2))
     np.testing.assert_array_equal(first.asnumpy(), before)
-
-
-@pytest.mark.parametrize("request_", ["add", "null"])
-def test_other_requests_for_gradients(request_: str) -> None:
-    def gradients(hybrid: bool) -> list[Any]:
-        mx.random.seed(1)
-        net = dense_net()
-        net.initialize()
-        net(batch())
-        net[0].weight.grad_req = request_
-        net.collect_params().zero_grad()
-        if hybrid:
-            net.hybridize()
-        for seed in range(2):
-            with mx.autograd.record():
-                out = net(batch(seed))
-            out.backward()
-        return [parameter.grad().asnumpy() for parameter in net.collect_params().values() if parameter.grad_req != "null"]
-
-    for plain, hybrid in zip(gradients(False), gradients(True), strict=True):
-        np.testing.assert_array_equal(plain, hybrid)
 
 
 class Two(mx.gluon.HybridBlock):
@@ -236,20 +115,6 @@ def test_gradients_have_gradients() -> None:
         penalty.backward()
         found.append(data.grad.asnumpy())
     np.testing.assert_allclose(found[1], found[0], rtol=1e-5, atol=1e-7)
-
-
-def test_what_changes_about_parameters_is_noticed() -> None:
-    net = nn.Dense(3, in_units=50)
-    net.initialize()
-    net.hybridize()
-    data = batch()
-    net(data)
-    net.weight.set_data(mx.nd.ones((3, 50)))
-    np.testing.assert_allclose(net(data).asnumpy()[:, 0], data.asnumpy().sum(axis=1), rtol=1e-4, atol=1e-5)
-    net.initialize(mx.init.Zero(), force_reinit=True)
-    assert not net(data).asnumpy().any()
-    net.cast("float64")
-    assert net(data.astype("float64")).dtype == np.float64
 
 
 class Asks(mx.gluon.HybridBlock):

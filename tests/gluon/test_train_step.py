@@ -161,57 +161,22 @@ def check(make, batches, *arguments, events=None, made=1, **more):
     return one
 
 
-NETS = {"row_sparse gradient": (Linear, sparse_batches),
-        "dense gradient": (lambda **more: Linear(grad_stype="default", **more), sparse_batches),
-        "row_sparse weight": (lambda **more: Linear(stype="row_sparse", **more), sparse_batches),
-        "dense": (lambda bias=True: nn.Dense(1, in_units=6, use_bias=bias), dense_batches)}
-
 #: Why no step with these optimizers is compiled.
 IN_PYTHON = {"lars": "LARS reads the values of gradients before it updates",
              "lbsgd": "LBSGD keeps the sum of several gradients between its steps",
              "test": "Test copies each weight after its update"}
 
-ARGUMENTS = ({}, {"wd": 0.01, "clip_gradient": 0.05}, {"momentum": 0.9, "wd": 0.1}, {"lazy_update": False, "wd": 0.1},
-             {"lazy_update": True}, {"lower_bound": 0.1, "upper_bound": 0.5})
-
-
-def trainings(name, net, dtype):
-    """What makes a net of this element type, batches, and arguments of an optimizer; float16 weights have float32 copies."""
-    make, batches = NETS[net]
-    some = [tuple(array.astype(dtype) for array in batch) for batch in batches(5)]
-
-    def cast():
-        made = make(bias=False) if name == "groupadagrad" else make()  # which takes matrices only
-        made.cast(dtype)
-        return made
-
-    for arguments in (*ARGUMENTS, {"lazy_update": False, "multi_precision": True}):
-        given = {**arguments, "multi_precision": True} if dtype == "float16" else arguments
-        try:
-            registry[name](**given)
-        except (TypeError, mx.SparsekitError):
-            continue
-        if name != "groupadagrad" or "wd" not in given:  # which has none
-            yield cast, some, given or {"learning_rate": 0.01}
-
-
-def may_run_in_python(name, net, arguments, reasons):
-    """Whether an update may run in Python for these reasons: noise, and LAMB's dense step of a row_sparse gradient."""
-    noted = name == "lamb" and "row_sparse" in net and not arguments.get("lazy_update")
-    return not reasons or noted or (name == "sgld" and reasons == {"it draws random numbers"})
-
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("dtype", ["float32", "float16"])
-@pytest.mark.parametrize("net", NETS)
 @pytest.mark.parametrize("name", sorted(registry))
-def test_every_optimizer_gives_the_same_bits(name, net, dtype):
-    for make, batches, arguments in trainings(name, net, dtype):
-        one = check(make, batches, name, arguments, made=0 if name in IN_PYTHON else 1)
-        if name in IN_PYTHON:
-            assert one.compiled.explain() == [{"pass": "", "op": "", "reason": IN_PYTHON[name]}]
-        reasons = {row["reason"] for row in one.compiled.explain() if row["pass"] == "update"} - {""}
-        assert may_run_in_python(name, net, arguments, reasons)
+def test_every_optimizer_is_compiled_or_says_why(name):
+    """That the results are the same is what random programs are about (``tests/steps``)."""
+    make = functools.partial(Linear, bias=name != "groupadagrad")  # which takes matrices only
+    one = check(make, sparse_batches(5), name, {"learning_rate": 0.01}, made=0 if name in IN_PYTHON else 1)
+    if name in IN_PYTHON:
+        assert one.compiled.explain() == [{"pass": "", "op": "", "reason": IN_PYTHON[name]}]
+    reasons = {row["reason"] for row in one.compiled.explain() if row["pass"] == "update"} - {""}
+    assert not reasons or name == "lamb" or reasons == {"it draws random numbers"}  # of SGLD
 
 
 class Mixed(Linear):
@@ -230,7 +195,7 @@ def mixed_batches(count):
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("optimizer", ["sgd", "adam", "lamb", "ftml"])
+@pytest.mark.parametrize("optimizer", ["sgd", "ftml"])
 def test_float16_and_float32_weights_of_one_net(optimizer):
     check(Mixed, mixed_batches(8), optimizer, {"multi_precision": True, "wd": 0.01}, events={5: schedule})
     check(Mixed, mixed_batches(8), optimizer, {"multi_precision": True},
@@ -283,16 +248,11 @@ class Scaled(mx.gluon.HybridBlock):
 
 
 BATCHES = {
-    "empty matrices in between": (Linear, lambda: [(csr(8, 3 * (seed % 3 > 0), seed), random(8, 1)) for seed in range(8)]),
-    "empty matrices first": (Linear, lambda: [(csr(8, 3 * (seed > 4), seed), random(8, 1)) for seed in range(8)]),
-    "one row": (Linear, lambda: sparse_batches(6, 1)),
     "many more stored values": (Linear, lambda: [(csr(8, 2 if seed < 4 else 290, seed), random(8, 1)) for seed in range(7)]),
     "ids out of range": (Embedded, lambda: [(ids(50 if seed < 4 else 60, seed), random(8, 1, seed=seed)) for seed in range(7)]),
-    "ids, dense gradient": (lambda: Embedded(sparse_grad=False), lambda: [(ids(50, seed), random(8, 1)) for seed in range(6)]),
     "data as labels": (lambda: nn.Dense(6, in_units=6), lambda: [(x, x if seed % 2 else y) for seed, (x, y)
                                                                  in enumerate(dense_batches(7, 6, 6))]),
     "one element": (lambda: nn.Dense(1, in_units=1), lambda: [(random(1, 1, seed=seed), random(1, 1)) for seed in range(5)]),
-    "float64 labels": (lambda: nn.Dense(1, in_units=6), lambda: [(x, y.astype("float64")) for x, y in dense_batches(6)]),
 }
 
 
@@ -302,7 +262,7 @@ BATCHES = {
 @pytest.mark.parametrize("optimizer", ["sgd", "adam"])
 def test_batches_of_one_kind(case, optimizer):
     make, batches = BATCHES[case]
-    check(make, batches(), optimizer, made=0 if case == "float64 labels" else 1)
+    check(make, batches(), optimizer)
 
 
 @pytest.mark.compiled
@@ -327,24 +287,6 @@ def test_arrays_of_any_layout_as_data():
 
 
 @pytest.mark.compiled
-def test_random_numbers_and_running_statistics():
-    def make():
-        net = nn.HybridSequential()
-        net.add(nn.Dense(5, in_units=6, activation="relu"), nn.Dropout(0.5), nn.BatchNorm(in_channels=5), nn.Dense(1, in_units=5))
-        return net
-
-    for hybrid in (False, True):
-        check(make, dense_batches(), "adam", hybrid=hybrid)
-
-
-@pytest.mark.compiled
-@pytest.mark.parametrize("name", ["L1Loss", "L2Loss", "HuberLoss", "HingeLoss", "LogisticLoss", "SigmoidBinaryCrossEntropyLoss",
-                                  "KLDivLoss", "PoissonNLLLoss"])
-def test_losses(name):
-    check(lambda: nn.Dense(1, in_units=6), dense_batches(5), loss=getattr(mx.gluon.loss, name))
-
-
-@pytest.mark.compiled
 @pytest.mark.filterwarnings("ignore::sparsekit.IndexWarning")
 def test_labels_out_of_range():
     batches = [(random(8, 6, seed=seed), ids(5 if seed < 4 else 8, seed, "float32", (8,))) for seed in range(7)]
@@ -353,13 +295,6 @@ def test_labels_out_of_range():
 
 def schedule(twin):
     twin.trainer.optimizer.lr_scheduler = mx.lr_scheduler.FactorScheduler(2, 0.5, base_lr=0.1)
-
-
-def save_and_load(twin, path):
-    twin.trainer.save_states(path / "states")
-    twin.trainer.load_states(path / "states")
-    twin.net.save_parameters(str(path / "parameters"))
-    twin.net.load_parameters(str(path / "parameters"))
 
 
 def set_states(twin):
@@ -376,57 +311,26 @@ def set_weight(**attributes):
     return lambda twin: [setattr(twin.parameters[0], name, value) for name, value in attributes.items()]
 
 
-def start_anew(twin):
-    mx.random.seed(8)
-    twin.net.initialize(force_reinit=True)
-
-
 def double(twin):
     values = twin.parameters[0].data()
     values[:] = values * 2
 
 
+#: What random programs (``tests/steps``) do not change between two steps.
 EVENTS = {
     "a schedule": schedule,
     "a learning rate": lambda twin: twin.trainer.set_learning_rate(0.03),
-    "multipliers of a parameter": set_weight(lr_mult=0.5, wd_mult=3.0),
-    "multipliers of the optimizer": lambda twin: twin.trainer.optimizer.set_lr_mult({0: 0.1, 1: 0.2}),
-    "multipliers in place": lambda twin: twin.trainer.optimizer.lr_mult.update({0: 0.1, 1: 0.2}),
-    "multipliers in another dict": set_optimizer(wd_mult={0: 0.1}, param_dict={}),
     "names": lambda twin: (twin.trainer.optimizer.set_lr_mult({"one": 0.1}),
                            set_optimizer(idx2name={0: "one"}, param_dict={})(twin)),
-    "a factor of gradients": set_optimizer(rescale_grad=7.0),
     "another scale": lambda twin: setattr(twin.trainer, "_scale", 2.0),
     "a size of the batch": lambda twin: setattr(twin, "size", 3),
     "other states": lambda twin: setattr(twin.trainer._updaters[0], "states", dict(twin.trainer._updaters[0].states)),
     "a state less": lambda twin: (twin.trainer._updaters[0].states.pop(0), twin.trainer._updaters[0].states_synced.clear()),
-    "weight decay": set_optimizer(wd=0.5), "clipping": set_optimizer(clip_gradient=0.001),
-    "lazy": set_optimizer(lazy_update=False),
-    "momentum": set_optimizer(momentum=0.3, beta1=0.3), "the count of updates": set_optimizer(num_update=100),
-    "multi-precision": set_optimizer(multi_precision=True),
+    "a factor of gradients": set_optimizer(rescale_grad=7.0), "states": set_states,
     "values": lambda twin: twin.parameters[0].set_data(mx.nd.ones((FEATURES, 1))), "values in place": double,
-    "initialization": start_anew, "contexts": lambda twin: twin.net.collect_params().reset_ctx(mx.cpu()),
     "a cast": lambda twin: twin.net.cast("float64"), "frozen": set_weight(grad_req="null"), "adding": set_weight(grad_req="add"),
-    "gradients": lambda twin: twin.net.collect_params().zero_grad(), "states": set_states,
-    "hybridization": lambda twin: twin.net.hybridize(),
     "a gradient attached anew": lambda twin: twin.parameters[0].data().attach_grad("write", twin.parameters[0]._grad_stype),
 }
-
-
-@pytest.mark.compiled
-@pytest.mark.parametrize("event", EVENTS)
-@pytest.mark.parametrize("optimizer", ["sgd", "adam", "adagrad", "lamb"])
-def test_changes_in_between(event, optimizer):
-    arguments = {"wd": 0.1, **({"momentum": 0.9} if optimizer == "sgd" else {})}
-    one, other = twins(Linear, optimizer, arguments)
-    for number, (data, label) in enumerate(sparse_batches(10)):
-        if number == 5:
-            assert one.compiled._made
-            EVENTS[event](one)
-            EVENTS[event](other)
-        assert outcome(one, data, label, number) == outcome(other, data, label, number)
-        if number != 4:
-            assert one.state() == other.state()
 
 
 @pytest.mark.compiled
@@ -504,17 +408,6 @@ def test_a_label_in_the_memory_of_a_gradient():
 
 
 @pytest.mark.compiled
-def test_frozen_and_thawed():
-    check(Linear, sparse_batches(12), events={4: set_weight(grad_req="null"), 8: set_weight(grad_req="write")})
-    check(Linear, sparse_batches(12), events={4: set_weight(grad_req="add"), 8: set_weight(grad_req="write")})
-
-
-@pytest.mark.compiled
-def test_states_and_parameters_from_files(tmp_path):
-    check(Linear, sparse_batches(10), "adam", events={5: lambda twin: save_and_load(twin, tmp_path)})
-
-
-@pytest.mark.compiled
 def test_tables_can_be_switched_off(monkeypatch):
     events = {4: lambda twin: monkeypatch.setattr(mx.config, "tables", False),
               6: lambda twin: monkeypatch.setattr(mx.config, "tables", True)}
@@ -580,27 +473,6 @@ def test_a_batch_with_a_gradient_of_its_own_gets_it():
     strict = mx.gluon.TrainStep(one.net, one.loss, one.trainer, strict=True)
     with pytest.raises(mx.base.UnsupportedError, match="the batch itself has a gradient"):
         strict(*batches[0])
-
-
-def test_other_modes_and_the_profiler():
-    one, other = twins(Linear)
-    for number, (data, label) in enumerate(sparse_batches(9)):
-        losses = []
-        for twin in (one, other):
-            if number == 5:
-                with mx.autograd.pause(), mx.autograd.predict_mode():
-                    losses.append(twin.step(data, label))
-            elif number == 6:
-                with mx.autograd.record():
-                    losses.append(twin.step(data, label))
-            elif number == 7:
-                with mx.Profiler() as profile:
-                    losses.append(twin.step(data, label))
-                assert profile.events == 16
-            else:
-                losses.append(twin.step(data, label))
-        assert bits(losses[0]) == bits(losses[1])
-        assert one.state() == other.state()
 
 
 @pytest.mark.compiled
@@ -786,7 +658,7 @@ def test_an_interrupted_step_counts_the_updates_that_it_made():
 
 @pytest.mark.compiled
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
-@pytest.mark.parametrize("optimizer", ["sgd", "adam", "lamb"])
+@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
 def test_large_batches_after_tiny_ones(optimizer, dtype):
     def make():
         made = Linear(20_000, 8)
@@ -829,36 +701,6 @@ def test_a_step_that_cannot_be_compiled_says_why():
     assert one.compiled.explain()[0]["reason"] == "the loss is one of the arrays that it is computed from"
 
 
-class Wide(mx.gluon.HybridBlock):
-    """A csr part and an embedded part; returns their sum and both."""
-
-    def __init__(self):
-        super().__init__()
-        with self.name_scope():
-            self.wide, self.deep = Linear(), Embedded()
-
-    def hybrid_forward(self, F, x, numbers):
-        first, second = self.wide(x), self.deep(numbers[0])
-        return first + second, [first, second * numbers[1]]
-
-
-class Several(mx.gluon.loss.Loss):
-    """The loss of the sum, less a margin, and the parts."""
-
-    def __init__(self, kind=tuple):
-        super().__init__(None, 0)
-        self.kind = kind
-
-    def hybrid_forward(self, F, output, label, margin):
-        total, parts = output
-        return self.kind([F.mean(F.square(total - label) * margin, axis=1), parts, F.tanh(total)])
-
-
-def wide_batch(seed):
-    return ((csr(8, 3 + seed % 4, seed), [ids(50, seed), random(8, 1, seed=seed)]),
-            (random(8, 1, seed=seed + 50), random(8, 1, seed=seed + 60)))
-
-
 def lines(net, loss, trainer, data, label, size, clip=None):
     """One step by the plain lines."""
     with mx.autograd.record():
@@ -876,28 +718,6 @@ def twin_of(make, loss, optimizer="adagrad", **more):
     twin = Twin(False, make, optimizer, loss=lambda: loss)
     twin.compiled = mx.gluon.TrainStep(twin.net, loss, twin.trainer, **more)
     return twin
-
-
-@pytest.mark.compiled
-@pytest.mark.parametrize("kind", [tuple, list])
-@pytest.mark.parametrize("hybrid", [False, True])
-def test_several_inputs_labels_and_results(kind, hybrid):
-    one, other = twin_of(Wide, Several(kind)), twin_of(Wide, Several(kind))
-    if hybrid:
-        one.net.hybridize()
-        other.net.hybridize()
-    for seed in range(7):
-        data, label = wide_batch(seed)
-        found, expected = one.compiled(data, label), lines(other.net, other.loss, other.trainer, data, label, 8)
-        assert type(found) is type(expected) is kind
-        assert type(found[1]) is type(expected[1]) is list
-        assert bits([found[0], *found[1], found[2]]) == bits([expected[0], *expected[1], expected[2]])
-        assert all(array._entry is None for array in (found[0], *found[1], found[2]))
-        assert one.state() == other.state()
-    assert len(one.compiled._made) == 1
-    assert {row["reason"] for row in one.compiled.explain()} == {""}
-    one.compiled(list(data), list(label))  # lists and tuples are one kind of batch
-    assert len(one.compiled._made) == 1
 
 
 class Recurrent(mx.gluon.HybridBlock):

@@ -10,22 +10,16 @@ import pytest
 import sparsekit as mx
 from sparsekit.core.table import machine
 from sparsekit.gluon import nn
-from sparsekit.optimizer.optimizer import registry
 
 from .test_train_step import (
     EVENTS,
-    NETS,
     Linear,
-    Mixed,
     Twin,
     bits,
     csr,
     dense_batches,
-    may_run_in_python,
-    mixed_batches,
     random,
     sparse_batches,
-    trainings,
 )
 
 pytestmark = pytest.mark.skipif(bool(machine.reason_against_tables()), reason=machine.reason_against_tables() or "-")
@@ -69,21 +63,6 @@ def check(make, batches, *arguments, made=1, events=None, **more):
     return one
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float16"])
-@pytest.mark.parametrize("net", NETS)
-@pytest.mark.parametrize("name", sorted(registry))
-def test_every_optimizer_gives_the_same_bits(name, net, dtype):
-    for make, batches, arguments in trainings(name, net, dtype):
-        one = check(make, batches, name, arguments, made=0 if name in {"lbsgd", "test"} else 1)
-        reasons = {reason for step in one.made() for reason in step.whole.lowered.reasons} - {""}
-        assert may_run_in_python(name, net, arguments, reasons)
-
-
-@pytest.mark.parametrize("optimizer", ["sgd", "adam", "lamb", "lars"])
-def test_float16_and_float32_weights_of_one_net(optimizer):
-    check(Mixed, mixed_batches(8), optimizer, {"multi_precision": True, "wd": 0.01}, events={5: EVENTS["a schedule"]})
-
-
 def test_momentum_of_lars_is_corrected_once_when_its_updates_are_lowered_anew():
     """A learning rate that changes at the step in which the updates become others."""
     def change(twin):
@@ -91,27 +70,6 @@ def test_momentum_of_lars_is_corrected_once_when_its_updates_are_lowered_anew():
         twin.trainer.optimizer.lazy_update = False
 
     check(Linear, sparse_batches(9), "lars", {"momentum": 0.9, "learning_rate": 0.1}, events={5: change, 7: EVENTS["a schedule"]})
-
-
-@pytest.mark.parametrize("event", EVENTS)
-@pytest.mark.parametrize("optimizer", ["sgd", "adam", "adagrad", "lamb", "lars"])
-def test_changes_in_between(event, optimizer):
-    arguments = {"wd": 0.1, **({"momentum": 0.9} if optimizer in {"sgd", "lars"} else {})}
-    one, other = twins(Linear, optimizer, arguments)
-    for number, (data, label) in enumerate(sparse_batches(10)):
-        if number == 5:
-            assert one.made()
-            EVENTS[event](one)
-            EVENTS[event](other)
-        assert outcome(one, data, label, number) == outcome(other, data, label, number)
-        assert one.state() == other.state()
-
-
-@pytest.mark.parametrize("hybrid", [False, True])
-def test_counts_of_stored_rows_and_shapes_of_batches_may_change(hybrid):
-    batches = [(csr(rows, stored, seed), random(rows, 1, seed=seed))
-               for seed, (rows, stored) in enumerate([(8, 3), (8, 3), (8, 3), (8, 0), (5, 9), (8, 290), (1, 1), (8, 3)])]
-    check(Linear, batches, "adam", hybrid=hybrid)
 
 
 def test_gradients_that_are_not_new_are_left_out():

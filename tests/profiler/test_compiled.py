@@ -141,8 +141,7 @@ def same(compiled, plain):
     assert [one["name"] for one in compiled] == [one["name"] for one in plain]
 
 
-@pytest.mark.parametrize(("optimizer", "dtype"), [*[(name, "float32") for name in ("sgd", "adam", "lamb", "lars")],
-                                                  *[(name, "float16") for name in ("sgd", "adam", "lamb")]])
+@pytest.mark.parametrize(("optimizer", "dtype"), [("sgd", "float32"), ("lars", "float32"), ("adam", "float16")])
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("case", CASES)
 def test_profiles_agree_with_those_of_operators_one_by_one(case, way, optimizer, dtype):
@@ -171,15 +170,6 @@ def test_the_step_was_compiled_and_its_operators_have_times_of_their_own():
 
 
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("case", ["dense", "csr", "dropout", "falling"])
-def test_a_profile_from_the_first_step_on(case, way):
-    """Tracing and lowering happen under the profiler, and are told as compilations."""
-    plain, compiled = (Training(case, way, tables=tables).profile(0, range(6)) for tables in (False, True))
-    same(events(compiled), events(plain))
-    assert [record["name"] for record in compiled.records if record["name"] == "lower to a table"]
-
-
-@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("case", CASES)
 def test_memory_returns_to_what_it_was(case, way):
     """What a table keeps is counted once, however often it runs."""
@@ -189,30 +179,6 @@ def test_memory_returns_to_what_it_was(case, way):
     assert many.memory["peak_bytes"] == few.memory["peak_bytes"]
     one_by_one = plain.profile(0, [1] * 30).memory["samples"][-1][2]
     assert many.memory["samples"][-1][2] == {role: size for role, size in one_by_one.items() if role != "workspace"}
-
-
-@pytest.mark.parametrize("way", WAYS)
-def test_new_shapes_and_counts_have_events_of_their_own(way):
-    def run(tables):
-        training = Training("csr", way, tables=tables)
-        training.profile()
-        with mx.Profiler() as prof:
-            for rows, seed in [(5, 0), (3, 1), (5, 4), (3, 2)] * 4:
-                training.step(rows, seed)
-        return prof
-
-    same(events(run(True)), events(run(False)))
-
-
-def test_learning_rates_are_those_of_each_step():
-    training = Training("dense", "step")
-    training.profile()
-    with mx.Profiler() as prof:
-        for rate in (0.5, 0.25, 0.25):
-            training.trainer.set_learning_rate(rate)
-            training.step()
-    rates = [record["attrs"]["lr"] for record in prof.records if record["lane"] == "update"]
-    assert rates == [0.5] * 4 + [0.25] * 8
 
 
 def test_gradients_have_their_role_and_rows():

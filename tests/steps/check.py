@@ -15,14 +15,17 @@ from typing import Any
 import numpy as np
 from lines import Training
 from step_programs import Program, draw, smaller
+from user_blocks import settings
 
 import sparsekit as mx
 
 
 def bits(array: Any) -> Any:
-    """Storage type, shape, element types and bytes of an array."""
-    if array is None:
-        return None
+    """Storage type, shape, element types and bytes of an array, or of each of several; other things as they are."""
+    if isinstance(array, (list, tuple)):
+        return [type(array).__name__, *map(bits, array)]
+    if not hasattr(array, "stype"):
+        return array
     parts = [array] if array.stype == "default" else [array.indices, array.data]
     if array.stype == "csr":
         parts.append(array.indptr)
@@ -44,7 +47,8 @@ def moved(training: Training) -> list[Any]:
 
 
 def states(training: Training) -> bytes:
-    """The file of optimizer states."""
+    """The file of optimizer states, for which a schedule has said its rate: it keeps what it has computed."""
+    _ = training.trainer.learning_rate
     with tempfile.TemporaryDirectory() as folder:
         training.trainer.save_states(f"{folder}/states")
         with open(f"{folder}/states", "rb") as file:
@@ -66,6 +70,13 @@ def same(what: str, one: Any, other: Any) -> None:
         raise Differs(what)
 
 
+def first_difference(one: Any, other: Any) -> tuple[Any, Any]:
+    """The innermost parts in which two values differ first."""
+    if isinstance(one, (list, tuple)) and isinstance(other, (list, tuple)) and len(one) == len(other):
+        return next((first_difference(*pair) for pair in zip(one, other, strict=True) if pair[0] != pair[1]), (one, other))
+    return one, other
+
+
 def follow(plain: Training, other: Training) -> None:
     """Give the plain training what another has, by files."""
     with tempfile.TemporaryDirectory() as folder:
@@ -75,18 +86,23 @@ def follow(plain: Training, other: Training) -> None:
         plain.trainer.load_states(f"{folder}/states")
 
 
-def interrupted(plain: Training, other: Training, line: str) -> None:
-    """Interrupt a step of one; each parameter has moved as in the plain step, or not at all, with its count."""
+def interrupted(plain: Training, other: Training, line: str) -> bool:
+    """Interrupt a step of one; each parameter has moved as in the plain step, or not at all, with its count.
+
+    Whether both then go on from the same is the result.
+    """
     before = moved(plain)
-    loss = eval(f"plain.{line}")
-    got = eval(f"other.{line}")
-    if got is not None:
-        same("loss", bits(got), bits(loss))
-        return
+    expected, found = _answer(plain, line), _answer(other, line)
+    if found[0] is not None:
+        same("the result", found, expected)
+        return True
     for number, (was, became, has) in enumerate(zip(before, moved(plain), moved(other), strict=True)):
         if has not in (was, became):
             raise Differs(f"parameter {number} after an interrupt")
+    if isinstance(expected, str):
+        return False
     follow(plain, other)
+    return True
 
 
 def run(program: Program) -> str:
@@ -96,25 +112,28 @@ def run(program: Program) -> str:
         plain, other = (Training(way, *program.arguments(), **dict(program.options)) for way in ("plain", program.way))
         for number, line in enumerate(program.lines):
             try:
-                _step(plain, other, line)
+                if not _step(plain, other, line):
+                    break
             except Differs as difference:
                 return f"{difference} after line {number}, {line}"
     return ""
 
 
-def _step(plain: Training, other: Training, line: str) -> None:
+def _step(plain: Training, other: Training, line: str) -> bool:
+    """Run a line in both and compare; whether both then go on from the same."""
     before = [None if one is None else one.asnumpy() for one in _values_now(plain)]
     if line.startswith("interrupt"):
-        interrupted(plain, other, line)
-    else:
-        answers = [_answer(one, line) for one in (plain, other)]
-        same(f"the result ({answers[0]!r:.200}, {answers[1]!r:.200})", *answers)
+        return interrupted(plain, other, line)
+    answers = [_answer(one, line) for one in (plain, other)]
+    if answers[0] != answers[1]:
+        raise Differs("the result, {!r:.200} against {!r:.200}".format(*first_difference(*answers)))
     same("values or counts", moved(plain), moved(other))
-    if not line.startswith("fail"):  # which may have computed a factor of the next step that an optimizer keeps
-        same("states", states(plain), states(other))
     if line.startswith("train") and "look=False" not in line:
         same("gradients", gradients(plain), gradients(other))
         _holds(plain, before)
+        if not isinstance(answers[0], str):  # a step that failed may have computed what an optimizer keeps for the next one
+            same("states", states(plain), states(other))
+    return True
 
 
 def _values_now(training: Training) -> list[Any]:
@@ -122,27 +141,37 @@ def _values_now(training: Training) -> list[Any]:
 
 
 def _holds(plain: Training, before: list[Any]) -> None:
-    """What holds for every step: finite values, and with ``lazy_update`` no other rows move than the gradient stores."""
+    """What holds for every step.
+
+    Values are finite, a schedule has its last rate after its end, and with ``lazy_update`` no other rows move than the gradient
+    stores.
+    """
     optimizer = plain.trainer.optimizer
+    schedule = optimizer.lr_scheduler
+    if optimizer.num_update > getattr(schedule, "max_update", np.inf) and plain.trainer.learning_rate != schedule.final_lr:
+        raise Differs("a schedule does not end")
     for one, was in zip(plain.parameters, before, strict=True):
-        now = one.data().asnumpy()
-        given = one.grad_req != "null" and np.isfinite(one.grad().asnumpy()).all() and was is not None and np.isfinite(was).all()
-        if given and not np.isfinite(now).all():
+        if one.grad_req == "null" or was is None:
+            continue
+        now, grad = one.data().asnumpy(), one.data().grad
+        sane = not plain.infinite and plain.dtype != "float16"
+        if sane and max(np.abs(grad.asnumpy()).max(), np.abs(was).max()) < 1e3 and not np.isfinite(now).all():
             raise Differs("values are not finite")
         # LBSGD may sum up several gradients.
         lazy = getattr(optimizer, "lazy_update", None) is True and plain.optimizer != "lbsgd"
-        if lazy and one.grad_req == "write" and one.grad().stype == "row_sparse":
-            others = np.setdiff1d(np.arange(now.shape[0]), one.grad().indices.asnumpy())
-            if was is not None and (was[others] != now[others]).any():
+        if lazy and one.grad_req == "write" and grad.stype == "row_sparse":
+            others = np.setdiff1d(np.arange(now.shape[0]), grad.indices.asnumpy())
+            if not np.array_equal(was[others], now[others], equal_nan=True):
                 raise Differs("rows move that the gradient does not store")
 
 
 def _answer(training: Training, line: str) -> Any:
+    settings.calls = 0
     try:
         answer = eval(f"training.{line}")
     except mx.SparsekitError as error:
         return type(error).__name__
-    return bits(answer) if hasattr(answer, "stype") else answer
+    return bits(answer), f"{settings.calls} calls of the user's Python"
 
 
 def smallest(program: Program, shows: Callable[[Program], bool], steps: int = 300) -> Program:

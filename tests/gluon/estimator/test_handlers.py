@@ -402,3 +402,16 @@ def test_all_metrics_by_name_get_the_right_direction():
     for name, larger in (("acc", True), ("f1", True), ("auc", True), ("mse", False), ("ce", False), ("loss", False)):
         with pytest.warns(UserWarning, match="greater` operator will" if larger else "less` operator will"):
             assert EarlyStoppingHandler(mx.metric.create(name))._larger == larger
+
+
+def test_a_loss_that_is_no_array_is_named():
+    class Two(mx.gluon.loss.L2Loss):
+        def forward(self, pred, label):
+            return super().forward(pred, label), pred.mean(axis=1)
+
+    net = mx.gluon.nn.Dense(1, in_units=3)
+    net.initialize()
+    estimator = Estimator(net, Two(), trainer=mx.gluon.Trainer(net.collect_params(), "sgd"))
+    dataset = mx.gluon.data.ArrayDataset(mx.nd.ones((8, 3)), mx.nd.ones((8, 1)))
+    with pytest.raises(ParameterError, match="the loss returns must be an array"):
+        estimator.fit(mx.gluon.data.DataLoader(dataset, 4), epochs=1)

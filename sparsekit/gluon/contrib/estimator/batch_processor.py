@@ -9,14 +9,13 @@ import numpy as np
 
 from .... import autograd
 from ....base.errors import ParameterError, RowIndexError, expected
-from ....ndarray import array
+from ....ndarray import NDArray, array
 from ...loss import SoftmaxCrossEntropyLoss
 from ...utils import split_and_load
 
 if TYPE_CHECKING:
     from ....base.context import Context
     from ....base.types import Array
-    from ....ndarray.ndarray import NDArray
     from .estimator import Estimator
     from .types import Loaded, Outcome
 
@@ -101,6 +100,9 @@ class BatchProcessor:
             preds = [estimator.net(x) for x in data]
             losses = [estimator.loss(y_hat, y, *more) for y_hat, y, more in zip(preds, label, extra, strict=True)]
         for one in losses:
+            if not isinstance(one, NDArray):
+                raise ParameterError(expected("what the loss returns", "an array with the loss of each row", one),
+                                     hint="return one array; several losses are added up to one.")
             one.backward()
         return data, label, preds, losses
 

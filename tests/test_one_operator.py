@@ -12,14 +12,14 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.thorough
+
 ROOT = Path(__file__).resolve().parents[1]
 
 #: A plugin that changes an operator once the tests are collected; ``op`` is its record.
 PLANT = """
 from sparsekit.core.op import registry
 from sparsekit.storage import CSR, RowSparse, densify
-
-pytestmark = pytest.mark.thorough
 
 def scaled(store):
     if isinstance(store, CSR):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import sparsekit as mx
+from sparsekit.core import dispatch
 
 
 def dense():
@@ -44,6 +45,7 @@ def handled(net):
 @pytest.mark.parametrize("function", [again, clipped, densified, renamed, pulled, handled])
 def test_a_warning_names_the_line_of_the_user(function):
     net = dense()
+    dispatch._warned.clear()  # each fallback warns once
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")
         function(net)

@@ -215,7 +215,7 @@ def use_steps(view: Any) -> None:
     rows.nth(5).wait_for()
     assert rows.nth(2).inner_text().split("\t")[1:] == ["1.19 ms", "635 µs", "-550 µs"]
     rows.nth(2).locator("button").click()
-    assert said.inner_text() == "Step 2: dense 1.19 ms, sparse 635 µs."
+    said.filter(has_text="Step 2: dense 1.19 ms, sparse 635 µs.").wait_for()
     stage.focus()
     page.keyboard.press("]")
     assert said.inner_text().startswith("Step 3: ")

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.thorough
+
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 import mutate  # noqa: E402
@@ -14,8 +16,6 @@ from mutants import is_equivalent, mutants  # noqa: E402
 
 SOURCE = '''"""A module."""
 from typing import Any
-
-pytestmark = pytest.mark.thorough
 
 LIMIT = 3
 

@@ -932,6 +932,7 @@ class AsksByContext(mx.gluon.HybridBlock):
         return F.Embedding(x, self.weight.data(x.context), input_dim=12, output_dim=3)
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("hybridized", [False, True])
 @pytest.mark.parametrize("first", [lambda: mx.gluon.contrib.nn.SparseEmbedding(12, 3), AsksByContext])
 def test_a_layer_may_ask_for_its_weight_on_the_context_of_its_input(first, hybridized):

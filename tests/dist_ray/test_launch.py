@@ -189,8 +189,9 @@ def processes(home: Path) -> list[str]:
     found = []
     for path in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
-            if any(os.readlink(link).startswith(f"{home}/sk-") for link in (path / "fd").iterdir()):
-                found.append(f"{path.name} {(path / 'cmdline').read_bytes()[:60]!r}")
+            opened = [link for link in map(os.readlink, (path / "fd").iterdir()) if link.startswith(f"{home}/sk-")]
+            if opened:  # the last words help where one does not end
+                found.append(f"{path.name} {(path / 'cmdline').read_bytes()[:60]!r} {opened[-1]} {(path / 'wchan').read_text()}")
     return found
 
 
@@ -200,9 +201,9 @@ def is_marked(pid: int) -> bool:
 
 
 def all_end(home: Path) -> None:
-    """Wait until these processes have ended."""
+    """Wait until these processes have ended; on a busy machine, the one that cleans up was still at it after a minute."""
     with contextlib.suppress(AssertionError):
-        until(lambda: not processes(home), 60, "all processes have ended")
+        until(lambda: not processes(home), 180, "all processes have ended")
     assert processes(home) == []
 
 

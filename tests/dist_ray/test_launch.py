@@ -213,8 +213,15 @@ def nothing_is_left(home: Path) -> Iterator[None]:
     shared = set(os.listdir("/dev/shm"))
     yield
     all_end(home)
+
+    def files() -> list[Path]:
+        return [path for pattern in ("sk-*", "sparsekit-job-*", ".ray") for path in home.glob(pattern)]
+
+    # The process that cleans up has nothing open until it removes them.
+    with contextlib.suppress(AssertionError):
+        until(lambda: not files() and set(os.listdir("/dev/shm")) <= shared, 60, "all files are removed")
+    assert files() == []
     assert set(os.listdir("/dev/shm")) <= shared
-    assert [path for pattern in ("sk-*", "sparsekit-job-*", ".ray") for path in home.glob(pattern)] == []
 
 
 def test_a_script_runs_in_every_worker(script, tmp_path):

@@ -951,10 +951,7 @@ def test_a_layer_may_ask_for_its_weight_on_the_context_of_its_input(first, hybri
             if compiled:
                 step(data, label)
             else:
-                with mx.autograd.record():
-                    made = loss(net(data), label)
-                made.backward()
-                trainer.step(5)
+                lines(net, loss, trainer, (data,), (label,), 5)
         found.append([one.asnumpy().tobytes() for weight in net.collect_params().values()
                       for one in (weight.data(), weight.grad())])
     assert found[0] == found[1]

@@ -106,7 +106,7 @@ class OwnCall(nn.Dense):
 
 
 class Mixin:
-    """A ``forward`` that a class gets from a base that is no block."""
+    """A base class that defines ``forward`` and is not a Block."""
 
     def forward(self, x: Any) -> Any:
         return super().forward(x) * settings.read(self, "random")

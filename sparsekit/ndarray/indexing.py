@@ -80,14 +80,8 @@ def _may_stand_for(shape: tuple[int, ...], sizes: tuple[int, ...]) -> bool:
 
 
 def is_doubtful(part: object, array: Array) -> bool:
-    """Whether zeros and ones in a key may be a mask: comparisons give one in the type of their arrays, which asnumpy() keeps.
-
-    Integers 0 and 1, each once, are positions: MXNet's documentation indexes axes of two entries by them.
-    """
-    if array.dtype.kind == "f":
-        return True
-    once = array.ndim == 1 and array.size <= 2 and len(set(array.tolist())) == array.size
-    return array.dtype != bool and hasattr(part, "_store") and not once
+    """Whether zeros and ones in a key may be a mask: comparisons give one in the type of their arrays, which asnumpy() keeps."""
+    return array.dtype.kind == "f" or (array.dtype != bool and hasattr(part, "_store"))
 
 
 def check_no_masks(positions: list[tuple[Array, bool]]) -> None:

@@ -200,28 +200,30 @@ def is_marked(pid: int) -> bool:
     return f"{watcher.MARK}=".encode() in Path(f"/proc/{pid}/environ").read_bytes()
 
 
-def all_end(home: Path) -> None:
-    """Wait until these processes have ended; on a busy machine, the one that cleans up was still at it after a minute."""
+def all_end(home: Path, shared: set[str]) -> None:
+    """Wait until what a command has started and written is gone; that it has ended says so too.
+
+    One look decides: between two, the process that cleans up, which has nothing open while it ends others, may have begun to
+    remove files.
+    """
+    left: list[str] = []
+
+    def nothing_is_left() -> bool:
+        files = [str(path) for pattern in ("sk-*", "sparsekit-job-*", ".ray") for path in home.glob(pattern)]
+        left[:] = [*processes(home), *files, *(set(os.listdir("/dev/shm")) - shared)]
+        return not left
+
     with contextlib.suppress(AssertionError):
-        until(lambda: not processes(home), 180, "all processes have ended")
-    assert processes(home) == []
+        until(nothing_is_left, 60, "everything is gone")
+    assert left == []
 
 
 @pytest.fixture(autouse=True)
-def nothing_is_left(home: Path) -> Iterator[None]:
-    """See that the command leaves no process and no file."""
-    shared = set(os.listdir("/dev/shm"))
-    yield
-    all_end(home)
-
-    def files() -> list[Path]:
-        return [path for pattern in ("sk-*", "sparsekit-job-*", ".ray") for path in home.glob(pattern)]
-
-    # The process that cleans up has nothing open until it removes them.
-    with contextlib.suppress(AssertionError):
-        until(lambda: not files() and set(os.listdir("/dev/shm")) <= shared, 60, "all files are removed")
-    assert files() == []
-    assert set(os.listdir("/dev/shm")) <= shared
+def shared(home: Path) -> Iterator[set[str]]:
+    """See that the command leaves no process and no file; the value is what lay in shared memory before."""
+    before = set(os.listdir("/dev/shm"))
+    yield before
+    all_end(home, before)
 
 
 def test_a_script_runs_in_every_worker(script, tmp_path):
@@ -321,7 +323,7 @@ def test_ctrl_c_ends_everything(tmp_path):
         assert "Interrupted." in started.stderr.read()
 
 
-def test_a_run_whose_own_process_is_killed_goes_on_to_the_bit(home, script, tmp_path):
+def test_a_run_whose_own_process_is_killed_goes_on_to_the_bit(home, shared, script, tmp_path):
     out, stopped = tmp_path / "a.npy", tmp_path / "a.npy.stopped"
     words = ["--folder", tmp_path / "job", script, "--steps", 6, "--stop", 4, "--out", out]
     with subprocess.Popen(command(*words), cwd=tmp_path) as started:
@@ -329,7 +331,7 @@ def test_a_run_whose_own_process_is_killed_goes_on_to_the_bit(home, script, tmp_
         assert [one for one in processes(home) if "ray::" in one and not is_marked(int(one.split()[0]))] == []
         assert any("ray::" in one for one in processes(home))
         started.kill()
-    all_end(home)
+    all_end(home, shared)
     assert subprocess.run(command(*words), timeout=400, cwd=tmp_path).returncode == 0
     whole = ["--folder", tmp_path / "other", script, "--steps", 6, "--out", tmp_path / "b.npy"]
     assert subprocess.run(command(*whole), timeout=400, cwd=tmp_path).returncode == 0

@@ -12,7 +12,7 @@ import sparsekit as mx
 from sparsekit import nd
 
 TYPES = ["float16", "float32", "float64", "int8", "uint8", "int32", "int64"]
-SHAPES = [(5,), (2, 1), (1, 1), (2, 2), (3, 4), (4, 1), (2, 3, 4), (3, 3, 3)]
+SHAPES = [(1,), (2,), (5,), (2, 1), (1, 1), (2, 2), (3, 4), (4, 1), (2, 3, 4), (3, 3, 3)]
 COMPARISONS = {
     "==": lambda x, F: x == 0, ">": lambda x, F: x > 0, "<=": lambda x, F: x <= 1, "logical_not": lambda x, F: F.logical_not(x),
     "product": lambda x, F: (x > 0) * (x < 2), "of two": lambda x, F: x != x[::-1],
@@ -73,20 +73,6 @@ def test_a_comparison_with_axes_kept_is_refused(shape, axis, dtype):
     np.testing.assert_array_equal(x.asnumpy(), values)
     with pytest.raises(mx.RowIndexError, match="mask of shape"):
         x[mask.astype("bool")]
-
-
-@pytest.mark.parametrize("dtype", TYPES)
-def test_axes_of_one_or_two_entries(dtype):
-    """Floats may be masks.  Integers 0 and 1, each once, are positions, as in an example of MXNet's documentation."""
-    for rows in ([0], [0, 1], [1, 0], [1, 1], [0, 0]):
-        values = numbers((len(rows), 3))
-        x, key = nd.array(values), nd.array(rows, dtype=dtype)
-        if dtype.startswith("float") or (rows[0] == rows[-1] and len(rows) == 2):
-            refuses(lambda x=x, key=key: x[key])
-            refuses(lambda x=x, key=key: assign(x, key, 9))
-        else:
-            np.testing.assert_array_equal(x[key].asnumpy(), values[rows])
-            np.testing.assert_array_equal(nd.array(values.T)[1:, key].asnumpy(), values.T[1:, rows])
 
 
 @pytest.mark.parametrize("stype", ["default", "csr", "row_sparse"])

@@ -129,6 +129,7 @@ for optimizer in ("sgd", "adam"):
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_warming_leaves_compiled_kernels_in_the_given_folder(tmp_path):
     program = "import sparsekit.kernels; print(sparsekit.kernels.warm())"

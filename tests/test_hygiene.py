@@ -10,7 +10,7 @@ import re
 import runpy
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -109,8 +109,10 @@ def test_files_stay_small():
     assert large == {}
 
 
-def statements(path: Path) -> Iterator[ast.AST]:
-    return ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+@pytest.fixture(scope="module")
+def parsed() -> dict[Path, list[ast.AST]]:
+    """The nodes of every module, itself first; read once for all rules."""
+    return {path: list(ast.walk(ast.parse(path.read_text(encoding="utf-8")))) for path in MODULES}
 
 
 def raises_bare_not_implemented(node: ast.AST) -> bool:
@@ -135,8 +137,8 @@ READS_CODE = {imports_pickle: {"sparsekit/kernels/cpu/kept.py", "sparsekit/dist/
 
 
 @pytest.mark.parametrize("unwanted", [raises_bare_not_implemented, imports_pickle, allows_pickle])
-def test_modules_do_not_hold(unwanted):
-    found = [f"{named(path)}:{node.lineno}" for path in MODULES for node in statements(path)
+def test_modules_do_not_hold(parsed, unwanted):
+    found = [f"{named(path)}:{node.lineno}" for path, nodes in parsed.items() for node in nodes
              if unwanted(node) and named(path) not in READS_CODE.get(unwanted, ())]
     assert found == []
 
@@ -160,13 +162,13 @@ def makes_error(node: ast.AST) -> bool:
     return (isinstance(node, ast.Raise) and node.exc is not None) or name.endswith("Error")
 
 
-def riddles(source: str) -> list[str]:
-    errors = filter(makes_error, ast.walk(ast.parse(source)))
+def riddles(nodes: Iterable[ast.AST]) -> list[str]:
+    errors = filter(makes_error, nodes)
     return sorted({f"{node.lineno}: {found.group()}" for node in errors if (found := RIDDLE.search(texts_of_errors(node)))})
 
 
-def test_messages_of_errors_say_what_was_expected():
-    assert {named(path): found for path in MODULES if (found := riddles(path.read_text(encoding="utf-8")))} == {}
+def test_messages_of_errors_say_what_was_expected(parsed):
+    assert {named(path): found for path, nodes in parsed.items() if (found := riddles(nodes))} == {}
 
 
 @pytest.mark.parametrize(
@@ -185,16 +187,11 @@ def test_messages_of_errors_say_what_was_expected():
     ],
 )
 def test_riddles_are_recognised(source, found):
-    assert bool(riddles(source)) == found
+    assert bool(riddles(ast.walk(ast.parse(source)))) == found
 
 
-def test_every_module_says_what_it_is():
-    silent = [
-        named(path)
-        for path in MODULES
-        if path.stat().st_size and not ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
-    ]
-    assert silent == []
+def test_every_module_says_what_it_is(parsed):
+    assert [named(path) for path, nodes in parsed.items() if path.stat().st_size and not ast.get_docstring(nodes[0])] == []
 
 
 def code_cells(path: Path) -> list[dict[str, Any]]:

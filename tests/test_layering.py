@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -103,6 +104,7 @@ def imports_of(source: str) -> Iterator[Import]:
             yield Import(source, target, getattr(node, "lineno", 0), id(node) in unrun)
 
 
+@cache
 def all_imports() -> list[Import]:
     return [found for source in MODULES for found in imports_of(source)]
 

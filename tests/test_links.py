@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterator
 from functools import cache
@@ -98,9 +99,10 @@ MADE = {"profiles/gpu.json", "browser/artefacts", "tests/browser/artefacts"}
 def places() -> frozenset[str]:
     """Every file and folder, and every end of its path."""
     found: set[str] = set()
-    for path in ROOT.rglob("*"):
-        parts = path.relative_to(ROOT).parts
-        if not path.name.startswith(".") and "__pycache__" not in parts:
+    for folder, names, files in os.walk(ROOT):
+        names[:] = [name for name in names if not name.startswith(".") and name != "__pycache__"]
+        for name in (*names, *files):
+            parts = Path(folder, name).relative_to(ROOT).parts
             found.update("/".join(parts[start:]) for start in range(len(parts)))
     return frozenset(found)
 

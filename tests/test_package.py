@@ -101,6 +101,7 @@ def test_the_installed_wheel_is_what_runs(at_home, installed):
     assert said.endswith(f"{__version__} 4.0\n")
 
 
+@pytest.mark.thorough
 def test_the_installed_wheel_profiles_views_and_compares(at_home, tmp_path):
     (tmp_path / "train.py").write_text(
         "import sparsekit as mx\nmx.nd.sparse.dot(mx.nd.ones((3, 4)).tostype('csr'), mx.nd.ones((4, 2)))\n")
@@ -124,6 +125,7 @@ def test_the_installed_wheel_brings_the_course(at_home, tmp_path):
     assert f"{len(list(Path(folder).glob('*.ipynb')))} notebooks in sparsekit-course" in at_home("sparsekit", "doctor")
 
 
+@pytest.mark.thorough
 def test_the_installed_wheel_brings_its_pytest_plugin(at_home, tmp_path):
     (tmp_path / "test_one.py").write_text(
         "import pytest, sparsekit as mx\n\n@pytest.mark.sparse_contract(calls=('ones', 2))\n"

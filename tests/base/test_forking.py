@@ -5,6 +5,8 @@ import sys
 import textwrap
 import threading
 
+import pytest
+
 from sparsekit.base import forking
 from sparsekit.base.signal_safe import acting, undisturbed
 
@@ -37,6 +39,7 @@ def test_a_part_may_import_another_undisturbed():
     assert found == ["json.tool"]
 
 
+@pytest.mark.thorough
 def test_whatever_is_asked_for_first_can_be_imported():
     for name in LAZY:
         part, _, attribute = name.rpartition(".")

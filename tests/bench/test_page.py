@@ -49,6 +49,7 @@ def test_no_record_names_a_machine_or_a_folder(traces):
         assert not re.search(r"host|node", " ".join(facts))
 
 
+@pytest.mark.thorough
 def test_the_page_shows_every_record_with_pictures_and_tables(tmp_path, capsys):
     made = tmp_path / "bench.html"
     assert bench.main(["report", "-o", str(made)]) == 0

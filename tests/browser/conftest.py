@@ -144,7 +144,7 @@ def running(command: list[str], server: Server, home: Path, environment: dict[st
         finally:
             process.terminate()
             try:
-                process.wait(60)
+                process.wait(10)
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()

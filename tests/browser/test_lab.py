@@ -8,12 +8,10 @@ from typing import Any
 import nbformat
 import pytest
 
-from tests.sampling import some
-
 NOTEBOOKS = sorted(path.name for path in (Path(__file__).resolve().parents[2] / "notebooks").glob("*.ipynb"))
 
-#: All are run cell by cell elsewhere; in JupyterLab the tutorial and a sample, and all of them with ``--all``.
-ALWAYS, ONE_IN = "03_train_gluon.ipynb", 8
+#: All are run cell by cell elsewhere; in JupyterLab the tutorial, and all of them with ``--all``.
+ALWAYS = "03_train_gluon.ipynb"
 
 RECORDS = '''
 def array(stype, shape, nnz, components):
@@ -160,7 +158,8 @@ def test_live_views_carry_their_static_twins(live):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("notebook", some(NOTEBOOKS, ONE_IN, always=[ALWAYS]))
+@pytest.mark.parametrize("notebook", [
+    pytest.param(name, marks=() if name == ALWAYS else pytest.mark.thorough) for name in NOTEBOOKS])
 def test_a_notebook_of_the_course_runs_and_its_timeline_answers(reader, notebook):
     view = reader.open(notebook).run_all()
     assert view.unrun() == 0

@@ -344,6 +344,7 @@ def exported(outputs: list[dict[str, Any]], path: Path) -> Path:
     return path
 
 
+@pytest.mark.thorough
 def test_in_jupyterlab_in_both_themes(notebook, browser, tmp_path):
     page = notebook.page
     page.wait_for_function(f"() => document.querySelectorAll('.sk[data-ready]').length === {len(VIEWS) + 1}")

@@ -16,7 +16,7 @@ PROGRAM = Path(__file__).with_name("huge_arrays.py")
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the limit on memory is Linux's")
-@pytest.mark.parametrize("what", ["operators", "surface"])
+@pytest.mark.parametrize("what", ["operators", pytest.param("surface", marks=pytest.mark.thorough)])
 def test_huge_sparse_arrays_stay_within_a_gibibyte_and_end(what):
     package = str(Path(mx.__file__).parents[1])
     done = subprocess.run([sys.executable, PROGRAM, what], capture_output=True, text=True, timeout=400, check=False,

@@ -233,7 +233,8 @@ def test_without_dense_or_where_memory_is_unknown(capsys):
     assert "unknown" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 128 + signal.SIGTERM)])
+@pytest.mark.parametrize(("number", "status"), [
+    (signal.SIGINT, 130), pytest.param(signal.SIGTERM, 128 + signal.SIGTERM, marks=pytest.mark.thorough)])
 def test_interrupted_it_leaves_nothing(tmp_path, number, status):
     words = [sys.executable, "-m", "sparsekit", "demo", "--quick", "--epochs", "100000",
              "--output", str(tmp_path / "none")]

@@ -16,6 +16,7 @@ from sparsekit import doctor
 from sparsekit.base import environment
 from sparsekit.base.errors import DownloadError
 from sparsekit.datasets import data_home
+from tests.sampling import some
 
 PACKAGE = Path(mx.__file__).parent
 
@@ -115,7 +116,7 @@ os.replace = full
 }
 
 
-@pytest.mark.parametrize("number", sorted(FULL))
+@pytest.mark.parametrize("number", some(sorted(FULL), one_in=100, always=["ENOSPC"]))
 def test_kernels_run_where_the_disk_is_full(bare, tmp_path, number):
     cache = tmp_path / "cache"
     full = FULL[number]
@@ -149,6 +150,7 @@ DAMAGES = [lambda content: b"",
            lambda content: flipped(content, len(content) // 2), lambda content: flipped(content, 33)]
 
 
+@pytest.mark.thorough
 def test_damaged_files_of_kernels_are_compiled_again(bare, tmp_path):
     env, kinds = {**bare, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}, ["float32", "float64", "int32", "int64"]
     assert run(COMPUTE, *kinds, env=env).check() == "computed\n"
@@ -161,6 +163,7 @@ def test_damaged_files_of_kernels_are_compiled_again(bare, tmp_path):
     assert all(map(sound, files))
 
 
+@pytest.mark.thorough
 def test_kernels_whose_sources_changed_in_another_file_are_compiled_again(bare, tmp_path):
     env = {**bare, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
     run(COMPUTE, env=env).check()
@@ -207,6 +210,7 @@ print(of(globals()[sys.argv[1]])(5))
 """
 
 
+@pytest.mark.thorough
 def test_kernels_of_one_function_that_call_different_ones_are_not_mixed_up(bare, tmp_path):
     (tmp_path / "factory.py").write_text(FACTORY, encoding="utf-8")
     env = {**bare, "NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": f"{bare['PYTHONPATH']}{os.pathsep}{tmp_path}"}
@@ -223,6 +227,7 @@ numba.core.compiler.compile_extra = refuse
 """
 
 
+@pytest.mark.thorough
 def test_kernels_kept_by_somebody_else_are_read_where_nothing_can_be_written(bare, tmp_path):
     assert run(COMPUTE, env=bare).check() == "computed\n"
     beside = tmp_path / "site" / "sparsekit" / "kernels" / "cpu" / "__pycache__"
@@ -360,6 +365,7 @@ print(sum("numba" in line or "llvm" in line for line in lines), sum("mine" in li
 """
 
 
+@pytest.mark.thorough
 def test_numba_logs_nothing_unless_its_user_asks_for_it(bare):
     # Loading what was compiled logs nothing, so that it must be compiled.
     assert run(LOGGING, env=bare).check() == "0 1\n"
@@ -397,6 +403,7 @@ print(sum(thread.name.startswith("sparsekit") for thread in threading.enumerate(
 """
 
 
+@pytest.mark.thorough
 def test_one_thread_means_no_helpers():
     assert run(THREADS, env={"SPARSEKIT_NUM_THREADS": "1"}).check() == "0\n"
     assert int(run(THREADS, env={"SPARSEKIT_NUM_THREADS": "3"}).check()) > 1

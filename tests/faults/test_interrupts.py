@@ -425,5 +425,6 @@ print("done")
 """
 
 
+@pytest.mark.thorough
 def test_operators_that_an_interrupted_import_declared_are_declared_again():
     assert programs.run(DECLARATIONS, timeout=400).check() == "done\n"

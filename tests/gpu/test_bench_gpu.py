@@ -40,6 +40,7 @@ def here(stand_in, monkeypatch):
     monkeypatch.setattr(harness, "PAUSE", 0)
 
 
+@pytest.mark.thorough
 def test_everything_is_measured(here, tmp_path, capsys):
     assert bench.main(["gpu", "--quick", "--json", str(tmp_path / "gpu.json")]) == 0
     facts = json.loads((tmp_path / "gpu.json").read_text(encoding="utf-8"))
@@ -57,6 +58,7 @@ def test_everything_is_measured(here, tmp_path, capsys):
     assert bench.main(["report", str(tmp_path / "gpu.json"), "-o", str(tmp_path / "page.html")]) == 0
 
 
+@pytest.mark.thorough
 def test_rivals_take_turns_and_must_agree(here, monkeypatch):
     monkeypatch.setattr(gpu, "start_rivals", lambda rivals, stack, kind: {"torch": Here()})
     report = gpu.run({"torch": "python"}, 1, True)

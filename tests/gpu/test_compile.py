@@ -56,7 +56,7 @@ def text_of(size_of, read, program):
     return room.raw
 
 
-@pytest.mark.parametrize("architecture", ["sm_80", "sm_90"])
+@pytest.mark.parametrize("architecture", ["sm_80", pytest.param("sm_90", marks=pytest.mark.thorough)])
 @pytest.mark.parametrize("group", range(GROUPS))
 def test_every_device_function_compiles(nvrtc, architecture, group):
     source, symbols = device_library.program(sorted(device_library.kernels())[group::GROUPS])

@@ -76,7 +76,8 @@ def test_many_stored_values_are_shared_by_threads(columns, width):
     check(matrix(2000, columns, 600_000 if width == 1 else 80_000), dense(2000, width), columns)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32])
+@pytest.mark.parametrize("dtype", [np.float32, pytest.param(np.float64, marks=pytest.mark.thorough),
+                                   pytest.param(np.int32, marks=pytest.mark.thorough)])
 @pytest.mark.parametrize(("rows", "columns", "stored"), [
     (2000, 1000, 1 << 17), (2000, 1 << 17, 1 << 17), (1, 1 << 18, 1 << 17), (3000, 64, (1 << 17) + 5),
     (2000, 1000, (1 << 17) - 1), (2000, (1 << 17) + 1, 1 << 17)])  # the last two as before

@@ -140,6 +140,7 @@ def test_mypy_refuses_every_planted_mistake_and_nothing_else(refused):
     assert sorted(refused) == [number for number, line in enumerate(lines, 1) if "  # " in line], refused
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("planted", "said"),

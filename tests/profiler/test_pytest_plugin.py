@@ -176,7 +176,8 @@ def outcomes(folder: Path) -> dict[str, tuple[str, str]]:
     return found
 
 
-@pytest.mark.parametrize("options", [[], ["-n", "2", "--sparsekit-profile"]], ids=["alone", "profile-xdist"])
+@pytest.mark.parametrize("options", [pytest.param([], marks=pytest.mark.thorough), ["-n", "2", "--sparsekit-profile"]],
+                         ids=["alone", "profile-xdist"])
 def test_contracts_fixture_and_table(tmp_path, options):
     source = PROGRAM.replace("PROFILED", str("--sparsekit-profile" in options))
     said = pytest_in(tmp_path, *options, source=source)
@@ -249,7 +250,7 @@ class TestOld(unittest.TestCase):
 '''
 
 
-@pytest.mark.parametrize("options", [[], ["-n", "2"]], ids=["alone", "xdist"])
+@pytest.mark.parametrize("options", [[], pytest.param(["-n", "2"], marks=pytest.mark.thorough)], ids=["alone", "xdist"])
 def test_wrong_arguments_are_named_while_tests_are_collected(tmp_path, options):
     (tmp_path / "test_old.py").write_text(OLD)
     said = pytest_in(tmp_path, *options, "test_old.py", source=WRONG)

@@ -97,6 +97,7 @@ def test_the_program_runs(capsys: pytest.CaptureFixture[str]) -> None:
     assert "csr" in capsys.readouterr().out
 
 
+@pytest.mark.thorough
 def test_mypy_takes_the_program(folder: Path) -> None:
     """Strictly, with no error."""
     assert mypy(folder, "right.py") == ""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import itertools
 import re
 
 import fake_cupy
@@ -18,6 +19,7 @@ from grid_arguments import NAMES, ON_HOST, REAL, WIDE, Grid, grid_arguments
 
 from sparsekit.kernels import for_device
 from sparsekit.kernels.gpu import formulas, group, launch
+from tests.sampling import some
 
 #: In order, as it is launched; and at random, in grids that are too small, so that threads take several items.
 SCHEDULES = (simt.Schedule(), simt.Schedule(2, 64, 2, 1, 5), simt.Schedule(5, 32, 3, 2, 2), simt.Schedule(3, 96, 3, 3, 17))
@@ -111,8 +113,8 @@ def suited(value):
     return sorted(set(launch.KERNELS) - (set() if value == "float64" else wide) - (real if value.startswith("int") else set()))
 
 
-@pytest.mark.parametrize("index", ["int32", "int64"])
-@pytest.mark.parametrize("value", ["float16", "float64", "int32", "int64"])
+@pytest.mark.parametrize(("value", "index"), some(itertools.product(["float16", "float64", "int32", "int64"], ["int32", "int64"]),
+                                                  one_in=3, always=["float64"]))
 def test_every_type(library, value, index):
     whole = value.startswith("int")
     names = [name for name in NAMES if name not in WIDE | (REAL if whole else set()) or value == "float64"]

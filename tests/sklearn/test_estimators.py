@@ -55,7 +55,7 @@ def rows(count=200, columns=1000, seed=0, dtype="float32"):
 @pytest.mark.parametrize("make", CLASSIFIERS)
 def test_a_pipeline_under_cross_validation_and_search(make):
     data, topics = texts()
-    pipeline = make_pipeline(HashingVectorizer(n_features=2**20), make(max_iter=10, random_state=0))
+    pipeline = make_pipeline(HashingVectorizer(n_features=2**16), make(max_iter=10, random_state=0))
     assert cross_val_score(pipeline, data, topics, cv=3).min() > 0.95
     name = f"{make.__name__.lower()}__learning_rate"
     search = GridSearchCV(pipeline, {name: [1e-6, 0.3]}, cv=3, n_jobs=2, scoring="neg_log_loss").fit(data, topics)

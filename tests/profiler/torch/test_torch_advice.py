@@ -164,6 +164,7 @@ def test_trying_changes_nothing_of_the_program(torch):
     assert torch.equal(after, torch.get_rng_state())
 
 
+@pytest.mark.thorough
 def test_trying_warns_of_nothing(torch):
     text = """
 import torch

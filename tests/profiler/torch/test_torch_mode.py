@@ -531,6 +531,7 @@ def test_another_thread_is_named_and_not_recorded(torch):
     assert "Classifier" in next(mark["name"] for mark in prof.marks)
 
 
+@pytest.mark.thorough
 def test_a_quick_bench_runs(torch, tmp_path):
     file = tmp_path / "figures.json"
     assert bench.main(["torch", "--quick", "--rounds", "1", "--json", str(file)]) == 0

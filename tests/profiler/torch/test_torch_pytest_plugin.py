@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[3]
 PLUGIN = ROOT / "sparsekit" / "profiler" / "plugin"
 
@@ -56,6 +58,7 @@ def told(folder: Path, source: str, *options: str) -> str:
     return done.stdout
 
 
+@pytest.mark.thorough
 def test_contracts_on_pytorch(torch, tmp_path):
     said = told(tmp_path, MODEL.replace("IMPORT", "import torch").replace(", ASK", ""), "--sparsekit-profile", "-n", "2")
     assert "1 failed, 2 passed" in said

@@ -65,7 +65,8 @@ FAULTS = {
 }
 
 
-@pytest.mark.parametrize("faults", FAULTS.values(), ids=FAULTS)
+@pytest.mark.parametrize("faults", [pytest.param(faults, marks=() if len(faults) > 1 else pytest.mark.thorough, id=name)
+                                    for name, faults in FAULTS.items()])
 def test_what_is_killed_is_started_again(cluster, jobs, wanted, flags, faults):
     results = mx.dist.run(jobs.train, workers=2, servers=2, args=(STEPS, faults, flags))
     same(results, wanted)
@@ -109,6 +110,7 @@ def places(cluster: Any) -> dict[str, Any]:
     return {"server_options": {"resources": {"server": 1}}, "worker_options": {"scheduling_strategy": first}}
 
 
+@pytest.mark.thorough
 def test_servers_whose_machine_freezes_are_replaced_and_fenced_when_it_wakes(cluster, second, jobs, wanted, flags, tmp_path):
     pids, folder = tmp_path / "pids", tmp_path / "job"
     woken: list[bool] = []
@@ -372,6 +374,7 @@ for step in range(1 if rank == 0 else 2):
 """
 
 
+@pytest.mark.thorough
 def test_a_worker_that_joins_late_does_not_wait_for_one_that_has_left(cluster, tmp_path):
     script = tmp_path / "part.py"
     script.write_text(LATE)

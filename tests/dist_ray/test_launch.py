@@ -238,7 +238,7 @@ def test_a_script_runs_in_every_worker(script, tmp_path):
 PROGRAMS = {"classification": (CLASSIFICATION, 1000, 3), "regression": (REGRESSION, 100, 9)}
 
 
-@pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.parametrize("program", ["classification", pytest.param("regression", marks=pytest.mark.thorough)])
 def test_programs_of_mxnet_prepare_rows_and_save_whole_weights(program, home, tmp_path):
     text, features, epoch = PROGRAMS[program]
     script = tmp_path / "program.py"

@@ -11,7 +11,7 @@ from typing import Any
 from ..base.context import gpu_memory_info, num_gpus
 from ..base.errors import DTypeError
 from ..base.scoped import Assigned
-from ..symbol.shapes import meaning
+from ..core.partial_shapes import meaning
 
 __all__ = ["get_gpu_count", "get_gpu_memory", "getenv", "is_np_array", "is_np_shape", "np_shape", "set_module", "set_np_shape",
            "setenv", "use_np_shape"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import operator
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, overload
 
 import numpy as np
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from ..kernels.types import Kernels
     from .arrays import Layout
     from .dispatch import Plan
+    from .partial_shapes import InputRule
     from .types import ArrayFunctions, ArrayObject
 
 __all__ = ["LOOKED_UP", "PRODUCT", "REDUCED", "REQUIRED", "SHAPE_ONLY", "WRITES", "Call", "Op", "Rule", "Visits", "Want",
@@ -302,6 +303,16 @@ class Op:
     reference : callable, optional
         ``reference(*arrays, **attrs)``: the result, or a list of several, by numpy or scipy alone on dense arrays, which the
         tests hold the rows and the gradient to.  The library's own operators have theirs in ``tests/references``.
+    input_rule : callable, optional
+        ``input_rule(shapes, out, attrs)``: the shapes of the inputs as far as they follow from each other and from the first
+        result, with None for sizes that are not known.  By default it follows from ``shape`` being ``infer.same_shape`` or
+        ``infer.unchanged``.
+    own_dtype : tuple of int
+        Inputs whose element type has nothing to do with that of the others, such as indices.
+    wants : callable, optional
+        ``wants(attrs, name)``: whether a symbol's call takes the optional input of this name if it is not given.
+    initial : mapping
+        Initializers of inputs, by name, of which a symbol makes variables: a name and its arguments, as files have them.
     random : bool or callable
         Whether a kernel draws random numbers: the same inputs need not give the same twice.  May be a function of the
         attributes and of whether layers behave as in training; ``draws`` gives the answer for a call.
@@ -344,6 +355,10 @@ class Op:
     joined: slice | None
     asked: str
     random: bool | Callable[[Attrs, bool], bool]
+    input_rule: InputRule | None
+    own_dtype: tuple[int, ...]
+    wants: Callable[[Attrs, str], bool] | None
+    initial: Mapping[str, tuple[str, Attrs]]
     reference: Callable[..., Any] | None  # Any: an array of numpy's, several, or a number
     rules: list[Rule]
     _calls: dict[Hashable, Call]
@@ -361,6 +376,8 @@ class Op:
         asked: str | None = None, random: bool | Callable[[Attrs, bool], bool] = False, listed: bool = True,
         settle: Callable[[Call, Sequence[Shape | None]], Call] | None = None,
         reference: Callable[..., Any] | None = None,  # Any: as the attribute above
+        input_rule: InputRule | None = None, own_dtype: tuple[int, ...] = (), wants: Callable[[Attrs, str], bool] | None = None,
+        initial: Mapping[str, tuple[str, Attrs]] | None = None,
     ) -> None:
         words = inputs.split()
         names = tuple([word.strip("*?") for word in words])
@@ -375,7 +392,8 @@ class Op:
             nondifferentiable=nondifferentiable, gradient_hint=gradient_hint, gradient_function=None,
             saves_inputs=saves is None or any(saved != "out" for saved in saves), saves_outputs=saves is None or "out" in saves,
             unlimited=unlimited, joined=joined, asked=asked if asked is not None else PRODUCT if unlimited else WRITES
-            if mutates else "", random=random, reference=reference, rules=[], _calls={}, _module=_module_being_run())
+            if mutates else "", random=random, reference=reference, input_rule=input_rule, own_dtype=own_dtype, wants=wants,
+            initial=initial or {}, rules=[], _calls={}, _module=_module_being_run())
         for key in (name, *aliases) if listed else ():
             if dict.__contains__(registry, key) and not registry[key]._is_left_over():
                 raise SparsekitError(f"Two operators are named {key!r}.", hint="rename one.")

@@ -9,6 +9,7 @@ import numpy as np
 from .. import symbol
 from ..base.errors import DTypeError, ParameterError, ShapeError
 from ..base.nested import restore
+from ..core.partial_shapes import Partial, complete, to_user
 from ..core.trace import aside
 from ..ndarray.functions import F
 from ..ndarray.ndarray import NDArray
@@ -17,7 +18,7 @@ from ..symbol.attr_text import parse
 from ..symbol.inference import declared_stype, dtypes_of, shapes_of
 from ..symbol.node import SymbolNode, order, variables
 from ..symbol.program import SymbolProgram
-from ..symbol.shapes import Partial, complete, from_user, to_user
+from ..symbol.shapes import from_user
 from .block import HybridBlock
 from .parameter import ParameterDict
 from .parameter_base import DeferredInitializationError

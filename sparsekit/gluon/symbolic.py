@@ -10,13 +10,14 @@ from .. import symbol
 from ..base import nested
 from ..base.errors import DTypeError, ParameterError, ShapeError, SparsekitError, UnsupportedError, expected
 from ..base.warn import warn_user
+from ..core.partial_shapes import complete, to_user
 from ..ndarray.files import save as save_arrays
 from ..ndarray.ndarray import NDArray
 from ..symbol import Group, Symbol
 from ..symbol.inference import shapes_of
 from ..symbol.inspection import figure
 from ..symbol.node import order
-from ..symbol.shapes import complete, from_user, to_user
+from ..symbol.shapes import from_user
 from .utils import shape_is_known
 
 if TYPE_CHECKING:

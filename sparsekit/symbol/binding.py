@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ..base.context import Context
 from ..base.dtypes import element_type
 from ..base.errors import DTypeError, ParameterError, ShapeError, StorageTypeError, UnknownNameError, UnsupportedError, expected
+from ..core.partial_shapes import complete, to_user
 from ..core.spec import Spec, infer_shapes
 from ..ndarray.creation import zeros
 from ..ndarray.ndarray import NDArray
@@ -15,7 +16,7 @@ from .executor import Executor
 from .gradients import gradient_stypes
 from .inference import InferredGraph, NodeStorage, declared_stype
 from .node import Entry, SymbolNode, order, variables
-from .shapes import complete, from_user, to_user
+from .shapes import from_user
 from .storage_log import log_storage, wanted
 
 if TYPE_CHECKING:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 from ..base.attributes import current_attributes
@@ -14,23 +13,6 @@ from .mxnet_names import HIDDEN, PASSED_OVER, Spelling, adjusted
 from .node import Entry, SymbolNode
 
 __all__ = ["checked_attributes", "complete_inputs", "make_node", "written_attributes"]
-
-#: Optional inputs that a call has if its attributes say so; of other operators only those that were given.
-_WANTED: dict[str, Callable[[dict[str, Any], str], bool]] = {
-    "FullyConnected": lambda attrs, name: not attrs["no_bias"],
-    "LeakyReLU": lambda attrs, name: attrs["act_type"] == "prelu",
-    "RNN": lambda attrs, name: attrs["mode"] == "lstm" if name == "state_cell" else attrs["use_sequence_length"],
-    "CTCLoss": lambda attrs, name: attrs[f"use_{name}"],
-    "softmax": lambda attrs, name: attrs["use_length"],
-    **dict.fromkeys(("SequenceLast", "SequenceMask", "SequenceReverse"), lambda attrs, name: attrs["use_sequence_length"]),
-}
-
-#: Initial values of variables that calls make, where they are not those of any weight: (written, input) -> as in files.
-_INITIAL = {
-    ("BatchNorm", "moving_mean"): ("zero", {}), ("BatchNorm", "moving_var"): ("one", {}),
-    ("LeakyReLU", "gamma"): ("Constant", {"value": 0.25}),
-}
-
 
 def written_attributes(attr: dict[str, Any]) -> dict[str, str]:
     """Attributes of any type as the text that MXNet makes of them."""
@@ -70,7 +52,7 @@ def make_node(spelling: Spelling, hint: str, inputs: list[Entry | None], attrs: 
     node = SymbolNode(name, call, (), spelling.name, params, user, spelling.one_shape)
     node.inputs = complete_inputs(node, inputs)
     for key, (source, _) in zip(node.input_names(), node.inputs, strict=False):
-        initial = _INITIAL.get((node.written, key))
+        initial = call.op.initial.get(key) if node.written == call.op.name else None
         if initial is not None and source.call is None:  # as in MXNet, of variables that were given too
             source.attrs.setdefault("__init__", json.dumps(initial))
     return node
@@ -98,11 +80,10 @@ def complete_inputs(node: SymbolNode, given: list[Entry | None]) -> tuple[Entry,
         if None in given or not given:
             raise SparsekitError(f"{node.name}: {op.name} was given no symbols.", hint=f"{op.name}(x, y, …)")
         return tuple(entry for entry in given if entry is not None)
-    wanted = _WANTED.get(op.name)
     found: list[Entry] = []
     for place, key in enumerate(op.inputs):
         entry = given[place] if place < len(given) else None
-        if place >= op.needed and entry is None and (wanted is None or not wanted(call.attrs, key)):
+        if place >= op.needed and entry is None and (op.wants is None or not op.wants(call.attrs, key)):
             continue
         found.append((_variable(node, key), 0) if entry is None else entry)
     return tuple(found)

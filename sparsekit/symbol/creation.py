@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 from ..base.dtypes import element_type
 from ..base.entry import entries
 from ..base.errors import ShapeError
+from ..core.partial_shapes import to_user
 from .functions import F
 from .methods import split_v2 as _split
-from .shapes import declared, to_user
+from .shapes import declared
 from .symbol import Symbol
 
 if TYPE_CHECKING:

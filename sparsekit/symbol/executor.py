@@ -15,6 +15,7 @@ from ..base.warn import warn_user
 from ..core import hooks
 from ..core.dispatch import wrap
 from ..core.graph import Variable, backward, release
+from ..core.partial_shapes import complete, to_user
 from ..ndarray.backward import head_gradients
 from ..ndarray.creation import array as make_array
 from ..ndarray.creation import zeros
@@ -23,7 +24,7 @@ from ..ndarray.ndarray import NDArray
 from .inference import shapes_of
 from .node import Entry, SymbolNode, order, variables
 from .program import SymbolProgram
-from .shapes import complete, from_user, to_user
+from .shapes import from_user
 
 if TYPE_CHECKING:
     from ..base.types import Array

@@ -11,10 +11,11 @@ from ..base.dtypes import element_type
 from ..base.errors import DTypeError, ShapeError, SparsekitError, StorageTypeError
 from ..core import infer as rules
 from ..core.op import Call
+from ..core.partial_shapes import Partial, complete, merged, to_user
 from ..core.spec import Spec, infer_dtypes, infer_shapes, infer_storage
 from . import attr_text
 from .node import Entry, SymbolNode, order
-from .shapes import Partial, complete, declared, from_user, guess_inputs, merged, to_user
+from .shapes import declared, from_user, input_shapes
 
 __all__ = ["InferredGraph", "NodeStorage", "adjusted_call", "declared_stype", "dtypes_of", "leaves_open", "shapes_of",
            "storage_of"]
@@ -82,12 +83,12 @@ class _Knowledge:
 
     def _guess(self, node: SymbolNode, ins: list[Partial]) -> None:
         try:
-            guesses = guess_inputs(node.call, ins, self._output(node), node.one_shape)  # type: ignore[arg-type]
+            found = input_shapes(node.call, ins, self._output(node), node.one_shape)  # type: ignore[arg-type]
         except ShapeError as error:
             raise ShapeError(f"{_calls(node)} cannot take shapes that differ, {error.message}: it has "
                              f"{self.described(node)}.", hint="elementwise operators need equal shapes; broadcast_* "
                              "take shapes that broadcast.") from None
-        for entry, shape in zip(node.inputs, guesses, strict=False):  # what would have no values stays unknown, as in MXNet
+        for entry, shape in zip(node.inputs, found, strict=False):  # what would have no values stays unknown, as in MXNet
             known = shape and tuple(None if isinstance(size, int) and size < 1 else size for size in shape)
             self.learn(entry, known, _calls(node))
 
@@ -187,12 +188,6 @@ def shapes_of(heads: Iterable[Entry], given: dict[SymbolNode, Partial], lenient:
 
 # element types
 
-#: Inputs whose element type is independent of the others': (operator, place).
-_INDICES = {"Embedding": 0, "_contrib_SparseEmbedding": 0, "take": 1, "pick": 1, "gather_nd": 1, "scatter_nd": 1, "one_hot": 0,
-            "batch_take": 1, "where": 0, "_contrib_boolean_mask": 1, "_sparse_retain": 1, "SequenceMask": 1, "SequenceLast": 1,
-            "SequenceReverse": 1}
-
-
 def dtypes_of(heads: Iterable[Entry], given: dict[SymbolNode, Any]) -> dict[Entry, Any]:
     """The element type of every entry, as far as it follows from those given and those that variables declare."""
     nodes = order(heads)
@@ -217,15 +212,14 @@ def _carry_types(node: SymbolNode, known: dict[Entry, Any]) -> None:
     call: Any = node.call
     op = call.op
     ins = [known.get(entry) for entry in node.inputs]
-    apart = _INDICES.get(op.name)
     if any(dtype is None for dtype in ins):  # numpy takes None for float64, so `None in ins` would find that
-        alike = next((dtype for place, dtype in enumerate(ins) if dtype is not None and place != apart), None)
+        alike = next((dtype for place, dtype in enumerate(ins) if dtype is not None and place not in op.own_dtype), None)
         if alike is None and op.dtype is rules.same:
             alike = known.get((node, 0))
         if op.name in ("Embedding", "_contrib_SparseEmbedding"):
             alike = element_type(call.attrs["dtype"])
         for place, entry in enumerate(node.inputs):
-            if ins[place] is None and place != apart and alike is not None:
+            if ins[place] is None and place not in op.own_dtype and alike is not None:
                 half = op.name == "BatchNorm" and place and alike == np.float16
                 known[entry] = ins[place] = np.dtype(np.float32) if half else alike
     if all(dtype is not None for dtype in ins) and (node, 0) not in known:

@@ -15,13 +15,14 @@ from ..base.errors import DensificationError, DTypeError, ShapeError, StorageTyp
 from ..core import hooks
 from ..core.dispatch import dense_kind, natural_remedy, remedy_for, resolve
 from ..core.op import Op
+from ..core.partial_shapes import Partial, complete, to_user
 from ..core.spec import Spec
 from ..ndarray.ndarray import NDArray
 from .attr_text import STYPE_CODES
 from .gradients import Flow, gradient_stypes
 from .inference import InferredGraph, NodeStorage
 from .node import Entry, SymbolNode
-from .shapes import Partial, complete, from_user, to_user
+from .shapes import from_user
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -22,20 +22,21 @@ from ..base.errors import (
     shown,
 )
 from ..base.warn import warn_user
+from ..core.partial_shapes import complete, meaning, to_user
 from . import attr_text, binding, files, inference
 from .compose import checked_attributes
 from .executor import Executor
 from .node import Entry, SymbolNode, copied, order, rebuilt, variables
-from .shapes import complete, from_user, meaning, to_user
+from .shapes import from_user
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from ..base.types import Shape
+    from ..core.partial_shapes import Partial
     from ..core.types import Tensor
     from ..ndarray.ndarray import NDArray
-    from .shapes import Partial
 else:
     Tensor = object
 

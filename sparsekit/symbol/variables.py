@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from ..base.dtypes import element_type
 from ..base.errors import DTypeError, UnknownNameError, expected
+from ..core.partial_shapes import to_user
 from . import attr_text, files
 from .compose import checked_attributes, written_attributes
 from .node import SymbolNode
-from .shapes import declared, to_user
+from .shapes import declared
 from .symbol import Symbol, load_json
 
 if TYPE_CHECKING:

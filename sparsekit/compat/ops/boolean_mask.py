@@ -40,6 +40,7 @@ def _shape(shapes: Sequence[Shape], attrs: Attrs) -> None:
 
 
 mask = Op("_contrib_boolean_mask", "data index", attrs={"axis": 0}, shape=_shape, dtype=lambda dtypes, attrs: dtypes[0],
+          own_dtype=(1,),
           cost=cost.none, nondifferentiable=(1,), saves=("data", "index"),
           sample=lambda: [([samples.grid(), _MASK], {}), ([samples.grid(5, 4), _MASK], {"axis": -1})],
           doc="The entries along ``axis`` where ``index`` is not zero.  MXNet takes axis 0 only.")

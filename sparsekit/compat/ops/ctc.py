@@ -184,6 +184,7 @@ ctc_loss = CTCLoss(
     "CTCLoss", "data label data_lengths? label_lengths?",
     attrs={"use_data_lengths": False, "use_label_lengths": False, "blank_label": "first"}, shape=_shape,
     dtype=lambda dtypes, attrs: dtypes[0], outputs=2, visible=1, sample=_sample, cost=_cost, nondifferentiable=(1,),
+    wants=lambda attrs, name: bool(attrs[f"use_{name}"]),
     saves=("data_lengths", "label_lengths", "out"), aliases=("ctc_loss", "_contrib_CTCLoss", "_contrib_ctc_loss"),
     doc="""Connectionist temporal classification: the negative log-likelihood of labels under all alignments.
 

@@ -10,13 +10,13 @@ import numpy as np
 
 from ...core import cost
 from ...core.op import Op, Rule
+from ...core.partial_shapes import Partial, to_user
 from ...core.spec import Spec
 from ...core.trace import abstract
 from ...symbol.gradients import gradient_stypes
 from ...symbol.inference import InferredGraph, dtypes_of, shapes_of, storage_of
 from ...symbol.node import Entry, SymbolNode, auxiliary, order
 from ...symbol.program import SymbolProgram
-from ...symbol.shapes import Partial, to_user
 
 if TYPE_CHECKING:
     from ...base.context import Context
@@ -51,7 +51,8 @@ class Composite(Op, ABC):
     def __init__(self, name: str, inputs: Sequence[str], suffixes: Sequence[str], states: Sequence[int] = (),
                  graphs: Sequence[Graph] = (), label: str = "") -> None:
         super().__init__(name, "", shape=self._shapes, dtype=self._dtypes, sample=tuple, doc="", cost=cost.none,
-                         listed=False, mutates=tuple(states), nondifferentiable=tuple(states), outputs=len(suffixes))
+                         listed=False, input_rule=self._inputs, mutates=tuple(states),
+                         nondifferentiable=tuple(states), outputs=len(suffixes))
         vars(self).update(inputs=tuple(inputs), needed=len(inputs),  # names from users, which may have any characters
                           label=label or self.label)
         self.suffixes = tuple(suffixes)
@@ -82,8 +83,7 @@ class Composite(Op, ABC):
 
     # the interface of an operator
 
-    def guess(self, shapes: list[Partial]) -> list[Partial]:
-        """Infer the shapes of the inputs from their partial shapes."""
+    def _inputs(self, shapes: list[Partial], out: Partial, attrs: Attrs) -> list[Partial]:
         return self.infer_shapes(shapes)[0]
 
     def _shapes(self, shapes: list[Any], attrs: Attrs) -> list[Shape] | Shape:

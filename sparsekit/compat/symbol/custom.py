@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 from ...base.errors import FileFormatError, SparsekitError
 from ...base.naming import current_names
+from ...core.partial_shapes import Partial, complete, to_user
 from ...core.spec import Spec
 from ...symbol import attr_text
 from ...symbol.compose import checked_attributes, written_attributes
 from ...symbol.functions import entry_of
 from ...symbol.mxnet_names import HIDDEN
 from ...symbol.node import Entry, SymbolNode
-from ...symbol.shapes import Partial, complete, from_user, to_user
+from ...symbol.shapes import from_user
 from ...symbol.symbol import Symbol
 from ..operator import apply, prop_of
 from .composite import Composite

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...base.errors import FileFormatError, ShapeError, StorageTypeError, expected
+from ...core.partial_shapes import Partial, complete, merged, to_user
 from ...core.spec import Spec
 from ...ndarray.creation import zeros
 from ...symbol import attr_text
 from ...symbol.node import Entry
-from ...symbol.shapes import Partial, complete, merged, to_user
 from ..ndarray.control import joined
 from .composite import Composite, Graph
 

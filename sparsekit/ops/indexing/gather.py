@@ -60,7 +60,8 @@ def _gathered(shapes: list[Shape], attrs: Attrs) -> tuple[int, ...]:
     return (indices[1:] + data[indices[0]:]) or (1,)
 
 
-gather = Op("gather_nd", "data indices", shape=_gathered, dtype=first_dtype, cost=cost.none, selects=0, nondifferentiable=(1,),
+gather = Op("gather_nd", "data indices", shape=_gathered, dtype=first_dtype, cost=cost.none, selects=0,
+            own_dtype=(1,), nondifferentiable=(1,),
             sample=lambda: [([samples.grid(), *_places((4, 5))], {}),
                             ([samples.grid(), np.array([[0, 3, 0, -1]], np.float32)], {})], saves=("data", "indices"),
             doc="Elements, or sub-arrays, at the places ``indices``, whose first axis runs over the leading axes of "
@@ -91,7 +92,7 @@ def _scatter_samples() -> samples.Samples:
 
 
 scatter = Op("scatter_nd", "data indices", attrs={"shape": REQUIRED}, shape=_scattered, dtype=first_dtype, cost=cost.none,
-             nondifferentiable=(1,), sample=_scatter_samples, saves=("data", "indices"),
+             own_dtype=(1,), nondifferentiable=(1,), sample=_scatter_samples, saves=("data", "indices"),
              doc="Zeros of ``shape`` with ``data`` at the places ``indices``; of values for one place the last stays.  A "
                  "place outside raises RowIndexError, where MXNet writes beyond its memory or drops the value.")
 gather_backward = Op("_backward_gather_nd", "data indices", attrs={"shape": REQUIRED}, shape=_scattered, dtype=first_dtype,
@@ -160,7 +161,8 @@ def _rows(shapes: list[Shape], attrs: Attrs) -> tuple[int, ...]:
     return (int(shapes[0][0]),)
 
 
-batch_take = Op("batch_take", "a indices", shape=_rows, dtype=first_dtype, cost=cost.none, selects=0, nondifferentiable=(1,),
+batch_take = Op("batch_take", "a indices", shape=_rows, dtype=first_dtype, cost=cost.none, selects=0,
+                own_dtype=(1,), nondifferentiable=(1,),
                 sample=lambda: [([samples.grid(), np.array([0, 4, 1, 2], np.int32)], {})], saves=("a", "indices"),
                 doc="One element of each row of a matrix: ``a[i, indices[i]]``; places beyond the ends are clipped, with an "
                     "``IndexWarning``; fractions are cut off, and NaN is refused.")
@@ -198,6 +200,7 @@ one_hot = Op("one_hot", "indices", attrs={"depth": REQUIRED, "on_value": 1.0, "o
              cost=cost.none, dtype=infer.fixed, shape=lambda shapes, attrs: (*shapes[0], int(attrs["depth"])),
              sample=lambda: [([np.array([0.5, 2.25, 7.5, -1.5], np.float32)], {"depth": 4, "on_value": 2.0, "off_value": -1.0})],
              saves=("indices",),
+             own_dtype=(0,),
              doc="A vector of ``depth`` values for each index: ``on_value`` at that place, ``off_value`` elsewhere; only "
                  "``off_value`` for an index outside.")
 

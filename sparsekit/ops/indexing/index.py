@@ -11,6 +11,7 @@ import numpy as np
 from ...base.errors import RowIndexError, ShapeError, UnknownNameError
 from ...core import cost, infer
 from ...core.op import REQUIRED, Op
+from ...core.partial_shapes import all_alike
 from .. import samples
 from ..elementwise.scalar import Beyond
 from ..elementwise.unary import on_data
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from ...base.types import Array, Attrs, Shape
     from ...core.op import Want
+    from ...core.partial_shapes import Partial
     from ...core.types import ArrayFunctions, ArrayObject, Gradients
     from ...kernels.types import ArrayModule, Kernels
     from ...storage.types import Sparse
@@ -91,7 +93,7 @@ def _picked_shape(shapes: list[Shape], attrs: Attrs) -> tuple[int, ...]:
 
 
 pick = Op("pick", "data index", attrs={"axis": -1, "keepdims": False, "mode": CLIP}, shape=_picked_shape,
-          dtype=lambda dtypes, attrs: dtypes[0], cost=cost.none, selects=0, nondifferentiable=(1,),
+          dtype=lambda dtypes, attrs: dtypes[0], cost=cost.none, selects=0, own_dtype=(1,), nondifferentiable=(1,),
           aliases=("choose_element_0index",),
           sample=lambda: [([samples.grid(), np.array([0, 1, 4, 3], np.float32)], {})], saves=("data", "index"),
           doc="One element of each slice along ``axis``, chosen by ``index``; indices beyond the ends are clipped or wrapped. "
@@ -176,8 +178,13 @@ def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, out: ArrayObject | N
     return g * (F._greater_equal_scalar(data, scalar=attrs["a_min"]) * F._lesser_equal_scalar(data, scalar=attrs["a_max"]))
 
 
-where = Op("where", "condition x y", nondifferentiable=(0,), cost=cost.elementwise, joined=slice(1, 3),
-           dtype=lambda dtypes, attrs: infer.same(dtypes[1:], attrs), shape=lambda shapes, attrs: _chosen(shapes, attrs),
+def _chosen_inputs(shapes: list[Partial], out: Partial, attrs: Attrs) -> list[Partial]:
+    return [shapes[0], *all_alike(shapes[1:], out, attrs)]
+
+
+where = Op("where", "condition x y", nondifferentiable=(0,), cost=cost.elementwise, joined=slice(1, 3), own_dtype=(0,),
+           input_rule=_chosen_inputs, dtype=lambda dtypes, attrs: infer.same(dtypes[1:], attrs),
+           shape=lambda shapes, attrs: _chosen(shapes, attrs),
            sample=lambda: [([samples.grid(), samples.grid(seed=1), samples.grid(seed=2)], {}),
                            ([samples.grid()[:, 1], samples.grid(seed=1), samples.grid(seed=2)], {})], saves=("condition",),
            doc="``x`` where the condition is nonzero, else ``y``, all of one shape; a condition of one axis chooses rows.")

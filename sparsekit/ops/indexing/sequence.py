@@ -64,7 +64,8 @@ def _samples(attrs: Attrs) -> Callable[[], samples.Samples]:
 def _sequences(name: str, doc: str, shape: Callable[[list[Shape], Attrs], Shape], sample: Callable[[], samples.Samples], *,
                saves: tuple[str, ...] = ("sequence_length",), **attrs: float) -> Op:
     return Op(name, "data sequence_length?", attrs={"use_sequence_length": False, **attrs, "axis": 0}, shape=shape,
-              dtype=first_dtype, sample=sample, cost=cost.none, selects=0, doc=doc + _LAYOUT, saves=saves)
+              dtype=first_dtype, sample=sample, cost=cost.none, selects=0, doc=doc + _LAYOUT, saves=saves,
+              own_dtype=(1,), wants=lambda attrs, name: bool(attrs["use_sequence_length"]))
 
 
 def _no_gradient(F: ArrayFunctions, length: ArrayObject | None, wanted: Want | None) -> Gradient:

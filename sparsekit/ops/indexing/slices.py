@@ -257,7 +257,7 @@ def _take_samples() -> samples.Samples:
 
 
 take = Op("take", "a indices", attrs={"axis": 0, "mode": CLIP}, shape=_taken_shape, dtype=lambda dtypes, attrs: dtypes[0],
-          nondifferentiable=(1,), cost=cost.none, selects=0, sample=_take_samples, saves=("a", "indices"),
+          own_dtype=(1,), nondifferentiable=(1,), cost=cost.none, selects=0, sample=_take_samples, saves=("a", "indices"),
           doc="""The entries of one axis that ``indices`` names, in that order.
 
 Indices outside the axis are clipped to its ends (``mode="clip"``), wrapped around (``"wrap"``), or raise an error

@@ -10,6 +10,7 @@ import numpy as np
 from ...base.errors import DTypeError, ShapeError
 from ...core import cost, infer
 from ...core.op import Op, joining
+from ...core.partial_shapes import shared_axis
 from .. import samples
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
     from ...base.types import Array, Attrs, DType, Shape
     from ...core.op import Want
+    from ...core.partial_shapes import Partial
     from ...core.types import ArrayFunctions, ArrayObject, Gradient
     from ...kernels.types import ArrayModule, Kernels
 
@@ -72,9 +74,15 @@ def _pairs(**more: float) -> Callable[[], samples.Samples]:
     return make
 
 
+def _product_inputs(shapes: list[Partial], out: Partial, attrs: Attrs) -> list[Partial]:
+    """As ``_product``, for ``batch_dot``; the batch is shared too."""
+    found = shared_axis(shapes, 1 if attrs["transpose_a"] else 2, 2 if attrs["transpose_b"] else 1)
+    return shared_axis(found, 0, 0)
+
+
 batch_dot = Op("batch_dot", "lhs rhs", attrs={"transpose_a": False, "transpose_b": False, "forward_stype": None},
                sample=_pairs(), shape=lambda shapes, attrs: _product_shape(tuple(shapes[0]), tuple(shapes[1]), attrs),
-               cost=cost.product, saves=("lhs", "rhs"),
+               cost=cost.product, saves=("lhs", "rhs"), input_rule=_product_inputs,
                doc="Matrix products of two batches of matrices, (batch, rows, inner) and (batch, inner, columns).")
 
 

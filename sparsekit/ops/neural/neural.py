@@ -11,6 +11,7 @@ from ...base.errors import ShapeError, SparsekitError, UnknownNameError, expecte
 from ...base.rng import generator
 from ...core import cost, hooks, infer
 from ...core.op import REQUIRED, Op
+from ...core.partial_shapes import channels, first_alike
 from .. import samples
 from ..elementwise.unary import _sigmoid, _softplus, from_scipy, on_data
 from ..limits import check_gradient
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from ...base.types import Array, Attrs, Shape
     from ...core.op import Want
+    from ...core.partial_shapes import Partial
     from ...core.types import ArrayFunctions, ArrayObject, Gradient, Gradients
     from ...kernels.types import ArrayModule, Kernels
     from ...storage import CSR, RowSparse
@@ -48,9 +50,22 @@ def _fc_shape(shapes: list[Shape], attrs: Attrs) -> tuple[int, ...]:
     return (data[0], attrs["num_hidden"]) if attrs["flatten"] else (*data[:-1], attrs["num_hidden"])
 
 
+def _fc_inputs(shapes: list[Partial], out: Partial, attrs: Attrs) -> list[Partial]:
+    data, weight, *bias = shapes
+    inner = None
+    if data is not None and data:
+        rest = data[1:] if attrs["flatten"] else data[-1:]
+        inner = None if None in rest else math.prod(rest)
+    if data and out and data[0] is None and len(data) > 1:
+        data = (out[0], *data[1:])
+    if data is not None and len(data) == 2 and weight is not None and data[1] is None:
+        data = (data[0], weight[1])
+    return [data, (attrs["num_hidden"], inner), *[(attrs["num_hidden"],)] * len(bias)]
+
+
 fully_connected = Op(
     "FullyConnected", "data weight bias?", attrs={"num_hidden": REQUIRED, "no_bias": False, "flatten": True}, shape=_fc_shape,
-    cost=cost.fully_connected, unlimited=True,
+    cost=cost.fully_connected, unlimited=True, input_rule=_fc_inputs, wants=lambda attrs, name: not attrs["no_bias"],
     sample=lambda: [([samples.grid(), samples.grid(3, 5, seed=1), samples.grid(1, 3, seed=2)[0]], {"num_hidden": 3}),
                     ([samples.grid(), samples.grid(3, 5, seed=1)], {"num_hidden": 3, "no_bias": True})],
     saves=("data", "weight", "bias"),
@@ -215,9 +230,14 @@ def _slope_shape(data: tuple[int, ...], gamma: tuple[int, ...]) -> tuple[int, ..
                      hint="gamma holds one slope, or one for each place of axis 1.")
 
 
+def _leaky_inputs(shapes: list[Partial], out: Partial, attrs: Attrs) -> list[Partial]:
+    return channels(1)(shapes, out, attrs) if len(shapes) > 1 else [out]
+
+
 leaky_relu = Op(
     "LeakyReLU", "data gamma?", attrs={"act_type": "leaky", "slope": 0.25, "lower_bound": 0.125, "upper_bound": 0.334},
-    shape=_leaky_shape, outputs=lambda attrs: 2 if attrs["act_type"] == "rrelu" else 1, visible=1,
+    shape=_leaky_shape, input_rule=_leaky_inputs, wants=lambda attrs, name: attrs["act_type"] == "prelu",
+    initial={"gamma": ("Constant", {"value": 0.25})}, outputs=lambda attrs: 2 if attrs["act_type"] == "rrelu" else 1, visible=1,
     dtype=lambda dtypes, attrs: dtypes[0], random=lambda attrs, training: training and attrs["act_type"] == "rrelu",
     sample=lambda: [*(([samples.grid()], {"act_type": kind}) for kind in RECTIFIERS if kind not in ("prelu", "rrelu")),
                     ([samples.grid(), samples.grid(1, 5, seed=1)[0]], {"act_type": "prelu"}),
@@ -356,7 +376,7 @@ def _dropout_shape(shapes: list[Shape], attrs: Attrs) -> list[Shape]:
 
 
 dropout = Op("Dropout", "data", attrs={"p": 0.5, "mode": "training", "axes": (), "cudnn_off": False}, shape=_dropout_shape,
-             outputs=2, visible=1,
+             outputs=2, visible=1, input_rule=first_alike,
              random=lambda attrs, training: attrs["p"] > 0 and (training or attrs["mode"] == "always"),
              sample=lambda: [([samples.grid()], {}), ([samples.grid()], {"p": 0.2, "mode": "always"})], saves=("out",),
              doc="""A share ``p`` of the values set to zero, the rest divided by ``1 - p``: while training, or always.

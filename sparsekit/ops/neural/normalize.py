@@ -13,6 +13,7 @@ import numpy as np
 from ...base.errors import ShapeError, SparsekitError, UnknownNameError, expected
 from ...core import cost, hooks, infer
 from ...core.op import REQUIRED, Op, Visits
+from ...core.partial_shapes import channels, first_alike
 from .. import samples
 from .softmax import LARGE, along, checked_axis, floating, wide
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from ...base.types import Array, Attrs, DType, Shape
     from ...core.op import Want
+    from ...core.partial_shapes import InputRule, Partial
     from ...core.types import ArrayFunctions, ArrayObject, Arriving, Gradients
     from ...kernels.types import ArrayModule, Kernels
 
@@ -144,7 +146,7 @@ def _first(g: Arriving) -> ArrayObject | None:
 
 
 def _each_its_own(name: str, inputs: str, view_of: Callable[[Shape, Attrs], View], sample: Callable[[], samples.Samples],
-                  doc: str, attrs: Attrs) -> Op:
+                  doc: str, attrs: Attrs, input_rule: InputRule) -> Op:
     """Declare a normalization of each sample; the mean and the deviation are outputs, seen if ``output_mean_var``."""
     def shape(shapes: list[Shape], attrs: Attrs) -> list[Shape]:
         view = view_of(shapes[0], attrs)
@@ -154,7 +156,7 @@ def _each_its_own(name: str, inputs: str, view_of: Callable[[Shape, Attrs], View
 
     op = Op(name, inputs, attrs=attrs, shape=shape, dtype=lambda dtypes, attrs: [dtypes[0]] * 3, outputs=3, sample=sample,
             doc=doc, visible=lambda attrs: 3 if attrs.get("output_mean_var") else 1, cost=cost.each(7),
-            saves=("data", "gamma", "out"))
+            saves=("data", "gamma", "out"), input_rule=input_rule)
 
     @op.forward("default, default, default -> default...")
     def _(k: Kernels, data: Array, gamma: Array, beta: Array, attrs: Attrs) -> Sequence[Array]:
@@ -213,11 +215,16 @@ layer_norm = _each_its_own(
     """``(data - mean) / sqrt(variance + eps) * gamma + beta``, with mean and variance along ``axis``.
 
 With ``output_mean_var=True`` the mean and the deviation come too; no gradient flows through them.""",
-    {"axis": -1, "eps": 1e-5, "output_mean_var": False})
+    {"axis": -1, "eps": 1e-5, "output_mean_var": False}, channels("axis"))
 
 _each_its_own("InstanceNorm", "data gamma beta", _instance_view, lambda: [([_cube(), *_vectors(3)], {})],
               "Normalizes each channel of each sample of data (batch, channels, space, …); gamma and beta (channels,).",
-              {"eps": 1e-3})
+              {"eps": 1e-3}, channels(1))
+
+
+def _group_inputs(shapes: list[Partial], out: Partial, attrs: Attrs) -> list[Partial]:
+    return [out, (attrs["num_groups"],), (attrs["num_groups"],)]
+
 
 group_norm = _each_its_own(
     "GroupNorm", "data gamma beta", _group_view, lambda: [([_cube(), *_vectors(3)], {"num_groups": 3}),
@@ -225,7 +232,7 @@ group_norm = _each_its_own(
     """Normalizes each group of channels of each sample; gamma and beta have a value for each group, as in MXNet 1.9.1.
 
 With ``output_mean_var=True`` the mean and the deviation (batch, num_groups) come too.""",
-    {"num_groups": 1, "eps": 1e-5, "output_mean_var": False})
+    {"num_groups": 1, "eps": 1e-5, "output_mean_var": False}, _group_inputs)
 
 
 def _batch_shape(shapes: list[Shape], attrs: Attrs) -> list[Shape]:
@@ -262,6 +269,7 @@ batch_norm = _Averaging(
     attrs={"eps": 1e-3, "momentum": 0.9, "fix_gamma": True, "use_global_stats": False, "output_mean_var": False, "axis": 1,
            "cudnn_off": False, "min_calib_range": None, "max_calib_range": None},
     mutates=(3, 4), nondifferentiable=(3, 4), shape=_batch_shape, dtype=_batch_dtypes, outputs=4, cost=_batch_cost,
+    input_rule=channels("axis"), initial={"moving_mean": ("zero", {}), "moving_var": ("one", {})},
     visible=lambda attrs: 3 if attrs["output_mean_var"] else 1, aliases=("BatchNorm_v1",),
     sample=lambda: [([samples.grid(), *_vectors(5), np.zeros(5, np.float32), np.ones(5, np.float32)], {"fix_gamma": fixed})
                     for fixed in (True, False)], saves=("data", "gamma", "out"),
@@ -326,7 +334,7 @@ def _length_shape(shapes: list[Shape], attrs: Attrs) -> Shape:
 
 
 lengths = Op("L2Normalization", "data", attrs={"eps": 1e-10, "mode": "instance"}, shape=_length_shape, cost=cost.each(3),
-             sample=lambda: [([_cube()], {"mode": mode}) for mode in LENGTH_MODES],
+             sample=lambda: [([_cube()], {"mode": mode}) for mode in LENGTH_MODES], input_rule=first_alike,
              doc="""The data divided by its Euclidean length, ``sqrt(sum(data**2) + eps)``.
 
 The norm is taken over each sample (``instance``), over axis 1 at each position (``channel``), or over each channel
@@ -379,7 +387,7 @@ def _response_shape(shapes: list[Shape], attrs: Attrs) -> Shape:
 
 
 response = Op("LRN", "data", attrs={"alpha": 1e-4, "beta": 0.75, "knorm": 2.0, "nsize": REQUIRED}, shape=_response_shape,
-              cost=cost.each(7), sample=lambda: [([_cube()], {"nsize": 3, "alpha": 0.5})],
+              cost=cost.each(7), sample=lambda: [([_cube()], {"nsize": 3, "alpha": 0.5})], input_rule=first_alike,
               doc="Local response normalization: over ``(knorm + alpha / nsize * squares)**beta``, summed nsize channels wide.")
 
 

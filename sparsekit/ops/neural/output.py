@@ -11,6 +11,7 @@ import numpy as np
 from ...base.errors import ShapeError, UnknownNameError
 from ...core import cost, infer
 from ...core.op import SHAPE_ONLY, Op
+from ...core.partial_shapes import complete, first_alike, merged
 from ...kernels import is_numpy
 from ...storage import CSR, RowSparse
 from .. import samples
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from ...base.types import Array, Attrs, DType, Shape
     from ...core.op import Want
+    from ...core.partial_shapes import Partial
     from ...core.types import ArrayFunctions, ArrayObject, Gradients
     from ...kernels.types import Kernels
     from ...storage.types import Sparse, Store
@@ -42,12 +44,18 @@ def _regression_shape(shapes: list[Shape], attrs: Attrs) -> Shape:
     return data
 
 
+def _regression_inputs(shapes: list[Partial], out: Partial, attrs: Attrs) -> list[Partial]:
+    data = merged(shapes[0], out)
+    label = data[:1] if data is not None and len(data) == 2 and data[1] == 1 else data
+    return [data, label if shapes[1] is None and complete(data) else shapes[1]]
+
+
 def regression(name: str, forward: Callable[[Kernels, Array], Array],
                gradient: Callable[[ArrayFunctions, ArrayObject, ArrayObject], ArrayObject], doc: str,
                count: cost.Cost = cost.none) -> Op:
     """Declare a regression output: ``gradient(F, out, label)`` times grad_scale over the outputs of a sample."""
     op = Op(name, "data label", attrs={"grad_scale": 1.0}, shape=_regression_shape, dtype=first_dtype, nondifferentiable=(1,),
-            sample=samples.pair(), cost=count, doc=doc)
+            sample=samples.pair(), cost=count, input_rule=_regression_inputs, doc=doc)
 
     @op.forward("default, * -> default", asked="the result is made of the prediction; the label counts in the gradient only")
     def _(k: Kernels, x: Array, label: Store, attrs: Attrs) -> Array:
@@ -112,10 +120,20 @@ def _softmax_output_shape(shapes: list[Shape], attrs: Attrs) -> Shape:
 SOFTMAX_OUTPUT = {"grad_scale": 1.0, "ignore_label": -1.0, "multi_output": False, "use_ignore": False,
                   "preserve_shape": False, "normalization": "null", "out_grad": False, "smooth_alpha": 0.0}
 
+
+def _label_inputs(shapes: list[Partial], out: Partial, attrs: Attrs) -> list[Partial]:
+    data = merged(shapes[0], out)
+    if not data or shapes[1] is not None:
+        return [data, shapes[1]]
+    if attrs.get("multi_output"):
+        return [data, (data[0], *data[2:])]
+    return [data, data[:-1] if attrs.get("preserve_shape") else data[:1]]
+
+
 softmax_output = Op(
     "SoftmaxOutput", "data label", attrs=SOFTMAX_OUTPUT, shape=_softmax_output_shape, dtype=first_dtype, nondifferentiable=(1,),
     aliases=("Softmax",), cost=cost.each(5), sample=lambda: [([samples.grid(), np.array([1, 0, 4, 2], np.float32)], {})],
-    saves=("label", "out"),
+    saves=("label", "out"), input_rule=_label_inputs,
     doc="""Softmax of the data; the gradient is that of the cross entropy with the label, ``out - label``.
 
 By default the softmax is taken over all axes from axis 1 on.  With ``multi_output=True`` it is taken over axis 1 only, and with
@@ -187,7 +205,7 @@ def _svm_shape(shapes: list[Shape], attrs: Attrs) -> Shape:
 SVM_OUTPUT = {"margin": 1.0, "regularization_coefficient": 1.0, "use_linear": False}
 
 svm_output = Op("SVMOutput", "data label", attrs=SVM_OUTPUT, shape=_svm_shape, dtype=first_dtype, nondifferentiable=(1,),
-                cost=cost.none, sample=softmax_output.sample, saves=("data", "label"),
+                cost=cost.none, sample=softmax_output.sample, saves=("data", "label"), input_rule=_label_inputs,
                 doc="""The data itself; the gradient is that of the hinge loss of a support vector machine.
 
 The loss is squared, or with ``use_linear=True`` as it is: each score should be ``margin`` above zero for the label's
@@ -221,7 +239,7 @@ def _make_loss_shape(shapes: list[Shape], attrs: Attrs) -> Shape:
 
 
 loss = Op("MakeLoss", "data", attrs={"grad_scale": 1.0, "valid_thresh": 0.0, "normalization": "null"}, shape=_make_loss_shape,
-          cost=cost.none, sample=samples.one(), saves=("data",),
+          cost=cost.none, sample=samples.one(), saves=("data",), input_rule=first_alike,
           doc="""The data itself, as a loss: its gradient is ``grad_scale``, whatever the gradient from above.
 
 It is divided by the batch size (``normalization='batch'``) or by the number of values above ``valid_thresh`` (``'valid'``).""")

@@ -10,6 +10,7 @@ import numpy as np
 from ...base.errors import DTypeError, RowIndexError, ShapeError, SparsekitError, UnknownNameError
 from ...core import cost, infer
 from ...core.op import Op
+from ...core.partial_shapes import first_alike
 from .. import samples
 from ..indexing.positions import whole
 from ..limits import dense_of
@@ -132,7 +133,8 @@ def _declare(name: str, log: bool, sign: int, doc: str, inputs: str = "data",
     has_length = "length" in inputs
     op = Op(name, inputs, attrs={"axis": -1, "temperature": None, "dtype": None, "use_length": False},
             shape=lambda shapes, attrs: _shape(shapes, attrs, has_length), dtype=lambda dtypes, attrs: _kind(attrs, dtypes[0]),
-            sample=sample or samples.one(), cost=cost.each(5), saves=("out",), doc=doc)
+            sample=sample or samples.one(), cost=cost.each(5), saves=("out",), input_rule=first_alike,
+            wants=lambda attrs, name: bool(attrs["use_length"]), doc=doc)
 
     def forward(k: Kernels, x: Array, *rest: *tuple[*tuple[Array, ...], Attrs]) -> Array:
         attrs = rest[-1]
@@ -232,7 +234,7 @@ def _activation_shape(shapes: list[Shape], attrs: Attrs) -> Shape:
 
 activation = Op("SoftmaxActivation", "data", attrs={"mode": "instance"}, shape=_activation_shape, cost=cost.each(5),
                 sample=lambda: [([np.stack([samples.grid(), samples.grid(seed=1)])], {"mode": mode}) for mode in MODES],
-                saves=("out",),
+                saves=("out",), input_rule=first_alike,
                 doc="""Softmax over each sample's last axis (``mode='instance'``) or over axis 1 (``'channel'``).
 
 Deprecated in MXNet; ``softmax`` does the same.""")
@@ -262,6 +264,7 @@ def _cross_entropy_shape(shapes: list[Shape], attrs: Attrs) -> tuple[int, ...]:
 
 cross_entropy = Op("softmax_cross_entropy", "data label", shape=_cross_entropy_shape, dtype=lambda dtypes, attrs: dtypes[0],
                    nondifferentiable=(1,), cost=cost.each_taken(5),
+                   input_rule=lambda shapes, out, attrs: [shapes[0], shapes[0][:1] if shapes[0] else None],
                    sample=lambda: [([samples.grid(), np.array([1, 0, 4, 2], np.float32)], {})], saves=("data", "label"),
                    doc="""Cross entropy of the softmax of data (batch, classes) and labels (batch,), summed over the batch.""")
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ...base.types import Array, Attrs, DType, Shape
     from ...core import cost
     from ...core.op import Want
+    from ...core.partial_shapes import Partial
     from ...core.types import ArrayFunctions, ArrayObject, Arriving, Gradients
     from ...kernels.types import ArrayModule, Kernels
     from .. import samples
@@ -138,9 +139,33 @@ _ATTRS: Attrs = {
     "state_outputs": False, "projection_size": None, "lstm_state_clip_min": None, "lstm_state_clip_max": None,
     "lstm_state_clip_nan": False, "use_sequence_length": False}
 
+
+def _inputs(shapes: list[Partial], out: Partial, attrs: Attrs) -> list[Partial]:
+    data = shapes[0]
+    if data is None or len(data) != 3:
+        return [None] * len(shapes)
+    directions, projection = 2 if attrs["bidirectional"] else 1, attrs["projection_size"]
+    rows, hidden = attrs["num_layers"] * directions, attrs["state_size"]
+    width = hidden if projection is None else projection
+    found: list[Partial] = [data, (None,), (rows, data[1], width)]
+    if data[2] is not None:
+        sizes = recurrent.Sizes(attrs["mode"], data[2], hidden, width, attrs["num_layers"], directions, projection is not None,
+                                False)
+        found[1] = (recurrent.parameter_count(sizes),)
+    if attrs["mode"] == "lstm":
+        found.append((rows, data[1], hidden))
+    if attrs["use_sequence_length"]:
+        found.append((data[1],))
+    return found
+
+
+def _wants(attrs: Attrs, name: str) -> bool:
+    return bool(attrs["mode"] == "lstm" if name == "state_cell" else attrs["use_sequence_length"])
+
+
 rnn = Recurrent(
     "RNN", "data parameters state state_cell? sequence_length?", attrs=_ATTRS, shape=_shape, dtype=_dtypes,
-    cost=_cost, sample=_sample, outputs=lambda attrs: 3 + _has_cell(attrs),
+    input_rule=_inputs, wants=_wants, cost=_cost, sample=_sample, outputs=lambda attrs: 3 + _has_cell(attrs),
     visible=lambda attrs: 2 + _has_cell(attrs) if attrs["state_outputs"] else 1, nondifferentiable=(4,),
     random=lambda attrs, training: training and attrs["p"] > 0 and attrs["num_layers"] > 1,
     doc="""A recurrent network of several layers over sequences (time, batch, inputs).

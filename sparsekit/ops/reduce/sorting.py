@@ -12,6 +12,7 @@ import numpy as np
 from ...base.errors import DTypeError, ShapeError, UnknownNameError
 from ...core import cost, infer
 from ...core.op import Op
+from ...core.partial_shapes import first_alike
 from .. import samples
 from ..shape.shape import fresh, one_axis
 
@@ -114,7 +115,7 @@ def _sort(k: Kernels, x: Array, axis: int, attrs: Attrs) -> tuple[Array, Array]:
 
 ordering(Op("sort", "data", attrs={"axis": -1, "is_ascend": True}, outputs=2, visible=1, cost=cost.ordering,
             sample=_line_of_samples, shape=lambda shapes, attrs: [_line(shapes[0], attrs)[0]] * 2,
-            dtype=lambda dtypes, attrs: [dtypes[0], np.dtype(np.int64)],
+            dtype=lambda dtypes, attrs: [dtypes[0], np.dtype(np.int64)], input_rule=first_alike,
             doc="The elements in order along ``axis``, or of the flattened array for None."), _sort, lambda attrs: True)
 
 
@@ -232,7 +233,7 @@ channel.gradient(lambda F, g, data, out, attrs, want: F.zeros_like(data))
 
 cumsum = Op("cumsum", "a", attrs={"axis": None, "dtype": None}, shape=lambda shapes, attrs: _line(shapes[0], attrs)[0],
             cost=cost.elementwise, dtype=lambda dtypes, attrs: np.dtype(attrs["dtype"]) if attrs["dtype"] else dtypes[0],
-            sample=lambda: [([samples.grid()], {"axis": axis}) for axis in (None, 0, -1)], saves=("a",),
+            sample=lambda: [([samples.grid()], {"axis": axis}) for axis in (None, 0, -1)], saves=("a",), input_rule=first_alike,
             doc="Running sums along ``axis``, or of the flattened array for None.")
 
 

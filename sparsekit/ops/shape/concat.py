@@ -10,6 +10,7 @@ import numpy as np
 from ...base.errors import ShapeError
 from ...core import cost, infer
 from ...core.op import Op
+from ...core.partial_shapes import all_alike, merged
 from ...storage import CSR, RowSparse, convert, densify
 from .. import samples
 from ..elementwise.binary import index_type
@@ -19,6 +20,7 @@ from ..limits import check_room, dense_inside
 if TYPE_CHECKING:
     from ...base.types import Array, Attrs, DType, DTypeLike, Shape
     from ...core.op import Want
+    from ...core.partial_shapes import Partial
     from ...core.types import ArrayFunctions, ArrayObject, Gradients
     from ...kernels.types import Kernels
     from ...storage.types import Sparse, Store
@@ -42,8 +44,23 @@ def _joined_shape(shapes: list[Shape], attrs: Attrs) -> tuple[int, ...]:
     return (*first[:axis], sum(shape[axis] for shape in shapes), *first[axis + 1:])
 
 
+def _joined_inputs(shapes: list[Partial], out: Partial, attrs: Attrs) -> list[Partial]:
+    known = [shape for shape in (*shapes, out) if shape is not None]
+    if not known or not known[0]:
+        return shapes
+    axis = attrs["dim"] % len(known[0])
+    common: Partial = None
+    for shape in known:
+        common = merged(common, tuple(None if place == axis else size for place, size in enumerate(shape)))
+    sizes = [None if shape is None else shape[axis] for shape in shapes]
+    if out is not None and out[axis] is not None and sizes.count(None) == 1:
+        sizes[sizes.index(None)] = out[axis] - sum(size for size in sizes if size is not None)
+    assert common is not None
+    return [(*common[:axis], size, *common[axis + 1:]) for size in sizes]
+
+
 concat = Op("concat", "*data", attrs={"dim": 1, "num_args": None}, shape=_joined_shape, aliases=("Concat", "_rnn_param_concat"),
-            cost=cost.none, joined=infer.EVERY,
+            cost=cost.none, joined=infer.EVERY, input_rule=_joined_inputs,
             sample=lambda: [(arrays, {"dim": dim}) for arrays in _pairs() for dim in (0, 1, -1)], saves=("data",),
             doc="""Arrays joined along the axis ``dim``; all other sizes are equal.
 
@@ -180,8 +197,17 @@ def _stacked_shape(shapes: list[Shape], attrs: Attrs) -> tuple[int, ...]:
     return (*first[:axis], len(shapes), *first[axis:])
 
 
+def _stacked_inputs(shapes: list[Partial], out: Partial, attrs: Attrs) -> list[Partial]:
+    part = None
+    if out is not None:
+        axis = attrs["axis"] % len(out)
+        part = (*out[:axis], *out[axis + 1:])
+    return all_alike(shapes, part, attrs)
+
+
 stack = Op("stack", "*data", attrs={"axis": 0, "num_args": None}, shape=_stacked_shape, cost=cost.none, joined=infer.EVERY,
            sample=lambda: [(arrays, {"axis": axis}) for arrays in _pairs() for axis in (0, 1, -1)], saves=("data",),
+           input_rule=_stacked_inputs,
            doc="""Arrays of one shape joined along a new axis.
 
 row_sparse arrays give row_sparse where their rows stay the first axis.  A csr array has two dimensions, so a stack of

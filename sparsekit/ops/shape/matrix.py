@@ -11,12 +11,14 @@ import numpy as np
 from ...base.errors import ShapeError, expected
 from ...core import cost, infer
 from ...core.op import REQUIRED, SHAPE_ONLY, Call, Op
+from ...core.partial_shapes import complete
 from ...storage import RowSparse
 from .. import samples
 from ..indexing.positions import whole
 
 if TYPE_CHECKING:
     from ...base.types import Array, Attrs, Shape
+    from ...core.partial_shapes import Partial
     from ...kernels.types import Kernels
     from ...storage import CSR
     from ...storage.types import Store
@@ -83,9 +85,20 @@ def _decoded(shape: list[int], codes: list[int]) -> list[int]:
     return sizes
 
 
+def _reshaped_inputs(shapes: list[Partial], out: Partial, attrs: Attrs) -> list[Partial]:
+    """The one size that is missing, from the number of values."""
+    data = shapes[0]
+    if data is None or out is None or not complete(out) or data.count(None) != 1:
+        return shapes
+    known, total = math.prod(size for size in data if size is not None), math.prod(out)
+    if not known or total % known:
+        return shapes
+    return [tuple(total // known if size is None else size for size in data)]
+
+
 reshape = Op("Reshape", "data", attrs={"shape": REQUIRED, "reverse": False},
              shape=lambda shapes, attrs: target_shape(tuple(shapes[0]), attrs["shape"], attrs["reverse"]), aliases=("reshape",),
-             cost=cost.none,
+             cost=cost.none, input_rule=_reshaped_inputs,
              sample=lambda: [([samples.grid()], {"shape": (5, -1)}), ([samples.grid()], {"shape": (-4, 2, -1, -2)}),
                              ([samples.grid()], {"shape": (-1, 0), "reverse": True})], saves=("data",),
              doc="""A copy of the elements in another shape; ``NDArray.reshape`` shares memory instead.
@@ -176,7 +189,18 @@ def _written_out(call: Call, shapes: Sequence[Shape | None]) -> Call:
     return call.op.bind({**call.attrs, "axes": tuple(reversed(range(len(shapes[0]))))})
 
 
+def _transposed_inputs(shapes: list[Partial], out: Partial, attrs: Attrs) -> list[Partial]:
+    if out is None:
+        return shapes
+    axes = attrs["axes"] or tuple(range(len(out)))[::-1]
+    found: list[int | None] = [None] * len(out)
+    for place, axis in enumerate(axes):
+        found[axis] = out[place]
+    return [tuple(found)]
+
+
 transpose = Op("transpose", "data", attrs={"axes": ()}, shape=_transposed, cost=cost.none, settle=_written_out,
+               input_rule=_transposed_inputs,
                sample=lambda: [([samples.grid()], {}), ([np.ones((2, 3, 4), np.float32)], {"axes": (-1, 0, 1)})], saves=(),
                doc="A copy with the axes reversed, or in the order ``axes``.")
 
@@ -198,7 +222,15 @@ def _expanded(shapes: list[Shape], attrs: Attrs) -> tuple[int, ...]:
     place = axis if axis >= 0 else axis + len(shape) + 1
     return (*shape[:place], 1, *shape[place:])
 
-expand_dims = Op("expand_dims", "data", attrs={"axis": REQUIRED}, cost=cost.none, shape=_expanded,
+
+def _expanded_inputs(shapes: list[Partial], out: Partial, attrs: Attrs) -> list[Partial]:
+    if not out:
+        return shapes
+    axis = attrs["axis"] % len(out)
+    return [(*out[:axis], *out[axis + 1:])]
+
+
+expand_dims = Op("expand_dims", "data", attrs={"axis": REQUIRED}, cost=cost.none, shape=_expanded, input_rule=_expanded_inputs,
                  sample=lambda: [([samples.grid()], {"axis": 1})], saves=("data",), doc="A copy with a new axis of size 1.")
 
 
@@ -211,7 +243,7 @@ expand_dims.gradient(lambda F, g, data, out, attrs, want: F._view(g, shape=tuple
 
 
 retain = Op("_sparse_retain", "data indices", shape=infer.unchanged, dtype=lambda dtypes, attrs: dtypes[0], cost=cost.none,
-            nondifferentiable=(1,), aliases=("sparse_retain", "retain"),
+            nondifferentiable=(1,), own_dtype=(1,), aliases=("sparse_retain", "retain"),
             sample=lambda: [([samples.grid(), np.array([0, 3], np.int64)], {})], saves=("indices",),
             doc="Only the given rows of a row_sparse array; all others become absent.")
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from ...base.types import Array, Attrs, Shape
     from ...core.op import Want
+    from ...core.partial_shapes import Partial
     from ...core.types import ArrayFunctions, ArrayObject, Arriving, Gradients
     from ...kernels.types import Kernels
 
@@ -208,8 +209,20 @@ def splitting(op: Op) -> Op:
     return op
 
 
+def _split_inputs(shapes: list[Partial], out: Partial, attrs: Attrs) -> list[Partial]:
+    """The data of which equal parts are known."""
+    count, axis = attrs["num_outputs"], attrs["axis"]
+    if out is None:
+        return shapes
+    if attrs["squeeze_axis"]:
+        axis %= len(out) + 1
+        return [(*out[:axis], count, *out[axis:])]
+    axis %= len(out)
+    return [(*out[:axis], None if out[axis] is None else out[axis] * count, *out[axis + 1:])]
+
+
 splitting(Op("SliceChannel", "data", attrs={"num_outputs": REQUIRED, "axis": 1, "squeeze_axis": False}, shape=_parts,
-             cost=cost.none, outputs=lambda attrs: attrs["num_outputs"], aliases=("split",),
+             cost=cost.none, outputs=lambda attrs: attrs["num_outputs"], aliases=("split",), input_rule=_split_inputs,
              sample=lambda: [([samples.grid()], {"num_outputs": 5}), ([samples.grid()], {"num_outputs": 2, "axis": 0}),
                              ([samples.grid()], {"num_outputs": 5, "squeeze_axis": True}),
                              ([samples.grid()], {"num_outputs": 1})], saves=("data",),

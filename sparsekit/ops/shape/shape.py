@@ -10,11 +10,12 @@ import numpy as np
 from ...base.errors import ShapeError
 from ...core import cost, infer
 from ...core.op import REQUIRED, SHAPE_ONLY, Op
+from ...core.partial_shapes import first_alike
 from .. import samples
 
 if TYPE_CHECKING:
-
     from ...base.types import Array, Attrs, DType, Shape
+    from ...core.partial_shapes import Partial
     from ...kernels.types import ArrayModule, Kernels
     from ...storage.types import Store
 
@@ -65,8 +66,18 @@ def _swapped(shapes: list[Shape], attrs: Attrs) -> tuple[int, ...]:
     return tuple(sizes)
 
 
+def _swapped_inputs(shapes: list[Partial], out: Partial, attrs: Attrs) -> list[Partial]:
+    if out is None:
+        return shapes
+    found = list(out)
+    one, other = attrs["dim1"] % len(out), attrs["dim2"] % len(out)
+    found[one], found[other] = found[other], found[one]
+    return [tuple(found)]
+
+
 swap = Op("SwapAxis", "data", attrs={"dim1": 0, "dim2": 0}, shape=_swapped, cost=cost.none, aliases=("swapaxes",),
           sample=lambda: [([samples.grid()], {"dim1": 0, "dim2": -1}), ([samples.grid()], {})], saves=(),
+          input_rule=_swapped_inputs,
           doc="Two axes interchanged; a copy.")
 
 
@@ -108,7 +119,7 @@ def _same_if_axes(shapes: list[Shape], attrs: Attrs) -> Shape:
 
 
 flip = Op("reverse", "data", attrs={"axis": REQUIRED}, shape=_same_if_axes, cost=cost.none, aliases=("flip",),
-          sample=lambda: [([samples.grid()], {"axis": axis}) for axis in (0, (0, 1))], saves=(),
+          sample=lambda: [([samples.grid()], {"axis": axis}) for axis in (0, (0, 1))], saves=(), input_rule=first_alike,
           doc="The order of elements reversed along one or several axes.")
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from ...base.errors import ShapeError
 from ...core import cost, infer
 from ...core.op import Op
+from ...core.partial_shapes import shared_axis
 from ...kernels import is_numpy
 from ...storage import CSR, RowSparse, convert
 from .. import samples
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
     from ...base.types import Array, Attrs, DType
     from ...core.op import Want
+    from ...core.partial_shapes import Partial
     from ...core.types import ArrayFunctions, ArrayObject, Gradients
     from ...kernels.types import ArrayModule, Kernels
     from ...storage.types import Store
@@ -26,9 +28,16 @@ if TYPE_CHECKING:
 
 __all__ = ["dot", "product_at", "values_as"]
 
+
+def _product_inputs(shapes: list[Partial], out: Partial, attrs: Attrs) -> list[Partial]:
+    """The axis that two arrays share in ``dot``: the last of the left one and the first of the right one, unless turned."""
+    return shared_axis(shapes, 0 if attrs["transpose_a"] else -1, -1 if attrs["transpose_b"] else 0)
+
+
 dot = Op(
     "dot", "lhs rhs", attrs={"transpose_a": False, "transpose_b": False, "forward_stype": None}, sparse_output="forward_stype",
     shape=infer.dot, sample=samples.matmul, cost=cost.dot, unlimited=True, saves=("lhs", "rhs"),
+    input_rule=_product_inputs,
     doc="""Dot product of two arrays: the last axis of ``lhs`` meets the first axis of ``rhs``.
 
 With a csr operand, both must be matrices.  ``forward_stype`` selects the storage type of the result if several are possible:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from ...base.types import Array, Attrs, Indices, Shape
     from ...core.op import Want
+    from ...core.partial_shapes import Partial
     from ...core.types import ArrayFunctions, ArrayObject, Gradients
     from ...kernels.types import Kernels
     from ...storage import CSR
@@ -75,9 +76,14 @@ def _rule(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, weight: ArrayObj
     return None, want[1] and F._embedding_backward(g, data, shape=tuple(weight.shape), sparse=bool(sparse))
 
 
+def _inputs(shapes: list[Partial], out: Partial, attrs: Attrs) -> list[Partial]:
+    return [out[:-1] if out else None, (attrs["input_dim"], attrs["output_dim"])]
+
+
 def _declare(name: str, sparse_grad: bool, doc: str, **more: bool) -> None:
-    op = Op(name, "data weight", cost=cost.none, selects=1, nondifferentiable=(0,), shape=_shape,
+    op = Op(name, "data weight", cost=cost.none, selects=1, nondifferentiable=(0,), shape=_shape, input_rule=_inputs,
             attrs={"input_dim": REQUIRED, "output_dim": REQUIRED, "dtype": "float32", "sparse_grad": sparse_grad, **more},
+            own_dtype=(0,),
             dtype=lambda dtypes, attrs: dtypes[1], doc=doc, saves=("data", "weight"),
             sample=lambda: [([np.array([[0, 3], [1, 1]], np.float32), samples.grid()],
                              {"input_dim": 4, "output_dim": 5, "sparse_grad": sparse}) for sparse in (False, True)])

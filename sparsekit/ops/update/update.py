@@ -18,6 +18,7 @@ import numpy as np
 from ...base.errors import DTypeError, SparsekitError, StorageTypeError
 from ...core import cost, infer
 from ...core.op import REQUIRED, Op, Visits
+from ...core.partial_shapes import all_alike
 from ...storage import RowSparse, densify, stype_of
 from .. import samples
 from ..limits import dense_inside
@@ -125,7 +126,8 @@ class Update(Op):
 
     def __init__(self, name: str, inputs: str, *, step: UpdateRule | None = None, group: int = 0, counter: str = "num_weights",
                  on_copy: bool = False, whole: tuple[int, ...] = (), **declared: Any) -> None:  # Any: what Op takes besides
-        super().__init__(name, inputs, **declared)
+        alike = not group and declared["shape"] is not infer.unchanged
+        super().__init__(name, inputs, **{"input_rule": all_alike if alike else None, **declared})
         self.group, self.counter, self.on_copy, self.whole = group, counter, on_copy, whole
         if step is not None:
             self.step = step

@@ -183,7 +183,8 @@ _ADAMW_STEP = UpdateRule(
 
 adamw_update = Update(
     "_contrib_adamw_update", "weight grad mean var rescale_grad", attrs=_ADAMW, shape=rescaled_shape, dtype=first_type,
-    lane="update", cost=cost.update, mutates=(0, 2, 3), aliases=("_adamw_update",), sample=_rescaled_sample(2, " +"),
+    input_rule=None, lane="update", cost=cost.update,
+    mutates=(0, 2, 3), aliases=("_adamw_update",), sample=_rescaled_sample(2, " +"),
     doc="Adam with weight decay apart: mean and var as Adam's; ``weight -= eta * (lr * mean / (sqrt(var) + epsilon) + wd * "
         "weight)``.\n\n``g`` is the gradient times ``rescale_grad``, an array of one number; where that is zero, infinite or "
         "nan nothing changes.  ``clip_gradient`` bounds ``g``.  With a row_sparse gradient, ``lazy_update=True`` changes only "
@@ -292,7 +293,7 @@ def _ratio_sample(copies: int = 0) -> Callable[[], samples.Samples]:
 
 
 lamb_update_phase2 = Update(
-    "lamb_update_phase2", "weight g r1 r2", attrs={"lr": REQUIRED, "lower_bound": -1.0, "upper_bound": -1.0},
+    "lamb_update_phase2", "weight g r1 r2", input_rule=None, attrs={"lr": REQUIRED, "lower_bound": -1.0, "upper_bound": -1.0},
     shape=_ratio_shape, dtype=first_type, lane="update", cost=cost.update, mutates=(0,), sample=_ratio_sample(),
     doc="Second phase of LAMB: ``weight -= lr * r1 / r2 * g``." + _RATIO)
 

@@ -124,6 +124,7 @@ mp_nag_mom_update = _declare(nag_mom_update, "mom")
 
 mp_adamw_update = Update(
     "_contrib_mp_adamw_update", "weight grad mean var weight32 rescale_grad", attrs=adamw_update.attrs, shape=rescaled_shape,
+    input_rule=None,
     dtype=first_type, lane="update", cost=cost.update, mutates=(0, 2, 3, 4), aliases=("_mp_adamw_update",),
     sample=_halved(adamw_update, 2), doc=f"``adamw_update``{_SAID}\n\n{adamw_update.doc}", step=adamw_update.step,
     on_copy=True)
@@ -161,7 +162,8 @@ def _ratio_sample() -> samples.Samples:
 
 
 mp_lamb_update_phase2 = Update(
-    "mp_lamb_update_phase2", "weight g r1 r2 weight32", attrs=lamb_update_phase2.attrs, shape=lamb_update_phase2.shape,
+    "mp_lamb_update_phase2", "weight g r1 r2 weight32", input_rule=None,
+    attrs=lamb_update_phase2.attrs, shape=lamb_update_phase2.shape,
     dtype=first_type, lane="update", cost=cost.update, mutates=(0, 4), sample=_ratio_sample, on_copy=True,
     doc=f"``lamb_update_phase2``{_SAID}  (MXNet leaves ``weight32`` as it was.)\n\n{lamb_update_phase2.doc}")
 

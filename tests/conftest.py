@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import signal
 import sys
 import time
@@ -15,6 +16,30 @@ from sparsekit.kernels import why_numpy
 
 #: Threads that read batches ahead; those that compute are idle when no kernel runs.
 READERS = ("sparsekit-prefetch", "sparsekit-data")
+
+
+#: Of tests in folders named ``torch``: PyTorch's own warnings.
+TORCH_WARNS = ("ignore:Sparse CSR tensor support:UserWarning", "ignore:Sparse invariant checks:UserWarning")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """PyTorch is optional: its tests are skipped without it, and fail then where SPARSEKIT_REQUIRE_TORCH=1."""
+    missing = importlib.util.find_spec("torch") is None
+    for item in items:
+        if item.path.parent.name == "torch":
+            item.add_marker(pytest.mark.torch)
+            for warning in TORCH_WARNS:
+                item.add_marker(pytest.mark.filterwarnings(warning))
+            if missing:
+                item.add_marker(pytest.mark.skip(reason="PyTorch is not installed: pip install 'sparsekit[torch]'"))
+
+
+@pytest.fixture
+def torch():
+    import torch
+
+    torch.manual_seed(0)
+    return torch
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

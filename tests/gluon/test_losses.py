@@ -85,6 +85,15 @@ def test_a_label_outside_the_classes_is_the_nearest_with_one_warning(hybrid):
         block(PRED, mx.nd.array([7, -3]))
 
 
+@pytest.mark.parametrize("hybrid", [False, True])
+@pytest.mark.parametrize(("dtype", "length"), [("float32", 1e-5), ("float32", 1e15), ("float64", 1e-5), ("float64", 1e20)])
+def test_the_angle_of_long_and_short_vectors_is_that_of_others(dtype, length, hybrid):
+    one, other = mx.nd.array([[length, 0]] * 2, dtype=dtype), mx.nd.array([[length, 0], [0, length]], dtype=dtype)
+    block = loss.CosineEmbeddingLoss()
+    block.hybridize(hybrid)
+    np.testing.assert_allclose(block(one, other, mx.nd.ones(2, dtype=dtype)).asnumpy(), [[0], [1]], atol=1e-6)
+
+
 SQUARE = PRED[:, :2]
 #: Losses of two samples, and what MXNet 1.9.1 gives for a weight of shape (2,).
 WEIGHED = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Unpack
 
 from ...base.errors import ShapeError, SparsekitError, expected
@@ -14,9 +15,6 @@ if TYPE_CHECKING:
     from ..types import BlockOptions
 
 __all__ = ["CosineEmbeddingLoss", "SDMLLoss", "TripletLoss"]
-
-#: The largest float32, as an upper bound without effect.
-LARGEST = 3.4028234663852886e38
 
 
 class TripletLoss(Loss):
@@ -79,7 +77,7 @@ class CosineEmbeddingLoss(Loss):
 def _cosine(F: Functions, x: Tensor, y: Tensor) -> Tensor:
     """Cosine of the angle of vectors along the last axis; 0 for vectors of length 0."""
     lengths = F.elemwise_mul(_column(F, F.norm(x, axis=-1)), _column(F, F.norm(y, axis=-1)))
-    return F.elemwise_div(_column(F, F.sum(F.elemwise_mul(x, y), axis=-1)), F.clip(lengths, a_min=1e-12, a_max=LARGEST))
+    return F.elemwise_div(_column(F, F.sum(F.elemwise_mul(x, y), axis=-1)), F.clip(lengths, a_min=1e-12, a_max=math.inf))
 
 
 def _column(F: Functions, values: Tensor) -> Tensor:

@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from ..base.context import Context
 from ..core import hooks
-from ..core.dispatch import wrap
+from ..core.dispatch import Plan, wrap
 from ..core.trace import ControlFlow, refuse
 from ..symbol.mxnet_names import is_known, output_names, spelling_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from ..core.dispatch import Plan
-    from ..core.types import ArrayObject
+    from ..core.types import ArrayObject, Ran
     from ..storage.types import Store
 
 
@@ -64,10 +63,11 @@ class _Watch:
     def __init__(self, passed: Any) -> None:
         self.passed, self._seen = passed, []  # type: ignore[var-annotated]
 
-    def op(self, plan: Plan, start: int, end: int, inputs: Sequence[Store | None], outputs: Sequence[Store | None],
+    def op(self, plan: Ran, start: int, end: int, inputs: Sequence[Store | None], outputs: Sequence[Store | None],
            node: object) -> None:
-        """One operator ran."""
-        self._note(plan, tuple(inputs), tuple(outputs))
+        """One operator ran, or an input was converted for one: that belongs to no call, and is only passed on."""
+        if isinstance(plan, Plan):
+            self._note(plan, tuple(inputs), tuple(outputs))
         if self.passed is not None:
             self.passed.op(plan, start, end, inputs, outputs, node)
 

@@ -156,6 +156,25 @@ def test_a_monitor_sees_what_operators_compute(tmp_path):
     assert len(seen) == count
 
 
+@pytest.mark.filterwarnings("ignore::sparsekit.base.errors.StorageFallbackWarning")
+@pytest.mark.parametrize("data", [mx.nd.ones((4, 6)), mx.nd.ones((4, 6)).tostype("csr")], ids=["dense", "csr"])
+def test_a_profile_has_the_same_operators_under_a_monitor(data):
+    class Halves(HybridBlock):
+        def hybrid_forward(self, F, x):
+            return F.concat(*F.split(F.tanh(x), 2), F.tanh(x), dim=1)
+
+    net, found, seen = Halves(prefix="n_"), [], []
+    for hook in (None, lambda name, op, array: seen.append(name)):
+        net.register_op_hook(hook)
+        with mx.Profiler() as prof:
+            net(data)
+        found.append([(one["name"], one["lane"], one["inputs"], one["outputs"]) for one in prof.records if one["kind"] == "op"])
+    assert "SliceChannel" in {name for name, *_ in found[0]}
+    assert found[1] == found[0]
+    assert seen == ["n_tanh0_output", "n_slicechannel0_output0", "n_slicechannel0_output1", "n_tanh1_output",
+                    "n_concat0_output"]  # an input that is made dense for an operator is no call
+
+
 def test_a_stack_is_indexed_and_cut_and_keeps_its_parameters():
     for kind in (nn.Sequential, nn.HybridSequential):
         net = stack(lambda: nn.Dense(4, in_units=3), lambda: nn.Dense(3, in_units=4), lambda: nn.Dense(2, in_units=3), kind=kind)

@@ -60,6 +60,8 @@ def test_buckets_that_cannot_be():
         buckets().forward(mx.io.DataBatch([mx.nd.ones((4, 3, 6))], bucket_key=3))
     with pytest.raises(mx.ParameterError, match="sym_gen is required"):
         mx.mod.BucketingModule.load("x", 1)
+    with pytest.raises(mx.ParameterError, match="sym_dict must have the default bucket key 5"):
+        mx.mod.BucketingModule.load_dict({3: sym_gen()(3)[0]}, sym_gen(), 5, {}, {})
 
 
 def test_names_in_a_chain_are_their_own():
@@ -70,3 +72,34 @@ def test_names_in_a_chain_are_their_own():
     chain.bind([("data", (4, 6))], [("softmax_label", (4,))])
     with pytest.raises(mx.ParameterError, match='name "fc1_weight" in layer 1'):
         chain.init_params()
+
+
+def wide():
+    net = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=300, name="fc1")
+    return mx.sym.SoftmaxOutput(net, name="softmax")
+
+
+def initialized(mod):
+    mod.bind([("data", (4, 6))], [("softmax_label", (4,))])
+    mod.init_params()
+    return mod.get_params()[0]
+
+
+def fitted(kind):
+    data = mx.io.NDArrayIter(np.zeros((4, 6)), np.zeros(4), 4)
+    if kind is mx.model.FeedForward:
+        return kind.create(wide(), data, num_epoch=1, learning_rate=0.0).arg_params
+    mod = kind(wide())
+    mod.fit(data, num_epoch=1, optimizer_params={"learning_rate": 0.0})
+    return mod.get_params()[0]
+
+
+@pytest.mark.filterwarnings("ignore:mxnet.model.FeedForward has been deprecated:DeprecationWarning")
+@pytest.mark.parametrize("weights", [
+    lambda: initialized(mx.mod.Module(wide())),
+    lambda: initialized(mx.mod.SequentialModule().add(mx.mod.Module(wide()), take_labels=True)),
+    lambda: initialized(mx.mod.BucketingModule(lambda key: (wide(), ("data",), ("softmax_label",)), 6)),
+    lambda: fitted(mx.mod.Module), lambda: fitted(mx.model.FeedForward),
+], ids=["module", "sequential", "buckets", "fit", "feed forward"])
+def test_weights_begin_within_a_hundredth(weights):
+    assert 0.0095 < np.abs(weights()["fc1_weight"].asnumpy()).max() <= 0.01

@@ -39,6 +39,18 @@ def test_arrays_in_arrays_out():
     assert model.score(mx.io.NDArrayIter(X, Y, 20)) > 0.9
 
 
+@pytest.mark.parametrize(("how", "rows"), [({}, 60), ({"reset": False}, 40), ({"num_batch": 2}, 40)],
+                         ids=["from the start", "from here", "two batches"])
+def test_an_iterator_that_is_under_way(how, rows):
+    model, iterator, metric = trained(), mx.io.NDArrayIter(X, Y, 20), mx.metric.Accuracy()
+    next(iterator)
+    assert model.predict(iterator, **how).shape == (rows, 2)
+    iterator.reset()
+    next(iterator)
+    model.score(iterator, metric, **how)
+    assert metric.num_inst == rows
+
+
 def test_epochs_of_so_many_batches():
     seen = []
     trained(num_epoch=2, epoch_size=5, batch_end_callback=lambda param: seen.append((param.epoch, param.nbatch)))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import sparsekit as mx
-from sparsekit.gluon import Constant, Parameter, ParameterDict
+from sparsekit.gluon import Constant, Parameter, ParameterDict, nn
 from sparsekit.gluon.parameter import DeferredInitializationError, brief
 
 TWO = [mx.cpu(0), mx.cpu(1)]
@@ -61,6 +61,16 @@ def test_initializing_again_needs_force():
     assert weight.data().asnumpy().tolist() == [1, 1]
     weight.initialize("zeros", force_reinit=True)
     assert weight.data().asnumpy().tolist() == [0, 0]
+
+
+def test_what_an_initializer_leaves_is_zero():
+    class First(mx.init.Initializer):
+        def _init_weight(self, name, array):
+            array[0] = 3
+
+    weight = Parameter("w", shape=(3, 2))
+    weight.initialize(First())
+    assert weight.data().asnumpy().tolist() == [[3, 3], [0, 0], [0, 0]]
 
 
 def test_set_data_gives_a_waiting_parameter_its_shape_and_values():
@@ -133,6 +143,15 @@ def test_grad_req_frees_and_brings_back_the_gradient():
     fixed = Parameter("w", shape=(2,), differentiable=False)
     fixed.grad_req = "write"
     assert fixed.grad_req == "null"
+
+
+@pytest.mark.parametrize(("kind", "req"), [(nn.BatchNorm, "null"), (nn.LayerNorm, "write"), (nn.GroupNorm, "write"),
+                                           (nn.InstanceNorm, "write")])
+def test_a_scale_that_is_not_learned_stays_so_in_batch_normalization_alone(kind, req):
+    layer = kind(scale=False, center=False)
+    assert [layer.gamma.grad_req, layer.beta.grad_req] == ["null", "null"]
+    layer.collect_params().setattr("grad_req", "write")
+    assert [layer.gamma.grad_req, layer.beta.grad_req] == [req, req]
 
 
 def test_cast_keeps_values_and_gradients():

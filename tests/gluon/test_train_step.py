@@ -672,6 +672,14 @@ def test_large_batches_after_tiny_ones(optimizer, dtype):
         assert dtype == "float16" or next(iter(one.compiled._made.values())).whole._table.stops
 
 
+@pytest.mark.parametrize(("loss", "name"), [(None, "None"), (mx.gluon.loss.L2Loss(prefix="mine_"), "mine")])
+def test_a_repr_names_the_net_and_the_loss(loss, name):
+    net = nn.Dense(2, in_units=3, prefix="net_")
+    net.initialize()
+    trainer = mx.gluon.Trainer(net.collect_params(), "sgd")
+    assert repr(mx.gluon.TrainStep(net, loss, trainer)) == f"TrainStep(net, {name}, {trainer.optimizer!r})"
+
+
 @pytest.mark.compiled
 def test_a_step_that_cannot_be_compiled_says_why():
     with warnings.catch_warnings():

@@ -316,6 +316,19 @@ def test_iterators_that_do_not_go_together():
         ResizeIter(NDArrayIter(rows(2)), -1)
 
 
+@pytest.mark.parametrize("wrapping", [PrefetchingIter, lambda inner: ResizeIter(inner, 2)], ids=["ahead", "resized"])
+def test_an_iterator_around_another_has_its_batch_size(wrapping):
+    assert wrapping(NDArrayIter(rows(6, width=2), batch_size=4)).batch_size == 4
+
+
+@pytest.mark.parametrize("make", [lambda: CSVIter(["1,2", "3,4"], (2,), 20),
+                                  lambda: mx.io.LibSVMIter(["1 0:1", "1 1:2"], (2,), 20)], ids=["csv", "libsvm"])
+def test_a_batch_has_at_most_so_many_bytes(make):
+    assert next(make()).data[0].shape == (20, 2)
+    with mx.config.set(batch_limit=100), pytest.raises(ShapeError, match=r"a batch of 20 rows would take \d+ bytes, above"):
+        make()
+
+
 def test_threads_end_with_the_iterator():
     iterator = PrefetchingIter([NDArrayIter(rows(4)), NDArrayIter(rows(4))])
     threads = iterator._threads._threads

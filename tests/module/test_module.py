@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import warnings
 
@@ -71,6 +72,7 @@ def test_what_comes_too_early_is_named(call):
     (lambda: mx.mod.Module(classifier(), fixed_param_names=["fc2"]), mx.ParameterError, "'fc2' is not found"),
     (lambda: mx.mod.Module(classifier(), group2ctxs={"a": mx.cpu()}), mx.UnsupportedError, "runs on one context"),
     (lambda: mx.mod.Module(classifier(), context=TWO, work_load_list=[1]), mx.ParameterError, "1 work loads for 2"),
+    (lambda: bound(shape=(1, 6), context=TWO), mx.ShapeError, "Some splits are empty: a batch of 1"),
     (lambda: mx.mod.BucketingModule(lambda key: None), mx.ParameterError, "default_bucket_key"),
     (lambda: mx.mod.BucketingModule(lambda key: None, 3), mx.DTypeError, r"sym_gen\(3\)"),
     (lambda: mx.mod.SequentialModule().add(mx.mod.Module(classifier()), take_label=True), mx.ParameterNameError, "a typo"),
@@ -100,6 +102,14 @@ def test_shapes_that_do_not_fit(data, labels, error, said):
     with pytest.raises(error, match=said):
         mod.bind(data, labels)
     assert not mod.binded
+
+
+@pytest.mark.parametrize("kinds", [*itertools.product((mx.io.DataDesc, lambda *pair: pair), repeat=2)],
+                         ids=["descriptions", "a description first", "a pair first", "pairs"])
+def test_each_of_several_inputs_may_be_a_pair_or_a_description(kinds):
+    mod = mx.mod.Module(mx.sym.Variable("a") + mx.sym.Variable("b"), ["a", "b"], None)
+    mod.bind([kind(name, (4, 6)) for kind, name in zip(kinds, "ab", strict=True)])
+    assert [(one.name, one.shape) for one in mod.data_shapes] == [("a", (4, 6)), ("b", (4, 6))]
 
 
 @pytest.mark.parametrize(("given", "error", "said"), [

@@ -56,7 +56,7 @@ PARTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "profiler": (("sparsekit/profiler/*.py",), ("tests/profiler",)),
     "io": (("sparsekit/io/*.py",), ("tests/io",)),
     "module": (("sparsekit/module/*.py", "sparsekit/compat/module/*.py"),
-               ("tests/module", "tests/compat", "tests/test_callback.py")),
+               ("tests/module", "tests/compat", "tests/test_callback.py", "tests/dist/test_module.py")),
     "gluon": (tuple(f"sparsekit/gluon/{place}*.py" for place in ("", "nn/", "rnn/", "loss/", "data/")),
               ("tests/gluon", "tests/steps", "tests/examples")),
 }

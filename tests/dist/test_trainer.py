@@ -241,11 +241,12 @@ def test_gradients_are_summed_where_the_contexts_make_the_steps():
     assert found[0][1] == found[1][1]
 
 
-def test_a_worker_without_a_new_gradient_adds_nothing():
+@pytest.mark.parametrize(("dtype", "tolerance"), [("float16", 2e-3), ("float32", 1e-5), ("float64", 1e-7)])
+def test_a_worker_without_a_new_gradient_adds_nothing(dtype, tolerance):
     def worker():
         kv = mx.kv.create("dist_sync")
-        net = Net([mx.cpu()], sparse=False)
-        trainer = mx.gluon.Trainer(net.parameters, "sgd", {"learning_rate": 1.0}, kvstore=kv)
+        net = Net([mx.cpu()], sparse=False, dtype=dtype)
+        trainer = mx.gluon.Trainer(net.parameters, "sgd", {"learning_rate": 1.0, "multi_precision": True}, kvstore=kv)
         before = net.bias.data().asnumpy()
         with mx.autograd.record():
             loss = (net.bias.data().sum() if kv.rank else net.out.data().sum())
@@ -256,7 +257,7 @@ def test_a_worker_without_a_new_gradient_adds_nothing():
         return before - net.bias.data().asnumpy()
 
     for moved in LocalCluster(2, 2).run(worker):
-        np.testing.assert_allclose(moved, 1, rtol=1e-5)
+        np.testing.assert_allclose(moved, 1, rtol=tolerance)
 
 
 def test_states_of_a_trainer_go_on_in_one_process(tmp_path):

@@ -243,8 +243,10 @@ class TestWorkers:
         assert len(np.unique(first)) > 8
         assert not np.array_equal(first, epoch())
 
-    def test_after_close_it_starts_again(self, loader, threads):
-        made = loader(examples().transform(functions.double), 4, num_workers=1, thread_pool=threads)
+    @pytest.mark.parametrize("ahead", [False, True])
+    def test_after_close_it_starts_again(self, loader, threads, ahead):
+        made = loader(examples().transform(functions.double), 4, num_workers=1, thread_pool=threads, timeout=30,
+                      auto_reload=ahead)
         for _ in range(2):
             assert len(list(made)) == 2
             made.close()

@@ -58,7 +58,7 @@ PARTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "module": (("sparsekit/module/*.py", "sparsekit/compat/module/*.py"),
                ("tests/module", "tests/compat", "tests/test_callback.py", "tests/dist/test_module.py")),
     "gluon": (tuple(f"sparsekit/gluon/{place}*.py" for place in ("", "nn/", "rnn/", "loss/", "data/")),
-              ("tests/gluon", "tests/steps", "tests/examples")),
+              ("tests/gluon", "tests/steps", "tests/examples", "tests/dist/test_trainer.py")),
 }
 
 #: Files of which Python runs little unless kernels are compiled, or that have tests of their own: these come first, compiled.

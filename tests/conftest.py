@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import signal
 import sys
+import threading
 import time
 
 import pytest
@@ -64,13 +65,17 @@ def _ctrl_c_as_usual():
 def _what_a_test_made_goes_with_it():
     """Tests of the registry and of its stubs count every operator: those that another test declared are none of the library's.
 
-    And a thread that still reads a batch would be recorded by the next test.
+    And a thread that still reads a batch would be recorded by the next test, also one that nobody holds any more.
     """
     before, running = set(dict.keys(registry)), {id(threads) for threads in workers._alive}
+    read_before = set(threading.enumerate())
     yield
     for threads in workers._alive:
         if threads._name in READERS and id(threads) not in running:
             threads.close(5)
+    for thread in threading.enumerate():
+        if thread.name.startswith(READERS) and thread not in read_before:
+            thread.join(5)
     for name in set(dict.keys(registry)) - before:
         if not registry[name]._module.get("__name__", "").startswith("sparsekit."):
             del registry[name]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import os
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -62,9 +64,9 @@ def cluster(home: Path) -> Iterator[Any]:
     from sparsekit.dist.ray_cluster import light_start
 
     with light_start():
-        found = Cluster(initialize_head=True, head_node_args={
+        found = in_time(lambda: Cluster(initialize_head=True, head_node_args={
             "num_cpus": 2, "resources": {"server": 2}, "object_store_memory": 100 << 20, "include_dashboard": False,
-            "_system_config": QUICK})
+            "_system_config": QUICK}))
     ray.init(address=found.address, log_to_driver=False, logging_level="ERROR", namespace="sparsekit")
     try:
         yield found
@@ -81,6 +83,30 @@ def jobs() -> Any:
     module = load_jobs()
     cloudpickle.register_pickle_by_value(module)
     return module
+
+
+def children() -> set[int]:
+    """Numbers of the processes that this one has started."""
+    found = set()
+    for path in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if (path / "stat").read_text(encoding="latin-1").rpartition(")")[2].split()[1] == str(os.getpid()):
+                found.add(int(path.name))
+    return found
+
+
+def in_time(start: Callable[[], Any], tries: int = 3) -> Any:
+    """What a function starts with Ray, which gives a machine up that takes half a minute to start: then it is begun again."""
+    before = children()
+    try:
+        return start()
+    except Exception as error:
+        if tries == 1 or "timed out during startup" not in str(error):
+            raise
+    for pid in children() - before:
+        with contextlib.suppress(OSError):
+            os.kill(pid, signal.SIGKILL)
+    return in_time(start, tries - 1)
 
 
 def load_jobs() -> Any:

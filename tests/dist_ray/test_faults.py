@@ -18,7 +18,7 @@ import pytest
 
 import sparsekit as mx
 
-from .conftest import until
+from .conftest import in_time, until
 
 STEPS = 8
 
@@ -93,7 +93,7 @@ def second(cluster: Any, jobs: Any) -> Iterator[Any]:
 
     occupied = ray.remote(jobs.Occupied).options(num_cpus=0, resources={"server": 2}).remote()
     ray.get(occupied.__ray_ready__.remote(), timeout=400)
-    node = cluster.add_node(num_cpus=1, object_store_memory=100 << 20, resources={"server": 2})
+    node = in_time(lambda: cluster.add_node(num_cpus=1, object_store_memory=100 << 20, resources={"server": 2}))
     cluster.wait_for_nodes()
     node.free_the_first = lambda: ray.kill(occupied)
     yield node

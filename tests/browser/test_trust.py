@@ -36,10 +36,9 @@ def server(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         write_notebook(server.folder / name)
     environment = {**private_environment(home), "JUPYTER_TOKEN": server.token}
     write_settings(Path(environment["JUPYTERLAB_SETTINGS_DIR"]))
-    Path(environment["JUPYTER_CONFIG_DIR"], "jupyter_lab_config.json").write_text(
-        json.dumps({
-        "LabApp": {"expose_app_in_browser": True, "extension_manager": "readonly"},
-        "LanguageServerManager": {"autodetect": False}}), encoding="utf-8")
+    configuration = {"LabApp": {"expose_app_in_browser": True, "extension_manager": "readonly"},
+                     "LanguageServerManager": {"autodetect": False}}
+    Path(environment["JUPYTER_CONFIG_DIR"], "jupyter_lab_config.json").write_text(json.dumps(configuration), encoding="utf-8")
     command = [sys.executable, "-m", "sparsekit", "lab", "--dir", str(server.folder), "--no-browser", "--port",
                server.url.rpartition(":")[2]]
     with running(command, server, home, environment):

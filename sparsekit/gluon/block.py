@@ -459,8 +459,14 @@ class HybridBlock(Block):
             self._programs = Programs() if active else None
         super().hybridize(active, clear=clear)
 
+    @property
+    def _forward_is_ours(self) -> bool:
+        """Whether ``forward`` is the library's, of the class and of this block."""
+        forward = self.forward
+        return getattr(forward, "__func__", None) is HybridBlock.forward or is_ours(forward)
+
     def _run(self, *args: object) -> object:
-        if self._programs is None or self._monitor is not None or not is_ours(self.forward) or tracing(self):
+        if self._programs is None or self._monitor is not None or not self._forward_is_ours or tracing(self):
             return self.forward(*args)
         return self._programs.run(self, args)
 

@@ -491,12 +491,14 @@ class Table:
         lowered, self.standing_at = self.lowered, 0
         if lowered.settings != config.decisive:
             return -1
-        renewed, held = [], self._take_free()
-        for number in self._elements:
-            if number not in held:  # it was given away or seen, or the last run failed
-                renewed.append((number, self._grown[number]))
-                self._renew(number)
-        self._seen.clear()
+        renewed = []
+        if self._elements:
+            held = self._take_free()
+            for number in self._elements:
+                if number not in held:  # it was given away or seen, or the last run failed
+                    renewed.append((number, self._grown[number]))
+                    self._renew(number)
+            self._seen.clear()
         rows, at = (self.rows, self.at) if told is None else (told.rows, told.at)
         place: int = self._begin(id(arrays), *self._entry_words, *at)
         self.direct = place >= 0
@@ -590,7 +592,8 @@ class Table:
     def release(self) -> None:
         """Let the arrays go that the last run was given, and have ready what ``take`` may give away."""
         self._arrays = [None] * self.lowered.bound
-        self._free[:] = [{number: self._grown[number][0] for number in self._elements if number not in self._seen}]
+        if self._elements:
+            self._free[:] = [{number: self._grown[number][0] for number in self._elements if number not in self._seen}]
 
     def take_reached(self) -> int:
         """The row that the last run came to, once; then 0, as if the stores did not fit."""

@@ -245,8 +245,6 @@ class Timed(Protocol):
     #: Of this run, and the number of its first recorded node.
     events: tuple[Event, ...]
     first: int
-    #: When the recorder began that was last told of a whole run, and what it has for the next ones.
-    noted: tuple[int, Any] | None  # Any: the recorder's
 
     @property
     def reserved(self) -> int:

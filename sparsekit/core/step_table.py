@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..base.config import config
 from ..base.forking import load
 from ..base.scoped import Assigned
 from ..storage import stype_of
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
     from .graph import Variable
     from .hooks import Event
     from .op import Op
-    from .table.standing import Standing
     from .table.timed import Account, Place, TimedRows
     from .types import ArrayObject, Slots
 
@@ -145,8 +143,6 @@ class StepTable:
         #: Arrays that are the same at every run, by slot.
         self._standing: list[tuple[int, ArrayObject]] = []
         self._table: Table | None = None
-        self._settled: Standing | None = None
-        self._numbers_now: list[Any] = []  # Any: arrays
         self._account: Account | None = None
         self._events: tuple[Event, ...] | None = None
         self._named: tuple[int, ...] = ()
@@ -162,8 +158,6 @@ class StepTable:
         self._outside: set[int] = set()
         self._gradients = Gradients(ctx)
         self.updating, self.updated = False, 0
-        #: Whether something differs that is computed anew after the last run.
-        self.differs = True
         self._layouts: dict[int, Layout] = {}
         #: The results in the memory of the table, and their layouts, if they are the same at every run.  Any: stores
         self._same: list[tuple[Any, Layout]] = []
@@ -183,7 +177,8 @@ class StepTable:
                 values.append(array._store)
         steps: list[Step] = []
         self._add_updates(steps, values, updates, [(2 * number, 2 * number + 1) for number in range(len(updates))])
-        self._make(Lowered(steps, values, set(), set()), values, ())
+        order = [slot for slot, _ in (*self._standing, *self._states)]
+        self._make(Lowered(steps, values, self._written_anew, set(), order=order), values, self._written_anew, [])
 
     def _add_updates(self, steps: list[Step], values: Slots, updates: Sequence[Update], slots: Sequence[tuple[int, int]]) -> None:
         """Add the instructions of updates, whose weights and gradients are in these slots."""
@@ -205,13 +200,21 @@ class StepTable:
             steps.append(Step(plan, places, (len(values),), (Spec.of(update.weight),), reason, place))
             values.append(update.weight._store)
 
-    def _make(self, lowered: Lowered, values: Slots, fixed: Iterable[int]) -> None:
-        """Make the table of what was lowered, of which the slots ``fixed`` are the same at every run."""
+    @property
+    def _written_anew(self) -> set[int]:
+        """Slots of the arrays of numbers, which stay where they are."""
+        return {slot for slot in (*self._numbers, *self._more_numbers) if slot >= 0}
+
+    def _make(self, lowered: Lowered, values: Slots, fixed: Iterable[int], targets: Sequence[tuple[int, ArrayObject]]) -> None:
+        """Make the table of what was lowered.
+
+        The slots ``fixed`` are the same at every run, and ``targets`` are the arrays that gradients are written to, by slot.
+        """
         self.lowered, self._table = lowered, Table(lowered)
         self._gradients.table = self._table
-        self._standing += self._states
+        self._standing += [*self._states, *targets]
         self._template: Slots = [None] * len(values)
-        for slot in (*fixed, *[place for place in (*self._numbers, *self._more_numbers) if place >= 0]):
+        for slot in fixed:
             self._template[slot] = values[slot]
         self._line_up()
 
@@ -222,26 +225,19 @@ class StepTable:
         brought = self._inputs
         sparse = {lowered.entry.slots[place]: parts for place, parts in lowered.entry.parts}
         standing = [(slot, array) for slot, array in self._standing if slot in lowered.entry.slots]
-        self._parts = [(number, sparse.get(slot)) for number, slot in enumerate(brought)]
+        self._parts = [sparse.get(slot) for slot in brought]
         self._dense = [array for slot, array in standing if slot not in sparse]
         self._sparse = [(array, sparse[slot]) for slot, array in standing if slot in sparse]
         places: dict[int, range] = {}
         start = 0
         for slot in (*brought, *[slot for slot, _ in standing if slot not in sparse],
-                     *[slot for slot in (*self._numbers, *self._more_numbers) if slot >= 0],
                      *[slot for slot, _ in standing if slot in sparse]):
             count = len(parts_of(lowered.stores[slot])) if slot in sparse else 1
             places[slot] = range(start, start + count)
             start += count
         order = [place for slot in lowered.entry.slots for place in places[slot]]
-        self._order = operator.itemgetter(*order)
-        #: For each array that a run brings, the places of those of its store among those that the table binds.
-        self._brought = [[order.index(place) for place in places[slot]] if slot in lowered.entry.slots else []
-                         for slot in brought]
-        self._keep_numbers()
-
-    def _keep_numbers(self) -> None:
-        self._numbers_now = [self._template[slot] for slot in (*self._numbers, *self._more_numbers) if slot >= 0]
+        #: None if it is the order of the arrays that are brought and of those that stand.
+        self._order = None if order == [*range(start)] else operator.itemgetter(*order)
 
     def renew_numbers(self) -> None:
         """Compute the numbers of all updates from their attributes."""
@@ -255,30 +251,21 @@ class StepTable:
 
         None, and nothing has been done, if the arrays are of another kind.
         """
-        return self.run_quick([*arrays], False) if self._quick else self._run_on_slots(arrays)
-
-    def run_quick(self, arrays: list[ArrayObject], again: bool) -> list[ArrayObject] | None:
-        """Run the step with the stores of all slots at hand only if Python must run a part of it.
-
-        ``again`` says that it looks only at what is brought, and does nothing if all else is not as ``settle`` left it.
-        """
+        if not self._quick:
+            return self._run_on_slots(arrays)
         table = self._table
         assert table is not None, "the step has been lowered"
         told = None if hooks.sink is None else self._timed(table)
         end, values, place = table.end if told is None else told.at[1], None, -1
         try:
-            if again:
-                place, self.differs = table.begin_again(arrays, told)
-            else:
-                place, self.differs = table.begin(self._all(arrays), told), True
+            place = table.begin(self._all(arrays), told)
             if place < 0:
                 return None
             if place == end:
                 same = self._same
                 results = [wrap_as(view.copy(), layout) for view, layout in same] if same and not hooks.made else self._copies(
                     table)
-                if not again:
-                    table.release()
+                table.release()
             else:
                 values, results = self._gone_on(table, place, arrays, told)
         finally:
@@ -288,7 +275,7 @@ class StepTable:
             else:
                 self._find_updated(table)
         if told is not None:
-            self._tell(told, values, arrays, results, again)
+            self._tell(told, values, arrays, results)
         return results
 
     def _copies(self, table: Table) -> list[ArrayObject]:
@@ -301,7 +288,6 @@ class StepTable:
     def _gone_on(self, table: Table, place: int, arrays: Sequence[ArrayObject], told: TimedRows | None
                  ) -> tuple[Slots, list[ArrayObject]]:
         """Have Python run the row at which a run has stopped, and go on; gives the stores by slot, and the results."""
-        table.hold(self._all(arrays))
         values = self._stores(arrays)
         self._in_training(functools.partial(table.go_on, place), values, arrays, told)
         return values, [self._copied(slot, values[slot]) for slot in self._outputs]
@@ -309,15 +295,15 @@ class StepTable:
     def _all(self, arrays: Sequence[ArrayObject]) -> list[Any]:  # Any: arrays
         """What a run binds, in the table's order, if it brings these."""
         bound: list[Any] = []  # Any: as above
-        for number, parts in self._parts:
+        for parts, array in zip(self._parts, arrays, strict=True):
             if parts is None:
-                bound.append(arrays[number]._store)
+                bound.append(array._store)
             else:
-                bound += parts(arrays[number]._store)
-        bound += [*map(_store_of, self._dense), *self._numbers_now]
+                bound += parts(array._store)
+        bound += map(_store_of, self._dense)
         for array, parts in self._sparse:
             bound += parts(array._store)
-        return list(self._order(bound))
+        return bound if self._order is None else list(self._order(bound))
 
     def _copied(self, slot: int, store: Store) -> ArrayObject:
         """A result, copied out of the memory of the table."""
@@ -327,34 +313,6 @@ class StepTable:
         found: ArrayObject = wrap(made, self.ctx)
         self._layouts[slot] = found._layout
         return found
-
-    def stand(self, arrays: Sequence[ArrayObject]) -> Standing | None:
-        """What stays as it was at the last run, on arrays like these, for ``again``; None if Python has to look at it.
-
-        A derived class, and whoever calls this, adds what else they depend on, and closes it.
-        """
-        table = self._table
-        if table is None or not self._quick or not table.direct or self._sparse or not set(self._inputs).issubset(
-                self.lowered.entry.slots):
-            return None
-        found: Standing = load("sparsekit.core.table.standing").Standing(table)
-        for number, (array, places) in enumerate(zip(arrays, self._brought, strict=True)):
-            found.bring(number, array, places)
-        for name in ("densify", "densify_limit", "indices", "tables"):
-            found.add(config, name)
-        for array in self._dense:
-            found.add_array(array)
-        return found
-
-    def settle(self, standing: Standing) -> None:
-        """Have the next runs begin ``again`` as long as all stays as it was."""
-        if self._table is not None:
-            self._settled = standing.close()
-            self._table.standing_at = self._settled.address
-
-    def stands(self) -> bool:
-        """Whether all is as it was when ``settle`` was called."""
-        return self._table is not None and self._settled is not None and self._table.standing_at != 0 and self._settled.holds()
 
     def _in_training(self, run_table: Callable[..., bool], values: Slots, arrays: Sequence[ArrayObject],
                      told: TimedRows | None) -> bool:
@@ -443,20 +401,15 @@ class StepTable:
         """Where the operators before the updates belong."""
         return []
 
-    def _tell(self, told: TimedRows, values: Slots | None, arrays: Sequence[ArrayObject], results: Sequence[ArrayObject],
-              again: bool = False) -> None:
-        """Tell a recorder of a run, or of what is left of it.
-
-        ``values`` are the stores by slot, if they are at hand, and ``again`` says whether the kept arrays are those of the last
-        run, and have their stores.
-        """
+    def _tell(self, told: TimedRows, values: Slots | None, arrays: Sequence[ArrayObject], results: Sequence[ArrayObject]) -> None:
+        """Tell a recorder of a run, or of what is left of it; ``values`` are the stores by slot, if they are at hand."""
         sink = hooks.sink
         stores = [results[place]._store for place in self._left_places]
         if told.begin or len(self._named) < len(told.account.given):
             found = self._stores(arrays) if values is None else values
             slots, given = ((), ()) if told.begin else (self._named, [*arrays, *self._kept])
             told.finish(found, slots, given, (), self._left, stores)
-        elif sink is not None and not (again and sink.table_again(told, arrays, stores, DEPTH)):
+        elif sink is not None:
             sink.table(told, (told.events, 0, len(told.events), told.first), self._named, arrays, self._left, stores, (), (),
                        self._kept, DEPTH)
 

@@ -54,6 +54,7 @@ __all__ = [
     "aside",
     "current",
     "gradient_specs",
+    "meet",
     "refuse",
 ]
 
@@ -208,15 +209,15 @@ class Tracer:
         For each of them that a gradient is wanted of.
     constants : dict
         Stores by slot that are the same at every run.
-    blocks : list
-        The blocks that were called.
+    met : list
+        The blocks that were called, and the parameters whose values were asked for.
     refused : TracingError or None
         Why no program can do what the block does.
     """
 
     def __init__(self, ctx: Context, recording: bool) -> None:
         self.ctx, self.recording, self.number = ctx, recording, next(_numbers)
-        self.blocks: list[Any] = []  # Any: blocks of gluon, a layer above
+        self.met: list[Any] = []  # Any: of gluon, a layer above
         self.refused: TracingError | None = None
         self.buffers: list[Buffer | None] = []
         self.steps: list[Step] = []
@@ -293,6 +294,12 @@ _current = _Current()
 def current() -> Tracer | None:
     """The tracer at work in this thread."""
     return _current.tracer
+
+
+def meet(one: object) -> None:  # object: a block or parameter of gluon, a layer above
+    """Note what the trace that is at work in this thread depends on."""
+    if _current.tracer is not None:
+        _current.tracer.met.append(one)
 
 
 class _Tracing(Scoped):

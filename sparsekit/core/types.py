@@ -240,7 +240,6 @@ class Sink(Protocol):
               arrays: Sequence[ArrayObject], left: Sequence[int], results: Sequence[Store],
               stores: Sequence[tuple[int, Store]] = (), views: Sequence[tuple[int, Store]] = (),
               kept: Sequence[ArrayObject] = (), depth: int = 2) -> None: ...
-    def table_again(self, timed: TimedRows, arrays: Sequence[ArrayObject], results: Sequence[Store], depth: int = 2) -> bool: ...
     def freed(self, token: object) -> None: ...  # object: stands for the memory of a table
 
 

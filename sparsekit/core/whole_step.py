@@ -136,7 +136,7 @@ class WholeStep(StepTable):
         self._add_updates(steps, values, updates, slots)
         made = [changed.get(slot, slot) for slot in whole.gradients if slot is not None]
         gradients = set(made)
-        fixed = set(program.tracer.constants)
+        fixed = {*program.tracer.constants, *self._written_anew}
         having: list[tuple[Any, ArrayObject, Any]] = [  # Any: a slot; a variable with a buffer
             (changed.get(slot, slot), array, variable)
             for slot, array, variable in zip(whole.gradients[self.given:], self.held, self._variables[self.given:], strict=True)
@@ -146,12 +146,12 @@ class WholeStep(StepTable):
                    if isinstance(buffer._store, np.ndarray) and isinstance(values[slot], np.ndarray)
                    and buffer._store.flags.carray and buffer.dtype == values[slot].dtype and made.count(slot) == 1]
         sparse = {slot for slot, _, variable in having if variable.grad.stype != "default" and made.count(slot) == 1}
-        lowered = Lowered(steps, values, fixed, {*program.outputs, *gradients}, gradients, targets, sparse)
+        self._standing = list(zip(program.inputs[self.given:], self.held, strict=True))
+        order = [*self._inputs, *[slot for slot, _ in (*self._standing, *self._states)]]
+        lowered = Lowered(steps, values, fixed, {*program.outputs, *gradients}, gradients, targets, sparse, order)
         written = {slot for slot in targets if lowered.written(slot)}
         self._outside = gradients - lowered.in_table - written
-        self._standing = [*zip(program.inputs[self.given:], self.held, strict=True),
-                          *[(slot, buffer_of[slot]) for slot in targets]]
-        self._make(lowered, values, fixed)
+        self._make(lowered, values, fixed, [(slot, buffer_of[slot]) for slot in targets])
         for slot, value in program._fixed.values():
             self._template[slot] = value
         assert self._table is not None, "it has been made"

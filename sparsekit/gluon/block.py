@@ -12,10 +12,10 @@ from ..base.errors import DTypeError, ParameterError, SparsekitError, UnknownNam
 from ..base.lazy import lazy
 from ..base.warn import warn_user
 from ..core import hooks
-from ..core.trace import RunsInPython, aside, current, refuse
+from ..core.trace import RunsInPython, aside, current, meet, refuse
 from ..ndarray.ndarray import NDArray
 from . import model_files, symbolic
-from .hybrid import Programs, tracing
+from .hybrid import Programs
 from .monitor import OperatorMonitor
 from .parameter import DeferredInitializationError, Parameter, ParameterDict
 from .scope import Scope
@@ -68,6 +68,9 @@ class Block:
 
     #: Names of what a call of the block calls, which may be the user's.
     _called: tuple[str, ...] = ("forward", "__call__")
+
+    #: Attributes that a call of the block itself may set, and that no program depends on.
+    _unmarked: frozenset[str] = frozenset()
 
     def __init__(self, prefix: str | None = None, params: ParameterDict | None = None) -> None:
         self._children: dict[str, Block] = MarkedDict()
@@ -133,11 +136,12 @@ class Block:
                                      hint="to share parameters between blocks, give params= when making the block.")
             self._reg_params[name] = value
         super().__setattr__(name, value)
-        changes.mark = object()
+        if name not in self._unmarked:
+            self.__dict__["_mark"] = changes.mark = (name,)
 
     def __delattr__(self, name: str) -> None:
         super().__delattr__(name)
-        changes.mark = object()
+        self.__dict__["_mark"] = changes.mark = (name,)
 
     def register_child(self, block: Block, name: str | None = None) -> None:
         """Add a child, whose parameters then belong to this block too."""
@@ -319,8 +323,10 @@ class Block:
     def __call__(self, *args: Any) -> Any:
         """Run the hooks and ``forward``."""
         here = hooks.state.__dict__
-        if here["tracing"] and (why := reason_of(self)):
-            raise refuse(f"{why}.", kind=RunsInPython)
+        if here["tracing"]:
+            if why := reason_of(self):
+                raise refuse(f"{why}.", kind=RunsInPython)
+            meet(self)
         if self._forward_pre_hooks:
             for hook in tuple(self._forward_pre_hooks.values()):
                 hook(self, args)
@@ -372,7 +378,7 @@ class HybridBlock(Block):
     overrides ``forward`` instead runs in Python at every call, as a Block does.
     """
 
-    # Not in __dict__, which programs watch: tracing a block would count as a change of it.
+    # Not in __dict__, which programs keep for its mark: a block would be part of a cycle.
     __slots__ = ("_programs",)
     _programs: Programs | None
 
@@ -423,17 +429,21 @@ class HybridBlock(Block):
         calls the function of a ``Lambda``, or has hooks or a monitor, and for custom operators and ``autograd.Function``.
         ``gluon.hybrid.explain`` names the block.
 
-        The block is traced again if anything that it reads has changed: attributes and children of the block and of all blocks
-        below, hooks, the lists, dicts, numpy arrays and objects that these hold, their classes, and the global and enclosing
-        variables of their functions.  Of a container with more than 10,000 elements, only the length is compared.  Everything
-        else that ``hybrid_forward`` reads is a constant of the program: numbers drawn by ``random`` or ``numpy.random``,
-        ``os.environ``, files, the clock, and the attributes of modules and of objects of installed packages.
+        The block is traced again when an attribute of it, of a block below or of another block that it called is set or deleted,
+        when a child, a parameter or a hook is added, replaced or removed, and after ``cast``, ``initialize``, ``grad_req`` and
+        ``load_parameters``.  Values of parameters and of arrays that are attributes are inputs of the program, so that
+        ``set_data`` and what an optimizer does take effect at once.
+
+        As in MXNet, everything else that ``hybrid_forward`` reads while it is traced is a constant of the program: the items of
+        lists, dicts and numpy arrays, also of those that are attributes; global and enclosing variables; attributes of classes,
+        modules and objects that are not blocks; numbers drawn by ``random`` or ``numpy.random``; ``os.environ``, files and the
+        clock.  To change one of them, set an attribute of the block (``net.scales = [2, 3]``, not ``net.scales[0] = 2``), pass it
+        as an argument, or call ``hybridize()`` again.  ``TrainStep.verify`` finds such constants.
 
         Some blocks cannot be traced: those whose ``hybrid_forward`` reads values (``float(x)``, ``if x.sum() > 0``,
         ``asnumpy``), writes to an array from outside (``self.steps[:] += 1``, ``set_data``), or calls an operator whose result
-        has a shape that depends on values.  Such a block runs operator by
-        operator, with one ``HybridizeWarning``, and the hybrid blocks inside it run as programs of their own.
-        ``F.contrib.while_loop`` and ``cond`` do the same without a warning.
+        has a shape that depends on values.  Such a block runs operator by operator, with one ``HybridizeWarning``, and the hybrid
+        blocks inside it run as programs of their own.  ``F.contrib.while_loop`` and ``cond`` do the same without a warning.
 
         Parameters
         ----------
@@ -466,7 +476,7 @@ class HybridBlock(Block):
         return getattr(forward, "__func__", None) is HybridBlock.forward or is_ours(forward)
 
     def _run(self, *args: object) -> object:
-        if self._programs is None or self._monitor is not None or not self._forward_is_ours or tracing(self):
+        if self._programs is None or self._monitor is not None or not self._forward_is_ours or hooks.state.tracing:
             return self.forward(*args)
         return self._programs.run(self, args)
 

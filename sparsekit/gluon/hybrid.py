@@ -16,32 +16,23 @@ from ..base.nested import Opaque, flatten, restore
 from ..base.warn import warn_user
 from ..core import hooks
 from ..core.program import Program, kind_of
-from ..core.trace import ControlFlow, RunsInPython, Tracer, TracingError, current
+from ..core.trace import ControlFlow, RunsInPython, Tracer, TracingError
 from ..ndarray.functions import F
 from ..ndarray.ndarray import NDArray
+from .marks import Marks
 from .parameter import Parameter
-from .user_python import is_ours, reason_below, reason_of
-from .watch import Watch
+from .user_python import is_ours, reason_in, reason_of
 
 if TYPE_CHECKING:
     from .block import HybridBlock
 
-__all__ = ["Programs", "explain", "tracing"]
+__all__ = ["Programs", "explain"]
 
 #: Programs that a block keeps; then it forgets them all.
 REMEMBERED = 64
 
 #: Calls in a row that a block may be traced anew at before it warns.
 PATIENCE = 16
-
-
-def tracing(block: object) -> bool:
-    """Whether this thread traces a block now, which ``block`` is then a part of."""
-    tracer = current()
-    if tracer is None:
-        return False
-    tracer.blocks.append(block)
-    return True
 
 
 #: Types of arguments that select a program: each value gets a program of its own.
@@ -92,10 +83,10 @@ class Programs:
         self._count = self._in_vain = 0
         #: The flattened arguments of the last trace, from which ``export`` takes the block's inputs.
         self.arguments: Any = None
-        self._watch: Watch | None = None
+        self._marks: Marks | None = None
         self._told: set[str] = set()
-        #: Why the block must run in Python at every call, which ``changes.mark`` that is known for, and whether for good.
-        self._python, self._mark, self._for_good = "", object(), False
+        #: Why the block must run in Python at every call, whatever the arguments.
+        self._python = ""
         #: Why there is no program for some kinds of arguments.
         self._reasons: dict[Any, str] = {}  # Any: the same
 
@@ -115,11 +106,11 @@ class Programs:
             return made
         if not arrays:
             return block.forward(*args)
-        if self._python and self._runs_python(block):
+        if self._marks is not None and not self._marks.hold():
+            self._forget(block.name)
+        if self._python:
             self.arguments = structure
             return block.forward(*args)
-        if self._watch is not None and not self._watch.holds():
-            self._forget(block.name)
         state, ctx = hooks.state, arrays[0]._layout.ctx
         key = (structure, state.training, state.recording, *[kind_of(array) for array in arrays])
         for made in self._known.get(key, ()):
@@ -131,23 +122,16 @@ class Programs:
                 return restore(made.results, made.program(arrays + others))
         return self._make(key, block, args, structure, arrays, ctx)
 
-    def _runs_python(self, block: HybridBlock) -> bool:
-        """Whether blocks below run Python of their user's at every call, which is looked up after each change of a block."""
-        mark = changes.mark
-        if mark is not self._mark and not self._for_good:
-            self._python, self._mark = reason_below(block), mark
-        return bool(self._python)
-
     def _forget(self, name: str) -> None:
         """Forget all programs, because the block has changed; say so if that happens at every call."""
-        self._in_vain += 1
-        if self._in_vain == PATIENCE and self._watch is not None:
-            what = self._watch.difference()
+        self._in_vain += not self._python
+        if self._in_vain == PATIENCE and self._marks is not None:
+            what = self._marks.difference()
             self._warn_once(f"{name} is hybridized, and was traced anew at each of the last {PATIENCE} calls because "
                        f"{what} changes between them. Pass what changes as an argument, or leave out hybridize().")
         self._known.clear()
         self._reasons.clear()
-        self._count, self._watch = 0, None
+        self._count, self._marks, self._python = 0, None, ""
 
     def _warn_once(self, message: str) -> None:
         if message not in self._told:
@@ -157,9 +141,8 @@ class Programs:
     def _make(self, key: object, block: HybridBlock, args: Sequence[Any], structure: object, arrays: list[Any],
               ctx: Context) -> object:
         self.arguments = structure
-        self._mark = object()
-        if self._runs_python(block):
-            return block.forward(*args)
+        if why := reason_in(block._children.values()):
+            return self._in_python(block, args, why, [block])
         tracer = Tracer(ctx, hooks.state.recording)
         results: list[Any] = []
         try:
@@ -180,28 +163,36 @@ class Programs:
             return self._refused(key, block, args, tracer, program.error.message)
         if program.error is not None and not isinstance(program.error, TracingError):
             raise program.error
-        watch = Watch(block, tracer.blocks)
-        owners = {id(array): one for one in watch.parameters for array in one._arrays.values()}
+        owners = self._mark_now(block, tracer).owners()
         sources = [owners.get(id(source), source) for source in tracer.sources[len(arrays):]]
         found = _Made(sources, program, shape, ctx)
-        self._keep(key, found, watch)
+        self._keep(key, found)
         return restore(shape, found.program(arrays + found.arrays))
 
-    def _keep(self, key: object, made: _Made | None, watch: Watch) -> None:
+    def _mark_now(self, block: HybridBlock, tracer: Tracer) -> Marks:
+        """Remember what the blocks are that were met: what these change while they are traced changes no program."""
+        self._marks = Marks([block, *tracer.met], self._marks)
+        return self._marks
+
+    def _in_python(self, block: HybridBlock, args: Sequence[Any], why: str, met: list[Any]) -> object:  # Any: as above
+        """Run a block in Python, now and at all calls until what was met changes."""
+        self._python, self._marks = why, Marks(met)
+        return block.forward(*args)
+
+    def _keep(self, key: object, made: _Made | None) -> None:
         if self._count >= REMEMBERED:
             self._known.clear()
             self._reasons.clear()
             self._count = 0
         self._count += 1
         self._known.setdefault(key, []).append(made)
-        self._watch = watch
 
     def _refused(self, key: object, block: HybridBlock, args: Sequence[Any], tracer: Tracer, why: str) -> object:
         """Run a block unhybridized, now and at later calls with such arguments, since no program can repeat it."""
         if isinstance(tracer.refused, RunsInPython):
-            self._python, self._for_good = why, True
-            return block.forward(*args)
-        self._keep(key, None, Watch(block, tracer.blocks))
+            return self._in_python(block, args, why, [block, *tracer.met])
+        self._mark_now(block, tracer)
+        self._keep(key, None)
         self._reasons[key] = why
         if not isinstance(tracer.refused, ControlFlow):
             self._warn_once(f"{block.name} is hybridized, and runs as it is written because no program can repeat what it "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from ..base.changes import MarkedDict
 from ..base.errors import DataFileError, ParameterError, SparsekitError
 from ..base.files import write_whole
 from ..base.naming import NameManager
@@ -130,4 +131,4 @@ def _rename(block: Block, count: list[int], structure: dict[str, Any]) -> None:
     if described.get("hybridized"):
         block.hybridize()
     names = described["children"]
-    block._children = {names[child.name]: child for child in block._children.values()}
+    block._children = MarkedDict({names[child.name]: child for child in block._children.values()})

@@ -25,7 +25,7 @@ from ..base.warn import warn_user
 from ..core import device, hooks
 from ..core.dispatch import wrap
 from ..core.graph import CustomNode
-from ..core.trace import current, refuse
+from ..core.trace import current, meet, refuse
 from ..initializer import Constant as ConstantInitializer
 from ..initializer import InitDesc
 from ..initializer import create as create_initializer
@@ -51,6 +51,9 @@ if TYPE_CHECKING:
 __all__ = ["Constant", "DeferredInitializationError", "Parameter", "contexts_of"]
 
 REQUESTS = ("write", "add", "null")
+
+#: Attributes that no program of a block depends on.
+_OF_UPDATES = frozenset(("lr_mult", "wd_mult"))
 
 
 class DeferredInitializationError(InitializationError):
@@ -141,7 +144,9 @@ class Parameter:
 
     def __setattr__(self, name: str, value: object) -> None:
         object.__setattr__(self, name, value)
-        changes.mark = object()
+        mark = changes.mark = (name,)
+        if name not in _OF_UPDATES:
+            self.__dict__["_mark"] = mark
 
     def __repr__(self) -> str:
         return f"{type(self).__name__} {self.name} (shape={self.shape}, dtype={self.dtype})"
@@ -316,6 +321,7 @@ class Parameter:
         """
         if self._source is not None:
             self._source.complete(self)
+        meet(self)
         if ctx is not None:
             found = self._arrays.get(ctx)
             if found is not None:
@@ -326,6 +332,7 @@ class Parameter:
         """The values on every context, in the order of ``list_ctx()``."""
         if self._source is not None:
             self._source.complete(self)
+        meet(self)
         if not self._arrays:
             self._explain_absence()
         return list(self._arrays.values())

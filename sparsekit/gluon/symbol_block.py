@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from .. import symbol
+from ..base.changes import MarkedDict
 from ..base.errors import DTypeError, ParameterError, ShapeError
 from ..base.nested import restore
 from ..core.partial_shapes import Partial, complete, to_user
@@ -106,7 +107,7 @@ class SymbolBlock(HybridBlock):
             self.params.get(node.name, allow_deferred_init=True, **wanted)
         names = list(self.params.keys())
         start = _common(names) if len(names) > 1 else 0
-        self._reg_params = {name[start:]: parameter for name, parameter in self.params.items()}
+        self._reg_params = MarkedDict({name[start:]: parameter for name, parameter in self.params.items()})
         self._keys = {name: name[start:] for name in names}
 
     @staticmethod

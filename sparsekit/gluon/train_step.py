@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import operator
 import threading
 from collections.abc import Sequence
@@ -23,11 +22,11 @@ from ..ndarray.functions import F
 from ..ndarray.ndarray import NDArray
 from ..optimizer.compiled import BEFORE_LOWERING, CompiledStep, can_be_timed, reason_against
 from .block import Block
+from .marks import Marks
 from .trainer import Trainer
 from .update_tables import FACTORS
 from .user_python import reason_in
 from .utils import clip_global_norm
-from .watch import Watch
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -45,13 +44,8 @@ __all__ = ["TrainStep"]
 #: Kinds of batches that a step keeps; then it forgets them all.
 REMEMBERED = 64
 
-
-#: Steps that look at everything, at most, before they are made to look at less.
-MOST_WAITING = 64
-
 #: The structure of data and label that are one array each.
-_TWO = (1, 2)
-
+_TWO: tuple[Any, Any] = (1, 2)  # Any: as ``flatten`` gives it
 
 class _Unfit(Exception):
     """A step cannot be lowered; the message says why."""
@@ -82,7 +76,9 @@ class TrainStep:
     ``autograd.Function`` have the same effect, and so has a trainer with a ``step`` of its own, or an optimizer of which you
     replaced a method.  ``explain`` names the block.
 
-    What defines ``hybrid_forward`` is traced, as if it were hybridized; ``HybridBlock.hybridize`` lists what is then a constant.
+    What defines ``hybrid_forward`` is traced, as if it were hybridized: ``HybridBlock.hybridize`` lists what is then a constant,
+    and what makes the step be traced again.  Learning rate, weight decay, momentum, clipping, factors of parameters and schedules
+    are inputs, which each step reads.
 
     ``grad()`` of a parameter returns the gradient of the last step.  This gradient is written when ``grad()`` is called.  An
     array that an earlier call returned also changes then, and not at each step.  If a step fails, a gradient that was not read
@@ -133,7 +129,6 @@ class TrainStep:
         self._runs: dict[Any, int] = {}  # Any: kinds of batches
         self._made: dict[Any, _Made] = {}  # Any: the same
         self._reasons: dict[Any, str] = {}  # Any: the same
-        self._latest: _Made | None = None
         self._lock = threading.RLock()
 
     def __reduce__(self) -> tuple[Any, ...]:  # Any: the arguments
@@ -161,53 +156,34 @@ class TrainStep:
         NDArray, or list or tuple of NDArray
             The loss, or all that the loss returns.
         """
-        latest = self._latest
-        if latest is not None and batch_size is None and not hooks.state.recording:
-            with self._lock:
-                results = latest.again(self._trainer, [data, label])
-            if results is not None:
-                return results
-        arrays: list[NDArray] = []
-        places = _flat("data", data, arrays)
-        if not arrays:
-            raise DTypeError(expected("data", "an NDArray, or a list or tuple of at least one", data),
-                             hint="make arrays with mx.nd.array(…).")
-        structure = places, _flat("label", label, arrays)
-        if batch_size is None and not arrays[0].shape:
+        if isinstance(data, NDArray) and isinstance(label, NDArray):
+            arrays, structure = [data, label], _TWO
+        else:
+            arrays = []
+            places = _flat("data", data, arrays)
+            if not arrays:
+                raise DTypeError(expected("data", "an NDArray, or a list or tuple of at least one", data),
+                                 hint="make arrays with mx.nd.array(…).")
+            structure = places, _flat("label", label, arrays)
+        layouts = [array._layout for array in arrays]
+        if batch_size is None and not layouts[0].shape:
             raise ShapeError("The first array of data has no axes, so the size of the batch is not known.",
                              hint="pass batch_size=.")
-        size = arrays[0].shape[0] if batch_size is None else batch_size
+        size = layouts[0].shape[0] if batch_size is None else batch_size
+        key = structure, *layouts
         with self._lock:
-            key = structure, tuple([(array._layout, array._store.dtype) for array in arrays])
             made = self._made.get(key)
-            if made is not None and (results := self._run(made, arrays, size)) is not None:
-                self._latest = made if made.stands else None
+            if made is not None and (results := made.run(self._trainer, arrays, size)) is not None:
                 return results
-            if made is not None and self._runs_tables(arrays):
+            if made is not None and made.may_run() and not any(map(_has_gradient, arrays)):
                 del self._made[key]
-                self._latest = None
                 self._runs[key] = BEFORE_LOWERING  # traced anew at once: a weight, a setting or a block has changed
             return self._step(key, arrays, structure, size)
-
-    def _runs_tables(self, arrays: Sequence[NDArray]) -> bool:
-        """Whether a step that has been lowered may be made by its table."""
-        tables = config.cuda_graphs and hooks.sink is None if self._device() == "gpu" else (
-            config.tables and (hooks.sink is None or can_be_timed()))
-        return tables and not hooks.state.recording and not any(map(_has_gradient, arrays))
 
     def _device(self) -> str:
         """What the parameters are on."""
         contexts = self._trainer._contexts
         return contexts[0].device_type if contexts else "cpu"
-
-    def _run(self, made: _Made, arrays: Sequence[NDArray], size: int) -> object:  # object: what the loss returns
-        """Make a step by its table; None, and nothing has been done, if that cannot be."""
-        if not self._runs_tables(arrays):
-            return None
-        results = made.run(self._trainer, arrays, size)
-        if results is not None:
-            made.settle(arrays)
-        return results
 
     # Any: structures as ``flatten`` gives them; object: what the loss returns
     def _step(self, key: Hashable, arrays: Sequence[NDArray], structure: tuple[Any, Any], size: int) -> object:
@@ -221,7 +197,6 @@ class TrainStep:
         elif runs >= BEFORE_LOWERING and key not in self._reasons:
             if len(self._made) >= REMEMBERED:
                 self._made.clear()
-                self._latest = None
             try:
                 made, results = self._lowered(arrays, structure, size)
             except _Unfit as error:
@@ -231,7 +206,6 @@ class TrainStep:
                     self._reasons[key] = made
                 else:
                     self._made[key] = made
-                    made.types = tuple(map(type, arrays)) if structure == _TWO and arrays[0].shape else ()
                 return results
         if self._strict and key in self._reasons:
             raise UnsupportedError(f"This training step cannot be compiled: {self._reasons[key]}.",
@@ -318,8 +292,8 @@ class TrainStep:
             raise _Unfit("the loss is one of the arrays that it is computed from")
         if set(program.outputs) & set(program.inputs[count:]):
             raise _Unfit("a result is an array of the net, not computed from the batch")
-        watch = Watch(self._net, [*([] if self._loss is None else [self._loss]), *tracer.blocks])
-        owners = {id(array): one for one in (*watch.parameters, *trainer._params) for array in one._arrays.values()}
+        marks = Marks([self._net, *([] if self._loss is None else [self._loss]), *tracer.met, *trainer._params])
+        owners = marks.owners()
         sources = [owners.get(id(source), source) for source in tracer.sources[count:]]
         ctx = tracer.ctx
         held = [source.data(ctx) if hasattr(source, "data") and hasattr(source, "_arrays") else source for source in sources]
@@ -330,7 +304,7 @@ class TrainStep:
         for array, slot in zip(held, program.whole.gradients[count:], strict=True):
             if slot is not None and array._entry[0].grad_req != "write":
                 raise _Unfit("the gradient of an array is added up or dropped")
-        made = _Made(trainer, self._clip_norm, program, watch, sources, held, arrays, found)
+        made = _Made(trainer, self._clip_norm, program, marks, sources, held, arrays, found)
         state.training = True
         try:
             results = made.whole.rehearse((*arrays, *held))
@@ -384,33 +358,23 @@ class _Made:
     """A lowered step, and what it was lowered with."""
 
     # Any: parameters and arrays; a structure as ``flatten`` gives it
-    def __init__(self, trainer: Trainer, clip_norm: float | None, program: Program, watch: Watch, sources: Sequence[Any],
+    def __init__(self, trainer: Trainer, clip_norm: float | None, program: Program, marks: Marks, sources: Sequence[Any],
                  held: Sequence[NDArray], arrays: Sequence[NDArray], structure: Hashable) -> None:
-        self.clip_norm, self.watch, self.structure = clip_norm, watch, structure
-        #: Of data and label, if they are one array each.
-        self.types: tuple[Any, ...] = ()  # Any: classes
-        #: Of a batch, if it is not given.
-        self.size = arrays[0].shape[0] if arrays[0].shape else 0
+        self.clip_norm, self.marks, self.structure = clip_norm, marks, structure
         clip = None if clip_norm is None else load("sparsekit.ops.update.clip").clip_global_norm
         kind: type[WholeStep] = (load("sparsekit.core.graph_step").GraphStep if program.ctx.device_type == "gpu"
                                  else load("sparsekit.core.whole_step").WholeStep)
         self.whole = kind(program, (*arrays, *held), len(arrays), clip)
         self.parameters: list[tuple[Any, NDArray]] = [  # Any: parameters
             (source, array) for source, array in zip(sources, held, strict=True) if hasattr(source, "_arrays")]
-        self.entries = [array._entry for array in held]
+        self.entries = [*[None] * len(arrays), *[array._entry for array in held]]
         self.held = list(held)
         self.ctx = program.ctx
         self.trained = [(index, one) for index, one in enumerate(trainer._params) if one._grad_req != "null"]
         self.factors: list[tuple[float, float]] = []
         self.mark: object = None
-        #: What ``changes.settings`` was when all that it stands for was seen to be as it was; None if that is not known.
-        self.settings: object = None
-        #: Whether some run may be made ``again``.
-        self.stands = False
-        # Whether compiled code then detects the changes that ``watch.settled`` would detect.
-        self._told_by_words = False
-        # Runs since it was last made to look at less, and how many there must be before the next time.
-        self._runs, self._wait = 0, 2
+        #: The size of the last batch, and what ``changes.settings`` was, if that tells of each change of the updates' numbers.
+        self.size, self.settings = -1, object()
         self.compiled = CompiledStep(self.whole, trainer._updaters[0], {index: one.name for index, one in self.trained})
 
     def lower(self, collected: Sequence[Collected]) -> None:
@@ -428,65 +392,35 @@ class _Made:
             values: Any = parameter._arrays[self.ctx]  # Any: an array
             self.compiled.updater(index, values._entry[0].grad, values)
 
-    def settle(self, arrays: Sequence[NDArray]) -> None:
-        """Have the next steps look only at what compiled code does not, when some have found all as it was."""
-        self._runs += 1
-        if self._runs < self._wait or not self.types or self.mark is not changes.mark:
-            return
-        self._runs, self._wait = 0, min(2 * self._wait, MOST_WAITING)
-        with contextlib.suppress(Refused):  # an array of a class that computes its store
-            standing = self.whole.stand(arrays)
-            if standing is None:
-                return
-            standing.add(changes, "mark")
-            for array in self.held:
-                standing.add(array, "_entry")
-            for variable, _, _ in self.writers:
-                standing.add(variable, "late", anew=True)
-                standing.add(variable, "fresh", anew=True)
-            words = self.watch.words()
-            standing.add_words(words or ())
-            if self.watch.settled():  # nothing changed before the words were read
-                self.whole.settle(standing)
-                self.stands, self._told_by_words = True, words is not None
-
-    def again(self, trainer: Trainer, given: list[Any]) -> object:  # Any: what the step is called with; object: as in ``run``
-        """Make a step; None, and nothing has been done, if anything may differ from the last one beside what is given."""
-        if (hooks.sink is not None and not can_be_timed()) or not (self._told_by_words or self.watch.settled()):
-            return None
-        if changes.settings is not self.settings:
-            return self._run(trainer, given, self.size, True) if self._trains(trainer) else None
-        results, failed = None, True
-        try:
-            results = self.compiled.again(given)
-            failed = False
-        finally:
-            if failed or self.whole.differs:
-                self._note_gradients(failed)
-        return None if results is None else restore(self.structure, results)
+    def may_run(self) -> bool:
+        """Whether a table or graphs may make a step now."""
+        unseen, graphs = hooks.sink is None, self.ctx.device_type == "gpu"
+        return (config.cuda_graphs and unseen if graphs else config.tables and (unseen or can_be_timed())) and (
+            not hooks.state.recording)
 
     # object: what the loss returns
     def run(self, trainer: Trainer, arrays: Sequence[NDArray], size: int) -> object:
         """Make a step; None, and nothing has been done, if it must be lowered anew."""
-        return self._run(trainer, arrays, size) if self._trains(trainer) and self._holds() else None
-
-    # object: as above
-    def _run(self, trainer: Trainer, arrays: Sequence[NDArray], size: int, again: bool = False) -> object:
-        settings = changes.settings
-        trainer._divide_by(size)
-        if self.clip_norm is not None:
-            self.whole.limit(self.clip_norm * size)
+        if not self.may_run():
+            return None
+        same = changes.mark is self.mark and changes.settings is self.settings and size == self.size
+        if not (same or (self._trains(trainer) and self._holds())) or not all(
+                map(operator.is_, map(_has_gradient, [*arrays, *self.held]), self.entries)):
+            return None
+        if not same:
+            trainer._divide_by(size)
+            if self.clip_norm is not None:
+                self.whole.limit(self.clip_norm * size)
+            settings = changes.settings
         results, failed = None, True
         try:
-            results = self.compiled(arrays, self._update, self.factors, again)
+            results = self.compiled(arrays, self._update, self.factors, same)
             failed = False
         finally:
-            if failed or self.whole.differs:
-                self._note_gradients(failed)
-        if results is None:
-            return None
-        self.settings = settings if again and self.compiled.marks_changes else None
-        return restore(self.structure, results)
+            self._note_gradients(failed)
+        if not same:
+            self.settings, self.size = settings if self.compiled.marks_changes else object(), size
+        return None if results is None else restore(self.structure, results)
 
     def _note_gradients(self, failed: bool) -> None:
         """Have variables know what writes their gradients, or that these are lost."""
@@ -502,14 +436,10 @@ class _Made:
         """Whether blocks and parameters are what the step was lowered with."""
         mark = changes.mark
         if mark is not self.mark:
-            for parameter, array in self.parameters:
-                if parameter._arrays.get(self.ctx) is not array:
-                    return False
-            self.factors = self._factors()
-        if not self.watch.holds():
-            return False
-        self.mark = mark
-        return all(map(operator.is_, map(_has_gradient, self.held), self.entries))
+            if not self.marks.hold() or any(parameter._arrays.get(self.ctx) is not array for parameter, array in self.parameters):
+                return False
+            self.factors, self.mark = self._factors(), mark
+        return True
 
     def _trains(self, trainer: Trainer) -> bool:
         """Whether the trainer is what the step was lowered with."""

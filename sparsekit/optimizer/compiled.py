@@ -164,21 +164,8 @@ class CompiledStep:
         self.optimizer._index_update_count.update(counts[0])
         vars(self.optimizer).update(zip(self.optimizer._counted, counts[1], strict=True))
 
-    def again(self, arrays: list[Any]) -> list[Any] | None:  # Any: arrays
-        """Make a step whose updates have the numbers of the last one; return None, and change nothing, if it cannot be made."""
-        whole = self.whole
-        results = None
-        try:
-            results = whole.run_quick(arrays, True)
-        finally:
-            self.made = results is not None or whole.updating
-            if self.made:
-                self._count()
-            whole.updating = False
-        return results
-
     # Any: arrays; object: what is compared
-    def __call__(self, arrays: Sequence[Any], update: Callable[[], None], multipliers: object = None, again: bool = False
+    def __call__(self, arrays: Sequence[Any], update: Callable[[], None], multipliers: object = None, same: bool = False
                  ) -> list[Any] | None:  # Any: arrays
         """Make a step; None, and nothing has been done, if it must be lowered anew.
 
@@ -190,14 +177,12 @@ class CompiledStep:
             Calls the updater for every weight.
         multipliers : object
             What updates depend on beside the optimizer.
-        again : bool
-            Whether the table may look only at what the step brings.
+        same : bool
+            Whether no number of the updates is known to have changed since the last step.
         """
         self.made = None
-        if same := self._as_before(multipliers):
+        if same := same or self._as_before(multipliers):
             counts = None
-        elif again and not self.whole.stands():
-            return None
         else:
             counts = self._counts()
             try:
@@ -213,7 +198,7 @@ class CompiledStep:
             self._settings = self._now(multipliers)
         results: Any = None  # Any: arrays, or None
         try:
-            results = self.whole.run_quick([*arrays], True) if again else self.whole(arrays)
+            results = self.whole(arrays)
         finally:
             self.made = results is not None or self.whole.updating
             if self.made and same:

@@ -408,18 +408,8 @@ class Recorder:
                     [(slot, [self._reference(getattr(store, name)) for name in store.components] if hasattr(store, "components")
                       else [self._reference(store)]) for slot, store in views])
         common = slots, marks, left, timed.token, (events, start, stop), timed.account
-        timed.noted = (self._began, common) if kept else None
         self.reserved[timed.token] = timed.reserved
         self._note_table(timed, common, arrays, first, results, more, depth + 1)
-
-    # Any: as above
-    def table_again(self, timed: Timed, arrays: Sequence[Marked], results: Sequence[Any], depth: int = 2) -> bool:
-        """The same of a run that differs from the last one only in ``arrays`` and ``results``; False if that is not known."""
-        noted = timed.noted
-        if noted is None or noted[0] != self._began or noted[1][4][0] is not timed.events:
-            return False
-        self._note_table(timed, noted[1], arrays, timed.first, results, None, depth + 1)
-        return True
 
     # Any: what is the same for many notes
     def _note_table(self, timed: Timed, common: tuple[Any, ...], arrays: Sequence[Marked], first: int,

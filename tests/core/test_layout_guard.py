@@ -13,8 +13,7 @@ import sparsekit as mx
 from sparsekit import doctor
 from sparsekit.base import layout
 from sparsekit.core import apart
-from sparsekit.core.table import machine, standing
-from sparsekit.gluon import watch
+from sparsekit.core.table import machine
 
 NAMES = ("CLASS", "ITEMS", "MEMORY", "SIZES", "DTYPE", "FLAGS", "KIND")
 
@@ -81,7 +80,7 @@ def test_a_pointer_to_nowhere_is_not_followed():
 
 
 def forget():
-    for one in (machine.reason_against_tables, machine.unknown_layout, watch._tag_offset, standing.offset_of):
+    for one in (machine.reason_against_tables, machine.unknown_layout):
         one.cache_clear()
 
 
@@ -117,7 +116,6 @@ def test_versions_that_nobody_checked_read_no_memory_and_say_so_once(unchecked, 
 
     for name in ("own_word", "_word_behind"):
         monkeypatch.setattr(layout, name, read)
-    monkeypatch.setattr(standing, "own_word", read)
     monkeypatch.setattr(layout.ctypes, "string_at", read)
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
@@ -129,9 +127,6 @@ def test_versions_that_nobody_checked_read_no_memory_and_say_so_once(unchecked, 
     np.testing.assert_array_equal(losses, before)
     assert all(unchecked in row["reason"] for row in step.explain())
     assert all(unchecked in row["reason"] for row in mx.gluon.hybrid.explain(net))
-    assert watch._tag_offset() == -1
-    with pytest.raises(mx.base.refusal.Refused, match="has not been checked"):
-        standing.offset_of(type(mx.nd.ones(1)), "_store")
 
 
 @pytest.mark.parametrize(("name", "value"), [("version_info", (3, 99, 0)), ("byteorder", "big"), ("maxsize", 1 << 31)])

@@ -150,8 +150,8 @@ class Holds(gluon.HybridBlock):
     def __init__(self, way: str, what: str, **options: Any) -> None:
         super().__init__(**options)
         inner, self.way = Reads(what), way
-        held = {"list": [inner], "dict": {"a": (inner,)}, "method": inner.forward, "object": Settings(),
-                "partial": functools.partial(inner.forward), "weak": weakref.ref(inner)}[way]
+        held = {"list": [inner], "dict": {"a": (inner,)}, "method": inner.__call__, "object": Settings(),
+                "partial": functools.partial(inner), "weak": weakref.ref(inner)}[way]
         if way == "object":
             held.inner = inner
         if way == "weak":
@@ -159,7 +159,7 @@ class Holds(gluon.HybridBlock):
         self.held = held
 
     def hybrid_forward(self, F: Any, x: Any) -> Any:
-        function = {"list": lambda x: self.held[0](x), "dict": lambda x: self.held["a"][0].forward(x),
+        function = {"list": lambda x: self.held[0](x), "dict": lambda x: self.held["a"][0](x),
                     "object": lambda x: self.held.inner(x), "weak": lambda x: self.held()(x)}.get(self.way, self.held)
         return function(x * 2)
 

@@ -27,7 +27,7 @@ from .timed import TimedRows
 if TYPE_CHECKING:
     from ...base.types import Array, DType, Shape
     from ..dispatch import Plan
-    from ..types import ArrayObject, Sink, Slots
+    from ..types import Sink, Slots
     from .timed import Account
 
 __all__ = ["REACHED", "Lowered", "Step", "Table"]
@@ -113,6 +113,8 @@ class Lowered:
         Slots of dense results that a run has arrays for, to be written there.
     handed : set of int, optional
         Slots of sparse results that ``Table.take`` is asked for.
+    order : sequence of int, optional
+        Slots in the order in which a run brings their stores, before the ``targets``.
 
     Attributes
     ----------
@@ -123,7 +125,8 @@ class Lowered:
     """
 
     def __init__(self, steps: Sequence[Step], values: Slots, fixed: set[int], kept: set[int],
-                 late: set[int] | None = None, targets: Sequence[int] = (), handed: Iterable[int] = ()) -> None:
+                 late: set[int] | None = None, targets: Sequence[int] = (), handed: Iterable[int] = (),
+                 order: Sequence[int] = ()) -> None:
         self.steps, self.settings = steps, config.decisive
         self.builder = builder = Builder()
         self.stores: dict[int, Any] = {}  # Any: stores of outlines
@@ -131,8 +134,8 @@ class Lowered:
         self.reasons: list[str] = []
         self.roots = self.bound = 0
         made = {slot for step in steps for slot in step.outputs}
-        read = list(dict.fromkeys(slot for step in steps for slot in (*step.places, *[step.numbers] * (step.numbers >= 0))
-                                  if slot not in made))
+        asked = {slot for step in steps for slot in (*step.places, *[step.numbers] * (step.numbers >= 0)) if slot not in made}
+        read = [*[slot for slot in dict.fromkeys(order) if slot in asked], *sorted(asked.difference(order))]
         for slot in read:
             if slot in fixed:
                 self.stores[slot] = rebuilt(values[slot], [builder.constant(part) for part in parts_of(values[slot])])
@@ -430,20 +433,15 @@ class Table:
         self.end, self.finished = len(self.rows) - 1, False
         self._last, self.note = self.rows, memoryview(self.rows[-1])
         self._first_rows: dict[tuple[bool, int], int] = {}
-        self._arrays: list[Any] = [None] * lowered.bound  # Any: arrays
+        self._nothing = [None] * lowered.bound
+        self._arrays: list[Any] = self._nothing[:]  # Any: arrays
         self._plans = {bound.first: self._plan(bound) for bound in (lowered.entry, *lowered.exits.values())}
         self._words_at = {bound.first: self._words_of(bound) for bound in (lowered.entry, *lowered.exits.values())}
         self._entry_words = (*self._words_at[lowered.entry.first], len(lowered.targets))
-        word = load("numba").types.int64
-        self._begin, self._again = self._kernels.begin_rows.dispatcher, self._kernels.begin_again.compile((word,) * 4)
+        self._begin = self._kernels.begin_rows.compile((load("numba").types.int64,) * 8)
         #: Address of the first row, and the number of the last.
         self.at: tuple[int, int] = (self.rows.ctypes.data, self.end)
         self.stops = 0
-        #: Address of what tells that the arrays of the last run are bound still (``Standing.address``, which whoever sets this
-        #: keeps alive: a gradient that waits keeps the table, and must not keep the weights); 0 if that is not known.
-        self.standing_at = 0
-        #: Whether the last run that ``begin`` bound found all arrays as they are, and has copies of none.
-        self.direct = False
 
     def _plan(self, bound: _Bound) -> Array:
         return np.array([(self._base + 8 * word, length and self._base + 8 * length, fixed, type_word(dtype), -1, nbytes)
@@ -488,7 +486,7 @@ class Table:
 
         -1, and nothing has been done, if the arrays do not fit, or settings have changed.
         """
-        lowered, self.standing_at = self.lowered, 0
+        lowered = self.lowered
         if lowered.settings != config.decisive:
             return -1
         renewed = []
@@ -501,9 +499,8 @@ class Table:
             self._seen.clear()
         rows, at = (self.rows, self.at) if told is None else (told.rows, told.at)
         place: int = self._begin(id(arrays), *self._entry_words, *at)
-        self.direct = place >= 0
-        if self.direct:
-            self.hold(arrays)
+        if place >= 0:
+            self._arrays[:len(arrays)] = arrays
         elif self._bound(lowered.entry, arrays):  # with more room, or copies
             place = self._run(rows, 0)
         else:
@@ -511,28 +508,6 @@ class Table:
                 self._point_to(number, memory, start)
             return -1
         return place if place == at[1] or rows[place, 6] != PAUSE else self._advance(rows, place + 1)
-
-    def begin_again(self, brought: list[ArrayObject], told: TimedRows | None = None) -> tuple[int, bool]:
-        """As ``begin``, where a run brings these, and all other arrays are those of the last run, as ``standing_at`` says.
-
-        Returns where that is, and whether something differs that is computed anew after a run; -1, and nothing has been done,
-        if something else differs, or ``begin`` must make room.
-        """
-        if not self.standing_at:
-            return -1, False
-        held = self._take_free()
-        if len(held) != len(self._elements):  # one was given away or seen
-            self._free.append(held)
-            return -1, False
-        first, last = self.at if told is None else told.at
-        found: int = self._again(id(brought), self.standing_at, first, last)
-        place, differs = found >> 1, found & 1 == 1
-        if place == last or place < 0:
-            self._free.append(held)
-            return place, differs
-        self._seen.clear()
-        rows = self.rows if told is None else told.rows
-        return (place if rows[place, 6] != PAUSE else self._advance(rows, place + 1)), differs
 
     def _take_free(self) -> dict[int, Array]:
         """All memory that is free, which nobody else then has."""
@@ -546,10 +521,6 @@ class Table:
         while (place := self._run(rows, place)) < len(rows) - 1 and rows[place, 6] == PAUSE:
             place += 1
         return place
-
-    def hold(self, arrays: list[Any]) -> None:  # Any: arrays
-        """Keep the arrays of ``lowered.entry`` while a run goes on."""
-        self._arrays[:len(arrays)] = arrays
 
     def go_on(self, place: int, values: Slots, execute: Callable[[int, Slots], None], told: TimedRows | None = None) -> bool:
         """Have Python run the row at which a run has come to a stop, and run those behind it."""
@@ -591,9 +562,13 @@ class Table:
 
     def release(self) -> None:
         """Let the arrays go that the last run was given, and have ready what ``take`` may give away."""
-        self._arrays = [None] * self.lowered.bound
+        self._arrays = self._nothing[:]
         if self._elements:
-            self._free[:] = [{number: self._grown[number][0] for number in self._elements if number not in self._seen}]
+            free, seen = {}, self._seen
+            for number in self._elements:
+                if number not in seen:
+                    free[number] = self._grown[number][0]
+            self._free[:] = [free]
 
     def take_reached(self) -> int:
         """The row that the last run came to, once; then 0, as if the stores did not fit."""

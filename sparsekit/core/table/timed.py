@@ -227,19 +227,16 @@ class TimedRows:
         The last of the rows, which says how far a run came.
     readings : ndarray
         Of the counter, ``ANCHORS`` words, and the sizes.
-    noted : tuple or None
-        When the recorder began that was last told of a whole run, and what it has for the next ones.
     """
 
     __slots__ = ("_brought", "_copies", "_given", "_last", "_run", "_table", "account", "after", "at", "begin", "events",
-                 "first", "note", "noted", "readings", "rows", "token")
+                 "first", "note", "readings", "rows", "token")
 
     def __init__(self, table: Table, account: Account) -> None:
         found = clock()
         assert found is not None, "the caller has asked for it"
         plain = table.rows
         self.token, self._table = object(), weakref.ref(table)  # which has this
-        self.noted: tuple[int, Any] | None = None  # Any: a recorder's
         self._run, self.account = table._run, account
         self._brought: tuple[Sequence[int], Sequence[ArrayObject]] = ((), ())
         self.readings = np.zeros(account.readings + ANCHORS + len(account.sizes), np.int64)

@@ -239,6 +239,8 @@ class ZoneoutCell(Remembering):
         Share of the values that keep those of the step before.
     """
 
+    _unmarked = Remembering._unmarked | {"_prev_output"}
+
     def __init__(self, base_cell: RecurrentCell, zoneout_outputs: float = 0.0, zoneout_states: float = 0.0) -> None:
         if isinstance(base_cell, BidirectionalCell):
             raise UnsupportedError("BidirectionalCell doesn't support zoneout since it doesn't support step.",

@@ -24,25 +24,6 @@ if TYPE_CHECKING:
 __all__ = ["GRUCell", "HybridRecurrentCell", "LSTMCell", "RNNCell", "RecurrentCell"]
 
 
-class _Count:
-    """A counter for the names of steps; nothing else depends on it, so it is not watched for changes."""
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self._name = name
-
-    def __get__(self, cell: RecurrentCell, owner: type) -> int:
-        return int(cell._counts.get(self._name, -1))
-
-    def __set__(self, cell: RecurrentCell, value: int) -> None:
-        cell._counts[self._name] = value
-
-
-class _Counts(dict[str, int]):
-    """The counts of one cell."""
-
-    unwatched = True
-
-
 class RecurrentCell(Block):
     """Base of recurrent cells: ``cell(inputs, states)`` gives the output of one step and the new states.
 
@@ -54,11 +35,11 @@ class RecurrentCell(Block):
     params : ParameterDict, optional
     """
 
-    _counter, _init_counter = _Count(), _Count()
+    _unmarked = frozenset(("_counter", "_init_counter", "_modified"))
 
     def __init__(self, prefix: str | None = None, params: ParameterDict | None = None) -> None:
         super().__init__(prefix=prefix, params=params)
-        self._modified, self._counts = False, _Counts()
+        self._modified = False
         self.reset()
 
     def _step_name(self) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 from .intrinsic_names import call_loop, get_word, prefetch, put_word
 from .jit import kernel
 
-__all__ = ["as_noted", "begin_again", "begin_rows", "bind_arrays", "cast_values", "choose_values", "fill_range", "halves_of",
+__all__ = ["begin_rows", "bind_arrays", "cast_values", "choose_values", "fill_range", "halves_of",
            "nested_loop", "patch_words", "run_rows", "singles_of", "sum_of", "take_rows"]
 
 #: Columns of a row.
@@ -22,10 +22,9 @@ FUNCTION, CONTEXT, DATA, DIMENSIONS, STRIDES, EXTRA, OPERATOR, COPIED = range(8)
 #: Bytes of a row.
 ROW = 64
 
-#: Columns of a plan of arrays; see ``bind_arrays``.  Bytes of a row, words that ``begin_again`` finds in its block, and bytes of
-#: what it checks and of what it binds.
+#: Columns of a plan of arrays, see ``bind_arrays``, and bytes of a row.
 ADDRESS, LENGTH, FIXED, TYPE, MOST, BYTES = range(6)
-PLAN, AGAIN, CHECK, FETCH = 48, 13, 24, 32
+PLAN = 48
 
 #: What ``nested_loop`` finds in its block, in words.
 LOOP, COUNT, OUTER, INNER, POINTERS, LENGTHS, STEPS, OUTER_STEPS, INNER_STEPS, MOVED = 0, 1, 2, 3, 4, 8, 9, 10, 14, 18
@@ -152,61 +151,6 @@ def begin_rows(arrays, plan, count, patches, patched, written, rows, last):
     if bind_arrays(arrays, plan, count, patches, patched, written) >= 0:
         return -1
     return _run_from(rows, last, 0)
-
-
-@kernel
-def as_noted(pairs, count):
-    """Whether words are what was noted; ``pairs`` is the address of pairs of a word's address and what it was."""
-    differences = 0
-    for at in range(pairs, pairs + 16 * count, 16):
-        differences |= get_word(get_word(at)) ^ get_word(at + 8)
-    return differences == 0
-
-
-@kernel
-def _as_brought(objects, checks, count):
-    """Whether objects of a list are what was noted; rows of (number, offset, word), of which a class comes before its slots."""
-    for at in range(checks, checks + CHECK * count, CHECK):
-        if get_word(get_word(objects + 8 * get_word(at)) + get_word(at + 8)) != get_word(at + 16):
-            return False
-    return True
-
-
-@kernel
-def begin_again(given, block, rows, last):
-    """As ``begin_rows``, where most arrays are bound already, and words tell whether they still are the same.
-
-    Returns -1, and has bound nothing that stands, if they are not; else twice the row where it stopped, and one more if something
-    differs that is computed anew after a run.
-
-    Parameters
-    ----------
-    given : int
-        Address of a list of the objects that hold the other arrays.
-    block : int
-        Address of ``AGAIN`` words: the plan, how many rows it has and how many of these are written to; address and count of
-        the arrays to bind: object, slot of its store, slot of the array in the store or -1, row of the plan; patches and their
-        count; pairs as ``as_noted`` takes them and their count, and those of what is computed anew; checks of the objects, as
-        ``_as_brought`` takes them, and their count.
-    """
-    objects = get_word(given + ITEMS)
-    if not _as_brought(objects, get_word(block + 8 * 11), get_word(block + 8 * 12)) or not as_noted(
-            get_word(block + 8 * 7), get_word(block + 8 * 8)):
-        return -1
-    fetches, end = get_word(block + 8 * 3), get_word(block) + PLAN * get_word(block + 8)
-    for at in range(fetches, fetches + FETCH * get_word(block + 8 * 4), FETCH):
-        array, part = get_word(get_word(objects + 8 * get_word(at)) + get_word(at + 8)), get_word(at + 16)
-        if part >= 0:
-            array = get_word(array + part)
-        plan = get_word(at + 24)
-        if not _fits(array, plan):
-            return -1
-        for target in range(end - PLAN * get_word(block + 8 * 2), end, PLAN):
-            if _overlap(plan, target):
-                return -1
-    differ = 0 if as_noted(get_word(block + 8 * 9), get_word(block + 8 * 10)) else 1
-    patch_words(get_word(block + 8 * 5), get_word(block + 8 * 6))
-    return 2 * _run_from(rows, last, 0) + differ
 
 
 @kernel(error_model="numpy")

@@ -121,7 +121,7 @@ BY_TYPE = {
     "group": {"_outside_rows": "I i"},
     "sums": {"_sum_few": "F F; F2 F"},
     "table_rows": {
-        "as_noted": "i i", "begin_again": "i i i i", "begin_rows": "i i i i i i i i", "bind_arrays": "i i i i i i",
+        "begin_rows": "i i i i i i i i", "bind_arrays": "i i i i i i",
         "cast_values": "F I", "choose_values": "B F F F", "fill_range": "i i I", "nested_loop": "i i i", "patch_words": "i i",
         "run_rows": "I2 i", "sum_of": "i i", "take_rows": "F2 I F2"},
     "table_twins": {

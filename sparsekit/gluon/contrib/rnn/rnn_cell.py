@@ -30,6 +30,8 @@ class VariationalDropoutCell(Remembering):
         Share of the values that are dropped in training.  Only the first state is affected by ``drop_states``.
     """
 
+    _unmarked = Remembering._unmarked | {"drop_inputs_mask", "drop_states_mask", "drop_outputs_mask"}
+
     def __init__(self, base_cell: RecurrentCell, drop_inputs: float = 0.0, drop_states: float = 0.0,
                  drop_outputs: float = 0.0) -> None:
         if drop_states and isinstance(base_cell, BidirectionalCell):

@@ -1,0 +1,89 @@
+"""Whether the blocks and parameters that a program was traced from are as they were.
+
+Each of them has a mark, which is another object after each change: an attribute that is set, a child, a hook, new arrays.  What
+else ``hybrid_forward`` reads while it is traced is a constant of the program, as in MXNet.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from ..base.changes import MarkedDict, changes
+from .parameter import Parameter
+
+if TYPE_CHECKING:
+    from .block import Block
+
+__all__ = ["Marks", "with_children"]
+
+
+def with_children(block: Block) -> list[Block]:
+    """A block and all below it."""
+    return [block, *[one for child in block._children.values() for one in with_children(child)]]
+
+
+class Marks:
+    """What some blocks and parameters were.
+
+    Their attributes are kept, and not they themselves: a block that holds its own marks is freed as soon as nobody needs it.
+
+    Parameters
+    ----------
+    met : iterable of Block or Parameter
+        What a trace has met.  All blocks below these and all their parameters belong to it.
+    others : Marks, optional
+        What else belongs to it.
+
+    Attributes
+    ----------
+    parameters : list of Parameter
+    """
+
+    def __init__(self, met: Iterable[Any], others: Marks | None = None) -> None:
+        # Any: attributes.  By their number, with the name of what has them
+        held: dict[int, tuple[str, dict[str, Any]]] = {} if others is None else dict(others._held)
+        parameters: dict[int, Parameter] = {} if others is None else {id(one): one for one in others.parameters}
+        for one in met:
+            if isinstance(one, Parameter):
+                parameters[id(one)] = one
+                continue
+            for block in [] if id(vars(one)) in held else with_children(one):
+                held[id(vars(block))] = block.name, vars(block)
+                for name in _DICTS:
+                    if isinstance(marked := vars(block)[name], MarkedDict):
+                        held[id(vars(marked))] = f"{block.name}.{name}", vars(marked)
+                parameters.update((id(one), one) for one in (*block._reg_params.values(), *block.params.values()))
+        held.update((id(vars(one)), (one.name, vars(one))) for one in parameters.values())
+        self.parameters: list[Parameter] = list(parameters.values())
+        self._held: dict[int, tuple[str, dict[str, Any]]] = held
+        self._latest, self._known = changes.mark, self._now()
+
+    def _now(self) -> list[object]:
+        return [attributes.get("_mark") for _, attributes in self._held.values()]
+
+    def owners(self) -> dict[int, Parameter]:
+        """The parameters by the numbers of their arrays."""
+        return {id(array): one for one in self.parameters for array in one._arrays.values()}
+
+    def hold(self) -> bool:
+        """Whether they are as they were: one comparison, while no block and no parameter at all has changed."""
+        latest = changes.mark
+        if latest is not self._latest:
+            if not all(map(operator.is_, self._now(), self._known)):
+                return False
+            self._latest = latest
+        return True
+
+    def difference(self) -> str:
+        """The first that has changed, and which of its attributes, for a warning."""
+        for (name, attributes), known in zip(self._held.values(), self._known, strict=True):
+            mark = attributes.get("_mark")
+            if mark is not known and mark is not None:
+                return f"{name}.{mark[0]}"
+        return ""
+
+
+#: Attributes of a block that mark changes of their own.
+_DICTS = ("_children", "_reg_params", "_forward_hooks", "_forward_pre_hooks")

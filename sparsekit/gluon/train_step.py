@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from .. import autograd
+from ..base import rng
 from ..base.changes import changes
 from ..base.config import config
 from ..base.entry import doors
@@ -27,6 +28,7 @@ from .trainer import Trainer
 from .update_tables import FACTORS
 from .user_python import reason_in
 from .utils import clip_global_norm
+from .verify import Verification, copied, first_difference, kept_from_trace
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -43,6 +45,9 @@ __all__ = ["TrainStep"]
 
 #: Kinds of batches that a step keeps; then it forgets them all.
 REMEMBERED = 64
+
+#: Why a step may differ from the plain lines if tracing it anew shows nothing.
+UNKNOWN = "it would be traced alike now, so this may be a defect of sparsekit: please report it"
 
 #: The structure of data and label that are one array each.
 _TWO: tuple[Any, Any] = (1, 2)  # Any: as ``flatten`` gives it
@@ -159,17 +164,9 @@ class TrainStep:
         if isinstance(data, NDArray) and isinstance(label, NDArray):
             arrays, structure = [data, label], _TWO
         else:
-            arrays = []
-            places = _flat("data", data, arrays)
-            if not arrays:
-                raise DTypeError(expected("data", "an NDArray, or a list or tuple of at least one", data),
-                                 hint="make arrays with mx.nd.array(…).")
-            structure = places, _flat("label", label, arrays)
+            arrays, structure = _flat_batch(data, label)
         layouts = [array._layout for array in arrays]
-        if batch_size is None and not layouts[0].shape:
-            raise ShapeError("The first array of data has no axes, so the size of the batch is not known.",
-                             hint="pass batch_size=.")
-        size = layouts[0].shape[0] if batch_size is None else batch_size
+        size = layouts[0].shape[0] if batch_size is None and layouts[0].shape else _size_of(arrays[0], batch_size)
         key = structure, *layouts
         with self._lock:
             made = self._made.get(key)
@@ -268,22 +265,9 @@ class TrainStep:
     # Any: as ``_step``
     def _lowered(self, arrays: Sequence[NDArray], structure: tuple[Any, Any], size: int) -> tuple[_Made | str, Any]:
         """Make this step by a program, and lower it; gives why not, if that shows when the step has been made."""
-        trainer, count = self._trainer, len(arrays)
-        tracer = Tracer(arrays[0]._layout.ctx, True)
-        state = hooks.state
-        before = state.recording, state.training
-        state.recording = state.training = True
-        try:
-            with tracer.at_work():
-                given: list[Any] = [tracer.lift(array, object()) for array in arrays]  # Any: traced arrays
-                traced, found = self._computed(given, structure)
-            if tracer.refused is not None:
-                raise tracer.refused
-            program = Program(tracer, [traced[0], *[one.detach() for one in traced[1:]]], F)
-        except TracingError as error:
-            raise _Unfit(error.message) from error
-        finally:
-            state.recording, state.training = before
+        trainer, count, state = self._trainer, len(arrays), hooks.state
+        program, found = self._traced(arrays, structure)
+        tracer, before = program.tracer, state.training
         if program.whole is None:
             if isinstance(program.error, GradientError):
                 raise program.error
@@ -309,7 +293,7 @@ class TrainStep:
         try:
             results = made.whole.rehearse((*arrays, *held))
         finally:
-            state.training = before[1]
+            state.training = before
         self._clip(size)
         collected = trainer.optimizer._collect(lambda: trainer.step(size), execute=True)
         try:
@@ -317,6 +301,92 @@ class TrainStep:
         except Refused as error:
             return str(error), restore(found, results)
         return made, restore(found, results)
+
+    # Any: as ``_step``
+    def _traced(self, arrays: Sequence[NDArray], structure: tuple[Any, Any]) -> tuple[Program, Any]:
+        """The program of forward and backward pass, and the structure of its results."""
+        tracer = Tracer(arrays[0]._layout.ctx, True)
+        state = hooks.state
+        before = state.recording, state.training
+        state.recording = state.training = True
+        try:
+            with tracer.at_work():
+                given: list[Any] = [tracer.lift(array, object()) for array in arrays]  # Any: traced arrays
+                traced, found = self._computed(given, structure)
+            if tracer.refused is not None:
+                raise tracer.refused
+            return Program(tracer, [traced[0], *[one.detach() for one in traced[1:]]], F), found
+        except TracingError as error:
+            raise _Unfit(error.message) from error
+        finally:
+            state.recording, state.training = before
+
+    def verify(self, data: Nested, label: Nested = (), batch_size: int | None = None) -> Verification:
+        """Make a step as ``step(data, label)`` does, and the same step by the plain lines on a copy, and compare all arrays.
+
+        Results, gradients, weights and states of the optimizer are compared bit by bit.  They differ if ``hybrid_forward`` read
+        something when it was traced that has changed since and left no mark: ``HybridBlock.hybridize`` lists what.
+
+        Net, loss and trainer are copied, which takes as much memory again.  Both steps draw the same random numbers.
+
+        Parameters
+        ----------
+        data, label, batch_size
+            As for the step itself.
+
+        Returns
+        -------
+        Verification
+            ``result`` is what the step returned, ``differs`` names the first array that differs, and ``reason`` says why it may.
+
+        Raises
+        ------
+        UnsupportedError
+            If net, loss or trainer cannot be copied.
+
+        Examples
+        --------
+        >>> class Scaled(mx.gluon.nn.Dense):
+        ...     def hybrid_forward(self, F, x, weight, bias):
+        ...         return super().hybrid_forward(F, x * self.scales[0], weight, bias)
+        >>> net = Scaled(1, in_units=2)
+        >>> net.scales = [2.0]
+        >>> net.initialize()
+        >>> trainer = mx.gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.1})
+        >>> step = mx.gluon.TrainStep(net, mx.gluon.loss.L2Loss(), trainer)
+        >>> for _ in range(3):
+        ...     loss = step(mx.nd.ones((4, 2)), mx.nd.ones((4, 1)))
+        >>> net.scales[0] = 3.0  # leaves no mark
+        >>> print(step.verify(mx.nd.ones((4, 2)), mx.nd.ones((4, 1))).reason.partition(" ")[2])
+        computed * with scalar=2.0 when it was traced, and would compute it with scalar=3.0 now
+        """
+        arrays, structure = _flat_batch(data, label)
+        size = _size_of(arrays[0], batch_size)
+        with self._lock:
+            net, loss, trainer = copied(self._net, self._loss, self._trainer)
+            for block in (net, loss):
+                if block is not None:
+                    block.hybridize(False)
+            plain = TrainStep(net, loss, trainer, clip_norm=self._clip_norm)
+            before = rng.states()
+            wanted = plain._ordinary(arrays, structure, size)
+            rng.restore(before)
+            result = self(data, label, batch_size)
+            differs = first_difference((result, self._trainer), (wanted, trainer))
+            made = self._made.get((structure, *[array._layout for array in arrays]))
+            if made is None:
+                return Verification(result, differs, next(row["reason"] for row in self.explain() if not row["op"]))
+            return Verification(result, differs, differs and self._kept(made, arrays, structure))
+
+    def _kept(self, made: _Made, arrays: Sequence[NDArray], structure: tuple[Any, Any]) -> str:  # Any: as above
+        """What a step has kept from when it was traced that would be something else now."""
+        before = rng.states()
+        try:
+            return kept_from_trace(made.whole.program, self._traced(arrays, structure)[0]) or UNKNOWN
+        except _Unfit as error:
+            return f"it could not be traced now: {error}"
+        finally:
+            rng.restore(before)
 
     def explain(self) -> list[dict[str, str]]:
         """What runs in Python, and why.
@@ -347,6 +417,24 @@ def _flat(name: str, value: object, arrays: list[NDArray]) -> Hashable:
     except Opaque as error:
         raise DTypeError(f"{name} must be an NDArray, or a list or tuple of them, got {error}.",
                          hint="make arrays with mx.nd.array(…).") from None
+
+
+# Any: as ``flatten`` gives it
+def _flat_batch(data: Nested, label: Nested) -> tuple[list[NDArray], tuple[Any, Any]]:
+    """The arrays of a batch, and the structures of data and label."""
+    arrays: list[NDArray] = []
+    places = _flat("data", data, arrays)
+    if not arrays:
+        raise DTypeError(expected("data", "an NDArray, or a list or tuple of at least one", data),
+                         hint="make arrays with mx.nd.array(…).")
+    return arrays, (places, _flat("label", label, arrays))
+
+
+def _size_of(first: NDArray, batch_size: int | None) -> int:
+    """What gradients are divided by."""
+    if batch_size is None and not first.shape:
+        raise ShapeError("The first array of data has no axes, so the size of the batch is not known.", hint="pass batch_size=.")
+    return first.shape[0] if batch_size is None else batch_size
 
 
 def _lost(variable: Variable) -> None:

@@ -41,7 +41,7 @@ EXPRESSIONS = (
     "F.concat(F.slice_axis({0}, axis=1, begin=0, end=2), F.slice_axis({1}, axis=1, begin=2, end=None), dim=1)",
     "F.broadcast_sub({0}, F.expand_dims(F.max({1}, axis=1), axis=1))", "F.sort({0}, axis=1)", "({0} + F.BlockGrad({1}))",
     "F.take({0}, F.argsort(F.sum({1}, axis=1)))", "F.reverse({0}, axis=0)", "F.maximum({0}, {1})", "F.round({0} * 4)",
-    "F.LeakyReLU({0}, act_type='rrelu')", "F.broadcast_mul({0}, F.sqrt(F.sum(F.square({1}))))",
+    "F.LeakyReLU({0}, act_type='rrelu')", "F.broadcast_mul({0}, F.sqrt(F.sum(F.square({1})) + 1))",
     "F.broadcast_mul({0}, F.expand_dims(F.pick({1}, F.argmax({0}, axis=1), axis=1), axis=1))")
 LOSSES = ("L2Loss", "HuberLoss", "LogisticLoss", "SigmoidBinaryCrossEntropyLoss", "L1Loss", "HingeLoss", "KLDivLoss",
           "PoissonNLLLoss", "Weighted", "Several")

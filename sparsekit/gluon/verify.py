@@ -1,0 +1,135 @@
+"""Whether a compiled step does what the plain lines do, and if not, what its program may have kept from when it was traced."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ..base.errors import UnsupportedError
+from ..base.nested import flatten
+from ..ndarray.ndarray import NDArray
+
+if TYPE_CHECKING:
+    from ..core.program import Program
+    from ..optimizer.types import State
+    from .trainer import Trainer
+
+__all__ = ["Verification", "copied", "first_difference", "kept_from_trace"]
+
+
+class Verification(NamedTuple):
+    """What ``TrainStep.verify`` found.
+
+    Attributes
+    ----------
+    result : NDArray, or list or tuple of NDArray
+        What the step returned.
+    differs : str
+        The first array that is not, bit by bit, what the plain lines computed, and by how much; empty if there is none.
+    reason : str
+        Why it may differ; or, if nothing does, why nothing was compiled.
+    """
+
+    result: Any  # Any: nested as the loss returns it
+    differs: str
+    reason: str
+
+    @property
+    def equal(self) -> bool:
+        """Whether all arrays are the same."""
+        return not self.differs
+
+    def __repr__(self) -> str:
+        found = f"{self.differs} differs from the plain lines" if self.differs else "equal to the plain lines, bit by bit"
+        return f"{found}: {self.reason}" if self.reason else found
+
+
+# Any: blocks
+def copied(net: Any, loss: Any, trainer: Trainer) -> tuple[Any, Any, Trainer]:
+    """A deep copy of net, loss and trainer.
+
+    Raises
+    ------
+    UnsupportedError
+        If something in them cannot be copied.
+    """
+    try:
+        return copy.deepcopy((net, loss, trainer))
+    except Exception as error:
+        raise UnsupportedError(f"The net, the loss or the trainer cannot be copied: {type(error).__name__}: {error}.",
+                               hint="keep files, locks and generators outside of blocks.") from error
+
+
+# Any: what a step returned, and its trainer
+def first_difference(one: tuple[Any, Trainer], plain: tuple[Any, Trainer]) -> str:
+    """The first array of two steps that differs, and how; empty if none does."""
+    for (name, array), (_, other) in zip(_named_arrays(*one), _named_arrays(*plain), strict=True):
+        if how := _difference(array, other):
+            return f"{name} ({how})"
+    return ""
+
+
+# Any: nested as the loss returns it
+def _named_arrays(result: Any, trainer: Trainer) -> Iterator[tuple[str, NDArray]]:
+    """All that a step computes, with names: the results, and gradient, value and state of each parameter."""
+    results: list[NDArray] = []
+    flatten(result, NDArray, results, (type(None),))
+    for number, array in enumerate(results):
+        yield f"result {number}" if number else "the loss", array
+    for parameter in trainer._params:
+        if parameter._arrays and parameter.grad_req != "null":
+            for gradient in parameter.list_grad():
+                yield f"the gradient of {parameter.name}", gradient
+    for parameter in trainer._params:
+        for values in parameter.list_data() if parameter._arrays else ():
+            yield parameter.name, values
+    for updater in trainer._updaters:
+        for index, parameter in enumerate(trainer._params):
+            yield from ((f"the state of {parameter.name}", one) for one in _arrays_of(updater.states.get(index)))
+
+
+def _arrays_of(state: State) -> Iterator[NDArray]:
+    if isinstance(state, (tuple, list)):
+        for part in state:
+            yield from _arrays_of(part)
+    elif isinstance(state, NDArray):
+        yield state
+
+
+def _difference(array: NDArray, other: NDArray) -> str:
+    """How two arrays differ; empty if they are the same, bit by bit."""
+    if array.stype != other.stype or array.dtype != other.dtype or array.shape != other.shape:
+        return f"{array.stype} {array.dtype} {array.shape}; by the plain lines {other.stype} {other.dtype} {other.shape}"
+    pairs = [(array, other)] if array.stype == "default" else [
+        (getattr(array, name), getattr(other, name)) for name in array._store.components]
+    for one, plain in ((left.asnumpy(), right.asnumpy()) for left, right in pairs):
+        if one.shape != plain.shape:
+            return f"it stores {one.shape[0]:,} of what the plain lines store {plain.shape[0]:,}"
+        if one.tobytes() != plain.tobytes():
+            apart = one != plain
+            largest = np.max(np.abs(one.astype(np.float64) - plain.astype(np.float64)))
+            return f"{np.count_nonzero(apart):,} of {one.size:,} elements, by up to {largest:.3g}"
+    return ""
+
+
+def kept_from_trace(program: Program, now: Program) -> str:
+    """What a program has kept that would be something else if it were traced now; empty if nothing would be."""
+    for step, again in zip(program.steps, now.steps, strict=False):
+        before = f"{step.layer or 'the step'} computed {step.call.op.label}"
+        if step.call.op is not again.call.op:
+            return f"{before} when it was traced, and would compute {again.call.op.label} now"
+        for name, value in step.call.attrs.items():
+            if (held := again.call.attrs.get(name)) != value:
+                return f"{before} with {name}={value!r} when it was traced, and would compute it with {name}={held!r} now"
+    if len(program.steps) != len(now.steps):
+        return f"{len(program.steps)} operators ran when it was traced, and {len(now.steps)} would run now"
+    constants = zip(program.tracer.constants.values(), now.tracer.constants.values(), strict=False)
+    if any(np.asarray(one).tobytes() != np.asarray(other).tobytes() for one, other in constants if isinstance(one, np.ndarray)):
+        return "an array that it made of Python's numbers when it was traced would have other values now"
+    if len(program.tracer.sources) != len(now.tracer.sources):
+        return "it would read other arrays now"
+    return ""
+

@@ -58,7 +58,7 @@ def test_an_interrupted_step_is_made_or_not_made(way: str) -> None:
 def frozen_python(patch: pytest.MonkeyPatch) -> None:
     """A1: no block is known to have Python of a user's."""
     patch.setattr(user_python, "reason_of", lambda block: "")
-    patch.setattr(hybrid, "reason_below", lambda block: "")
+    patch.setattr(hybrid, "reason_in", lambda blocks: "")
     patch.setattr(train_step, "reason_in", lambda blocks: "")
     patch.setattr(sys.modules["sparsekit.gluon.block"], "reason_of", lambda block: "")
     patch.setattr(sys.modules["sparsekit.gluon.block"], "is_ours", lambda function: True)

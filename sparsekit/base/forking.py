@@ -6,6 +6,7 @@ import collections
 import importlib
 import operator
 import os
+import sys
 import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -27,6 +28,9 @@ _acquire, _release = operator.methodcaller("acquire"), operator.methodcaller("re
 #: Held while a part of the library is imported on first use.  Python has a lock for each module, which stays locked in a
 #: child if another thread of the parent was importing it.
 _importing = threading.Lock()
+
+#: The parts that have been imported, for which the lock need not be taken again.
+_loaded: dict[str, ModuleType] = {}
 
 #: The thread that holds it; a part may import another, also in work that is done undisturbed in another thread.
 _importer = 0
@@ -64,12 +68,16 @@ def load(name: str, package: str | None = None) -> ModuleType:
         What a relative name is relative to.
     """
     global _importer
+    known = _loaded.get(name)
+    if known is not None and sys.modules.get(name) is known:
+        return known
     if _importer == acting():
         return importlib.import_module(name, package)
     with _importing:  # nothing before it: an interrupt between taking a lock and the block would leave it taken
         _importer = acting()
         try:
-            return importlib.import_module(name, package)
+            made = _loaded[name] = importlib.import_module(name, package)
+            return made
         finally:
             _importer = 0
 

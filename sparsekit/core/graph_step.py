@@ -126,9 +126,8 @@ class _Graphs(StepTable):
 
     def __call__(self, arrays: Sequence[ArrayObject]) -> list[ArrayObject] | None:
         """Run the step on the arrays that it brings; returns its results."""
-        values = self._stores(arrays)
-        self.updating, self.updated, replay = False, 0, self._replay
-        replay.at = -1
+        values, replay = self._stores(arrays), self._replay
+        self.began, replay.at = True, -1
         try:
             hooks.ignore_fp_errors(replay.run, values, self._workspace_now, self._buffers())
         except Exception as error:

@@ -20,7 +20,7 @@ from .dispatch import KERNEL_ERRORS, compute, named_error, plan_for, run
 from .op import Call
 from .program import copied_from_table
 from .spec import Spec
-from .table.table import REACHED, Lowered, Step, Table
+from .table.table import Lowered, Step, Table
 
 if TYPE_CHECKING:
     from ..base.context import Context
@@ -130,7 +130,9 @@ class StepTable:
     updating : bool
         Whether the last run has updated weights, or had begun to when it failed.
     updated : int
-        How many weights it had updated when it failed.
+        How many weights it has updated.
+    began : bool
+        Whether it has computed anything.
     """
 
     name = "update"
@@ -157,7 +159,9 @@ class StepTable:
         self._more_numbers: list[int] = []
         self._outside: set[int] = set()
         self._gradients = Gradients(ctx)
-        self.updating, self.updated = False, 0
+        self.updating, self.updated, self.began = False, 0, False
+        #: The stores of the last run by slot, until it is known what to keep of them.
+        self._running: Slots | None = None
         self._layouts: dict[int, Layout] = {}
         #: The results in the memory of the table, and their layouts, if they are the same at every run.  Any: stores
         self._same: list[tuple[Any, Layout]] = []
@@ -256,24 +260,15 @@ class StepTable:
         table = self._table
         assert table is not None, "the step has been lowered"
         told = None if hooks.sink is None else self._timed(table)
-        end, values, place = table.end if told is None else told.at[1], None, -1
-        try:
-            place = table.begin(self._all(arrays), told)
-            if place < 0:
-                return None
-            if place == end:
-                same = self._same
-                results = [wrap_as(view.copy(), layout) for view, layout in same] if same and not hooks.made else self._copies(
-                    table)
-                table.release()
-            else:
-                values, results = self._gone_on(table, place, arrays, told)
-        finally:
-            if place == end:
-                (table.note if told is None else told.note)[REACHED] = 0
-                self.updating, self.updated = True, len(self._updates)
-            else:
-                self._find_updated(table)
+        values, place = None, table.begin(self._all(arrays), told)
+        if place < 0:
+            return None
+        if place == (table.end if told is None else told.at[1]):
+            same = self._same
+            results = [wrap_as(view.copy(), layout) for view, layout in same] if same and not hooks.made else self._copies(table)
+            table.release()
+        else:
+            values, results = self._gone_on(table, place, arrays, told)
         if told is not None:
             self._tell(told, values, arrays, results)
         return results
@@ -330,15 +325,29 @@ class StepTable:
             if told is not None:
                 told.bring((), ())
 
-    def _find_updated(self, table: Table) -> None:
-        """Note what the run has come to, whether it has failed or not."""
-        reached = table.take_reached()
+    def forget(self) -> None:
+        """Begin a run, of which ``settle`` tells."""
+        self.updating, self.updated, self.began, self._running = False, 0, False, None
+        if self._table is not None:
+            self._table.forget()
+
+    def settle(self) -> None:
+        """Note what a run has come to, whether it has failed or not; may be said twice."""
+        table = self._table
+        if table is None:
+            return
+        reached = table.reached()
+        if not table.finished and reached > table.first_row(self._first):
+            table.run_past_pause(reached)  # no signal comes between updates
+            reached = table.reached()
+        self.began = reached > 0
         if table.finished:
             self.updating, self.updated = True, len(self._updates)
-            return
-        self.updating, self.updated = reached > table.first_row(self._first), 0
-        if self.updating:
-            self.updated = table.operator_at(reached) - self._first
+        else:
+            self.updating = reached > table.first_row(self._first)
+            self.updated = table.operator_at(reached) - self._first if self.updating else 0
+        if self.updating and self._running is not None:
+            self._gradients.computed = {slot: self._running[slot] for slot in self._outside}
 
     def _stores(self, arrays: Sequence[ArrayObject]) -> Slots:
         """The stores that a run begins with, by slot."""
@@ -353,15 +362,9 @@ class StepTable:
         """The same with the stores of all slots at hand, for a recorder or the ledger."""
         table = self._table
         assert table is not None, "the step has been lowered"
-        values = self._stores(arrays)
+        values = self._running = self._stores(arrays)
         told = self._timed(table) if hooks.sink is not None else None
-        try:
-            fits = self._in_training(table.run, values, arrays, told)
-        finally:
-            self._find_updated(table)
-            if self.updating:
-                self._gradients.computed = {slot: values[slot] for slot in self._outside}
-        if not fits:
+        if not self._in_training(table.run, values, arrays, told):
             return None
         results = [wrap(copied_from_table(values[slot]), self.ctx) for slot in self._outputs]
         if told is not None:

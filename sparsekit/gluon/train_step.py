@@ -350,15 +350,15 @@ class TrainStep:
         ...     def hybrid_forward(self, F, x, weight, bias):
         ...         return super().hybrid_forward(F, x * self.scales[0], weight, bias)
         >>> net = Scaled(1, in_units=2)
-        >>> net.scales = [2.0]
+        >>> net.scales = [2.5]
         >>> net.initialize()
         >>> trainer = mx.gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.1})
         >>> step = mx.gluon.TrainStep(net, mx.gluon.loss.L2Loss(), trainer)
         >>> for _ in range(3):
         ...     loss = step(mx.nd.ones((4, 2)), mx.nd.ones((4, 1)))
-        >>> net.scales[0] = 3.0  # leaves no mark
+        >>> net.scales[0] = 3.5  # leaves no mark
         >>> print(step.verify(mx.nd.ones((4, 2)), mx.nd.ones((4, 1))).reason.partition(" ")[2])
-        computed * with scalar=2.0 when it was traced, and would compute it with scalar=3.0 now
+        computed * with scalar=2.5 when it was traced, and would compute it with scalar=3.5 now
         """
         arrays, structure = _flat_batch(data, label)
         size = _size_of(arrays[0], batch_size)
@@ -496,26 +496,23 @@ class _Made:
                 map(operator.is_, map(_has_gradient, [*arrays, *self.held]), self.entries)):
             return None
         if not same:
+            self.settings = object()
             trainer._divide_by(size)
             if self.clip_norm is not None:
                 self.whole.limit(self.clip_norm * size)
             settings = changes.settings
-        results, failed = None, True
-        try:
-            results = self.compiled(arrays, self._update, self.factors, same)
-            failed = False
-        finally:
-            self._note_gradients(failed)
-        if not same:
-            self.settings, self.size = settings if self.compiled.marks_changes else object(), size
+        results = self.compiled(arrays, self._update, self.factors, same, self._note_gradients)
+        if not same and self.compiled.marks_changes:
+            self.size = size
+            self.settings = settings  # the last, as an interrupt may come before it
         return None if results is None else restore(self.structure, results)
 
-    def _note_gradients(self, failed: bool) -> None:
+    def _note_gradients(self, updated: bool, lost: bool) -> None:
         """Have variables know what writes their gradients, or that these are lost."""
-        if self.compiled.made:
+        if updated:
             for variable, write, fresh in self.writers:
                 variable.late, variable.fresh = write, fresh
-        elif failed and self.compiled.made is False:
+        elif lost:
             for variable, write, _ in self.writers:
                 if write is not None and variable.late is write:
                     variable.late = _lost

@@ -64,16 +64,11 @@ class _Updates:
         return True
 
     def _made(self, step: CompiledStep, pending: Sequence[Pending]) -> bool:
-        try:
-            done = step((), functools.partial(_update, step.updater, pending), _factors(pending)) is not None
-        except BaseException:
+        def after(updated: bool, lost: bool) -> None:
             for _, _, pairs in pending[:step.whole.updated]:
                 pairs[0][0].fresh = False
-            raise
-        if done:
-            for _, _, pairs in pending:
-                pairs[0][0].fresh = False
-        return done
+
+        return step((), functools.partial(_update, step.updater, pending), _factors(pending), after=after) is not None
 
     def _lower(self, trainer: Trainer, pending: Sequence[Pending]) -> None:
         """Make the updates in Python, and a table of them."""

@@ -76,11 +76,6 @@ class CompiledStep:
     updater : Updater
     names : dict
         Names of the weights by their index in the optimizer.
-
-    Attributes
-    ----------
-    made : bool or None
-        Whether the last call updated weights, or had begun to when it failed; None if it did not run.
     """
 
     def __init__(self, whole: StepTable, updater: Updater, names: dict[Any, str]) -> None:  # Any: indices are numbers or names
@@ -89,11 +84,11 @@ class CompiledStep:
         self._settings: tuple[Decisive, object] | None = None  # object: multipliers
         self._indices = [*names]
         self._updates: list[Update] = []
+        self._keys: list[Any] = []  # Any: indices, in the order of the updates
         self._kept: list[Any] = []  # Any: states
         # How often each weight has been updated, if all as often as the one updated most, in these counts; else -1.
         self._even, self._counted = -1, updater.optimizer._index_update_count
         self._state = vars(updater.optimizer)
-        self.made: bool | None = None
 
     # object: multipliers
     def lower(self, collected: Sequence[Collected], multipliers: object = None) -> None:
@@ -106,6 +101,7 @@ class CompiledStep:
         """
         kind = load("sparsekit.core.step_table").Update
         self._updates = [kind(one.op, one.arrays, one.attrs, self._names[one.key]) for one in collected]
+        self._keys = [one.key for one in collected]
         start = time.perf_counter_ns()
         try:
             self.whole.lower(self._updates)
@@ -143,20 +139,22 @@ class CompiledStep:
         optimizer = self.optimizer
         return dict(optimizer._index_update_count), [getattr(optimizer, name) for name in optimizer._counted]
 
-    def _count(self) -> None:
-        """Count an update of every weight."""
-        state, counts, latest = self._state, self._counted, self._even
-        if state["num_update"] == latest and state["_index_update_count"] is counts:  # nobody else has counted
+    def _count(self, before: tuple[dict[Any, int], list[Any]] | None, count: int) -> None:  # Any: the same
+        """Count an update of every weight, from these counts on or, if all are even, to this count; may be said twice."""
+        state, counts = self._state, self._counted
+        if before is None:
             # Into the dictionary, as attributes that users set mark changes.
-            self._even = state["num_update"] = latest = latest + 1
+            state["num_update"] = count
             for index in self._indices:
-                counts[index] = latest
-        else:
-            optimizer = self.optimizer
-            optimizer._update_count(self._indices)
-            counts = optimizer._index_update_count
-            even = all(counts[index] == optimizer.num_update for index in self._indices)
-            self._even, self._counted = optimizer.num_update if even else -1, counts
+                counts[index] = count
+            self._even = count
+            return
+        self._restore(before)
+        optimizer = self.optimizer
+        optimizer._update_count(self._indices)
+        counts = optimizer._index_update_count
+        even = all(counts[index] == optimizer.num_update for index in self._indices)
+        self._even, self._counted = optimizer.num_update if even else -1, counts
 
     def _restore(self, counts: tuple[dict[Any, int], list[Any]]) -> None:  # Any: the same
         """Undo the counts of updates that were not made."""
@@ -165,8 +163,8 @@ class CompiledStep:
         vars(self.optimizer).update(zip(self.optimizer._counted, counts[1], strict=True))
 
     # Any: arrays; object: what is compared
-    def __call__(self, arrays: Sequence[Any], update: Callable[[], None], multipliers: object = None, same: bool = False
-                 ) -> list[Any] | None:  # Any: arrays
+    def __call__(self, arrays: Sequence[Any], update: Callable[[], None], multipliers: object = None, same: bool = False,
+                 after: Callable[[bool, bool], None] | None = None) -> list[Any] | None:  # Any: arrays
         """Make a step; None, and nothing has been done, if it must be lowered anew.
 
         Parameters
@@ -179,32 +177,52 @@ class CompiledStep:
             What updates depend on beside the optimizer.
         same : bool
             Whether no number of the updates is known to have changed since the last step.
+        after : callable, optional
+            ``after(updated, lost)`` is called behind the run, perhaps twice: whether it has updated weights, and whether it has
+            failed when it had begun to overwrite the gradients of the last one.
         """
-        self.made = None
-        if same := same or self._as_before(multipliers):
-            counts = None
-        else:
-            counts = self._counts()
-            try:
-                collected = self.optimizer._collect(update)
-            except BaseException:
-                self._restore(counts)
-                raise
-            if len(collected) != len(self._updates) or not all(
-                    update.accepts(one.op, one.arrays, one.attrs) for update, one in zip(self._updates, collected, strict=True)):
-                self._restore(counts)
-                return None
-            self.whole.renew_numbers()
-            self._settings = self._now(multipliers)
-        results: Any = None  # Any: arrays, or None
+        whole, state, results = self.whole, self._state, None
+        whole.forget()
+        same = same or self._as_before(multipliers)
+        even = same and state["num_update"] == self._even and state["_index_update_count"] is self._counted
+        before, count, failed = None if even else self._counts(), self._even + 1, True
         try:
-            results = self.whole(arrays)
-        finally:
-            self.made = results is not None or self.whole.updating
-            if self.made and same:
-                self._count()
-            elif not self.made and counts is not None:
-                self._restore(counts)
-            self.whole.updating = False  # also if the next step is interrupted before it begins
-        found: list[Any] | None = results
-        return found
+            try:
+                if same or self._renewed(update, multipliers):
+                    results = whole(arrays)
+                failed = False
+            finally:
+                self._settle(same, before, count, failed, after)
+        except BaseException:  # an interrupt may have hit what is noted after a run
+            self._settle(same, before, count, True, after)
+            raise
+        return results
+
+    def _renewed(self, update: Callable[[], None], multipliers: object) -> bool:  # object: what is compared
+        """Compute the numbers of all updates; False if the updates have become others."""
+        self._settings = None  # until all is done
+        collected = self.optimizer._collect(update)
+        if len(collected) != len(self._updates) or not all(
+                update.accepts(one.op, one.arrays, one.attrs) for update, one in zip(self._updates, collected, strict=True)):
+            return False
+        self.whole.renew_numbers()
+        self._settings = self._now(multipliers)
+        return True
+
+    # Any: as in ``_count``
+    def _settle(self, same: bool, before: tuple[dict[Any, int], list[Any]] | None, count: int, failed: bool,
+                after: Callable[[bool, bool], None] | None) -> None:
+        """Have counts and gradients be as the run has left the weights, whether it has failed or not; may be said twice."""
+        whole = self.whole
+        whole.settle()
+        if whole.updating and same:
+            self._count(before, count)
+        elif not whole.updating and before is not None:
+            self._restore(before)
+        if whole.updating and whole.updated < len(self._updates):
+            counts = self.optimizer._index_update_count
+            for index in self._keys[whole.updated:]:
+                counts[index] = count - 1 if before is None else before[0].get(index, self.optimizer.begin_num_update)
+            self._even = -1
+        if after is not None:
+            after(whole.updating, failed and whole.began)

@@ -445,9 +445,8 @@ def test_ids_out_of_range_are_told_and_refused(monkeypatch):
     for number in (9, 11):  # the first is lowered anew
         assert outcome(one, ids(50, number), random(8, 1), 0) == outcome(other, ids(50, number), random(8, 1), 0)
     assert outcome(one, ids(70, 8), random(8, 1), 0) == found[0]
-    with pytest.raises(mx.base.GradientError, match="is lost"):
-        one.parameters[0].grad()
     assert outcome(other, ids(70, 8), random(8, 1), 0) == found[0]
+    assert one.state() == other.state(), "the step that failed had computed nothing"
     assert outcome(one, ids(50, 10), random(8, 1), 0) == outcome(other, ids(50, 10), random(8, 1), 0)
     assert one.state() == other.state()
 

@@ -43,7 +43,8 @@ def values(parameter: Any) -> Any:
 def moved(training: Training) -> list[Any]:
     """What an update changes, by parameter: its values and its count of updates."""
     counts = training.trainer.optimizer._index_update_count
-    return [(values(one), counts.get(number, 0)) for number, one in enumerate(training.parameters)]
+    number_of = {id(one): number for number, one in enumerate(training.trainer._params)}
+    return [(values(one), counts.get(number_of[id(one)], 0)) for one in training.parameters]
 
 
 def states(training: Training) -> bytes:

@@ -35,7 +35,7 @@ __all__ = ["REACHED", "Lowered", "Step", "Table"]
 #: Elements that rows may touch before Python looks for signals; some milliseconds of work.
 BETWEEN_PAUSES = 1 << 22
 
-#: The column of the last row that says how far a run came, until whoever sees the end of the run sets it to 0.
+#: The column of the last row that says how far a run came.
 REACHED = 1
 
 #: Bytes of a cache line, at which buffers begin.
@@ -391,7 +391,7 @@ class Table:
     note : memoryview
         That row.
     finished : bool
-        Whether the last run that ``take_reached`` told of came to the end.
+        Whether the last run that ``reached`` told of came to the end.
     stops : int
         How often Python ran an operator that had been lowered, because it was large or failed.
     """
@@ -570,15 +570,25 @@ class Table:
                     free[number] = self._grown[number][0]
             self._free[:] = [free]
 
-    def take_reached(self) -> int:
-        """The row that the last run came to, once; then 0, as if the stores did not fit."""
-        note, self._last = self.note, self.rows
-        if self._timed is not None and not note[REACHED]:
-            note, self._last = self._timed.note, self._timed.rows
-        reached: int = note[REACHED]
-        note[REACHED] = 0
+    def forget(self) -> None:
+        """Have ``reached`` know nothing of the last run."""
+        self.note[REACHED] = 0
+        if self._timed is not None:
+            self._timed.note[REACHED] = 0
+
+    def reached(self) -> int:
+        """The row that a run has come to since ``forget``; 0 if none has run, as if the stores did not fit."""
+        reached: int = self.note[REACHED]
+        self._last = self.rows
+        if self._timed is not None and not reached:
+            reached, self._last = self._timed.note[REACHED], self._timed.rows
         self.finished = reached == self._last.shape[0] - 1
         return reached
+
+    def run_past_pause(self, place: int) -> None:
+        """Run the rows behind one at which Python looks for signals, where an interrupt has come."""
+        if self._last[place, 6] == PAUSE:
+            self._advance(self._last, place + 1)
 
     def first_row(self, operator: int) -> int:
         """The first row of this operator and those behind it, among the rows of the last run."""

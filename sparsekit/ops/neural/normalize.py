@@ -289,8 +289,8 @@ def _(k: Kernels, data: Array, gamma: Array, beta: Array, moving_mean: Array, mo
     if own:
         out, mean, variance = _centred(k.xp, x, view.axes)
         for moving, batch in ((moving_mean, mean), (moving_var, variance)):
-            moving *= moving.dtype.type(attrs["momentum"])
-            moving += (batch.reshape(-1) * (1 - attrs["momentum"])).astype(moving.dtype, copy=False)
+            added = (batch.reshape(-1) * (1 - attrs["momentum"])).astype(moving.dtype, copy=False)
+            moving[...] = moving * moving.dtype.type(attrs["momentum"]) + added  # at once, as an interrupt may come
     else:
         mean, variance = (part.reshape(vector).astype(x.dtype, copy=False) for part in (moving_mean, moving_var))
         out = x - mean

@@ -18,6 +18,7 @@ import numpy as np
 
 from ..base.config import config
 from ..base.errors import GradientError
+from ..base.faults import is_the_users
 from ..base.forking import load
 from ..base.scoped import Scoped
 from . import device, graph, hooks
@@ -300,6 +301,8 @@ class Program:
             try:
                 self.whole = self.passes[arrived] = self._backward(arrived)
             except Exception as error:  # of no harm to those who ask for no gradient, or for another
+                if is_the_users(error) and all(map(_has_our_gradient, self.steps)):
+                    raise  # of a signal's handler
                 self.error = error.with_traceback(None)
                 self._kept.update(*[step.outputs for step in instructions])
         self._give_buffers(instructions, self._kept)
@@ -779,8 +782,16 @@ class Program:
 
     def _named(self, place: int, values: Slots, error: Exception) -> Exception:
         passes = (self.forward, *self.passes.values())
-        instruction = next(step for one in passes if one for step in one.instructions if step.place == place)
+        instruction = next((step for one in passes if one for step in one.instructions if step.place == place), None)
+        if instruction is None:  # between operators, where a signal's handler may raise anything
+            return error
         return named_error(instruction.plan.call, [values[slot] for slot in instruction.places], error)
+
+
+def _has_our_gradient(step: Step) -> bool:
+    """Whether the gradient of a step is computed by the library's own rule, if by any."""
+    function = step.call.op.gradient_function
+    return function is None or function.__module__.startswith("sparsekit.")
 
 
 def _planned(plan: Plan, training: bool) -> Plan:

@@ -448,11 +448,16 @@ class Optimizer:
     def _collect(self, update: Callable[[], None], execute: bool = False) -> list[Collected]:
         """The updates that a function makes; unless ``execute``, it counts them and computes their attributes only."""
         found: list[Collected] = []
-        self._collected, self._executing = found, execute
         try:
-            update()
-        finally:
+            try:
+                self._executing = execute
+                self._collected = found
+                update()
+            finally:
+                self._collected = None
+        except BaseException:  # an interrupt may have hit the line before
             self._collected = None
+            raise
         return found
 
     @property

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from lines import Training
+from lines import Alarm, Training
 from step_programs import Program, draw, smaller
 from user_blocks import settings
 
@@ -169,7 +169,7 @@ def _holds(plain: Training, before: list[Any]) -> None:
 def _answer(training: Training, line: str) -> Any:
     settings.calls = 0
     try:
-        answer = eval(f"training.{line}")
+        answer = eval(f"training.{line}", {"training": training, "Alarm": Alarm})
     except mx.SparsekitError as error:
         return type(error).__name__
     return bits(answer), f"{settings.calls} calls of the user's Python"

@@ -96,11 +96,15 @@ def batch(kind: str, width: int, dtype: str, rows: int, seed: int, stored: int =
     return [data, [ids, factors]], (label, weights)
 
 
-class Interrupted:
-    """Raises KeyboardInterrupt at the given line of the library's code."""
+class Alarm(Exception):
+    """What a signal's handler may raise."""
 
-    def __init__(self, line: int) -> None:
-        self.left, self.raised = line, False
+
+class Interrupted:
+    """Raises an exception at the given line of the library's code."""
+
+    def __init__(self, line: int, kind: type[BaseException]) -> None:
+        self.left, self.raised, self.kind = line, False, kind
 
     def __call__(self, frame: Any, event: str, _: Any) -> Any:
         if not frame.f_code.co_filename.startswith(PACKAGE):
@@ -109,7 +113,7 @@ class Interrupted:
             self.left -= 1
             if self.left <= 0:
                 self.raised = True
-                raise KeyboardInterrupt
+                raise self.kind
         return self
 
 
@@ -278,17 +282,17 @@ class Training:
         self.net.apply(lambda block: found.append(block) if isinstance(block, Scaled) else None)
         return found
 
-    def interrupt(self, rows: int, seed: int, line: int) -> Any:
-        """A step that Ctrl-C ends at a line of the library, except in the plain training."""
+    def interrupt(self, rows: int, seed: int, line: int, kind: type[BaseException] = KeyboardInterrupt) -> Any:
+        """A step that Ctrl-C or a signal's handler ends at a line of the library, except in the plain training."""
         if self.way == "plain":
             return self.train(rows, seed)
         given = batch(self.kind, self.width, self.dtype, rows, seed)
-        interrupted = Interrupted(line)
+        interrupted = Interrupted(line, kind)
         before = sys.gettrace()
         sys.settrace(interrupted)
         try:
             return self.run(*given)
-        except KeyboardInterrupt:
+        except kind:
             return None
         finally:
             sys.settrace(before)

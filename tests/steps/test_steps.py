@@ -49,9 +49,22 @@ def test_many_programs_give_the_same_in_every_way(first: int) -> None:
 def test_an_interrupted_step_is_made_or_not_made(way: str) -> None:
     layers = "nn.Dense(width, in_units=width)", "nn.BatchNorm(in_channels=width)", "nn.Dense(2, in_units=width)"
     program = Program(way, "dense", 4, layers, "L2Loss", "adam", (), (*["train(8, 1)"] * 4, "interrupt(8, 2, line=1)"))
-    lines = [(*program.lines[:-1], f"interrupt(8, 2, line={line})") for line in range(20, 701, 45)]
+    lines = [(*program.lines[:-1], f"interrupt(8, 2, line={line})", "train(8, 3)") for line in range(20, 701, 45)]
     found = [check.run(dataclasses.replace(program, lines=one)) for one in lines]
     assert not any(found), "\n".join(filter(None, found))
+
+
+@pytest.mark.thorough
+@pytest.mark.slow
+@pytest.mark.compiled
+@pytest.mark.parametrize("kind", ["KeyboardInterrupt", "Alarm", "TimeoutError"])
+@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+@pytest.mark.parametrize("way", ["TrainStep", "hybridize"])
+def test_a_compiled_step_may_be_interrupted_at_many_lines(way: str, optimizer: str, kind: str) -> None:
+    layers = "nn.Dense(width, in_units=width)", "nn.BatchNorm(in_channels=width)", "nn.Dense(2, in_units=width)"
+    for line in range(1, 2500, 3 if kind == "KeyboardInterrupt" else 15):
+        lines = (*["train(8, 1)"] * 5, f"interrupt(8, 2, line={line}, kind={kind})", "train(8, 3)")
+        assert not check.run(Program(way, "dense", 4, layers, "L2Loss", optimizer, (), lines)), line
 
 
 def frozen_python(patch: pytest.MonkeyPatch) -> None:

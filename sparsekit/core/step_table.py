@@ -348,6 +348,7 @@ class StepTable:
             self.updated = table.operator_at(reached) - self._first if self.updating else 0
         if self.updating and self._running is not None:
             self._gradients.computed = {slot: self._running[slot] for slot in self._outside}
+        self._running = None
 
     def _stores(self, arrays: Sequence[ArrayObject]) -> Slots:
         """The stores that a run begins with, by slot."""

@@ -27,8 +27,7 @@ class _Changes:
     __slots__ = ("mark", "settings")
 
     def __init__(self) -> None:
-        self.mark: object = ()
-        self.settings: object = ()
+        self.mark, self.settings = object(), object()
 
 
 changes = _Changes()

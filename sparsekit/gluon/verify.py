@@ -15,6 +15,7 @@ from ..ndarray.ndarray import NDArray
 if TYPE_CHECKING:
     from ..core.program import Program
     from ..optimizer.types import State
+    from .block import Block
     from .trainer import Trainer
 
 __all__ = ["Verification", "copied", "first_difference", "kept_from_trace"]
@@ -47,8 +48,7 @@ class Verification(NamedTuple):
         return f"{found}: {self.reason}" if self.reason else found
 
 
-# Any: blocks
-def copied(net: Any, loss: Any, trainer: Trainer) -> tuple[Any, Any, Trainer]:
+def copied(net: Block, loss: Block | None, trainer: Trainer) -> tuple[Block, Block | None, Trainer]:
     """A deep copy of net, loss and trainer.
 
     Raises

@@ -387,7 +387,8 @@ class HybridBlock(Block):
         self._programs = None
 
     def __getstate__(self) -> dict[str, Any]:  # Any: as in Block
-        return {**super().__getstate__(), "_programs": self._programs}
+        # Any copy is traced by itself: it may be changed.
+        return {**super().__getstate__(), "_programs": None if self._programs is None else Programs()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:  # Any: as in Block
         self._programs = state["_programs"]
@@ -437,8 +438,9 @@ class HybridBlock(Block):
         As in MXNet, everything else that ``hybrid_forward`` reads while it is traced is a constant of the program: the items of
         lists, dicts and numpy arrays, also of those that are attributes; global and enclosing variables; attributes of classes,
         modules and objects that are not blocks; numbers drawn by ``random`` or ``numpy.random``; ``os.environ``, files and the
-        clock.  To change one of them, set an attribute of the block (``net.scales = [2, 3]``, not ``net.scales[0] = 2``), pass it
-        as an argument, or call ``hybridize()`` again.  ``TrainStep.verify`` finds such constants.
+        clock.  Where ``hybrid_forward`` calls ``block.forward(x)`` in place of ``block(x)``, of a block that is no child, that is
+        part of its own Python.  To change a constant, set an attribute of the block (``net.scales = [2, 3]``, not
+        ``net.scales[0] = 2``), pass it as an argument, or call ``hybridize()`` again.  ``TrainStep.verify`` finds such constants.
 
         Some blocks cannot be traced: those whose ``hybrid_forward`` reads values (``float(x)``, ``if x.sum() > 0``,
         ``asnumpy``), writes to an array from outside (``self.steps[:] += 1``, ``set_data``), or calls an operator whose result

@@ -46,6 +46,9 @@ __all__ = ["TrainStep"]
 #: Kinds of batches that a step keeps; then it forgets them all.
 REMEMBERED = 64
 
+#: Why a step is not compiled if nothing is against it.
+_NOT_YET = f"the step is compiled when it has run {BEFORE_LOWERING} times"
+
 #: Why a step may differ from the plain lines if tracing it anew shows nothing.
 UNKNOWN = "it would be traced alike now, so this may be a defect of sparsekit: please report it"
 
@@ -373,16 +376,17 @@ class TrainStep:
             rng.restore(before)
             result = self(data, label, batch_size)
             differs = first_difference((result, self._trainer), (wanted, trainer))
-            made = self._made.get((structure, *[array._layout for array in arrays]))
+            key = structure, *[array._layout for array in arrays]
+            made = self._made.get(key)
             if made is None:
-                return Verification(result, differs, next(row["reason"] for row in self.explain() if not row["op"]))
+                return Verification(result, differs, self._reasons.get(key) or self._against() or _NOT_YET)
             return Verification(result, differs, differs and self._kept(made, arrays, structure))
 
     def _kept(self, made: _Made, arrays: Sequence[NDArray], structure: tuple[Any, Any]) -> str:  # Any: as above
         """What a step has kept from when it was traced that would be something else now."""
         before = rng.states()
         try:
-            return kept_from_trace(made.whole.program, self._traced(arrays, structure)[0]) or UNKNOWN
+            return kept_from_trace(made.whole.program, self._traced(arrays, structure)[0], len(arrays)) or UNKNOWN
         except _Unfit as error:
             return f"it could not be traced now: {error}"
         finally:
@@ -402,7 +406,7 @@ class TrainStep:
                 for name, op, reason in made.whole.reasons]
         whole = [*self._reasons.values(), *[why for why in (self._against(),) if why]]
         if not rows and not whole:
-            whole = [f"the step is compiled when it has run {BEFORE_LOWERING} times"]
+            whole = [_NOT_YET]
         return rows + [{"pass": "", "op": "", "reason": why} for why in whole]
 
 

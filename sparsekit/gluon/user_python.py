@@ -23,9 +23,14 @@ _WHAT = {"forward": "overrides forward", "__call__": "overrides __call__",
 
 
 def is_ours(function: object) -> bool:
-    """Whether a function or method is defined in this library; what wraps one of the library's is not."""
-    variables = getattr(getattr(function, "__func__", function), "__globals__", None)
-    return variables is not None and str(variables.get("__name__")).partition(".")[0] == _OURS
+    """Whether a function or method is defined in this library, and all that it wraps and is wrapped by."""
+    one = getattr(function, "__func__", function)
+    while one is not None:
+        variables = getattr(one, "__globals__", None)
+        if variables is None or str(variables.get("__name__")).partition(".")[0] != _OURS:
+            return False
+        one = getattr(one, "__wrapped__", None)
+    return True
 
 
 def reason_of(block: Block) -> str:

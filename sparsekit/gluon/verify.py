@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -66,18 +67,19 @@ def copied(net: Block, loss: Block | None, trainer: Trainer) -> tuple[Block, Blo
 # Any: what a step returned, and its trainer
 def first_difference(one: tuple[Any, Trainer], plain: tuple[Any, Trainer]) -> str:
     """The first array of two steps that differs, and how; empty if none does."""
-    for (name, array), (_, other) in zip(_named_arrays(*one), _named_arrays(*plain), strict=True):
+    pairs = list(zip_longest(_named_arrays(*one), _named_arrays(*plain)))
+    if len(_results_of(one[0])) != len(_results_of(plain[0])) or None in pairs[-1]:
+        return "the number of results"
+    for (name, array), (_, other) in pairs:
         if how := _difference(array, other):
             return f"{name} ({how})"
     return ""
 
 
-# Any: nested as the loss returns it
-def _named_arrays(result: Any, trainer: Trainer) -> Iterator[tuple[str, NDArray]]:
+# object: nested as the loss returns it
+def _named_arrays(result: object, trainer: Trainer) -> Iterator[tuple[str, NDArray]]:
     """All that a step computes, with names: the results, and gradient, value and state of each parameter."""
-    results: list[NDArray] = []
-    flatten(result, NDArray, results, (type(None),))
-    for number, array in enumerate(results):
+    for number, array in enumerate(_results_of(result)):
         yield f"result {number}" if number else "the loss", array
     for parameter in trainer._params:
         if parameter._arrays and parameter.grad_req != "null":
@@ -89,6 +91,12 @@ def _named_arrays(result: Any, trainer: Trainer) -> Iterator[tuple[str, NDArray]
     for updater in trainer._updaters:
         for index, parameter in enumerate(trainer._params):
             yield from ((f"the state of {parameter.name}", one) for one in _arrays_of(updater.states.get(index)))
+
+
+def _results_of(result: object) -> list[NDArray]:  # object: nested as the loss returns it
+    found: list[NDArray] = []
+    flatten(result, NDArray, found, (type(None),))
+    return found
 
 
 def _arrays_of(state: State) -> Iterator[NDArray]:
@@ -115,8 +123,11 @@ def _difference(array: NDArray, other: NDArray) -> str:
     return ""
 
 
-def kept_from_trace(program: Program, now: Program) -> str:
-    """What a program has kept that would be something else if it were traced now; empty if nothing would be."""
+def kept_from_trace(program: Program, now: Program, given: int) -> str:
+    """What a program has kept that would be something else if it were traced now; empty if nothing would be.
+
+    ``given`` is how many arrays each step brings.
+    """
     for step, again in zip(program.steps, now.steps, strict=False):
         before = f"{step.layer or 'the step'} computed {step.call.op.label}"
         if step.call.op is not again.call.op:
@@ -124,12 +135,15 @@ def kept_from_trace(program: Program, now: Program) -> str:
         for name, value in step.call.attrs.items():
             if (held := again.call.attrs.get(name)) != value:
                 return f"{before} with {name}={value!r} when it was traced, and would compute it with {name}={held!r} now"
+        if [store.slot for store in step.inputs] != [store.slot for store in again.inputs]:
+            return f"{before} of other arrays when it was traced than it would now"
     if len(program.steps) != len(now.steps):
         return f"{len(program.steps)} operators ran when it was traced, and {len(now.steps)} would run now"
     constants = zip(program.tracer.constants.values(), now.tracer.constants.values(), strict=False)
     if any(np.asarray(one).tobytes() != np.asarray(other).tobytes() for one, other in constants if isinstance(one, np.ndarray)):
         return "an array that it made of Python's numbers when it was traced would have other values now"
-    if len(program.tracer.sources) != len(now.tracer.sources):
-        return "it would read other arrays now"
-    return ""
+    sources = zip_longest(program.tracer.sources[given:], now.tracer.sources[given:])
+    if any(one is not other for one, other in sources):
+        return "it read an array when it was traced, and would read another one now"
+    return "" if program.outputs == now.outputs else "it returned other arrays when it was traced than it would now"
 

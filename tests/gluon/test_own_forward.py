@@ -410,3 +410,21 @@ def test_python_of_a_trainer_or_an_optimizer_runs_at_every_step(name, compiled, 
             made.backward()
             trainer.step(len(data))
     assert world.calls == (2 * STEPS - replaced_at) * (1 if name in ("class", "step") else 2)
+
+
+@pytest.mark.parametrize("decorated", ["class", "method"])
+def test_what_the_library_wraps_is_still_the_users(decorated):
+    calls = []
+
+    class Own(gluon.HybridBlock):
+        def forward(self, x):
+            calls.append(1)
+            return x * len(calls)
+
+    if decorated == "class":
+        Own = mx.util.use_np_shape(Own)
+    else:
+        Own.forward = mx.util.use_np_shape(Own.forward)
+    block = Own()
+    block.hybridize()
+    assert [float(block(mx.nd.ones((1,))).asscalar()) for _ in range(4)] == [1, 2, 3, 4]

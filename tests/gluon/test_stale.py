@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import gc
 import warnings
 import weakref
@@ -323,3 +324,12 @@ def test_a_traced_array_of_another_trace_is_a_named_error():
     block(X)
     with pytest.raises(mx.MXNetError, match="used after the block had been traced"):
         block(mx.nd.ones((1, 3)))
+
+
+def test_a_shallow_copy_is_traced_by_itself(net):
+    net.hybridize()
+    before = run(net, False)
+    other = copy.copy(net)
+    other.offset = 5.0
+    np.testing.assert_array_equal(run(net, False)[0], before[0])
+    assert (run(other, False)[0] != before[0]).all()

@@ -22,12 +22,17 @@ class Reads(gluon.HybridBlock):
     def __init__(self, what):
         super().__init__()
         self.what, self.listed, self.table = what, [1.5], np.ones(3, np.float32)
+        self.arrays = [mx.nd.ones((3,))]
 
     def hybrid_forward(self, F, x):
         if self.what == "table":
             return F.broadcast_mul(x, F.array(self.table))
         if self.what == "operator":
             return F.sin(x) if self.listed[0] == 1.5 else F.cos(x)
+        if self.what == "operands":
+            return F.elemwise_sub(x, x * 2) if self.listed[0] == 1.5 else F.elemwise_sub(x * 2, x)
+        if self.what == "array":
+            return F.broadcast_mul(x, self.arrays[0])
         if self.what == "operators":
             return x * 1.0 if self.listed[0] == 1.5 else x * 1.0 + 1.0
         return x * {"list": self.listed[0], "global": GLOBAL, "class": type(self).kept, "drawn": random.random()}[self.what]
@@ -37,7 +42,7 @@ def change(block):
     """Change all that it reads."""
     block.listed[0], type(block).kept = 3.5, 5.5
     globals()["GLOBAL"] = 4.5
-    block.table[1] = 7
+    block.table[1], block.arrays[0] = 7, mx.nd.ones((3,)) * 4
 
 
 @pytest.fixture(autouse=True)
@@ -67,7 +72,7 @@ REASONS = {
     "class": "computed * with scalar=1.5 when it was traced, and would compute it with scalar=5.5 now",
     "table": "an array that it made of Python's numbers when it was traced would have other values now",
     "operator": "computed sin when it was traced, and would compute cos now",
-    "operators": "when it was traced",
+    "operators": "when it was traced", "operands": "when it was traced", "array": "read an array when it was traced",
     "drawn": "when it was traced, and would compute it with scalar=",
 }
 
@@ -171,3 +176,34 @@ def test_bad_batches_are_refused_as_by_the_step():
         step.verify([])
     with pytest.raises(ShapeError, match="no axes"):
         step.verify(mx.nd.array(3.0), mx.nd.ones((1,)))
+
+
+@pytest.mark.compiled
+def test_another_kind_of_batch_is_not_compiled_yet():
+    _, _, step = made()
+    for _ in range(4):
+        step(*batch())
+    found = step.verify(*batch(7))
+    assert found.equal
+    assert found.reason == "the step is compiled when it has run 2 times"
+
+
+@pytest.mark.compiled
+def test_another_number_of_results_is_named():
+    class Several(gluon.loss.Loss):
+        flags = (False,)
+
+        def __init__(self):
+            super().__init__(None, 0)
+
+        def hybrid_forward(self, F, output, label):
+            loss = F.mean(F.square(output - label), axis=1)
+            return (loss, output) if Several.flags[0] else loss
+
+    _, _, step = made(loss=Several())
+    for _ in range(4):
+        step(*batch())
+    Several.flags = (True,)
+    found = step.verify(*batch())
+    assert found.differs == "the number of results"
+    assert found.reason == "it returned other arrays when it was traced than it would now"

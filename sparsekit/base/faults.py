@@ -7,7 +7,7 @@ import itertools
 import re
 import sys
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ import numpy as np
 from .errors import InternalError, SparsekitError, first_line
 from .version import __version__
 
-__all__ = ["internal", "is_internal", "is_the_users"]
+__all__ = ["internal", "is_a_handlers", "is_internal", "is_the_users"]
 
 #: Packages that the library calls, and which are not the user's code.
 _CALLED = {"numpy", "scipy", "numba", *sys.stdlib_module_names}
@@ -43,6 +43,18 @@ def is_the_users(error: Exception) -> bool:
         return True
     found = _raised_at(error)
     return found is not None and not _is_ours(found.tb_frame)
+
+
+def is_a_handlers(error: Exception, functions: Iterable[Callable[..., Any]]) -> bool:  # Any: whatever they take and give
+    """Whether a signal's handler raised an error: user code did, while only functions of the library were called.
+
+    Parameters
+    ----------
+    error : Exception
+    functions : iterable of callable
+        Those that were called, which may call no function of the user's if they are the library's.
+    """
+    return is_the_users(error) and all(_is_of_the_library(function.__module__) for function in functions)
 
 
 def is_internal(error: Exception, given: tuple[object, ...]) -> bool:  # object: arguments of any kind

@@ -5,7 +5,6 @@ What an operator's own rule refuses while it is lowered or captured has the word
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -14,7 +13,6 @@ from ..base.forking import load
 from ..base.warn import warn_user
 
 if TYPE_CHECKING:
-    from types import ModuleType
 
     from ..base.types import Array
     from .dispatch import Plan
@@ -68,11 +66,6 @@ def reason_for_update(plan: Plan, numbers: Array | None, sparse: bool, device: s
     return reason or (SIZES_CHANGE if sparse and device == "gpu" else "")
 
 
-@functools.cache  # and not sys.modules, where another thread may find a module that is being imported
-def _machine() -> ModuleType:
-    return load("sparsekit.core.table.machine")
-
-
 #: Holds True once a warning has said that no table can run here.
 _warned: list[bool] = []
 
@@ -86,8 +79,9 @@ def switched_off(device: str) -> str:
         return "" if config.cuda_graphs else "config.cuda_graphs is False"
     if not config.tables:
         return "config.tables is False"
-    reason: str = _machine().reason_against_tables()
-    if reason and not _warned and reason == _machine().unknown_layout():
+    machine = load("sparsekit.core.table.machine")
+    reason: str = machine.reason_against_tables()
+    if reason and not _warned and reason == machine.unknown_layout():
         _warned.append(True)
         warn_user(f"Compiled steps run operator by operator in Python, which is slower, because {reason}. Results are the same.",
                   RuntimeWarning)

@@ -23,7 +23,7 @@ from ..base.errors import (
     StorageTypeError,
     named,
 )
-from ..base.faults import internal, is_internal, is_the_users
+from ..base.faults import internal, is_a_handlers, is_internal
 from ..base.warn import warn_user
 from ..kernels import for_device
 from ..kernels.cpu import jit
@@ -406,9 +406,8 @@ def _invoke_slow(call: Call, inputs: tuple[ArrayObject, ...], out: Any, ctx: Con
 
 def named_error(call: Call, inputs: Sequence[ArrayObject | Store], error: Exception) -> Exception:
     """The named error for an error of numpy in a kernel: element types, values out of their range, or a shape."""
-    rules = [rule.function.__module__ for rule in call.op.rules]
-    if isinstance(error, SparsekitError) or (is_the_users(error) and all(one.startswith("sparsekit.") for one in rules)):
-        return error  # the library's rules call no function of the user's: a signal's handler has raised this
+    if isinstance(error, SparsekitError) or is_a_handlers(error, [rule.function for rule in call.op.rules]):
+        return error
     if is_internal(error, (*call.attrs.values(), *inputs)):
         return internal(error, f"{call!r} failed")
     if isinstance(error, (AssertionError, NameError)):  # of the user's own code

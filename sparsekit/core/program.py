@@ -18,7 +18,7 @@ import numpy as np
 
 from ..base.config import config
 from ..base.errors import GradientError
-from ..base.faults import is_the_users
+from ..base.faults import is_a_handlers
 from ..base.forking import load
 from ..base.scoped import Scoped
 from . import device, graph, hooks
@@ -301,8 +301,9 @@ class Program:
             try:
                 self.whole = self.passes[arrived] = self._backward(arrived)
             except Exception as error:  # of no harm to those who ask for no gradient, or for another
-                if is_the_users(error) and all(map(_has_our_gradient, self.steps)):
-                    raise  # of a signal's handler
+                rules = [step.call.op.gradient_function for step in self.steps]
+                if is_a_handlers(error, [rule for rule in rules if rule is not None]):
+                    raise
                 self.error = error.with_traceback(None)
                 self._kept.update(*[step.outputs for step in instructions])
         self._give_buffers(instructions, self._kept)
@@ -786,12 +787,6 @@ class Program:
         if instruction is None:  # between operators, where a signal's handler may raise anything
             return error
         return named_error(instruction.plan.call, [values[slot] for slot in instruction.places], error)
-
-
-def _has_our_gradient(step: Step) -> bool:
-    """Whether the gradient of a step is computed by the library's own rule, if by any."""
-    function = step.call.op.gradient_function
-    return function is None or function.__module__.startswith("sparsekit.")
 
 
 def _planned(plan: Plan, training: bool) -> Plan:

@@ -438,8 +438,8 @@ class HybridBlock(Block):
         As in MXNet, everything else that ``hybrid_forward`` reads while it is traced is a constant of the program: the items of
         lists, dicts and numpy arrays, also of those that are attributes; global and enclosing variables; attributes of classes,
         modules and objects that are not blocks; numbers drawn by ``random`` or ``numpy.random``; ``os.environ``, files and the
-        clock.  Where ``hybrid_forward`` calls ``block.forward(x)`` in place of ``block(x)``, of a block that is no child, that is
-        part of its own Python.  To change a constant, set an attribute of the block (``net.scales = [2, 3]``, not
+        clock.  A block that is not a child must be called as ``block(x)``: ``block.forward(x)`` is traced, even if it overrides
+        ``forward``.  To change a constant, set an attribute of the block (``net.scales = [2, 3]``, not
         ``net.scales[0] = 2``), pass it as an argument, or call ``hybridize()`` again.  ``TrainStep.verify`` finds such constants.
 
         Some blocks cannot be traced: those whose ``hybrid_forward`` reads values (``float(x)``, ``if x.sum() > 0``,

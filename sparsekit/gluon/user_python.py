@@ -46,6 +46,6 @@ def reason_of(block: Block) -> str:
 def reason_in(blocks: Iterable[Block]) -> str:
     """The first reason of these blocks and of all below them.
 
-    A block that is no child, but in a list or in an object, is not found here, and stops the trace that meets it.
+    Blocks in lists and objects are not children and are not found here.  A trace that calls one of them stops.
     """
     return next((reason for block in blocks for one in with_children(block) if (reason := reason_of(one))), "")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import operator
 import time
 from collections.abc import Callable, Sequence
@@ -27,14 +26,10 @@ _MARKED = (bool, int, float, str, type(None), SettingsDict)
 BEFORE_LOWERING = 2
 
 
-@functools.cache  # and not sys.modules, where another thread may find a module that is being imported
-def _module(name: str) -> Any:  # Any: a module of tables, which are imported when there is use for them
-    return load(name)
-
-
 def can_be_timed() -> bool:
     """Whether a table can read the clock between its operators."""
-    return _module("sparsekit.core.table.timed").clock() is not None
+    timed: Any = load("sparsekit.core.table.timed")  # Any: a module of tables, which are imported when there is use for them
+    return timed.clock() is not None
 
 
 def _against_device(device: str) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ...base.config import config
-from ...base.faults import is_the_users
+from ...base.faults import is_a_handlers
 from ...base.forking import load
 from ...base.refusal import Refused, reason_of, refusals
 from ...storage import CSR, RowSparse, stype_of
@@ -234,8 +234,8 @@ class Lowered:
                 self._lower(step, kernels)
                 return ""
             except Exception as error:  # whatever a rule raises on outlines, Python runs the operator instead
-                if is_the_users(error) and step.plan.function.__module__.startswith("sparsekit."):
-                    raise  # of a signal's handler
+                if is_a_handlers(error, [step.plan.function]):
+                    raise
                 reason = reason_of(error)
         del builder.rows[rows:]
         builder.stop(number)

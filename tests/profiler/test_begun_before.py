@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 
-import numpy as np
 import pytest
 
 import sparsekit as mx
 from sparsekit.core import hooks, whole_step
-from sparsekit.optimizer import compiled
 
 
 def step_with_dropout():
@@ -47,15 +44,6 @@ def test_a_profile_leaves_out_a_step_whose_beginning_it_was_not_told(monkeypatch
     updates = [record for record in second.records if record["name"] == "sgd_update"]
     assert len(updates) == 4  # of the second step
     assert first.totals
-
-
-def test_a_module_that_another_thread_is_importing_is_waited_for(monkeypatch):
-    """``sys.modules`` has it while it is imported, without its functions; ``load`` waits."""
-    monkeypatch.setitem(sys.modules, "sparsekit.half", object())
-    monkeypatch.setattr(compiled, "load", lambda name: np)
-    compiled._module.cache_clear()
-    assert compiled._module("sparsekit.half") is np
-    compiled._module.cache_clear()
 
 
 def traced(inside):

@@ -13,11 +13,9 @@ from ..base.forking import load
 from ..base.warn import warn_user
 
 if TYPE_CHECKING:
-
-    from ..base.types import Array
     from .dispatch import Plan
 
-__all__ = ["BETWEEN", "CATCHES", "NORM", "NOT_YET", "SIZES_CHANGE", "reason_apart", "reason_for_update", "switched_off"]
+__all__ = ["BETWEEN", "CATCHES", "NORM", "NOT_YET", "SIZES_CHANGE", "reason_apart", "switched_off"]
 
 CHANGES_STORAGE = "it changes storage types, which the ledger counts at every run"
 DRAWS = "it draws random numbers"
@@ -32,38 +30,36 @@ BETWEEN = "it is between operators that run separately"
 NOT_YET = "it has not run yet"
 
 
-def _reason_anywhere(plan: Plan, draws: bool) -> str:
-    if draws:
-        return DRAWS
-    return CHANGES_STORAGE if plan.fallback or plan.cast is not None else ""
-
-
-def reason_apart(plan: Plan, stypes: Iterable[str], draws: bool, device: str) -> str:
+def reason_apart(plan: Plan, lane: str, given: Iterable[str], made: Iterable[str], draws: bool, device: str) -> str:
     """Why an operator of a program runs by itself, if that is known beforehand; else an empty string.
 
     Parameters
     ----------
     plan : Plan
-    stypes : iterable of str
-        Of its results.
+    lane : str
+        "update" for the update of a weight.
+    given, made : iterable of str
+        Storage types of its inputs and results.
     draws : bool
         Whether it draws random numbers in the mode that it runs in.
     device : {"cpu", "gpu"}
     """
-    reason = _reason_anywhere(plan, draws)
-    if reason:
-        return reason
-    if device == "gpu":
-        return READ_BACK if any(stype != "default" for stype in stypes) else CHANGES_STORAGE if plan.dense else ""
+    if draws:
+        return DRAWS
+    if plan.fallback or plan.cast is not None:
+        return CHANGES_STORAGE
+    on_gpu = device == "gpu"
+    if lane == "update":
+        if plan.op.plain is None:
+            return NUMBERS
+        return SIZES_CHANGE if on_gpu and any(stype != "default" for stype in given) else ""
+    if on_gpu:
+        if plan.op.reads_back:
+            return plan.op.reads_back
+        return READ_BACK if any(stype != "default" for stype in made) else CHANGES_STORAGE if plan.dense else ""
     if plan.op.mutates:
         return WRITES
     return DENSIFIES if plan.dense and config.densify == "error" else ""
-
-
-def reason_for_update(plan: Plan, numbers: Array | None, sparse: bool, device: str) -> str:
-    """The same of the update of a weight with these numbers; ``sparse`` says whether one of its arrays is."""
-    reason = _reason_anywhere(plan, plan.op.draws(plan.attrs, True)) or (NUMBERS if numbers is None else "")
-    return reason or (SIZES_CHANGE if sparse and device == "gpu" else "")
 
 
 #: Holds True once a warning has said that no table can run here.

@@ -9,87 +9,31 @@ from __future__ import annotations
 
 import itertools
 import operator
-from collections.abc import Callable, Container, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..base import capture
-from ..base.context import Context
 from ..base.refusal import Refused, reason_of, refusals
 from ..kernels import for_device
-from ..storage import CSR, RowSparse
 from . import device
 from .apart import BETWEEN, CATCHES, NOT_YET, SIZES_CHANGE
+from .program import Program, execute, numbered
+from .workspace import Workspace, copied, parts_of
 
 if TYPE_CHECKING:
     from ..base.types import Array, DType, Shape
-    from ..kernels.types import ArrayModule
     from ..storage.types import Store
-    from .program import _Instruction, _Pass
-    from .table.table import Table
-    from .trace import AbstractArray
-    from .types import ArrayObject, Slots
+    from .trace import Step
+    from .types import Slots
+    from .workspace import Buffers
 
-    #: The gradient buffers of the inputs that want one.
-    Buffers: TypeAlias = Sequence[ArrayObject | None]
-
-    #: Runs one instruction.
-    Execute: TypeAlias = Callable[[_Instruction, Slots, "Workspace", Buffers], None]
-
-
-__all__ = ["Replay", "Workspace", "copied", "gathered", "parts_of", "rebuilt"]
+__all__ = ["Replay", "gathered"]
 
 #: Captures of one piece of a program; then it runs operator by operator.
 TRIES = 4
 
 #: Replays after which captures that were lost before are forgotten: by then they have paid for one more.
 STEADY = 64
-
-
-class Workspace:
-    """Memory for one run of a program, and the graphs that work in it.
-
-    Attributes
-    ----------
-    memory : dict of int to array
-        By the slot of the result that it is for.
-    replays : dict
-        The ``Replay`` of each pass of the program that ran in this workspace; empty on a CPU.
-    tables : dict
-        The ``Table`` of each pass that runs as one in this workspace; empty on a GPU.
-    again : bool
-        Whether it has served a run before.
-    lent : dict of int to array
-        Arrays of other programs' graphs that a backward pass reads, by identity: the next run may well find them there.
-    """
-
-    __slots__ = ("again", "ctx", "lent", "memory", "replays", "tables")
-
-    def __init__(self, ctx: Context) -> None:
-        self.ctx, self.again = ctx, False
-        self.lent: dict[int, Array] = {}
-        self.memory: dict[int, Array] = {}
-        self.replays: dict[_Pass, Replay] = {}
-        self.tables: dict[_Pass, Table] = {}
-
-    def room(self, slot: int, spec: AbstractArray, xp: ArrayModule) -> Array:
-        """The memory for a result."""
-        found = self.memory.get(slot)
-        if found is None:
-            with device.current(self.ctx):
-                found = self.memory[slot] = xp.empty(spec.shape, spec.dtype)
-        return found
-
-    def keeps(self, array: Array) -> bool:
-        """Whether an array lies in memory that the next run uses."""
-        base = array.base
-        if base is not None:
-            for table in self.tables.values():
-                if id(base) in table.held:
-                    return True
-            for memory in self.memory.values():
-                if base is memory:
-                    return True
-        return bool(self.replays) and any(id(array) in replay.own or id(base) in replay.own for replay in self.replays.values())
 
 
 class _Moved(Exception):
@@ -101,7 +45,7 @@ class _Moved(Exception):
 
 
 class _Unfit(Exception):
-    """An instruction could not be captured; without a number the whole piece could not."""
+    """A step could not be captured; without a number the whole piece could not."""
 
     def __init__(self, number: int | None, reason: str) -> None:
         super().__init__()
@@ -109,7 +53,7 @@ class _Unfit(Exception):
 
 
 class _Asked(NamedTuple):
-    """Work that an instruction asks for, and that a graph before it can do: ``make(part, *arguments)`` for a part of a store."""
+    """Work that a step asks for, and that a graph before it can do: ``make(part, *arguments)`` for a part of a store."""
 
     make: Callable[..., Any]  # Any: what ``capture.ahead`` was given
     slot: int
@@ -118,23 +62,13 @@ class _Asked(NamedTuple):
 
 
 class Replay:
-    """One direction of a program in one workspace: pieces that are launched whole, and instructions that run by themselves.
+    """A program in one workspace: pieces that are launched whole, and steps that run by themselves.
 
     Parameters
     ----------
-    instructions : sequence of instruction
-    outside : sequence of instruction
-        All instructions that may read what these make, these included.
-    kept : set of int
-        Slots that are read when the program has run.
-    ctx : Context
-    verdicts : dict of instruction to str
-        Why instructions run by themselves; shared by all workspaces of a program, and grows.
-    execute : function
-        ``execute(instruction, values, workspace, buffers)`` runs one.
-    gradients : dict of int to int
-        For slots of gradients the numbers of the inputs that they are of: a dense one is left in the buffer of its input, if
-        there is one, by the graph that computes it.
+    program : Program
+        Its ``reasons`` say what runs by itself; they grow.
+    workspace : Workspace
 
     Attributes
     ----------
@@ -142,70 +76,78 @@ class Replay:
         Arrays that the graphs use, by their identity.
     launched : int
         Runs that replayed.
-    at : int
-        Place of the result of the instruction that runs, for the wording of errors.
     """
 
-    def __init__(self, instructions: Sequence[_Instruction], outside: Sequence[_Instruction], kept: set[int], ctx: Context,
-                 verdicts: dict[_Instruction, str], execute: Execute, gradients: dict[int, int]) -> None:
-        self.instructions, self.outside, self.kept, self.ctx, self.gradients = instructions, outside, kept, ctx, gradients
-        self.verdicts, self.execute = verdicts, execute
+    def __init__(self, program: Program, workspace: Workspace) -> None:
+        self.program, self._workspace, self._reasons = program, workspace, program.reasons
+        self._gradients = numbered(program.gradients)
         self.own: dict[int, Array] = {}
-        self.launched, self.at = 0, -1
+        self.launched = 0
         self._seen: dict[int, Store] | None = None
         self._varying: set[int] = set()
         self._made: dict[int, Store] = {}
-        self._asked: dict[_Instruction, list[_Asked]] = {}
+        self._asked: dict[int, list[_Asked]] = {}
         self._ahead: dict[Any, Any] = {}  # Any: as ``capture.state.done``, what graphs have done ahead in this run
-        self._pieces: list[_Piece | _Instruction] | None = None
+        self._pieces: list[_Piece | int] | None = None
         self._tries = self._steady = 0
 
-    def run(self, values: Slots, workspace: Workspace, buffers: Buffers) -> None:
+    def run(self, values: Slots, buffers: Buffers) -> None:
         """Run once: rehearse, capture or replay."""
         self._ahead.clear()
-        with device.current(self.ctx):
+        self._workspace.ran = 0
+        with device.current(self.program.ctx):
             if self._pieces is not None:
-                self._replay(self._pieces, values, workspace, buffers)
+                self._replay(self._pieces, values, buffers)
             elif self._seen is None:
-                self._rehearse(values, workspace, buffers)
+                self._rehearse(values, buffers)
             else:
-                self._capture(values, workspace, buffers)
+                self._capture(values, buffers)
 
-    def _rehearse(self, values: Slots, workspace: Workspace, buffers: Buffers) -> None:
+    def _rehearse(self, values: Slots, buffers: Buffers) -> None:
         self._seen = dict(enumerate(values))
-        for instruction in self.instructions:
-            self._alone(instruction, values, workspace, buffers)
-        self._seen.update({step.place: workspace.memory[step.buffer] for step in self.instructions if step.buffer is not None})
+        for number in range(len(self.program.steps)):
+            self._alone(number, values, buffers)
+        self._seen.update({slot: self._workspace.memory[slot] for slot in self.program.rooms})
 
-    def _replay(self, pieces: list[_Piece | _Instruction], values: Slots, workspace: Workspace, buffers: Buffers) -> None:
+    def _replay(self, pieces: list[_Piece | int], values: Slots, buffers: Buffers) -> None:
         self._steady += 1
         for piece in pieces:
             if not isinstance(piece, _Piece):
-                self._alone(piece, values, workspace, buffers)
+                self._alone(piece, values, buffers)
                 continue
             try:
                 piece.launch(values, buffers)
+                self._workspace.ran = piece.numbers.stop
                 self._take_ahead(piece, values)
             except _Moved as moved:
-                self._adapt(piece, moved, values, workspace)
-                for instruction in piece.instructions:
-                    self._alone(instruction, values, workspace, buffers)
+                self._adapt(piece, moved, values)
+                for number in piece.numbers:
+                    self._alone(number, values, buffers)
         self.launched += 1
 
-    def _alone(self, instruction: _Instruction, values: Slots, workspace: Workspace, buffers: Buffers) -> None:
-        """Run an instruction by itself; before it is captured, note what it asks for."""
-        self.at = instruction.place
+    def _execute(self, number: int, values: Slots, buffers: Buffers) -> None:
+        """Run a step, and forget what nothing reads afterwards."""
+        execute(self.program, number, values, self._workspace, buffers)
+        for slot in self.program.spent[number]:
+            values[slot] = None
+
+    def _alone(self, number: int, values: Slots, buffers: Buffers) -> None:
+        """Run a step by itself; before it is captured, note what it asks for."""
+        self._workspace.ran = number
         if self._pieces is not None:
             with device.rehearsal(done=self._ahead):
-                self.execute(instruction, values, workspace, buffers)
+                self._execute(number, values, buffers)
+            self._workspace.ran = number + 1
             return
-        place_of = {id(part): (slot, number) for slot in instruction.places for number, part in enumerate(parts_of(values[slot]))}
+        place_of = {id(part): (slot, place) for slot in self.program.steps[number].inputs
+                    for place, part in enumerate(parts_of(values[slot]))}
         asked: list[capture.Asked] = []
         with device.rehearsal(done=self._ahead, asked=asked):
-            self.execute(instruction, values, workspace, buffers)
+            self._execute(number, values, buffers)
+        self._workspace.ran = number + 1
         found = [_Asked(make, *place_of[id(array)], arguments) for make, array, arguments in asked if id(array) in place_of]
-        if found or instruction not in self._asked:
-            self._asked[instruction] = found
+        if found or number not in self._asked:
+            self._asked[number] = found
 
     def _take_ahead(self, piece: _Piece, values: Slots) -> None:
         """Have what a launch has done ahead, unless that was of other arrays than those of this run."""
@@ -216,76 +158,81 @@ class Replay:
         else:
             self._ahead.update(piece.ahead)
 
-    def _adapt(self, piece: _Piece, moved: _Moved, values: Slots, workspace: Workspace) -> None:
+    def _adapt(self, piece: _Piece, moved: _Moved, values: Slots) -> None:
         """Note the arrays that a captured piece did not fit, so that the next run captures again."""
         self._pieces = None
         self._tries = 1 if self._steady > STEADY else self._tries + 1
         self._steady = 0
         for slot, sizes in moved.slots.items():
             if sizes:
-                self.verdicts.update({step: SIZES_CHANGE for step in piece.instructions if slot in step.places})
-            elif not any(map(workspace.keeps, parts_of(values[slot]))):
+                self._refuse([number for number in piece.numbers if slot in self.program.steps[number].inputs], SIZES_CHANGE)
+            elif not any(map(self._workspace.keeps, parts_of(values[slot]))):
                 self._varying.add(slot)
         if self._tries >= TRIES:
-            reason = f"its arrays changed places in {TRIES} runs"
-            self.verdicts.update({step: reason for step in self.instructions if step not in self.verdicts})
+            self._refuse([number for number, reason in enumerate(self._reasons) if not reason],
+                         f"its arrays changed places in {TRIES} runs")
 
-    def _capture(self, values: Slots, workspace: Workspace, buffers: Buffers) -> None:
-        """Capture as many instructions as possible in pieces as long as possible, and launch each piece at once."""
-        seen, at = self._seen or {}, 0
+    def _refuse(self, numbers: Iterable[int], reason: str) -> None:
+        """Have steps run by themselves."""
+        for number in numbers:
+            self._reasons[number] = reason
+
+    def _capture(self, values: Slots, buffers: Buffers) -> None:
+        """Capture as many steps as possible in pieces as long as possible, and launch each piece at once."""
+        seen, at, count = self._seen or {}, 0, len(self.program.steps)
         self._made = {}
-        pieces: list[_Piece | _Instruction] = []
+        pieces: list[_Piece | int] = []
         self.own.clear()
-        while at < len(self.instructions):
+        while at < count:
             end = at
-            while end < len(self.instructions) and self.instructions[end] not in self.verdicts:
+            while end < count and not self._reasons[end]:
                 end += 1
-            if end - at < 2:  # a graph of one instruction saves no time
-                instruction = self.instructions[at]
-                self._alone(instruction, values, workspace, buffers)
-                pieces.append(instruction)
+            if end - at < 2:  # a graph of one step saves no time
+                self._alone(at, values, buffers)
+                pieces.append(at)
                 at += 1
                 continue
             try:
-                piece = self._captured(self.instructions[at:end], self.instructions[end:], seen, values, workspace, buffers)
+                piece = self._captured(range(at, end), seen, values, buffers)
             except _Unfit as refused:
-                steps = self.instructions[at:end] if refused.number is None else [self.instructions[at + refused.number]]
-                self.verdicts.update(dict.fromkeys(steps, refused.reason))
+                self._refuse(range(at, end) if refused.number is None else [at + refused.number], refused.reason)
                 continue
             piece.launch(values, buffers)
+            self._workspace.ran = end
             self._take_ahead(piece, values)
             self._made.update(piece.made | piece.copied)
             pieces.append(piece)
             at = end
         self._seen, self._pieces = {}, pieces
 
-    def _captured(self, steps: Sequence[_Instruction], later: Sequence[_Instruction], seen: dict[int, Store], values: Slots,
-                  workspace: Workspace, buffers: Buffers) -> _Piece:
+    def _captured(self, numbers: range, seen: dict[int, Store], values: Slots, buffers: Buffers) -> _Piece:
+        program = self.program
+        steps = [program.steps[number] for number in numbers]
         inside = {slot for step in steps for slot in step.outputs}
-        read = dict.fromkeys(slot for step in steps for slot in step.places if slot not in inside)
-        written = {step.places[place]: number for number, step in enumerate(steps)
-                   for place in step.plan.op.written(step.plan.attrs)}
+        read = dict.fromkeys(slot for step in steps for slot in step.inputs if slot not in inside)
+        written = {step.inputs[place]: number for number, step in enumerate(steps)
+                   for place in step.call.op.written(step.call.attrs)}
         for slot in written:
             if slot in read and len(parts_of(values[slot])) > 1:
                 raise _Unfit(written[slot], "it writes to a sparse array, whose components may be replaced")
-        piece, local = _Piece(steps), values[:]
+        piece, local = _Piece(numbers), values[:]
         for slot in read:
             store = values[slot]
-            if self._stays(slot, store, seen.get(slot, store), workspace):
+            if self._stays(slot, store, seen.get(slot, store)):
                 piece.bound[slot] = parts_of(store)
                 continue
             self._varying.add(slot)
             if slot in written:
                 raise _Unfit(written[slot], "it writes to an array that is different at every run")
             piece.copied[slot] = local[slot] = copied(store)
-        numbers = [self.gradients[slot] for slot in inside if slot in self.gradients]
-        piece.targets = {number: _target(buffers, number) for number in numbers}
-        asked = [one for one in self._foreseen(later) if one.slot in inside or one.slot in read
-                 or self._stays(one.slot, values[one.slot], seen.get(one.slot), workspace)]
+        targets = [self._gradients[slot] for slot in inside if slot in self._gradients]
+        piece.targets = {number: _target(buffers, number) for number in targets}
+        asked = [one for one in self._foreseen(range(numbers.stop, len(program.steps))) if one.slot in inside or one.slot in read
+                 or self._stays(one.slot, values[one.slot], seen.get(one.slot))]
         piece.foreseen = {one.slot: parts_of(values[one.slot]) for one in asked if one.slot not in {*inside, *read}}
-        piece.graph = self._graph(piece, asked, local, workspace, buffers)
-        others = {slot for step in self.outside if step not in steps for slot in step.places}
-        piece.made = {slot: local[slot] for slot in inside & (others | self.kept) if local[slot] is not None}
+        piece.graph = self._graph(piece, asked, local, buffers)
+        others = {slot for number, step in enumerate(program.steps) if number not in numbers for slot in step.inputs}
+        piece.made = {slot: local[slot] for slot in inside & (others | program.kept) if local[slot] is not None}
         outside = {id(target) for target in piece.targets.values()} | {
             id(part) for parts in piece.bound.values() for part in parts}
         for store in (*piece.made.values(), *piece.copied.values()):
@@ -294,31 +241,30 @@ class Replay:
                                  if array is not None and id(array) not in outside})
         return piece
 
-    def _stays(self, slot: int, store: Store, before: Store | None, workspace: Workspace) -> bool:
+    def _stays(self, slot: int, store: Store, before: Store | None) -> bool:
         """Whether a store will be in the same place at the next run, as far as one can tell from that of the last run."""
         if self._made.get(slot) is store:
             return True
         return slot not in self._varying and (before is store or any(
-            workspace.keeps(part) or id(part) in workspace.lent for part in parts_of(store)))
+            self._workspace.keeps(part) or id(part) in self._workspace.lent for part in parts_of(store)))
 
-    def _foreseen(self, later: Sequence[_Instruction]) -> list[_Asked]:
-        """What those of later instructions that run by themselves ask for, of stores that none of them makes."""
-        made = {slot for step in later for slot in step.outputs}
-        return [one for step in later if step in self.verdicts for one in self._asked.get(step, ()) if one.slot not in made]
+    def _foreseen(self, later: range) -> list[_Asked]:
+        """What those of later steps that run by themselves ask for, of stores that none of them makes."""
+        made = {slot for number in later for slot in self.program.steps[number].outputs}
+        return [one for number in later if self._reasons[number] for one in self._asked.get(number, ()) if one.slot not in made]
 
-    def _graph(self, piece: _Piece, asked: Sequence[_Asked], local: Slots, workspace: Workspace, buffers: Buffers
-               ) -> device.Captured:
+    def _graph(self, piece: _Piece, asked: Sequence[_Asked], local: Slots, buffers: Buffers) -> device.Captured:
         """The graph of a piece, with what is asked for ahead if that can be captured."""
         at, first = -1, local[:]
 
         def work() -> None:
             nonlocal at
-            for number, step in enumerate(piece.instructions):
-                at, before = number, refusals.count
-                self.execute(step, local, workspace, buffers)
+            for number in piece.numbers:
+                at, before = number - piece.numbers.start, refusals.count
+                self._execute(number, local, buffers)
                 if refusals.count != before:
                     raise Refused(CATCHES)
-                self._deliver(step, local, buffers)
+                self._deliver(number, local, buffers)
             at += 1
             for one in asked:
                 part = parts_of(local[one.slot])[one.part]
@@ -327,35 +273,33 @@ class Replay:
 
         try:
             return device.captured(work)
-        except Exception as error:  # the instruction runs by itself, and raises there if it fails again
-            if asked and at == len(piece.instructions):
+        except Exception as error:  # the step runs by itself, and raises there if it fails again
+            if asked and at == len(piece.numbers):
                 piece.ahead.clear()
                 local[:] = first
-                return self._graph(piece, (), local, workspace, buffers)
-            number = at if at < len(piece.instructions) else None
-            raise _Unfit(number, reason_of(error)) from error
+                return self._graph(piece, (), local, buffers)
+            raise _Unfit(at if at < len(piece.numbers) else None, reason_of(error)) from error
 
-    def _deliver(self, step: _Instruction, local: Slots, buffers: Buffers) -> None:
-        """Copy dense gradients that an instruction has made into their buffers, if there are such, as a part of the graph."""
-        for slot in step.outputs:
-            target: Any = _target(buffers, self.gradients.get(slot, len(buffers)))  # Any: an array, or None
+    def _deliver(self, number: int, local: Slots, buffers: Buffers) -> None:
+        """Copy dense gradients that a step has made into their buffers, if there are such, as a part of the graph."""
+        for slot in self.program.steps[number].outputs:
+            target: Any = _target(buffers, self._gradients.get(slot, len(buffers)))  # Any: an array, or None
             made = local[slot]
             if target is not None and target is not made and _sizes(target) == _sizes(made):
                 target[...] = made
                 local[slot] = target
 
     def how(self) -> list[str]:
-        """For each instruction: ``""`` if it is replayed, else why it runs by itself."""
+        """For each step: ``""`` if it is replayed, else why it runs by itself."""
         if self._pieces is None:
             waiting = "the next run captures it" if self._seen is not None else NOT_YET
-            return [self.verdicts.get(step, waiting) for step in self.instructions]
+            return [reason or waiting for reason in self._reasons]
         alone = {piece for piece in self._pieces if not isinstance(piece, _Piece)}
-        return ["" if step not in alone else self.verdicts.get(step, BETWEEN)
-                for step in self.instructions]
+        return ["" if number not in alone else reason or BETWEEN for number, reason in enumerate(self._reasons)]
 
 
 class _Piece:
-    """The instructions of one CUDA graph.
+    """The steps of one CUDA graph.
 
     Attributes
     ----------
@@ -366,19 +310,19 @@ class _Piece:
     targets : dict of int to store
         Gradient buffers that are written, by the number of the input.
     made : dict of int to store
-        Results that other instructions read, written by each launch.
+        Results that other steps read, written by each launch.
     foreseen : dict of int to list of array
         What only work that is done ahead reads, where it lies.
     ahead : dict
-        What each launch does ahead of instructions behind it, as ``capture.state.done`` has it.
+        What each launch does ahead of steps behind it, as ``capture.state.done`` has it.
     graph : Captured
         Set when the work has been captured.
     """
 
     graph: device.Captured
 
-    def __init__(self, instructions: Sequence[_Instruction]) -> None:
-        self.instructions = instructions
+    def __init__(self, numbers: range) -> None:
+        self.numbers = numbers
         self.bound: dict[int, list[Array]] = {}
         self.copied: dict[int, Store] = {}
         self.targets: dict[int, Store | None] = {}
@@ -401,38 +345,31 @@ class _Piece:
             values[slot] = store
 
 
-def gathered(instructions: Sequence[_Instruction], alone: Container[_Instruction]) -> list[_Instruction]:
-    """The instructions in an order in which those that run by themselves come late, so that fewer graphs do the others."""
-    made: list[_Instruction] = []
-    waiting: list[_Instruction] = []
-    for step in instructions:
-        if step in alone:
-            waiting.append(step)
+def gathered(program: Program) -> list[int]:
+    """The steps in an order in which those that run by themselves come late, so that fewer graphs do the others."""
+    made: list[int] = []
+    waiting: list[int] = []
+    for number, reason in enumerate(program.reasons):
+        if reason:
+            waiting.append(number)
             continue
-        if any(_depend(step, other) for other in waiting):
+        if any(_depend(program.steps[number], program.steps[other]) for other in waiting):
             made += waiting
             waiting.clear()
-        made.append(step)
+        made.append(number)
     return made + waiting
 
 
-def _depend(later: _Instruction, earlier: _Instruction) -> bool:
-    """Whether one instruction reads or writes what the other writes, or writes what it reads."""
-    writes, wrote = (set(step.outputs) | {step.places[place] for place in step.plan.op.written(step.plan.attrs)}
+def _depend(later: Step, earlier: Step) -> bool:
+    """Whether one step reads or writes what the other writes, or writes what it reads."""
+    writes, wrote = (set(step.outputs) | {step.inputs[place] for place in step.call.op.written(step.call.attrs)}
                      for step in (later, earlier))
-    return not (writes.isdisjoint((*earlier.places, *wrote)) and wrote.isdisjoint(later.places))
+    return not (writes.isdisjoint((*earlier.inputs, *wrote)) and wrote.isdisjoint(later.inputs))
 
 
 def _target(buffers: Buffers, number: int) -> Store | None:
     buffer = buffers[number] if number < len(buffers) else None
     return None if buffer is None else buffer._store
-
-
-def parts_of(store: Store) -> list[Any]:  # Any: arrays, or outlines of them
-    """The arrays that a store consists of."""
-    if isinstance(store, CSR):
-        return [store.data, store.indices, store.indptr]
-    return [store.data, store.indices] if isinstance(store, RowSparse) else [store]
 
 
 def _are(parts: Sequence[Array], others: Sequence[Array]) -> bool:
@@ -442,16 +379,3 @@ def _are(parts: Sequence[Array], others: Sequence[Array]) -> bool:
 
 def _sizes(store: Store) -> list[tuple[Shape, DType]]:
     return [(part.shape, part.dtype) for part in parts_of(store)]
-
-
-def copied(store: Store) -> Store:
-    """A copy of a store in memory of its own."""
-    made: Store = rebuilt(store, [part.copy() for part in parts_of(store)])
-    return made
-
-
-def rebuilt(like: Store, parts: Sequence[Any]) -> Any:  # Any: arrays, or outlines of them in a table; and a store of these
-    """A store of the same kind and shape, made of other arrays."""
-    if isinstance(like, CSR):
-        return CSR(parts[0], parts[1], parts[2], like.shape, check=False)
-    return RowSparse(parts[0], parts[1], like.shape, check=False) if isinstance(like, RowSparse) else parts[0]

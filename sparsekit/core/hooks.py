@@ -211,7 +211,7 @@ class Event(NamedTuple):
     ----------
     plan : Plan
     lane, layer, link
-        As in ``table.timed.Place``.
+        As in ``trace.Note``.
     inputs, outputs : tuple of int
         Slots.
     freed : tuple of int

@@ -316,6 +316,8 @@ class Op:
     random : bool or callable
         Whether a kernel draws random numbers: the same inputs need not give the same twice.  May be a function of the
         attributes and of whether layers behave as in training; ``draws`` gives the answer for a call.
+    reads_back : str
+        Why a graph on a GPU cannot have it, if it reads something back from the device; else an empty string.
     listed : bool
         Whether the registry has it; an operator of one symbol is not listed.
 
@@ -360,7 +362,10 @@ class Op:
     wants: Callable[[Attrs, str], bool] | None
     initial: Mapping[str, tuple[str, Attrs]]
     reference: Callable[..., Any] | None  # Any: an array of numpy's, several, or a number
+    reads_back: str
     rules: list[Rule]
+    #: Of an update that takes its numbers as an array: the operator that computes them from its attributes.
+    plain: Op | None = None
     _calls: dict[Hashable, Call]
     _module: dict[str, Any]  # Any: the variables of a module
 
@@ -377,7 +382,7 @@ class Op:
         settle: Callable[[Call, Sequence[Shape | None]], Call] | None = None,
         reference: Callable[..., Any] | None = None,  # Any: as the attribute above
         input_rule: InputRule | None = None, own_dtype: tuple[int, ...] = (), wants: Callable[[Attrs, str], bool] | None = None,
-        initial: Mapping[str, tuple[str, Attrs]] | None = None,
+        initial: Mapping[str, tuple[str, Attrs]] | None = None, reads_back: str = "",
     ) -> None:
         words = inputs.split()
         names = tuple([word.strip("*?") for word in words])
@@ -393,7 +398,7 @@ class Op:
             saves_inputs=saves is None or any(saved != "out" for saved in saves), saves_outputs=saves is None or "out" in saves,
             unlimited=unlimited, joined=joined, asked=asked if asked is not None else PRODUCT if unlimited else WRITES
             if mutates else "", random=random, reference=reference, input_rule=input_rule, own_dtype=own_dtype, wants=wants,
-            initial=initial or {}, rules=[], _calls={}, _module=_module_being_run())
+            initial=initial or {}, reads_back=reads_back, rules=[], _calls={}, _module=_module_being_run())
         for key in (name, *aliases) if listed else ():
             if dict.__contains__(registry, key) and not registry[key]._is_left_over():
                 raise SparsekitError(f"Two operators are named {key!r}.", hint="rename one.")
@@ -404,6 +409,10 @@ class Op:
             raise SparsekitError(f"{name} of the operator {self.name} cannot be set after its declaration.",
                                  hint=f"give it to the constructor: Op(…, {name}=…).")
         super().__setattr__(name, value)
+
+    def with_numbers(self) -> Op:
+        """The same operator with numbers of an optimizer's step as its last input, if it is one that has such; else itself."""
+        return self
 
     def _is_left_over(self) -> bool:
         """Whether an interrupted import declared the operator, and the module is imported again."""

@@ -7,6 +7,7 @@ is exactly what would have run.
 
 from __future__ import annotations
 
+import bisect
 import functools
 import itertools
 import math
@@ -45,6 +46,7 @@ __all__ = [
     "AbstractCSR",
     "AbstractRowSparse",
     "ControlFlow",
+    "Note",
     "RunsInPython",
     "Step",
     "Tracer",
@@ -143,29 +145,33 @@ class AbstractRowSparse(AbstractArray):
 _ABSTRACT = {kind.stype: kind for kind in (AbstractArray, AbstractCSR, AbstractRowSparse)}
 
 
-class Step(NamedTuple):
-    """One operator that was noted.
+class Note(NamedTuple):
+    """What a step is for.
 
     Attributes
     ----------
-    call : Call
-    inputs, outputs : tuple of AbstractArray
+    lane : str
+        "backward" or "update"; empty for a forward pass, which belongs to the lane in which it runs.
     layer : str
-    node : Node or None
-        The forward node whose gradient the step belongs to.
-    number : int
-        Running number, of the series that nodes have theirs of.
+    link : int
+        Which step of the forward pass it is, or is the gradient of; -1 for none.
     training : bool
         Whether layers behave as in training there.
     """
 
-    call: Call
-    inputs: tuple[AbstractArray, ...]
-    outputs: tuple[AbstractArray, ...]
+    lane: str
     layer: str
-    node: Node | None
-    number: int
+    link: int
     training: bool
+
+
+class Step(NamedTuple):
+    """One call of an operator, on stores that lie in numbered slots."""
+
+    call: Call
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    note: Note
 
 
 class Buffer:
@@ -200,7 +206,11 @@ class Tracer:
     ----------
     ctx : Context
         The device that the traced operators will run on.
+    lane : str
+        Of what is noted; see ``Note``.
     steps : list of Step
+    specs : list of AbstractArray
+        By slot.
     sources : list
         For each array from outside: where it comes from at every later run.
     arrays : list of NDArray
@@ -220,17 +230,40 @@ class Tracer:
         self.met: list[Any] = []  # Any: of gluon, a layer above
         self.refused: TracingError | None = None
         self.buffers: list[Buffer | None] = []
+        self.lane = ""
         self.steps: list[Step] = []
+        self.specs: list[AbstractArray] = []
+        #: The nodes of the forward pass whose gradients have been computed.
+        self.nodes: set[Node] = set()
+        self._numbers: list[int] = []  # of the steps of the forward pass, of the series that nodes have theirs of
         self.sources: list[Any] = []  # Any: an array, or what knows an array of its own, such as a parameter
         self.arrays: list[ArrayObject] = []
         self.constants: dict[int, Store] = {}
-        self.slots = 0
         self._lifted: dict[int, int] = {}
 
     def abstract_store(self, spec: Spec) -> AbstractArray:
         """A new abstract array, with a slot of its own."""
-        self.slots += 1
-        return _ABSTRACT[spec.stype](spec.shape, spec.dtype, self.slots - 1, self.number)
+        self.specs.append(_ABSTRACT[spec.stype](spec.shape, spec.dtype, len(self.specs), self.number))
+        return self.specs[-1]
+
+    def note(self, call: Call, inputs: Sequence[AbstractArray], outputs: Sequence[AbstractArray]) -> None:
+        """Note a step."""
+        state = hooks.state
+        layer, training, node = state.layer, state.training, state.node
+        if not self.lane:
+            link = len(self.steps)
+            self._numbers.append(number())
+        else:
+            link = -1
+            if node is not None:
+                self.nodes.add(node)  # type: ignore[arg-type]  # as in Buffer
+                link = self.step_of(node)  # type: ignore[arg-type]  # the same
+        self.steps.append(Step(call, tuple([store.slot for store in inputs]), tuple([store.slot for store in outputs]),
+                               Note(self.lane, layer, link, training)))
+
+    def step_of(self, node: Node) -> int:
+        """The step of the forward pass that made a node, which has its number just before the step; -1 for a node of others."""
+        return -1 if node.call is None else bisect.bisect(self._numbers, node.id)
 
     def lift(self, array: ArrayObject, source: object = None) -> ArrayObject:  # object: as in sources
         """The traced array that stands for one from outside; ``source`` is asked for it at every run."""
@@ -354,8 +387,7 @@ def _note(call: Call, k: Kernels, *given: Any) -> AbstractArray | tuple[Abstract
                      hint="leave out hybridize() for the block that uses it.")
     made = infer(call, tuple(map(Spec.of, inputs)))
     outputs = tuple(tracer.abstract_store(spec) for spec in ((made,) if isinstance(made, Spec) else made))
-    node: Node | None = hooks.state.node  # type: ignore[assignment]  # as in Buffer
-    tracer.steps.append(Step(call, inputs, outputs, hooks.state.layer, node, number(), hooks.state.training))
+    tracer.note(call, inputs, outputs)
     return outputs[0] if call.outputs == 1 else outputs
 
 
@@ -434,15 +466,17 @@ def gradient_specs(call: Call, inputs: Sequence[Spec], F: ArrayFunctions, head: 
                                   call.attrs, [Want() if wanted is None or wanted[place] else None
                                                for place in range(len(arrays))])
     gradients = [None if array is None else Spec.of(array) for array in found[: len(arrays)]]
-    return gradients, [(step.call.op, tuple(map(Spec.of, step.inputs))) for step in tracer.steps if _makes_dense(step)]
+    noted = [(step.call, [tracer.specs[slot] for slot in step.inputs], [tracer.specs[slot] for slot in step.outputs])
+             for step in tracer.steps]
+    return gradients, [(call.op, tuple(map(Spec.of, given))) for call, given, made in noted if _makes_dense(call, given, made)]
 
 
-def _makes_dense(step: Step) -> bool:
+def _makes_dense(call: Call, inputs: Sequence[AbstractArray], outputs: Sequence[AbstractArray]) -> bool:
     """Whether a sparse array becomes dense: by a fallback, by nature, or by a conversion."""
-    call, stypes = step.call, tuple([one.stype for one in step.inputs])
+    stypes = tuple([one.stype for one in inputs])
     rule, fallback, _ = resolve(call.op, stypes, call.attrs)
-    sizes = [one.size for one in step.outputs[: call.visible] if one.stype == "default"]
-    return fallback or (bool(dense_kind(call, rule, fallback, stypes)) and made_dense(step.inputs, sizes) is not None)
+    sizes = [one.size for one in outputs[: call.visible] if one.stype == "default"]
+    return fallback or (bool(dense_kind(call, rule, fallback, stypes)) and made_dense(inputs, sizes) is not None)
 
 
 def abstract(spec: Spec) -> Any:  # Any: as ``wrap``

@@ -15,7 +15,7 @@ from ..base.errors import GradientError, HybridizeWarning
 from ..base.nested import Opaque, flatten, restore
 from ..base.warn import warn_user
 from ..core import hooks
-from ..core.program import Program, kind_of
+from ..core.cached_op import CachedOp, kind_of
 from ..core.trace import ControlFlow, RunsInPython, Tracer, TracingError
 from ..ndarray.functions import F
 from ..ndarray.ndarray import NDArray
@@ -56,7 +56,7 @@ class _Made:
 
     __slots__ = ("arrays", "entries", "kinds", "mark", "program", "results", "sources")
 
-    def __init__(self, sources: list[Any], program: Program, results: object, ctx: Context) -> None:
+    def __init__(self, sources: list[Any], program: CachedOp, results: object, ctx: Context) -> None:
         self.sources, self.program, self.results = sources, program, results
         self.mark: object = None
         self.arrays = [_array_of(source, ctx) for source in sources]
@@ -158,7 +158,7 @@ class Programs:
             if tracer.refused is None:
                 raise
             return self._refused(key, block, args, tracer, tracer.refused.message)
-        program = Program(tracer, results, F)
+        program = CachedOp(tracer, results, F)
         if isinstance(program.error, GradientError):  # an operator without a gradient is fine as long as no backward pass runs
             return self._refused(key, block, args, tracer, program.error.message)
         if program.error is not None and not isinstance(program.error, TracingError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .. import autograd
@@ -13,12 +13,13 @@ from ..base.changes import changes
 from ..base.config import config
 from ..base.entry import doors
 from ..base.errors import DTypeError, GradientError, ShapeError, SparsekitError, UnsupportedError, expected
+from ..base.faults import is_a_handlers
 from ..base.forking import load
 from ..base.nested import Opaque, flatten, restore
 from ..base.refusal import Refused
 from ..core import hooks
-from ..core.program import Program
-from ..core.trace import Tracer, TracingError
+from ..core.step_program import StepProgram
+from ..core.trace import TRACE, Tracer, TracingError
 from ..ndarray.functions import F
 from ..ndarray.ndarray import NDArray
 from ..optimizer.compiled import BEFORE_LOWERING, CompiledStep, can_be_timed, reason_against
@@ -35,8 +36,6 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from ..core.graph import Variable
-    from ..core.whole_step import WholeStep
-    from ..optimizer.optimizer import Collected
 
     #: An array, or lists and tuples of such.
     Nested: TypeAlias = "NDArray | Sequence[Nested]"
@@ -187,7 +186,7 @@ class TrainStep:
 
     # Any: structures as ``flatten`` gives them; object: what the loss returns
     def _step(self, key: Hashable, arrays: Sequence[NDArray], structure: tuple[Any, Any], size: int) -> object:
-        """A step in Python, which is lowered if it is time for that."""
+        """A step in Python, or by a new program if it is time for that."""
         why = self._against() or ("the batch itself has a gradient" if any(map(_has_gradient, arrays)) else "")
         runs = self._runs.get(key, 0)
         if why:
@@ -198,12 +197,12 @@ class TrainStep:
             if len(self._made) >= REMEMBERED:
                 self._made.clear()
             try:
-                made, results = self._lowered(arrays, structure, size)
+                made, results = self._compiled(arrays, structure, size)
             except _Unfit as error:
                 self._reasons[key] = str(error)
             else:
-                if isinstance(made, str):
-                    self._reasons[key] = made
+                if made.whole.refused:
+                    self._reasons[key] = made.whole.refused
                 else:
                     self._made[key] = made
                 return results
@@ -266,48 +265,56 @@ class TrainStep:
         return reason_in([self._net] if self._loss is None else [self._net, self._loss])
 
     # Any: as ``_step``
-    def _lowered(self, arrays: Sequence[NDArray], structure: tuple[Any, Any], size: int) -> tuple[_Made | str, Any]:
-        """Make this step by a program, and lower it; gives why not, if that shows when the step has been made."""
-        trainer, count, state = self._trainer, len(arrays), hooks.state
-        program, found = self._traced(arrays, structure)
-        tracer, before = program.tracer, state.training
-        if program.whole is None:
-            if isinstance(program.error, GradientError):
-                raise program.error
-            raise _Unfit(str(program.error) if program.error is not None else "no gradient flows to the parameters")
-        if program.outputs[0] in program.inputs:
-            raise _Unfit("the loss is one of the arrays that it is computed from")
-        if set(program.outputs) & set(program.inputs[count:]):
-            raise _Unfit("a result is an array of the net, not computed from the batch")
+    def _compiled(self, arrays: Sequence[NDArray], structure: tuple[Any, Any], size: int) -> tuple[_Made, Any]:
+        """Make this step by a program of its own; ``refused`` of that says if it was the last."""
+        trainer, count = self._trainer, len(arrays)
+        tracer, traced, found = self._traced(arrays, structure)
         marks = Marks([self._net, *([] if self._loss is None else [self._loss]), *tracer.met, *trainer._params])
         owners = marks.owners()
         sources = [owners.get(id(source), source) for source in tracer.sources[count:]]
         ctx = tracer.ctx
         held = [source.data(ctx) if hasattr(source, "data") and hasattr(source, "_arrays") else source for source in sources]
-        gradients = dict(zip(map(id, held), program.whole.gradients[count:], strict=True))
-        for parameter in trainer._params:
-            if parameter._grad_req != "null" and gradients.get(id(parameter._arrays.get(ctx))) is None:
-                raise _Unfit(f"no gradient flows to {parameter.name}")
-        for array, slot in zip(held, program.whole.gradients[count:], strict=True):
-            if slot is not None and array._entry[0].grad_req != "write":
-                raise _Unfit("the gradient of an array is added up or dropped")
-        made = _Made(trainer, self._clip_norm, program, marks, sources, held, arrays, found)
-        state.training = True
+        variables = [None if array._entry is None or array._entry[0].grad is None else array._entry[0] for array in held]
+        clip = None
+        if self._clip_norm is not None:
+            operators: Any = load("sparsekit.ops.update.clip")  # Any: a module
+            clip = operators.clip_factor, operators.scaled
         try:
-            results = made.whole.rehearse((*arrays, *held))
-        finally:
-            state.training = before
-        self._clip(size)
-        collected = trainer.optimizer._collect(lambda: trainer.step(size), execute=True)
+            whole = StepProgram(tracer, traced, held, variables, F, clip)
+        except GradientError:
+            raise
+        except Exception as error:
+            rules = [step.call.op.gradient_function for step in tracer.steps]
+            if is_a_handlers(error, [rule for rule in rules if rule is not None]):
+                raise
+            raise _Unfit(str(error)) from error
+        self._check_gradients(whole, count)
+        made = _Made(trainer, self._clip_norm, whole, marks, sources, held, found, count)
         try:
-            made.lower(collected)
+            return made, made.step(trainer, arrays, size)
         except Refused as error:
-            return str(error), restore(found, results)
-        return made, restore(found, results)
+            raise _Unfit(str(error)) from error
+
+    def _check_gradients(self, whole: StepProgram, count: int) -> None:
+        """Raise ``_Unfit`` if a step that brings ``count`` arrays cannot be one program."""
+        inputs = [array._store.slot for array in whole.tracer.arrays]
+        if not any(slot is not None for slot in whole.gradients):
+            raise _Unfit("no gradient flows to the parameters")
+        if whole.outputs[0] in inputs:
+            raise _Unfit("the loss is one of the arrays that it is computed from")
+        if set(whole.outputs) & set(inputs[count:]):
+            raise _Unfit("a result is an array of the net, not computed from the batch")
+        gradients = dict(zip(map(id, whole.held), whole.gradients[count:], strict=True))
+        for parameter in self._trainer._params:
+            if parameter._grad_req != "null" and gradients.get(id(parameter._arrays.get(whole.ctx))) is None:
+                raise _Unfit(f"no gradient flows to {parameter.name}")
+        for variable, slot in zip(whole.variables, whole.gradients[count:], strict=True):
+            if slot is not None and variable is not None and variable.grad_req != "write":
+                raise _Unfit("the gradient of an array is added up or dropped")
 
     # Any: as ``_step``
-    def _traced(self, arrays: Sequence[NDArray], structure: tuple[Any, Any]) -> tuple[Program, Any]:
-        """The program of forward and backward pass, and the structure of its results."""
+    def _traced(self, arrays: Sequence[NDArray], structure: tuple[Any, Any]) -> tuple[Tracer, list[Any], Any]:
+        """The forward pass: its trace, its traced results, and their structure."""
         tracer = Tracer(arrays[0]._layout.ctx, True)
         state = hooks.state
         before = state.recording, state.training
@@ -315,10 +322,11 @@ class TrainStep:
         try:
             with tracer.at_work():
                 given: list[Any] = [tracer.lift(array, object()) for array in arrays]  # Any: traced arrays
-                traced, found = self._computed(given, structure)
-            if tracer.refused is not None:
-                raise tracer.refused
-            return Program(tracer, [traced[0], *[one.detach() for one in traced[1:]]], F), found
+                made, found = self._computed(given, structure)
+                if tracer.refused is not None:
+                    raise tracer.refused
+                lifted: list[Any] = [one if one._ctx is TRACE else tracer.lift(one) for one in made]  # Any: traced arrays
+            return tracer, [lifted[0], *[one.detach() for one in lifted[1:]]], found
         except TracingError as error:
             raise _Unfit(error.message) from error
         finally:
@@ -386,7 +394,8 @@ class TrainStep:
         """What a step has kept from when it was traced that would be something else now."""
         before = rng.states()
         try:
-            return kept_from_trace(made.whole.program, self._traced(arrays, structure)[0], len(arrays)) or UNKNOWN
+            tracer, results, _ = self._traced(arrays, structure)
+            return kept_from_trace(made.whole, tracer, [one._store.slot for one in results], len(arrays)) or UNKNOWN
         except _Unfit as error:
             return f"it could not be traced now: {error}"
         finally:
@@ -447,34 +456,25 @@ def _lost(variable: Variable) -> None:
 
 
 class _Made:
-    """A lowered step, and what it was lowered with."""
+    """A step that is a program, and what it was traced with."""
 
     # Any: parameters and arrays; a structure as ``flatten`` gives it
-    def __init__(self, trainer: Trainer, clip_norm: float | None, program: Program, marks: Marks, sources: Sequence[Any],
-                 held: Sequence[NDArray], arrays: Sequence[NDArray], structure: Hashable) -> None:
-        self.clip_norm, self.marks, self.structure = clip_norm, marks, structure
-        clip = None if clip_norm is None else load("sparsekit.ops.update.clip").clip_global_norm
-        kind: type[WholeStep] = (load("sparsekit.core.graph_step").GraphStep if program.ctx.device_type == "gpu"
-                                 else load("sparsekit.core.whole_step").WholeStep)
-        self.whole = kind(program, (*arrays, *held), len(arrays), clip)
+    def __init__(self, trainer: Trainer, clip_norm: float | None, whole: StepProgram, marks: Marks, sources: Sequence[Any],
+                 held: Sequence[NDArray], structure: Hashable, given: int) -> None:
+        self.clip_norm, self.whole, self.marks, self.structure = clip_norm, whole, marks, structure
         self.parameters: list[tuple[Any, NDArray]] = [  # Any: parameters
             (source, array) for source, array in zip(sources, held, strict=True) if hasattr(source, "_arrays")]
-        self.entries = [*[None] * len(arrays), *[array._entry for array in held]]
+        self.entries = [*[None] * given, *[array._entry for array in held]]
         self.held = list(held)
-        self.ctx = program.ctx
+        self.ctx = whole.ctx
         self.trained = [(index, one) for index, one in enumerate(trainer._params) if one._grad_req != "null"]
-        self.factors: list[tuple[float, float]] = []
+        self.factors = self._factors()
         self.mark: object = None
         #: The size of the last batch, and what ``changes.settings`` was, if that tells of each change of the updates' numbers.
         self.size, self.settings = -1, object()
-        self.compiled = CompiledStep(self.whole, trainer._updaters[0], {index: one.name for index, one in self.trained})
-
-    def lower(self, collected: Sequence[Collected]) -> None:
-        """Lower the step, whose updates were these."""
-        self.factors = self._factors()
-        self.compiled.lower(collected, self.factors)
-        trained = {id(one._arrays[self.ctx]) for _, one in self.trained}
-        self.writers = [(variable, write, id(one) not in trained) for one, variable, write in self.whole.writers]
+        self.compiled = CompiledStep(whole, trainer._updaters[0], {index: one.name for index, one in self.trained})
+        self._trained = {id(one._arrays[self.ctx]) for _, one in self.trained}
+        self._writers: list[tuple[Variable, Callable[[Variable], None], bool]] = []
 
     def _factors(self) -> list[tuple[float, float]]:
         return [FACTORS(parameter) for _, parameter in self.trained]
@@ -492,37 +492,46 @@ class _Made:
 
     # object: what the loss returns
     def run(self, trainer: Trainer, arrays: Sequence[NDArray], size: int) -> object:
-        """Make a step; None, and nothing has been done, if it must be lowered anew."""
+        """Make a step; None, and nothing has been done, if it must be traced anew."""
         if not self.may_run():
             return None
         same = changes.mark is self.mark and changes.settings is self.settings and size == self.size
         if not (same or (self._trains(trainer) and self._holds())) or not all(
                 map(operator.is_, map(_has_gradient, [*arrays, *self.held]), self.entries)):
             return None
+        return self.step(trainer, arrays, size, same)
+
+    # object: what the loss returns
+    def step(self, trainer: Trainer, arrays: Sequence[NDArray], size: int, same: bool = False) -> object:
+        """Make a step with a trainer that is as before; ``same`` says whether all its numbers are."""
+        settings = self.settings
         if not same:
             self.settings = object()
             trainer._divide_by(size)
+            settings = changes.settings
             if self.clip_norm is not None:
                 self.whole.limit(self.clip_norm * size)
-            settings = changes.settings
         results = self.compiled(arrays, self._update, self.factors, same, self._note_gradients)
         if not same and self.compiled.marks_changes:
             self.size = size
             self.settings = settings  # the last, as an interrupt may come before it
         return None if results is None else restore(self.structure, results)
 
-    def _note_gradients(self, updated: bool, lost: bool) -> None:
+    def _note_gradients(self, computed: bool, lost: bool) -> None:
         """Have variables know what writes their gradients, or that these are lost."""
-        if updated:
-            for variable, write, fresh in self.writers:
-                variable.late, variable.fresh = write, fresh
+        if not self._writers:
+            self._writers = [(variable, write, id(one) not in self._trained) for one, variable, write in self.whole.writers]
+        if computed:
+            unused = not self.whole.updating
+            for variable, write, fresh in self._writers:
+                variable.late, variable.fresh = write, unused or fresh
         elif lost:
-            for variable, write, _ in self.writers:
-                if write is not None and variable.late is write:
+            for variable, write, _ in self._writers:
+                if variable.late is write:
                     variable.late = _lost
 
     def _holds(self) -> bool:
-        """Whether blocks and parameters are what the step was lowered with."""
+        """Whether blocks and parameters are what the step was traced with."""
         mark = changes.mark
         if mark is not self.mark:
             if not self.marks.hold() or any(parameter._arrays.get(self.ctx) is not array for parameter, array in self.parameters):
@@ -531,7 +540,7 @@ class _Made:
         return True
 
     def _trains(self, trainer: Trainer) -> bool:
-        """Whether the trainer is what the step was lowered with."""
+        """Whether the trainer is what the step was traced with."""
         compiled, updaters = self.compiled, trainer._updaters
         return (len(updaters) == 1 and updaters[0] is compiled.updater and trainer._optimizer is compiled.optimizer
                 and trainer._is_as_defined and compiled.holds())

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..base.forking import load
-from ..base.refusal import Refused
 from ..core import hooks
+from ..core.trace import Tracer
 from ..optimizer.compiled import BEFORE_LOWERING, CompiledStep, reason_against
 from ..optimizer.updater import UpdateLane
 
@@ -39,7 +39,7 @@ class _Updates:
     Attributes
     ----------
     runs, lowered : int
-        How often they were made in Python, and lowered.
+        How often they were made in Python, and traced.
     step : CompiledStep or None
     """
 
@@ -56,36 +56,28 @@ class _Updates:
             if (step.updater is trainer._updaters[0] and step.holds() and all(map(operator.is_, known, self._known))
                     and self._made(step, pending)):
                 return True
-            self.step, self.runs = None, BEFORE_LOWERING  # lowered anew at once
+            self.step, self.runs = None, BEFORE_LOWERING  # traced anew at once
         self.runs += 1
         if self.runs <= BEFORE_LOWERING or self.lowered >= MOST:
             return False
-        self._lower(trainer, pending)
+        whole = load("sparsekit.core.step_program").StepProgram(Tracer(trainer._contexts[0], False))
+        step = CompiledStep(whole, trainer._updaters[0], {index: parameter.name for index, parameter, _ in pending})
+        self._made(step, pending)
+        if whole.refused:
+            self.lowered = MOST
+        elif whole.updates:  # not if all rates are 0
+            self.lowered += 1
+            self.step, self._known = step, _objects(pending)
         return True
 
     def _made(self, step: CompiledStep, pending: Sequence[Pending]) -> bool:
-        def after(updated: bool, lost: bool) -> None:
-            for _, _, pairs in pending[:step.whole.updated]:
-                pairs[0][0].fresh = False
+        def after(computed: bool, lost: bool) -> None:
+            done = step.keys[:step.whole.updated]
+            for index, _, pairs in pending:
+                if len(done) == len(step.keys) or index in done:
+                    pairs[0][0].fresh = False
 
         return step((), functools.partial(_update, step.updater, pending), _factors(pending), after=after) is not None
-
-    def _lower(self, trainer: Trainer, pending: Sequence[Pending]) -> None:
-        """Make the updates in Python, and a table of them."""
-        collected = trainer.optimizer._collect(lambda: trainer._update_one_by_one(pending), execute=True)
-        if not collected:  # all rates are 0
-            return
-        self.lowered += 1
-        ctx = trainer._contexts[0]
-        whole = (load("sparsekit.core.graph_step").GraphUpdates(ctx) if ctx.device_type == "gpu"
-                 else load("sparsekit.core.step_table").StepTable(ctx))
-        step = CompiledStep(whole, trainer._updaters[0], {index: parameter.name for index, parameter, _ in pending})
-        try:
-            step.lower(collected, _factors(pending))
-        except Refused:
-            self.lowered = MOST
-        else:
-            self.step, self._known = step, _objects(pending)
 
 
 def _objects(pending: Sequence[Pending]) -> list[Any]:  # Any: as in ``_Updates``

@@ -14,7 +14,8 @@ from ..base.nested import flatten
 from ..ndarray.ndarray import NDArray
 
 if TYPE_CHECKING:
-    from ..core.program import Program
+    from ..core.step_program import StepProgram
+    from ..core.trace import Tracer
     from ..optimizer.types import State
     from .block import Block
     from .trainer import Trainer
@@ -123,27 +124,27 @@ def _difference(array: NDArray, other: NDArray) -> str:
     return ""
 
 
-def kept_from_trace(program: Program, now: Program, given: int) -> str:
+def kept_from_trace(whole: StepProgram, now: Tracer, outputs: list[int], given: int) -> str:
     """What a program has kept that would be something else if it were traced now; empty if nothing would be.
 
-    ``given`` is how many arrays each step brings.
+    ``outputs`` are the slots of the results now, and ``given`` is how many arrays each step brings.
     """
-    for step, again in zip(program.steps, now.steps, strict=False):
-        before = f"{step.layer or 'the step'} computed {step.call.op.label}"
+    steps = whole.steps[:whole.nodes]
+    for step, again in zip(steps, now.steps, strict=False):
+        before = f"{step.note.layer or 'the step'} computed {step.call.op.label}"
         if step.call.op is not again.call.op:
             return f"{before} when it was traced, and would compute {again.call.op.label} now"
         for name, value in step.call.attrs.items():
             if (held := again.call.attrs.get(name)) != value:
                 return f"{before} with {name}={value!r} when it was traced, and would compute it with {name}={held!r} now"
-        if [store.slot for store in step.inputs] != [store.slot for store in again.inputs]:
+        if step.inputs != again.inputs:
             return f"{before} of other arrays when it was traced than it would now"
-    if len(program.steps) != len(now.steps):
-        return f"{len(program.steps)} operators ran when it was traced, and {len(now.steps)} would run now"
-    constants = zip(program.tracer.constants.values(), now.tracer.constants.values(), strict=False)
+    if len(steps) != len(now.steps):
+        return f"{len(steps)} operators ran when it was traced, and {len(now.steps)} would run now"
+    constants = zip(whole.tracer.constants.values(), now.constants.values(), strict=False)
     if any(np.asarray(one).tobytes() != np.asarray(other).tobytes() for one, other in constants if isinstance(one, np.ndarray)):
         return "an array that it made of Python's numbers when it was traced would have other values now"
-    sources = zip_longest(program.tracer.sources[given:], now.tracer.sources[given:])
+    sources = zip_longest(whole.sources, now.sources[given:])
     if any(one is not other for one, other in sources):
         return "it read an array when it was traced, and would read another one now"
-    return "" if program.outputs == now.outputs else "it returned other arrays when it was traced than it would now"
-
+    return "" if whole.outputs == outputs else "it returned other arrays when it was traced than it would now"

@@ -69,7 +69,6 @@ _FILE_OF = {name: file for file, names in FILES.items() for name in names}
 class DeviceKernels:
     """The kernels of one device, loaded one by one on first use; ``types.Kernels`` declares them one by one."""
 
-    numbers = None
     #: ``cpu.sums.sum_few`` once numba has been imported for another kernel: it takes a quarter of the time of numpy's ``reduce``
     #: on a small array.
     sum_few: Callable[[Array], Array | None] | None = None

@@ -234,15 +234,12 @@ class Kernels(Protocol):
     ----------
     device : str
     xp : ArrayModule
-    numbers : array or None
-        While a table is made, what stands for the numbers of an optimizer's step, which each run brings.
     sum_few : callable or None
         The sum of few elements by a kernel, which gives None for an array that it does not take.
     """
 
     device: str
     xp: ArrayModule
-    numbers: Array | None
     sum_few: Callable[[Values], Values | None] | None
 
     def csr_dot_dense(self, data: Values, indices: Indices, indptr: Indices, right: Values, out: Values) -> None: ...

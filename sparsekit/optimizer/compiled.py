@@ -1,9 +1,8 @@
-"""A training step that is lowered to one table, together with the optimizer's own code for what its updates depend on."""
+"""A training step by one program, together with the optimizer's own code for what its updates depend on."""
 
 from __future__ import annotations
 
 import operator
-import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +12,8 @@ from ..core import hooks
 from ..core.apart import switched_off
 
 if TYPE_CHECKING:
-    from ..core.step_table import StepTable, Update
-    from .optimizer import Collected, Decisive, Optimizer
+    from ..core.step_program import StepProgram
+    from .optimizer import Decisive, Optimizer
     from .updater import Updater
 
 __all__ = ["BEFORE_LOWERING", "CompiledStep", "can_be_timed", "reason_against"]
@@ -63,51 +62,35 @@ def reason_against(optimizer: Optimizer, gradients: bool = False, device: str = 
 
 
 class CompiledStep:
-    """A step that has been rehearsed, and runs as a table once it is lowered.
+    """A training step by a program, together with the optimizer's own code for what its updates depend on.
 
     Parameters
     ----------
-    whole : StepTable
+    whole : StepProgram
+        Which gets the updates with the first step.
     updater : Updater
     names : dict
         Names of the weights by their index in the optimizer.
+
+    Attributes
+    ----------
+    keys : list
+        The indices in the order in which a run updates the weights.
     """
 
-    def __init__(self, whole: StepTable, updater: Updater, names: dict[Any, str]) -> None:  # Any: indices are numbers or names
+    def __init__(self, whole: StepProgram, updater: Updater, names: dict[Any, str]) -> None:  # Any: indices are numbers or names
         self.whole, self.updater, self.optimizer, self.states = whole, updater, updater.optimizer, updater.states
         self._names = names
         self._settings: tuple[Decisive, object] | None = None  # object: multipliers
         self._indices = [*names]
-        self._updates: list[Update] = []
-        self._keys: list[Any] = []  # Any: indices, in the order of the updates
+        self.keys: list[Any] = []  # Any: indices
         self._kept: list[Any] = []  # Any: states
         # How often each weight has been updated, if all as often as the one updated most, in these counts; else -1.
         self._even, self._counted = -1, updater.optimizer._index_update_count
         self._state = vars(updater.optimizer)
 
-    # object: multipliers
-    def lower(self, collected: Sequence[Collected], multipliers: object = None) -> None:
-        """Lower the step, whose updates in the rehearsal were these.
-
-        Raises
-        ------
-        Refused
-            If that cannot be done.
-        """
-        kind = load("sparsekit.core.step_table").Update
-        self._updates = [kind(one.op, one.arrays, one.attrs, self._names[one.key]) for one in collected]
-        self._keys = [one.key for one in collected]
-        start = time.perf_counter_ns()
-        try:
-            self.whole.lower(self._updates)
-        finally:
-            if hooks.sink is not None:
-                hooks.sink.span("lower to a table", "compile", start, time.perf_counter_ns(), {"pass": self.whole.name})
-        self._settings = self._now(multipliers)
-        self._kept = [*self.states.values()]
-
     def holds(self) -> bool:
-        """Whether optimizer and states are those that the step was lowered with."""
+        """Whether optimizer and states are those that the step was traced with."""
         return (self.updater.optimizer is self.optimizer and self.updater.states is self.states and self.optimizer._is_as_defined
                 and len(self.states) == len(self._kept) and all(map(operator.is_, self.states.values(), self._kept)))
 
@@ -160,7 +143,7 @@ class CompiledStep:
     # Any: arrays; object: what is compared
     def __call__(self, arrays: Sequence[Any], update: Callable[[], None], multipliers: object = None, same: bool = False,
                  after: Callable[[bool, bool], None] | None = None) -> list[Any] | None:  # Any: arrays
-        """Make a step; None, and nothing has been done, if it must be lowered anew.
+        """Make a step; None, and nothing has been done, if it must be traced anew.
 
         Parameters
         ----------
@@ -173,8 +156,13 @@ class CompiledStep:
         same : bool
             Whether no number of the updates is known to have changed since the last step.
         after : callable, optional
-            ``after(updated, lost)`` is called behind the run, perhaps twice: whether it has updated weights, and whether it has
-            failed when it had begun to overwrite the gradients of the last one.
+            ``after(computed, lost)`` is called behind the run, perhaps twice: whether it has computed all gradients, and whether
+            it has failed when it had begun to overwrite the gradients of the last one.
+
+        Raises
+        ------
+        Refused
+            If the updates cannot be traced.
         """
         whole, state, results = self.whole, self._state, None
         whole.forget()
@@ -194,13 +182,18 @@ class CompiledStep:
         return results
 
     def _renewed(self, update: Callable[[], None], multipliers: object) -> bool:  # object: what is compared
-        """Compute the numbers of all updates; False if the updates have become others."""
+        """Compute the numbers of all updates, which are traced before the first step; False if they have become others."""
         self._settings = None  # until all is done
-        collected = self.optimizer._collect(update)
-        if len(collected) != len(self._updates) or not all(
-                update.accepts(one.op, one.arrays, one.attrs) for update, one in zip(self._updates, collected, strict=True)):
+        whole, collected = self.whole, self.optimizer._collect(update)
+        if whole.program is None:
+            kind = load("sparsekit.core.step_program").Update
+            whole.add_updates([kind(one.op, one.arrays, one.attrs, self._names[one.key]) for one in collected])
+            self.keys = [collected[number].key for number in whole.order]
+            self._kept = [*self.states.values()]
+        elif len(collected) != len(whole.updates) or not all(
+                update.accepts(one.op, one.arrays, one.attrs) for update, one in zip(whole.updates, collected, strict=True)):
             return False
-        self.whole.renew_numbers()
+        whole.renew_numbers()
         self._settings = self._now(multipliers)
         return True
 
@@ -214,10 +207,10 @@ class CompiledStep:
             self._count(before, count)
         elif not whole.updating and before is not None:
             self._restore(before)
-        if whole.updating and whole.updated < len(self._updates):
+        if whole.updating and whole.updated < len(self.keys):
             counts = self.optimizer._index_update_count
-            for index in self._keys[whole.updated:]:
+            for index in self.keys[whole.updated:]:
                 counts[index] = count - 1 if before is None else before[0].get(index, self.optimizer.begin_num_update)
             self._even = -1
         if after is not None:
-            after(whole.updating, failed and whole.began)
+            after(whole.computed, failed and whole.began)

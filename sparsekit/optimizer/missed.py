@@ -31,7 +31,7 @@ from ..storage import RowSparse
 
 if TYPE_CHECKING:
     from ..base.types import Array, Attrs
-    from ..core.program import Program
+    from ..core.cached_op import CachedOp
     from ..core.types import ArrayObject
     from ..storage.types import Store
     from .optimizer import Optimizer
@@ -350,15 +350,14 @@ class Missed:
         self.catch_up(None if rows_of is None else rows_of(inputs, call.attrs, self.last.shape[0]))
         return _held(inputs[place])
 
-    def store_in(self, program: Program, slot: int, arrays: Sequence[ArrayObject]) -> Store:
+    def store_in(self, program: CachedOp, slot: int, arrays: Sequence[ArrayObject]) -> Store:
         """The store of an input of a program, with the rows up to date that the program reads."""
         array_of = dict(zip(program.inputs, arrays, strict=True))
         found: list[Array] = []
         for step in program.steps:
-            slots = [store.slot for store in step.inputs]
-            for place in [place for place, one in enumerate(slots) if one == slot]:
-                known = (step.call.op.name, place) in _ROWS and all(one in array_of for one in slots)
-                rows = _ROWS[step.call.op.name, place]([array_of[one] for one in slots], step.call.attrs,
+            for place in [place for place, one in enumerate(step.inputs) if one == slot]:
+                known = (step.call.op.name, place) in _ROWS and all(one in array_of for one in step.inputs)
+                rows = _ROWS[step.call.op.name, place]([array_of[one] for one in step.inputs], step.call.attrs,
                                                        self.last.shape[0]) if known else None
                 if rows is None:
                     self.catch_up()

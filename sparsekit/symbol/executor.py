@@ -16,6 +16,7 @@ from ..core import hooks
 from ..core.dispatch import wrap
 from ..core.graph import Variable, backward, release
 from ..core.partial_shapes import complete, to_user
+from ..core.trace import TracingError
 from ..ndarray.backward import head_gradients
 from ..ndarray.creation import array as make_array
 from ..ndarray.creation import zeros
@@ -28,7 +29,7 @@ from .shapes import from_user
 
 if TYPE_CHECKING:
     from ..base.types import Array
-    from ..core.whole_step import WholeStep
+    from ..core.step_program import StepProgram
     from .symbol import Symbol
 
 __all__ = ["Executor"]
@@ -149,9 +150,8 @@ class Executor:
             release([array._entry[0] for array in self._results if array._entry is not None])
         self._results, self._recorded = None, False
 
-    def whole_step(self) -> WholeStep | str:
-        """Forward and backward pass in training, for a table; or why there is none."""
-        whole = load("sparsekit.core.whole_step").WholeStep
+    def whole_step(self) -> StepProgram | str:
+        """Forward and backward pass in training, to which updates may be added; or why there is none."""
         if any(variable is not None and variable.grad_req != "write" for _, variable in self._leaves):
             return "gradients are added up (grad_req='add')"
         state = hooks.state
@@ -160,19 +160,20 @@ class Executor:
         try:
             found = self._program.whole([wrap(array._store, self._ctx, None if variable is None else (variable, 0))
                                          for array, variable in self._leaves], self._ctx)
+            if found is None:
+                return "its graph is more than one program"
+            tracer, results, places, self._order = found
+            if any(one.stype != "default" for one in results):
+                return "it has no backward pass from dense gradients"
+            leaves = [self._leaves[place] for place in places]
+            made: StepProgram = load("sparsekit.core.step_program").StepProgram(
+                tracer, results, [array for array, _ in leaves], [variable for _, variable in leaves], F)
+        except TracingError:
+            return "it has no backward pass from dense gradients"
         finally:
             state.recording, state.training = before
-        if found is None:
-            return "its graph is more than one program"
-        program, places, self._order = found
-        if program.whole is None or any(spec.stype != "default" for spec in program.specs):
-            return "it has no backward pass from dense gradients"
-        leaves = [self._leaves[place] for place in places]
-        gradients = program.whole.gradients
-        if len(gradients) != len(leaves) or any(variable is not None and slot is None for (_, variable), slot in
-                                                zip(leaves, gradients, strict=True)):
+        if any(variable is not None and slot is None for (_, variable), slot in zip(leaves, made.gradients, strict=True)):
             return "no gradient flows to one of the arrays that have one"
-        made: WholeStep = whole(program, [array for array, _ in leaves], 0, variables=[variable for _, variable in leaves])
         return made
 
     def take(self, results: Sequence[Any]) -> None:  # Any: arrays

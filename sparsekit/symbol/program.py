@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..base.errors import SparsekitError
-from ..core import hooks, program
+from ..core import cached_op, hooks
 from ..core.dispatch import invoke
 from ..core.op import Call
 from ..core.trace import TRACE, Tracer, TracingError
@@ -41,7 +41,7 @@ class _Lowered(NamedTuple):
         By the number of operators that have run: the nodes that are done then, with the slots of their inputs and outputs.
     """
 
-    program: program.Program
+    program: cached_op.CachedOp
     shown: dict[int, list[tuple[SymbolNode, list[int], list[int]]]]
 
 
@@ -156,16 +156,18 @@ class SymbolProgram:
         return [held[head] for head in self.heads]
 
     # Any: arrays
-    def whole(self, given: Sequence[Any], ctx: Context) -> tuple[program.Program, list[int], list[int]] | None:
-        """The one program that computes all heads; None if there are several, or a head is a variable.
+    def whole(self, given: Sequence[Any], ctx: Context) -> tuple[Tracer, list[Any], list[int], list[int]] | None:
+        """All heads traced as one program; None if that takes several, or a head is a variable.
 
         Returns
         -------
-        program : Program
+        tracer : Tracer
+        results : list of NDArray
+            Traced.
         inputs : list of int
-            Which of ``variables`` each of its inputs is.
+            Which of ``variables`` each of the tracer's arrays is.
         outputs : list of int
-            Which of its results each head is.
+            Which of the results each head is.
         """
         if len(self._segments) != 1 or self._segments[0].alone:
             return None
@@ -174,9 +176,9 @@ class SymbolProgram:
             return None
         held = {(node, 0): place for place, node in enumerate(self.variables)}
         shapes = tuple([tuple(array.shape) for array in given]) if self._open else ()
-        lowered = self._lowered(segment, [given[held[entry]] for entry in segment.inputs], ctx, shapes)
-        lifted = [held[entry] for entry in segment.inputs]
-        return lowered.program, lifted, [segment.outputs.index(head) for head in self.heads]
+        tracer, results, _ = self._traced(segment, [given[held[entry]] for entry in segment.inputs], ctx, shapes)
+        return (tracer, results, [held[entry] for entry in segment.inputs],
+                [segment.outputs.index(head) for head in self.heads])
 
     def _call(self, node: SymbolNode, shapes: tuple[Shape, ...]) -> Call:
         """The call of a node, with the sizes that it leaves open."""
@@ -218,7 +220,7 @@ class SymbolProgram:
     def _lowered(self, segment: _Segment, arrays: list[Any], ctx: Context, shapes: tuple[Shape, ...]) -> _Lowered:
         """The program of a segment for such arrays."""
         state = hooks.state
-        key = (ctx, shapes, state.training, state.recording, *[program.kind_of(array) for array in arrays])
+        key = (ctx, shapes, state.training, state.recording, *[cached_op.kind_of(array) for array in arrays])
         found = segment.lowered.get(key)
         if found is None:
             if len(segment.lowered) >= REMEMBERED:
@@ -227,6 +229,13 @@ class SymbolProgram:
         return found
 
     def _lower(self, segment: _Segment, arrays: list[Any], ctx: Context, shapes: tuple[Shape, ...]) -> _Lowered:
+        tracer, results, shown = self._traced(segment, arrays, ctx, shapes)
+        return _Lowered(cached_op.CachedOp(tracer, results, F, self._part or len(self._segments) > 1), shown)
+
+    # Any: arrays
+    def _traced(self, segment: _Segment, arrays: list[Any], ctx: Context, shapes: tuple[Shape, ...]
+                ) -> tuple[Tracer, list[Any], dict[int, list[tuple[SymbolNode, list[int], list[int]]]]]:
+        """A segment traced on such arrays: its results, and what ``_Lowered`` shows of it."""
         if any(array._ctx is not ctx for array in arrays):
             places = ", ".join(dict.fromkeys(str(array._ctx) for array in arrays))
             raise SparsekitError(f"The arrays of a symbol live on different contexts: {places}.",
@@ -244,8 +253,7 @@ class SymbolProgram:
                         [held[node, place]._store.slot for place in range(node.visible)]))
             except TracingError:
                 raise _ReadsValues(segment.nodes[at]) from None
-        results = [held[entry] for entry in segment.outputs]
-        return _Lowered(program.Program(tracer, results, F, self._part or len(self._segments) > 1), shown)
+        return tracer, [held[entry] for entry in segment.outputs], shown
 
 
 class _ReadsValues(Exception):

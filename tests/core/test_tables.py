@@ -9,11 +9,13 @@ import pytest
 
 import sparsekit as mx
 from sparsekit.core import hooks
-from sparsekit.core.cuda_graphs import parts_of
 from sparsekit.core.dispatch import plan_for
 from sparsekit.core.op import registry
+from sparsekit.core.program import Program
 from sparsekit.core.table import machine
-from sparsekit.core.table.table import Lowered, Step, Table
+from sparsekit.core.table.table import Lowered, Table
+from sparsekit.core.trace import Note, Step, abstract_store
+from sparsekit.core.workspace import parts_of
 from sparsekit.storage import CSR, stype_of
 from tests.core.test_references import cases, stored, typed
 
@@ -33,6 +35,17 @@ def quiet():
         warnings.simplefilter("ignore", mx.base.errors.IndexWarning)
         warnings.simplefilter("ignore", RuntimeWarning)
         yield
+
+
+def program_of(call, inputs, results, rule=None):
+    """One step, whose kernel may be another."""
+    specs = [abstract_store(store.shape, store.dtype, stype_of(store)) for store in (*inputs, *results)]
+    made = tuple(range(len(inputs), len(specs)))
+    step = Step(call, tuple(range(len(inputs))), made, Note("", "", -1, hooks.state.training))
+    program = Program("forward", CPU, [step], specs, set(made), set(made))
+    if rule is not None:
+        program.plans[0].with_function(rule)
+    return program
 
 
 def same(one, other):
@@ -64,10 +77,8 @@ class Case:
             self.results = self.run(plan, [store.copy() for store in stores])
         except Exception:  # such types or shapes are refused, which other tests are about
             return
-        self.plan, count = plan, len(stores)
-        drawn = op.draws(call.attrs, hooks.state.training)
-        reason = "it draws random numbers" if drawn else "it writes to its inputs" if op.mutates else ""
-        self.step = Step(plan, tuple(range(count)), tuple(range(count, count + len(self.results))), self.results, reason)
+        self.plan = plan
+        self.program = program_of(call, stores, self.results)
 
     @staticmethod
     def run(plan, stores):
@@ -75,7 +86,7 @@ class Case:
         return made if isinstance(made, tuple) else (made,)
 
     def lowered(self):
-        return Lowered([self.step], [*[store.copy() for store in self.stores], *self.results], set(), set(self.step.outputs))
+        return Lowered(self.program, [*[store.copy() for store in self.stores], *self.results], set())
 
     def check(self, table, stores):
         """Run the table twice on stores, and compare with a run in Python."""
@@ -87,8 +98,8 @@ class Case:
         for _ in range(2):
             values = [*[store.copy() for store in stores], *[None] * len(expected)]
             assert table.run(values, execute)
-            assert all(map(same, expected, values[len(stores):])), (self.step.plan.call, expected, values[len(stores):])
-            assert all(map(same, stores, values)), f"{self.step.plan.call} writes to its inputs"
+            assert all(map(same, expected, values[len(stores):])), (self.plan.call, expected, values[len(stores):])
+            assert all(map(same, stores, values)), f"{self.plan.call} writes to its inputs"
 
 
 def kinds_of(op, arrays, stypes):
@@ -238,9 +249,9 @@ def test_rows_are_taken_and_written_as_numpy_does(kind):
 
     x = np.random.default_rng(0).normal(size=(9, 4, 2)).astype(kind)
     for rule in (taken, written):
-        plan, rows = plan_for(OPS["exp"].bind({}), ("default",), CPU).with_function(rule), np.array([7, 0, 3])
-        step = Step(plan, (0, 1), (2,), (rule(None, x, rows, {}),))
-        lowered = Lowered([step], [x, rows, step.specs[0]], set(), {2})
+        rows = np.array([7, 0, 3])
+        result = rule(None, x, rows, {})
+        lowered = Lowered(program_of(OPS["elemwise_add"].bind({}), [x, rows], [result], rule), [x, rows, result], set())
         table = Table(lowered)
         assert lowered.reasons == [""]
         for stops, one in enumerate(([7, 0, 3], [-1, 2, 2])):
@@ -282,10 +293,9 @@ def test_what_is_computed_while_lowering_is_refused_and_not_frozen():
             return x * 2
 
     values = np.ones(3, np.float32)
-    plan = plan_for(OPS["exp"].bind({}), ("default",), CPU)
     for rule in (drawn, looked, brought, made, guarded):
-        step = Step(plan.with_function(rule), (0,), (1,), (values,))
-        assert Lowered([step], [values, values], set(), {1}).reasons[0], rule.__name__
+        program = program_of(OPS["exp"].bind({}), [values], [values], rule)
+        assert Lowered(program, [values, values], set()).reasons[0], rule.__name__
 
 
 def counted():

@@ -9,7 +9,7 @@ import pytest
 
 import sparsekit as mx
 from sparsekit.core import hooks
-from sparsekit.core.cuda_graphs import copied
+from sparsekit.core.workspace import copied
 from sparsekit.core.op import registry
 from sparsekit.gluon import nn
 from sparsekit.kernels.cpu import thread_pool
@@ -196,7 +196,7 @@ def test_a_block_that_is_unrolled_makes_no_table_for_each_use(monkeypatch):
                     made = block(made)
             made.backward()
         found.append(bits([made, block.weight.grad()]))
-        lowered = [one.lowered for program in programs(block) for one in (program.forward, program.whole)]
+        lowered = [one.lowered for program in programs(block) for one in (program.forward, program.whole.program)]
         words = [len(one.builder.words) for one in lowered]
     assert found[0] == found[1]
     assert len(tables(block)) <= 8
@@ -284,7 +284,7 @@ class Linear(mx.gluon.HybridBlock):
 def test_a_row_sparse_gradient_leaves_the_table_without_a_copy(width, monkeypatch):
     """Of 64 columns, several threads compute the gradients of the largest batches."""
     counted = []
-    for module in ("program", "table.table"):
+    for module in ("cached_op", "table.table"):
         monkeypatch.setattr(f"sparsekit.core.{module}.copied", lambda store: counted.append(store) or copied(store))
     found = {}
     for on in (True, False):

@@ -44,8 +44,6 @@ class TableKernels:
     Attributes
     ----------
     xp : Numpy
-    numbers : Outline or None
-        The numbers of the optimizer's step that is lowered, which each run brings.
     """
 
     device = "cpu"
@@ -56,7 +54,6 @@ class TableKernels:
         files = "table_twins", "csr", "group", "update", "normalize", "activation"
         modules: Any = [load(f"sparsekit.kernels.cpu.{file}") for file in files]  # Any: modules of kernels
         self._twins, self._csr, self._group, self._update, self._normalize, self._activation = modules
-        self.numbers: Outline | None = None
 
     def __getattr__(self, name: str) -> _Noted:
         real: Any = getattr(for_device("cpu"), name)  # Any: a kernel, or a function that calls some
@@ -158,12 +155,11 @@ class TableKernels:
         self._builder.call(self._twins.few_columns, indices, status=True)
         return out.view_as((self._builder.count(self._twins.distinct_here, indices, room, out, like=count),))
 
-    def _own_numbers(self, numbers: Array | Outline) -> Outline:
-        if isinstance(numbers, Outline):
-            return numbers
-        if self.numbers is None or numbers.dtype != self.numbers.dtype or numbers.shape != self.numbers.shape:
+    @staticmethod
+    def _own_numbers(numbers: Array | Outline) -> Outline:
+        if not isinstance(numbers, Outline):
             raise Refused("its numbers are not known before each run")
-        return self.numbers
+        return numbers
 
     def update_dense(self, step: _Noted, weight: Outline, gradient: Outline, numbers: Array | Outline,
                      states: Sequence[Outline]) -> None:

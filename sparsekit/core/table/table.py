@@ -17,8 +17,8 @@ from ...base.refusal import Refused, reason_of, refusals
 from ...storage import CSR, RowSparse, stype_of
 from .. import hooks
 from ..apart import CATCHES
-from ..cuda_graphs import copied, parts_of, rebuilt
 from ..dispatch import compute, note_results
+from ..workspace import copied, parts_of, rebuilt
 from .arrays import Outline, Size
 from .builder import PAUSE, Builder, Origin
 from .kernel_calls import TableKernels
@@ -27,11 +27,11 @@ from .timed import TimedRows
 
 if TYPE_CHECKING:
     from ...base.types import Array, DType, Shape
-    from ..dispatch import Plan
+    from ..program import Program
     from ..types import Sink, Slots
     from .timed import Account
 
-__all__ = ["REACHED", "Lowered", "Step", "Table"]
+__all__ = ["REACHED", "Lowered", "Table"]
 
 #: Elements that rows may touch before Python looks for signals; some milliseconds of work.
 BETWEEN_PAUSES = 1 << 22
@@ -41,30 +41,6 @@ REACHED = 1
 
 #: Bytes of a cache line, at which buffers begin.
 LINE = 64
-
-
-class Step(NamedTuple):
-    """An instruction, as far as a table needs it.
-
-    Attributes
-    ----------
-    plan : Plan
-    places, outputs : tuple of int
-        Slots that it reads and writes.
-    specs : tuple of AbstractArray
-        What the results are like.
-    reason : str
-        Why Python must run it; empty if it may be lowered.
-    numbers : int
-        Slot of the numbers of an optimizer's step; -1 for other operators.
-    """
-
-    plan: Plan
-    places: tuple[int, ...]
-    outputs: tuple[int, ...]
-    specs: tuple[Any, ...]  # Any: stores, abstract arrays or specs
-    reason: str = ""
-    numbers: int = -1
 
 
 class _Bound(NamedTuple):
@@ -97,25 +73,21 @@ _PARTS: dict[type, Callable[[Any], tuple[Any, ...]]] = {  # Any: a store, and it
 
 
 class Lowered:
-    """Rows for instructions, and stores of the kinds that ``values`` has.
+    """Rows for a program, and stores of the kinds that ``values`` has.
 
     Parameters
     ----------
-    steps : sequence of Step
+    program : Program
     values : list of store
         The stores after a run in Python, by slot.
     fixed : set of int
         Slots whose stores are the same at every run.
-    kept : set of int
-        Slots that are read after a run.
     late : set of int, optional
-        Those of them that ``store`` is asked for, if they are read at all.
+        Slots of results that ``store`` is asked for, if they are read at all.
     targets : sequence of int, optional
         Slots of dense results that a run has arrays for, to be written there.
     handed : set of int, optional
         Slots of sparse results that ``Table.take`` is asked for.
-    order : sequence of int, optional
-        Slots in the order in which a run brings their stores, before the ``targets``.
 
     Attributes
     ----------
@@ -125,18 +97,16 @@ class Lowered:
         By slot, made of outlines.
     """
 
-    def __init__(self, steps: Sequence[Step], values: Slots, fixed: set[int], kept: set[int],
-                 late: set[int] | None = None, targets: Sequence[int] = (), handed: Iterable[int] = (),
-                 order: Sequence[int] = ()) -> None:
-        self.steps, self.settings = steps, config.decisive
+    def __init__(self, program: Program, values: Slots, fixed: set[int], late: set[int] | None = None,
+                 targets: Sequence[int] = (), handed: Iterable[int] = ()) -> None:
+        self.program, self.settings = program, config.decisive
         self.builder = builder = Builder()
         self.stores: dict[int, Any] = {}  # Any: stores of outlines
         self.exits: dict[int, _Bound] = {}
         self.reasons: list[str] = []
         self.roots = self.bound = 0
-        made = {slot for step in steps for slot in step.outputs}
-        asked = {slot for step in steps for slot in (*step.places, *[step.numbers] * (step.numbers >= 0)) if slot not in made}
-        read = [*[slot for slot in dict.fromkeys(order) if slot in asked], *sorted(asked.difference(order))]
+        made, kept = program.made, program.kept
+        read = sorted(program.read - made)
         for slot in read:
             if slot in fixed:
                 self.stores[slot] = rebuilt(values[slot], [builder.constant(part) for part in parts_of(values[slot])])
@@ -144,11 +114,11 @@ class Lowered:
         #: By slot, what stands for the arrays that are written to.
         self.targets: dict[int, Outline] = {slot: self.stores.pop(slot) for slot in targets}
         kernels = TableKernels(builder)
-        self._needed = kept.union(*[step.places for step in steps])  # others are released as soon as they are computed
-        for number, step in enumerate(steps):
+        self._needed = kept | program.read  # others are released as soon as they are computed
+        for number in range(len(program.steps)):
             builder.operator = number
-            self.reasons.append(self._lower_or_leave(number, step, kernels, values))
-            if builder.work >= BETWEEN_PAUSES and number + 1 < len(steps):
+            self.reasons.append(self._lower_or_leave(number, kernels, values))
+            if builder.work >= BETWEEN_PAUSES and number + 1 < len(program.steps):
                 builder.work = 0
                 builder.stop(PAUSE)
         for slot in kept & made:
@@ -164,11 +134,11 @@ class Lowered:
         #: By slot, the origins of what a run can give away: each array has memory of its own.
         self.handed = {slot: origins[slot] for slot in handed if slot in origins and self._has_its_own(slot, origins)}
         #: Slots that are read after a run, and were lowered.
-        self.results = sorted(slot for number, step in enumerate(steps) for slot in step.outputs
+        self.results = sorted(slot for number, step in enumerate(program.steps) for slot in step.outputs
                               if not self.reasons[number] and slot in kept and slot not in self.in_table
                               and slot not in self.handed and not self.written(slot))
-        #: Instructions that make dense of a sparse array what the ledger is told after each run.
-        self.noted = [number for number, step in enumerate(steps) if step.plan.dense and not self.reasons[number]]
+        #: Steps that make dense of a sparse array what the ledger is told after each run.
+        self.noted = [number for number, plan in enumerate(program.plans) if plan.dense and not self.reasons[number]]
         self.image = _Image(self)
 
     def _has_its_own(self, slot: int, origins: dict[int, list[Origin]]) -> bool:
@@ -225,37 +195,38 @@ class Lowered:
         self.roots += 1
         return self.roots - 1
 
-    def _lower_or_leave(self, number: int, step: Step, kernels: TableKernels, values: Slots) -> str:
-        """Lower an instruction, or have Python run it; returns the reason for that."""
-        builder, reason = self.builder, step.reason
+    def _lower_or_leave(self, number: int, kernels: TableKernels, values: Slots) -> str:
+        """Lower a step, or have Python run it; returns the reason for that."""
+        builder, reason, step = self.builder, self.program.reasons[number], self.program.steps[number]
         rows = len(builder.rows)
         if not reason:
             try:
-                self._lower(step, kernels)
+                self._lower(number, kernels)
                 return ""
             except Exception as error:  # whatever a rule raises on outlines, Python runs the operator instead
-                if is_a_handlers(error, [step.plan.function]):
+                if is_a_handlers(error, [self.program.plans[number].function]):
                     raise
                 reason = reason_of(error)
         del builder.rows[rows:]
         builder.stop(number)
-        for slot in step.places:
+        for slot in step.inputs:
             for part in parts_of(self.stores[slot]):
                 part.origin.used(number)
         self.exits[number] = self._bind([slot for slot in step.outputs if slot in self._needed], values)
         return reason
 
-    def _lower(self, step: Step, kernels: Any) -> None:  # Any: stands for Kernels
-        stores = [self.stores[slot] for slot in step.places]
-        kernels.numbers = self.stores.get(step.numbers)
+    def _lower(self, number: int, kernels: Any) -> None:  # Any: stands for Kernels
+        step, specs = self.program.steps[number], self.program.specs
+        stores = [self.stores[slot] for slot in step.inputs]
         for part in (part for store in stores for part in parts_of(store)):
             part.origin.used(self.builder.operator)
         before = refusals.count
-        made = hooks.ignore_fp_errors(compute, step.plan.on(kernels), stores)
+        made = hooks.ignore_fp_errors(compute, self.program.plans[number].on(kernels), stores)
         if refusals.count != before:
             raise Refused(CATCHES)
         results = made if isinstance(made, tuple) else (made,)
-        for spec, result in zip(step.specs, results, strict=True):
+        for slot, result in zip(step.outputs, results, strict=True):
+            spec: Any = specs[slot]  # Any: it stands for a store
             if any(not isinstance(part, Outline) for part in parts_of(result)):
                 raise Refused("its result was made while it was lowered")
             if stype_of(result) != stype_of(spec) or result.dtype != spec.dtype or not _same(result.shape, spec.shape):
@@ -321,7 +292,7 @@ class _Image:
         self.words = np.array(builder.words, np.int64)
         buffers = [origin for origin in builder.origins if origin.kind == "buffer" and origin.last >= 0]
         fixed = [origin for origin in buffers if not origin.roots]
-        offsets, self.nbytes = _placed(fixed, [origin.nbytes for origin in fixed], len(lowered.steps))
+        offsets, self.nbytes = _placed(fixed, [origin.nbytes for origin in fixed], len(lowered.program.steps))
         self.offset_of = dict(zip(map(id, fixed), offsets, strict=True))
         self.memory = _pairs((word, base + offset) for origin, base in zip(fixed, offsets, strict=True)
                              for word, offset in origin.pointers)
@@ -547,14 +518,14 @@ class Table:
                 self._finish(number + 1, values, execute)
                 return True
             place = self._advance(rows, after[number])
-        self._note_made(noted, len(lowered.steps), values, told)
+        self._note_made(noted, len(lowered.program.steps), values, told)
         self._keep(values)
         return True
 
     def finish(self, values: Slots) -> None:
         """Have the results at hand after a run that no operator of which Python ran."""
         if self.lowered.noted:
-            self._note_made(0, len(self.lowered.steps), values, None)
+            self._note_made(0, len(self.lowered.program.steps), values, None)
         self._keep(values)
 
     def _keep(self, values: Slots) -> None:
@@ -605,33 +576,33 @@ class Table:
     def operator_at(self, place: int) -> int:
         """The operator of a row of the last run, or the next one; their number at the end."""
         if place == len(self._last) - 1:
-            return len(self.lowered.steps)
-        return next((number for number in self._last[place:-1, 6].tolist() if number >= 0), len(self.lowered.steps))
+            return len(self.lowered.program.steps)
+        return next((number for number in self._last[place:-1, 6].tolist() if number >= 0), len(self.lowered.program.steps))
 
     def _note_made(self, first: int, number: int, values: Slots, told: TimedRows | None) -> int:
         """Tell the ledger of the instructions from ``first`` to ``number``, which Python runs; returns the one behind it."""
-        ones = [one for one in self.lowered.noted if first <= one < number]
+        ones, steps = [one for one in self.lowered.noted if first <= one < number], self.lowered.program.steps
         if ones and told is not None:  # a recorder must know the arrays
-            told.upto(number, values, [(slot, self.store(slot)) for one in ones for slot in self.lowered.steps[one].outputs])
+            told.upto(number, values, [(slot, self.store(slot)) for one in ones for slot in steps[one].outputs])
         for one in ones:
-            step = self.lowered.steps[one]
-            stores = [self.store(slot) if values[slot] is None else values[slot] for slot in step.places]
-            note_results(step.plan, stores, tuple([self.store(slot) for slot in step.outputs]))
+            step = steps[one]
+            stores = [self.store(slot) if values[slot] is None else values[slot] for slot in step.inputs]
+            note_results(self.lowered.program.plans[one], stores, tuple([self.store(slot) for slot in step.outputs]))
         return number + 1
 
     def _read(self, number: int, values: Slots) -> None:
         """Have the stores at hand that an instruction reads."""
-        for slot in self.lowered.steps[number].places:
+        for slot in self.lowered.program.steps[number].inputs:
             if values[slot] is None:
                 values[slot] = self.store(slot)
 
     def _finish(self, number: int, values: Slots, execute: Callable[[int, Slots], None]) -> None:
         """Run the remaining instructions in Python."""
-        done = {slot for step in self.lowered.steps[:number] for slot in step.outputs}
+        done = {slot for step in self.lowered.program.steps[:number] for slot in step.outputs}
         for slot in self.lowered.results:
             if slot in done and values[slot] is None:
                 values[slot] = self.store(slot)
-        for later in range(number, len(self.lowered.steps)):
+        for later in range(number, len(self.lowered.program.steps)):
             self._read(later, values)
             execute(later, values)
 
@@ -667,7 +638,7 @@ class Table:
             places = [place for place, origin in enumerate(grown)
                       if place not in self._types and all(self._capacity[one] >= 0 for one in origin.roots)]
             sizes = [(self._room(grown[place].roots, grown[place].more) + 1) * grown[place].nbytes for place in places]
-            offsets, total = _placed([grown[place] for place in places], sizes, len(self.lowered.steps))
+            offsets, total = _placed([grown[place] for place in places], sizes, len(self.lowered.program.steps))
             memory = np.empty(total + LINE, np.uint8)
             for place, offset in zip(places, offsets, strict=True):
                 self._put(place, memory, offset)
@@ -717,7 +688,7 @@ class Table:
 
     def _take_over(self, number: int, values: Slots) -> bool:
         """Copy what Python computed for a lowered instruction to where the rows behind it read it; False if it has no room."""
-        for slot in self.lowered.steps[number].outputs:
+        for slot in self.lowered.program.steps[number].outputs:
             if values[slot] is None:  # released, as nothing reads it
                 continue
             outlines, parts = parts_of(self.lowered.stores[slot]), parts_of(values[slot])

@@ -15,15 +15,15 @@ import sys
 import time
 import weakref
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...base.forking import load
 from ...storage import stype_of
 from .. import hooks
-from ..cuda_graphs import parts_of
 from ..hooks import Event, Piece, Recipe
+from ..workspace import parts_of
 from .arrays import Size
 from .builder import PAUSE
 from .machine import compiled, compiled_counter
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from .builder import Origin
     from .table import Lowered, Table
 
-__all__ = ["Account", "Place", "TimedRows", "clock"]
+__all__ = ["Account", "TimedRows", "clock"]
 
 #: Number of the clock that ``time.perf_counter_ns`` reads, by platform.
 CLOCKS = {"linux": 1, "darwin": 8}
@@ -101,23 +101,12 @@ def _goes_with_the_clock(address: int) -> bool:
     return bool((abs(told - middle) <= spread + spread[0] + spread[-1]).all())
 
 
-class Place(NamedTuple):
-    """Where an operator belongs: ``lane`` is empty for that in which the table runs, ``link`` the operator that its gradient is
-    of, or -1."""
-
-    lane: str
-    layer: str
-    link: int
-
-
 class Account:
-    """What the operators of a lowered program are for a profiler.
+    """What the steps of a lowered program are for a profiler.
 
     Parameters
     ----------
     lowered : Lowered
-    places : sequence of Place
-        One for each operator.
     parameters : dict of int to str, optional
         By the slot of a gradient, the name of the parameter.
 
@@ -135,29 +124,32 @@ class Account:
         Slots of arrays that a run brings and operators read, and of those that others read in the table's memory afterwards.
     """
 
-    def __init__(self, lowered: Lowered, places: Sequence[Place], parameters: dict[int, str] | None = None) -> None:
+    def __init__(self, lowered: Lowered, parameters: dict[int, str] | None = None) -> None:
+        steps = lowered.program.steps
         self.sizes: list[int] = []
         self.recipes: dict[int, Recipe] = {}
         self._lowered = lowered
         self._buffers: dict[int, tuple[Origin, int]] = {}  # by the address of its origin
         self._owners: dict[int, tuple[int, int]] = {}
-        read = {slot for step in lowered.steps for slot in step.places}.union(lowered.targets)
+        told = [lowered.program.told_of(number) for number in range(len(steps))]
+        read = {slot for _, inputs in told for slot in inputs}.union(lowered.targets)
         self.given = tuple([slot for slot in lowered.entry.slots if slot in read])
         for slot in (*self.given, *[slot for bound in lowered.exits.values() for slot in bound.slots]):
             for place, part in enumerate(parts_of(lowered.stores[slot])):
                 self._owners[id(part.origin)] = slot, place
-        for step, reason in zip(lowered.steps, lowered.reasons, strict=True):
+        for step, reason in zip(steps, lowered.reasons, strict=True):
             if not reason:
                 for slot in step.outputs:
-                    self.recipes[slot] = self._recipe(slot, step.places, (parameters or {}).get(slot, ""))
-        fixed = read.difference(lowered.entry.slots, *[step.outputs for step in lowered.steps])
+                    self.recipes[slot] = self._recipe(slot, step.inputs, (parameters or {}).get(slot, ""))
+        fixed = read.difference(lowered.entry.slots, lowered.program.made)
         self.constants = {slot: self._recipe(slot, (), "") for slot in fixed}
         freed: dict[int, list[int]] = {}
         for origin, number in self._buffers.values():
-            freed.setdefault(len(lowered.steps) if origin.kept else origin.last, []).append(number)
-        self.kept = frozenset(freed.pop(len(lowered.steps), ()))
-        self.events = tuple([Event(step.plan, *place, step.places, step.outputs, tuple(freed.get(number, ())))
-                             for number, (step, place) in enumerate(zip(lowered.steps, places, strict=True))])
+            freed.setdefault(len(steps) if origin.kept else origin.last, []).append(number)
+        self.kept = frozenset(freed.pop(len(steps), ()))
+        self.events = tuple([Event(plan, step.note.lane, step.note.layer, step.note.link, inputs, step.outputs,
+                                   tuple(freed.get(number, ())))
+                             for number, (step, (plan, inputs)) in enumerate(zip(steps, told, strict=True))])
         self.readings = len(self.events) + 1
         self.results = tuple(lowered.results)
 
@@ -199,7 +191,7 @@ class Account:
         return begin, found, readings[count + ANCHORS:].tolist()
 
     def with_plans(self, plans: dict[int, Plan]) -> tuple[Event, ...]:
-        """The events, with other plans for some operators."""
+        """The events, with other plans for some steps."""
         return tuple([event._replace(plan=plans[number]) if number in plans else event
                       for number, event in enumerate(self.events)])
 

@@ -1,34 +1,35 @@
-"""Clipping of gradients by their global norm, as one operator of a training step that runs as a table."""
+"""Clipping of gradients by their global norm, as operators of a training step that is traced as a whole."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...base.warn import warn_user
-from ...core import cost, infer
+from ...core import cost
+from ...core.apart import NORM
 from ...core.op import Op
 from ...storage import RowSparse
 from ..samples import grid
 
 if TYPE_CHECKING:
-    from ...base.types import Array
+    from ...base.types import Array, Attrs
     from ...kernels.types import ArrayModule, Kernels
-    from ...storage.types import Store
 
-__all__ = ["clip_global_norm"]
+__all__ = ["clip_factor", "scaled"]
 
-#: Not listed: it takes dense and row-sparse gradients in any order, and gives each in its storage type.
-clip_global_norm = Op(
-    "_clip_global_norm", "*data", shape=infer.unchanged, outputs=1, cost=cost.each(3), lane="backward", listed=False,
-    sample=lambda: [([grid(), np.ones(1)], {})],
-    doc="Gradients, then the largest norm that they may have together, float64 of shape (1,): what ``clip_global_norm`` leaves.")
+#: Not listed: it takes dense and row-sparse gradients in any order.
+clip_factor = Op(
+    "_clip_factor", "*data", shape=lambda shapes, attrs: (1,), dtype=lambda dtypes, attrs: np.dtype(np.float64),
+    cost=cost.each(2), listed=False, sample=lambda: [([grid(), np.ones(1)], {})], reads_back=NORM,
+    asked="it is one number",
+    doc="Gradients, then the largest norm that they may have together, float64 of shape (1,): what ``clip_global_norm`` "
+        "multiplies them by.")
 
 
-@clip_global_norm.forward("default... -> default...")
-def _(k: Kernels, *given: object) -> Sequence[Store]:  # object: stores, and the attributes, of which there are none
+@clip_factor.forward("default|row_sparse... -> default")
+def _(k: Kernels, *given: object) -> Array:  # object: stores, and the attributes, of which there are none
     gradients: Any = given[:-2]  # Any: stores
     limit: Any = given[-2]  # Any: an array
     total = sum(_square(k.xp, store.data if isinstance(store, RowSparse) else store) for store in gradients)
@@ -36,8 +37,8 @@ def _(k: Kernels, *given: object) -> Sequence[Store]:  # object: stores, and the
     if k.outside(norm - norm, 1):  # not 0 where the norm is infinite or nan
         warn_user("nan or inf is detected. Clipping results will be undefined.", UserWarning)
     scale = limit / (norm + 1e-8)
-    factor = k.xp.where(scale >= 1, 1.0, scale)
-    return tuple([_scaled(store, factor) for store in gradients])
+    factor: Array = k.xp.where(scale >= 1, 1.0, scale)
+    return factor
 
 
 def _square(xp: ArrayModule, values: Array) -> Array:
@@ -47,8 +48,17 @@ def _square(xp: ArrayModule, values: Array) -> Array:
     return xp.dot(wide, wide).astype(np.float32).astype(np.float64)
 
 
-def _scaled(store: Store, factor: Array) -> Store:
-    if isinstance(store, RowSparse):
-        return RowSparse(store.data * factor.astype(store.dtype), store.indices, store.shape, check=False)
-    made: Array = (store * factor.astype(store.dtype)).reshape(store.shape)
+scaled = Op("_scaled", "data factor", shape=lambda shapes, attrs: shapes[0], dtype=lambda dtypes, attrs: dtypes[0],
+            listed=False, sample=lambda: [([grid(), np.ones(1)], {})],
+            doc="An array times one number, in the type and the storage type of the array.")
+
+
+@scaled.forward("default, default -> default")
+def _(k: Kernels, data: Array, factor: Array, attrs: Attrs) -> Array:
+    made: Array = (data * factor.astype(data.dtype)).reshape(data.shape)
     return made
+
+
+@scaled.forward("row_sparse, default -> row_sparse")
+def _(k: Kernels, data: RowSparse, factor: Array, attrs: Attrs) -> RowSparse:
+    return RowSparse(data.data * factor.astype(data.dtype), data.indices, data.shape, check=False)

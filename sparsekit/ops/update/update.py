@@ -123,6 +123,8 @@ class Update(Op):
     counter: str
     on_copy: bool
     whole: tuple[int, ...]
+    #: The kernel with the array of numbers behind the other arrays, which are then not computed from the attributes.
+    by_numbers: Callable[..., Weight] | None = None
 
     def __init__(self, name: str, inputs: str, *, step: UpdateRule | None = None, group: int = 0, counter: str = "num_weights",
                  on_copy: bool = False, whole: tuple[int, ...] = (), **declared: Any) -> None:  # Any: what Op takes besides
@@ -135,6 +137,24 @@ class Update(Op):
     def weights(self, attrs: Attrs) -> range:
         """Places of the weights among the inputs, one a result."""
         return range(0, self.group * attrs[self.counter], self.group) if self.group else range(1)
+
+    @functools.cache  # noqa: B019 - operators stay
+    def with_numbers(self) -> Update:
+        """The same update with its numbers as the last input; itself if its numbers are not known apart.
+
+        A program of it runs with other learning rates without being made anew.
+        """
+        if self.by_numbers is None:
+            return self
+        made = Update(
+            self.name, " ".join([*self.inputs, "numbers"]), attrs=self.attrs,
+            shape=lambda shapes, attrs: self.shape(shapes[:-1], attrs), dtype=first_type, lane="update", mutates=self.mutates,
+            random=self.random, listed=False, sample=self.sample, doc=self.doc, step=self.step, on_copy=self.on_copy,
+            whole=self.whole)
+        made.plain = self
+        for rule in self.rules:
+            made.forward(f"{', '.join([*rule.inputs, 'default'])} -> {rule.outputs[0]}")(self.by_numbers)
+        return made
 
     def visits(self, attrs: Attrs, stypes: Sequence[str], training: bool) -> Visits:
         """A lazy step visits only the rows that the gradient stores, which is the input behind the weight."""
@@ -259,7 +279,7 @@ def apply_step(k: Kernels, step: UpdateRule, attrs: Attrs, weight: Weight, grad:
     lazy : bool, optional
         Skip rows that a row_sparse gradient does not store; by default as ``by_rows`` says.
     numbers : array, optional
-        What the kernel takes, in any type; by default as ``attrs`` say.
+        What the kernel takes, in the type of the weight, or float32 for a smaller one; by default as ``attrs`` say.
     """
     values, grown = rows_of(weight), [state_of(k, state) for state in states]
     _check_types(values, (grad, *grown))
@@ -268,7 +288,7 @@ def apply_step(k: Kernels, step: UpdateRule, attrs: Attrs, weight: Weight, grad:
         _through_copies(k, step, attrs, values, grad, grown, lazy, numbers)
         return
     kernel = getattr(k, step.kernel)
-    numbers = step.numbers(values.dtype, attrs) if numbers is None else numbers.astype(values.dtype)
+    numbers = step.numbers(values.dtype, attrs) if numbers is None else numbers
     if not isinstance(grad, RowSparse) and step.flat:
         k.update_dense(kernel, values.reshape(1, -1), grad.reshape(1, -1), numbers, [state.reshape(1, -1) for state in grown])
         return
@@ -347,9 +367,16 @@ def declare(name: str, states: str, step: str, attrs: Attrs, numbers: Callable[.
             apply_step(k, chosen, given, weight, grad, arrays)
         return weight
 
+    def run_by_numbers(k: Kernels, weight: Weight, grad: Weight, *arrays_and_attrs: *tuple[*tuple[Weight, ...], Array, Attrs]
+                       ) -> Weight:
+        *arrays, numbers, given = arrays_and_attrs
+        apply_step(k, chosen, given, weight, grad, arrays, numbers=numbers)
+        return weight
+
     if flat:
         made.forward(", ".join(["default"] * (2 + count)) + " -> default")(_all_dense(chosen, run, divides))
     rows_for(made, 1 + count, run)
+    made.by_numbers = run_by_numbers
     return made
 
 

@@ -242,6 +242,15 @@ lamb_update_phase1 = FirstPhase(
 
 
 @overload
+def _rounded(numbers: None, dtype: DType) -> None: ...
+@overload
+def _rounded(numbers: Array, dtype: DType) -> Array: ...
+def _rounded(numbers: Array | None, dtype: DType) -> Array | None:
+    """Numbers in the type in which a step of a weight of this type is computed."""
+    return None if numbers is None else numbers.astype(np.float32 if dtype.itemsize < 4 else dtype)
+
+
+@overload
 def lamb_phase1(k: Kernels, weight: Weight, grad: Array, mean: Weight, var: Weight, attrs: Attrs,
                 numbers: Array | None = None) -> Array: ...
 @overload
@@ -254,12 +263,13 @@ def lamb_phase1(k: Kernels, weight: Weight, grad: Weight, mean: Weight, var: Wei
     values = dense_inside(k, weight, "lamb_update_phase1") if partial else rows_of(weight)
     if not (isinstance(grad, RowSparse) and attrs["lazy_update"]):
         out = k.xp.empty(values.shape, values.dtype)
-        apply_step(k, _LAMB_STEP, attrs, values, dense_inside(k, grad, "lamb_update_phase1"), (out, mean, var), numbers=numbers)
+        apply_step(k, _LAMB_STEP, attrs, values, dense_inside(k, grad, "lamb_update_phase1"), (out, mean, var),
+                   numbers=_rounded(numbers, values.dtype))
         return out
     rows, states = grad.indices, [state_of(k, state) for state in (mean, var)]
     parts = [k.xp.ascontiguousarray(array[rows]) for array in (values, values, *states)]
     every = RowSparse(grad.data, k.xp.arange(rows.shape[0]), parts[0].shape, check=False)  # a table does not know how many
-    apply_step(k, _LAMB_STEP, attrs, parts[0], every, parts[1:], True, numbers)
+    apply_step(k, _LAMB_STEP, attrs, parts[0], every, parts[1:], True, _rounded(numbers, parts[0].dtype))
     for state, part in zip(states, parts[2:], strict=True):
         state[rows] = part
     return RowSparse(parts[1], rows.copy(), weight.shape, check=False)
@@ -315,7 +325,7 @@ def lamb_phase2(k: Kernels, weight: Weight, step: Weight, norm: Array, step_norm
     numbers = k.xp.empty(4, np.float64)
     numbers[0], numbers[1], numbers[3] = 1.0, math.inf, 0.0
     numbers[2] = k.xp.where((first == 0) | (second == 0), 1.0, first / second) * rate
-    apply_step(k, sgd_update.step, _PLAIN, weight, step, (), numbers=numbers)
+    apply_step(k, sgd_update.step, _PLAIN, weight, step, (), numbers=_rounded(numbers, weight.dtype))
     return weight
 
 
@@ -345,9 +355,13 @@ lamb_update = Update(
 
 
 def _lamb(k: Kernels, weight: Weight, grad: Weight, mean: Weight, var: Weight, attrs: Attrs) -> Weight:
-    first, second = (None, None) if k.numbers is None else (k.numbers[:-3], k.numbers[-3:])
-    step = lamb_phase1(k, weight, grad, mean, var, attrs, first)
-    return lamb_phase2(k, weight, step, _norm(k, weight), _norm(k, step), attrs, second)
+    step = lamb_phase1(k, weight, grad, mean, var, attrs)
+    return lamb_phase2(k, weight, step, _norm(k, weight), _norm(k, step), attrs)
+
+
+def _lamb_by_numbers(k: Kernels, weight: Weight, grad: Weight, mean: Weight, var: Weight, numbers: Array, attrs: Attrs) -> Weight:
+    step = lamb_phase1(k, weight, grad, mean, var, attrs, numbers[:-3])
+    return lamb_phase2(k, weight, step, _norm(k, weight), _norm(k, step), attrs, numbers[-3:])
 
 
 def _norm(k: Kernels, store: Weight) -> Array:
@@ -358,3 +372,4 @@ def _norm(k: Kernels, store: Weight) -> Array:
 
 
 rows_for(lamb_update, 3, _lamb)
+lamb_update.by_numbers = _lamb_by_numbers

@@ -101,16 +101,19 @@ def precise(plain: Update) -> Update:
         cost=cost.update, mutates=(0, *range(2, 3 + count)), random=plain.random, listed=False, sample=_halved(plain, count),
         doc=f"``{plain.name}``{_SAID}", step=plain.step, on_copy=True, whole=(count + 2,) if plain.whole else ())
     for rule in plain.rules:
-        made.forward(f"{', '.join([*rule.inputs, rule.inputs[0]])} -> {rule.outputs[0]}")(_on_copy(rule.function, plain.step))
+        made.forward(f"{', '.join([*rule.inputs, rule.inputs[0]])} -> {rule.outputs[0]}")(
+            _on_copy(rule.function, plain.step, count))
+    made.by_numbers = None if plain.by_numbers is None else _on_copy(plain.by_numbers, plain.step, count)
     return made
 
 
-def _on_copy(run_step: Callable[..., Weight], step: UpdateRule) -> Callable[..., Weight]:
-    """The kernel of a step on the copy of a weight."""
+def _on_copy(run_step: Callable[..., Weight], step: UpdateRule, states: int) -> Callable[..., Weight]:
+    """The kernel of a step on the copy of a weight, which is behind the states."""
 
-    def run(k: Kernels, weight: Weight, grad: Weight, *arrays_and_attrs: *tuple[*tuple[Weight, ...], Weight, Attrs]) -> Weight:
-        *arrays, copy, attrs = arrays_and_attrs
-        rows = rows_written(step, attrs, copy, grad, arrays)
+    def run(k: Kernels, weight: Weight, grad: Weight, *arrays_and_attrs: *tuple[*tuple[Weight, ...], Attrs]) -> Weight:
+        *arrays, attrs = arrays_and_attrs
+        copy = arrays.pop(states)
+        rows = rows_written(step, attrs, copy, grad, arrays[:states])
         run_step(k, copy, _widened(grad, copy.dtype), *arrays, attrs)
         _copied(weight, copy, rows)
         return weight

@@ -1,0 +1,591 @@
+"""What a function of arrays computes, as programs: it is traced once, and runs as one operator of the graph from then on.
+
+MXNet calls it a cached operator.  Every operator in it is still an event of its own for the profiler.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ..base.config import config
+from ..base.errors import GradientError
+from ..base.faults import is_a_handlers
+from ..base.forking import load
+from . import device, graph, hooks
+from .apart import NOT_YET, switched_off
+from .arrays import wrap
+from .cuda_graphs import Replay
+from .dispatch import KERNEL_ERRORS, invoke, recorded
+from .graph import ProgramNode
+from .program import Link, Program, ToldPlace, execute, numbered, run_in_python
+from .spec import Spec
+from .trace import TRACE, Step, Tracer, TracingError
+from .workspace import Workspace, copied, parts_of
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+    from typing import TypeAlias
+
+    from ..base.types import DType
+    from ..storage.types import Store
+    from .graph import Loans
+    from .program import Told
+    from .table.table import Lowered, Table
+    from .table.timed import TimedRows
+    from .types import ArrayFunctions, ArrayObject, Slots
+    from .workspace import Buffers
+
+    #: Called after each operator with how many ran, and what gives the array of a slot.
+    Watch: TypeAlias = Callable[[int, Callable[[int], ArrayObject]], None]
+
+__all__ = ["CachedOp", "copied_from_table", "kind_of", "traced_gradients"]
+
+_clock = time.perf_counter_ns
+
+#: Package of the tables, which is imported when a program has run often enough.
+_TABLE = "sparsekit.core.table"
+
+#: Runs whose memory is kept.
+FRAMES = 4
+
+#: Runs in Python before a pass is lowered to a table: one that runs once or twice would not earn the time of that.
+BEFORE_LOWERING = 2
+
+
+class _Backward(NamedTuple):
+    """A backward pass.
+
+    Attributes
+    ----------
+    program : Program
+    heads : list of int or None
+        Slot of the gradient at each result, and at each input; None where no gradient arrives.
+    last : tuple of (str, int)
+        Layer and number of the operator that ran first, whose gradient is computed last.
+    """
+
+    program: Program
+    heads: list[int | None]
+    last: tuple[str, int]
+
+
+class _Run:
+    """The stores of one run, kept for its backward pass."""
+
+    __slots__ = ("arrays", "first", "values", "workspace")
+
+    def __init__(self, arrays: Sequence[ArrayObject], values: Slots, workspace: Workspace, first: int) -> None:
+        # Any: as given, and None once released; ``_send_back`` refuses then, so that what it calls needs not ask again.
+        self.arrays: Any = arrays
+        self.values: Any = values  # Any: as above
+        self.workspace, self.first = workspace, first
+
+
+def kind_of(array: ArrayObject) -> tuple[Hashable, ...]:
+    """What a program depends on of an array: layout, element type, and whether and where its gradient goes."""
+    entry = array._entry
+    if entry is None or not hooks.state.recording:
+        return array._layout, array.dtype
+    gradient = entry[0].grad
+    return array._layout, array.dtype, "" if gradient is None else gradient.stype
+
+
+class _Arrived(NamedTuple):
+    """Where gradients are when a backward pass begins: storage type and element type of each, None where none is.
+
+    Attributes
+    ----------
+    heads : tuple
+        At each result.
+    held : tuple
+        At each input, from what ran later; empty if that is added afterwards.
+    """
+
+    heads: tuple[tuple[str, DType] | None, ...]
+    held: tuple[tuple[str, DType] | None, ...] = ()
+
+
+class CachedOp:
+    """What a function of arrays computes, and its gradient, for arrays of one kind each.
+
+    Parameters
+    ----------
+    tracer : Tracer
+        After the function ran at work.
+    results : sequence of NDArray
+        What it gave.
+    F : namespace
+        Where gradient rules find operators.
+    part : bool
+        Whether it is a part of a larger whole whose gradients are to be summed in the order of the operators, as if they
+        were one program.
+
+    Attributes
+    ----------
+    forward : Program
+    whole : _Backward or None
+        The backward pass from dense gradients at all results.
+    error : Exception or None
+        Why there is no backward pass; ``backward()`` raises that.
+    """
+
+    def __init__(self, tracer: Tracer, results: Sequence[ArrayObject], F: ArrayFunctions, part: bool = False) -> None:
+        self.ctx, self.F, self.tracer, self.part = tracer.ctx, F, tracer, part
+        lifted = [array if array._ctx is TRACE else tracer.lift(array) for array in results]
+        self.inputs = [array._store.slot for array in tracer.arrays]
+        self.outputs = [array._store.slot for array in lifted]
+        self.specs = [Spec.of(array) for array in lifted]
+        self.empty: Slots = []
+        self.entries = [array._entry if tracer.recording else None for array in lifted]
+        self.steps = tracer.steps
+        self.workspaces: list[Workspace] = []
+        self.passes: dict[_Arrived, _Backward | None] = {}
+        #: The same by the layouts of the gradients.  Any: layouts, which are found by identity, or None
+        self._passes: dict[tuple[Any, ...], _Backward | None] = {}
+        self._lock = threading.Lock()
+        seen = {*self.outputs, *self.inputs}
+        #: Stores that a gradient must not be, since others have them.
+        self._foreign = {*self.inputs, *tracer.constants}
+        self.whole: _Backward | None = None
+        self.error: Exception | None = None
+        if any(self.entries):
+            seen.update(*[step.outputs for step in self.steps if _is_unrepeatable(step)])
+            arrived = _Arrived(tuple([entry and ("default", spec.dtype)
+                                      for entry, spec in zip(self.entries, self.specs, strict=True)]))
+            try:
+                self.whole = self.passes[arrived] = self._backward(arrived)
+            except Exception as error:  # of no harm to those who ask for no gradient, or for another
+                rules = [step.call.op.gradient_function for step in self.steps]
+                if is_a_handlers(error, [rule for rule in rules if rule is not None]):
+                    raise
+                self.error = error.with_traceback(None)
+                seen.update(*[step.outputs for step in self.steps])
+        kept = seen | (self.whole.program.read if self.whole else set())
+        self.forward = self._have_room(Program("forward", self.ctx, self.steps, tracer.specs, seen, kept))
+        self._gone = self.forward.made - kept
+        self.reached = self.whole.program.gradients if self.whole else tracer.buffers
+
+    def _backward(self, arrived: _Arrived) -> _Backward:
+        """The backward pass from the gradients that arrive."""
+        tracer = self.tracer
+        with tracer.at_work():
+            heads = [kind and tracer.abstract_store(Spec(spec.shape, kind[1], kind[0]))
+                     for spec, kind in zip(self.specs, arrived.heads, strict=True)]
+            held = [kind and tracer.abstract_store(Spec(array.shape, kind[1], kind[0]))
+                    for array, kind in zip(tracer.arrays, arrived.held, strict=False)]
+            pairs = [(entry, wrap(head, TRACE)) for entry, head in
+                     zip((*self.entries, *[array._entry for array in tracer.arrays]), (*heads, *held), strict=False)
+                     if entry and head]
+            steps, gradients, last = traced_gradients(tracer, pairs, self.F)
+        wanted = {slot for slot in gradients if slot is not None}
+        program = self._have_room(Program("backward", self.ctx, steps, tracer.specs, wanted, wanted, gradients))
+        return _Backward(program, [None if head is None else head.slot for head in (*heads, *held)], last)
+
+    def _have_room(self, program: Program) -> Program:
+        """Have room and constants for what was traced last."""
+        self.empty = self.empty + [None] * (len(self.tracer.specs) - len(self.empty))
+        for slot, store in self.tracer.constants.items():
+            if self.empty[slot] is None:
+                self.empty[slot] = device.onto(store, self.ctx)
+        return program
+
+    # running
+
+    def __call__(self, arrays: Sequence[ArrayObject], watch: Watch | None = None) -> list[ArrayObject]:
+        """Run it on arrays of the kinds that it was made for, recorded as one node; a list of the results.
+
+        ``watch(number, array_of)`` is called after each operator of the forward pass, with the number of those that ran;
+        ``array_of(slot)`` gives any array that has been computed.
+        """
+        values = self.empty[:]
+        for slot, array in zip(self.inputs, arrays, strict=True):
+            missed = array._layout.missed
+            values[slot] = array._store if missed is None else missed.store_in(self, slot, arrays)
+        workspace = self._workspace()
+        first = graph.reserve() if hooks.sink is not None else 0
+        told = None
+        if watch is None:
+            told = self._execute(self.forward, None, values, workspace, (), first)
+        else:
+            self._run_watched(watch, values, workspace, first)
+        stores = [_own(values[slot], workspace) for slot in self.outputs]
+        if told is not None:
+            _finish(told, values, self.inputs, arrays, zip(self.outputs, stores, strict=True))
+        if not any(self.entries):
+            self._give_back(workspace)
+            return [wrap(store, self.ctx) for store in stores]
+        kept = _Run(arrays, values, workspace, first)
+        entries = tuple([None if there is None else array._entry for there, array in zip(self.reached, arrays, strict=True)])
+        node = ProgramNode(functools.partial(self._send_back, kept), entries, len(stores), self.ctx, self.part,
+                           functools.partial(self._release, kept))
+        return [wrap(store, self.ctx, entry and (node, place))
+                for place, (store, entry) in enumerate(zip(stores, self.entries, strict=True))]
+
+    def _run_watched(self, watch: Watch, values: Slots, workspace: Workspace, first: int) -> None:
+        """Run the forward pass one operator at a time, and show each to ``watch``."""
+        state = hooks.state
+        before = state.recording, state.layer
+        state.recording = False
+        try:
+            self._in_python(self.forward, values, workspace, (), first, watch=lambda number: watch(
+                number, lambda slot: wrap(_own(values[slot], workspace), self.ctx)))
+        finally:
+            state.recording, state.layer = before
+
+    def _send_back(self, kept: _Run, given: Sequence[ArrayObject | None], buffers: Buffers, retain: bool,
+                   held: Sequence[ArrayObject | None], loans: Loans) -> list[ArrayObject | None]:
+        """Gradients of the inputs, from those of the results.
+
+        They may be written to ``buffers``; ``held`` are those at the inputs already, which they add to; ``loans`` says which
+        may stay in the workspace until the backward pass is over.
+        """
+        if kept.values is None:
+            raise GradientError("This graph was already used for a backward pass, and its saved arrays are gone.",
+                                hint="call backward(retain_graph=True) the first time.")
+        backward = None
+        if not hooks.state.recording:
+            key = tuple([None if gradient is None else gradient._layout for gradient in (*given, *held)])
+            backward = self._passes.get(key)
+            if backward is None:
+                backward = self._passes[key] = self._backward_from(_Arrived(*[
+                    tuple([None if gradient is None else (gradient.stype, gradient._store.dtype) for gradient in group])
+                    for group in (given, held)]))
+        made = (self._send_back_recorded(kept, given, held) if backward is None
+                else self._send_back_through(backward, kept, (*given, *held), buffers, retain, loans))
+        if not retain:
+            self._release(kept, loans)
+        return made
+
+    def _send_back_through(self, backward: _Backward, kept: _Run, given: Sequence[ArrayObject | None], buffers: Buffers,
+                           retain: bool, loans: Loans) -> list[ArrayObject | None]:
+        """The same by a backward pass of the program."""
+        values, kept.workspace.lent = kept.values[:] if retain else kept.values, loans.arrays
+        if len(values) < len(self.empty):
+            values += self.empty[len(values):]
+        for head, gradient in zip(backward.heads, given, strict=True):
+            if head is not None and gradient is not None:
+                values[head] = gradient._store
+        program = backward.program
+        told = self._execute(program, backward.last, values, kept.workspace, buffers, kept.first)
+        with device.current(self.ctx):
+            made = [None if slot is None else buffer if buffer is not None and values[slot] is buffer._store
+                    else wrap(self._gradient(slot, program, values, kept.workspace, loans if to_program else None), self.ctx)
+                    for slot, buffer, to_program in zip(program.gradients, buffers, loans.takers, strict=True)]
+        if told is not None:
+            found = zip(program.gradients, made, strict=True)
+            _finish(told, values, (), (), [(slot, gradient._store) for slot, gradient in found
+                                           if slot is not None and gradient is not None])
+        return made
+
+    def _gradient(self, slot: int, backward: Program, values: Slots, workspace: Workspace, loans: Loans | None) -> Store:
+        """The gradient in a slot, in memory of its own, or of a graph that lends it."""
+        store = values[slot]
+        if store is None:  # it is still in the table
+            given: Store = workspace.tables[backward].take(slot)
+            return given
+        if loans is not None and workspace.replays and slot not in self._foreign:
+            loans.lend(store, parts_of(store))
+            lent: Store = store
+            return lent
+        copied: Store = store.copy() if slot in self._foreign else _own(store, workspace)
+        return copied
+
+    def _backward_from(self, arrived: _Arrived) -> _Backward | None:
+        """The backward pass from these gradients; None if it reads values, or what the forward pass does not leave."""
+        if arrived not in self.passes:
+            with self._lock:
+                if arrived not in self.passes:
+                    self.passes[arrived] = self._found(arrived)
+        return self.passes[arrived]
+
+    def _found(self, arrived: _Arrived) -> _Backward | None:
+        try:
+            made = self._backward(arrived)
+        except TracingError:
+            return None
+        return None if made.program.read & self._gone else made
+
+    def _send_back_recorded(self, kept: _Run, given: Sequence[ArrayObject | None], held: Sequence[ArrayObject | None]
+                            ) -> list[ArrayObject | None]:
+        """The same one operator at a time, recorded anew as the trace was, so that the gradients have gradients."""
+        traced = [entry[0] for entry in self.entries if entry]
+        if any(node.function is not None for node in graph.order(traced)[0]):
+            raise GradientError("A hybridized block that calls an autograd.Function gives no gradients of gradients.",
+                                hint="leave out hybridize() for the block that calls it.")
+        nodes = {self.tracer.step_of(node): node for node in graph.order(traced)[0] if node.call is not None}
+        values: list[Any] = [None] * len(self.empty)  # Any: an array once there is one
+        for slot in self.tracer.constants:
+            values[slot] = wrap(self.empty[slot], self.ctx)
+        for slot, array in zip(self.inputs, kept.arrays, strict=True):
+            values[slot] = array
+        before, hooks.state.recording = hooks.state.recording, True
+        try:
+            for number, step in enumerate(self.steps):
+                call = step.call
+                sources = nodes[number].inputs if number in nodes else [None] * len(step.inputs)
+                inputs = tuple([values[slot] if source is not None else wrap(values[slot]._store, self.ctx)
+                                for slot, source in zip(step.inputs, sources, strict=True)])
+                if _is_unrepeatable(step):
+                    results = [_own(kept.values[slot], kept.workspace) for slot in step.outputs]
+                    made = recorded(call, inputs, results, self.ctx)
+                else:
+                    made = invoke(call, inputs, ctx=self.ctx)
+                for slot, array in zip(step.outputs, made if isinstance(made, list) else [made], strict=False):
+                    values[slot] = array
+        finally:
+            hooks.state.recording = before
+        heads = [*[values[slot]._entry for slot in self.outputs], *[array._entry for array in kept.arrays]]
+        pairs = [(entry, gradient) for entry, gradient in zip(heads, (*given, *held), strict=False)
+                 if entry is not None and gradient is not None]
+        wanted = [None if there is None else array._entry for there, array in zip(self.reached, kept.arrays, strict=True)]
+        found = graph.backward([entry for entry, _ in pairs], [gradient for _, gradient in pairs], self.F, wrap, True,
+                               [entry for entry in wanted if entry is not None])
+        return [entry and found.get(entry) for entry in wanted]
+
+    def _workspace(self) -> Workspace:
+        """Memory for one run."""
+        try:
+            return self.workspaces.pop()
+        except IndexError:
+            return Workspace(self.ctx)
+
+    def explained(self) -> list[dict[str, str]]:
+        """For each operator: the pass, and why it runs by itself; ``""`` if a table or a captured graph does it."""
+        against = switched_off(self.ctx.device_type)
+        programs = dict.fromkeys((self.forward, *[one.program for one in self.passes.values() if one is not None]))
+        return [{"pass": one.name, "op": step.call.op.label, "reason": against or reason}
+                for one in programs for step, reason in zip(one.steps, self._reasons(one), strict=True)]
+
+    def _reasons(self, one: Program) -> list[str]:
+        """Why each operator of a pass runs by itself."""
+        waiting = NOT_YET
+        if self.ctx.device_type == "gpu":
+            replay = next((workspace.replays[one] for workspace in reversed(self.workspaces) if one in workspace.replays), None)
+            if replay is not None:
+                return replay.how()
+        else:
+            if one.lowered is not None:
+                return one.lowered.reasons
+            waiting = f"a table is made when it has run {BEFORE_LOWERING} times"
+        return [waiting] * len(one.steps)
+
+    def _release(self, kept: _Run, loans: Loans | None = None) -> None:
+        """Give up what one run keeps for its backward pass; memory of graphs, when the pass that may read it is over."""
+        if kept.values is not None:
+            kept.values = kept.arrays = None
+            if loans is not None and kept.workspace.replays:
+                loans.ends.append(functools.partial(self._give_back, kept.workspace))
+            else:
+                self._give_back(kept.workspace)
+
+    def _give_back(self, workspace: Workspace) -> None:
+        if hooks.sink is not None:
+            for table in workspace.tables.values():
+                table.released(hooks.sink)
+        if len(self.workspaces) < FRAMES:
+            workspace.again, workspace.lent = True, {}
+            self.workspaces.append(workspace)
+
+    def _execute(self, one: Program, last: tuple[str, int] | None, values: Slots, workspace: Workspace, buffers: Buffers,
+                 first: int) -> TimedRows | None:
+        """Run a pass; gives what is left to tell a recorder, if it ran by a table.
+
+        ``last`` is as in ``_Backward``, and None for the forward pass; ``first`` is the number of the node of its first operator.
+        """
+        sink = hooks.sink
+        if sink is None:
+            return hooks.ignore_fp_errors(self._run, one, values, workspace, buffers, first, None)
+        if last is not None:
+            last = (last[0], first + last[1]) if first and last[1] >= 0 else ("", 0)
+        with ToldPlace(last):
+            return hooks.ignore_fp_errors(self._run, one, values, workspace, buffers, first, sink.op)
+
+    def _run(self, one: Program, values: Slots, workspace: Workspace, buffers: Buffers, first: int, told: Told | None
+             ) -> TimedRows | None:
+        """Run a pass by what there is for it: graphs, a table, Python."""
+        if self.ctx.device_type == "gpu":
+            if config.cuda_graphs and told is None:
+                self._replay(one, values, workspace, buffers)
+            else:
+                with device.current(self.ctx):
+                    self._in_python(one, values, workspace, buffers, first, told)
+            return None
+        if not config.tables:
+            self._in_python(one, values, workspace, buffers, first, told)
+            return None
+        table = workspace.tables.get(one)
+        if table is not None and (told is None or load(f"{_TABLE}.timed").clock() is not None):
+            rows = None if told is None else self._timed(table, one, first)
+            if self._run_table(table, one, values, workspace, buffers, rows, told):
+                return rows
+        lowers = table is None and self._lowers(one, workspace)
+        if lowers and one.lowered is None:
+            examples = values[:]  # the table's exits need an example of each result
+            self._in_python(one, examples, workspace, buffers, first, told, keeping=True)
+            values[:] = examples
+        else:
+            self._in_python(one, values, workspace, buffers, first, told)
+        if lowers:
+            start = _clock()
+            self._have_table(one, values, workspace, buffers)
+            if hooks.sink is not None:
+                hooks.sink.span("lower to a table", "compile", start, _clock(), {"pass": one.name})
+        return None
+
+    def _in_python(self, one: Program, values: Slots, workspace: Workspace, buffers: Buffers, first: int,
+                   told: Told | None = None, keeping: bool = False, watch: Callable[[int], None] | None = None) -> None:
+        run_in_python(one, values, workspace, buffers, told, first, keeping, watch)
+
+    def _replay(self, one: Program, values: Slots, workspace: Workspace, buffers: Buffers) -> None:
+        if one not in workspace.replays:
+            workspace.replays[one] = Replay(one, workspace)
+        try:
+            workspace.replays[one].run(values, buffers)
+        except KERNEL_ERRORS as error:
+            raise one.named(workspace.ran, values, error) from error
+
+    def _lowers(self, one: Program, workspace: Workspace) -> bool:
+        """Whether a pass has run often enough for a table, here too.
+
+        Of many runs that are alive at once, most have a workspace that serves once; a table would not earn the time of making it.
+        """
+        if one.runs < BEFORE_LOWERING or not workspace.again or switched_off("cpu"):
+            one.runs += 1
+            return False
+        return True
+
+    def _have_table(self, one: Program, values: Slots, workspace: Workspace, buffers: Buffers) -> None:
+        """Make the table of a pass, which has run on these stores and, if it is the first, released none."""
+        if one.lowered is None:
+            one.lowered = self._lowered(one, values, buffers)
+        for slot in one.rooms:  # memory that only Python used
+            workspace.memory.pop(slot, None)
+        workspace.tables[one] = load(f"{_TABLE}.table").Table(one.lowered)
+
+    def _timed(self, table: Table, one: Program, first: int) -> TimedRows:
+        """The rows of a pass that tell a recorder of a run."""
+        if one.account is None:
+            one.account = load(f"{_TABLE}.timed").Account(one.lowered)
+        timed = table.timed(one.account)
+        timed.start(one.account.events, first)
+        return timed
+
+    def _run_table(self, table: Table, one: Program, values: Slots, workspace: Workspace, buffers: Buffers,
+                   rows: TimedRows | None, told: Told | None) -> bool:
+        """Run a pass by its table, and have Python run the operators that the table does not; False if the arrays do not fit."""
+        at, link = -1, Link()
+
+        def run_one(number: int, values: Slots) -> None:
+            nonlocal at
+            at, step = number, one.steps[number]
+            if told is not None:
+                hooks.state.layer = step.note.layer
+            execute(one, number, values, workspace, buffers, told, link.to(first, step.note))
+            for slot in one.spent[number]:
+                values[slot] = None
+
+        first = 0 if rows is None else rows.first
+        self._aim(one, values, buffers)
+        try:
+            return table.run(values, run_one, rows)
+        except KERNEL_ERRORS as error:
+            raise one.named(at, values, error) from error
+
+    def _lowered(self, one: Program, examples: Slots, buffers: Buffers) -> Lowered:
+        """The rows of a pass, which write gradients to the buffers that there are."""
+        number_of = {slot: number for slot, number in numbered(one.gradients).items() if slot in one.made}
+        targets = [slot for slot, number in number_of.items()
+                   if number < len(buffers) and (buffer := buffers[number]) is not None
+                   and isinstance(buffer._store, np.ndarray) and isinstance(examples[slot], np.ndarray)]
+        sparse = {slot for slot in number_of if not isinstance(examples[slot], np.ndarray)}
+        found: Lowered = load(f"{_TABLE}.table").Lowered(one, examples, set(self.tracer.constants), targets=targets,
+                                                         handed=sparse)
+        return found
+
+    def _aim(self, one: Program, values: Slots, buffers: Buffers) -> None:
+        """Have the arrays at hand that the table of a pass writes gradients to: their buffers if they fit, else new ones."""
+        assert one.lowered is not None, "there is a table of it"
+        for slot, like in one.lowered.targets.items():
+            buffer = buffers[one.gradients.index(slot)] if buffers else None
+            store = None if buffer is None else buffer._store
+            fitting = isinstance(store, np.ndarray) and store.dtype == like.dtype
+            values[slot] = store if fitting else np.empty(like.shape, like.dtype)
+
+
+def traced_gradients(tracer: Tracer, pairs: Sequence[tuple[Any, ArrayObject]], F: ArrayFunctions  # Any: entries
+                     ) -> tuple[list[Step], list[int | None], tuple[str, int]]:
+    """Trace a backward pass, while the tracer is at work.
+
+    Parameters
+    ----------
+    tracer : Tracer
+    pairs : sequence of (entry, NDArray)
+        The gradient at each entry.
+    F : namespace
+        Where gradient rules find operators.
+
+    Returns
+    -------
+    steps : list of Step
+    gradients : list of int or None
+        Slot of the gradient of each input.
+    last : tuple of (str, int)
+        As in ``_Backward``.
+    """
+    forward, tracer.steps = tracer.steps, []
+    before = tracer.lane, hooks.state.recording
+    for buffer in tracer.buffers:
+        if buffer is not None:
+            buffer.made = buffer.node = None
+    try:
+        tracer.lane, hooks.state.recording = "backward", False
+        tracer.nodes.clear()
+        graph.backward([entry for entry, _ in pairs], [head for _, head in pairs], F, wrap, retain=True)
+        steps = tracer.steps
+    finally:
+        tracer.steps = forward
+        tracer.lane, hooks.state.recording = before
+    nodes = [*tracer.nodes, *[buffer.node for buffer in tracer.buffers if buffer is not None and buffer.node is not None]]
+    last = min(nodes, key=lambda node: node.id, default=None)
+    return steps, [None if buffer is None or buffer.made is None else buffer.made._store.slot for buffer in tracer.buffers], (
+        ("", -1) if last is None else (last.layer, tracer.step_of(last)))
+
+
+def _is_unrepeatable(step: Step) -> bool:
+    """Whether the same inputs need not give the same again: it may draw random numbers, or writes to its inputs."""
+    return bool(step.call.op.draws(step.call.attrs, True) or step.call.op.mutates)
+
+
+def _finish(told: TimedRows, values: Slots, slots: Sequence[int], arrays: Sequence[ArrayObject],
+            results: Iterable[tuple[int, Store]]) -> None:
+    """Tell a recorder the rest of a table's run, whose ``results`` are those that left it."""
+    recipes = told.account.recipes
+    left = {slot: store for slot, store in results if slot in recipes and store is not values[slot]}
+    told.finish(values, slots, arrays, [(slot, values[slot]) for slot in told.account.results if slot not in left],
+                tuple(left), tuple(left.values()))
+
+
+def _own(store: Store, workspace: Workspace) -> Store:
+    """The store, copied if it lies in memory that the next run uses."""
+    if workspace.replays:
+        if any(map(workspace.keeps, parts_of(store))):
+            with parts_of(store)[0].device:  # cupy's, on a GPU
+                return copied(store)
+        return store
+    if isinstance(store, np.ndarray):
+        return copied_from_table(store) if store.base is not None and workspace.keeps(store) else store
+    return copied(store) if any(map(workspace.keeps, parts_of(store))) else store
+
+
+def copied_from_table(store: Store) -> Store:
+    """A copy of a store that lies in memory of a table, for which ``why_dense()`` has the same answer."""
+    made = store.copy()
+    if hooks.made and isinstance(store, np.ndarray) and isinstance(made, np.ndarray):
+        hooks.flowed(store, made)
+    return made

@@ -1,0 +1,612 @@
+"""A training step as one program: forward pass, backward pass and updates of weights, or the updates alone.
+
+All of it is traced.  The first run is Python's; from then on a table runs it on a CPU, and captured graphs on a GPU.
+"""
+
+from __future__ import annotations
+
+import functools
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..base.forking import load
+from ..base.refusal import Refused
+from ..kernels import for_device
+from . import device, graph, hooks
+from .arrays import wrap, wrap_as
+from .cached_op import copied_from_table, traced_gradients
+from .cuda_graphs import Replay, gathered
+from .dispatch import KERNEL_ERRORS, Plan, invoke, plan_for
+from .op import Call, find
+from .program import Link, Program, ToldPlace, execute, numbered, run_in_python
+from .spec import Spec
+from .trace import Tracer
+from .workspace import Workspace, copied
+
+if TYPE_CHECKING:
+    from ..base.context import Context
+    from ..base.types import Attrs
+    from .arrays import Layout
+    from .graph import Variable
+    from .hooks import Event
+    from .op import Op
+    from .program import Told
+    from .table.table import Table
+    from .table.timed import TimedRows
+    from .types import ArrayFunctions, ArrayObject, Slots
+
+__all__ = ["StepProgram", "Update"]
+
+#: Frames between the line that calls a ``TrainStep`` and the recorder.
+DEPTH = 8
+
+
+class Update:
+    """The update of one weight.
+
+    Parameters
+    ----------
+    op : Op
+        An optimizer's step.
+    arrays : sequence of NDArray
+        Weight, gradient and states.  The gradient is the buffer's; the step reads what the backward pass computed.
+    attrs : dict
+        Attributes of the operator.
+    name : str
+        Of the parameter, for messages.
+
+    Attributes
+    ----------
+    call : Call
+        What runs: the operator with its numbers as the last input, if they are known apart.
+    numbers : NDArray or None
+        The numbers on the device, which each run reads.
+    """
+
+    def __init__(self, op: Op, arrays: Sequence[ArrayObject], attrs: Attrs, name: str) -> None:
+        self.op, self.weight, self.gradient, self.states, self.name = op, arrays[0], arrays[1], tuple(arrays[2:]), name
+        self.call = Call(op.with_numbers(), dict(op.bind(attrs).attrs))
+        self.numbers: ArrayObject | None = None
+        self._branch = self._branch_of(self.call.attrs)
+
+    # object: values of attributes
+    def _branch_of(self, attrs: Attrs) -> tuple[object, ...]:
+        """What the rule of the step decides by, beside its numbers."""
+        step = getattr(self.op, "step", None)
+        return attrs.get("lazy_update"), None if step is None else step.idle(attrs)
+
+    def accepts(self, op: Op, arrays: Sequence[ArrayObject], attrs: Attrs) -> bool:
+        """Take over new attributes; False if the update has become another one."""
+        if op is not self.op or arrays[0] is not self.weight or len(arrays) != len(self.states) + 2 or any(
+                one is not other for one, other in zip(arrays[2:], self.states, strict=True)):
+            return False
+        self.call.attrs.update(attrs)
+        return self._branch_of(self.call.attrs) == self._branch
+
+    def numbers_now(self) -> Any:  # Any: an array, or None for an operator whose numbers are not known apart
+        """The numbers that follow from the attributes."""
+        step: Any = getattr(self.op, "step", None)  # Any: an UpdateRule
+        return None if self.call.op.plain is None else step.numbers(self.weight.dtype, self.call.attrs)
+
+
+class Gradients:
+    """What writes the gradients of a step's last run to their buffers.
+
+    Variables refer to it: it refers to none of the arrays that they belong to.
+    """
+
+    def __init__(self, ctx: Context) -> None:
+        self._ctx = ctx
+        self.table: Table | None = None
+        self.computed: dict[int, Any] = {}  # Any: stores of gradients that are not in the table, by slot
+        #: Slots of those that the table writes to their buffers.
+        self.written: set[int] = set()
+
+    def write(self, slot: int, variable: Variable) -> None:
+        """Put the gradient of a slot into the buffer of a variable, if it is not there."""
+        store, dense = self.computed.get(slot), variable.grad.stype == "default"
+        if store is not None:
+            if not dense or not isinstance(store, np.ndarray):
+                with device.current(self._ctx):
+                    store = store.copy()  # a sparse buffer takes the arrays themselves
+        elif self.table is None or slot in self.written:
+            return
+        else:
+            store = self.table.store(slot) if dense else self.table.take(slot)
+        variable.grad._receive(wrap(store, self._ctx), False, "backward")
+
+
+class StepProgram:
+    """A training step.
+
+    Parameters
+    ----------
+    tracer : Tracer
+        After the forward pass was traced; new for updates alone.
+    results : sequence of NDArray
+        What that gave, traced; gradients begin at those that are recorded.
+    held : sequence of NDArray
+        The arrays that the tracer's come from, behind those that each step brings.
+    variables : sequence of Variable or None
+        For each of them where its gradient goes.
+    F : namespace
+        Where gradient rules find operators.
+    clip : tuple of Op, optional
+        What computes a factor from gradients and a limit, and what multiplies a gradient by it.
+
+    Attributes
+    ----------
+    steps : list of Step
+        Without the updates; those of the forward pass, ``nodes`` of them, come first.
+    sources : list
+        As the tracer has them, of the held arrays.
+    gradients : list of int or None
+        Slot of the gradient of each array of the tracer.
+    program : Program or None
+        Set by ``add_updates``.
+    updates : list of Update
+    order : list of int
+        The updates in the order in which they run.
+    writers : list of (NDArray, Variable, callable)
+        The held arrays that have gradients, where these go, and what puts the gradient of such a variable into its buffer.
+    refused : str
+        Why there is no table, when the first run is over; else an empty string.
+    updating : bool
+        Whether the last run has updated weights, or had begun to when it failed.
+    updated : int
+        How many weights it has updated.
+    computed : bool
+        Whether it has computed all gradients.
+    began : bool
+        Whether it has computed anything.
+    """
+
+    def __init__(self, tracer: Tracer, results: Sequence[ArrayObject] = (), held: Sequence[ArrayObject] = (),
+                 variables: Sequence[Variable | None] = (), F: ArrayFunctions | None = None,
+                 clip: tuple[Op, Op] | None = None) -> None:
+        self.tracer, self.ctx, self.held, self.variables, self._clip = tracer, tracer.ctx, list(held), list(variables), clip
+        self._given = len(tracer.arrays) - len(held)
+        self._inputs = [array._store.slot for array in tracer.arrays[:self._given]]
+        self.outputs = [array._store.slot for array in results]
+        self.steps, self.nodes = list(tracer.steps), len(tracer.steps)
+        self.sources = tracer.sources[self._given:]
+        self.gradients: list[int | None] = [None] * len(tracer.arrays)
+        if results and F is not None:
+            self._send_back(results, F)
+        self.program: Program | None = None
+        self.updates: list[Update] = []
+        self.order: list[int] = []
+        self.writers: list[tuple[ArrayObject, Variable, Callable[[Variable], None]]] = []
+        self.refused = ""
+        self._first = 0
+        self._limit: Any = None  # Any: an array
+        self._norm = 1.0
+        self._numbers: Any = None  # Any: the numbers of all updates, on a GPU
+        self._workspace = Workspace(self.ctx)
+        self._replay: Replay | None = None
+        self._table: Table | None = None
+        self._events: tuple[Event, ...] | None = None
+        self._gradients = Gradients(self.ctx)
+        #: Slots of gradients that are neither in the table nor written by it.
+        self._outside: set[int] = set()
+        self._template: Slots = []
+        #: Arrays that are the same at every run, by slot.
+        self._standing: list[tuple[int, ArrayObject]] = []
+        #: Where dense gradients may be computed into, by input and by slot.
+        self._buffers: list[ArrayObject | None] = []
+        self._buffer_of: dict[int, ArrayObject] = {}
+        self._layouts: dict[int, Layout] = {}
+        self.updating, self.updated, self.computed, self.began = False, 0, False, False
+        self._by_table = False
+        #: The stores of the last run by slot, until it is known what to keep of them.
+        self._running: Slots | None = None
+
+    # tracing
+
+    def _send_back(self, results: Sequence[ArrayObject], F: ArrayFunctions) -> None:
+        """Trace the backward pass, from ones at the results."""
+        tracer = self.tracer
+        with tracer.at_work():
+            entries = [one._entry for one in results if one._entry is not None]
+            tracer.lane, hooks.state.recording = "backward", False
+            heads = [invoke(find("ones_like").bind({}), (one,)) for one in results if one._entry is not None]
+            begins = [step._replace(note=step.note._replace(lane="")) for step in tracer.steps[self.nodes:]]
+            steps, self.gradients, _ = traced_gradients(tracer, list(zip(entries, heads, strict=True)), F)
+        self.steps = [*self.steps, *begins, *steps]
+
+    def add_updates(self, updates: Sequence[Update]) -> None:
+        """Trace the updates, which makes the program.
+
+        Raises
+        ------
+        Refused
+            If a gradient is not computed as its buffer is.
+        """
+        state, self.updates = hooks.state, list(updates)
+        before = state.training, state.layer
+        state.training = True
+        try:
+            self._prepare(self._with_updates(self._traced_updates()))
+        finally:
+            state.training, state.layer = before
+
+    def _traced_updates(self) -> list[Step]:
+        """The steps that change gradients, and those of the updates."""
+        tracer, updates = self.tracer, self.updates
+        known = {id(array): traced for array, traced in zip(self.held, tracer.arrays[self._given:], strict=True)}
+        self._have_numbers()
+        tracer.steps = []
+        with tracer.at_work():
+            tracer.lane, hooks.state.recording = "backward", False
+            weights = [known[id(one.weight)] if id(one.weight) in known else tracer.lift(one.weight) for one in updates]
+            gradients = [self._gradient_of(update, weight) for update, weight in zip(updates, weights, strict=True)]
+            if self._clip is not None:
+                gradients = self._clipped(*self._clip, gradients)
+            tracer.lane = "update"
+            for update, weight, gradient in zip(updates, weights, gradients, strict=True):
+                hooks.state.layer = update.name
+                more = (*update.states, *(() if update.numbers is None else (update.numbers,)))
+                invoke(update.call, (weight, gradient, *map(tracer.lift, more)))
+        return tracer.steps
+
+    def _with_updates(self, updates: Sequence[Step]) -> Program:
+        """The program of all steps."""
+        seen = {*self.outputs, *[slot for slot in self.gradients if slot is not None]}
+        steps = [*self.steps, *updates]
+        make = functools.partial(Program, "whole step" if self.steps else "update", self.ctx, specs=self.tracer.specs,
+                                 results=seen, kept=seen, gradients=self.gradients)
+        program, self.order = make(steps=steps), list(range(len(self.updates)))
+        if self.ctx.device_type == "gpu":
+            first, order = len(steps) - len(self.updates), gathered(program)
+            self.order = [number - first for number in order if number >= first]
+            program = make(steps=[steps[number] for number in order])
+        return program
+
+    def _gradient_of(self, update: Update, weight: ArrayObject) -> ArrayObject:
+        """The gradient that an update reads, traced."""
+        place = next((place for place, one in enumerate(self.tracer.arrays[:len(self.gradients)]) if one is weight), None)
+        if place is None or self.gradients[place] is None:
+            return self.tracer.lift(update.gradient)
+        buffer: Any = self.tracer.buffers[place]  # Any: a Buffer, since there is a gradient
+        made: ArrayObject = buffer.made
+        if (made.stype, made.dtype) != (update.gradient.stype, update.gradient.dtype):
+            raise Refused(f"the gradient of {update.name} is computed as {made.stype} {made.dtype}")
+        return made
+
+    def _clipped(self, factor: Op, scaled: Op, gradients: Sequence[ArrayObject]) -> list[ArrayObject]:
+        """Trace the clipping of gradients, which then are those that the step leaves."""
+        once = list({array._store.slot: array for array in gradients}.values())
+        with device.current(self.ctx):
+            self._limit = for_device(self.ctx.device_type).xp.ones(1, np.float64) * self._norm
+        by = invoke(Call(factor, {}), (*once, self.tracer.lift(wrap(self._limit, self.ctx))))
+        made = {array._store.slot: invoke(Call(scaled, {}), (array, by)) for array in once}
+        self.gradients = [slot if slot not in made else made[slot]._store.slot for slot in self.gradients]
+        return [made[array._store.slot] for array in gradients]
+
+    def _have_numbers(self) -> None:
+        """Have arrays on the device for the numbers of the updates: on a GPU in one piece, which is sent at once."""
+        found = [update.numbers_now() for update in self.updates]
+        if self.ctx.device_type != "gpu":
+            for update, numbers in zip(self.updates, found, strict=True):
+                update.numbers = None if numbers is None else wrap(numbers.copy(), self.ctx)
+            return
+        with device.current(self.ctx):
+            count = sum([len(numbers) for numbers in found if numbers is not None])
+            self._numbers = for_device("gpu").xp.empty(count, np.float64)
+            begin = 0
+            for update, numbers in zip(self.updates, found, strict=True):
+                if numbers is not None:
+                    update.numbers = wrap(self._numbers[begin: begin + len(numbers)], self.ctx)
+                    begin += len(numbers)
+        self.renew_numbers()
+
+    def renew_numbers(self) -> None:
+        """Compute the numbers of all updates from their attributes."""
+        self._events = None
+        if self._numbers is None:
+            for update in self.updates:
+                if update.numbers is not None:
+                    update.numbers._store[...] = update.numbers_now()
+            return
+        found = [update.numbers_now().astype(np.float64) for update in self.updates if update.numbers is not None]
+        if found:
+            with device.current(self.ctx):
+                self._numbers.set(np.concatenate(found))
+
+    def limit(self, norm: float) -> None:
+        """Set the largest norm that the gradients may have together, if they are clipped."""
+        if self._limit is not None and norm != self._norm:
+            with device.current(self.ctx):
+                self._limit[0] = norm
+        self._norm = norm
+
+    def _prepare(self, program: Program) -> None:
+        """Find what each run binds, and who writes the gradients."""
+        tracer, self.program = self.tracer, program
+        self._at = [number for number, step in enumerate(program.steps) if step.note.lane == "update"]
+        self._first = self._at[0] if self._at else len(program.steps)
+        self._template = [None] * len(tracer.specs)
+        for slot, store in tracer.constants.items():
+            self._template[slot] = device.onto(store, self.ctx)
+        slots = [array._store.slot for array in tracer.arrays]
+        fixed = [id(update.numbers) for update in self.updates]
+        self._fixed = set(tracer.constants)
+        self._standing = list(zip(slots[self._given:], self.held, strict=False))
+        more = tracer.sources[self._given + len(self.held):]
+        for slot, array in zip(slots[self._given + len(self.held):], more, strict=True):
+            if id(array) in fixed or array._store is self._limit:
+                self._template[slot] = array._store
+                self._fixed.add(slot)
+            else:
+                self._standing.append((slot, array))
+        self._outside = {slot for slot in self.gradients if slot is not None}
+        self._having = [(slot, array, variable) for slot, array, variable in
+                        zip(self.gradients[self._given:], self.held, self.variables, strict=False)
+                        if slot is not None and variable is not None]
+        self.writers = [(array, variable, functools.partial(self._gradients.write, slot))
+                        for slot, array, variable in self._having]
+        self._plain = {at: plan_for(Call(update.op, update.call.attrs),
+                                    tuple([program.specs[slot].stype for slot in program.steps[at].inputs[:-1]]), self.ctx)
+                       for at, update in zip(self._at, [self.updates[number] for number in self.order], strict=True)
+                       if update.numbers is not None}
+        if self.ctx.device_type == "gpu":
+            once = numbered(self.gradients)
+            self._buffer_of = {slot: variable.grad for slot, _, variable in self._having if slot in once
+                               and Spec.of(variable.grad) == Spec.of(program.specs[slot]) and variable.grad.stype == "default"}
+            self._buffers = [None if slot is None else self._buffer_of.get(slot) for slot in self.gradients]
+            self._replay = Replay(program, self._workspace)
+
+    # running
+
+    def _stores(self, arrays: Sequence[ArrayObject]) -> Slots:
+        """The stores that a run begins with, by slot."""
+        values = self._template[:]
+        for slot, array in zip(self._inputs, arrays, strict=True):
+            values[slot] = array._store
+        for slot, array in self._standing:
+            values[slot] = array._store
+        return values
+
+    def forget(self) -> None:
+        """Begin a run, of which ``settle`` tells."""
+        self.updating, self.updated, self.computed, self.began, self._running = False, 0, False, False, None
+        self._workspace.ran = 0
+        self._by_table = self._table is not None
+        if self._table is not None:
+            self._table.forget()
+
+    def settle(self) -> None:
+        """Note what a run has come to, whether it has failed or not; may be said twice."""
+        table, program = self._table, self.program
+        if program is None:
+            return
+        ran, count = self._workspace.ran, len(program.steps)
+        if self._by_table and table is not None:
+            reached = table.reached()
+            if not table.finished and reached > table.first_row(self._first):
+                table.run_past_pause(reached)  # no signal comes between updates
+                reached = table.reached()
+            self.began, first = reached > 0, table.first_row(self._first)
+            ran = count if table.finished else table.operator_at(reached) if reached > first else 0
+            self.computed = table.finished or (self.began and reached == first) or ran >= self._first
+        else:
+            self.began, self.computed = ran > 0, ran >= self._first
+        if ran >= count or ran > self._first:
+            self.updating, self.updated = True, sum([at < ran for at in self._at])
+        else:
+            self.updating, self.updated = False, 0
+        if self.computed and self._running is not None:
+            self._gradients.computed = {slot: self._running[slot] for slot in self._outside if not self._is_delivered(slot)}
+        self._running = None
+
+    def _is_delivered(self, slot: int) -> bool:
+        """Whether the last run has computed a gradient into its buffer."""
+        buffer = self._buffer_of.get(slot)
+        return buffer is not None and self._running is not None and self._running[slot] is buffer._store
+
+    def __call__(self, arrays: Sequence[ArrayObject]) -> list[ArrayObject] | None:
+        """Run the step on the arrays that it brings; returns its results.
+
+        None, and nothing has been done, if the arrays are of another kind.
+        """
+        values, table, program = self._stores(arrays), self._table, self.program
+        assert program is not None, "the updates have been added"
+        if table is None:
+            self._run_first(program, values)
+            return self._results(values)
+        self._running = values
+        rows = None if hooks.sink is None else self._timed(table)
+        place = table.begin_on(values, rows)
+        if place < 0:
+            self._running = None
+            return None
+        if place == (table.end if rows is None else rows.at[1]):
+            table.finish(values)
+        else:
+            self._go_on(program, table, place, values, arrays, rows)
+        results = self._results(values)
+        if rows is not None:
+            self._tell(rows, values, arrays, results)
+        return results
+
+    def _results(self, values: Slots) -> list[ArrayObject]:
+        """The results of a run, in memory of their own."""
+        found = []
+        for slot in self.outputs:
+            made, layout = copied_from_table(values[slot]), self._layouts.get(slot)
+            if layout is None or made.shape != layout.shape:
+                layout = self._layouts[slot] = wrap(made, self.ctx)._layout
+            found.append(wrap_as(made, layout))
+        return found
+
+    def _run_first(self, program: Program, values: Slots) -> None:
+        """Run the step by graphs, or in Python, and then make the table, with the stores of this run as examples."""
+        self._running = values
+        if self._replay is not None:
+            self._told(program, values, lambda told, first: self._replayed(program, values, told, first))
+            return
+        self._told(program, values, lambda told, first: self._in_python(program, values, told, first))
+        self.settle()
+        if program.steps:
+            start = time.perf_counter_ns()
+            try:
+                self._lower(program, values)
+            except Refused as error:
+                self.refused = str(error)
+            if hooks.sink is not None:
+                hooks.sink.span("lower to a table", "compile", start, time.perf_counter_ns(), {"pass": program.name})
+
+    def _replayed(self, program: Program, values: Slots, told: Told | None, first: int) -> None:
+        assert self._replay is not None, "the caller has asked"
+        if told is not None:
+            with device.current(self.ctx):
+                run_in_python(program, values, self._workspace, self._buffers, told, first)
+            return
+        try:
+            self._replay.run(values, self._buffers)
+        except KERNEL_ERRORS as error:
+            raise program.named(self._workspace.ran, values, error) from error
+
+    def _in_python(self, program: Program, values: Slots, told: Told | None, first: int) -> None:
+        for numbers in range(self._first), range(self._first, len(program.steps)):
+            run_in_python(program, values, self._workspace, (), told, first, keeping=True, numbers=numbers)
+            if numbers.start == 0:  # the updates may write to what they lie in
+                values_of = {slot: copied(values[slot]) for slot in self._outside}
+                for slot, store in values_of.items():
+                    values[slot] = store
+
+    def _told(self, program: Program, values: Slots, work: Callable[[Told | None, int], None]) -> None:
+        """Do work of a run, whose steps a recorder is told of one by one."""
+        sink, state = hooks.sink, hooks.state
+        training, state.training = state.training, True
+        try:
+            if sink is None:
+                hooks.ignore_fp_errors(work, None, 0)
+            else:
+                self._show(program)
+                with ToldPlace(None):
+                    hooks.ignore_fp_errors(work, sink.op, graph.reserve() if self.nodes else 0)
+        except Exception as error:
+            self._explain(self._workspace.ran, error)
+            raise
+        finally:
+            state.training = training
+
+    def _explain(self, number: int, error: Exception) -> None:
+        """Say in the error of a step which parameters were updated before it."""
+        if number > self._first:
+            done = [self.updates[one].name for one, at in zip(self.order, self._at, strict=True) if at < number]
+            error.add_note(f"Parameters updated before the error: {', '.join(done)}.")
+        elif self._first == number and self._at:
+            error.add_note("Parameters updated before the error: none.")
+
+    def _lower(self, program: Program, values: Slots) -> None:
+        """Make the table."""
+        module = load("sparsekit.core.table.table")
+        made = {slot for slot in self.gradients if slot is not None}
+        once = numbered(self.gradients)
+        targets = [(slot, variable.grad) for slot, _, variable in self._having
+                   if slot in once and isinstance(variable.grad._store, np.ndarray) and isinstance(values[slot], np.ndarray)
+                   and variable.grad._store.flags.carray and variable.grad.dtype == values[slot].dtype]
+        sparse = {slot for slot, _, variable in self._having if slot in once and variable.grad.stype != "default"}
+        examples = values[:]
+        for slot, array in self._standing:
+            examples[slot] = array._store
+        lowered = module.Lowered(program, examples, self._fixed, late=made, targets=[slot for slot, _ in targets], handed=sparse)
+        self._gradients.written = {slot for slot, _ in targets if lowered.written(slot)}
+        table = module.Table(lowered)
+        self._workspace.tables[program] = table
+        self._workspace.memory.clear()  # of the first run
+        program.lowered, self._gradients.table = lowered, table
+        self._standing += targets
+        self._outside = made - lowered.in_table - self._gradients.written
+        self._table = table
+
+    def _go_on(self, program: Program, table: Table, place: int, values: Slots, arrays: Sequence[ArrayObject],
+               rows: TimedRows | None) -> None:
+        """Have Python run the step at which a run of the table has stopped, and go on."""
+        at, link, state = -1, Link(), hooks.state
+        told, first = (None, 0) if rows is None or hooks.sink is None else (hooks.sink.op, rows.first)
+
+        def run_one(number: int, values: Slots) -> None:
+            nonlocal at
+            at, step = number, program.steps[number]
+            if rows is not None:
+                state.layer, state.lane = step.note.layer, step.note.lane or lane
+            execute(program, number, values, self._workspace, (), told, link.to(first, step.note))
+            for slot in program.spent[number]:
+                values[slot] = None
+
+        layer, lane, caller, training = state.layer, state.lane, state.caller, state.training
+        state.training = True
+        if rows is not None:
+            rows.bring(self._named, [*arrays, *self._kept])
+            state.caller = caller or hooks.caller(depth=4)  # once for all that is told
+        try:
+            hooks.ignore_fp_errors(table.go_on, place, values, run_one, rows)
+        except Exception as error:
+            self._explain(at, error)
+            if not isinstance(error, KERNEL_ERRORS):
+                raise
+            raise program.named(at, values, error) from error
+        finally:
+            state.layer, state.lane, state.caller, state.training = layer, lane, caller, training
+            if rows is not None:
+                rows.bring((), ())
+
+    # profiles
+
+    def _show(self, program: Program) -> dict[int, Plan]:
+        """What a recorder is told of the updates: it reads attributes later, so each change of them has plans of its own."""
+        for at, plan in self._plain.items():
+            program.shown[at] = plan.on(plan.k)
+            program.shown[at].attrs = dict(plan.attrs)
+        return program.shown
+
+    def _timed(self, table: Table) -> TimedRows:
+        """The rows that tell a recorder of a run."""
+        events, program = self._events, self.program
+        assert program is not None, "there is a table of it"
+        account = program.account
+        if events is None:
+            shown = self._show(program)
+            if account is None:
+                names = {program.steps[at].inputs[1]: self.updates[number].name
+                         for at, number in zip(self._at, self.order, strict=True)}
+                account = program.account = load("sparsekit.core.table.timed").Account(table.lowered, names)
+                standing = [(slot, array) for slot, array in self._standing if slot in account.given]
+                self._named = (*self._inputs, *[slot for slot, _ in standing])
+                self._kept = [array for _, array in standing]
+                self._left_places = [place for place, slot in enumerate(self.outputs) if slot in account.recipes]
+                self._left = [self.outputs[place] for place in self._left_places]
+            events = self._events = account.with_plans(shown)
+        assert account is not None, "the events are of it"
+        timed = table.timed(account)
+        timed.start(events, graph.reserve() if self.nodes else 0)
+        return timed
+
+    def _tell(self, told: TimedRows, values: Slots, arrays: Sequence[ArrayObject], results: Sequence[ArrayObject]) -> None:
+        """Tell a recorder of a run, or of what is left of it."""
+        sink = hooks.sink
+        stores = [results[place]._store for place in self._left_places]
+        if told.begin or len(self._named) < len(told.account.given):
+            slots, given = ((), ()) if told.begin else (self._named, [*arrays, *self._kept])
+            told.finish(values, slots, given, (), self._left, stores)
+        elif sink is not None:
+            sink.table(told, (told.events, 0, len(told.events), told.first), self._named, arrays, self._left, stores, (), (),
+                       self._kept, DEPTH)
+
+    @property
+    def reasons(self) -> list[tuple[str, str, str]]:
+        """Pass, operator, and why it runs by itself; empty for what is in the table or a graph."""
+        program = self.program
+        if program is None:
+            return []
+        lowered = program.lowered
+        reasons = (self._replay.how() if self._replay is not None
+                   else [self.refused] * len(program.steps) if lowered is None else lowered.reasons)
+        return [(step.note.lane or "forward", step.call.op.label, reason)
+                for step, reason in zip(program.steps, reasons, strict=True)]

@@ -142,7 +142,7 @@ def test_gradients_are_clipped_between_the_graphs_of_a_step(stand_in, clip, opti
         assert_same(part, expected, 1e-3, 1e-5)  # Adam divides a gradient by its size, its rounding error too
     assert Graph.launches >= 8
     said = {(row["pass"], row["op"]): row["reason"] for row in explain(found[-1])}
-    assert said["backward", "clip_global_norm"] == apart.NORM
+    assert said["backward", "clip_factor"] == apart.NORM
     assert len(found[3]) <= 57
 
 

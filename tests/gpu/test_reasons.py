@@ -12,7 +12,7 @@ import sparsekit as mx
 from sparsekit import autograd, gluon, nd
 from sparsekit.base import capture
 from sparsekit.base.refusal import Refused, reason_of
-from sparsekit.core import apart, cuda_graphs, device, graph_step, program, step_table, whole_step
+from sparsekit.core import apart, cached_op, cuda_graphs, device, program, step_program
 from sparsekit.gluon.hybrid import explain
 from sparsekit.kernels.gpu import formulas
 
@@ -91,7 +91,7 @@ def test_a_rule_that_catches_what_a_graph_refuses_runs_by_itself(monkeypatch):
     assert ("forward", "exp", "") in rows
 
 
-@pytest.mark.parametrize("module", [cuda_graphs, graph_step, program, step_table, whole_step])
+@pytest.mark.parametrize("module", [cached_op, cuda_graphs, program, step_program])
 def test_reasons_are_written_in_one_place(module):
     """No module that captures or lowers has a sentence of the list a second time."""
     listed = {value for name, value in vars(apart).items() if name.isupper() and isinstance(value, str)}

@@ -383,21 +383,20 @@ class StepProgram:
         table, program = self._table, self.program
         if program is None:
             return
-        ran, count = self._workspace.ran, len(program.steps)
         if self._by_table and table is not None:
             reached = table.reached()
             if not table.finished and reached > table.first_row(self._first):
                 table.run_past_pause(reached)  # no signal comes between updates
                 reached = table.reached()
-            self.began, first = reached > 0, table.first_row(self._first)
-            ran = count if table.finished else table.operator_at(reached) if reached > first else 0
-            self.computed = table.finished or (self.began and reached == first) or ran >= self._first
+            self.began, ran = reached > 0, -1 if table.finished else table.operator_at(reached) if reached else 0
         else:
-            self.began, self.computed = ran > 0, ran >= self._first
-        if ran >= count or ran > self._first:
-            self.updating, self.updated = True, sum([at < ran for at in self._at])
+            ran = self._workspace.ran
+            self.began, ran = ran > 0, -1 if ran == len(program.steps) else ran
+        if ran < 0:
+            self.updating, self.updated, self.computed = True, len(self._at), True
         else:
-            self.updating, self.updated = False, 0
+            self.updated = sum([at < ran for at in self._at])
+            self.updating, self.computed = self.updated > 0, ran >= self._first
         if self.computed and self._running is not None:
             self._gradients.computed = {slot: self._running[slot] for slot in self._outside if not self._is_delivered(slot)}
         self._running = None

@@ -21,7 +21,6 @@ from ..base.forking import load
 from ..base.literal import literal
 from . import cost as costs
 from . import infer
-from .labels import described, label
 
 if TYPE_CHECKING:
     from _collections_abc import dict_items, dict_keys, dict_values
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
     from .types import ArrayFunctions, ArrayObject
 
 __all__ = ["LOOKED_UP", "PRODUCT", "REDUCED", "REQUIRED", "SHAPE_ONLY", "WRITES", "Call", "Op", "Rule", "Visits", "Want",
-           "find", "joining", "registry"]
+           "find", "joining", "label_of", "registry"]
 
 T = TypeVar("T")
 Function = TypeVar("Function", bound=Callable[..., Any])  # Any: a gradient rule, given back as it is
@@ -112,6 +111,9 @@ WRITES = "the result is an array that was dense before, which the step writes to
 SHAPE_ONLY = "only the shape of the sparse array is read, not its values"
 REDUCED = "a reduction, which gives one value for many"
 LOOKED_UP = "values or rows are looked up, as many as the dense array of places asks for"
+
+#: How private names begin of operators that are functions of a namespace.
+_GROUPS = {"_contrib_": "contrib.", "_linalg_": "linalg.", "_random_": "random.", "_sample_": "random.", "_sparse_": "sparse."}
 
 #: How rule rows write a dense input.
 DENSE = {"default", "default?", "default..."}
@@ -268,6 +270,10 @@ class Op:
         Gives example inputs and attributes, which the test sweep runs through every rule row.
     doc : str
         What the operator computes.
+    label : str
+        What users write for it, which errors and warnings say; by default it follows from the name.
+    expression : str
+        How a call is written that is not a function's, such as ``"data - scalar"``; the sign is the label.
     lane : str, optional
         The profiler lane that the operator always belongs to.
     cost : callable, optional
@@ -330,6 +336,7 @@ class Op:
     name: str
     doc: str
     label: str
+    expression: str
     lane: str | None
     inputs: tuple[str, ...]
     needed: int
@@ -368,7 +375,8 @@ class Op:
         self, name: str, inputs: str, *, attrs: Attrs | None = None,
         # Any: as the attributes of these names above
         shape: Callable[..., Any], dtype: Callable[..., Any] = infer.same, sample: Callable[[], Iterable[Any]],
-        doc: str, lane: str | None = None, cost: Callable[..., tuple[int, int]] = costs.elementwise,
+        doc: str, label: str = "", expression: str = "", lane: str | None = None,
+        cost: Callable[..., tuple[int, int]] = costs.elementwise,
         selects: int | None = None, mutates: tuple[int, ...] | Callable[..., Iterable[int]] = (), aliases: tuple[str, ...] = (),
         sparse_output: str | None = None, outputs: int | Callable[..., int] = 1,
         visible: int | Callable[..., int] | None = None, nondifferentiable: tuple[int, ...] = (),
@@ -385,7 +393,8 @@ class Op:
             if saved not in names and saved != "out":
                 raise UnknownNameError.of(f"input or result of {name}", saved, (*names, "out"))
         vars(self).update(
-            name=name, doc=doc, label=label(name), lane=lane, inputs=names,
+            name=name, doc=doc, lane=lane, inputs=names, expression=expression,
+            label=label or (expression.split()[1] if expression else _regular_label(name)),
             needed=sum(not word.endswith("?") for word in words), variadic=bool(words) and words[0].startswith("*"),
             attrs=dict(attrs or ()), aliases=aliases, shape=shape, dtype=dtype, sample=sample, cost=cost, settle=settle,
             selects=selects, mutates=mutates, outputs=outputs, visible=visible, sparse_output=sparse_output,
@@ -628,7 +637,9 @@ class Call:
             raise named(error, f"{self!r} does not go with arrays of shapes {', '.join(map(str, shapes))}") from error
 
     def __repr__(self) -> str:
-        return described(self.op.name, self.attrs)
+        if self.op.expression:
+            return self.op.expression.replace("scalar", shown(self.attrs["scalar"]))
+        return f"{self.op.label}({', '.join(f'{key}={shown(value)}' for key, value in self.attrs.items())})"
 
 
 def _module_being_run() -> dict[str, Any]:  # Any: whatever a module may define
@@ -689,3 +700,21 @@ def find(name: str) -> Op:
         return registry[name]
     except KeyError:
         raise UnknownNameError.of("operator", name, registry) from None
+
+
+def label_of(name: str) -> str:
+    """What users write for the operator of a name, listed or not."""
+    op = registry.get(name)
+    return _regular_label(name) if op is None else op.label
+
+
+def _regular_label(name: str) -> str:
+    """What users write for an operator whose name MXNet formed like most others."""
+    if not name.startswith("_"):
+        return name
+    if name.endswith("_backward"):
+        return f"the gradient of {_regular_label(name.removesuffix('_backward'))}"
+    for prefix, group in _GROUPS.items():
+        if name.startswith(prefix):
+            return group + name.removeprefix(prefix)
+    return name.strip("_").removesuffix("_scalar")

@@ -244,7 +244,7 @@ expand_dims.gradient(lambda F, g, data, out, attrs, want: F._view(g, shape=tuple
 
 retain = Op("_sparse_retain", "data indices", shape=infer.unchanged, dtype=lambda dtypes, attrs: dtypes[0], cost=cost.none,
             nondifferentiable=(1,), own_dtype=(1,), aliases=("sparse_retain", "retain"),
-            sample=lambda: [([samples.grid(), np.array([0, 3], np.int64)], {})], saves=("indices",),
+            sample=lambda: [([samples.grid(), np.array([0, 3], np.int64)], {})], saves=("indices",), label="retain",
             doc="Only the given rows of a row_sparse array; all others become absent.")
 
 

@@ -262,6 +262,7 @@ def _declare_high_rank(side: str, einsum: Callable[[ArrayModule, Array, Array, A
             dtype=lambda dtypes, attrs: infer.same([dtypes[0], dtypes[2 if side == "left" else 1]], attrs),
             shape=lambda shapes, attrs: shapes[1 if side == "left" else 2],
             sample=lambda: [([np.ones((4,), np.float32), samples.grid(), samples.grid(1, 5)[0]], {})],
+            label="the gradient of dot",
             doc=f"Gradient of a dot product for its {side} side, for any number of axes.")
 
     @op.forward("default, default, default -> default")

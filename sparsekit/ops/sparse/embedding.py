@@ -116,6 +116,7 @@ backward = Op("_embedding_backward", "g data", attrs={"shape": None, "sparse": F
               nondifferentiable=(1,), dtype=lambda dtypes, attrs: dtypes[0], cost=cost.reduction,
               sample=lambda: [([np.ones((2, 2, 5), np.float32), np.array([[0, 3], [1, 1]], np.float32)],
                                {"shape": (4, 5), "sparse": sparse}) for sparse in (False, True)], saves=("data",),
+              label="the gradient of Embedding",
               doc="Gradient rows summed by the index they were looked up with.")
 
 

@@ -9,8 +9,8 @@ import numpy as np
 from ...base.errors import ShapeError
 from ...kernels import NUMPY, is_numpy
 from ...storage import CSR, RowSparse
+from ...storage.check import check_room
 from ...storage.convert import counts_to_indptr
-from ..limits import check_room
 
 if TYPE_CHECKING:
     from ...base.types import Array, DType

@@ -315,6 +315,9 @@ class Op:
         ``infer.unchanged``.
     own_dtype : tuple of int
         Inputs whose element type has nothing to do with that of the others, such as indices.
+    input_dtype : callable, optional
+        ``input_dtype(place, dtype, attrs)``: the element type of an input without one in a symbol, given that of the others or
+        None; by default it is the same.
     wants : callable, optional
         ``wants(attrs, name)``: whether a symbol's call takes the optional input of this name if it is not given.
     initial : mapping
@@ -364,6 +367,7 @@ class Op:
     random: bool | Callable[[Attrs, bool], bool]
     input_rule: InputRule | None
     own_dtype: tuple[int, ...]
+    input_dtype: Callable[..., Any] | None  # Any: an element type, None if the others' is not known
     wants: Callable[[Attrs, str], bool] | None
     initial: Mapping[str, tuple[str, Attrs]]
     reference: Callable[..., Any] | None  # Any: an array of numpy's, several, or a number
@@ -386,6 +390,7 @@ class Op:
         reference: Callable[..., Any] | None = None,  # Any: as the attribute above
         input_rule: InputRule | None = None, own_dtype: tuple[int, ...] = (), wants: Callable[[Attrs, str], bool] | None = None,
         initial: Mapping[str, tuple[str, Attrs]] | None = None,
+        input_dtype: Callable[..., Any] | None = None,  # Any: as the attribute above
     ) -> None:
         words = inputs.split()
         names = tuple([word.strip("*?") for word in words])
@@ -402,7 +407,7 @@ class Op:
             saves_inputs=saves is None or any(saved != "out" for saved in saves), saves_outputs=saves is None or "out" in saves,
             unlimited=unlimited, joined=joined, asked=asked if asked is not None else PRODUCT if unlimited else WRITES
             if mutates else "", random=random, reference=reference, input_rule=input_rule, own_dtype=own_dtype, wants=wants,
-            initial=initial or {}, rules=[], _calls={}, _module=_module_being_run())
+            initial=initial or {}, input_dtype=input_dtype, rules=[], _calls={}, _module=_module_being_run())
         for key in (name, *aliases) if listed else ():
             if dict.__contains__(registry, key) and not registry[key]._is_left_over():
                 raise SparsekitError(f"Two operators are named {key!r}.", hint="rename one.")

@@ -245,8 +245,13 @@ def _batch_shape(shapes: list[Shape], attrs: Attrs) -> list[Shape]:
 
 
 def _batch_dtypes(dtypes: list[DType], attrs: Attrs) -> list[DType]:
-    inner = np.dtype(np.float32) if dtypes[0] == np.float16 else dtypes[0]
+    inner = _batch_input_dtype(1, dtypes[0], attrs)
     return [dtypes[0], inner, inner, inner]
+
+
+def _batch_input_dtype(place: int, dtype: DType, attrs: Attrs) -> DType:
+    """The vectors stay float32 for float16 data."""
+    return np.dtype(np.float32) if place and dtype == np.float16 else dtype
 
 
 def _batch_cost(attrs: Attrs, inputs: Sequence[cost.Meta], outputs: Sequence[cost.Meta]) -> tuple[int, int]:
@@ -269,7 +274,8 @@ batch_norm = _Averaging(
     attrs={"eps": 1e-3, "momentum": 0.9, "fix_gamma": True, "use_global_stats": False, "output_mean_var": False, "axis": 1,
            "cudnn_off": False, "min_calib_range": None, "max_calib_range": None},
     mutates=(3, 4), nondifferentiable=(3, 4), shape=_batch_shape, dtype=_batch_dtypes, outputs=4, cost=_batch_cost,
-    input_rule=channels("axis"), initial={"moving_mean": ("zero", {}), "moving_var": ("one", {})},
+    input_rule=channels("axis"), input_dtype=_batch_input_dtype,
+    initial={"moving_mean": ("zero", {}), "moving_var": ("one", {})},
     visible=lambda attrs: 3 if attrs["output_mean_var"] else 1, aliases=("BatchNorm_v1",),
     sample=lambda: [([samples.grid(), *_vectors(5), np.zeros(5, np.float32), np.ones(5, np.float32)], {"fix_gamma": fixed})
                     for fixed in (True, False)], saves=("data", "gamma", "out"),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ...base.dtypes import element_type
 from ...base.errors import ShapeError
 from ...core import cost
 from ...core.op import LOOKED_UP, REQUIRED, Op
@@ -83,7 +84,7 @@ def _inputs(shapes: list[Partial], out: Partial, attrs: Attrs) -> list[Partial]:
 def _declare(name: str, sparse_grad: bool, doc: str, **more: bool) -> None:
     op = Op(name, "data weight", cost=cost.none, selects=1, nondifferentiable=(0,), shape=_shape, input_rule=_inputs,
             attrs={"input_dim": REQUIRED, "output_dim": REQUIRED, "dtype": "float32", "sparse_grad": sparse_grad, **more},
-            own_dtype=(0,),
+            own_dtype=(0,), input_dtype=lambda place, dtype, attrs: element_type(attrs["dtype"]),
             dtype=lambda dtypes, attrs: dtypes[1], doc=doc, saves=("data", "weight"),
             sample=lambda: [([np.array([[0, 3], [1, 1]], np.float32), samples.grid()],
                              {"input_dim": 4, "output_dim": 5, "sparse_grad": sparse}) for sparse in (False, True)])

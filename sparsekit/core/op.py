@@ -280,6 +280,9 @@ class Op:
         ``cost(attrs, inputs, outputs)`` gives useful and dense-equivalent floating-point operations.
     selects : int, optional
         Position of the input of which only what the result holds is read, such as the table of a look-up.
+    rows_read : mapping
+        For inputs of which a call reads some rows alone: ``rows_read[place](inputs, attrs, rows)`` gives these, given how many
+        rows there are, or None if it reads all.
     mutates : tuple of int or callable
         Inputs that the operator writes to; ``mutates(attrs)`` if the attributes decide.
     nondifferentiable : tuple of int
@@ -351,6 +354,7 @@ class Op:
     sample: Callable[[], Iterable[Any]]  # Any: inputs of all kinds, and attributes
     cost: Callable[..., tuple[int, int]]
     selects: int | None
+    rows_read: Mapping[int, Callable[[Sequence[ArrayObject], Attrs, int], Array | None]]
     settle: Callable[[Call, Sequence[Shape | None]], Call] | None
     mutates: tuple[int, ...] | Callable[..., Iterable[int]]
     outputs: int | Callable[..., int]
@@ -388,6 +392,7 @@ class Op:
         asked: str | None = None, random: bool | Callable[[Attrs, bool], bool] = False, listed: bool = True,
         settle: Callable[[Call, Sequence[Shape | None]], Call] | None = None,
         reference: Callable[..., Any] | None = None,  # Any: as the attribute above
+        rows_read: Mapping[int, Callable[[Sequence[ArrayObject], Attrs, int], Array | None]] | None = None,
         input_rule: InputRule | None = None, own_dtype: tuple[int, ...] = (), wants: Callable[[Attrs, str], bool] | None = None,
         initial: Mapping[str, tuple[str, Attrs]] | None = None,
         input_dtype: Callable[..., Any] | None = None,  # Any: as the attribute above
@@ -407,7 +412,8 @@ class Op:
             saves_inputs=saves is None or any(saved != "out" for saved in saves), saves_outputs=saves is None or "out" in saves,
             unlimited=unlimited, joined=joined, asked=asked if asked is not None else PRODUCT if unlimited else WRITES
             if mutates else "", random=random, reference=reference, input_rule=input_rule, own_dtype=own_dtype, wants=wants,
-            initial=initial or {}, input_dtype=input_dtype, rules=[], _calls={}, _module=_module_being_run())
+            initial=initial or {}, input_dtype=input_dtype, rows_read=rows_read or {},
+            rules=[], _calls={}, _module=_module_being_run())
         for key in (name, *aliases) if listed else ():
             if dict.__contains__(registry, key) and not registry[key]._is_left_over():
                 raise SparsekitError(f"Two operators are named {key!r}.", hint="rename one.")

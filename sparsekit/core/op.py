@@ -397,23 +397,19 @@ class Op:
         initial: Mapping[str, tuple[str, Attrs]] | None = None,
         input_dtype: Callable[..., Any] | None = None,  # Any: as the attribute above
     ) -> None:
+        given = {key: value for key, value in locals().items() if key in Op.__annotations__}
         words = inputs.split()
         names = tuple([word.strip("*?") for word in words])
         for saved in saves or ():
             if saved not in names and saved != "out":
                 raise UnknownNameError.of(f"input or result of {name}", saved, (*names, "out"))
         vars(self).update(
-            name=name, doc=doc, lane=lane, inputs=names, expression=expression,
-            label=label or (expression.split()[1] if expression else _regular_label(name)),
+            given, inputs=names, label=label or (expression.split()[1] if expression else _regular_label(name)),
             needed=sum(not word.endswith("?") for word in words), variadic=bool(words) and words[0].startswith("*"),
-            attrs=dict(attrs or ()), aliases=aliases, shape=shape, dtype=dtype, sample=sample, cost=cost, settle=settle,
-            selects=selects, mutates=mutates, outputs=outputs, visible=visible, sparse_output=sparse_output,
-            nondifferentiable=nondifferentiable, gradient_hint=gradient_hint, gradient_function=None,
+            attrs=dict(attrs or ()), initial=initial or {}, rows_read=rows_read or {},
+            asked=asked if asked is not None else PRODUCT if unlimited else WRITES if mutates else "",
             saves_inputs=saves is None or any(saved != "out" for saved in saves), saves_outputs=saves is None or "out" in saves,
-            unlimited=unlimited, joined=joined, asked=asked if asked is not None else PRODUCT if unlimited else WRITES
-            if mutates else "", random=random, reference=reference, input_rule=input_rule, own_dtype=own_dtype, wants=wants,
-            initial=initial or {}, input_dtype=input_dtype, rows_read=rows_read or {},
-            rules=[], _calls={}, _module=_module_being_run())
+            gradient_function=None, rules=[], _calls={}, _module=_module_being_run())
         for key in (name, *aliases) if listed else ():
             if dict.__contains__(registry, key) and not registry[key]._is_left_over():
                 raise SparsekitError(f"Two operators are named {key!r}.", hint="rename one.")

@@ -21,7 +21,6 @@ from ..base.forking import load
 from ..base.literal import literal
 from . import cost as costs
 from . import infer
-from .labels import described, label
 
 if TYPE_CHECKING:
     from _collections_abc import dict_items, dict_keys, dict_values
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
     from .types import ArrayFunctions, ArrayObject
 
 __all__ = ["LOOKED_UP", "PRODUCT", "REDUCED", "REQUIRED", "SHAPE_ONLY", "WRITES", "Call", "Op", "Rule", "Visits", "Want",
-           "find", "joining", "registry"]
+           "find", "joining", "label_of", "registry"]
 
 T = TypeVar("T")
 Function = TypeVar("Function", bound=Callable[..., Any])  # Any: a gradient rule, given back as it is
@@ -112,6 +111,9 @@ WRITES = "the result is an array that was dense before, which the step writes to
 SHAPE_ONLY = "only the shape of the sparse array is read, not its values"
 REDUCED = "a reduction, which gives one value for many"
 LOOKED_UP = "values or rows are looked up, as many as the dense array of places asks for"
+
+#: How private names begin of operators that are functions of a namespace.
+_GROUPS = {"_contrib_": "contrib.", "_linalg_": "linalg.", "_random_": "random.", "_sample_": "random.", "_sparse_": "sparse."}
 
 #: How rule rows write a dense input.
 DENSE = {"default", "default?", "default..."}
@@ -268,12 +270,19 @@ class Op:
         Gives example inputs and attributes, which the test sweep runs through every rule row.
     doc : str
         What the operator computes.
+    label : str
+        What users write for it, which errors and warnings say; by default it follows from the name.
+    expression : str
+        How a call is written that is not a function's, such as ``"data - scalar"``; the sign is the label.
     lane : str, optional
         The profiler lane that the operator always belongs to.
     cost : callable, optional
         ``cost(attrs, inputs, outputs)`` gives useful and dense-equivalent floating-point operations.
     selects : int, optional
         Position of the input of which only what the result holds is read, such as the table of a look-up.
+    rows_read : mapping
+        For inputs of which a call reads some rows alone: ``rows_read[place](inputs, attrs, rows)`` gives these, given how many
+        rows there are, or None if it reads all.
     mutates : tuple of int or callable
         Inputs that the operator writes to; ``mutates(attrs)`` if the attributes decide.
     nondifferentiable : tuple of int
@@ -309,6 +318,9 @@ class Op:
         ``infer.unchanged``.
     own_dtype : tuple of int
         Inputs whose element type has nothing to do with that of the others, such as indices.
+    input_dtype : callable, optional
+        ``input_dtype(place, dtype, attrs)``: the element type of an input without one in a symbol, given that of the others or
+        None; by default it is the same.
     wants : callable, optional
         ``wants(attrs, name)``: whether a symbol's call takes the optional input of this name if it is not given.
     initial : mapping
@@ -332,6 +344,7 @@ class Op:
     name: str
     doc: str
     label: str
+    expression: str
     lane: str | None
     inputs: tuple[str, ...]
     needed: int
@@ -343,6 +356,7 @@ class Op:
     sample: Callable[[], Iterable[Any]]  # Any: inputs of all kinds, and attributes
     cost: Callable[..., tuple[int, int]]
     selects: int | None
+    rows_read: Mapping[int, Callable[[Sequence[ArrayObject], Attrs, int], Array | None]]
     settle: Callable[[Call, Sequence[Shape | None]], Call] | None
     mutates: tuple[int, ...] | Callable[..., Iterable[int]]
     outputs: int | Callable[..., int]
@@ -359,6 +373,7 @@ class Op:
     random: bool | Callable[[Attrs, bool], bool]
     input_rule: InputRule | None
     own_dtype: tuple[int, ...]
+    input_dtype: Callable[..., Any] | None  # Any: an element type, None if the others' is not known
     wants: Callable[[Attrs, str], bool] | None
     initial: Mapping[str, tuple[str, Attrs]]
     reference: Callable[..., Any] | None  # Any: an array of numpy's, several, or a number
@@ -373,7 +388,8 @@ class Op:
         self, name: str, inputs: str, *, attrs: Attrs | None = None,
         # Any: as the attributes of these names above
         shape: Callable[..., Any], dtype: Callable[..., Any] = infer.same, sample: Callable[[], Iterable[Any]],
-        doc: str, lane: str | None = None, cost: Callable[..., tuple[int, int]] = costs.elementwise,
+        doc: str, label: str = "", expression: str = "", lane: str | None = None,
+        cost: Callable[..., tuple[int, int]] = costs.elementwise,
         selects: int | None = None, mutates: tuple[int, ...] | Callable[..., Iterable[int]] = (), aliases: tuple[str, ...] = (),
         sparse_output: str | None = None, outputs: int | Callable[..., int] = 1,
         visible: int | Callable[..., int] | None = None, nondifferentiable: tuple[int, ...] = (),
@@ -381,24 +397,24 @@ class Op:
         asked: str | None = None, random: bool | Callable[[Attrs, bool], bool] = False, listed: bool = True,
         settle: Callable[[Call, Sequence[Shape | None]], Call] | None = None,
         reference: Callable[..., Any] | None = None,  # Any: as the attribute above
+        rows_read: Mapping[int, Callable[[Sequence[ArrayObject], Attrs, int], Array | None]] | None = None,
         input_rule: InputRule | None = None, own_dtype: tuple[int, ...] = (), wants: Callable[[Attrs, str], bool] | None = None,
         initial: Mapping[str, tuple[str, Attrs]] | None = None, reads_back: str = "",
+        input_dtype: Callable[..., Any] | None = None,  # Any: as the attribute above
     ) -> None:
+        given = {key: value for key, value in locals().items() if key in Op.__annotations__}
         words = inputs.split()
         names = tuple([word.strip("*?") for word in words])
         for saved in saves or ():
             if saved not in names and saved != "out":
                 raise UnknownNameError.of(f"input or result of {name}", saved, (*names, "out"))
         vars(self).update(
-            name=name, doc=doc, label=label(name), lane=lane, inputs=names,
+            given, inputs=names, label=label or (expression.split()[1] if expression else _regular_label(name)),
             needed=sum(not word.endswith("?") for word in words), variadic=bool(words) and words[0].startswith("*"),
-            attrs=dict(attrs or ()), aliases=aliases, shape=shape, dtype=dtype, sample=sample, cost=cost, settle=settle,
-            selects=selects, mutates=mutates, outputs=outputs, visible=visible, sparse_output=sparse_output,
-            nondifferentiable=nondifferentiable, gradient_hint=gradient_hint, gradient_function=None,
+            attrs=dict(attrs or ()), initial=initial or {}, rows_read=rows_read or {},
+            asked=asked if asked is not None else PRODUCT if unlimited else WRITES if mutates else "",
             saves_inputs=saves is None or any(saved != "out" for saved in saves), saves_outputs=saves is None or "out" in saves,
-            unlimited=unlimited, joined=joined, asked=asked if asked is not None else PRODUCT if unlimited else WRITES
-            if mutates else "", random=random, reference=reference, input_rule=input_rule, own_dtype=own_dtype, wants=wants,
-            initial=initial or {}, reads_back=reads_back, rules=[], _calls={}, _module=_module_being_run())
+            gradient_function=None, rules=[], _calls={}, _module=_module_being_run())
         for key in (name, *aliases) if listed else ():
             if dict.__contains__(registry, key) and not registry[key]._is_left_over():
                 raise SparsekitError(f"Two operators are named {key!r}.", hint="rename one.")
@@ -637,7 +653,9 @@ class Call:
             raise named(error, f"{self!r} does not go with arrays of shapes {', '.join(map(str, shapes))}") from error
 
     def __repr__(self) -> str:
-        return described(self.op.name, self.attrs)
+        if self.op.expression:
+            return self.op.expression.replace("scalar", shown(self.attrs["scalar"]))
+        return f"{self.op.label}({', '.join(f'{key}={shown(value)}' for key, value in self.attrs.items())})"
 
 
 def _module_being_run() -> dict[str, Any]:  # Any: whatever a module may define
@@ -698,3 +716,21 @@ def find(name: str) -> Op:
         return registry[name]
     except KeyError:
         raise UnknownNameError.of("operator", name, registry) from None
+
+
+def label_of(name: str) -> str:
+    """What users write for the operator of a name, listed or not."""
+    op = registry.get(name)
+    return _regular_label(name) if op is None else op.label
+
+
+def _regular_label(name: str) -> str:
+    """What users write for an operator whose name MXNet formed like most others."""
+    if not name.startswith("_"):
+        return name
+    if name.endswith("_backward"):
+        return f"the gradient of {_regular_label(name.removesuffix('_backward'))}"
+    for prefix, group in _GROUPS.items():
+        if name.startswith(prefix):
+            return group + name.removeprefix(prefix)
+    return name.strip("_").removesuffix("_scalar")

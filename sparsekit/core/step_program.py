@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from .program import Told
     from .table.table import Table
     from .table.timed import TimedRows
+    from .trace import Step
     from .types import ArrayFunctions, ArrayObject, Slots
 
 __all__ = ["StepProgram", "Update"]

@@ -12,8 +12,8 @@ from ..base.errors import DTypeError, GradientError, ShapeError
 from ..core import device, hooks
 from ..core.arrays import wrap
 from ..ops.creation import empty_store
-from ..ops.limits import check_room
 from ..storage import CSR, RowSparse, within_memory
+from ..storage.check import check_room
 from ..storage.convert import counts_to_indptr, row_ids
 from .indexing import assignable
 from .ndarray import NDArray, check_no_part, is_whole

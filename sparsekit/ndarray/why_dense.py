@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..core import hooks
-from ..core.labels import label
+from ..core.op import label_of
 
 if TYPE_CHECKING:
     from .ndarray import NDArray
@@ -45,14 +45,14 @@ class WhyDense(NamedTuple):
     def __repr__(self) -> str:
         at = f" at {self.line}" if self.line else ""
         if self.kind == CREATED:
-            said = f"{label(self.op)}{at} created it dense; none of its inputs was sparse."
+            said = f"{label_of(self.op)}{at} created it dense; none of its inputs was sparse."
         elif self.kind in (UNKNOWN, SPARSE):
             unknown = "There is no record of its origin, so it may always have been dense."
             said = "It is sparse." if self.kind == SPARSE else unknown
         else:
             what = {hooks.FALLBACK: "an implicit conversion, because no sparse kernel accepts it",
                     hooks.NATURAL: "an implicit conversion, dense by nature", hooks.ASKED: "as your code requested"}[self.kind]
-            said = f"{label(self.op)}{at} made it from a {self.source} array of shape {self.shape}: {what}."
+            said = f"{label_of(self.op)}{at} made it from a {self.source} array of shape {self.shape}: {what}."
         remedy = f" Hint: {self.remedy}." if self.remedy else ""
         return said + remedy
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from ..base.errors import ShapeError, SparsekitError
 from ..core.op import find
 from .adaptive import _Adaptive
+from .missed import _AdamW
 from .optimizer import Optimizer, register
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ class AdamW(_Adaptive):
     steps are computed one after the other when the row is read.
     """
 
-    _can_be_exact = True
+    _missed = _AdamW
     _op, _op_settings = find("_adamw_rows_update"), ("beta1", "beta2", "epsilon")
 
     def __init__(self, learning_rate: float = 0.001, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-6,

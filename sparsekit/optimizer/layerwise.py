@@ -97,7 +97,7 @@ class LARS(SGD):
     **arguments : as in ``Optimizer``
     """
 
-    _needs_gradients, _timeless, _can_be_exact = True, False, False
+    _needs_gradients, _timeless, _missed = True, False, None
     sums_over, in_order = "weight", True  # the rates of the last two steps, of whichever weights, correct the momentum
     _counted = ("num_update", "last_lr", "cur_lr")
 
@@ -157,7 +157,8 @@ class LBSGD(SGD):
         the rows that any of them stores.
     """
 
-    _one_call = _timeless = _can_be_exact = False
+    _one_call = _timeless = False
+    _missed = None
     sums_over, in_order = "weight", True  # a schedule gives the rate for the updates of all weights before this one
     _why_not = "keeps the sum of several gradients between its steps"
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from .optimizer import Optimizer
     from .types import Index
 
-__all__ = ["History", "Missed", "exact_step"]
+__all__ = ["History", "Missed", "descent", "exact_step"]
 
 #: Steps that a history holds; then all rows are brought up to date, and it begins anew.
 LONGEST = 8192
@@ -220,9 +220,9 @@ def _terms(beta1: float, b: float) -> int:
     return 0
 
 
-_KINDS: dict[str, type[_Scale]] = {"sgd_update": _Scale, "sgd_mom_update": _Momentum, "mp_sgd_update": _Scale,
-                                   "mp_sgd_mom_update": _Momentum, "_adamw_rows_update": _AdamW,
-                                   "_mp_adamw_rows_update": _AdamW}
+def descent(attrs: Attrs) -> _Scale:
+    """The steps of SGD, with or without momentum."""
+    return _Momentum(attrs) if "momentum" in attrs else _Scale(attrs)
 
 
 # arrays whose rows wait
@@ -281,24 +281,6 @@ def _plain(array: NDArray) -> NDArray:
     return made
 
 
-#: The rows that operators read of an input, from all inputs, by the operator's name and the input's place.
-_ROWS: dict[tuple[str, int], Callable[[Sequence[ArrayObject], Attrs, int], Array | None]] = {
-    ("dot", 1): lambda inputs, attrs, rows: (
-        inputs[0]._store.indices if inputs[0].stype == "csr" and inputs[0]._entry is None  # its gradient may read all rows
-        and not attrs["transpose_a"] and not attrs["transpose_b"] else None),
-    ("Embedding", 1): lambda inputs, attrs, rows: _named(inputs[0], rows),
-    ("_contrib_SparseEmbedding", 1): lambda inputs, attrs, rows: _named(inputs[0], rows),
-    ("take", 0): lambda inputs, attrs, rows: (
-        _named(inputs[1], rows) if attrs["axis"] == 0 and attrs["mode"] == "clip" else None),
-    ("_sparse_retain", 0): lambda inputs, attrs, rows: _named(inputs[1], rows),
-}
-
-
-def _named(array: ArrayObject, rows: int) -> Array | None:
-    """The rows that an array of indices names, where what lies outside is clipped; None if it is sparse."""
-    return None if array.stype != "default" else np.clip(np.nan_to_num(array._store.reshape(-1)), 0, rows - 1).astype(np.int64)
-
-
 class Missed:
     """What the rows of one weight and its states have missed.
 
@@ -314,10 +296,11 @@ class Missed:
         Rows that have been brought up to date so far, for counting.
     """
 
-    def __init__(self, op: Op, attrs: Attrs, weight: NDArray, states: Sequence[NDArray], half: NDArray | None) -> None:
+    def __init__(self, op: Op, kind: _Scale, attrs: Attrs, weight: NDArray, states: Sequence[NDArray],
+                 half: NDArray | None) -> None:
         if weight._layout.ctx.device_type == "gpu":
             raise UnsupportedError("lazy_update='exact' updates weights on a CPU.", hint="use lazy_update=True or False.")
-        self.op, self.kind = op, _KINDS[op.name](attrs)
+        self.op, self.kind = op, kind
         self._key = self.kind.key_of(attrs)
         self.arrays = (weight, *states, *[one for one in (half,) if one is not None])
         self.plain, self._half = tuple(map(_plain, self.arrays)), half is not None
@@ -346,7 +329,7 @@ class Missed:
 
     def store_for(self, call: Call, inputs: Sequence[ArrayObject], place: int) -> Store:
         """The store of an input of an operator, with the rows up to date that it reads."""
-        rows_of = _ROWS.get((call.op.name, place))
+        rows_of = call.op.rows_read.get(place)
         self.catch_up(None if rows_of is None else rows_of(inputs, call.attrs, self.last.shape[0]))
         return _held(inputs[place])
 
@@ -356,9 +339,9 @@ class Missed:
         found: list[Array] = []
         for step in program.steps:
             for place in [place for place, one in enumerate(step.inputs) if one == slot]:
-                known = (step.call.op.name, place) in _ROWS and all(one in array_of for one in step.inputs)
-                rows = _ROWS[step.call.op.name, place]([array_of[one] for one in step.inputs], step.call.attrs,
-                                                       self.last.shape[0]) if known else None
+                rows_of = step.call.op.rows_read.get(place)
+                rows = rows_of([array_of[one] for one in step.inputs], step.call.attrs, self.last.shape[0]) if (
+                    rows_of is not None and all(one in array_of for one in step.inputs)) else None
                 if rows is None:
                     self.catch_up()
                     return _held(array_of[slot])
@@ -422,7 +405,7 @@ def exact_step(optimizer: Optimizer, op: Op, index: Index, arrays: tuple[NDArray
     ``arrays`` are those of the operator: weight, gradient and states, and the float32 copy of a float16 weight at the end.
     """
     weight, grad, *rest = arrays
-    half = weight if op.name.startswith(("mp_", "_mp_")) else None
+    half = weight if "weight32" in op.inputs else None
     held = (weight, *rest) if half is None else (rest[-1], *rest[:-1], weight)
     missed: Missed | None = weight._layout.missed
     sparse = grad.stype == "row_sparse"
@@ -432,7 +415,7 @@ def exact_step(optimizer: Optimizer, op: Op, index: Index, arrays: tuple[NDArray
     if missed is None:
         if not sparse:
             return optimizer._invoke(op, index, arrays, {**attrs, "lazy_update": False})
-        missed = Missed(op, attrs, held[0], held[1:] if half is None else held[1:-1], half)
+        missed = Missed(op, optimizer._missed(attrs), attrs, held[0], held[1:] if half is None else held[1:-1], half)
     rows = grad._store.indices if sparse else None
     missed.catch_up(rows)
     plain = missed.plain

@@ -9,6 +9,7 @@ import numpy as np
 from ..base.errors import LearningRateError
 from ..core.dispatch import wrap
 from ..core.op import Op, find
+from .missed import descent
 from .optimizer import Optimizer, register, registry
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ class SGD(_Descent):
     support "exact".
     """
 
-    _can_be_exact = True
+    _missed: Any = staticmethod(descent)  # Any: as in ``Optimizer``
     _ops = (find("sgd_update"), find("sgd_mom_update"), find("mp_sgd_update"), find("mp_sgd_mom_update"))
     aggregate_num = 4
 

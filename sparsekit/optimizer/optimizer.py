@@ -170,8 +170,8 @@ class Optimizer:
     #: Whether steps of several weights must be made in the program's order, by one server: they draw random numbers, or what
     #: one of them leaves in the optimizer is read by the next.  It is inherited as ``sums_over`` is.
     in_order = True
-    #: Whether ``lazy_update="exact"`` is supported.
-    _can_be_exact = False
+    #: What a step with given attributes does to a row without a gradient, where ``lazy_update="exact"`` is supported.
+    _missed: Any = None  # Any: a function of the attributes, which gives what ``missed.Missed`` takes
     #: Weights that one call of ``update`` may take, in lists; 0 if lists are not supported.
     aggregate_num = 0
     #: Whether the state of a float16 weight is ``(state, float32 copy)``, as mp_ operators take it; else the copy is first.
@@ -308,7 +308,7 @@ class Optimizer:
         if isinstance(lazy, str) and lazy != "exact":
             raise SparsekitError(expected("lazy_update", "True, False or 'exact'", lazy),
                                  hint="'exact' gives the result of False at the cost of True, for SGD and AdamW.")
-        if self._is_exact and not self._can_be_exact:
+        if self._is_exact and self._missed is None:
             raise UnsupportedError(f"{type(self).__name__} has no lazy_update='exact'.",
                                    hint="SGD and AdamW have it; lazy_update=False updates all rows at each step.")
 

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..base.dtypes import element_type
 from ..base.errors import DTypeError, ShapeError, SparsekitError, StorageTypeError
 from ..core import infer as rules
 from ..core.op import Call
@@ -216,12 +215,11 @@ def _carry_types(node: SymbolNode, known: dict[Entry, Any]) -> None:
         alike = next((dtype for place, dtype in enumerate(ins) if dtype is not None and place not in op.own_dtype), None)
         if alike is None and op.dtype is rules.same:
             alike = known.get((node, 0))
-        if op.name in ("Embedding", "_contrib_SparseEmbedding"):
-            alike = element_type(call.attrs["dtype"])
         for place, entry in enumerate(node.inputs):
-            if ins[place] is None and place not in op.own_dtype and alike is not None:
-                half = op.name == "BatchNorm" and place and alike == np.float16
-                known[entry] = ins[place] = np.dtype(np.float32) if half else alike
+            if ins[place] is None and place not in op.own_dtype:
+                found = alike if op.input_dtype is None else op.input_dtype(place, alike, call.attrs)
+                if found is not None:
+                    known[entry] = ins[place] = found
     if all(dtype is not None for dtype in ins) and (node, 0) not in known:
         try:
             made = infer_dtypes(call, ins)

@@ -18,9 +18,6 @@ if TYPE_CHECKING:
 
 __all__ = ["attach"]
 
-#: Methods that take what their operators take; "flatten" and others that have views as arrays are plain here.
-_MORE = ("broadcast_like", "broadcast_to", "flatten", "reshape", "transpose", "squeeze", "expand_dims")
-
 
 class _Method:
     """An operator as a method, made on first use."""

@@ -47,7 +47,6 @@ _OWN_NAMES = frozenset({"_rnn_param_concat", "BatchNorm_v1", "fix"})
 
 _ELEMENTWISE = ("equal", "not_equal", "greater", "greater_equal", "lesser", "lesser_equal", "logical_and", "logical_or",
                 "logical_xor", "maximum", "minimum", "mod", "power", "hypot")
-_CREATION = {"_full": "shape", "_arange": "", "_eye": "", "_linspace": ""}
 
 #: Attributes of MXNet without effect here, for any operator; others that are not known raise.
 PASSED_OVER = frozenset({"is_int", "num_args", "ctx", "infer_range", "workspace", "cudnn_off", "cudnn_tune", "target_shape",
@@ -124,7 +123,7 @@ def _make(name: str) -> Spelling:
         raise UnknownNameError.of("operator", name, (key for key in registry if not key.startswith("_")))
     op = registry[own]
     written = own if own in _OWN_NAMES else _CANONICAL.get(own) or _CANONICAL.get(op.name, op.name)
-    return Spelling(written, op, {}, {"dtype": "dtype_"} if op.name in _CREATION else {})
+    return Spelling(written, op, {}, {"dtype": "dtype_"} if "dtype_" in op.attrs else {})
 
 
 def output_names(written: str, call: Call) -> tuple[str, ...]:

@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 
 import sparsekit as mx
-from sparsekit.core.labels import described, label
-from sparsekit.core.op import registry
+from sparsekit.core.op import Call, find, label_of, registry
 
 nd = mx.nd
 
 
 @pytest.mark.parametrize("name", sorted({op.name for op in registry.values()}))
 def test_no_label_is_private(name):
-    shown = label(name)
+    shown = find(name).label
+    assert shown == label_of(name)
     assert shown
     assert not shown.startswith("_")
     assert "_scalar" not in shown.removeprefix("slice_assign_scalar")
@@ -30,7 +30,7 @@ def test_no_label_is_private(name):
     ("_relu_backward", "the gradient of relu(scalar=2)"), ("dot", "dot(scalar=2)"),
 ])
 def test_an_operator_is_described_as_it_was_written(name, expected):
-    assert described(name, {"scalar": 2}) == expected
+    assert repr(Call(find(name), {"scalar": 2})) == expected
 
 
 def message(call):

@@ -9,8 +9,8 @@ import pytest
 
 import sparsekit as mx
 from sparsekit.core import hooks
-from sparsekit.core.workspace import copied
 from sparsekit.core.op import registry
+from sparsekit.core.workspace import copied
 from sparsekit.gluon import nn
 from sparsekit.kernels.cpu import thread_pool
 from sparsekit.kernels.cpu.jit import worker_count

@@ -9,11 +9,12 @@ import ctypes
 import ctypes.util
 import importlib.util
 from pathlib import Path
+from types import SimpleNamespace
 
 import device_library
 import pytest
 
-from sparsekit.kernels.gpu import launch
+from sparsekit.kernels.gpu import launch, step_source
 
 GROUPS = 12  # how many programs the functions are spread over
 
@@ -89,3 +90,13 @@ def test_types_come_from_the_arguments_of_a_call(monkeypatch):
 def test_every_declared_kernel_has_a_device_function():
     assert set(device_library.kernels()) == set(launch.KERNELS)
     assert all(f" {name}(" in launch.library() or f"STEP({name}," in launch.library() for name in launch.KERNELS)
+
+
+def floored(gradient, n, weight):
+    """A formula with an operator that begins a comment in C++."""
+    return weight - gradient // 2
+
+
+def test_a_formula_that_cuda_would_read_otherwise_is_refused():
+    with pytest.raises(AssertionError, match="gradient // 2"):
+        step_source.device_function(SimpleNamespace(formula=floored))

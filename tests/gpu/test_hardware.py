@@ -226,6 +226,29 @@ def test_a_long_layer_normalization(gpu):
     assert [part.tobytes() for part in made[0]] == [part.tobytes() for part in made[1]]
 
 
+def gradients_of(function, values, above, ctx):
+    """The result of a function of one array, and its gradient."""
+    x = nd.array(values, ctx=ctx)
+    x.attach_grad()
+    with autograd.record():
+        out = function(x)
+    out.backward(nd.array(above, ctx=ctx))
+    return out.asnumpy(), x.grad.asnumpy()
+
+
+@pytest.mark.parametrize("name", ["LayerNorm", "softmax", "log_softmax", "gelu", "relu", "sigmoid"])
+def test_kernels_of_large_arrays_agree_with_those_of_the_cpu(gpu, name):
+    rng = np.random.default_rng(9)
+    x, above = rng.uniform(-2, 2, (64, 300)).astype(np.float32), rng.uniform(-1, 1, (64, 300)).astype(np.float32)
+    gamma, beta = rng.uniform(0.5, 2, 300).astype(np.float32), rng.uniform(-1, 1, 300).astype(np.float32)
+    functions = {
+        "LayerNorm": lambda x: nd.LayerNorm(x, nd.array(gamma, ctx=x.context), nd.array(beta, ctx=x.context)),
+        "gelu": lambda x: nd.LeakyReLU(x, act_type="gelu")}
+    made, wanted = (gradients_of(functions.get(name, getattr(nd, name, None)), x, above, ctx) for ctx in (gpu, mx.cpu()))
+    for one, other in zip(made, wanted, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
+
+
 def test_rows_of_every_length_are_reduced(gpu):
     lengths = np.array([0, 1, 33, 64, 300_000 if REAL else 900, 5, 1025])
     indptr = np.append(0, np.cumsum(lengths))

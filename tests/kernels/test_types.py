@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import re
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 
 from sparsekit.kernels import FILES, types
+from sparsekit.kernels.cpu.update import with_formulas
 
 ROOT = Path(__file__).resolve().parents[2]
 KERNELS = ROOT / "sparsekit" / "kernels"
@@ -45,8 +47,8 @@ def functions(folder: str, file: str) -> dict[str, list[str]]:
     for node in ast.parse((KERNELS / folder / f"{file}.py").read_text(encoding="utf-8")).body:
         if isinstance(node, ast.FunctionDef):
             found[node.name] = ["a step"] if is_step(node) else parameters(node)
-        elif isinstance(node, ast.Assign) and ast.unparse(node.value) == f"over_rows(steps.{ast.unparse(node.targets[0])})":
-            found[ast.unparse(node.targets[0])] = ["a step"]
+        elif ast.unparse(node).startswith("globals().update({name: over_rows(step)"):
+            found |= {name: ["a step"] for name in with_formulas(importlib.import_module(f"sparsekit.kernels.cpu.{file}"))}
         elif isinstance(node, ast.ImportFrom) and node.module == f"cpu.{file}":
             found |= {alias.name: functions("cpu", file)[alias.name] for alias in node.names}
     return found

@@ -29,7 +29,7 @@ class LazyOptimizer(Remedy):
             return
         for trainer in look.program.originals(Trainer):
             if getattr(trainer.optimizer, "lazy_update", None) is False:
-                yield _candidate(look, trainer, "True", (exact(look, trainer),) if trainer.optimizer._can_be_exact else ())
+                yield _candidate(look, trainer, "True", (exact(look, trainer),) if trainer.optimizer._missed else ())
 
 
 def exact(look: Look, trainer: Trainer) -> Candidate:

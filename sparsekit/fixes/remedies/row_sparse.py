@@ -36,7 +36,7 @@ class RowSparseGradient(Remedy):
         """One candidate for each weight that the advice names, and one with exact updates, if lazy ones change the answer."""
         for candidate in self._found(look):
             yield replace(candidate, otherwise=tuple(_with(candidate, exact(look, trainer)) for trainer in
-                                                     look.program.originals(Trainer) if trainer.optimizer._can_be_exact))
+                                                     look.program.originals(Trainer) if trainer.optimizer._missed))
 
     def _found(self, look: Look) -> Iterator[Candidate]:
         for finding in look.found("dense_gradient"):

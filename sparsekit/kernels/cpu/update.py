@@ -20,7 +20,7 @@ import numpy as np
 from ...base.errors import RowIndexError
 from .group import _outside_rows
 from .intrinsic_names import leading, prefetch, put_up
-from .jit import kernel, worker_count
+from .jit import Kernel, kernel, worker_count
 from .thread_pool import share, spread
 
 __all__ = [
@@ -37,6 +37,7 @@ __all__ = [
     "update_dense",
     "update_other_rows",
     "update_rows",
+    "with_formulas",
 ]
 
 #: Elements that each thread writes, at least: in scattered rows, and in one piece.
@@ -190,6 +191,11 @@ def over_rows(states, numbers):
         return made
 
     return make
+
+
+def with_formulas(file):
+    """The steps of a file that are made from a function of one element, which other devices make theirs of, by name."""
+    return {name: step for name, step in vars(file).items() if isinstance(step, Kernel) and "formula" in vars(step)}
 
 
 def _named(entry, function, more):

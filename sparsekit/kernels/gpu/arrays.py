@@ -114,6 +114,11 @@ class Arrays:
             array, axis = array.reshape(-1), 0  # along an axis cupy adds block after block, in one order
         return function(array, axis, dtype, out)
 
+    def lexsort(self, keys: Sequence[Array]) -> Array:
+        """``numpy.lexsort`` of several arrays; cupy takes one array of them."""
+        order: Array = self._cupy.lexsort(self._cupy.stack(keys))
+        return order
+
     def repeat(self, array: Array, repeats: Array | int | Sequence[int], axis: int | None = None) -> Array:
         """``numpy.repeat``; counts that lie on the device stay there, but for their sum, which is the size of the result."""
         if not isinstance(repeats, self.ndarray) or repeats.ndim == 0 or axis is not None:

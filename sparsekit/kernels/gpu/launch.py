@@ -1,8 +1,8 @@
 """CUDA C++ compiled for the types of a call, and run on cupy's current stream.
 
-The ``.cu`` files beside this one hold templates of device functions.  A call names one; its arguments' types make the
-signature, for which a small entry point is compiled by NVRTC, once for each signature and kind of device, and kept by
-cupy on disk.  Nothing here waits for the device.
+The ``.cu`` files beside this one hold templates of device functions; ``step_source.py`` makes those of optimizer steps.  A call
+names one; its arguments' types make the signature, for which a small entry point is compiled by NVRTC, once for each signature
+and kind of device, and kept by cupy on disk.  Nothing here waits for the device.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 from ...base import capture
 from ...base.errors import DTypeError
 from .. import for_device
+from . import step_source
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -72,7 +73,8 @@ def library() -> str:
     """The text of all device functions."""
     folder = Path(__file__).parent
     names = sorted(path.name for path in folder.glob("*.cu") if path.name not in FIRST)
-    return "\n".join((folder / name).read_text(encoding="utf-8") for name in (*FIRST, *names))
+    texts = [(folder / name).read_text(encoding="utf-8") for name in (*FIRST, *names)]
+    return "\n".join([*texts, step_source.device_functions()])
 
 
 def entry_point(name: str, kinds: tuple[str, ...], symbol: str) -> str:

@@ -13,14 +13,7 @@ from .arrays import kernel
 
 __all__ = [
     "clipped",
-    "compensated_momentum_step",
-    "compensated_step",
-    "momentum_step",
-    "nesterov_step",
     "over_rows",
-    "sgd_step",
-    "sign_momentum_step",
-    "sign_step",
     "update_dense",
     "update_other_rows",
     "update_rows",
@@ -89,10 +82,4 @@ def over_rows(step):
     return kernel(run)
 
 
-sgd_step = over_rows(steps.sgd_step)
-momentum_step = over_rows(steps.momentum_step)
-nesterov_step = over_rows(steps.nesterov_step)
-sign_step = over_rows(steps.sign_step)
-sign_momentum_step = over_rows(steps.sign_momentum_step)
-compensated_step = over_rows(steps.compensated_step)
-compensated_momentum_step = over_rows(steps.compensated_momentum_step)
+globals().update({name: over_rows(step) for name, step in steps.with_formulas(steps).items()})

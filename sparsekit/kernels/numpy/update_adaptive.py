@@ -5,35 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from ..cpu import update_adaptive as steps
+from ..cpu.update import with_formulas
 from .arrays import kernel
 from .update import _rows_inside, clipped, over_rows
 
-__all__ = [
-    "adadelta_step",
-    "adagrad_step",
-    "adam_step",
-    "adamax_step",
-    "adamw_step",
-    "centered_rmsprop_step",
-    "ftml_step",
-    "ftrl_step",
-    "group_adagrad_step",
-    "lamb_step",
-    "nadam_step",
-    "rmsprop_step",
-]
+__all__ = ["group_adagrad_step"]
 
-adam_step = over_rows(steps.adam_step)
-adamw_step = over_rows(steps.adamw_step)
-adamax_step = over_rows(steps.adamax_step)
-nadam_step = over_rows(steps.nadam_step)
-lamb_step = over_rows(steps.lamb_step)
-adagrad_step = over_rows(steps.adagrad_step)
-rmsprop_step = over_rows(steps.rmsprop_step)
-centered_rmsprop_step = over_rows(steps.centered_rmsprop_step)
-ftrl_step = over_rows(steps.ftrl_step)
-ftml_step = over_rows(steps.ftml_step)
-adadelta_step = over_rows(steps.adadelta_step)
+globals().update({name: over_rows(step) for name, step in with_formulas(steps).items()})
 
 
 @kernel

@@ -448,7 +448,7 @@ backward_of("_sigmoid_backward", _sigmoid_slope, lambda F, y: y * -2.0 + 1,
             "``g * y * (1 - y)``: the gradient of the logistic function, from its output.")
 def _relu_slope(k: Kernels, g: Array, y: Array) -> Array:
     xp = k.xp
-    if is_numpy(xp) and g.dtype == y.dtype == np.float32:
+    if g.dtype == y.dtype == np.float32:
         made: Array = xp.empty(y.shape, y.dtype)
         k.relu_slope(g.reshape(-1), y.reshape(-1), made.reshape(-1))
         return made

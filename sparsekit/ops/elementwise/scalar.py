@@ -28,18 +28,22 @@ if TYPE_CHECKING:
 __all__ = ["with_scalar"]
 
 
-def with_scalar(name: str, function: Callable[..., Array], gradient: Callable[..., Gradients], doc: str, *,
-                keeps: Container[float] | Literal[True] | None = None,
+def with_scalar(name: str, function: Callable[..., Array], gradient: Callable[..., Gradients], expression: str = "", *,
+                doc: str = "``{}``.", keeps: Container[float] | Literal[True] | None = None,
                 values: tuple[float, ...] = (0.5, 2.0, -1.0), low: float = -2.0, saves: tuple[str, ...] = ()) -> None:
     """Declare an operator of an array and the attribute ``scalar``.
 
     Parameters
     ----------
+    expression : str
+        How a call is written, of an operator that has a sign.
+    doc : str
+        What the operator computes; ``{}`` stands for the expression.
     keeps : None, True or tuple
         For which scalars zero stays zero, so that the storage type is kept: never, always, or those.
     """
-    op = Op(name, "data", attrs={"scalar": REQUIRED}, shape=infer.unchanged, sample=samples.scalars(*values, low=low), doc=doc,
-            saves=saves)
+    op = Op(name, "data", attrs={"scalar": REQUIRED}, shape=infer.unchanged, sample=samples.scalars(*values, low=low),
+            doc=doc.format(expression), saves=saves, expression=expression)
 
     def of(xp: ArrayModule, values: Array, attrs: Attrs) -> Array:
         scalar, dtype = attrs["scalar"], values.dtype
@@ -61,7 +65,7 @@ def with_scalar(name: str, function: Callable[..., Array], gradient: Callable[..
     if keeps is not True:
         @op.forward("row_sparse|csr -> default")
         def _(k: Kernels, x: Sparse, attrs: Attrs) -> Array:
-            return filled(k, x, name, lambda values: of(k.xp, values, attrs).astype(x.dtype, copy=False))
+            return filled(k, x, op.label, lambda values: of(k.xp, values, attrs).astype(x.dtype, copy=False))
 
     op.gradient(gradient)
 
@@ -115,41 +119,45 @@ def _flat(F: ArrayFunctions, g: ArrayObject, data: ArrayObject | None, out: Arra
     return F.zeros_like(g)
 
 
-with_scalar("_plus_scalar", lambda xp, x, s: x + s, _passes, "``data + scalar``.", keeps=(0,))
-with_scalar("_minus_scalar", lambda xp, x, s: x - s, _passes, "``data - scalar``.", keeps=(0,))
+def _compare(name: str, function: Callable[..., Array], expression: str, keeps: Container[float]) -> None:
+    with_scalar(name, function, _flat, expression, doc="1 where ``{}``.", keeps=keeps)
+
+
+with_scalar("_plus_scalar", lambda xp, x, s: x + s, _passes, "data + scalar", keeps=(0,))
+with_scalar("_minus_scalar", lambda xp, x, s: x - s, _passes, "data - scalar", keeps=(0,))
 with_scalar("_rminus_scalar", lambda xp, x, s: s - x,
-            lambda F, g, data, out, attrs, want: F.negative(g), "``scalar - data``.", keeps=(0,))
+            lambda F, g, data, out, attrs, want: F.negative(g), "scalar - data", keeps=(0,))
 with_scalar("_mul_scalar", lambda xp, x, s: x * s,
-            lambda F, g, data, out, attrs, want: F._mul_scalar(g, scalar=attrs["scalar"]), "``data * scalar``.", keeps=True)
+            lambda F, g, data, out, attrs, want: F._mul_scalar(g, scalar=attrs["scalar"]), "data * scalar", keeps=True)
 with_scalar("_div_scalar", lambda xp, x, s: divide(xp, x, xp.asarray(s, x.dtype)) if _whole(x, s) else x / s,
-            lambda F, g, data, out, attrs, want: F._div_scalar(g, scalar=attrs["scalar"]), "``data / scalar``.",
+            lambda F, g, data, out, attrs, want: F._div_scalar(g, scalar=attrs["scalar"]), "data / scalar",
             keeps=Beyond("nonzero"))
 with_scalar("_rdiv_scalar", lambda xp, x, s: divide(xp, xp.asarray(s, x.dtype), x) if _whole(x, s) else s / x,
-            lambda F, g, data, out, attrs, want: F.negative(g * out / data), "``scalar / data``.", low=0.5, saves=("data", "out"))
+            lambda F, g, data, out, attrs, want: F.negative(g * out / data), "scalar / data", low=0.5, saves=("data", "out"))
 with_scalar("_mod_scalar", modulo,
             lambda F, g, data, out, attrs, want: g if data.dtype.kind == "f" else F.zeros_like(g),
-            "``data % scalar``, with the divisor's sign; zero for a scalar of zero.",
+            "data % scalar", doc="``{}``, with the divisor's sign; zero for a scalar of zero.",
             keeps=Beyond("nonzero"), saves=("data",))
 with_scalar("_rmod_scalar", lambda xp, x, s: modulo(xp, s, x),
             lambda F, g, data, out, attrs, want: F.zeros_like(g) if data.dtype.kind != "f" else F.negative(
                 g * F.floor(F._rdiv_scalar(data, scalar=attrs["scalar"]))),
-            "``scalar % data``.", low=0.5, saves=("data",))
+            "scalar % data", low=0.5, saves=("data",))
 with_scalar("_power_scalar", _power,
             lambda F, g, data, out, attrs, want: g * F._power_scalar(data, scalar=attrs["scalar"] - 1) * attrs["scalar"],
-            "``data ** scalar``.", keeps=Beyond("positive"), low=0.5, saves=("data",))
+            "data ** scalar", keeps=Beyond("positive"), low=0.5, saves=("data",))
 with_scalar("_rpower_scalar", _rpower,
-            lambda F, g, data, out, attrs, want: g * out * float(np.log(attrs["scalar"])), "``scalar ** data``.",
+            lambda F, g, data, out, attrs, want: g * out * float(np.log(attrs["scalar"])), "scalar ** data",
             values=(0.5, 2.0), saves=("out",))
 with_scalar("_maximum_scalar", lambda xp, x, s: xp.maximum(x, s),
             lambda F, g, data, out, attrs, want: g * F._greater_equal_scalar(data, scalar=attrs["scalar"]),
-            "Larger of data and scalar.", keeps=Beyond("not positive"), saves=("data",))
+            doc="Larger of data and scalar.", keeps=Beyond("not positive"), saves=("data",))
 with_scalar("_minimum_scalar", lambda xp, x, s: xp.minimum(x, s),
             lambda F, g, data, out, attrs, want: g * F._lesser_equal_scalar(data, scalar=attrs["scalar"]),
-            "Smaller of data and scalar.", keeps=Beyond("not negative"), saves=("data",))
+            doc="Smaller of data and scalar.", keeps=Beyond("not negative"), saves=("data",))
 
-with_scalar("_equal_scalar", lambda xp, x, s: x == s, _flat, "1 where ``data == scalar``.", keeps=Beyond("nonzero"))
-with_scalar("_not_equal_scalar", lambda xp, x, s: x != s, _flat, "1 where ``data != scalar``.", keeps=(0,))
-with_scalar("_greater_scalar", lambda xp, x, s: x > s, _flat, "1 where ``data > scalar``.", keeps=Beyond("not negative"))
-with_scalar("_greater_equal_scalar", lambda xp, x, s: x >= s, _flat, "1 where ``data >= scalar``.", keeps=Beyond("positive"))
-with_scalar("_lesser_scalar", lambda xp, x, s: x < s, _flat, "1 where ``data < scalar``.", keeps=Beyond("not positive"))
-with_scalar("_lesser_equal_scalar", lambda xp, x, s: x <= s, _flat, "1 where ``data <= scalar``.", keeps=Beyond("negative"))
+_compare("_equal_scalar", lambda xp, x, s: x == s, "data == scalar", Beyond("nonzero"))
+_compare("_not_equal_scalar", lambda xp, x, s: x != s, "data != scalar", (0,))
+_compare("_greater_scalar", lambda xp, x, s: x > s, "data > scalar", Beyond("not negative"))
+_compare("_greater_equal_scalar", lambda xp, x, s: x >= s, "data >= scalar", Beyond("positive"))
+_compare("_lesser_scalar", lambda xp, x, s: x < s, "data < scalar", Beyond("not positive"))
+_compare("_lesser_equal_scalar", lambda xp, x, s: x <= s, "data <= scalar", Beyond("negative"))

@@ -121,7 +121,7 @@ broadcasting("broadcast_hypot", _length, lambda F, g, lhs, rhs, out, attrs, want
     "Length of the hypotenuse, ``sqrt(lhs² + rhs²)``, with broadcasting.", saves=("lhs", "rhs", "out"), low=0.5)
 
 with_scalar("_hypot_scalar", lambda xp, x, s: xp.hypot(x, s),
-            lambda F, g, data, out, attrs, want: g * data / out, "``sqrt(data² + scalar²)``.", keeps=(0,),
+            lambda F, g, data, out, attrs, want: g * data / out, doc="``sqrt(data² + scalar²)``.", keeps=(0,),
             saves=("data", "out"))
 
 
@@ -130,9 +130,9 @@ def _logic(F: ArrayFunctions, g: ArrayObject, data: ArrayObject | None, out: Arr
     return F.zeros_like(g)
 
 
-with_scalar("_logical_and_scalar", lambda xp, x, s: (x != 0) & bool(s), _logic, "1 where data and scalar are nonzero.",
+with_scalar("_logical_and_scalar", lambda xp, x, s: (x != 0) & bool(s), _logic, doc="1 where data and scalar are nonzero.",
             keeps=True)
-with_scalar("_logical_or_scalar", lambda xp, x, s: (x != 0) | bool(s), _logic, "1 where data or scalar is nonzero.",
+with_scalar("_logical_or_scalar", lambda xp, x, s: (x != 0) | bool(s), _logic, doc="1 where data or scalar is nonzero.",
             keeps=(0,))
-with_scalar("_logical_xor_scalar", lambda xp, x, s: (x != 0) ^ bool(s), _logic, "1 where just one of data and scalar is nonzero.",
-            keeps=(0,))
+with_scalar("_logical_xor_scalar", lambda xp, x, s: (x != 0) ^ bool(s), _logic,
+            doc="1 where just one of data and scalar is nonzero.", keeps=(0,))

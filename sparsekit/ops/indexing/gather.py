@@ -97,6 +97,7 @@ scatter = Op("scatter_nd", "data indices", attrs={"shape": REQUIRED}, shape=_sca
                  "place outside raises RowIndexError, where MXNet writes beyond its memory or drops the value.")
 gather_backward = Op("_backward_gather_nd", "data indices", attrs={"shape": REQUIRED}, shape=_scattered, dtype=first_dtype,
                      cost=cost.reduction, nondifferentiable=(1,), sample=_scatter_samples, saves=("data", "indices"),
+                     label="the gradient of gather_nd",
                      doc="As ``scatter_nd``, but values for one place are added: the gradient of ``gather_nd``.")
 
 
@@ -329,7 +330,7 @@ index = Op("_index", "data places", attrs={"key": REQUIRED}, shape=_indexed_shap
                            ([samples.grid(), np.array([[0, 3, 0], [1, 1, 4]], np.int64)],
                             {"key": (("array", 0), ("array", 1))}),
                            ([samples.grid(), np.array([[[0, -1], [2, 2]]], np.int64)],
-                            {"key": (("slice", 1, None, None), ("array", 0))})], saves=("data", "places"),
+                            {"key": (("slice", 1, None, None), ("array", 0))})], saves=("data", "places"), label="indexing",
            doc="Indexing by arrays, as numpy does it: ``places`` holds the index arrays, broadcast and stacked, and ``key`` "
                "says where among numbers and slices they stand.  A copy.")
 
@@ -388,7 +389,7 @@ assign = Op("_slice_assign", "lhs rhs", attrs={"begin": REQUIRED, "end": REQUIRE
             doc="``lhs`` with the part from ``begin`` to ``end`` replaced by ``rhs``; give ``out=lhs`` to change it in place.")
 assign_scalar = Op("_slice_assign_scalar", "data", attrs={"scalar": 0.0, "begin": REQUIRED, "end": REQUIRED, "step": ()},
                    shape=_assigned, cost=cost.none, aliases=("_crop_assign_scalar",),
-                   sample=lambda: [([samples.grid()], {**_BOX, "scalar": 3.0})], saves=(),
+                   sample=lambda: [([samples.grid()], {**_BOX, "scalar": 3.0})], saves=(), label="slice_assign_scalar",
                    doc="``data`` with the part from ``begin`` to ``end`` set to ``scalar``; give ``out=data`` to change it in "
                        "place.")
 

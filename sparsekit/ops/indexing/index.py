@@ -50,7 +50,7 @@ def _shape(shapes: list[Shape], attrs: Attrs) -> tuple[int, ...]:
 
 getitem = Op("_getitem", "data", attrs={"key": REQUIRED}, shape=_shape, cost=cost.none, selects=0,
              sample=lambda: [([samples.grid()], {"key": (1, ("slice", None, None, 2))}), ([samples.grid()], {"key": (0, 3)}),
-                             ([samples.grid()], {"key": ("...", None, 1)})], saves=("data",),
+                             ([samples.grid()], {"key": ("...", None, 1)})], saves=("data",), label="indexing",
              doc="Basic indexing of a dense array, by numbers, slices, None and Ellipsis.  What lies in one run of memory "
                  "is a view that writes through, anything else a copy, as in MXNet.")
 
@@ -70,7 +70,7 @@ getitem.gradient(lambda F, g, data, out, attrs, want: F._setitem_zeros(g, key=at
 placed = Op("_setitem_zeros", "data", attrs={"key": None, "shape": None}, cost=cost.none,
             shape=lambda shapes, attrs: attrs["shape"],
             sample=lambda: [([samples.grid()[1, ::2].copy()], {"key": (1, ("slice", None, None, 2)), "shape": (4, 5)})],
-            saves=("data",), doc="Values added into an array of zeros at an index: the gradient of indexing.")
+            saves=("data",), label="assignment", doc="Values added into an array of zeros at an index: the gradient of indexing.")
 
 
 @placed.forward("default -> default")

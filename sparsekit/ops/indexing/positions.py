@@ -19,10 +19,11 @@ from ...storage.check import on_host
 
 if TYPE_CHECKING:
     from ...base.types import Array
+    from ...core.types import ArrayObject
     from ...kernels.types import ArrayModule, Kernels
 
 
-__all__ = ["CLIP", "MODES", "inside", "whole"]
+__all__ = ["CLIP", "MODES", "inside", "named_rows", "whole"]
 
 MODES = ("clip", "wrap", "raise")
 
@@ -127,3 +128,8 @@ def _inside_on_device(xp: ArrayModule, values: Array, size: int, mode: str, what
         return xp.asarray(found)
     found = values.astype(np.int64)
     return found % max(size, 1) if mode == "wrap" else xp.clip(found, 0, max(size - 1, 0))
+
+
+def named_rows(array: ArrayObject, rows: int) -> Array | None:
+    """The rows that an array of indices names, where what lies outside is clipped; None if it is sparse."""
+    return None if array.stype != "default" else np.clip(np.nan_to_num(array._store.reshape(-1)), 0, rows - 1).astype(np.int64)

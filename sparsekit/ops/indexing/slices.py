@@ -27,7 +27,7 @@ from ..sparse.sparse_indexing import (
     row_sparse_rows,
     steps_of,
 )
-from .positions import CLIP, MODES, inside
+from .positions import CLIP, MODES, inside, named_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -256,8 +256,13 @@ def _take_samples() -> samples.Samples:
         ([samples.grid(), np.array([3, 1], np.int64)], {"axis": 0, "mode": "raise"})]
 
 
+def _taken_rows(inputs: Sequence[ArrayObject], attrs: Attrs, rows: int) -> Array | None:
+    return named_rows(inputs[1], rows) if attrs["axis"] == 0 and attrs["mode"] == "clip" else None
+
+
 take = Op("take", "a indices", attrs={"axis": 0, "mode": CLIP}, shape=_taken_shape, dtype=lambda dtypes, attrs: dtypes[0],
           own_dtype=(1,), nondifferentiable=(1,), cost=cost.none, selects=0, sample=_take_samples, saves=("a", "indices"),
+          rows_read={0: _taken_rows},
           doc="""The entries of one axis that ``indices`` names, in that order.
 
 Indices outside the axis are clipped to its ends (``mode="clip"``), wrapped around (``"wrap"``), or raise an error

@@ -269,9 +269,8 @@ def _(k: Kernels, x: Array, *rest: *tuple[*tuple[Array, ...], Attrs]) -> Array |
     return (made, slope.astype(given, copy=False)) if kind == "rrelu" else made
 
 
-def _compiled(k: Kernels, *arrays: Array) -> bool:
-    return bool(k.device == "cpu" and arrays[0].size >= LARGE
-                and all(array.dtype == np.float32 and array.flags.c_contiguous for array in arrays))
+def _by_kernel(*arrays: Array) -> bool:
+    return arrays[0].size >= LARGE and all(array.dtype == np.float32 and array.flags.c_contiguous for array in arrays)
 
 
 _erfc = from_scipy("erfc")
@@ -284,9 +283,9 @@ def _normal(xp: ArrayModule, x: Array) -> Array:
 
 
 def _gelu(k: Kernels, x: Array) -> Array:
-    if not _compiled(k, x):
+    if not _by_kernel(x):
         return x * _normal(k.xp, x)
-    out = np.empty_like(x)
+    out = k.xp.empty_like(x)
     k.gelu(x.reshape(-1), out.reshape(-1))
     return out
 
@@ -297,12 +296,12 @@ gelu_backward = Op("_gelu_backward", "g data", shape=infer.same_shape, sample=sa
 
 @gelu_backward.forward("default, default -> default")
 def _(k: Kernels, g: Array, x: Array, attrs: Attrs, out: Array | None = None) -> Array:
-    if not _compiled(k, g, x):
+    if not _by_kernel(g, x):
         g, x, given = wide(g), wide(x), np.result_type(g, x)
         bell = k.xp.exp(x * x * x.dtype.type(-0.5)) * x.dtype.type(1 / math.sqrt(2 * math.pi))
         made: Array = g * (_normal(k.xp, x) + x * bell)
         return made.astype(given, copy=False)
-    out = np.empty_like(x) if out is None else out
+    out = k.xp.empty_like(x) if out is None else out
     k.gelu_backward(g.reshape(-1), x.reshape(-1), out.reshape(-1))
     return out
 

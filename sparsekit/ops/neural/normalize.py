@@ -107,7 +107,7 @@ def _(k: Kernels, g: Array, data: Array, gamma: Array, mean: Array, share: Array
     vector = along(view.place, view.shape)
     others = tuple(axis for axis in range(len(view.shape)) if axis != view.place)
     x, above = wide(data).reshape(view.shape), wide(g).reshape(view.shape)
-    if len(rest) < 2 and not attrs["fix_gamma"] and x.size >= LARGE and _by_rows(k, view, x, above, gamma):
+    if len(rest) < 2 and not attrs["fix_gamma"] and x.size >= LARGE and _by_rows(view, x, above, gamma):
         return _fused_gradients(k, above, x, gamma, mean, share, data.shape)
     standard = (x - mean) * share
     scale, offset = (above * standard).sum(axis=others), above.sum(axis=others)
@@ -124,17 +124,17 @@ def _(k: Kernels, g: Array, data: Array, gamma: Array, mean: Array, share: Array
             offset.astype(gamma.dtype, copy=False))
 
 
-def _by_rows(k: Kernels, view: View, *arrays: Array) -> bool:
+def _by_rows(view: View, *arrays: Array) -> bool:
     """Whether a compiled kernel may normalize these along their last axis."""
     last = len(view.shape) - 1
-    return bool(k.device == "cpu" and view.axes == (last,) == (view.place,)
-                and all(array.dtype == np.float32 and array.flags.c_contiguous for array in arrays))
+    return bool(view.axes == (last,) == (view.place,) and all(
+        array.dtype == np.float32 and array.flags.c_contiguous for array in arrays))
 
 
 def _fused_gradients(k: Kernels, above: Array, x: Array, gamma: Array, mean: Array, share: Array,
                      shape: Shape) -> tuple[Array, Array, Array]:
     matrix = (-1, x.shape[-1])
-    out, scale, offset = np.empty_like(x), np.zeros_like(gamma), np.zeros_like(gamma)
+    out, scale, offset = k.xp.empty_like(x), k.xp.zeros_like(gamma), k.xp.zeros_like(gamma)
     k.layer_norm_backward_rows(above.reshape(matrix), x.reshape(matrix), gamma, mean.reshape(-1), share.reshape(-1),
                                out.reshape(matrix), scale, offset)
     return out.reshape(shape), scale, offset
@@ -163,7 +163,7 @@ def _each_its_own(name: str, inputs: str, view_of: Callable[[Shape, Attrs], View
         floating(name, data, gamma, beta)
         view = view_of(data.shape, attrs)
         x = wide(data)
-        if k.device == "cpu" and view.axes == (x.ndim - 1,) == (view.place,) and x.size >= LARGE and x.flags.c_contiguous:
+        if view.axes == (x.ndim - 1,) == (view.place,) and x.size >= LARGE and x.flags.c_contiguous:
             out, mean, deviation = _fused(k, x, gamma, beta, attrs["eps"])
         else:
             out, mean, variance = _centred(k.xp, x.reshape(view.shape), view.axes)
@@ -197,7 +197,7 @@ def _statistics_shape(name: str, shape: Shape, view: View) -> tuple[int, ...]:
 def _fused(k: Kernels, x: Array, gamma: Array, beta: Array, epsilon: float) -> tuple[Array, Array, Array]:
     """Layer normalization along the last axis, one pass a row."""
     rows = x.reshape(-1, x.shape[-1])
-    out, mean, deviation = np.empty_like(rows), np.empty(len(rows), x.dtype), np.empty(len(rows), x.dtype)
+    out, mean, deviation = k.xp.empty_like(rows), k.xp.empty(len(rows), x.dtype), k.xp.empty(len(rows), x.dtype)
     k.layer_norm_rows(rows, gamma.astype(x.dtype, copy=False), beta.astype(x.dtype, copy=False), epsilon, out, mean, deviation)
     return out, mean, deviation
 
@@ -245,8 +245,13 @@ def _batch_shape(shapes: list[Shape], attrs: Attrs) -> list[Shape]:
 
 
 def _batch_dtypes(dtypes: list[DType], attrs: Attrs) -> list[DType]:
-    inner = np.dtype(np.float32) if dtypes[0] == np.float16 else dtypes[0]
+    inner = _batch_input_dtype(1, dtypes[0], attrs)
     return [dtypes[0], inner, inner, inner]
+
+
+def _batch_input_dtype(place: int, dtype: DType, attrs: Attrs) -> DType:
+    """The vectors stay float32 for float16 data."""
+    return np.dtype(np.float32) if place and dtype == np.float16 else dtype
 
 
 def _batch_cost(attrs: Attrs, inputs: Sequence[cost.Meta], outputs: Sequence[cost.Meta]) -> tuple[int, int]:
@@ -269,7 +274,8 @@ batch_norm = _Averaging(
     attrs={"eps": 1e-3, "momentum": 0.9, "fix_gamma": True, "use_global_stats": False, "output_mean_var": False, "axis": 1,
            "cudnn_off": False, "min_calib_range": None, "max_calib_range": None},
     mutates=(3, 4), nondifferentiable=(3, 4), shape=_batch_shape, dtype=_batch_dtypes, outputs=4, cost=_batch_cost,
-    input_rule=channels("axis"), initial={"moving_mean": ("zero", {}), "moving_var": ("one", {})},
+    input_rule=channels("axis"), input_dtype=_batch_input_dtype,
+    initial={"moving_mean": ("zero", {}), "moving_var": ("one", {})},
     visible=lambda attrs: 3 if attrs["output_mean_var"] else 1, aliases=("BatchNorm_v1",),
     sample=lambda: [([samples.grid(), *_vectors(5), np.zeros(5, np.float32), np.ones(5, np.float32)], {"fix_gamma": fixed})
                     for fixed in (True, False)], saves=("data", "gamma", "out"),

@@ -163,7 +163,7 @@ def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, label: ArrayObject, 
 
 
 softmax_output_backward = Op("_softmax_output_backward", "result label", attrs=SOFTMAX_OUTPUT, shape=infer.unchanged,
-                             dtype=first_dtype, sample=softmax_output.sample,
+                             dtype=first_dtype, sample=softmax_output.sample, label="the gradient of SoftmaxOutput",
                              doc="The gradient of SoftmaxOutput, from its output.")
 
 
@@ -220,7 +220,8 @@ def _(k: Kernels, x: Array, label: Array, attrs: Attrs) -> Array:
 
 
 svm_output_backward = Op("_svm_output_backward", "data label", attrs=SVM_OUTPUT, shape=infer.unchanged, dtype=first_dtype,
-                         sample=softmax_output.sample, doc="The gradient of SVMOutput, from its data.")
+                         sample=softmax_output.sample, label="the gradient of SVMOutput",
+                         doc="The gradient of SVMOutput, from its data.")
 
 
 @svm_output_backward.forward("default, default -> default")

@@ -179,10 +179,10 @@ def _backward(name: str, formula: Callable[[ArrayModule, Array, Array, int], Arr
 
     @op.forward("default, default -> default")
     def _(k: Kernels, g: Array, made: Array, attrs: Attrs, out: Array | None = None) -> Array:
-        if not (made.size >= LARGE and k.device == "cpu" and attrs["axis"] in (-1, made.ndim - 1)
+        if not (made.size >= LARGE and attrs["axis"] in (-1, made.ndim - 1)
                 and all(array.dtype == np.float32 and array.flags.c_contiguous for array in (g, made))):
             return formula(k.xp, wide(g), wide(made), attrs["axis"]).astype(np.result_type(g, made), copy=False)
-        out, matrix = np.empty_like(made) if out is None else out, (-1, made.shape[-1])
+        out, matrix = k.xp.empty_like(made) if out is None else out, (-1, made.shape[-1])
         getattr(k, f"{name[1:]}_rows")(g.reshape(matrix), made.reshape(matrix), out.reshape(matrix))
         return out
 

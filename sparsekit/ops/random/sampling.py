@@ -238,7 +238,7 @@ def _(k: Kernels, g: Array, data: Array, drawn: Array, attrs: Attrs) -> Array:
 
 shuffle = Op("_shuffle", "data", shape=lambda shapes, attrs: [shapes[0], shapes[0][:1]], cost=cost.none, outputs=2, visible=1,
              dtype=lambda dtypes, attrs: [dtypes[0], np.dtype(np.int64)], aliases=("shuffle",), sample=samples.one(),
-             random=True, saves=("out",),
+             random=True, saves=("out",), label="random.shuffle",
              doc="The data in a random order along the first axis; what is below it stays together.")
 
 
@@ -252,7 +252,8 @@ shuffle.gradient(lambda F, g, data, out, attrs, want: F._shuffle_backward(g, out
 
 shuffle_backward = Op("_shuffle_backward", "g order", shape=infer.unchanged, dtype=lambda dtypes, attrs: dtypes[0],
                       nondifferentiable=(1,), sample=lambda: [([samples.grid(), np.array([2, 0, 3, 1], np.float32)], {})],
-                      cost=cost.none, doc="Puts rows back where ``shuffle`` took them from.")
+                      cost=cost.none, label="the gradient of random.shuffle",
+                      doc="Puts rows back where ``shuffle`` took them from.")
 
 
 @shuffle_backward.forward("default, default -> default")

@@ -298,7 +298,7 @@ rnn_backward = Op(
     dtype=lambda dtypes, attrs: [_split(dtypes, attrs)[1][0]] * (3 + _has_cell(attrs)),
     cost=lambda attrs, inputs, outputs: (
         2 * _cost(attrs, _split(inputs, attrs)[1], outputs)[0],) * 2,
-    gradient_hint="gradients of gradients go through gluon.rnn's cells, with unroll()",
+    gradient_hint="gradients of gradients go through gluon.rnn's cells, with unroll()", label="the gradient of RNN",
     doc="""Gradients of ``RNN``: of its data (empty unless ``data_grad``), parameters and first states.
 
 Takes the gradients of its results, its arrays, and what it left.""")

@@ -12,10 +12,11 @@ from ...core import cost, infer
 from ...core.op import Op
 from ...core.partial_shapes import all_alike, merged
 from ...storage import CSR, RowSparse, convert, densify
+from ...storage.check import check_room
 from .. import samples
 from ..elementwise.binary import index_type
 from ..indexing.slices import Only, axis_of
-from ..limits import check_room, dense_inside
+from ..limits import dense_inside
 
 if TYPE_CHECKING:
     from ...base.types import Array, Attrs, DType, DTypeLike, Shape

@@ -14,7 +14,7 @@ from ...core.op import REQUIRED, SHAPE_ONLY, Call, Op
 from ...core.partial_shapes import complete
 from ...storage import RowSparse
 from .. import samples
-from ..indexing.positions import whole
+from ..indexing.positions import named_rows, whole
 
 if TYPE_CHECKING:
     from ...base.types import Array, Attrs, Shape
@@ -243,8 +243,9 @@ expand_dims.gradient(lambda F, g, data, out, attrs, want: F._view(g, shape=tuple
 
 
 retain = Op("_sparse_retain", "data indices", shape=infer.unchanged, dtype=lambda dtypes, attrs: dtypes[0], cost=cost.none,
-            nondifferentiable=(1,), own_dtype=(1,), aliases=("sparse_retain", "retain"),
-            sample=lambda: [([samples.grid(), np.array([0, 3], np.int64)], {})], saves=("indices",),
+            nondifferentiable=(1,), own_dtype=(1,), rows_read={0: lambda inputs, attrs, rows: named_rows(inputs[1], rows)},
+            aliases=("sparse_retain", "retain"),
+            sample=lambda: [([samples.grid(), np.array([0, 3], np.int64)], {})], saves=("indices",), label="retain",
             doc="Only the given rows of a row_sparse array; all others become absent.")
 
 

@@ -47,7 +47,7 @@ def _viewed(shapes: list[Shape], attrs: Attrs) -> tuple[int, ...]:
 
 
 view = Op("_view", "data", attrs={"shape": REQUIRED}, shape=_viewed, cost=cost.none,
-          sample=lambda: [([samples.grid()], {"shape": (2, 10)})], saves=("data",),
+          sample=lambda: [([samples.grid()], {"shape": (2, 10)})], saves=("data",), label="reshape",
           doc="The same elements in exactly this shape, sharing memory: ``NDArray.reshape``, and the gradient of reshaping.")
 
 

@@ -10,10 +10,10 @@ from ...base.errors import UnknownNameError
 from ...core import cost, hooks, infer
 from ...core.op import REQUIRED, Op
 from ...storage import within_memory
+from ...storage.check import check_room
 from ...storage.convert import STYPES
 from .. import samples
 from ..elementwise.unary import on_data
-from ..limits import check_room
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

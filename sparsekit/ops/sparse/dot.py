@@ -34,10 +34,17 @@ def _product_inputs(shapes: list[Partial], out: Partial, attrs: Attrs) -> list[P
     return shared_axis(shapes, 0 if attrs["transpose_a"] else -1, -1 if attrs["transpose_b"] else 0)
 
 
+def _columns(inputs: Sequence[ArrayObject], attrs: Attrs, rows: int) -> Array | None:
+    """The rows of the right matrix that a csr matrix meets; the gradient of that may read all."""
+    left = inputs[0]
+    plain = left._entry is None and not attrs["transpose_a"] and not attrs["transpose_b"]
+    return left._store.indices if left.stype == "csr" and plain else None
+
+
 dot = Op(
     "dot", "lhs rhs", attrs={"transpose_a": False, "transpose_b": False, "forward_stype": None}, sparse_output="forward_stype",
     shape=infer.dot, sample=samples.matmul, cost=cost.dot, unlimited=True, saves=("lhs", "rhs"),
-    input_rule=_product_inputs,
+    input_rule=_product_inputs, rows_read={1: _columns},
     doc="""Dot product of two arrays: the last axis of ``lhs`` meets the first axis of ``rhs``.
 
 With a csr operand, both must be matrices.  ``forward_stype`` selects the storage type of the result if several are possible:
@@ -262,6 +269,7 @@ def _declare_high_rank(side: str, einsum: Callable[[ArrayModule, Array, Array, A
             dtype=lambda dtypes, attrs: infer.same([dtypes[0], dtypes[2 if side == "left" else 1]], attrs),
             shape=lambda shapes, attrs: shapes[1 if side == "left" else 2],
             sample=lambda: [([np.ones((4,), np.float32), samples.grid(), samples.grid(1, 5)[0]], {})],
+            label="the gradient of dot",
             doc=f"Gradient of a dot product for its {side} side, for any number of axes.")
 
     @op.forward("default, default, default -> default")

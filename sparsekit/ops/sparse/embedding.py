@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ...base.dtypes import element_type
 from ...base.errors import ShapeError
 from ...core import cost
 from ...core.op import LOOKED_UP, REQUIRED, Op
 from ...storage import RowSparse
 from .. import samples
-from ..indexing.positions import CLIP, inside
+from ..indexing.positions import CLIP, inside, named_rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -83,7 +84,8 @@ def _inputs(shapes: list[Partial], out: Partial, attrs: Attrs) -> list[Partial]:
 def _declare(name: str, sparse_grad: bool, doc: str, **more: bool) -> None:
     op = Op(name, "data weight", cost=cost.none, selects=1, nondifferentiable=(0,), shape=_shape, input_rule=_inputs,
             attrs={"input_dim": REQUIRED, "output_dim": REQUIRED, "dtype": "float32", "sparse_grad": sparse_grad, **more},
-            own_dtype=(0,),
+            own_dtype=(0,), rows_read={1: lambda inputs, attrs, rows: named_rows(inputs[0], rows)},
+            input_dtype=lambda place, dtype, attrs: element_type(attrs["dtype"]),
             dtype=lambda dtypes, attrs: dtypes[1], doc=doc, saves=("data", "weight"),
             sample=lambda: [([np.array([[0, 3], [1, 1]], np.float32), samples.grid()],
                              {"input_dim": 4, "output_dim": 5, "sparse_grad": sparse}) for sparse in (False, True)])
@@ -116,6 +118,7 @@ backward = Op("_embedding_backward", "g data", attrs={"shape": None, "sparse": F
               nondifferentiable=(1,), dtype=lambda dtypes, attrs: dtypes[0], cost=cost.reduction,
               sample=lambda: [([np.ones((2, 2, 5), np.float32), np.array([[0, 3], [1, 1]], np.float32)],
                                {"shape": (4, 5), "sparse": sparse}) for sparse in (False, True)], saves=("data",),
+              label="the gradient of Embedding",
               doc="Gradient rows summed by the index they were looked up with.")
 
 

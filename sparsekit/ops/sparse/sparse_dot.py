@@ -12,7 +12,8 @@ import numpy as np
 
 from ...core.op import find
 from ...storage import CSR
-from ..limits import check_room, dense_inside
+from ...storage.check import check_room
+from ..limits import dense_inside
 from .dot import dense_product, values_as
 from .sparse_indexing import csr_columns, csr_rows, renumbered, transposed
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ...base.errors import ShapeError
-from ...kernels import NUMPY, is_numpy
+from ...kernels import NUMPY
 from ...storage import CSR, RowSparse
+from ...storage.check import check_room
 from ...storage.convert import counts_to_indptr
-from ..limits import check_room
 
 if TYPE_CHECKING:
     from ...base.types import Array, DType
@@ -58,7 +58,7 @@ def index_type(size: int, *indices: Array) -> DType:
 
 def csr_from_places(row: Array, column: Array, data: Array, shape: tuple[int, ...], xp: ArrayModule = NUMPY) -> CSR:
     """A CSR matrix from places in any order; values at one place are summed."""
-    order = xp.lexsort(xp.stack([column, row]) if not is_numpy(xp) else (column, row))
+    order = xp.lexsort((column, row))
     row, column, data = row[order], column[order], data[order]
     first = xp.ones(row.shape[0], bool)
     first[1:] = (row[1:] != row[:-1]) | (column[1:] != column[:-1])

@@ -12,13 +12,14 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ...core import infer
-from ...core.op import REQUIRED, Op, find
+from ...core.op import REQUIRED, Op, find, label_of
 from ...storage import CSR, RowSparse, convert
+from ...storage.check import check_room
 from ...storage.convert import row_ids
 from .. import samples
 from ..elementwise.binary import add_csr, add_row_sparse, index_type
 from ..elementwise.unary import on_data
-from ..limits import check_room, dense_inside, dense_of, filled
+from ..limits import dense_inside, dense_of, filled
 from ..shape.concat import aligned_rows
 from .sparse_indexing import broadcast_csr, csr_rows
 
@@ -65,7 +66,7 @@ def union_rows(k: Kernels, left: RowSparse, right: RowSparse, function: Callable
     """``function`` of the rows that either stores; all axes but the first broadcast."""
     shape = infer.broadcast_shapes(tuple(left.shape), tuple(right.shape))
     if len(left.shape) != len(right.shape) or left.shape[0] != right.shape[0]:
-        check_room(name, shape, left.dtype)
+        check_room(label_of(name), shape, left.dtype)
         made: RowSparse = convert(function(k, dense_inside(k, left, name), dense_inside(k, right, name)), "row_sparse", k.xp)
         return made
     indices, (first, second) = aligned_rows(k, [left, right])
@@ -117,8 +118,8 @@ def dense_pair(name: str, both: bool) -> None:
     op, function = find(name), dense_function(name)
 
     def run(k: Kernels, left: Store, right: Store, attrs: Attrs) -> Array:
-        check_room(name, infer.broadcast_shapes(tuple(left.shape), tuple(right.shape)), left.dtype)
-        return function(k, dense_of(k, left, name), dense_of(k, right, name))
+        check_room(op.label, infer.broadcast_shapes(tuple(left.shape), tuple(right.shape)), left.dtype)
+        return function(k, dense_of(k, left, op.label), dense_of(k, right, op.label))
 
     op.forward(f"{SPARSE}, default -> default")(run)
     op.forward(f"default, {SPARSE} -> default")(run)
@@ -139,7 +140,7 @@ def keep_places(name: str, left_only: bool) -> None:
     def run(k: Kernels, sparse: Sparse, dense: Array, apply: Callable[[Array, Array], Array]) -> Store:
         shape = infer.broadcast_shapes(tuple(sparse.shape), tuple(dense.shape))
         if shape != tuple(sparse.shape):
-            check_room(name, shape, sparse.dtype)
+            check_room(op.label, shape, sparse.dtype)
             return convert(apply(dense_inside(k, sparse, name), dense), sparse.stype, k.xp)
         return on_data(sparse, apply(sparse.data, values_at(k, sparse, dense)))
 
@@ -234,7 +235,7 @@ def _(k: Kernels, left: RowSparse, right: RowSparse, attrs: Attrs) -> RowSparse:
 
 @scatter_div.forward("row_sparse, csr -> row_sparse")
 def _(k: Kernels, left: RowSparse, right: CSR, attrs: Attrs) -> RowSparse:
-    divisor = dense_of(k, csr_rows(k, right, left.indices), "_scatter_elemwise_div")
+    divisor = dense_of(k, csr_rows(k, right, left.indices), scatter_div.label)
     return on_data(left, dense_function("elemwise_div")(k, left.data, divisor))
 
 
@@ -243,9 +244,10 @@ scatter_div.gradient(lambda F, g, lhs, rhs, out, attrs, want: (
     want[1] and F.negative(F.elemwise_div(F.elemwise_mul(g, lhs), F.square(rhs)))))
 
 
-def _scatter_scalar(name: str, plain: str, doc: str) -> None:
+def _scatter_scalar(name: str, plain: str) -> None:
+    expression = find(plain).expression
     op = Op(name, "data", attrs={"scalar": REQUIRED}, shape=infer.unchanged, sample=samples.scalars(0.0), saves=(),
-            doc=doc)
+            expression=expression, doc=f"``{expression}``, of the stored values of a sparse array only.")
     function: Callable[[Kernels, Array, Attrs], Array] = kernel_of(plain, "default")
 
     @op.forward("default -> default")
@@ -260,8 +262,8 @@ def _scatter_scalar(name: str, plain: str, doc: str) -> None:
     op.gradient(lambda F, g, data, out, attrs, want: g)
 
 
-_scatter_scalar("_scatter_plus_scalar", "_plus_scalar", "``data + scalar``, of the stored values of a sparse array only.")
-_scatter_scalar("_scatter_minus_scalar", "_minus_scalar", "``data - scalar``, of the stored values of a sparse array only.")
+_scatter_scalar("_scatter_plus_scalar", "_plus_scalar")
+_scatter_scalar("_scatter_minus_scalar", "_minus_scalar")
 
 # clip to a range without zero: what is absent moves to its nearest end
 

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ...core import cost, infer
-from ...core.op import REDUCED, Op, find
+from ...core.op import REDUCED, Op, find, label_of
 from ...storage import CSR, RowSparse
+from ...storage.check import check_room
 from .. import samples
 from ..elementwise.unary import on_data
 from ..indexing.slices import Only
-from ..limits import check_room, dense_inside, dense_of
+from ..limits import dense_inside, dense_of
 from ..reduce.reduce import addable, axes_in, mean_of, product_of_others, squares
 from ..reduce.sorting import check_places
 from .sparse_indexing import transposed
@@ -55,7 +56,7 @@ def reduce_store(k: Kernels, x: Sparse, axes: tuple[int, ...], keepdims: bool, w
     """A sparse store reduced along ``axes`` (ascending) into a dense array."""
     shape = infer.reduced([tuple(x.shape)], {"axis": axes, "keepdims": keepdims}) if axes else tuple(x.shape)
     count = math.prod(x.shape[axis] for axis in axes)
-    check_room(name, shape, x.dtype)
+    check_room(label_of(name), shape, x.dtype)
     data = x.data if way.prepare is None else way.prepare(k.xp, x.data)
     if not axes:
         made = dense_inside(k, on_data(x, data), name)

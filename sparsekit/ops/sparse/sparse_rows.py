@@ -10,13 +10,14 @@ import numpy as np
 from ...base.errors import ShapeError
 from ...core.op import find
 from ...storage import CSR, RowSparse, convert, densify
+from ...storage.check import check_room
 from ...storage.convert import row_ids
 from ..elementwise.binary import add_csr, add_row_sparse, index_type
 from ..elementwise.unary import on_data
 from ..indexing.index import chosen
 from ..indexing.positions import whole
 from ..indexing.slices import Only
-from ..limits import check_room, dense_inside, dense_of
+from ..limits import dense_inside, dense_of
 from ..neural.neural import biased
 from .dot import values_as
 from .sparse_indexing import csr_rows, row_sparse_rows, transposed

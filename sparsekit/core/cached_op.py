@@ -398,45 +398,43 @@ class CachedOp:
 
         ``last`` is as in ``_Backward``, and None for the forward pass; ``first`` is the number of the node of its first operator.
         """
-        sink = hooks.sink
+        sink, table = hooks.sink, workspace.tables.get(one) if config.tables else None
         if sink is None:
-            return hooks.ignore_fp_errors(self._run, one, values, workspace, buffers, first, None)
+            if table is None or not self._run_table(table, one, values, workspace, buffers, None, None):
+                hooks.ignore_fp_errors(self._run, one, values, workspace, buffers, first, None)
+            return None
         if last is not None:
             last = (last[0], first + last[1]) if first and last[1] >= 0 else ("", 0)
         with ToldPlace(last):
-            return hooks.ignore_fp_errors(self._run, one, values, workspace, buffers, first, sink.op)
+            if table is not None and load(f"{_TABLE}.timed").clock() is not None:
+                rows = self._timed(table, one, first)
+                if self._run_table(table, one, values, workspace, buffers, rows, sink.op):
+                    return rows
+            hooks.ignore_fp_errors(self._run, one, values, workspace, buffers, first, sink.op)
+            return None
 
-    def _run(self, one: Program, values: Slots, workspace: Workspace, buffers: Buffers, first: int, told: Told | None
-             ) -> TimedRows | None:
-        """Run a pass by what there is for it: graphs, a table, Python."""
+    def _run(self, one: Program, values: Slots, workspace: Workspace, buffers: Buffers, first: int, told: Told | None) -> None:
+        """Run a pass by graphs or in Python, and have a table for the next run when it is time for that."""
         if self.ctx.device_type == "gpu":
             if config.cuda_graphs and told is None:
                 self._replay(one, values, workspace, buffers)
-            else:
-                with device.current(self.ctx):
-                    self._in_python(one, values, workspace, buffers, first, told)
-            return None
-        if not config.tables:
+                return
+            with device.current(self.ctx):
+                self._in_python(one, values, workspace, buffers, first, told)
+            return
+        if not config.tables or one in workspace.tables or not self._lowers(one, workspace):
             self._in_python(one, values, workspace, buffers, first, told)
-            return None
-        table = workspace.tables.get(one)
-        if table is not None and (told is None or load(f"{_TABLE}.timed").clock() is not None):
-            rows = None if told is None else self._timed(table, one, first)
-            if self._run_table(table, one, values, workspace, buffers, rows, told):
-                return rows
-        lowers = table is None and self._lowers(one, workspace)
-        if lowers and one.lowered is None:
+            return
+        if one.lowered is None:
             examples = values[:]  # the table's exits need an example of each result
             self._in_python(one, examples, workspace, buffers, first, told, keeping=True)
             values[:] = examples
         else:
             self._in_python(one, values, workspace, buffers, first, told)
-        if lowers:
-            start = _clock()
-            self._have_table(one, values, workspace, buffers)
-            if hooks.sink is not None:
-                hooks.sink.span("lower to a table", "compile", start, _clock(), {"pass": one.name})
-        return None
+        start = _clock()
+        self._have_table(one, values, workspace, buffers)
+        if hooks.sink is not None:
+            hooks.sink.span("lower to a table", "compile", start, _clock(), {"pass": one.name})
 
     def _in_python(self, one: Program, values: Slots, workspace: Workspace, buffers: Buffers, first: int,
                    told: Told | None = None, keeping: bool = False, watch: Callable[[int], None] | None = None) -> None:
@@ -479,7 +477,20 @@ class CachedOp:
     def _run_table(self, table: Table, one: Program, values: Slots, workspace: Workspace, buffers: Buffers,
                    rows: TimedRows | None, told: Told | None) -> bool:
         """Run a pass by its table, and have Python run the operators that the table does not; False if the arrays do not fit."""
-        at, link = -1, Link()
+        self._aim(one, values, buffers)
+        place = table.begin_on(values, rows)
+        if place < 0:
+            return False
+        if place == table.end and rows is None:
+            table.finish(values)
+        else:
+            hooks.ignore_fp_errors(self._go_on, table, place, one, values, workspace, buffers, rows, told)
+        return True
+
+    def _go_on(self, table: Table, place: int, one: Program, values: Slots, workspace: Workspace, buffers: Buffers,
+               rows: TimedRows | None, told: Told | None) -> None:
+        """Have Python run the operators of a pass that its table does not."""
+        at, link, first = -1, Link(), 0 if rows is None else rows.first
 
         def run_one(number: int, values: Slots) -> None:
             nonlocal at
@@ -490,10 +501,8 @@ class CachedOp:
             for slot in one.spent[number]:
                 values[slot] = None
 
-        first = 0 if rows is None else rows.first
-        self._aim(one, values, buffers)
         try:
-            return table.run(values, run_one, rows)
+            table.go_on(place, values, run_one, rows)
         except KERNEL_ERRORS as error:
             raise one.named(at, values, error) from error
 

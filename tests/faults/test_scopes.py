@@ -22,7 +22,7 @@ from sparsekit.base import attributes, capture, context, naming, rng
 from sparsekit.base.config import config
 from sparsekit.base.files import written
 from sparsekit.base.scoped import Scoped
-from sparsekit.core import device, hooks, program, step_table, trace
+from sparsekit.core import device, hooks, program, trace
 from sparsekit.datasets.download import _file_lock
 from sparsekit.fixes import effects
 from sparsekit.gluon.rnn import composed
@@ -69,8 +69,7 @@ CASES = {
     "np_shape": mx.util.np_shape,
     "environment": lambda: mx.test_utils.environment({"SPARSEKIT_SWEPT": "1", "HOME": None}),
     "_Switch": autograd.record,
-    "lane": lambda: step_table.lane("backward", "part"),
-    "_ToldPlace": lambda: program._ToldPlace(None, program._Link()),
+    "ToldPlace": lambda: program.ToldPlace(None),
     "UpdateLane": UpdateLane,
     "set": lambda: config.set(densify="error", densify_limit=3, check_format=False),
     "using": lambda: rng.using(3),

@@ -30,8 +30,12 @@ def element_type(dtype: object, default: object = "float32") -> DType:  # object
     DTypeError
         If ``dtype`` is not an element type, or one that arrays do not support: complex numbers, text, dates, objects.
     """
+    found: DType
     try:
-        found: DType = np.dtype(default if dtype is None else dtype)  # type: ignore[call-overload]  # which raises for others
+        if isinstance(dtype, np.dtype):
+            found = dtype
+        else:
+            found = np.dtype(default if dtype is None else dtype)  # type: ignore[call-overload]  # which raises for others
     except Exception:  # numpy calls methods of unknown objects, which may raise anything
         raise DTypeError(expected("dtype", "an element type", dtype), hint=f"use one of {', '.join(ELEMENT_TYPES)}.") from None
     if found.name not in ELEMENT_TYPES:

@@ -137,6 +137,8 @@ class StepProgram:
         Where gradient rules find operators.
     clip : tuple of Op, optional
         What computes a factor from gradients and a limit, and what multiplies a gradient by it.
+    clipped : sequence of NDArray, optional
+        The held arrays whose gradients that is done to, in this order.
 
     Attributes
     ----------
@@ -167,8 +169,9 @@ class StepProgram:
 
     def __init__(self, tracer: Tracer, results: Sequence[ArrayObject] = (), held: Sequence[ArrayObject] = (),
                  variables: Sequence[Variable | None] = (), F: ArrayFunctions | None = None,
-                 clip: tuple[Op, Op] | None = None) -> None:
-        self.tracer, self.ctx, self.held, self.variables, self._clip = tracer, tracer.ctx, list(held), list(variables), clip
+                 clip: tuple[Op, Op] | None = None, clipped: Sequence[ArrayObject] = ()) -> None:
+        self.tracer, self.ctx, self.held, self.variables = tracer, tracer.ctx, list(held), list(variables)
+        self._clip, self._clipped = clip, clipped
         self._given = len(tracer.arrays) - len(held)
         self._inputs = [array._store.slot for array in tracer.arrays[:self._given]]
         self.outputs = [array._store.slot for array in results]
@@ -245,7 +248,8 @@ class StepProgram:
             weights = [known[id(one.weight)] if id(one.weight) in known else tracer.lift(one.weight) for one in updates]
             gradients = [self._gradient_of(update, weight) for update, weight in zip(updates, weights, strict=True)]
             if self._clip is not None:
-                gradients = self._clipped(*self._clip, gradients)
+                made = self._scaled(*self._clip, [self._gradient_at(known[id(array)]) for array in self._clipped])
+                gradients = [made.get(gradient._store.slot, gradient) for gradient in gradients]
             tracer.lane = "update"
             for update, weight, gradient in zip(updates, weights, gradients, strict=True):
                 hooks.state.layer = update.name
@@ -268,24 +272,28 @@ class StepProgram:
 
     def _gradient_of(self, update: Update, weight: ArrayObject) -> ArrayObject:
         """The gradient that an update reads, traced."""
-        place = next((place for place, one in enumerate(self.tracer.arrays[:len(self.gradients)]) if one is weight), None)
-        if place is None or self.gradients[place] is None:
+        made = self._gradient_at(weight)
+        if made is None:
             return self.tracer.lift(update.gradient)
-        buffer: Any = self.tracer.buffers[place]  # Any: a Buffer, since there is a gradient
-        made: ArrayObject = buffer.made
         if (made.stype, made.dtype) != (update.gradient.stype, update.gradient.dtype):
             raise Refused(f"the gradient of {update.name} is computed as {made.stype} {made.dtype}")
         return made
 
-    def _clipped(self, factor: Op, scaled: Op, gradients: Sequence[ArrayObject]) -> list[ArrayObject]:
-        """Trace the clipping of gradients, which then are those that the step leaves."""
-        once = list({array._store.slot: array for array in gradients}.values())
+    def _gradient_at(self, traced: ArrayObject) -> ArrayObject | None:
+        """The gradient of a traced array; None if the program computes none."""
+        place = next((place for place, one in enumerate(self.tracer.arrays[:len(self.gradients)]) if one is traced), None)
+        buffer = None if place is None else self.tracer.buffers[place]
+        return None if buffer is None else buffer.made
+
+    def _scaled(self, factor: Op, scaled: Op, gradients: Sequence[ArrayObject | None]) -> dict[int, ArrayObject]:
+        """Trace the clipping of gradients, which then are those that the step leaves; gives them by the slots of what they were."""
+        once = list({array._store.slot: array for array in gradients if array is not None}.values())
         with device.current(self.ctx):
             self._limit = for_device(self.ctx.device_type).xp.ones(1, np.float64) * self._norm
         by = invoke(Call(factor, {}), (*once, self.tracer.lift(wrap(self._limit, self.ctx))))
         made = {array._store.slot: invoke(Call(scaled, {}), (array, by)) for array in once}
         self.gradients = [slot if slot not in made else made[slot]._store.slot for slot in self.gradients]
-        return [made[array._store.slot] for array in gradients]
+        return made
 
     def _have_numbers(self) -> None:
         """Have arrays on the device for the numbers of the updates: on a GPU in one piece, which is sent at once."""

@@ -280,7 +280,8 @@ class TrainStep:
             operators: Any = load("sparsekit.ops.update.clip")  # Any: a module
             clip = operators.clip_factor, operators.scaled
         try:
-            whole = StepProgram(tracer, traced, held, variables, F, clip)
+            clipped = [one._arrays[ctx] for one in trainer._params if one._grad_req != "null"]
+            whole = StepProgram(tracer, traced, held, variables, F, clip, clipped)
         except GradientError:
             raise
         except Exception as error:

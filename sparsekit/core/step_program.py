@@ -286,7 +286,7 @@ class StepProgram:
         return None if buffer is None else buffer.made
 
     def _scaled(self, factor: Op, scaled: Op, gradients: Sequence[ArrayObject | None]) -> dict[int, ArrayObject]:
-        """Trace the clipping of gradients, which then are those that the step leaves; gives them by the slots of what they were."""
+        """Trace the clipping of gradients, which the step then leaves; gives these by the slots of what they were."""
         once = list({array._store.slot: array for array in gradients if array is not None}.values())
         with device.current(self.ctx):
             self._limit = for_device(self.ctx.device_type).xp.ones(1, np.float64) * self._norm
@@ -334,7 +334,7 @@ class StepProgram:
 
     def _prepare(self, program: Program) -> None:
         """Find what each run binds, and who writes the gradients."""
-        tracer, self.program = self.tracer, program
+        tracer = self.tracer
         self._at = [number for number, step in enumerate(program.steps) if step.note.lane == "update"]
         self._first = self._at[0] if self._at else len(program.steps)
         self._template = [None] * len(tracer.specs)
@@ -367,6 +367,7 @@ class StepProgram:
                                and Spec.of(variable.grad) == Spec.of(program.specs[slot]) and variable.grad.stype == "default"}
             self._buffers = [None if slot is None else self._buffer_of.get(slot) for slot in self.gradients]
             self._replay = Replay(program, self._workspace)
+        self.program = program  # the last, as an interrupt may come before it
 
     # running
 

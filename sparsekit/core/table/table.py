@@ -518,24 +518,19 @@ class Table:
                 self._finish(number + 1, values, execute)
                 return True
             place = self._advance(rows, after[number])
-        self._note_made(noted, len(lowered.program.steps), values, told)
-        self._keep(values)
+        self.finish(values, noted, told)
         return True
 
-    def finish(self, values: Slots) -> None:
-        """Have the results at hand after a run that no operator of which Python ran."""
-        if self.lowered.noted:
-            self._note_made(0, len(self.lowered.program.steps), values, None)
-        self._keep(values)
+    def finish(self, values: Slots, noted: int = 0, told: TimedRows | None = None) -> None:
+        """Have the results at hand at the end of a run, let the arrays go that it was given, and have ready what may be taken.
 
-    def _keep(self, values: Slots) -> None:
-        views = self.views
-        for slot in self.lowered.results:
+        ``noted`` is how many steps the ledger has been told of.
+        """
+        lowered, views = self.lowered, self.views
+        if lowered.noted:
+            self._note_made(noted, len(lowered.program.steps), values, told)
+        for slot in lowered.results:
             values[slot] = views[slot] if slot in views else self.store(slot)
-        self.release()
-
-    def release(self) -> None:
-        """Let the arrays go that the last run was given, and have ready what ``take`` may give away."""
         self._arrays = self._nothing[:]
         if self._elements:
             free, seen = {}, self._seen

@@ -73,7 +73,7 @@ class _Updates:
     def _made(self, step: CompiledStep, pending: Sequence[Pending]) -> bool:
         def after(computed: bool, lost: bool) -> None:
             done = step.keys[:step.whole.updated]
-            for index, _, pairs in pending:
+            for index, _, pairs in pending if step.whole.updating else ():
                 if len(done) == len(step.keys) or index in done:
                     pairs[0][0].fresh = False
 

@@ -135,6 +135,21 @@ def test_a_failure_leaves_what_operators_one_by_one_leave():
     assert found[0] == found[1]
 
 
+def test_updates_that_fail_at_every_step_fail_alike():
+    """GroupAdaGrad takes weights with two axes, and a bias has one; no gradient is taken for an old one."""
+    one, other = twins(lambda: nn.Dense(1, in_units=6), "groupadagrad")
+    for data, label in dense_batches(6):
+        for twin in (one, other):
+            with mx.autograd.record():
+                loss = twin.loss(twin.net(data), label)
+            loss.backward()
+            with pytest.raises(mx.base.errors.ShapeError):
+                twin.trainer.step(8)
+            with pytest.raises(mx.base.errors.ShapeError):
+                twin.trainer.step(8, ignore_stale_grad=True)
+        assert one.state() == other.state()
+
+
 def test_step_of_a_hybridized_net_takes_no_operator_in_python(monkeypatch):
     one, _ = twins(Linear, "sgd", hybrid=True)
     batches = sparse_batches(8)

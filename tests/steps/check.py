@@ -132,6 +132,7 @@ def run(program: Program) -> str:
 def _step(plain: Training, other: Training, line: str) -> bool:
     """Run a line in both and compare; whether both then go on from the same."""
     before = [None if one is None else one.asnumpy() for one in _values_now(plain)]
+    plain.infinite = plain.infinite or not all(np.isfinite(one).all() for one in before if one is not None)  # states are, too
     if line.startswith("interrupt"):
         return interrupted(plain, other, line)
     answers = [_answer(one, line) for one in (plain, other)]
@@ -164,11 +165,9 @@ def _holds(plain: Training, before: list[Any]) -> None:
         if one.grad_req == "null" or was is None:
             continue
         now, grad = one.data().asnumpy(), one.data().grad
-        sane = not plain.infinite and plain.dtype != "float16" and np.isfinite(was).all()
-        if not np.isfinite(now).all():
-            if sane and max(np.abs(grad.asnumpy()).max(), np.abs(was).max()) < 1e3:
-                raise Differs("values are not finite")
-            plain.infinite = True  # the states too, from now on
+        sane = not plain.infinite and plain.dtype != "float16"
+        if sane and max(np.abs(grad.asnumpy()).max(), np.abs(was).max()) < 1e3 and not np.isfinite(now).all():
+            raise Differs("values are not finite")
         # LBSGD may sum up several gradients.
         lazy = getattr(optimizer, "lazy_update", None) is True and plain.optimizer != "lbsgd"
         if lazy and one.grad_req == "write" and grad.stype == "row_sparse":

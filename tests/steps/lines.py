@@ -301,10 +301,13 @@ class Training:
         """Save everything and go on with a new trainer, except in the plain training."""
         if self.way == "plain":
             return
+        parameters = self.trainer.optimizer.param_dict
         with tempfile.TemporaryDirectory() as folder:
             self.trainer.save_states(f"{folder}/states")
             self.begin()
             self.trainer.load_states(f"{folder}/states")
+        if not parameters:  # which a line has taken from the optimizer, and a trainer gives it
+            self.trainer.optimizer.param_dict = {}
 
     def reload(self) -> None:
         """Save the parameters and load them."""

@@ -198,7 +198,7 @@ class StepProgram:
         self._outside: set[int] = set()
         self._template: Slots = []
         #: Arrays that are the same at every run, by slot.
-        self._standing: list[tuple[int, ArrayObject]] = []
+        self._bound: list[tuple[int, ArrayObject]] = []
         #: Where dense gradients may be computed into, by input and by slot.
         self._buffers: list[ArrayObject | None] = []
         self._buffer_of: dict[int, ArrayObject] = {}
@@ -335,35 +335,35 @@ class StepProgram:
     def _prepare(self, program: Program) -> None:
         """Find what each run binds, and who writes the gradients."""
         tracer = self.tracer
-        self._at = [number for number, step in enumerate(program.steps) if step.note.lane == "update"]
-        self._first = self._at[0] if self._at else len(program.steps)
+        self._update_steps = [number for number, step in enumerate(program.steps) if step.note.lane == "update"]
+        self._first = self._update_steps[0] if self._update_steps else len(program.steps)
         self._template = [None] * len(tracer.specs)
         for slot, store in tracer.constants.items():
             self._template[slot] = device.onto(store, self.ctx)
         slots = [array._store.slot for array in tracer.arrays]
         fixed = [id(update.numbers) for update in self.updates]
         self._fixed = set(tracer.constants)
-        self._standing = list(zip(slots[self._given:], self.held, strict=False))
+        self._bound = list(zip(slots[self._given:], self.held, strict=False))
         more = tracer.sources[self._given + len(self.held):]
         for slot, array in zip(slots[self._given + len(self.held):], more, strict=True):
             if id(array) in fixed or array._store is self._limit:
                 self._template[slot] = array._store
                 self._fixed.add(slot)
             else:
-                self._standing.append((slot, array))
+                self._bound.append((slot, array))
         self._outside = {slot for slot in self.gradients if slot is not None}
-        self._having = [(slot, array, variable) for slot, array, variable in
+        self._with_gradients = [(slot, array, variable) for slot, array, variable in
                         zip(self.gradients[self._given:], self.held, self.variables, strict=False)
                         if slot is not None and variable is not None]
         self.writers = [(array, variable, functools.partial(self._gradients.write, slot))
-                        for slot, array, variable in self._having]
+                        for slot, array, variable in self._with_gradients]
         self._plain = {at: plan_for(Call(update.op, update.call.attrs),
                                     tuple([program.specs[slot].stype for slot in program.steps[at].inputs[:-1]]), self.ctx)
-                       for at, update in zip(self._at, [self.updates[number] for number in self.order], strict=True)
+                       for at, update in zip(self._update_steps, [self.updates[number] for number in self.order], strict=True)
                        if update.numbers is not None}
         if self.ctx.device_type == "gpu":
             once = numbered(self.gradients)
-            self._buffer_of = {slot: variable.grad for slot, _, variable in self._having if slot in once
+            self._buffer_of = {slot: variable.grad for slot, _, variable in self._with_gradients if slot in once
                                and Spec.of(variable.grad) == Spec.of(program.specs[slot]) and variable.grad.stype == "default"}
             self._buffers = [None if slot is None else self._buffer_of.get(slot) for slot in self.gradients]
             self._replay = Replay(program, self._workspace)
@@ -376,7 +376,7 @@ class StepProgram:
         values = self._template[:]
         for slot, array in zip(self._inputs, arrays, strict=True):
             values[slot] = array._store
-        for slot, array in self._standing:
+        for slot, array in self._bound:
             values[slot] = array._store
         return values
 
@@ -403,9 +403,9 @@ class StepProgram:
             ran = self._workspace.ran
             self.began, ran = ran > 0, -1 if ran == len(program.steps) else ran
         if ran < 0:
-            self.updating, self.updated, self.computed = True, len(self._at), True
+            self.updating, self.updated, self.computed = True, len(self._update_steps), True
         else:
-            self.updated = sum([at < ran for at in self._at])
+            self.updated = sum([at < ran for at in self._update_steps])
             self.updating, self.computed = self.updated > 0, ran >= self._first
         if self.computed and self._running is not None:
             self._gradients.computed = {slot: self._running[slot] for slot in self._outside if not self._is_delivered(slot)}
@@ -510,9 +510,9 @@ class StepProgram:
     def _explain(self, number: int, error: Exception) -> None:
         """Say in the error of a step which parameters were updated before it."""
         if number > self._first:
-            done = [self.updates[one].name for one, at in zip(self.order, self._at, strict=True) if at < number]
+            done = [self.updates[one].name for one, at in zip(self.order, self._update_steps, strict=True) if at < number]
             error.add_note(f"Parameters updated before the error: {', '.join(done)}.")
-        elif self._first == number and self._at:
+        elif self._first == number and self._update_steps:
             error.add_note("Parameters updated before the error: none.")
 
     def _lower(self, program: Program, values: Slots) -> None:
@@ -520,12 +520,12 @@ class StepProgram:
         module = load("sparsekit.core.table.table")
         made = {slot for slot in self.gradients if slot is not None}
         once = numbered(self.gradients)
-        targets = [(slot, variable.grad) for slot, _, variable in self._having
+        targets = [(slot, variable.grad) for slot, _, variable in self._with_gradients
                    if slot in once and isinstance(variable.grad._store, np.ndarray) and isinstance(values[slot], np.ndarray)
                    and variable.grad._store.flags.carray and variable.grad.dtype == values[slot].dtype]
-        sparse = {slot for slot, _, variable in self._having if slot in once and variable.grad.stype != "default"}
+        sparse = {slot for slot, _, variable in self._with_gradients if slot in once and variable.grad.stype != "default"}
         examples = values[:]
-        for slot, array in self._standing:
+        for slot, array in self._bound:
             examples[slot] = array._store
         lowered = module.Lowered(program, examples, self._fixed, late=made, targets=[slot for slot, _ in targets], handed=sparse)
         self._gradients.written = {slot for slot, _ in targets if lowered.written(slot)}
@@ -533,7 +533,7 @@ class StepProgram:
         self._workspace.tables[program] = table
         self._workspace.memory.clear()  # of the first run
         program.lowered, self._gradients.table = lowered, table
-        self._standing += targets
+        self._bound += targets
         self._outside = made - lowered.in_table - self._gradients.written
         self._table = table
 
@@ -555,7 +555,7 @@ class StepProgram:
         layer, lane, caller, training = state.layer, state.lane, state.caller, state.training
         state.training = True
         if rows is not None:
-            rows.bring(self._named, [*arrays, *self._kept])
+            rows.bring(self._noted_slots, [*arrays, *self._noted_arrays])
             state.caller = caller or hooks.caller(depth=4)  # once for all that is told
         try:
             hooks.ignore_fp_errors(table.go_on, place, values, run_one, rows)
@@ -587,13 +587,13 @@ class StepProgram:
             shown = self._show(program)
             if account is None:
                 names = {program.steps[at].inputs[1]: self.updates[number].name
-                         for at, number in zip(self._at, self.order, strict=True)}
+                         for at, number in zip(self._update_steps, self.order, strict=True)}
                 account = program.account = load("sparsekit.core.table.timed").Account(table.lowered, names)
-                standing = [(slot, array) for slot, array in self._standing if slot in account.given]
-                self._named = (*self._inputs, *[slot for slot, _ in standing])
-                self._kept = [array for _, array in standing]
-                self._left_places = [place for place, slot in enumerate(self.outputs) if slot in account.recipes]
-                self._left = [self.outputs[place] for place in self._left_places]
+                standing = [(slot, array) for slot, array in self._bound if slot in account.given]
+                self._noted_slots = (*self._inputs, *[slot for slot, _ in standing])
+                self._noted_arrays = [array for _, array in standing]
+                self._noted_outputs = [place for place, slot in enumerate(self.outputs) if slot in account.recipes]
+                self._noted_results = [self.outputs[place] for place in self._noted_outputs]
             events = self._events = account.with_plans(shown)
         assert account is not None, "the events are of it"
         timed = table.timed(account)
@@ -603,13 +603,13 @@ class StepProgram:
     def _tell(self, told: TimedRows, values: Slots, arrays: Sequence[ArrayObject], results: Sequence[ArrayObject]) -> None:
         """Tell a recorder of a run, or of what is left of it."""
         sink = hooks.sink
-        stores = [results[place]._store for place in self._left_places]
-        if told.begin or len(self._named) < len(told.account.given):
-            slots, given = ((), ()) if told.begin else (self._named, [*arrays, *self._kept])
-            told.finish(values, slots, given, (), self._left, stores)
+        stores = [results[place]._store for place in self._noted_outputs]
+        if told.begin or len(self._noted_slots) < len(told.account.given):
+            slots, given = ((), ()) if told.begin else (self._noted_slots, [*arrays, *self._noted_arrays])
+            told.finish(values, slots, given, (), self._noted_results, stores)
         elif sink is not None:
-            sink.table(told, (told.events, 0, len(told.events), told.first), self._named, arrays, self._left, stores, (), (),
-                       self._kept, DEPTH)
+            sink.table(told, (told.events, 0, len(told.events), told.first), self._noted_slots, arrays, self._noted_results,
+                       stores, (), (), self._noted_arrays, DEPTH)
 
     @property
     def reasons(self) -> list[tuple[str, str, str]]:

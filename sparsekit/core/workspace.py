@@ -39,7 +39,7 @@ class Workspace:
     tables : dict
         The ``Table`` of each program that runs as one in this workspace; empty on a GPU.
     ran : int
-        How many steps of a program have run in it, of those in their order.
+        How many steps of the program have run, in their order.
     again : bool
         Whether it has served a run before.
     lent : dict of int to array

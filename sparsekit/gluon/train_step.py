@@ -474,8 +474,8 @@ class _Made:
         #: The size of the last batch, and what ``changes.settings`` was, if that tells of each change of the updates' numbers.
         self.size, self.settings = -1, object()
         self.compiled = CompiledStep(whole, trainer._updaters[0], {index: one.name for index, one in self.trained})
-        self._trained = {id(one._arrays[self.ctx]) for _, one in self.trained}
-        self._writers: list[tuple[Variable, Callable[[Variable], None], bool]] = []
+        #: Variables, what writes their gradients, and their indices in the optimizer, or None.
+        self._writers: list[tuple[Variable, Callable[[Variable], None], int | None]] = []
 
     def _factors(self) -> list[tuple[float, float]]:
         return [FACTORS(parameter) for _, parameter in self.trained]
@@ -521,11 +521,13 @@ class _Made:
     def _note_gradients(self, computed: bool, lost: bool) -> None:
         """Have variables know what writes their gradients, or that these are lost."""
         if not self._writers:
-            self._writers = [(variable, write, id(one) not in self._trained) for one, variable, write in self.whole.writers]
+            index_of = {id(one._arrays[self.ctx]): index for index, one in self.trained}
+            self._writers = [(variable, write, index_of.get(id(one))) for one, variable, write in self.whole.writers]
         if computed:
-            unused = not self.whole.updating
-            for variable, write, fresh in self._writers:
-                variable.late, variable.fresh = write, unused or fresh
+            keys, count = self.compiled.keys, self.whole.updated
+            waiting = keys[count:]  # for their updates, if the step has failed
+            for variable, write, index in self._writers:
+                variable.late, variable.fresh = write, index is None or index in waiting
         elif lost:
             for variable, write, _ in self._writers:
                 if variable.late is write:

@@ -23,7 +23,7 @@ from .arrays import wrap
 from .cuda_graphs import Replay
 from .dispatch import KERNEL_ERRORS, invoke, recorded
 from .graph import ProgramNode
-from .program import Link, Program, ToldPlace, execute, numbered, run_in_python
+from .program import Program, ToldPlace, go_on, numbered, run_in_python
 from .spec import Spec
 from .trace import TRACE, Step, Tracer, TracingError
 from .workspace import Workspace, copied, parts_of
@@ -233,7 +233,8 @@ class CachedOp:
         before = state.recording, state.layer
         state.recording = False
         try:
-            self._in_python(self.forward, values, workspace, (), first, watch=lambda number: watch(
+            told = None if hooks.sink is None else hooks.sink.op
+            run_in_python(self.forward, values, workspace, (), told, first, watch=lambda number: watch(
                 number, lambda slot: wrap(_own(values[slot], workspace), self.ctx)))
         finally:
             state.recording, state.layer = before
@@ -420,25 +421,21 @@ class CachedOp:
                 self._replay(one, values, workspace, buffers)
                 return
             with device.current(self.ctx):
-                self._in_python(one, values, workspace, buffers, first, told)
+                run_in_python(one, values, workspace, buffers, told, first)
             return
         if not config.tables or one in workspace.tables or not self._lowers(one, workspace):
-            self._in_python(one, values, workspace, buffers, first, told)
+            run_in_python(one, values, workspace, buffers, told, first)
             return
         if one.lowered is None:
             examples = values[:]  # the table's exits need an example of each result
-            self._in_python(one, examples, workspace, buffers, first, told, keeping=True)
+            run_in_python(one, examples, workspace, buffers, told, first, keeping=True)
             values[:] = examples
         else:
-            self._in_python(one, values, workspace, buffers, first, told)
+            run_in_python(one, values, workspace, buffers, told, first)
         start = _clock()
         self._have_table(one, values, workspace, buffers)
         if hooks.sink is not None:
             hooks.sink.span("lower to a table", "compile", start, _clock(), {"pass": one.name})
-
-    def _in_python(self, one: Program, values: Slots, workspace: Workspace, buffers: Buffers, first: int,
-                   told: Told | None = None, keeping: bool = False, watch: Callable[[int], None] | None = None) -> None:
-        run_in_python(one, values, workspace, buffers, told, first, keeping, watch)
 
     def _replay(self, one: Program, values: Slots, workspace: Workspace, buffers: Buffers) -> None:
         if one not in workspace.replays:
@@ -484,27 +481,8 @@ class CachedOp:
         if place == table.end and rows is None:
             table.finish(values)
         else:
-            hooks.ignore_fp_errors(self._go_on, table, place, one, values, workspace, buffers, rows, told)
+            hooks.ignore_fp_errors(go_on, one, table, place, values, workspace, buffers, rows, told)
         return True
-
-    def _go_on(self, table: Table, place: int, one: Program, values: Slots, workspace: Workspace, buffers: Buffers,
-               rows: TimedRows | None, told: Told | None) -> None:
-        """Have Python run the operators of a pass that its table does not."""
-        at, link, first = -1, Link(), 0 if rows is None else rows.first
-
-        def run_one(number: int, values: Slots) -> None:
-            nonlocal at
-            at, step = number, one.steps[number]
-            if told is not None:
-                hooks.state.layer = step.note.layer
-            execute(one, number, values, workspace, buffers, told, link.to(first, step.note))
-            for slot in one.spent[number]:
-                values[slot] = None
-
-        try:
-            table.go_on(place, values, run_one, rows)
-        except KERNEL_ERRORS as error:
-            raise one.named(at, values, error) from error
 
     def _lowered(self, one: Program, examples: Slots, buffers: Buffers) -> Lowered:
         """The rows of a pass, which write gradients to the buffers that there are."""

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from ..base.context import Context
     from ..storage.types import Store
     from .dispatch import Plan
-    from .table.table import Lowered
-    from .table.timed import Account
+    from .table.table import Lowered, Table
+    from .table.timed import Account, TimedRows
     from .trace import AbstractArray, Note, Step
     from .types import Numbered, Ran, Slots
     from .workspace import Buffers, Workspace
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     #: Called after each step with how many ran.
     Watch: TypeAlias = Callable[[int], None]
 
-__all__ = ["LARGE", "Link", "Program", "ToldPlace", "example_of", "execute", "numbered", "run_in_python"]
+__all__ = ["LARGE", "Program", "ToldPlace", "execute", "go_on", "numbered", "run_in_python"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -244,19 +244,53 @@ def run_in_python(program: Program, values: Slots, workspace: Workspace, buffers
             note = program.steps[number].note
             if told is not None or watch is not None:
                 state.layer, state.lane = note.layer, note.lane or lane
-            execute(program, number, values, workspace, buffers, told, link.to(first, note))
-            workspace.ran = number + 1
-            if watch is not None:
+            node = link.to(first, note)
+            if watch is not None:  # user code, which numpy may warn; otherwise the caller has it not warn
+                hooks.ignore_fp_errors(execute, program, number, values, workspace, buffers, told, node)
+                workspace.ran = number + 1
                 watch(number + 1)
                 continue
+            execute(program, number, values, workspace, buffers, told, node)
+            workspace.ran = number + 1
             for slot in program.spent[number]:
-                values[slot] = example_of(values[slot]) if keeping else None
+                values[slot] = _example_of(values[slot]) if keeping else None
     except KERNEL_ERRORS as error:
         raise program.named(number, values, error) from error
     finally:
         state.lane = lane
     for slot in set().union(*program.spent) if watch is not None else ():
         values[slot] = None
+
+
+def go_on(program: Program, table: Table, place: int, values: Slots, workspace: Workspace, buffers: Buffers = (),
+          rows: TimedRows | None = None, told: Told | None = None) -> None:
+    """Have Python run the step at which a run of a table has stopped, and go on; ``workspace.ran`` says which step Python runs.
+
+    Parameters
+    ----------
+    table : Table
+    place : int
+        The row at which it has stopped.
+    rows : TimedRows, optional
+        What tells a recorder of the run.
+    """
+    state, link, first = hooks.state, Link(), 0 if rows is None else rows.first
+    lane, workspace.ran = state.lane, -1
+
+    def run_one(number: int, values: Slots) -> None:
+        workspace.ran, note = number, program.steps[number].note
+        if rows is not None:
+            state.layer, state.lane = note.layer, note.lane or lane
+        execute(program, number, values, workspace, buffers, told, link.to(first, note))
+        for slot in program.spent[number]:
+            values[slot] = None
+
+    try:
+        table.go_on(place, values, run_one, rows)
+    except KERNEL_ERRORS as error:
+        raise program.named(workspace.ran, values, error) from error
+    finally:
+        state.lane = lane
 
 
 class Link:
@@ -306,7 +340,7 @@ class ToldPlace(Scoped):
             state.node = link
 
 
-def example_of(store: Store) -> Store:
+def _example_of(store: Store) -> Store:
     """A store of the same kind, types and sizes, without memory for its elements."""
     parts = [np.broadcast_to(np.zeros((), part.dtype), part.shape) if isinstance(part, np.ndarray) else part
              for part in parts_of(store)]

@@ -21,7 +21,7 @@ from .cached_op import copied_from_table, traced_gradients
 from .cuda_graphs import Replay, gathered
 from .dispatch import KERNEL_ERRORS, Plan, invoke, plan_for
 from .op import Call, find
-from .program import Link, Program, ToldPlace, execute, numbered, run_in_python
+from .program import Program, ToldPlace, go_on, numbered, run_in_python
 from .spec import Spec
 from .trace import Tracer
 from .workspace import Workspace, copied
@@ -296,11 +296,11 @@ class StepProgram:
         return made
 
     def _have_numbers(self) -> None:
-        """Have arrays on the device for the numbers of the updates: on a GPU in one piece, which is sent at once."""
+        """Have arrays on the device for the numbers of the updates, which ``renew_numbers`` fills: on a GPU in one piece."""
         found = [update.numbers_now() for update in self.updates]
         if self.ctx.device_type != "gpu":
             for update, numbers in zip(self.updates, found, strict=True):
-                update.numbers = None if numbers is None else wrap(numbers.copy(), self.ctx)
+                update.numbers = None if numbers is None else wrap(np.empty_like(numbers), self.ctx)
             return
         with device.current(self.ctx):
             count = sum([len(numbers) for numbers in found if numbers is not None])
@@ -310,7 +310,6 @@ class StepProgram:
                 if numbers is not None:
                     update.numbers = wrap(self._numbers[begin: begin + len(numbers)], self.ctx)
                     begin += len(numbers)
-        self.renew_numbers()
 
     def renew_numbers(self) -> None:
         """Compute the numbers of all updates from their attributes."""
@@ -458,9 +457,9 @@ class StepProgram:
         """Run the step by graphs, or in Python, and then make the table, with the stores of this run as examples."""
         self._running = values
         if self._replay is not None:
-            self._told(program, values, lambda told, first: self._replayed(program, values, told, first))
+            self._told(program, lambda told, first: self._replayed(program, values, told, first))
             return
-        self._told(program, values, lambda told, first: self._in_python(program, values, told, first))
+        self._told(program, lambda told, first: self._in_python(program, values, told, first))
         self.settle()
         if program.steps:
             start = time.perf_counter_ns()
@@ -486,11 +485,10 @@ class StepProgram:
         for numbers in range(self._first), range(self._first, len(program.steps)):
             run_in_python(program, values, self._workspace, (), told, first, keeping=True, numbers=numbers)
             if numbers.start == 0:  # the updates may write to what they lie in
-                values_of = {slot: copied(values[slot]) for slot in self._outside}
-                for slot, store in values_of.items():
-                    values[slot] = store
+                for slot in self._outside:
+                    values[slot] = copied(values[slot])
 
-    def _told(self, program: Program, values: Slots, work: Callable[[Told | None, int], None]) -> None:
+    def _told(self, program: Program, work: Callable[[Told | None, int], None]) -> None:
         """Do work of a run, whose steps a recorder is told of one by one."""
         sink, state = hooks.sink, hooks.state
         training, state.training = state.training, True
@@ -540,32 +538,19 @@ class StepProgram:
     def _go_on(self, program: Program, table: Table, place: int, values: Slots, arrays: Sequence[ArrayObject],
                rows: TimedRows | None) -> None:
         """Have Python run the step at which a run of the table has stopped, and go on."""
-        at, link, state = -1, Link(), hooks.state
-        told, first = (None, 0) if rows is None or hooks.sink is None else (hooks.sink.op, rows.first)
-
-        def run_one(number: int, values: Slots) -> None:
-            nonlocal at
-            at, step = number, program.steps[number]
-            if rows is not None:
-                state.layer, state.lane = step.note.layer, step.note.lane or lane
-            execute(program, number, values, self._workspace, (), told, link.to(first, step.note))
-            for slot in program.spent[number]:
-                values[slot] = None
-
-        layer, lane, caller, training = state.layer, state.lane, state.caller, state.training
+        state, told = hooks.state, None if rows is None or hooks.sink is None else hooks.sink.op
+        layer, caller, training = state.layer, state.caller, state.training
         state.training = True
         if rows is not None:
             rows.bring(self._noted_slots, [*arrays, *self._noted_arrays])
             state.caller = caller or hooks.caller(depth=4)  # once for all that is told
         try:
-            hooks.ignore_fp_errors(table.go_on, place, values, run_one, rows)
+            hooks.ignore_fp_errors(go_on, program, table, place, values, self._workspace, (), rows, told)
         except Exception as error:
-            self._explain(at, error)
-            if not isinstance(error, KERNEL_ERRORS):
-                raise
-            raise program.named(at, values, error) from error
+            self._explain(self._workspace.ran, error)
+            raise
         finally:
-            state.layer, state.lane, state.caller, state.training = layer, lane, caller, training
+            state.layer, state.caller, state.training = layer, caller, training
             if rows is not None:
                 rows.bring((), ())
 

@@ -11,7 +11,7 @@ import pytest
 
 import sparsekit as mx
 from sparsekit.base.errors import DataFileError, MissingPackageError
-from sparsekit.core import step_program
+from sparsekit.core import program
 from sparsekit.core.table import machine, table
 from sparsekit.examples import NAMES, relation, running, sampled_softmax
 
@@ -185,7 +185,7 @@ def test_a_step_runs_as_a_table(name, monkeypatch):
         made, = example.train._made.values()
         stops = made.whole._table.stops
         with monkeypatch.context() as patch:
-            outside = calls_from_now(patch, step_program, "execute")
+            outside = calls_from_now(patch, program, "execute")
             inside = calls_from_now(patch, table.Table, "begin")
             for batch in batches[4:]:
                 example.step(batch)

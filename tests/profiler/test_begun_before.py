@@ -7,7 +7,7 @@ import threading
 import pytest
 
 import sparsekit as mx
-from sparsekit.core import hooks, step_program
+from sparsekit.core import hooks, program
 
 
 def step_with_dropout():
@@ -24,7 +24,7 @@ def step_with_dropout():
 
 @pytest.mark.compiled
 def test_a_profile_leaves_out_a_step_whose_beginning_it_was_not_told(monkeypatch):
-    step, real, switched = step_with_dropout(), step_program.execute, []
+    step, real, switched = step_with_dropout(), program.execute, []
     first, second = mx.Profiler(), mx.Profiler()
 
     def switch(*arguments):
@@ -35,7 +35,7 @@ def test_a_profile_leaves_out_a_step_whose_beginning_it_was_not_told(monkeypatch
         return real(*arguments)
 
     with monkeypatch.context() as patch:
-        patch.setattr(step_program, "execute", switch)
+        patch.setattr(program, "execute", switch)
         first.start()
         step(mx.nd.ones((2, 3)), mx.nd.ones((2, 1)))
     assert switched

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -247,6 +249,18 @@ def test_reshaping_shares_what_keeps_its_shape():
     assert executor.reshape(data=(50, 6), softmax_label=(50,), allow_up_sizing=True).forward()[0].shape == (50, 3)
     with pytest.raises(UnknownNameError):
         executor.reshape(nobody=(2,))
+
+
+def test_a_monitored_pass_is_recorded_and_warns_of_no_values():
+    x = mx.sym.Variable("x")
+    executor = (mx.sym.log(x) * 2).bind(mx.cpu(), {"x": mx.nd.array([-1.0, 2.0])})
+    shown = []
+    executor.set_monitor_callback(lambda name, array: shown.append(name))
+    with warnings.catch_warnings(), mx.Profiler() as profile:
+        warnings.simplefilter("error")
+        executor.forward()
+    assert len(shown) == 2
+    assert [record["name"] for record in profile.records if record["kind"] == "op"] == ["log", "_mul_scalar"]
 
 
 def test_monitors_see_what_mxnet_shows():

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     Waiting: TypeAlias = dict["Node", Any]
 
 
-__all__ = ["CustomNode", "Loans", "Node", "PlacesNode", "ProgramNode", "Variable", "backward", "number", "order", "release",
-           "reserve"]
+__all__ = ["CustomNode", "Loans", "Node", "PlacesNode", "ProgramNode", "Variable", "backward", "lost_gradient", "number", "order",
+           "release", "reserve"]
 
 _numbers = itertools.count(1)
 
@@ -101,6 +101,18 @@ class Variable(Node):
         if self.late is not None:
             self.late(self)
             self.late = None
+
+
+def lost_gradient(variable: Variable) -> None:
+    """What is in ``late`` of a variable whose gradient a later step has overwritten before it was read.
+
+    Raises
+    ------
+    GradientError
+        Always.
+    """
+    raise GradientError("The gradient of the last step was not read before a later step, which failed, and is lost.",
+                        hint="read grad() before that step, or call zero_grad().")
 
 
 class CustomNode(Node):

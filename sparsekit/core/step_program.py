@@ -12,9 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..base.errors import SparsekitError
+from ..base.faults import is_a_handlers
 from ..base.forking import load
 from ..base.refusal import Refused
 from ..kernels import for_device
+from ..storage import RowSparse
 from . import device, graph, hooks
 from .arrays import wrap, wrap_as
 from .cached_op import copied_from_table, traced_gradients
@@ -29,6 +32,7 @@ from .workspace import Workspace, copied
 if TYPE_CHECKING:
     from ..base.context import Context
     from ..base.types import Attrs
+    from ..storage.types import Store
     from .arrays import Layout
     from .graph import Variable
     from .hooks import Event
@@ -163,6 +167,8 @@ class StepProgram:
         How many weights it has updated.
     computed : bool
         Whether it has computed all gradients.
+    left : list of NDArray or None
+        The results of a run that has failed when it had computed all gradients.
     began : bool
         Whether it has computed anything.
     """
@@ -185,7 +191,8 @@ class StepProgram:
         self.order: list[int] = []
         self.writers: list[tuple[ArrayObject, Variable, Callable[[Variable], None]]] = []
         self.refused = ""
-        self._first = 0
+        #: Numbers of the first step that changes gradients, and of the first update.
+        self._behind = self._first = 0
         self._limit: Any = None  # Any: an array
         self._norm = 1.0
         self._numbers: Any = None  # Any: the numbers of all updates, on a GPU
@@ -203,8 +210,13 @@ class StepProgram:
         self._buffers: list[ArrayObject | None] = []
         self._buffer_of: dict[int, ArrayObject] = {}
         self._layouts: dict[int, Layout] = {}
+        #: By the slot of a clipped gradient that of the gradient before.
+        self._unclipped: dict[int, int] = {}
         self.updating, self.updated, self.computed, self.began = False, 0, False, False
-        self._by_table = False
+        self.left: list[ArrayObject] | None = None
+        self._by_table = self._stopping = False
+        #: In a run of Python's the number of an update, and what undoes it if it does not come to its end.
+        self._undoing: tuple[int, list[Callable[[], None]]] = -1, []
         #: The stores of the last run by slot, until it is known what to keep of them.
         self._running: Slots | None = None
 
@@ -227,19 +239,27 @@ class StepProgram:
         Raises
         ------
         Refused
-            If a gradient is not computed as its buffer is.
+            If a gradient is not computed as its buffer is, or an update does not take its arrays.
         """
         state, self.updates = hooks.state, list(updates)
         before = state.training, state.layer
         state.training = True
         try:
             self._prepare(self._with_updates(self._traced_updates()))
+        except SparsekitError as error:
+            if is_a_handlers(error, ()):
+                raise
+            raise Refused(error.message) from error
         finally:
             state.training, state.layer = before
 
     def _traced_updates(self) -> list[Step]:
         """The steps that change gradients, and those of the updates."""
         tracer, updates = self.tracer, self.updates
+        for update in updates:
+            for array in (update.weight, update.gradient, *update.states):
+                if not hasattr(array, "_store"):
+                    raise Refused(f"the update of {update.name} gets a {type(array).__name__} in place of an array")
         known = {id(array): traced for array, traced in zip(self.held, tracer.arrays[self._given:], strict=True)}
         self._have_numbers()
         tracer.steps = []
@@ -259,7 +279,7 @@ class StepProgram:
 
     def _with_updates(self, updates: Sequence[Step]) -> Program:
         """The program of all steps."""
-        seen = {*self.outputs, *[slot for slot in self.gradients if slot is not None]}
+        seen = {*self.outputs, *[slot for slot in self.gradients if slot is not None], *self._unclipped.values()}
         steps = [*self.steps, *updates]
         make = functools.partial(Program, "whole step" if self.steps else "update", self.ctx, specs=self.tracer.specs,
                                  results=seen, kept=seen, gradients=self.gradients)
@@ -292,6 +312,7 @@ class StepProgram:
             self._limit = for_device(self.ctx.device_type).xp.ones(1, np.float64) * self._norm
         by = invoke(Call(factor, {}), (*once, self.tracer.lift(wrap(self._limit, self.ctx))))
         made = {array._store.slot: invoke(Call(scaled, {}), (array, by)) for array in once}
+        self._unclipped = {array._store.slot: slot for slot, array in made.items()}
         self.gradients = [slot if slot not in made else made[slot]._store.slot for slot in self.gradients]
         return made
 
@@ -336,6 +357,9 @@ class StepProgram:
         tracer = self.tracer
         self._update_steps = [number for number, step in enumerate(program.steps) if step.note.lane == "update"]
         self._first = self._update_steps[0] if self._update_steps else len(program.steps)
+        clipping = [number for number, step in enumerate(program.steps) if self._clip is not None and step.call.op in self._clip]
+        self._behind = clipping[0] if clipping else self._first
+        self._clipped_at = {slot: number for number in clipping for slot in program.steps[number].outputs}
         self._template = [None] * len(tracer.specs)
         for slot, store in tracer.constants.items():
             self._template[slot] = device.onto(store, self.ctx)
@@ -382,6 +406,7 @@ class StepProgram:
     def forget(self) -> None:
         """Begin a run, of which ``settle`` tells."""
         self.updating, self.updated, self.computed, self.began, self._running = False, 0, False, False, None
+        self.left, self._stopping = None, False
         self._workspace.ran = 0
         self._by_table = self._table is not None
         if self._table is not None:
@@ -400,15 +425,35 @@ class StepProgram:
             self.began, ran = reached > 0, -1 if table.finished else table.operator_at(reached) if reached else 0
         else:
             ran = self._workspace.ran
-            self.began, ran = ran > 0, -1 if ran == len(program.steps) else ran
+            if ran == self._undoing[0]:
+                for undo in self._undoing[1]:
+                    undo()
+            self.began, ran = ran > 0, -1 if ran == len(program.steps) and not self._stopping else ran
         if ran < 0:
             self.updating, self.updated, self.computed = True, len(self._update_steps), True
+            if self._running is not None:
+                self._gradients.computed = {slot: self._running[slot] for slot in self._outside if not self._is_delivered(slot)}
         else:
             self.updated = sum([at < ran for at in self._update_steps])
-            self.updating, self.computed = self.updated > 0, ran >= self._first
-        if self.computed and self._running is not None:
-            self._gradients.computed = {slot: self._running[slot] for slot in self._outside if not self._is_delivered(slot)}
+            self.updating, self.computed = self.updated > 0, ran >= self._behind
+            if self.computed and self._running is not None:
+                self._leave(ran, self._running)
         self._running = None
+
+    def _leave(self, ran: int, values: Slots) -> None:
+        """Have results and gradients of a run that has failed behind its backward pass, after so many steps."""
+
+        def store_of(slot: int) -> Store:
+            found = values[slot]
+            if found is None and self._table is not None:
+                found = self._table.store(slot)
+            return copied(found)
+
+        with device.current(self.ctx):
+            self._gradients.computed = {
+                slot: store_of(slot if self._clipped_at.get(slot, -1) < ran else self._unclipped[slot])
+                for slot in self.gradients if slot is not None}
+            self.left = [wrap(store_of(slot), self.ctx) for slot in self.outputs]
 
     def _is_delivered(self, slot: int) -> bool:
         """Whether the last run has computed a gradient into its buffer."""
@@ -439,6 +484,22 @@ class StepProgram:
         if rows is not None:
             self._tell(rows, values, arrays, results)
         return results
+
+    def send_back(self, arrays: Sequence[ArrayObject]) -> None:
+        """Run the step as far as to the updates, whose numbers there are not."""
+        if self.program is None:
+            self.add_updates(())
+        program = self.program
+        assert program is not None, "it has just been made"
+        values = self._running = self._stores(arrays)
+        self._by_table, self._stopping = False, True
+
+        def work(told: Told | None, first: int) -> None:
+            with device.current(self.ctx):
+                run_in_python(program, values, self._workspace, (), told, first, numbers=range(self._first))
+
+        self._told(program, work)
+        self._workspace.memory.clear()
 
     def _results(self, values: Slots) -> list[ArrayObject]:
         """The results of a run, in memory of their own."""
@@ -482,11 +543,14 @@ class StepProgram:
             raise program.named(self._workspace.ran, values, error) from error
 
     def _in_python(self, program: Program, values: Slots, told: Told | None, first: int) -> None:
-        for numbers in range(self._first), range(self._first, len(program.steps)):
-            run_in_python(program, values, self._workspace, (), told, first, keeping=True, numbers=numbers)
-            if numbers.start == 0:  # the updates may write to what they lie in
-                for slot in self._outside:
-                    values[slot] = copied(values[slot])
+        run = functools.partial(run_in_python, program, values, self._workspace, (), told, first, keeping=True)
+        run(numbers=range(self._first))
+        for slot in self._outside:  # the updates may write to what they lie in
+            values[slot] = copied(values[slot])
+        for number in range(self._first, len(program.steps)):
+            self._undoing = number, _undoing(program, number, values)
+            run(numbers=range(number, number + 1))
+        self._undoing = -1, []
 
     def _told(self, program: Program, work: Callable[[Told | None, int], None]) -> None:
         """Do work of a run, whose steps a recorder is told of one by one."""
@@ -607,3 +671,20 @@ class StepProgram:
                    else [self.refused] * len(program.steps) if lowered is None else lowered.reasons)
         return [(step.note.lane or "forward", step.call.op.label, reason)
                 for step, reason in zip(program.steps, reasons, strict=True)]
+
+
+def _undoing(program: Program, number: int, values: Slots) -> list[Callable[[], None]]:
+    """What undoes a step that writes to arrays in place: it keeps the rows that the step will write to."""
+    step, plan = program.steps[number], program.plans[number]
+    stores: list[Any] = [values[slot] for slot in step.inputs]  # Any: stores
+    found: list[Callable[[], None]] = []
+    for place, by in plan.op.visits(plan.attrs, [program.specs[slot].stype for slot in step.inputs], True).writes.items():
+        store = stores[place]
+        if isinstance(store, RowSparse) and not store.complete:
+            kept: Any = copied(store)  # Any: a store of the same kind
+            found.append(functools.partial(store.replace, kept))
+            continue
+        array = store.data if isinstance(store, RowSparse) else store
+        rows = slice(None) if by is None else stores[by].indices
+        found.append(functools.partial(array.__setitem__, rows, array[rows].copy()))
+    return found

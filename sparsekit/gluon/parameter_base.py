@@ -24,7 +24,7 @@ from ..base.errors import (
 from ..base.warn import warn_user
 from ..core import device, hooks
 from ..core.dispatch import wrap
-from ..core.graph import CustomNode
+from ..core.graph import CustomNode, lost_gradient
 from ..core.trace import current, meet, refuse
 from ..initializer import Constant as ConstantInitializer
 from ..initializer import InitDesc
@@ -403,22 +403,34 @@ class Parameter:
         self._settle()
         return self._of(self._grads, ctx)
 
-    def _settle(self) -> None:
-        """Have the gradients written that a ``TrainStep`` has computed and nobody has read."""
-        for values in self._arrays.values():
-            if values._entry is not None and values._entry[0].late is not None:
+    def _settle(self, lost: Sequence[Context] = ()) -> None:
+        """Have the gradients written that a ``TrainStep`` has computed and nobody has read, but for those that are lost."""
+        for ctx, values in self._arrays.items():
+            if ctx not in lost and values._entry is not None and values._entry[0].late is not None:
                 values._entry[0].settle()
 
-    def __getstate__(self) -> object:  # object: as of every class
-        self._settle()  # a copy has the gradient
-        return {name: value for name, value in vars(self).items() if name != "_source"}
+    def _settled(self) -> list[Context]:
+        """Have the gradients written that a ``TrainStep`` has computed; gives the contexts of those that are lost."""
+        lost = [ctx for ctx, values in self._arrays.items()
+                if values._entry is not None and values._entry[0].late is lost_gradient]
+        self._settle(lost)
+        return lost
 
-    def __setstate__(self, state: dict[str, Any]) -> None:  # Any: attributes
-        vars(self).update(state)
-        gradients = self._grads
+    def _attach_as(self, gradients: dict[Context, NDArray], lost: Sequence[Context]) -> None:
+        """Make gradient buffers with the values of others, of which those on some contexts are lost."""
         self._attach()
         for ctx, gradient in gradients.items():
             self._grads[ctx]._receive(gradient)
+        for ctx in lost:
+            self._arrays[ctx]._entry[0].late = lost_gradient
+
+    def __getstate__(self) -> object:  # object: as of every class
+        lost = self._settled()  # a copy has the gradient
+        return {**{name: value for name, value in vars(self).items() if name != "_source"}, "_lost": lost}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:  # Any: attributes
+        vars(self).update(state)
+        self._attach_as(self._grads, vars(self).pop("_lost", ()))
 
     def list_grad(self) -> list[Any]:
         """The gradients on every context, in the order of ``list_ctx()``."""
@@ -511,13 +523,11 @@ class Parameter:
     def cast(self, dtype: DTypeLike) -> None:
         """Change the element type of values and gradients."""
         self._dtype = np.dtype(dtype)
-        self._settle()
+        lost = self._settled()
         with pause():
-            before = self._grads
+            before = {ctx: gradient.astype(dtype) for ctx, gradient in self._grads.items()}
             self._arrays = {ctx: values.detach().astype(dtype) for ctx, values in self._arrays.items()}
-            self._attach()
-            for ctx, gradient in before.items():
-                self._grads[ctx]._receive(gradient.astype(dtype))
+            self._attach_as(before, lost)
 
     # files
 

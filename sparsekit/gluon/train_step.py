@@ -18,6 +18,7 @@ from ..base.forking import load
 from ..base.nested import Opaque, flatten, restore
 from ..base.refusal import Refused
 from ..core import hooks
+from ..core.graph import lost_gradient
 from ..core.step_program import StepProgram
 from ..core.trace import TRACE, Tracer, TracingError
 from ..ndarray.functions import F
@@ -88,8 +89,10 @@ class TrainStep:
     are inputs, which each step reads.
 
     ``grad()`` of a parameter returns the gradient of the last step.  This gradient is written when ``grad()`` is called.  An
-    array that an earlier call returned also changes then, and not at each step.  If a step fails, a gradient that was not read
-    before is lost.
+    array that an earlier call returned also changes then, and not at each step.
+
+    If a step fails in its forward or backward pass, a gradient of the step before that was not read is lost.  If what decides the
+    numbers of the updates fails, such as a schedule, the step computes its gradients and changes no weight.
 
     Parameters
     ----------
@@ -188,29 +191,28 @@ class TrainStep:
     def _step(self, key: Hashable, arrays: Sequence[NDArray], structure: tuple[Any, Any], size: int) -> object:
         """A step in Python, or by a new program if it is time for that."""
         why = self._against() or ("the batch itself has a gradient" if any(map(_has_gradient, arrays)) else "")
-        runs = self._runs.get(key, 0)
-        if why:
-            if self._strict:
-                raise UnsupportedError(f"This training step cannot be compiled: {why}.",
-                                       hint="leave out strict=True, and it runs operator by operator.")
-        elif runs >= BEFORE_LOWERING and key not in self._reasons:
+        runs, lasting = self._runs.get(key, 0), self._reasons.get(key, "")
+        if not why and not lasting and runs >= BEFORE_LOWERING:
             if len(self._made) >= REMEMBERED:
                 self._made.clear()
             try:
                 made, results = self._compiled(arrays, structure, size)
             except _Unfit as error:
-                self._reasons[key] = str(error)
+                lasting = str(error)
             else:
                 if made.whole.refused:
                     self._reasons[key] = made.whole.refused
                 else:
                     self._made[key] = made
                 return results
-        if self._strict and key in self._reasons:
-            raise UnsupportedError(f"This training step cannot be compiled: {self._reasons[key]}.",
+        if self._strict and (why or lasting):
+            raise UnsupportedError(f"This training step cannot be compiled: {why or lasting}.",
                                    hint="leave out strict=True, and it runs operator by operator.")
         results = self._ordinary(arrays, structure, size)
-        self._runs[key] = runs + 1  # one that failed does not count: what it was to make may be missing
+        # One that failed does not count: what it was to make may be missing, and what it failed at may be why it is not compiled.
+        self._runs[key] = runs + 1
+        if lasting:
+            self._reasons[key] = lasting
         return results
 
     # Any: as ``_step``
@@ -451,11 +453,6 @@ def _size_of(first: NDArray, batch_size: int | None) -> int:
     return first.shape[0] if batch_size is None else batch_size
 
 
-def _lost(variable: Variable) -> None:
-    raise GradientError("The gradient of the last step was not read before a later step, which failed, and is lost.",
-                        hint="read grad() before that step, or call zero_grad().")
-
-
 class _Made:
     """A step that is a program, and what it was traced with."""
 
@@ -524,14 +521,14 @@ class _Made:
             index_of = {id(one._arrays[self.ctx]): index for index, one in self.trained}
             self._writers = [(variable, write, index_of.get(id(one))) for one, variable, write in self.whole.writers]
         if computed:
-            keys, count = self.compiled.keys, self.whole.updated
-            waiting = keys[count:]  # for their updates, if the step has failed
+            whole = self.whole
+            waiting = self.compiled.keys[whole.updated:]  # for their updates, if the step has failed
             for variable, write, index in self._writers:
-                variable.late, variable.fresh = write, index is None or index in waiting
+                variable.late, variable.fresh = write, index is None or not whole.updating or index in waiting
         elif lost:
             for variable, write, _ in self._writers:
                 if variable.late is write:
-                    variable.late = _lost
+                    variable.late = lost_gradient
 
     def _holds(self) -> bool:
         """Whether blocks and parameters are what the step was traced with."""

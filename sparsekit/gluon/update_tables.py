@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..base.forking import load
+from ..base.refusal import Refused
 from ..core import hooks
 from ..core.trace import Tracer
 from ..optimizer.compiled import BEFORE_LOWERING, CompiledStep, reason_against
@@ -62,7 +63,12 @@ class _Updates:
             return False
         whole = load("sparsekit.core.step_program").StepProgram(Tracer(trainer._contexts[0], False))
         step = CompiledStep(whole, trainer._updaters[0], {index: parameter.name for index, parameter, _ in pending})
-        self._made(step, pending)
+        try:
+            self._made(step, pending)
+        except Refused:  # an update does not take its arrays, of which Python tells
+            self.lowered += 1
+            self.runs = 0
+            return False
         if whole.refused:
             self.lowered = MOST
         elif whole.updates:  # not if all rates are 0

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Training"]
 
+#: How often updates that do not take their arrays are traced.
+MOST = 8
+
 
 class Training:
     """Forward pass, backward pass and update on the arrays that are bound.
@@ -30,7 +33,7 @@ class Training:
     def __init__(self) -> None:
         self.step: CompiledStep | None = None
         self.reason = ""
-        self._runs = 0
+        self._runs = self._refused = 0
 
     # Any: arrays
     def run(self, executor: Executor, steps: Steps, names: list[str], weights: list[list[Any]], gradients: list[list[Any]]
@@ -42,7 +45,7 @@ class Training:
                 return True
             self.step, self._runs = None, BEFORE_LOWERING  # traced anew at once: a setting or a state has changed
         self._runs += 1
-        if self._runs <= BEFORE_LOWERING or self.reason:
+        if self._runs <= BEFORE_LOWERING or (self.reason and not 0 < self._refused < MOST):
             return False
         whole = executor.whole_step()
         if isinstance(whole, str):
@@ -53,8 +56,8 @@ class Training:
         made = CompiledStep(whole, updater, numbers)
         try:
             done = self._made(made, executor, update)
-        except Refused as error:
-            self.reason = str(error)
+        except Refused as error:  # Python tells of arrays that an update does not take, and they may be replaced
+            self.reason, self._refused, self._runs = str(error), self._refused + 1, 0
             return False
         self.reason = whole.refused
         self.step = None if self.reason else made
@@ -63,10 +66,17 @@ class Training:
     @staticmethod
     def _made(step: CompiledStep, executor: Executor, update: Callable[[], None]) -> bool:
         """Make a step by a program; False, and nothing has been done, if it must be traced anew."""
-        results = step((), update)
+        whole = step.whole
+
+        def after(computed: bool, lost: bool) -> None:
+            if computed:
+                for _, variable, write in whole.writers:
+                    write(variable)
+            if whole.left is not None:
+                executor.take(whole.left)
+
+        results = step((), update, after=after)
         if results is None:
             return False
-        for _, variable, write in step.whole.writers:
-            write(variable)
         executor.take(results)
         return True

@@ -336,9 +336,8 @@ class Module(ParameterModule):
         executor = group.execs[0]
         training = executor.training = executor.training or Training()
         arrays = group.param_arrays, group.grad_arrays
-        if group.complete and training.run(executor, self._steps, self._param_names, *arrays):
-            self._params_dirty = True
-        else:
+        self._params_dirty = True  # also if the step fails, which may have updated some
+        if not (group.complete and training.run(executor, self._steps, self._param_names, *arrays)):
             executor.forward(is_train=True)
             self.backward()
             self.update()

@@ -171,7 +171,7 @@ class CompiledStep:
         before, count, failed = None if even else self._counts(), self._even + 1, True
         try:
             try:
-                if same or self._renewed(update, multipliers):
+                if same or self._renewed(update, multipliers, arrays):
                     results = whole(arrays)
                 failed = False
             finally:
@@ -181,10 +181,17 @@ class CompiledStep:
             raise
         return results
 
-    def _renewed(self, update: Callable[[], None], multipliers: object) -> bool:  # object: what is compared
+    # object: what is compared; Any: arrays
+    def _renewed(self, update: Callable[[], None], multipliers: object, arrays: Sequence[Any]) -> bool:
         """Compute the numbers of all updates, which are traced before the first step; False if they have become others."""
         self._settings = None  # until all is done
-        whole, collected = self.whole, self.optimizer._collect(update)
+        whole = self.whole
+        try:
+            collected = self.optimizer._collect(update)
+        except Exception:  # of a schedule, for example, before which the gradients are computed
+            if whole.steps:
+                whole.send_back(arrays)
+            raise
         if whole.program is None:
             kind = load("sparsekit.core.step_program").Update
             whole.add_updates([kind(one.op, one.arrays, one.attrs, self._names[one.key]) for one in collected])

@@ -347,24 +347,6 @@ def test_changes_after_steps_that_found_everything_as_it_was(event, optimizer):
     assert one.state() == other.state()
 
 
-@pytest.mark.parametrize("failing", [0, 1])
-def test_the_first_compiled_step_fails_between_two_updates(failing):
-    """Gradients of weights that were not updated stay new, as the plain lines leave them."""
-    found = []
-    for twin in twins(Linear, "adam"):
-        for number, (data, label) in enumerate(sparse_batches(3)):
-            if number == 2:
-                states = twin.trainer._updaters[0].states
-                states[failing] = tuple(one.astype("float64") for one in states[failing])
-            made = outcome(twin, data, label, number)
-        assert made[0] is mx.base.errors.DTypeError
-        counts = dict(twin.trainer.optimizer._index_update_count)
-        found.append(([one.data()._entry[0].fresh for one in twin.parameters], counts,
-                      [bits(one.data()) for one in twin.parameters], [bits(one.grad()) for one in twin.parameters]))
-    assert found[0] == found[1]
-    assert sorted(found[0][0]) == [False] * failing + [True] * (2 - failing)
-
-
 @pytest.mark.compiled
 def test_a_label_in_the_memory_of_a_gradient():
     one, other = twins(lambda: Linear(8, 1, "default", bias=False))

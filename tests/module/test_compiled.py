@@ -217,6 +217,45 @@ def test_changes_in_between(each):
     check(dense_net, batches(False), "sgd", {"learning_rate": 0.1, "momentum": 0.9}, each=each)
 
 
+class Raises(mx.lr_scheduler.LRScheduler):
+    """A schedule that fails."""
+
+    def __call__(self, num_update):
+        raise ValueError("no rate for this step")
+
+
+def spoil_schedule(optimizer, states):
+    optimizer.lr_scheduler = Raises()
+
+
+def spoil_state(optimizer, states):
+    states[2] = None
+
+
+@pytest.mark.parametrize("at", [2, 4])
+@pytest.mark.parametrize("spoil", [spoil_schedule, spoil_state])
+def test_a_step_that_fails_at_its_updates(spoil, at):
+    """Outputs, gradients, parameters and counts are those of the steps in Python."""
+    def train(tables):
+        mx.random.seed(5)
+        module = mx.mod.Module(dense_net(), label_names=["label"])
+
+        def spoiled(param):
+            if param.nbatch == at - 1:
+                module.get_params()
+                spoil(module._optimizer, module._steps.updater.states)
+
+        errors = (ValueError, mx.base.errors.DTypeError)
+        with mx.config.set(tables=tables), pytest.raises(errors, match=r"no rate|NoneType") as raised:
+            module.fit(Given(batches(False)), optimizer="adam", batch_end_callback=spoiled, num_epoch=1,
+                       initializer=mx.init.Uniform(0.1))
+        arrays = [*module.get_outputs(), *[block[0] for block in module._exec_group.grad_arrays if block[0] is not None],
+                  *module.get_params()[0].values()]
+        return str(raised.value), [bits(one) for one in arrays], dict(module._optimizer._index_update_count)
+
+    assert train(True) == train(False)
+
+
 def test_schedules_and_saved_states(tmp_path):
     def save(module, epoch, number):
         if number == 4:

@@ -204,8 +204,9 @@ class StepProgram:
         #: Slots of gradients that are neither in the table nor written by it.
         self._outside: set[int] = set()
         self._template: Slots = []
-        #: Arrays that are the same at every run, by slot.
-        self._bound: list[tuple[int, ArrayObject]] = []
+        #: Arrays that are the same at every run, and the slots of these behind those of the arrays that a run brings.
+        self._bound: list[ArrayObject] = []
+        self._slots = self._inputs[:]
         #: Where dense gradients may be computed into, by input and by slot.
         self._buffers: list[ArrayObject | None] = []
         self._buffer_of: dict[int, ArrayObject] = {}
@@ -366,14 +367,13 @@ class StepProgram:
         slots = [array._store.slot for array in tracer.arrays]
         fixed = [id(update.numbers) for update in self.updates]
         self._fixed = set(tracer.constants)
-        self._bound = list(zip(slots[self._given:], self.held, strict=False))
-        more = tracer.sources[self._given + len(self.held):]
-        for slot, array in zip(slots[self._given + len(self.held):], more, strict=True):
+        for slot, array in zip(slots[self._given:], [*self.held, *tracer.sources[self._given + len(self.held):]], strict=True):
             if id(array) in fixed or array._store is self._limit:
                 self._template[slot] = array._store
                 self._fixed.add(slot)
             else:
-                self._bound.append((slot, array))
+                self._slots.append(slot)
+                self._bound.append(array)
         self._outside = {slot for slot in self.gradients if slot is not None}
         self._with_gradients = [(slot, array, variable) for slot, array, variable in
                         zip(self.gradients[self._given:], self.held, self.variables, strict=False)
@@ -397,9 +397,7 @@ class StepProgram:
     def _stores(self, arrays: Sequence[ArrayObject]) -> Slots:
         """The stores that a run begins with, by slot."""
         values = self._template[:]
-        for slot, array in zip(self._inputs, arrays, strict=True):
-            values[slot] = array._store
-        for slot, array in self._bound:
+        for slot, array in zip(self._slots, (*arrays, *self._bound), strict=True):
             values[slot] = array._store
         return values
 
@@ -432,7 +430,10 @@ class StepProgram:
         if ran < 0:
             self.updating, self.updated, self.computed = True, len(self._update_steps), True
             if self._running is not None:
-                self._gradients.computed = {slot: self._running[slot] for slot in self._outside if not self._is_delivered(slot)}
+                made = self._gradients.computed = {}
+                for slot in self._outside:
+                    if not self._is_delivered(slot):
+                        made[slot] = self._running[slot]
         else:
             self.updated = sum([at < ran for at in self._update_steps])
             self.updating, self.computed = self.updated > 0, ran >= self._behind
@@ -465,18 +466,24 @@ class StepProgram:
 
         None, and nothing has been done, if the arrays are of another kind.
         """
-        values, table, program = self._stores(arrays), self._table, self.program
+        table, program = self._table, self.program
         assert program is not None, "the updates have been added"
         if table is None:
+            values = self._stores(arrays)
             self._run_first(program, values)
             return self._results(values)
-        self._running = values
         rows = None if hooks.sink is None else self._timed(table)
-        place = table.begin_on(values, rows)
+        self._running = self._template
+        place = table.begin_with([array._store for array in (*arrays, *self._bound)], rows)
         if place < 0:
             self._running = None
             return None
-        if place == (table.end if rows is None else rows.at[1]):
+        if place == table.end and rows is None and not table.lowered.noted:
+            results = [self._result(slot, table.store(slot)) for slot in self.outputs]
+            table.let_go()
+            return results
+        values = self._running = self._stores(arrays)
+        if rows is not None and place == rows.at[1]:
             table.finish(values)
         else:
             self._go_on(program, table, place, values, arrays, rows)
@@ -506,13 +513,14 @@ class StepProgram:
         if self._replay is not None:
             with device.current(self.ctx):
                 return [wrap(copied(values[slot]), self.ctx) for slot in self.outputs]
-        found = []
-        for slot in self.outputs:
-            made, layout = copied_from_table(values[slot]), self._layouts.get(slot)
-            if layout is None or made.shape != layout.shape:
-                layout = self._layouts[slot] = wrap(made, self.ctx)._layout
-            found.append(wrap_as(made, layout))
-        return found
+        return [self._result(slot, values[slot]) for slot in self.outputs]
+
+    def _result(self, slot: int, store: Store) -> ArrayObject:
+        """A copy of what is in a slot."""
+        made, layout = copied_from_table(store), self._layouts.get(slot)
+        if layout is None or made.shape != layout.shape:
+            layout = self._layouts[slot] = wrap(made, self.ctx)._layout
+        return wrap_as(made, layout)
 
     def _run_first(self, program: Program, values: Slots) -> None:
         """Run the step by graphs, or in Python, and then make the table, with the stores of this run as examples."""
@@ -587,15 +595,17 @@ class StepProgram:
                    and variable.grad._store.flags.carray and variable.grad.dtype == values[slot].dtype]
         sparse = {slot for slot, _, variable in self._with_gradients if slot in once and variable.grad.stype != "default"}
         examples = values[:]
-        for slot, array in self._bound:
+        for slot, array in zip(self._slots[self._given:], self._bound, strict=True):
             examples[slot] = array._store
-        lowered = module.Lowered(program, examples, self._fixed, late=made, targets=[slot for slot, _ in targets], handed=sparse)
+        lowered = module.Lowered(program, examples, self._fixed, late=made, targets=[slot for slot, _ in targets], handed=sparse,
+                                 brought=self._slots)
         self._gradients.written = {slot for slot, _ in targets if lowered.written(slot)}
         table = module.Table(lowered)
         self._workspace.tables[program] = table
         self._workspace.memory.clear()  # of the first run
         program.lowered, self._gradients.table = lowered, table
-        self._bound += targets
+        self._slots += [slot for slot, _ in targets]
+        self._bound += [buffer for _, buffer in targets]
         self._outside = made - lowered.in_table - self._gradients.written
         self._table = table
 
@@ -638,7 +648,8 @@ class StepProgram:
                 names = {program.steps[at].inputs[1]: self.updates[number].name
                          for at, number in zip(self._update_steps, self.order, strict=True)}
                 account = program.account = load("sparsekit.core.table.timed").Account(table.lowered, names)
-                standing = [(slot, array) for slot, array in self._bound if slot in account.given]
+                standing = [(slot, array) for slot, array in zip(self._slots[self._given:], self._bound, strict=True)
+                            if slot in account.given]
                 self._noted_slots = (*self._inputs, *[slot for slot, _ in standing])
                 self._noted_arrays = [array for _, array in standing]
                 self._noted_outputs = [place for place, slot in enumerate(self.outputs) if slot in account.recipes]

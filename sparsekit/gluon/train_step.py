@@ -462,7 +462,7 @@ class _Made:
         self.clip_norm, self.whole, self.marks, self.structure = clip_norm, whole, marks, structure
         self.parameters: list[tuple[Any, NDArray]] = [  # Any: parameters
             (source, array) for source, array in zip(sources, held, strict=True) if hasattr(source, "_arrays")]
-        self.entries = [*[None] * given, *[array._entry for array in held]]
+        self.entries = (*[None] * given, *[array._entry for array in held])
         self.held = list(held)
         self.ctx = whole.ctx
         self.trained = [(index, one) for index, one in enumerate(trainer._params) if one._grad_req != "null"]
@@ -494,8 +494,8 @@ class _Made:
         if not self.may_run():
             return None
         same = changes.mark is self.mark and changes.settings is self.settings and size == self.size
-        if not (same or (self._trains(trainer) and self._holds())) or not all(
-                map(operator.is_, map(_has_gradient, [*arrays, *self.held]), self.entries)):
+        if not (same or (self._trains(trainer) and self._holds())) or tuple(
+                map(_has_gradient, (*arrays, *self.held))) != self.entries:
             return None
         return self.step(trainer, arrays, size, same)
 

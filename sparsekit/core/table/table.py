@@ -86,6 +86,8 @@ class Lowered:
         Slots of results that ``store`` is asked for, if they are read at all.
     targets : sequence of int, optional
         Slots of dense results that a run has arrays for, to be written there.
+    brought : sequence of int, optional
+        Slots of the stores that a run brings, in their order, for ``Table.begin_with``; by default those that are read.
     handed : set of int, optional
         Slots of sparse results that ``Table.take`` is asked for.
 
@@ -98,7 +100,7 @@ class Lowered:
     """
 
     def __init__(self, program: Program, values: Slots, fixed: set[int], late: set[int] | None = None,
-                 targets: Sequence[int] = (), handed: Iterable[int] = ()) -> None:
+                 targets: Sequence[int] = (), handed: Iterable[int] = (), brought: Sequence[int] | None = None) -> None:
         self.program, self.settings = program, config.decisive
         self.builder = builder = Builder()
         self.stores: dict[int, Any] = {}  # Any: stores of outlines
@@ -110,7 +112,9 @@ class Lowered:
         for slot in read:
             if slot in fixed:
                 self.stores[slot] = rebuilt(values[slot], [builder.constant(part) for part in parts_of(values[slot])])
-        self.entry = self._bind([slot for slot in read if slot not in fixed] + list(targets), values)
+        if brought is None:
+            brought = [slot for slot in read if slot not in fixed]
+        self.entry = self._bind([*brought, *targets], values)
         #: By slot, what stands for the arrays that are written to.
         self.targets: dict[int, Outline] = {slot: self.stores.pop(slot) for slot in targets}
         kernels = TableKernels(builder)
@@ -400,6 +404,8 @@ class Table:
         self._elements: dict[int, int] = {}
         #: The memory of those that nothing has seen, between runs only: whoever pops it has all, another thread or the next run.
         self._free: list[dict[int, Array]] = [{}]
+        #: All of it while a run has it, as long as none is renewed.
+        self._held: dict[int, Array] = {}
         self._seen: set[int] = set()
         #: Stores that are the same at every run, by slot.  Any: stores
         self.views: dict[int, Any] = {}
@@ -407,8 +413,8 @@ class Table:
         self.end, self.finished = len(self.rows) - 1, False
         self._last, self.note = self.rows, memoryview(self.rows[-1])
         self._first_rows: dict[tuple[bool, int], int] = {}
-        self._nothing = [None] * lowered.bound
-        self._arrays: list[Any] = self._nothing[:]  # Any: arrays
+        #: The arrays that are bound: of the entry, and of the exits that have been passed, in their order.  Any: arrays
+        self._arrays: list[Any] = []
         self._plans = {bound.first: self._plan(bound) for bound in (lowered.entry, *lowered.exits.values())}
         self._words_at = {bound.first: self._words_of(bound) for bound in (lowered.entry, *lowered.exits.values())}
         self._entry_words = (*self._words_at[lowered.entry.first], len(lowered.targets))
@@ -455,6 +461,12 @@ class Table:
         """As ``begin``, with the stores by slot."""
         return self.begin(_arrays_of(self.lowered.entry, values), told)
 
+    def begin_with(self, stores: list[Any], told: TimedRows | None = None) -> int:  # Any: stores, which become their arrays
+        """As ``begin``, with the stores that the run brings, and those that it writes to."""
+        for place, parts in self.lowered.entry.parts:
+            stores[place: place + 1] = parts(stores[place])
+        return self.begin(stores, told)
+
     def begin(self, arrays: list[Any], told: TimedRows | None = None) -> int:  # Any: arrays
         """Bind the arrays of ``lowered.entry``, and run rows up to one that Python runs, or the end; returns where that is.
 
@@ -465,16 +477,18 @@ class Table:
             return -1
         renewed = []
         if self._elements:
-            held = self._take_free()
-            for number in self._elements:
-                if number not in held:  # it was given away or seen, or the last run failed
-                    renewed.append((number, self._grown[number]))
-                    self._renew(number)
+            held = self._held = self._take_free()
+            if len(held) < len(self._elements):  # some were given away or seen, or the last run failed
+                self._held = {}
+                for number in self._elements:
+                    if number not in held:
+                        renewed.append((number, self._grown[number]))
+                        self._renew(number)
             self._seen.clear()
         rows, at = (self.rows, self.at) if told is None else (told.rows, told.at)
         place: int = self._begin(id(arrays), *self._entry_words, *at)
         if place >= 0:
-            self._arrays[:len(arrays)] = arrays
+            self._arrays = arrays
         elif self._bound(lowered.entry, arrays):  # with more room, or copies
             place = self._run(rows, 0)
         else:
@@ -531,12 +545,18 @@ class Table:
             self._note_made(noted, len(lowered.program.steps), values, told)
         for slot in lowered.results:
             values[slot] = views[slot] if slot in views else self.store(slot)
-        self._arrays = self._nothing[:]
+        self.let_go()
+
+    def let_go(self) -> None:
+        """Let the arrays go that a run was given, and have ready what may be taken."""
+        self._arrays = []
         if self._elements:
-            free, seen = {}, self._seen
-            for number in self._elements:
-                if number not in seen:
-                    free[number] = self._grown[number][0]
+            free, seen = self._held, self._seen
+            if seen or len(free) < len(self._elements):
+                free = {}
+                for number in self._elements:
+                    if number not in seen:
+                        free[number] = self._grown[number][0]
             self._free[:] = [free]
 
     def forget(self) -> None:
@@ -607,7 +627,10 @@ class Table:
         for _ in range(2 * len(arrays) + 1):
             misfit = self._bind(id(arrays), *words, written)
             if misfit < 0:
-                self._arrays[bound.first: bound.first + len(arrays)] = arrays
+                if bound is self.lowered.entry:
+                    self._arrays = arrays
+                else:
+                    self._arrays[bound.first: bound.first + len(arrays)] = arrays
                 return True
             if misfit >= len(arrays) - written:
                 return False
@@ -627,7 +650,7 @@ class Table:
 
     def _grow(self, root: int, count: int, bound: _Bound) -> None:
         """Have room for arrays whose size this root bounds; it is one of those of ``bound``."""
-        self._capacity[root] = count + count // 4 + LINE
+        self._capacity[root], self._held = count + count // 4 + LINE, {}
         grown = self.image.grown
         if bound is self.lowered.entry:  # nothing has run yet, so that all may share memory that are not in use at once
             places = [place for place, origin in enumerate(grown)

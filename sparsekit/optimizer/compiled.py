@@ -217,7 +217,12 @@ class CompiledStep:
         if whole.updating and whole.updated < len(self.keys):
             counts = self.optimizer._index_update_count
             for index in self.keys[whole.updated:]:
-                counts[index] = count - 1 if before is None else before[0].get(index, self.optimizer.begin_num_update)
+                if before is None:
+                    counts[index] = count - 1
+                elif index in before[0]:
+                    counts[index] = before[0][index]
+                else:
+                    counts.pop(index, None)
             self._even = -1
         if after is not None:
             after(whole.computed, failed and whole.began)

@@ -1,7 +1,6 @@
 """Servers make of the pushes of several workers what one process makes of the same gradients, to the bit."""
 
 import itertools
-import warnings
 
 import numpy as np
 import pytest
@@ -109,28 +108,6 @@ def test_keys_that_are_pushed_unequally_often_have_the_rates_of_one_process(name
             index = keys.partitions[key].holders[0]
             found[key] = shards[index].exchange(Request(0, 0, 0, (), (Pull(key, versions[key]),))).values[0]
         assert equal(found, wanted[step])
-
-
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("half", [False, True])
-def test_a_step_is_undone_for_a_worker_that_comes_back(name, half):
-    """Whichever rows a step changes, lazily or not: the version before it can still be pulled."""
-    for stype, lazy in itertools.product(("default", "row_sparse"), (True, False)):
-        values, gradients = scene(stype, "float16" if half else "float32", 1, 21)
-        optimizer = create(name, half, lazy)
-        keys = Keys(values, 2, optimizer)
-        shards = [Shard(None, index, 2, 1) for index in range(2)]
-        before = {key: value.asnumpy() for key, value in values.items()}
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            keys.init(shards)
-            for shard in shards:
-                shard.optimizer(0, 0, 1, described(optimizer))
-            for step, pushed in enumerate(gradients):
-                for index, shard in enumerate(shards):
-                    shard.exchange(Request(0, 0, 0, keys.pushes(pushed, 0, step + 1, index)))
-                assert equal(keys.whole(shards, 0, step), before), (stype, lazy, step)
-                before = keys.whole(shards, 0, step + 1)
 
 
 @pytest.mark.parametrize("name", ["sgd", "adagrad", "adam", "ftrl", "groupadagrad", "lamb", "signum"])

@@ -24,10 +24,14 @@ def samples(seed=5):
 
 def iterator(rank, workers):
     """The part of each batch of ``workers * BATCH`` samples that a worker reads."""
+    return whole(np.arange(SAMPLES).reshape(-1, workers, BATCH)[:, rank].reshape(-1), BATCH)
+
+
+def whole(mine, size):
+    """Batches of some samples."""
     dense, labels = samples()
-    mine = np.arange(SAMPLES).reshape(-1, workers, BATCH)[:, rank].reshape(-1)
     data = mx.nd.array(dense[mine]).tostype("csr")
-    return mx.io.NDArrayIter(data, labels[mine], BATCH, last_batch_handle="discard", label_name="softmax_label")
+    return mx.io.NDArrayIter(data, labels[mine], size, last_batch_handle="discard", label_name="softmax_label")
 
 
 def model():
@@ -52,29 +56,22 @@ def every_row(batch):
     return {"weight": mx.nd.arange(0, FEATURES, dtype="int64")}
 
 
-def started(rank, workers, kvstore, contexts=None, optimizer="adam", params=None):
+def started(reader, kvstore, contexts=None):
     mod = mx.mod.Module(model(), context=contexts or [mx.cpu()])
-    reader = iterator(rank, workers)
     mod.bind(reader.provide_data, reader.provide_label)
     mod.init_params(None, arg_params=values(), aux_params={})
-    mod.init_optimizer(kvstore=kvstore, optimizer=optimizer, optimizer_params=params or {"learning_rate": 0.1, "wd": 0.01})
-    return mod, reader
+    mod.init_optimizer(kvstore=kvstore, optimizer="adam", optimizer_params={"learning_rate": 0.1, "wd": 0.01})
+    return mod
 
 
 def arrays(mod):
     return {name: one.asnumpy() for name, one in mod.get_params()[0].items()}
 
 
-def one_process(workers, epochs=2, **options):
+def one_process(workers, epochs=2):
     """One module with a context for each worker, whose batches are those of all workers one behind the other."""
-    dense, labels = samples()
-    reader = mx.io.NDArrayIter(mx.nd.array(dense).tostype("csr"), labels, BATCH * workers, last_batch_handle="discard",
-                               label_name="softmax_label")
-    mod = mx.mod.Module(model(), context=[mx.cpu(place) for place in range(workers)])
-    mod.bind(reader.provide_data, reader.provide_label)
-    mod.init_params(None, arg_params=values(), aux_params={})
-    mod.init_optimizer(kvstore=mx.kv.create("local"), optimizer=options.get("optimizer", "adam"),
-                       optimizer_params=options.get("params") or {"learning_rate": 0.1, "wd": 0.01})
+    reader = whole(np.arange(SAMPLES), BATCH * workers)
+    mod = started(reader, mx.kv.create("local"), [mx.cpu(place) for place in range(workers)])
     for _ in range(epochs):
         reader.reset()
         for batch in reader:
@@ -85,9 +82,10 @@ def one_process(workers, epochs=2, **options):
     return {name: one.asnumpy() for name, one in found.items()}
 
 
-def by_hand(epochs=2, fn=rows_of, name="dist_sync", **options):
-    kv = mx.kv.create(name)
-    mod, reader = started(kv.rank, kv.num_workers, kv, **options)
+def by_hand(epochs=2, fn=rows_of):
+    kv = mx.kv.create("dist_sync")
+    reader = iterator(kv.rank, kv.num_workers)
+    mod = started(reader, kv)
     for _ in range(epochs):
         reader.reset()
         for batch in reader:
@@ -164,9 +162,7 @@ def test_sums_of_gradients_with_steps_on_the_contexts(monkeypatch):
             mod.update()
         return arrays(mod)
 
-    dense, labels = samples()
-    whole = mx.io.NDArrayIter(mx.nd.array(dense).tostype("csr"), labels, BATCH * 2, label_name="softmax_label")
-    wanted = train("local", [mx.cpu(0), mx.cpu(1)], whole)
+    wanted = train("local", [mx.cpu(0), mx.cpu(1)], whole(np.arange(SAMPLES), BATCH * 2))
     found = LocalCluster(2, 2).run(lambda: train("dist_sync", [mx.cpu()], iterator(mx.kv.create("dist_sync").rank, 2)))
     same(found, wanted)
 
@@ -174,7 +170,8 @@ def test_sums_of_gradients_with_steps_on_the_contexts(monkeypatch):
 def test_checkpoints_have_whole_weights_and_states(tmp_path):
     def worker():
         kv = mx.kv.create("dist_sync")
-        mod, reader = started(kv.rank, 2, kv)
+        reader = iterator(kv.rank, 2)
+        mod = started(reader, kv)
         check, scores = iterator(0, 1), []
         for place, batch in enumerate(reader):
             mod.prepare(batch, sparse_row_id_fn=rows_of)
@@ -209,7 +206,7 @@ def test_checkpoints_have_whole_weights_and_states(tmp_path):
 
 def test_parameters_that_lie_on_servers_are_not_replaced_by_one_worker():
     def worker():
-        mod, _ = started(0, 1, mx.kv.create("dist_sync"))
+        mod = started(iterator(0, 1), mx.kv.create("dist_sync"))
         mod.set_params(*mod.get_params())  # its own
         with pytest.raises(mx.UnsupportedError, match="lie on the servers of the kvstore 'dist_sync'"):
             mod.set_params(values(), {})
@@ -240,5 +237,3 @@ def test_modules_compress_gradients_on_servers_alone():
     for kvstore in (None, "local", "device"):
         with pytest.raises(mx.UnsupportedError, match="Gradient compression is not supported"):
             mod.init_optimizer(kvstore=kvstore)
-
-

@@ -226,12 +226,13 @@ def test_getters():
         assert iterator.getdata()[0].shape == (2, 2)
         pads.append(iterator.getpad())
     assert pads == [0, 0, 1]
-    for wrapped in (ResizeIter(NDArrayIter(rows(2), batch_size=2), 1), PrefetchingIter(NDArrayIter(rows(2), batch_size=2))):
+    two = rows(2, width=3)
+    for wrapped in (ResizeIter(NDArrayIter(two, batch_size=2), 1), PrefetchingIter(NDArrayIter(two, batch_size=2))):
         assert wrapped.batch_size == 2
         with pytest.raises(DataFileError, match="no current batch"):
             wrapped.getdata()
         assert wrapped.iter_next()
-        assert (wrapped.getdata()[0].shape, wrapped.getlabel(), wrapped.getpad()) == ((2, 2), [], 0)
+        assert (wrapped.getdata()[0].shape, wrapped.getlabel(), wrapped.getpad()) == ((2, 3), [], 0)
         assert wrapped.getindex().tolist() == [0, 1]
 
 

@@ -344,13 +344,13 @@ def test_an_asynchronous_push_without_an_optimizer_is_refused():
 
 
 @pytest.mark.parametrize(("value", "text"), [
-    (lambda: mx.nd.ones((3,)), "shape"), (lambda: mx.nd.ones((2,), dtype="float64"), "element type|dtype"),
-    (lambda: mx.nd.ones((2, 1)).tostype("row_sparse"), ""),
+    (lambda: mx.nd.ones((3, 1)), "shape"), (lambda: mx.nd.ones((2, 1), dtype="float64"), "element type|dtype"),
+    (lambda: mx.nd.ones((2, 1)).tostype("row_sparse"), "stype row_sparse"),
 ])
 def test_values_that_differ_between_workers_name_rank_and_key(value, text):
     def worker():
         kv = mx.kv.create("dist_sync")
-        kv.init("w", value() if kv.rank else mx.nd.ones((2,)))
+        kv.init("w", value() if kv.rank else mx.nd.ones((2, 1)))
 
     with pytest.raises(MismatchError, match=f"Rank 1 .*'w'.*({text})|Rank 1 .*({text}).*'w'") as error:
         together(2, worker)

@@ -107,11 +107,11 @@ for _ in range(3):
 """
 
 
-def test_profile_prints_lines_the_ledger_and_advice_and_the_report_has_them(here):
-    done = sparsekit("profile", "-o", "run.json", "--html", "run.html", write(here, WASTE), cwd=here)
-    assert done.returncode == 0, done.stderr
-    assert "By line:" in done.stderr
-    ledger = done.stderr[done.stderr.index("Sparse arrays that silently became dense:"):]
+def test_profile_prints_lines_the_ledger_and_advice_and_the_report_has_them(here, capsys):
+    assert cli.main(["profile", "-o", "run.json", "--html", "run.html", write(here, WASTE)]) == 0
+    said = capsys.readouterr().err
+    assert "By line:" in said
+    ledger = said[said.index("Sparse arrays that silently became dense:"):]
     (row,) = [line for line in ledger.splitlines() if line.startswith("_plus_scalar ")]
     assert "dense by nature  train.py:6  csr   default  40 × 5000" in row
     assert "800 kB      3 " in row

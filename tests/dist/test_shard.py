@@ -83,6 +83,16 @@ def test_a_push_that_does_not_fit_is_refused_with_rank_key_and_step(wrong, says)
     assert shard.hello(1, 0).last == {"w": 0, 5: 0}  # nothing of the request was applied
 
 
+def test_a_key_keeps_its_shape_and_type():
+    shard = made()
+    shard.init(1, 0, "w", SPEC._replace(placement="whole:0"), None, np.zeros((4, 2), np.float32))
+    assert shard.exchange(pull(0, 0, rows=[0])).values[0].tolist() == [[1, 1]]  # the first one counts
+    for other in (SPEC._replace(shape=(4, 3)), SPEC._replace(dtype="float16"), SPEC._replace(stype="default")):
+        with pytest.raises(MismatchError, match="key 'w'") as raised:
+            shard.init(1, 0, "w", other, None, np.zeros(other.shape, other.dtype))
+        assert raised.value.rank == 1
+
+
 def test_a_rank_that_is_none_of_the_workers():
     with pytest.raises(MismatchError, match="Rank 2 is not one of the 2 workers"):
         made().hello(2, 0)
@@ -410,3 +420,17 @@ def test_a_server_whose_data_is_gone_says_so(tmp_path):
 def test_a_server_that_ended_before_it_was_told_anything_has_lost_nothing(tmp_path):
     Shard(str(tmp_path), 0, 1, 1)
     assert Shard(str(tmp_path), 0, 1, 1, started_before=True).keys == {}
+
+
+def test_an_interrupt_within_a_step_leaves_a_server_that_must_start_again(tmp_path, monkeypatch):
+    shard = made(tmp_path, workers=1, optimizer=mx.optimizer.SGD())
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(shard.updater), "__call__", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            shard.exchange(push(0, 1))
+    with pytest.raises(LostDataError, match="interrupted"):
+        shard.exchange(pull(0, 1))

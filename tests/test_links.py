@@ -124,25 +124,17 @@ def test_a_file_that_is_gone_is_found():
     assert absent(text) == {"kernels/cpu/gone.py", "tests/gone.py"}
 
 
-def test_there_are_links():
-    assert sum(len(list(links(path))) for path in documents()) > 30
-
-
 @pytest.mark.parametrize(
     ("link", "why"),
-    [("README.md", ""), ("README.md#try-it", ""), ("README.md#nowhere", "there is no such heading"),
-     ("absent.md", "there is no such file"), ("../elsewhere", "there is no such file"), ("https://example.org/a#b", ""),
-     ("http://example.org", "not https: http"), ("https://nothing", "no host"), ("mailto:ann@example.org", ""),
-     ("mailto:ann", "no address"), ("#nowhere", "there is no such heading")],
+    [("README.md#try-it", ""), ("README.md#nowhere", "there is no such heading"), ("absent.md", "there is no such file"),
+     ("https://example.org/a#b", ""), ("http://example.org", "not https: http"), ("https://nothing", "no host"),
+     ("mailto:ann@example.org", ""), ("mailto:ann", "no address")],
 )
 def test_the_rule_itself(link, why):
     assert wrong(ROOT / "README.md", link) == why
 
 
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [("[a](b.md)", ["b.md"]), ("![a](b.svg \"title\")", ["b.svg"]), ("`[a](b.md)`", []), ("```\n[a](b.md)\n```", []),
-     ('<img alt="x" src="c.png">', ["c.png"]), ("x[0](y)", ["y"])],
-)
-def test_links_are_found(text, found):
-    assert [next(filter(None, pair)) for pair in LINK.findall(CODE.sub(" ", text))] == found
+def test_links_are_found():
+    text = "[a](b.md) ![a](c.svg \"title\") `[a](d.md)` <img alt=\"x\" src=\"e.png\"> x[0](y)\n```\n[a](f.md)\n```\n"
+    assert [next(filter(None, pair)) for pair in LINK.findall(CODE.sub(" ", text))] == ["b.md", "c.svg", "e.png", "y"]
+    assert sum(len(list(links(path))) for path in documents()) > 30

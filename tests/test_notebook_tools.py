@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import configparser
-import os
 import re
 import runpy
 import subprocess
@@ -16,8 +15,8 @@ import pytest
 pytestmark = pytest.mark.thorough
 
 ROOT = Path(__file__).resolve().parents[1]
-COSTS = runpy.run_path(str(ROOT / "tests" / "notebook_costs.py"))
 TEXT = runpy.run_path(str(ROOT / "tests" / "notebook_text.py"))
+REFRESH = runpy.run_path(str(ROOT / "tests" / "refresh_notebooks.py"))
 
 
 def test_the_text_form_holds_what_people_wrote_and_what_it_printed(tmp_path):
@@ -52,31 +51,23 @@ def test_git_compares_notebooks_as_text():
     assert "svg+xml" not in done.stdout
 
 
-def test_the_memory_of_a_process_is_found(tmp_path):
-    (tmp_path / "7").mkdir()
-    (tmp_path / "7" / "status").write_text("Name:\tpython\nVmHWM:\t    2000 kB\n", encoding="ascii")
-    assert COSTS["peak_bytes"](7, tmp_path) == 2_048_000
-    assert COSTS["peak_bytes"](8, tmp_path) is None
-    if sys.platform == "linux":
-        assert COSTS["peak_bytes"](os.getpid()) > 10_000_000
-
-
-def test_the_processor_time_of_a_process_is_found(tmp_path):
-    """Its own, in user code and the kernel, and its children's; the name may hold spaces and parentheses."""
-    (tmp_path / "7").mkdir()
-    fields = ["S", *"12345678", "9", "10", "100", "20", "300", "5000", "99"]
-    (tmp_path / "7" / "stat").write_text(f"7 (a) b (c)) {' '.join(fields)}\n", encoding="ascii")
-    assert COSTS["processor_seconds"](7, tmp_path) == 5420 / os.sysconf("SC_CLK_TCK")
-    assert COSTS["processor_seconds"](8, tmp_path) is None
-
-
-@pytest.mark.parametrize(
-    ("seconds", "size", "said"),
-    [(10, 10**9, ""), (61, 10**9, "61 s of processor time, at most 60 s"), (10, 1_600_000_000, "1.60 GB, at most 1.50 GB"),
-     (10, None, ""), (None, None, "")],
-)
-def test_limits(seconds, size, said):
-    assert COSTS["too_much"](COSTS["Cost"](seconds, size)) == said
+def test_a_refreshed_notebook_keeps_its_outputs_and_tags_and_loses_the_rest(tmp_path):
+    live = {REFRESH["LIVE"]: {"model_id": "1"}, "text/html": "<p>picture</p>", "text/plain": "view"}
+    source = "import warnings\nfrom IPython.display import display\nwarnings.warn('careful')\n"
+    source += f"print(1, flush=True)\ndisplay({live!r}, raw=True)\nprint(2)"
+    cell = nbformat.v4.new_code_cell(source, metadata={"tags": ["kept"], "collapsed": True})
+    path = tmp_path / "made.ipynb"
+    nbformat.write(nbformat.v4.new_notebook(cells=[cell], metadata={"widgets": {}}), path)
+    REFRESH["refresh"](path)
+    made = nbformat.read(path, as_version=4)
+    found = {output.get("name", "shown"): output for output in made.cells[0].outputs}
+    assert len(made.cells[0].outputs) == 3
+    assert found["stderr"].text.startswith("cell:3: UserWarning: careful")
+    assert found["stdout"].text == "1\n2\n"  # each stream is in one piece
+    assert found["shown"].data == {"text/html": "<p>picture</p>", "text/plain": "view"}
+    assert made.cells[0].metadata == {"tags": ["kept"]}
+    assert "widgets" not in made.metadata
+    assert [file.name for file in tmp_path.iterdir()] == ["made.ipynb"]
 
 
 PROGRAM = "sum(range(10**7))\nkept = bytearray(200_000_000)"

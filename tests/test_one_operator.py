@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import json
 import os
 import re
 import subprocess
@@ -54,43 +53,18 @@ DEFECTS = {
 NO_NOTEBOOKS = ("-p", "no:nbval", "-o", "addopts=--strict-markers --import-mode=importlib")
 
 
-#: Runs pytest for each line that it reads, in a process of its own, which has imported already what all of them need.
-SESSIONS = """
-import json, os, sys
-import numpy.testing, pytest, scipy.stats
-import sparsekit.ndarray, sparsekit.symbol
-
-for line in sys.stdin:
-    arguments, folder, printed = json.loads(line)
-    pid = os.fork()
-    if not pid:
-        sys.path[:0] = folder
-        with open(printed, "w") as file:
-            os.dup2(file.fileno(), 1)
-            os.dup2(file.fileno(), 2)
-        code = pytest.main(arguments)
-        sys.stdout.flush()
-        os._exit(code)
-    print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)
-"""
-
-
 @pytest.fixture(scope="module")
-def pytest_with(tmp_path_factory):
+def pytest_with():
     """A function that runs pytest with these arguments and with plugins of folders; it gives the exit code and the output."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
-    printed = tmp_path_factory.mktemp("sessions") / "printed"
 
     def run(*arguments, plugins=()):
-        given = ["-q", "-p", "no:cacheprovider", *arguments], list(map(str, plugins)), str(printed)
-        process.stdin.write(json.dumps(given) + "\n")
-        process.stdin.flush()
-        return int(process.stdout.readline()), printed.read_text(encoding="utf-8")
+        places = os.pathsep.join(filter(None, [*map(str, plugins), environment.get("PYTHONPATH")]))
+        done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments], cwd=ROOT, text=True,
+                              env={**environment, "PYTHONPATH": places}, capture_output=True, timeout=400)
+        return done.returncode, done.stdout + done.stderr
 
-    with subprocess.Popen([sys.executable, "-c", SESSIONS], cwd=ROOT, env=environment, stdin=subprocess.PIPE,
-                          stdout=subprocess.PIPE, text=True) as process:
-        yield run
-        process.stdin.close()
+    return run
 
 
 @pytest.fixture(scope="module")

@@ -8,8 +8,6 @@ import runpy
 from pathlib import Path
 from types import SimpleNamespace
 
-import pytest
-
 readme_tables = SimpleNamespace(**runpy.run_path(str(Path(__file__).with_name("readme_tables.py"))))
 
 
@@ -19,13 +17,6 @@ def test_the_readme_says_what_the_records_say():
     assert not missing, "\n".join(["python tests/readme_tables.py writes what README.md lacks:", *missing])
     for path, pattern, text in readme_tables.phrases():
         assert re.findall(pattern, path.read_text(encoding="utf-8")) == [text]
-
-
-@pytest.mark.parametrize(("value", "unit", "text"), [
-    (283.2, "µs", "283 µs"), (7223.4, "µs", "7.2 ms"), (23803.7, "µs", "23.8 ms"), (5.811, "µs", "5.8 µs"),
-    (0.908, "ms", "0.91 ms"), (99.96, "ms", "100.0 ms"), (481.2, "MB/s", "481 MB/s")])
-def test_numbers_are_short(value, unit, text):
-    assert readme_tables.written(value, unit) == text
 
 
 def test_every_record_names_its_machine():

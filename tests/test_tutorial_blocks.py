@@ -12,7 +12,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import sparsekit as mx
 from sparsekit.base.naming import NameManager
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -97,7 +96,3 @@ def test_file_lines_are_libsvm(printed):
     lines = printed[blocks_with("openfile.readline()")[0]].splitlines()
     assert len(lines) == 10
     assert all(re.match(r"[01]\.0( \d+:\d|$)", line) for line in lines)
-
-
-def test_the_package_under_test_is_the_one_imported():
-    assert mx.__name__ == "sparsekit"

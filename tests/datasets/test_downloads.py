@@ -11,7 +11,6 @@ import lzma
 import os
 import random
 import socket
-import subprocess
 import sys
 import tarfile
 import threading
@@ -91,8 +90,10 @@ def get(server, folder, **options):
     return fetch(source, folder, progress=False, **options)
 
 
-def test_a_file_is_downloaded_once(server, tmp_path):
+@pytest.mark.parametrize("answer", [{}, {"no_length": True}], ids=str)
+def test_a_file_is_downloaded_once(server, tmp_path, answer):
     digest = hashlib.sha256(BODY).hexdigest()
+    server.script = [answer]
     for _ in range(2):
         path, found = get(server, tmp_path / "new")
         assert (path.read_bytes(), found) == (BODY, digest)
@@ -124,27 +125,16 @@ def test_what_cannot_be_gone_on_with_begins_anew(server, tmp_path, change):
     assert get(server, tmp_path).path.read_bytes() == BODY
 
 
-def test_without_a_validator_nothing_is_pieced_together(server, tmp_path):
-    server.tag = ""
-    server.script = [{"cut": 3000}]
+@pytest.mark.parametrize("tag", ["", 'W/"one"'], ids=["none", "weak"])
+def test_without_a_validator_nothing_is_pieced_together(server, tmp_path, tag):
+    server.tag, server.script = tag, [{"cut": 3000}]
     assert get(server, tmp_path).path.read_bytes() == BODY
     assert "Range" not in server.requests[-1]
 
 
-def test_a_weak_tag_is_no_validator(server, tmp_path):
-    server.tag = 'W/"one"'
-    server.script = [{"cut": 3000}]
-    assert get(server, tmp_path).path.read_bytes() == BODY
-    assert "Range" not in server.requests[-1]
-
-
-def test_a_part_that_is_already_all(server, tmp_path):
-    (tmp_path / "file.part").write_bytes(BODY)
-    (tmp_path / "file.part.json").write_text(json.dumps({"validator": '"one"'}))
-    assert get(server, tmp_path).path.read_bytes() == BODY
-    (tmp_path / "file").unlink()
-    (tmp_path / "file.part").write_bytes(BODY + b"more")
-    (tmp_path / "file.part.json").write_text(json.dumps({"validator": '"one"'}))
+@pytest.mark.parametrize("more", [b"", b"more"])
+def test_a_part_that_is_already_all(server, tmp_path, more):
+    begun(tmp_path, BODY + more)
     assert get(server, tmp_path).path.read_bytes() == BODY
 
 
@@ -176,10 +166,12 @@ def test_no_network(tmp_path, monkeypatch):
         fetch(Source("http://no-such-host.invalid/file", "file"), tmp_path, progress=False)
 
 
-def test_a_folder_that_cannot_be_written(server, tmp_path):
+def test_a_place_that_cannot_be_written(server, tmp_path):
     (tmp_path / "in the way").write_text("")
-    with pytest.raises(DownloadError, match=r"cannot be written(.|\n)*SPARSEKIT_DATA"):
-        get(server, tmp_path / "in the way")
+    (tmp_path / "file.part").mkdir()
+    for folder in (tmp_path / "in the way", tmp_path):
+        with pytest.raises(DownloadError, match=r"cannot be written(.|\n)*SPARSEKIT_DATA"):
+            get(server, folder)
 
 
 def test_the_wrong_file_is_not_kept(server, tmp_path):
@@ -224,26 +216,6 @@ def test_two_at_once_download_once(server, tmp_path):
     assert len(server.requests) == 1
 
 
-def test_without_a_length(server, tmp_path):
-    server.script = [{"no_length": True}]
-    assert get(server, tmp_path).path.read_bytes() == BODY
-
-
-def test_a_killed_download_is_gone_on_with(server, tmp_path):
-    program = ("import sys; from pathlib import Path; from sparsekit.datasets.download import *\n"
-               "fetch(Source(sys.argv[1], 'file'), Path(sys.argv[2]))")
-    server.files["file"] = BODY * 100
-    server.script = [{"cut": 600_000}, {"sleep": 60}]
-    with subprocess.Popen([sys.executable, "-c", program, f"{server.url}/file", tmp_path]) as process:
-        deadline = time.monotonic() + 60
-        while len(server.requests) < 2 and time.monotonic() < deadline:
-            time.sleep(0.02)
-        process.kill()
-    assert not (tmp_path / "file").exists()
-    assert get(server, tmp_path).path.read_bytes() == BODY * 100
-    assert server.requests[-1]["Range"] == "bytes=600000-"
-
-
 @pytest.fixture
 def raw(monkeypatch):
     """A server that answers with bytes from a list, whatever it is asked, and keeps the requests."""
@@ -282,9 +254,9 @@ def partial(start=4000, last=None, total=None, tag='"one"'):
                 status="206 Partial Content")
 
 
-def begun(folder, body=BODY):
+def begun(folder, part=BODY[:4000]):
     """What an earlier transfer left."""
-    (folder / "file.part").write_bytes(body[:4000])
+    (folder / "file.part").write_bytes(part)
     (folder / "file.part.json").write_text(json.dumps({"validator": '"one"'}))
 
 
@@ -292,22 +264,16 @@ WHOLE = [head('ETag: "two"', f"Content-Length: {len(BODY)}"), BODY]
 
 
 @pytest.mark.parametrize("answer", [
+    [partial(), BODY[4000:]],
     [partial(tag='"two"'), b"x" * (len(BODY) - 4000)], [partial(start=4001), BODY[4001:]], [partial(start=0), BODY],
     [head("Content-Length: 10", status="206 Partial Content"), b"x" * 10], [partial(start="x", last=9), b"x" * 10],
     [partial(total=len(BODY) + 5), BODY[4000:]]],
-    ids=["another file", "another start", "from the start", "no range", "no number", "another length"])
+    ids=["the rest", "another file", "another start", "from the start", "no range", "no number", "another length"])
 def test_a_part_that_was_not_asked_for_is_not_put_behind_what_is_here(raw, tmp_path, answer):
     begun(tmp_path)
     raw.answers += [answer, WHOLE]
     assert fetch(Source(raw.url, "file"), tmp_path, progress=False).path.read_bytes() == BODY
-    assert len(raw.requests) >= 2
-
-
-def test_the_rest_that_was_asked_for_is_put_behind_what_is_here(raw, tmp_path):
-    begun(tmp_path)
-    raw.answers.append([partial(), BODY[4000:]])
-    assert fetch(Source(raw.url, "file"), tmp_path, progress=False).path.read_bytes() == BODY
-    assert len(raw.requests) == 1
+    assert (len(raw.requests) == 1) == (answer == [partial(), BODY[4000:]])
 
 
 @pytest.mark.parametrize(("answer", "size", "said"), [
@@ -317,9 +283,7 @@ def test_the_rest_that_was_asked_for_is_put_behind_what_is_here(raw, tmp_path):
     ([head("Content-Length: " + "9" * 15), b"x"], None, "takes 1000.0 TB|takes 1000000.0 GB|, but"),
     ([head("Content-Length: " + "9" * 30), b"x"], None, "the invalid Content-Length '999999"),
     ([head("Content-Length: -5"), b"x"], None, "the invalid Content-Length '-5'"),
-    ([head("Content-Length: five"), b"x"], None, "the invalid Content-Length 'five'"),
     ([head("Content-Length: \u00b2"), b"x"], None, "sent the invalid Content-Length"),
-    ([head("Transfer-Encoding: chunked"), b"-5\r\nhello\r\n0\r\n\r\n"], None, "cannot be downloaded"),
     ([head("Transfer-Encoding: chunked"), b"-1\r\n", *[b"x" * 65536] * 50], None, "cannot be downloaded"),
     ([head("Transfer-Encoding: chunked"), b"zz\r\nhello\r\n"], None, "cannot be downloaded"),
     ([head("Transfer-Encoding: chunked"), b"f" * 70_000], None, "cannot be downloaded"),
@@ -329,31 +293,23 @@ def test_the_rest_that_was_asked_for_is_put_behind_what_is_here(raw, tmp_path):
     ([head("Location: file:///etc/passwd", status="302 Found")], None, "cannot be downloaded"),
     ([head("Location: http://[", status="302 Found")], None, "cannot be downloaded"),
     ([head("Location: /file", status="302 Found")], None, "cannot be downloaded: the server answers 302"),
+    ([head(), *[b"x" * 65536] * 40], None, "sends more than the expected 1,048,576 bytes"),
 ])
-def test_answers_that_make_no_sense_are_named_and_written_within_bounds(raw, tmp_path, answer, size, said):
+def test_answers_that_make_no_sense_are_named_and_written_within_bounds(raw, tmp_path, monkeypatch, answer, size, said):
+    monkeypatch.setattr(download, "LARGEST", 1 << 20)  # of a file whose length nobody states
     raw.answers.append(answer)
     with pytest.raises(DownloadError, match=said):
         fetch(Source(raw.url, "file", size), tmp_path, progress=False)
     assert not (tmp_path / "file").exists()
     assert sum(path.stat().st_size for path in tmp_path.iterdir()) < max(size or 0, 1 << 20)
-    target = tmp_path / "mine"
-    if size is None:
+    if size is None and "1,048,576" not in said:
         with pytest.raises(DataFileError, match="could not be downloaded"):
-            mx.gluon.utils.download(raw.url, str(target), retries=0)
+            mx.gluon.utils.download(raw.url, str(tmp_path / "mine"), retries=0)
         assert not list(tmp_path.glob("*mine*"))
 
 
-def test_a_file_of_unknown_length_has_a_bound(raw, tmp_path, monkeypatch):
-    monkeypatch.setattr(download, "LARGEST", 1 << 20)
-    raw.answers.append([head(), *[b"x" * 65536] * 200])
-    with pytest.raises(DownloadError, match="sends more than the expected 1,048,576 bytes"):
-        fetch(Source(raw.url, "file"), tmp_path, progress=False)
-    assert sum(path.stat().st_size for path in tmp_path.iterdir()) < 1 << 20
-
-
 @pytest.mark.parametrize("url", ["nonsense", "", "file:///etc/passwd", "ftp://127.0.0.1/x", "http://", "http://[::1/x",
-                                 "http://a b/c", "http://127.0.0.1:99999/", "http://127.0.0.1:x/", "http://127.0.0.1:1/\nX: y", "http://é/x",
-                                 "http:///x", None, 3])
+                                 "http://a b/c", "http://127.0.0.1:99999/", "http://127.0.0.1:1/\nX: y", "http://é/x", None])
 def test_addresses_that_are_none(tmp_path, url):
     with pytest.raises(DownloadError, match="cannot be downloaded"):
         fetch(Source(url, "file"), tmp_path, progress=False)
@@ -369,18 +325,12 @@ def test_names_that_lead_out_of_the_folder(server, tmp_path, name):
     assert server.requests == []
 
 
-@pytest.mark.parametrize("facts", ['{"validator": 3}', '{"validator": "a\\nX: y"}', "[" * 100_000, "no json", '{"validator": []}',
+@pytest.mark.parametrize("facts", ['{"validator": 3}', '{"validator": "a\\nX: y"}', "[" * 100_000, "no json",
                                    '{"validator": "\\u1234"}'])
 def test_facts_of_a_part_that_are_damaged(server, tmp_path, facts):
     begun(tmp_path)
     (tmp_path / "file.part.json").write_text(facts)
     assert get(server, tmp_path).path.read_bytes() == BODY
-
-
-def test_a_part_that_is_a_folder(server, tmp_path):
-    (tmp_path / "file.part").mkdir()
-    with pytest.raises(DownloadError, match="cannot be written"):
-        get(server, tmp_path)
 
 
 def test_where_data_are_kept(monkeypatch, tmp_path):
@@ -399,37 +349,40 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_progress_on_a_terminal():
+@pytest.fixture
+def progress_of(monkeypatch):
+    """``advance`` after a number of seconds each."""
+    now = [0.0]
+    monkeypatch.setattr("sparsekit.base.progress.time", types.SimpleNamespace(monotonic=lambda: now[0]))
+
+    def progress(stream, *steps, **options):
+        shown = Progress("name", 4000, stream=stream, **options)
+        for seconds, count in steps:
+            now[0] += seconds
+            shown.advance(count)
+        return shown
+
+    return progress
+
+
+def test_progress_on_a_terminal(progress_of):
     terminal = Terminal()
-    shown = Progress("name", 4000, done=500, stream=terminal)
-    shown._last -= 5
-    shown.advance(500)
+    shown = progress_of(terminal, (5, 500), done=500)
     assert "name:  25%|" in terminal.getvalue()
     assert "1.00k/4.00k" in terminal.getvalue()
     shown.close()
     assert not terminal.getvalue().rstrip("\r").rpartition("\r")[2].strip()
 
 
-def test_progress_in_a_log():
+def test_progress_in_a_log(progress_of):
     log = io.StringIO()
-    shown = Progress("name", 4000, stream=log)
-    shown._last -= 5
-    shown.advance(1000)
-    assert log.getvalue() == ""
-    shown._last -= 10
-    shown.advance(1000)
-    shown.advance(500)
-    shown.close(logged=True)
+    progress_of(log, (5, 1000), (10, 1000), (0, 500)).close(logged=True)
     assert log.getvalue() == "name: 2.00 kB of 4.00 kB\nname: 2.50 kB of 4.00 kB\n"
 
 
-def test_progress_that_is_not_to_be_shown():
+def test_progress_that_is_not_to_be_shown(progress_of):
     for silent in (io.StringIO(), Terminal()):
-        shown = Progress("name", None, shown=False, stream=silent)
-        shown._last -= 20
-        shown.advance(10)
-        assert shown.text() == "name: 10 B"
-        shown.close(logged=True)
+        progress_of(silent, (20, 10), shown=False).close(logged=True)
         assert silent.getvalue() == ""
 
 
@@ -540,7 +493,7 @@ def test_archives_that_cannot_be_read_are_named(tmp_path, packed, said):
 def test_random_damage_of_archives_is_named(tmp_path):
     draw = random.Random(6)
     for packed in (zipped(a=TEXT), tarred("w:gz", a=TEXT), tarred("w:xz", a=TEXT), tarred("w:", a=TEXT)):
-        for _ in range(60):
+        for _ in range(40):
             changed = bytearray(packed)
             for _ in range(draw.randint(1, 4)):
                 changed[draw.randrange(len(changed))] = draw.randrange(256)
@@ -554,8 +507,8 @@ def test_random_damage_of_archives_is_named(tmp_path):
 
 
 def test_bombs_are_not_unpacked(tmp_path, monkeypatch):
-    monkeypatch.setattr(archives, "LEAST", 1 << 20)
-    zeros = bytes(1 << 24)
+    monkeypatch.setattr(archives, "LEAST", 1 << 18)
+    zeros = bytes(1 << 21)
     for packed, member in ((zipped(a=zeros), "a"), (tarred("w:gz", a=zeros), "a"), (tarred("w:gz", b=zeros, a=TEXT), "a"),
                            (gzip.compress(zeros), None), (bz2.compress(zeros), None), (lzma.compress(zeros), None)):
         (tmp_path / "packed").write_bytes(packed)
@@ -583,22 +536,20 @@ def sets(server, monkeypatch):
 
 
 def test_a_set_is_parsed_once_and_kept(sets, tmp_path, monkeypatch):
-    first = fetch_libsvm("a9a", root=tmp_path, site=sets.url, progress=False)
+    options = {"root": tmp_path, "site": sets.url, "progress": False}
+    first = fetch_libsvm("a9a", **options)
     assert (first.data.stype, first.data.shape, first.data.dtype) == ("csr", (1000, 123), np.float32)
     assert first.data[:2, :3].asnumpy().tolist() == [[0.5, 0, 2], [0, 1, 0]]
     assert (first.label.dtype, first.label[:2].tolist()) == (np.float32, [1, -1])
-    monkeypatch.setattr(libsvm_sets, "LibSVMReader", None)
-    again = fetch_libsvm("a9a", root=tmp_path, site=sets.url, progress=False)
+    with monkeypatch.context() as patch:
+        patch.setattr(libsvm_sets, "LibSVMReader", None)
+        again = fetch_libsvm("a9a", **options)
     assert len(sets.requests) == 1
     np.testing.assert_array_equal(first.data.asnumpy(), again.data.asnumpy())
     assert again.label.tolist() == first.label.tolist()
-
-
-def test_a_damaged_kept_set_is_parsed_again(sets, tmp_path):
-    fetch_libsvm("a9a", root=tmp_path, site=sets.url, progress=False)
     (kept,) = (tmp_path / "libsvm").glob("*.params")
-    kept.write_bytes(kept.read_bytes()[:1000])
-    assert fetch_libsvm("a9a", root=tmp_path, site=sets.url, progress=False).data.shape == (1000, 123)
+    kept.write_bytes(kept.read_bytes()[:1000])  # what is damaged is parsed again
+    assert fetch_libsvm("a9a", **options).data.shape == (1000, 123)
 
 
 def test_sets_that_are_not_what_they_should_be(sets, tmp_path, monkeypatch):

@@ -3,20 +3,16 @@
 Messages are lost, repeated, late and in another order between the streams of keys; writes are torn at any byte; the disk is
 full.  What the servers hold in the end must be what one process makes of the same gradients, to the bit.  A gradient depends
 on the values that were pulled for it, so a value of the wrong version shows.
-
-``python tests/dist/histories.py 1000`` runs that many, from seed 0 or that of ``--seed``.
 """
 
 from __future__ import annotations
 
-import argparse
 import collections
 import contextlib
 import errno
 import os
 import shutil
 import tempfile
-import time
 from typing import NamedTuple
 
 import numpy as np
@@ -598,24 +594,3 @@ def history(seed, make=Shard):
             return world.counts
     finally:
         shutil.rmtree(folder)
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("histories", type=int, nargs="?", default=1000)
-    parser.add_argument("--seed", type=int, default=0)
-    asked = parser.parse_args()
-    counts, wrong, start = collections.Counter(), [], time.perf_counter()
-    for seed in range(asked.seed, asked.seed + asked.histories):
-        try:
-            counts += history(seed)
-        except Exception as error:  # whatever it is, it is a finding
-            wrong.append(seed)
-            print(f"seed {seed}: {type(error).__name__}: {error}")
-    print(f"{asked.histories} histories in {time.perf_counter() - start:.1f} s, {len(wrong)} wrong: {wrong[:20]}")
-    print(", ".join(f"{count} {what}" for what, count in sorted(counts.items())))
-    raise SystemExit(bool(wrong))
-
-
-if __name__ == "__main__":
-    main()

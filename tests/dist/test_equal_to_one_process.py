@@ -1,7 +1,6 @@
 """Servers make of the pushes of several workers what one process makes of the same gradients, to the bit."""
 
 import itertools
-import warnings
 
 import numpy as np
 import pytest
@@ -57,18 +56,17 @@ CASES = [(name, stype, lazy, half)
                          ids=["-".join([name, stype, "lazy" if lazy else "all rows", "float16" if half else "float32"])
                               for name, stype, lazy, half in CASES])
 def test_every_optimizer(name, stype, lazy, half):
-    for workers in (2, 3):
+    for workers, shards in ((2, 3), (3, 2)):
         values, gradients = scene(stype, "float16" if half else "float32", workers, len(name) + workers)
         mx.random.seed(5)
         wanted = one_process(values, gradients, create(name, half, lazy))
-        for shards in (1, 2, 3):
-            mx.random.seed(5)
-            optimizer = create(name, half, lazy)
-            found = several(lambda index, shards=shards, workers=workers: Shard(None, index, shards, workers),
-                            Keys(values, shards, optimizer), gradients, workers, optimizer,
-                            order=lambda step, workers=workers: np.random.default_rng(step).permutation(workers))
-            for step in range(STEPS):
-                assert equal(found[step], wanted[step]), f"{workers} workers, {shards} servers, step {step + 1}"
+        mx.random.seed(5)
+        optimizer = create(name, half, lazy)
+        found = several(lambda index, shards=shards, workers=workers: Shard(None, index, shards, workers),
+                        Keys(values, shards, optimizer), gradients, workers, optimizer,
+                        order=lambda step, workers=workers: np.random.default_rng(step).permutation(workers))
+        for step in range(STEPS):
+            assert equal(found[step], wanted[step]), f"{workers} workers, {shards} servers, step {step + 1}"
 
 
 @pytest.mark.parametrize("shards", [1, 2, 3])
@@ -82,15 +80,6 @@ def test_schedules_and_settings_that_travel(name, stype, shards):
     texts = {step: encoded_settings(one) for step, one in {0: {"rescale_grad": 0.5, "wd": 0.1}, **changed}.items()}
     found = several(lambda index: Shard(None, index, shards, 2), Keys(values, shards, optimizer), gradients, 2, optimizer, texts,
                     lambda step: [1, 0] if step % 2 else [0, 1])
-    assert all(equal(*pair) for pair in zip(found, wanted, strict=True))
-
-
-@pytest.mark.parametrize("shards", [1, 2, 3])
-@pytest.mark.parametrize("stype", ["default", "row_sparse"])
-def test_a_store_without_an_optimizer_holds_the_last_sum(stype, shards):
-    values, gradients = scene(stype, "float32", 3, 3)
-    wanted = one_process(values, gradients)
-    found = several(lambda index: Shard(None, index, shards, 3), Keys(values, shards), gradients, 3)
     assert all(equal(*pair) for pair in zip(found, wanted, strict=True))
 
 
@@ -121,37 +110,15 @@ def test_keys_that_are_pushed_unequally_often_have_the_rates_of_one_process(name
         assert equal(found, wanted[step])
 
 
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("half", [False, True])
-def test_a_step_is_undone_for_a_worker_that_comes_back(name, half):
-    """Whichever rows a step changes, lazily or not: the version before it can still be pulled."""
-    for stype, lazy in itertools.product(("default", "row_sparse"), (True, False)):
-        values, gradients = scene(stype, "float16" if half else "float32", 1, 21)
-        optimizer = create(name, half, lazy)
-        keys = Keys(values, 2, optimizer)
-        shards = [Shard(None, index, 2, 1) for index in range(2)]
-        before = {key: value.asnumpy() for key, value in values.items()}
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            keys.init(shards)
-            for shard in shards:
-                shard.optimizer(0, 0, 1, described(optimizer))
-            for step, pushed in enumerate(gradients):
-                for index, shard in enumerate(shards):
-                    shard.exchange(Request(0, 0, 0, keys.pushes(pushed, 0, step + 1, index)))
-                assert equal(keys.whole(shards, 0, step), before), (stype, lazy, step)
-                before = keys.whole(shards, 0, step + 1)
-
-
-def test_lazy_steps_copy_the_rows_they_touch_alone():
+@pytest.mark.parametrize("name", ["sgd", "adagrad", "adam", "ftrl", "groupadagrad", "lamb", "signum"])
+def test_lazy_steps_copy_the_rows_they_touch_alone(name):
     """The undo step of a large row_sparse key is as small as the push."""
-    values, _ = scene("row_sparse", "float32", 1, 0, {"w": (100_000, 4)})
-    for name in ("sgd", "adagrad", "adam", "ftrl", "groupadagrad", "lamb", "signum"):
-        optimizer = create(name, lazy=True)
-        keys = Keys(values, 1, optimizer)
-        shard = Shard(None, 0, 1, 1)
-        keys.init([shard])
-        shard.optimizer(0, 0, 1, described(optimizer))
-        array = gradient(np.random.default_rng(0), (100_000, 4), "row_sparse", rows=np.arange(0, 1000, 10))
-        shard.exchange(Request(0, 0, 0, keys.pushes({"w": [array]}, 0, 1, 0)))
-        assert shard.keys["w"].undo.old.shape == (100, 4), name
+    values, _ = scene("row_sparse", "float32", 1, 0, {"w": (20_000, 4)})
+    optimizer = create(name, lazy=True)
+    keys = Keys(values, 1, optimizer)
+    shard = Shard(None, 0, 1, 1)
+    keys.init([shard])
+    shard.optimizer(0, 0, 1, described(optimizer))
+    array = gradient(np.random.default_rng(0), (20_000, 4), "row_sparse", rows=np.arange(0, 1000, 10))
+    shard.exchange(Request(0, 0, 0, keys.pushes({"w": [array]}, 0, 1, 0)))
+    assert shard.keys["w"].undo.old.shape == (100, 4)

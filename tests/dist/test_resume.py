@@ -45,8 +45,14 @@ def scene(stype, workers=2, steps=6, dtype="float32"):
                     for _ in range(steps)]
 
 
-def servers(folder, keys, workers=2):
-    return [Shard(str(folder), index, keys.shards, workers) for index in range(keys.shards)]
+def servers(folder, keys, workers=2, optimizer=None):
+    """Servers in a folder; with an optimizer, which they get, they hold the keys."""
+    made = [Shard(folder and str(folder), index, keys.shards, workers) for index in range(keys.shards)]
+    if optimizer is not None:
+        keys.init(made)
+        for shard in made:
+            shard.optimizer(0, 0, 1, described(optimizer))
+    return made
 
 
 def pushed(shards, keys, gradients, step, ranks=(0, 1), life=0, on=None):
@@ -63,16 +69,13 @@ def test_every_optimizer_goes_on_as_one_process(name, stype, tmp_path):
     number = NAMES.index(name) + (stype == "default")
     half = number % 3 == 0
     counts = [(2, 3), (3, 1), (1, 2), (3, 2)][number % 4]
-    values, gradients = scene(stype, dtype="float16" if half else "float32")
+    values, gradients = scene(stype, steps=4, dtype="float16" if half else "float32")
     mx.random.seed(3)
     wanted = one_process(values, gradients, create(name, multi_precision=half))
     optimizer = create(name, multi_precision=half)
     keys = Keys(values, counts[0], optimizer)
-    shards = servers(tmp_path, keys)
-    keys.init(shards)
     mx.random.seed(3)
-    for shard in shards:
-        shard.optimizer(0, 0, 1, described(optimizer))
+    shards = servers(tmp_path, keys, optimizer=optimizer)
     for step in (1, 2, 3):
         pushed(shards, keys, gradients, step)
     assert resume(str(tmp_path), counts[1]).shards == counts[1]
@@ -80,23 +83,19 @@ def test_every_optimizer_goes_on_as_one_process(name, stype, tmp_path):
     shards = servers(tmp_path, keys)
     assert equal(keys.whole(shards, 0, 3), wanted[2])
     assert equal(keys.whole(shards, 0, 2), wanted[1])  # for a worker that makes step 3 again
-    for step in (3, 4, 5, 6):
+    for step in (3, 4):
         pushed(shards, keys, gradients, step)
         assert equal(keys.whole(shards, 0, step), wanted[step - 1]), step
 
 
-@pytest.mark.parametrize("snapshots", [(), (4,), (3, 4), (4, 4)])
-@pytest.mark.parametrize("stype", ["default", "row_sparse"])
-def test_servers_that_are_ahead_go_back(stype, snapshots, tmp_path):
+@pytest.mark.parametrize("snapshots", [(), (3, 4), (4, 4)])
+def test_servers_that_are_ahead_go_back(snapshots, tmp_path):
     """One server has step 4, the others step 3 and parts of the next; also where it has written snapshots since."""
-    values, gradients = scene(stype)
+    values, gradients = scene("row_sparse")
     optimizer = create("adam")
     wanted = one_process(values, gradients, create("adam"))
     keys = Keys(values, 3, optimizer)
-    shards = servers(tmp_path, keys)
-    keys.init(shards)
-    for shard in shards:
-        shard.optimizer(0, 0, 1, described(optimizer))
+    shards = servers(tmp_path, keys, optimizer=optimizer)
     for step in (1, 2, 3):
         pushed(shards, keys, gradients, step)
         if step in snapshots:
@@ -111,9 +110,8 @@ def test_servers_that_are_ahead_go_back(stype, snapshots, tmp_path):
     shards = servers(tmp_path, keys)
     assert [shard.hello(1, 0).last for shard in shards] == [dict.fromkeys(shard.keys, 3) for shard in shards]
     assert equal(keys.whole(shards, 0, 3), wanted[2])
-    for step in (4, 5, 6):
-        pushed(shards, keys, gradients, step)
-        assert equal(keys.whole(shards, 0, step), wanted[step - 1])
+    pushed(shards, keys, gradients, 4)
+    assert equal(keys.whole(shards, 0, 4), wanted[3])
 
 
 def test_keys_and_commands_that_not_all_servers_have_are_given_again(tmp_path):
@@ -145,6 +143,9 @@ def test_workers_may_be_more_or_fewer(tmp_path):
     for shard in shards:
         shard.barrier(0, 0, 1)
     assert resume(str(tmp_path), workers=3).workers == 3
+    for shard in shards:
+        with pytest.raises(FencedError):  # of the run before, if it was only frozen
+            shard.hello(0, 0)
     shards = servers(tmp_path, keys, workers=3)
     for shard in shards:
         welcome = shard.hello(2, 0)
@@ -179,8 +180,8 @@ def test_an_asynchronous_run_keeps_the_pushes_that_all_servers_have(tmp_path):
 @pytest.mark.parametrize("shards", [2, 3])
 def test_a_run_whose_journal_does_not_say_the_size_of_blocks_goes_on(tmp_path, shards):
     """As many servers read what earlier versions dealt as it was dealt; others get the rows as they are dealt today."""
-    values = {"w": full(mx.nd.array(np.random.default_rng(4).normal(size=(1200, 2))).tostype("row_sparse"))}
     random = np.random.default_rng(5)
+    values = {"w": full(mx.nd.array(random.normal(size=(1200, 2))).tostype("row_sparse"))}
     gradients = [{"w": [gradient(random, (1200, 2), "row_sparse") for _ in range(2)]} for _ in range(2)]
     before = Keys(values, 2)
     before.specs = {"w": KeySpec((1200, 2), "float32", "row_sparse", "rows")}
@@ -198,19 +199,6 @@ def test_a_run_whose_journal_does_not_say_the_size_of_blocks_goes_on(tmp_path, s
     pushed(made, after, gradients, 2)
     assert equal(after.whole(made, 0, 2), wanted[1])
     assert made[0].keys["w"].spec.placement == ("rows" if shards == 2 else f"rows:{partition.ROWS}")
-
-
-def test_frozen_servers_of_the_run_before_are_fenced(tmp_path):
-    values, _ = scene("default")
-    keys = Keys(values, 2)
-    shards = servers(tmp_path, keys)
-    keys.init(shards)
-    resume(str(tmp_path), 3)
-    for shard in shards:
-        with pytest.raises(FencedError):
-            shard.hello(0, 0)
-        with pytest.raises(FencedError):
-            shard.snapshot()
 
 
 def test_a_resumption_that_ends_in_its_midst_can_be_made_again(tmp_path, monkeypatch):
@@ -250,10 +238,7 @@ def test_states_of_all_servers_are_the_states_of_one_process(name, stype):
     mx.random.seed(3)
     store.set_optimizer(create(name))
     keys = Keys(values, 3, optimizer)
-    shards = [Shard(None, index, 3, 2) for index in range(3)]
-    keys.init(shards)
-    for shard in shards:
-        shard.optimizer(0, 0, 1, described(optimizer))
+    shards = servers(None, keys, optimizer=optimizer)
     for step in (1, 2, 3):
         pushed(shards, keys, gradients, step)
         for key, arrays in gradients[step - 1].items():
@@ -262,12 +247,11 @@ def test_states_of_all_servers_are_the_states_of_one_process(name, stype):
     (found, settings), (wanted, _) = unpack(joined), unpack(store._updater.get_states())
     assert set(found) == set(wanted)
     for key in wanted:
-        assert [one.stype for one in arrays_of(found[key])] == [one.stype for one in arrays_of(wanted[key])]
         for one, other in zip(arrays_of(found[key]), arrays_of(wanted[key]), strict=True):
-            assert one.asnumpy().tobytes() == other.asnumpy().tobytes()
+            assert (one.stype, one.asnumpy().tobytes()) == (other.stype, other.asnumpy().tobytes())
     assert settings.num_update == store._updater.optimizer.num_update
-    for index, part in enumerate(split_states(joined, keys.specs, 3)):
-        shards[index].set_optimizer_states(0, 0, 1, part)
+    for shard, part in zip(shards, split_states(joined, keys.specs, 3), strict=True):
+        shard.set_optimizer_states(0, 0, 1, part)
     again = join_states([shard.optimizer_states() for shard in shards], keys.specs)
     assert [one.asnumpy().tobytes() for state in unpack(again)[0].values() for one in arrays_of(state)] == [
         one.asnumpy().tobytes() for state in found.values() for one in arrays_of(state)]

@@ -21,6 +21,15 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="the sys
 SHAPE = (300, 40)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _little_to_collect():
+    """What other tests have left is not looked through each time that something is to go."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
 def request(*values: Any, rows: Any = None) -> tuple[Request]:
     return (Request(0, 1, pushes=tuple(Push("w", 1, rows, one) for one in values)),)
 

@@ -2,13 +2,14 @@
 
 import os
 import threading
+import time
 
 import numpy as np
 import pytest
 
 import sparsekit as mx
-from sparsekit.base.errors import LostDataError, LostWorkerError, NoClusterError, UnknownNameError, WaitTimeoutError
-from sparsekit.dist.messages import KeySpec, Pull, Push, Reply, Request, Waiting
+from sparsekit.base.errors import LostDataError, NoClusterError, UnknownNameError, WaitTimeoutError
+from sparsekit.dist.messages import KeySpec, Pull, Push, Reply, Request
 from sparsekit.dist.transport import LocalCluster, Server, current, set_current
 from sparsekit.optimizer.states import described
 
@@ -27,50 +28,10 @@ def push(rank, step, value=1.0, pulls=()):
     return Request(rank, 0, 0, (Push("w", step, None, np.full(3, value, np.float32)),), pulls)
 
 
-def test_workers_get_what_all_of_them_pushed():
-    cluster = cluster_of(shards=2, workers=3)
-
-    def work():
-        transport = current()
-        found = []
-        for step in range(1, 6):
-            request = push(transport.rank, step, step * 10.0 ** transport.rank, (Pull("w", step),))
-            replies = transport.call([(shard, "exchange", (request,)) for shard in (0, 1)], 60)
-            while any(isinstance(reply, Waiting) for reply in replies):
-                replies = transport.call([(shard, "exchange", (request,)) for shard in (0, 1)], 60)
-            found.append([reply.values[0][0] for reply in replies])
-        return found
-
-    assert cluster.run(work) == [[[111.0 * step] * 2 for step in range(1, 6)]] * 3
-
-
-def test_one_that_waits_is_answered_when_the_other_has_pushed():
-    cluster = cluster_of()
-    answers = []
-
-    def wait():
-        answers.append(cluster.transport(0).call([(0, "exchange", (push(0, 1, pulls=(Pull("w", 1),)),))], 60)[0])
-
-    thread = threading.Thread(target=wait)
-    thread.start()
-    cluster.transport(1).call([(0, "exchange", (push(1, 1),))], 60)
-    thread.join(60)
-    assert isinstance(answers[0], Reply)
-
-
 def test_a_call_that_waits_says_for_whom():
     cluster = cluster_of()
     (reply,) = cluster.transport(0).call([(0, "exchange", (push(0, 1, pulls=(Pull("w", 1),)),))], 60)
     assert reply.reasons == (("w", 1, (1,)),)
-
-
-def test_what_a_worker_pushed_is_its_own_afterwards():
-    cluster = cluster_of()
-    values = np.ones(3, np.float32)
-    cluster.transport(0).call([(0, "exchange", (Request(0, 0, 0, (Push("w", 1, None, values),)),))], 60)
-    values[:] = 77
-    (reply,) = cluster.transport(1).call([(0, "exchange", (push(1, 1, pulls=(Pull("w", 1),)),))], 60)
-    assert reply.values[0].tolist() == [2, 2, 2]
 
 
 def test_a_server_that_starts_again_is_waited_for(tmp_path):
@@ -97,6 +58,10 @@ def test_a_worker_that_waits_at_a_server_that_is_stopped_goes_on_with_the_next_o
 
     thread = threading.Thread(target=wait)
     thread.start()
+    until = time.monotonic() + 60
+    while not cluster.servers[0].shard.keys["w"].last.get(0):  # from then on it waits
+        assert time.monotonic() < until
+        time.sleep(0.001)
     cluster.start(0)
     cluster.transport(1).call([(0, "exchange", (push(1, 1),))], 60)
     thread.join(60)
@@ -114,21 +79,6 @@ def test_a_server_without_a_journal_does_not_start_again_as_if_nothing_had_been(
     cluster = cluster_of()
     with pytest.raises(LostDataError, match="kept no journal"):
         cluster.start(0)
-
-
-def test_a_worker_that_fails_is_lost_to_the_others():
-    cluster = cluster_of(workers=2)
-
-    def work():
-        transport = current()
-        if transport.rank == 1:
-            raise ValueError("its own fault")
-        while True:
-            transport.call([(0, "exchange", (push(0, 1, pulls=(Pull("w", 1),)),))], 60)
-
-    with pytest.raises((ValueError, LostWorkerError)) as raised:
-        cluster.run(work)
-    assert isinstance(raised.value, ValueError)
 
 
 def test_a_call_that_is_interrupted_is_made_again_by_a_new_server(tmp_path, monkeypatch):

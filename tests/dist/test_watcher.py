@@ -127,18 +127,6 @@ def test_what_starts_while_others_are_ended_ends_too(folder, process):
     assert not folder.exists()
 
 
-def test_what_starts_between_two_looks_ends_too(folder, process, monkeypatch):
-    found = [process(MARK)]
-
-    def paused(seconds):
-        if len(found) < 3:
-            found.append(process(MARK))
-
-    monkeypatch.setattr(watcher.time, "sleep", paused)
-    watcher.clean_up(str(folder), MARK)
-    assert [one.wait(60) for one in found] == [-9, -9, -9]
-
-
 def test_what_does_not_end_is_left_alone(folder, process, monkeypatch):
     found = process(MARK)
     monkeypatch.setattr(watcher, "end_process", lambda pid, started: None)

@@ -269,10 +269,14 @@ def test_a_process_that_something_else_started_joins_as_a_worker(cluster):
         mx.kv.create("dist_sync")
 
 
-def started(script, cluster, *arguments):
-    """A program that something else has started: its process."""
-    return subprocess.Popen([sys.executable, *map(str, (script, cluster.address, *arguments))], text=True,
-                            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+def programs(cluster, folder, text, *arguments, count=2):
+    """What programs print that something else has started: their script gets the cluster's address and its rank."""
+    script = folder / "part.py"
+    script.write_text(text)
+    processes = [subprocess.Popen([sys.executable, *map(str, (script, cluster.address, rank, *arguments))], text=True,
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE) for rank in range(count)]
+    said = [one.communicate(timeout=400) for one in processes]
+    return [one.returncode for one in processes], [out.split() for out, _ in said], said
 
 
 PART = """
@@ -292,12 +296,8 @@ if kv.rank == 0:
 
 
 def test_programs_that_something_else_started_join_by_the_address_of_the_cluster(cluster, jobs, tmp_path):
-    script = tmp_path / "part.py"
-    script.write_text(PART)
-    workers = [started(script, cluster, rank) for rank in range(2)]
-    said = [one.communicate(timeout=400) for one in workers]
-    assert [one.returncode for one in workers] == [0, 0], said
-    words = [out.split() for out, _ in said]
+    codes, words, said = programs(cluster, tmp_path, PART)
+    assert codes == [0, 0], said
     assert [one[:4] for one in words] == [["0", "2", "3.0", "3.0"], ["1", "2", "3.0", "3.0"]]
     assert words[0][4:] == words[1][4:], "both have used the same servers"
     until(lambda: not any(jobs.alive(int(pid)) for pid in words[0][4:]), 60, "the servers end with their last worker")
@@ -335,57 +335,15 @@ print(rank, out.asnumpy().min(), out.asnumpy().max())
 """
 
 
-def test_the_servers_of_a_worker_outlive_their_restart_and_the_other_worker(cluster, jobs, tmp_path):
-    script = tmp_path / "part.py"
-    script.write_text(RESTARTED)
-    workers = [started(script, cluster, rank, tmp_path) for rank in range(2)]
-    said = [one.communicate(timeout=400) for one in workers]
-    assert [one.returncode for one in workers] == [0, 0], said
-    assert [out.split() for out, _ in said] == [["0", "2.0", "2.0"], ["1", "5.0", "5.0"]]
+def test_the_servers_of_a_worker_outlive_their_restart_and_the_other_worker(cluster, tmp_path):
+    codes, words, said = programs(cluster, tmp_path, RESTARTED, tmp_path)
+    assert codes == [0, 0], said
+    assert words == [["0", "2.0", "2.0"], ["1", "5.0", "5.0"]]
     mx.dist.connect(cluster.address)
     try:
         until(lambda: mx.dist.servers("restarted") == [], 60, "the servers end with their last worker")
     finally:
         mx.dist.disconnect()
-
-
-LATE = """
-import os, signal, sys, time
-from pathlib import Path
-import sparsekit as mx
-
-rank, flags, again = int(sys.argv[2]), Path(sys.argv[3]), len(sys.argv) > 4
-
-mx.dist.connect(sys.argv[1], job="late", rank=rank, workers=3, servers=2, timeout=20)
-kv = mx.kv.create("dist_sync")
-kv.init("w", mx.nd.zeros((600, 2)).tostype("row_sparse"))
-out = mx.nd.zeros((600, 2))
-for step in range(1 if rank == 0 else 2):
-    kv.push("w", mx.nd.ones((600, 2)) * (rank + 1))
-    kv.pull("w", out=out)
-    print(out.asnumpy().min(), out.asnumpy().max(), flush=True)
-    if rank == 0:
-        mx.dist.disconnect()
-        (flags / "left").touch()
-    while not (flags / "left").exists():
-        time.sleep(0.05)
-    if rank == 2 and not again:
-        os.kill(os.getpid(), signal.SIGKILL)
-"""
-
-
-@pytest.mark.thorough
-def test_a_worker_that_joins_late_does_not_wait_for_one_that_has_left(cluster, tmp_path):
-    script = tmp_path / "part.py"
-    script.write_text(LATE)
-    workers = [started(script, cluster, rank, tmp_path) for rank in range(3)]
-    said = [workers[2].communicate(timeout=400)]
-    time.sleep(1.0)  # it joins in another second
-    workers.append(started(script, cluster, 2, tmp_path, "again"))
-    said += [one.communicate(timeout=400) for one in (workers[0], workers[1], workers[3])]
-    assert [one.returncode for one in workers] == [0, 0, -signal.SIGKILL, 0], said
-    both = ["6.0"] * 2 + ["5.0"] * 2  # the second step without rank 0
-    assert [out.split() for out, _ in said] == [["6.0"] * 2, ["6.0"] * 2, both, both]
 
 
 ORPHANED = """
@@ -401,10 +359,8 @@ os.kill(os.getpid(), signal.SIGKILL)
 def test_servers_whose_workers_were_all_killed_are_listed_and_ended(cluster, jobs, tmp_path):
     with pytest.raises(mx.NoClusterError, match="has joined no cluster"):
         mx.dist.stop_servers("orphaned")
-    script = tmp_path / "orphaned.py"
-    script.write_text(ORPHANED)
-    ended = subprocess.run([sys.executable, str(script), cluster.address], timeout=400, capture_output=True)
-    assert ended.returncode == -signal.SIGKILL, ended.stderr
+    codes, _, said = programs(cluster, tmp_path, ORPHANED, count=1)
+    assert codes == [-signal.SIGKILL], said
     mx.dist.connect(cluster.address)
     try:
         found = mx.dist.servers("orphaned")

@@ -44,24 +44,10 @@ def checked(folder: Path, *command: str) -> str:
     return done.stdout
 
 
-def mypy(folder: Path, name: str) -> str:
-    """What mypy says of a file; errors of the library itself are left to the check of the library."""
-    (folder / "mypy.ini").write_text("[mypy]\nstrict = true\nfollow_imports = silent\nignore_missing_imports = true\n")
-    return checked(folder, "mypy", "--config-file", "mypy.ini", "--no-error-summary", "--python-version", "3.11", name)
-
-
-def pyright(folder: Path, name: str) -> list[int]:
-    """Lines of a file that pyright refuses."""
-    (folder / "pyrightconfig.json").write_text(json.dumps({"typeCheckingMode": "standard", "extraPaths": [str(ROOT)]}))
-    found = json.loads(checked(folder, "basedpyright", "--outputjson", "--pythonpath", sys.executable, name))
-    return [one["range"]["start"]["line"] + 1 for one in found["generalDiagnostics"] if one["severity"] == "error"]
-
-
-def ty(folder: Path, name: str) -> list[int]:
-    """Lines of a file that ty refuses."""
-    said = checked(folder, "ty", "check", "--output-format", "concise", "--python", sys.prefix, "--extra-search-path", str(ROOT),
-                   name)
-    return [int(line) for line in re.findall(rf"^{re.escape(name)}:(\d+):\d+: error", said, re.MULTILINE)]
+#: The programs of the folder.
+FILES = ("right.py", "wrong.py", "names.py")
+#: The lines of the wrong one that are wrong: all but the first.
+LINES = set(range(2, 2 + len(WRONG)))
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +56,20 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("typing")
     (place / "right.py").write_text(PROGRAM.read_text(encoding="utf-8"), encoding="utf-8")
     (place / "wrong.py").write_text("\n".join(["import sparsekit as mx", *WRONG]) + "\n", encoding="utf-8")
+    (place / "names.py").write_text("import sparsekit as mx\n" + "".join(f"reveal_type({name})\n" for name in all_names()))
     return place
+
+
+@pytest.fixture(scope="module")
+def mypy(folder: Path) -> str:
+    """What mypy says, strictly, of the three; errors of the library itself are left to the check of the library."""
+    (folder / "mypy.ini").write_text("[mypy]\nstrict = true\nfollow_imports = silent\nignore_missing_imports = true\n")
+    return checked(folder, "mypy", "--config-file", "mypy.ini", "--no-error-summary", "--python-version", "3.11", *FILES)
+
+
+def lines_of(said: str, name: str) -> set[int]:
+    """Lines of a file that mypy or ty refuses."""
+    return {int(line) for line in re.findall(rf"^{re.escape(name)}:(\d+):(?:\d+:)? error", said, re.MULTILINE)}
 
 
 def test_the_stubs_are_what_the_registry_gives() -> None:
@@ -97,25 +96,25 @@ def test_the_program_runs(capsys: pytest.CaptureFixture[str]) -> None:
     assert "csr" in capsys.readouterr().out
 
 
-@pytest.mark.thorough
-def test_mypy_takes_the_program(folder: Path) -> None:
-    """Strictly, with no error."""
-    assert mypy(folder, "right.py") == ""
+def test_mypy_takes_the_program_and_refuses_wrong_lines(mypy: str) -> None:
+    """Names are not taken for whatever they may be."""
+    assert (lines_of(mypy, "right.py"), lines_of(mypy, "wrong.py")) == (set(), LINES)
 
 
-def test_pyright_and_ty_take_the_program(folder: Path) -> None:
-    """With no error."""
-    assert pyright(folder, "right.py") == ty(folder, "right.py") == []
+def test_pyright_takes_the_program_and_refuses_wrong_lines(folder: Path) -> None:
+    """As mypy does."""
+    (folder / "pyrightconfig.json").write_text(json.dumps({"typeCheckingMode": "standard", "extraPaths": [str(ROOT)]}))
+    said = json.loads(checked(folder, "basedpyright", "--outputjson", "--pythonpath", sys.executable, *FILES[:2]))
+    found = [(Path(one["file"]).name, one["range"]["start"]["line"] + 1) for one in said["generalDiagnostics"]
+             if one["severity"] == "error"]
+    assert set(found) == {("wrong.py", line) for line in LINES}
 
 
-@pytest.mark.parametrize("checker", ["mypy", "pyright", "ty"])
-def test_wrong_lines_are_refused(folder: Path, checker: str) -> None:
-    """Each line of the wrong program, by each checker: names are not taken for whatever they may be."""
-    if checker == "mypy":
-        lines = {int(line) for line in re.findall(r"^wrong\.py:(\d+): error", mypy(folder, "wrong.py"), re.MULTILINE)}
-    else:
-        lines = set((pyright if checker == "pyright" else ty)(folder, "wrong.py"))
-    assert lines == set(range(2, 2 + len(WRONG)))
+def test_ty_takes_the_program_and_refuses_wrong_lines(folder: Path) -> None:
+    """As mypy does."""
+    said = checked(folder, "ty", "check", "--output-format", "concise", "--python", sys.prefix, "--extra-search-path", str(ROOT),
+                   *FILES[:2])
+    assert (lines_of(said, "right.py"), lines_of(said, "wrong.py")) == (set(), LINES)
 
 
 #: Every name of these is tried: of some each that ``dir`` lists, as they make names on first use, of others those they export.
@@ -147,20 +146,20 @@ def members(value: Any) -> list[str]:  # Any: an array or a symbol
 
 
 def all_names() -> list[str]:
-    """The names of the library as a program writes them."""
+    """The names of the library as a program writes them, but for those that may be anything."""
     here = {"mx": mx}
     found = [f"{module}.{name}" for module in MODULES for name in own_names(eval(module, here))]
     found += [f"{module}.{name}" for module in EXPORTED for name in eval(module, here).__all__]
     found += [f"{one}.{name}" for one in MEMBERS for name in members(eval(one, here))]
-    return found + [f"mx.{front}._internal.{name}" for front in ("nd", "sym") for name in registry if name.startswith("_")]
+    found += [f"mx.{front}._internal.{name}" for front in ("nd", "sym") for name in registry if name.startswith("_")]
+    return [name for name in found if name not in ANYTHING]
 
 
-def test_no_name_of_the_library_may_be_anything(folder: Path) -> None:
+def test_no_name_of_the_library_may_be_anything(mypy: str) -> None:
     """mypy knows a type for each name that a module or an array has, also for those that load when they are first used."""
-    names = [name for name in all_names() if name not in ANYTHING]
-    (folder / "names.py").write_text("import sparsekit as mx\n" + "".join(f"reveal_type({name})\n" for name in names))
     pattern = re.compile(r'^names\.py:(\d+): (?:note: Revealed type is|error:) "?(.*?)"?$', re.MULTILINE)
-    said = dict(pattern.findall(mypy(folder, "names.py")))
-    unknown = [name for number, name in enumerate(names, 2) if said.get(str(number)) in (None, "Any", "def (*Any, **Any) -> Any")
+    said = dict(pattern.findall(mypy))
+    unknown = [name for number, name in enumerate(all_names(), 2)
+               if said.get(str(number)) in (None, "Any", "def (*Any, **Any) -> Any")
                or "no attribute" in said[str(number)] or "explicitly export" in said[str(number)]]
     assert unknown == []

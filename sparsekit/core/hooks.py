@@ -125,17 +125,26 @@ class _State(threading.local):
     entering it takes a twentieth of the time of ``np.errstate``.
     """
 
-    ignore_fp_errors: Callable[..., Any]  # Any: what the function gives that is called
+    # What a finalizer or a signal's handler finds that runs before ``__init__`` has, which is when a thread first asks.
+    lane, layer = "forward", ""
+    caller: tuple[CodeType, int] | None = None
+    called: str | None = None
+    node: Numbered | None = None
+    recording = training = tracing = False
+    thread = 0
+
+    @staticmethod
+    def ignore_fp_errors(function: Callable[P, T], *arguments: P.args, **more: P.kwargs) -> T:
+        """Call a kernel as described above, in more time."""
+        with np.errstate(all="ignore"):
+            return function(*arguments, **more)
 
     def __init__(self) -> None:
         context = contextvars.Context()
         context.run(np.seterr, all="ignore")
-        self.ignore_fp_errors = context.run
         # All in the instance: a recorder reads ``__dict__`` once an event, in the time of one attribute.
-        self.lane, self.layer = "forward", ""
-        self.caller: tuple[CodeType, int] | None = None
-        self.called: str | None = None
-        self.node: Numbered | None = None
+        vars(self)["ignore_fp_errors"] = context.run
+        self.lane, self.layer, self.caller, self.called, self.node = "forward", "", None, None, None
         self.recording = self.training = self.tracing = False
         self.thread = threading.get_ident()
 
@@ -146,7 +155,7 @@ state = _State()
 def ignore_fp_errors(function: Callable[P, T], *arguments: P.args, **more: P.kwargs) -> T:
     """Call a kernel without numpy's warnings, also from a signal handler or finalizer that interrupts another kernel."""
     try:
-        return state.ignore_fp_errors(function, *arguments, **more)  # type: ignore[no-any-return]  # what the function gives
+        return state.ignore_fp_errors(function, *arguments, **more)
     except RuntimeError as error:
         if not interrupts(error):
             raise

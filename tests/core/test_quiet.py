@@ -99,3 +99,20 @@ def test_an_error_of_the_kernels_own_passes():
 
     with pytest.raises(RuntimeError, match="of its own"):
         hooks.ignore_fp_errors(fail)
+
+
+def test_a_finalizer_runs_while_a_thread_first_asks_for_its_state(monkeypatch):
+    """Such as that of a store in garbage, which the garbage collector may call at any moment."""
+    made, new = [], hooks.contextvars.Context
+
+    def collect():
+        with mx.autograd.record():
+            made.append((1 / mx.nd.zeros((1,)), mx.autograd.is_recording()))
+        return new()
+
+    monkeypatch.setattr(hooks.contextvars, "Context", collect)
+    thread = threading.Thread(target=lambda: made.append(mx.autograd.is_recording()))
+    thread.start()
+    thread.join()
+    assert [one[1] for one in made[:-1]] == [True]
+    assert made[-1] is False

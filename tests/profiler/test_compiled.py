@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-import gc
 import itertools
-import sys
 import threading
 import time
 
@@ -17,6 +15,7 @@ import sparsekit as mx
 from sparsekit.base.formatting import format_bytes
 from sparsekit.core.table import timed
 from sparsekit.gluon import nn
+from tests.sampling import some
 
 LOSS = mx.gluon.loss.L2Loss(prefix="loss_")
 
@@ -141,9 +140,14 @@ def same(compiled, plain):
     assert [one["name"] for one in compiled] == [one["name"] for one in plain]
 
 
-@pytest.mark.parametrize(("optimizer", "dtype"), [("sgd", "float32"), ("lars", "float32"), ("adam", "float16")])
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("case", CASES)
+#: Each case in both ways by SGD, and of the other optimizers a sample.
+AGREEING = some([pytest.param(case, way, optimizer, dtype, id=f"{case}-{way}-{optimizer}")
+                 for optimizer, dtype in (("sgd", "float32"), ("lars", "float32"), ("adam", "float16"))
+                 for way in WAYS for case in CASES],
+                one_in=3, always=[f"{case}-{way}-sgd" for case in CASES for way in WAYS])
+
+
+@pytest.mark.parametrize(("case", "way", "optimizer", "dtype"), AGREEING)
 def test_profiles_agree_with_those_of_operators_one_by_one(case, way, optimizer, dtype):
     plain = Training(case, way, optimizer, tables=False, dtype=dtype).profile()
     training = Training(case, way, optimizer, dtype=dtype)
@@ -175,9 +179,9 @@ def test_memory_returns_to_what_it_was(case, way):
     """What a table keeps is counted once, however often it runs."""
     plain, compiled = Training(case, way, tables=False), Training(case, way)
     plain.profile(5, [1] * 3)
-    few, many = compiled.profile(5, [1] * 3), compiled.profile(0, [1] * 30)
+    few, many = compiled.profile(5, [1] * 3), compiled.profile(0, [1] * 12)
     assert many.memory["peak_bytes"] == few.memory["peak_bytes"]
-    one_by_one = plain.profile(0, [1] * 30).memory["samples"][-1][2]
+    one_by_one = plain.profile(0, [1] * 12).memory["samples"][-1][2]
     assert many.memory["samples"][-1][2] == {role: size for role, size in one_by_one.items() if role != "workspace"}
 
 
@@ -225,12 +229,6 @@ def test_without_a_clock_operators_run_one_by_one(monkeypatch):
     prof = training.profile()
     assert events(prof) == expected
     assert training.net(dense(5, 0)).shape == (5, 2)
-
-
-def test_the_clock_is_pythons():
-    if timed.clock() is None:
-        pytest.skip("this system has no clock_gettime that agrees with Python")
-    assert sys.platform in timed.CLOCKS
 
 
 @pytest.mark.parametrize("follows", [True, False])
@@ -308,18 +306,6 @@ def test_threads_have_tables_and_events_of_their_own():
 def test_a_dense_gradient_is_foretold_exactly():
     asked = Training("csr", "step").profile(seeds=[0] * 3).what_if(gradient="default")
     assert asked.after == Training("dense gradient", "step").profile(seeds=[0] * 3).memory["peak_bytes"]
-
-
-def test_a_dropped_table_gives_its_memory_back():
-    training = Training("csr", "step")
-    training.profile()
-    with mx.Profiler() as prof:
-        training.step()
-        del training
-        gc.collect()
-        mx.nd.ones((2, 2)) + 1
-    alive = prof.memory["samples"][-1][1]
-    assert alive <= prof.memory["peak_bytes"]
 
 
 @pytest.mark.parametrize("case", ["dense", "csr"])

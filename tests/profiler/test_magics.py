@@ -103,23 +103,13 @@ def test_the_trace_is_written(shell, tmp_path):
     assert (tmp_path / "run.json").stat().st_size > 100
 
 
-@pytest.mark.parametrize(("options", "error"), [("-o 3x", ProfilerError), ("what", ProfilerError)])
-def test_wrong_options_are_named(shell, options, error):
-    result, _ = run(shell, options)
-    assert isinstance(result.error_in_exec, error)
-
-
-def test_a_line_with_nothing_to_run_is_named(shell):
-    result = shell.run_cell("%profile -o prof", store_history=False)
+def test_what_cannot_be_profiled_is_named(shell):
+    for options in ("-o 3x", "what"):
+        assert isinstance(run(shell, options)[0].error_in_exec, ProfilerError)
+    result = shell.run_cell("%profile -o prof", store_history=False)  # there is nothing to run
     assert isinstance(result.error_in_exec, ProfilerError)
-
-
-def test_awaiting_is_refused_by_name(shell):
     result, _ = run(shell, "", "import asyncio\nawait asyncio.sleep(0)")
     assert isinstance(result.error_in_exec, UnsupportedError)
-
-
-def test_a_profiled_cell_inside_a_profile_is_refused(shell):
     with Profiler():
         result, _ = run(shell)
     assert isinstance(result.error_in_exec, ProfilerError)

@@ -10,7 +10,6 @@ import pytest
 from sparsekit.base.displays import NO_OPERATORS
 from sparsekit.base.errors import UnsupportedError
 from sparsekit.widgets import memory_bars, memory_figure, theme, timeline_figure, timelines_figure
-from sparsekit.widgets.gradient_xray import AGES
 from sparsekit.widgets.layout import clean, culprits
 
 ODD = [
@@ -203,12 +202,6 @@ def test_saving(records, tmp_path):
     with pytest.raises(UnsupportedError, match="svg"):
         display.save(tmp_path / "a.png")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.html", "a.svg"]
-
-
-@pytest.mark.parametrize("color", [*theme.SERIES, *theme.ROLE_COLORS.values(), theme.OTHER, *(age[2] for age in AGES)])
-def test_text_on_every_colour_is_readable(color):
-    light, dark = sorted((theme._luminance(color), theme._luminance(theme.ink_on(color))), reverse=True)
-    assert (light + 0.05) / (dark + 0.05) >= 4.5
 
 
 def test_an_operator_keeps_its_colour():

@@ -71,6 +71,7 @@ def test_a_frame_is_little_work(open_report, name):
     assert all(0 < blocks <= BLOCKS for blocks in found), found
 
 
+@pytest.mark.thorough
 def test_work_for_each_event_is_counted(browser):
     """A key whose listener looks at a hundred thousand events one by one."""
     page = browser.new_page()

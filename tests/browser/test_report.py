@@ -10,7 +10,7 @@ import pytest
 from sparsekit.base import formatting
 from sparsekit.widgets import sources
 
-from .work import BLOCKS, presses, turns
+from .work import BLOCKS, presses
 
 ARTEFACTS = Path(__file__).parent / "artefacts"
 
@@ -291,15 +291,3 @@ def test_figures_read_the_same_in_both_languages(browser):
             assert shown == [twin(value) for value in inputs], name
     finally:
         page.close()
-
-
-@pytest.mark.thorough
-@pytest.mark.slow
-def test_zooming_into_a_hundred_thousand_events_is_little_work(open_report):
-    page = open_report({"Time": {"timeline": training(17_000)}}, reduced_motion="reduce")
-    view = timeline_of(page)
-    view.locator(".sk-stage").focus()
-    page.keyboard.press("Home")
-    still(page)
-    found = turns(page, 80, 20)
-    assert all(0 < blocks <= BLOCKS for blocks in found), found

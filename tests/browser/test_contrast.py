@@ -7,22 +7,17 @@ import random
 
 import pytest
 
-from sparsekit.widgets import sources, theme
+from sparsekit.widgets import theme
 from tests.sampling import some
 
 from .gallery import VIEWS
 
 
-def test_the_page_chooses_the_colour_of_letters_as_the_pictures_do(browser):
+def test_the_page_chooses_the_colour_of_letters_as_the_pictures_do(in_page):
     draw = random.Random(0)
     colors = [*theme.SERIES, theme.OTHER, theme.ALARM, *(f"#{draw.randrange(1 << 24):06x}" for _ in range(500))]
-    page = browser.new_page()
-    try:
-        page.add_script_tag(content=f"{sources.module('timeline.js')}\nwindow.own = {{ inkOn }};", type="module")
-        page.wait_for_function("() => window.own")
-        assert page.evaluate("colors => colors.map(window.own.inkOn)", colors) == [theme.ink_on(color) for color in colors]
-    finally:
-        page.close()
+    found = in_page("timeline.js", "inkOn", "colors => colors.map(window.own.inkOn)", colors)
+    assert found == [theme.ink_on(color) for color in colors]
 
 
 #: Of the light page, as report.css says.

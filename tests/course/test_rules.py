@@ -86,29 +86,6 @@ def test_lazy_ftrl_leaves_what_the_full_update_sets_to_zero():
     assert same(*([trained(optimizers.Ftrl, {}, kind, zeros)[0]] for kind in (True, False)))
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_a_row_of_the_gradient_is_stored_for_each_column_that_holds_something(seed):
-    draw = np.random.default_rng(seed)
-    values = draw.normal(size=(4, 30)) * (draw.random((4, 30)) < 0.1)
-    weight = mx.nd.ones((30, 2))
-    weight.attach_grad(stype="row_sparse")
-    with mx.autograd.record():
-        out = mx.nd.dot(mx.nd.sparse.csr_matrix(values, dtype="float32"), weight).sum()
-    out.backward()
-    assert weight.grad.indices.asnumpy().tolist() == np.flatnonzero(values.any(axis=0)).tolist()
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_the_gradient_of_an_embedding_has_a_row_for_each_different_word(seed):
-    words = np.random.default_rng(seed).integers(0, 50, (3, 8))
-    layer = mx.gluon.nn.Embedding(50, 4, sparse_grad=True)
-    layer.initialize()
-    with mx.autograd.record():
-        loss = layer(mx.nd.array(words, dtype="int32")).sum()
-    loss.backward()
-    assert layer.weight.grad().indices.asnumpy().tolist() == np.unique(words).tolist()
-
-
 def test_if_zero_does_not_stay_zero_the_result_is_dense():
     x = mx.nd.sparse.csr_matrix([[0, 0.5], [0.25, 0]])
     dense = {"cos": mx.nd.cos, "exp": mx.nd.exp, "plus": lambda x: x + 1, "power 0": lambda x: x ** 0, "equal": lambda x: x == 0}
@@ -119,16 +96,3 @@ def test_if_zero_does_not_stay_zero_the_result_is_dense():
                 made = function(x)
             assert made.stype == stype, name
             assert (made.asnumpy()[0, 0] == 0) == (stype == "csr"), name
-
-
-@pytest.mark.parametrize("index", ["int32", "int64"])
-@pytest.mark.parametrize("value", ["float16", "float32", "float64"])
-def test_csr_is_smaller_below_the_break_even_density(value, index):
-    columns = 500
-    v, i = np.dtype(value).itemsize, np.dtype(index).itemsize
-    limit = (columns * v - i) / (columns * (v + i))
-    for density in (0.01, limit - 0.01, limit + 0.01, 0.99):
-        dense = np.zeros((40, columns), value)
-        dense[:, : round(density * columns)] = 1
-        stored = mx.nd.sparse.csr_matrix(dense, index_dtype=index)
-        assert (stored.nbytes < dense.nbytes) == (density < limit)

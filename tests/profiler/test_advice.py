@@ -110,16 +110,6 @@ def test_a_dense_gradient_of_a_fully_connected_layer_and_its_remedy(activation, 
     assert gradient["dense"] - gradient["row_sparse"] >= found.amount
 
 
-def test_a_dense_layer_on_dense_data_or_after_a_csr_one_needs_no_remedy():
-    net = mx.gluon.nn.Dense(UNITS, in_units=FEATURES)
-    net.initialize()
-    with Profiler() as prof:
-        with mx.autograd.record():
-            loss = net(mx.nd.ones((4, FEATURES)))
-        loss.backward()
-    assert "dense_gradient" not in rules(prof)
-
-
 def test_the_same_thing_in_each_step_is_one_finding_with_the_range_of_its_figures():
     prof = dense_layer("default", steps=12)
     (found,) = [finding for finding in prof.advice() if finding.rule == "dense_gradient"]

@@ -1,33 +1,23 @@
-import atexit
 import re
-import sys
 
+import numpy as np
 import pytest
 
 pytest.importorskip("IPython")
 
-from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
-from traitlets.config import Config
 
 from sparsekit.base.errors import ProfilerError, UnsupportedError
 from sparsekit.profiler import Profiler
 from sparsekit.profiler.magics import _split, load_ipython_extension
+from tests.ipython_shell import ipython
 
 
 @pytest.fixture
-def shell(library, tmp_path, monkeypatch):
-    monkeypatch.setenv("IPYTHONDIR", str(tmp_path))
-    monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])  # IPython puts a module of its own there
-    InteractiveShell.clear_instance()
-    made = InteractiveShell.instance(config=Config({"HistoryManager": {"enabled": False}}))
-    load_ipython_extension(made)
-    made.user_ns["library"] = library
-    made.user_ns["np"] = __import__("numpy")
-    yield made
-    atexit.unregister(made.atexit_operations)
-    made.atexit_operations()
-    InteractiveShell.clear_instance()
+def shell(library, tmp_path):
+    with ipython(tmp_path, load_ipython_extension) as made:
+        made.user_ns.update(library=library, np=np)
+        yield made
 
 
 CELL = "%%profile {options}\nx = library.run('add', (), np.zeros(3))\n{last}"

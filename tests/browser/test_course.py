@@ -9,7 +9,7 @@ CELLS = [
     'mx.predict("browser_part", "Which part is slowest?", options=["forward", "backward", "update"])',
     'mx.reveal("browser_part", "backward", wrong={"forward": "the input is sparse"})',
     'answer = ...\nwith mx.exercise("browser_task", answer) as task:\n    task.equal(answer, 3)',
-    'mx.progress("course")',
+    'mx.progress("cells")',
 ]
 
 

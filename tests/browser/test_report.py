@@ -185,17 +185,6 @@ def test_the_memory_view(open_report):
     assert status.inner_text().startswith("512 kB at 0 s")
 
 
-def test_without_scripts_the_pictures_stand(open_report):
-    page = open_report({"Time": {"timeline": training(12)}, "Memory": {"memory": MEMORY}}, java_script_enabled=False)
-    pictures = page.locator("figure .static img")
-    assert pictures.count() == 2
-    for picture in pictures.all():
-        assert picture.is_visible()
-        assert picture.bounding_box()["height"] > 200
-    assert page.locator(".sk").count() == 0
-    assert page.locator("header button").is_hidden()
-
-
 def test_on_paper_the_pictures_stand(open_report):
     page = open_report({"Time": {"timeline": training(12)}})
     view = timeline_of(page)

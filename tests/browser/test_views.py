@@ -126,6 +126,8 @@ def test_with_scripts_off_every_picture_and_table_stands(open_report):
     page = open_report({name: view.content for name, view in VIEWS.items()}, java_script_enabled=False)
     pictures = page.locator("figure .static img")
     assert pictures.count() == len(VIEWS)
+    assert page.locator(".sk").count() == 0
+    assert page.locator("header button").is_hidden()
     for name, shown, table in zip(VIEWS, pictures.all(), page.locator("figure > details").all(), strict=True):
         assert shown.is_visible()
         assert shown.bounding_box()["height"] > 150

@@ -15,7 +15,6 @@ import sparsekit as mx
 from sparsekit.base.formatting import format_bytes
 from sparsekit.core.table import timed
 from sparsekit.gluon import nn
-from tests.sampling import some
 
 LOSS = mx.gluon.loss.L2Loss(prefix="loss_")
 
@@ -79,31 +78,23 @@ pytestmark = [pytest.mark.compiled, pytest.mark.filterwarnings("ignore::sparseki
 WAYS = ["hybridized", "step"]
 
 
-def trainer_of(net, optimizer):
-    return mx.gluon.Trainer(net.collect_params(), optimizer, {"learning_rate": 0.1})
-
-
 class Training:
     """A model that is trained in one of two ways."""
 
-    def __init__(self, case, way, optimizer="sgd", tables=True, dtype="float32"):
+    def __init__(self, case, way, tables=True):
         make, self.draw = CASES[case]
         mx.random.seed(1)
-        self.dtype, self.net = dtype, make()
-        self.net.cast(dtype)
+        self.net = make()
         self.net.initialize(mx.init.Xavier())
         self.net.hybridize()
-        self.trainer = trainer_of(self.net, optimizer)
-        self.trainer.optimizer.multi_precision = dtype == "float16"
+        self.trainer = mx.gluon.Trainer(self.net.collect_params(), "sgd", {"learning_rate": 0.1})
         self.compiled = mx.gluon.TrainStep(self.net, LOSS, self.trainer) if way == "step" else None
         self.tables = tables
 
     def step(self, rows=5, seed=0):
         mx.config.tables = self.tables
         try:
-            data, label = self.draw(rows, seed), mx.nd.ones((rows, 2), dtype=self.dtype)
-            if self.draw is not ids:
-                data = data.astype(self.dtype, copy=False)
+            data, label = self.draw(rows, seed), mx.nd.ones((rows, 2))
             if self.compiled is not None:
                 return self.compiled(data, label)
             with mx.autograd.record():
@@ -140,25 +131,17 @@ def same(compiled, plain):
     assert [one["name"] for one in compiled] == [one["name"] for one in plain]
 
 
-#: Each case in both ways by SGD, and of the other optimizers a sample.
-AGREEING = some([pytest.param(case, way, optimizer, dtype, id=f"{case}-{way}-{optimizer}")
-                 for optimizer, dtype in (("sgd", "float32"), ("lars", "float32"), ("adam", "float16"))
-                 for way in WAYS for case in CASES],
-                one_in=3, always=[f"{case}-{way}-sgd" for case in CASES for way in WAYS])
-
-
-@pytest.mark.parametrize(("case", "way", "optimizer", "dtype"), AGREEING)
-def test_profiles_agree_with_those_of_operators_one_by_one(case, way, optimizer, dtype):
-    plain = Training(case, way, optimizer, tables=False, dtype=dtype).profile()
-    training = Training(case, way, optimizer, dtype=dtype)
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("case", CASES)
+def test_profiles_agree_with_those_of_operators_one_by_one(case, way):
+    """By SGD; ``tests/steps`` compares events of random programs by all optimizers."""
+    plain, training = Training(case, way, tables=False).profile(), Training(case, way)
     compiled = training.profile()
     same(events(compiled), events(plain))
     assert [one._replace(line="") for one in compiled.ledger] == [one._replace(line="") for one in plain.ledger]
-    # A table's float32 copy of a float16 gradient is counted; one that lives inside an operator is not.
-    copies = sum(4 * one.data().size for one in training.net.collect_params().values()) if dtype == "float16" else 0
-    assert compiled.memory["peak_bytes"] <= plain.memory["peak_bytes"] + plain.memory["idle_bytes"] + copies
+    assert compiled.memory["peak_bytes"] <= plain.memory["peak_bytes"] + plain.memory["idle_bytes"]
     explained = mx.gluon.hybrid.explain(training.net) if way == "hybridized" else training.compiled.explain()
-    assert any(not row["reason"] for row in explained) or (way == "step" and (case == "falling" or optimizer == "lars"))
+    assert any(not row["reason"] for row in explained) or (way == "step" and case == "falling")
 
 
 def test_the_step_was_compiled_and_its_operators_have_times_of_their_own():

@@ -51,10 +51,6 @@ def chain(count, fall_back=()):
     return {"nodes": nodes}
 
 
-def numbers(path):
-    return [float(value) for value in re.findall(r"-?\d+(?:\.\d+)?", path)]
-
-
 class TestWords:
     def test_the_finding_is_the_alternative_text(self, data):
         display = graph_figure(data)

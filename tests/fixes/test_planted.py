@@ -8,14 +8,10 @@ import pytest
 
 from sparsekit.base.errors import ContractError
 from sparsekit.fixes import try_fixes
-from tests.sampling import some
 
 from . import wasteful
 
 STEPS = 3
-
-#: Remedy -> the first program that it must mend; the others are left to ``--all``.
-FIRST = {remedy: name for name, (remedy, _) in reversed(wasteful.PLANTED.items())}
 
 
 def losses(module):
@@ -52,7 +48,7 @@ def patched(text, patch):
 
 
 @pytest.mark.filterwarnings("ignore::sparsekit.base.errors.StorageFallbackWarning")  # some of the planted wastes
-@pytest.mark.parametrize("name", some(wasteful.PLANTED, one_in=100, always=FIRST.values()))
+@pytest.mark.parametrize("name", wasteful.PLANTED)
 def test_a_planted_waste_is_found_patched_and_kept_away(name, tmp_path, monkeypatch):
     remedy, text = wasteful.PLANTED[name]
     program = f"planted_{list(wasteful.PLANTED).index(name)}"

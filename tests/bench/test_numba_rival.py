@@ -24,6 +24,7 @@ def rival(monkeypatch):
     sys.modules.pop("protocol", None)
 
 
+@pytest.mark.thorough
 @pytest.mark.compiled
 def test_the_hand_written_step_trains_the_same_weights(rival, tmp_path):
     path = epoch.write_data(str(tmp_path), epoch.Workload(samples=60, features=2_000))

@@ -7,9 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 SCRIPT = Path(__file__).resolve().parents[2] / "profiles" / "products_grid.py"
 
 
+@pytest.mark.thorough
 def test_a_small_grid_is_measured_and_agrees_with_scipy(tmp_path):
     file = tmp_path / "grid.json"
     command = [sys.executable, str(SCRIPT), "--stored", "2e3", "--columns", "1e3", "1e9", "--width", "1", "3", "--patience", "0"]

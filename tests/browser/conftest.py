@@ -22,10 +22,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
+import nbformat
 import pytest
 
 from sparsekit import doctor
-from sparsekit.widgets import html_report
+from sparsekit.widgets import html_report, sources
 
 ROOT = Path(__file__).resolve().parents[2]
 ARTEFACTS = Path(__file__).parent / "artefacts"
@@ -324,6 +325,42 @@ def lab(browser: Any, jupyter_server: Server) -> Iterator[Callable[[str], Lab]]:
     for each in opened:
         each.check()
     context.close()
+
+
+def write_cells(path: Path, cells: list[str]) -> None:
+    """Write a notebook of these cells."""
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell.strip()) for cell in cells])
+    notebook.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    nbformat.write(notebook, path)
+
+
+@pytest.fixture
+def open_cells(lab: Callable[[str], Lab], jupyter_server: Server) -> Iterator[Callable[[list[str]], Lab]]:
+    """Function that opens a notebook of these cells, which have not run."""
+    path = jupyter_server.folder / "cells.ipynb"
+
+    def open_notebook(cells: list[str]) -> Lab:
+        write_cells(path, cells)
+        return lab(path.name)
+
+    yield open_notebook
+    path.unlink()
+
+
+@pytest.fixture
+def in_page(browser: Any) -> Callable[..., Any]:
+    """Function that evaluates an expression in a page that has names of a module as ``window.own``."""
+
+    def evaluated(module: str, names: str, expression: str, *values: Any) -> Any:
+        page = browser.new_page()
+        try:
+            page.add_script_tag(content=f"{sources.module(module)}\nwindow.own = {{ {names} }};", type="module")
+            page.wait_for_function("() => window.own")
+            return page.evaluate(expression, *values)
+        finally:
+            page.close()
+
+    return evaluated
 
 
 @pytest.fixture

@@ -7,21 +7,17 @@ import random
 
 import pytest
 
-from sparsekit.widgets import sources, theme
+from sparsekit.widgets import theme
+from tests.sampling import some
 
 from .gallery import VIEWS
 
 
-def test_the_page_chooses_the_colour_of_letters_as_the_pictures_do(browser):
+def test_the_page_chooses_the_colour_of_letters_as_the_pictures_do(in_page):
     draw = random.Random(0)
     colors = [*theme.SERIES, theme.OTHER, theme.ALARM, *(f"#{draw.randrange(1 << 24):06x}" for _ in range(500))]
-    page = browser.new_page()
-    try:
-        page.add_script_tag(content=f"{sources.module('timeline.js')}\nwindow.own = {{ inkOn }};", type="module")
-        page.wait_for_function("() => window.own")
-        assert page.evaluate("colors => colors.map(window.own.inkOn)", colors) == [theme.ink_on(color) for color in colors]
-    finally:
-        page.close()
+    found = in_page("timeline.js", "inkOn", "colors => colors.map(window.own.inkOn)", colors)
+    assert found == [theme.ink_on(color) for color in colors]
 
 
 #: Of the light page, as report.css says.
@@ -90,7 +86,7 @@ def phone(browser):
     page.close()
 
 
-@pytest.mark.parametrize("name", VIEWS)
+@pytest.mark.parametrize("name", some(VIEWS, one_in=100, always=["timeline", "large", "monitor"]))
 def test_a_picture_follows_the_page_and_not_the_readers_system(systems, name):
     """As in JupyterLab and in what nbconvert exports, whose themes say themselves what they are."""
     html = VIEWS[name].static().html

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import nbformat
-import pytest
-
 CELLS = [
     'import os\nos.environ["SPARSEKIT_PROGRESS"] = "progress"\nimport sparsekit as mx',
     'mx.predict("browser_mb", "How many megabytes does `weight.grad` take? <b>Guess</b>.", unit="MB")',
@@ -12,24 +9,14 @@ CELLS = [
     'mx.predict("browser_part", "Which part is slowest?", options=["forward", "backward", "update"])',
     'mx.reveal("browser_part", "backward", wrong={"forward": "the input is sparse"})',
     'answer = ...\nwith mx.exercise("browser_task", answer) as task:\n    task.equal(answer, 3)',
-    'mx.progress("course")',
+    'mx.progress("cells")',
 ]
 
 
-@pytest.fixture
-def view(lab, jupyter_server):
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in CELLS])
-    notebook.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    path = jupyter_server.folder / "course.ipynb"
-    nbformat.write(notebook, path)
-    shown = lab(path.name).run_all()
-    shown.page.locator(".sk-question[data-ready]").nth(1).wait_for()
-    yield shown
-    path.unlink()
-
-
-def test_a_prediction_is_made_compared_and_kept(view, jupyter_server):
+def test_a_prediction_is_made_compared_and_kept(open_cells, jupyter_server):
+    view = open_cells(CELLS).run_all()
     page = view.page
+    page.locator(".sk-question[data-ready]").nth(1).wait_for()
     number, choice = page.locator(".sk-question").nth(0), page.locator(".sk-question").nth(1)
     assert "<b>Guess</b>" in number.inner_text()
 
@@ -54,7 +41,7 @@ def test_a_prediction_is_made_compared_and_kept(view, jupyter_server):
         number.evaluate("form => form.scrollIntoView({block: 'center'})")
         assert view.screenshot(f"course-{'dark' if dark else 'light'}").stat().st_size > 10_000
     kept = list((jupyter_server.folder / "progress").glob("*.json"))
-    assert [path.name for path in kept] == ["course.json"]
+    assert [path.name for path in kept] == ["cells.json"]
 
     page.evaluate("() => window.jupyterapp.commands.execute('notebook:run-all-cells')")
     page.get_by_alt_text("2 of 2 predictions made, 1 of them right").wait_for(state="attached")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import nbformat
 import numpy as np
 import pytest
 
@@ -71,6 +70,7 @@ def test_a_frame_is_little_work(open_report, name):
     assert all(0 < blocks <= BLOCKS for blocks in found), found
 
 
+@pytest.mark.thorough
 def test_work_for_each_event_is_counted(browser):
     """A key whose listener looks at a hundred thousand events one by one."""
     page = browser.new_page()
@@ -95,15 +95,10 @@ live
 
 @pytest.mark.thorough
 @pytest.mark.slow
-def test_a_frame_of_a_large_graph_is_little_work(lab, jupyter_server):
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(GRAPH.strip())])
-    notebook.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    path = jupyter_server.folder / "large_graph.ipynb"
-    nbformat.write(notebook, path)
-    page = lab(path.name).run_all().page
+def test_a_frame_of_a_large_graph_is_little_work(open_cells):
+    page = open_cells([GRAPH]).run_all().page
     page.locator(".sk-graph[data-ready]").wait_for()
     assert page.locator(".sk-graph .sk-node").count() > 1000
     page.emulate_media(reduced_motion="reduce")
     found = presses(page, ".sk-graph svg", ["+", "-", "ArrowUp", "ArrowDown"])
-    path.unlink()
     assert all(0 < blocks <= BLOCKS for blocks in found), found

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import nbformat
-import pytest
-
 CELLS = ['''
 import sparsekit as mx
 x, w = mx.sym.Variable("x", stype="csr"), mx.sym.Variable("w", stype="row_sparse")
@@ -15,20 +12,10 @@ shown = net.graph(x=(64, 1000000), w=(1000000, 128), bias=(1, 128))
 ''', "shown", "live = shown.live()\nlive"]
 
 
-@pytest.fixture
-def view(lab, jupyter_server):
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell.strip()) for cell in CELLS])
-    notebook.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    path = jupyter_server.folder / "graph.ipynb"
-    nbformat.write(notebook, path)
-    shown = lab(path.name).run_all()
-    shown.page.locator(".sk-graph[data-ready]").wait_for()
-    yield shown
-    path.unlink()
-
-
-def test_the_live_graph(view):
+def test_the_live_graph(open_cells):
+    view = open_cells(CELLS).run_all()
     page = view.page
+    page.locator(".sk-graph[data-ready]").wait_for()
     graph, panel = page.locator(".sk-graph"), page.locator(".sk-graph .sk-panel")
     graph.scroll_into_view_if_needed()
     assert graph.locator(".sk-node").count() == 18

@@ -26,19 +26,13 @@ def in_scipy(edits):
     return found.indptr.tolist(), found.indices.tolist(), found.data.tolist()
 
 
-def test_edits_give_the_components_that_scipy_gives(browser):
+def test_edits_give_the_components_that_scipy_gives(in_page):
     draw = random.Random(0)
     edits = [(draw.randrange(6), draw.randrange(12), draw.choice([None, float(draw.randrange(1, 9))])) for _ in range(60)]
-    page = browser.new_page()
-    try:
-        page.add_script_tag(content=f"{sources.module('inspector.js')}\nwindow.own = {{ edited }};", type="module")
-        page.wait_for_function("() => window.own")
-        steps = page.evaluate("""([data, edits]) => edits.map(([row, column, value]) => {
-            ({ data } = window.own.edited(data, row, column, value));
-            return [data.indptr, data.lines.flatMap((line) => line[2]), data.lines.flatMap((line) => line[3]), data.components];
-        })""", [inspector_payload(made["SMALL"]), edits])
-    finally:
-        page.close()
+    steps = in_page("inspector.js", "edited", """([data, edits]) => edits.map(([row, column, value]) => {
+        ({ data } = window.own.edited(data, row, column, value));
+        return [data.indptr, data.lines.flatMap((line) => line[2]), data.lines.flatMap((line) => line[3]), data.components];
+    })""", [inspector_payload(made["SMALL"]), edits])
     for count, (indptr, indices, data, sizes) in enumerate(steps, 1):
         assert (indptr, indices, data) == in_scipy(edits[:count]), count
         assert sizes == {"data": 4 * len(data), "indices": 8 * len(data), "indptr": 8 * len(indptr)}

@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from sparsekit.base import formatting
-from sparsekit.widgets import sources
 
-from .work import BLOCKS, presses, turns
+from .work import BLOCKS, presses
 
 ARTEFACTS = Path(__file__).parent / "artefacts"
 
@@ -186,17 +185,6 @@ def test_the_memory_view(open_report):
     assert status.inner_text().startswith("512 kB at 0 s")
 
 
-def test_without_scripts_the_pictures_stand(open_report):
-    page = open_report({"Time": {"timeline": training(12)}, "Memory": {"memory": MEMORY}}, java_script_enabled=False)
-    pictures = page.locator("figure .static img")
-    assert pictures.count() == 2
-    for picture in pictures.all():
-        assert picture.is_visible()
-        assert picture.bounding_box()["height"] > 200
-    assert page.locator(".sk").count() == 0
-    assert page.locator("header button").is_hidden()
-
-
 def test_on_paper_the_pictures_stand(open_report):
     page = open_report({"Time": {"timeline": training(12)}})
     view = timeline_of(page)
@@ -269,37 +257,18 @@ def test_the_theme_button_turns_the_page(open_report):
     assert page.evaluate(background) != before
 
 
-def test_figures_read_the_same_in_both_languages(browser):
+def test_figures_read_the_same_in_both_languages(in_page):
     values = [0, 1e-4, 0.07, 0.85, 0.99996, 1, 9.994, 9.996, 12.34, 88, 99.94, 99.96, 999.4, 999.6, 1288, 59_280]
     values += [999_700, 1_048_576, 5.12e8, 1.576e9, 3.7e13, -2048]
     shares = [0, 1e-13, 9.6e-6, 1e-5, 0.0049, 0.01, 0.0999, 0.25, 0.5, 0.9994, 0.99999, 1]
     figures = [0, 1, -3, 0.6931471, 0.5, 1e-4, 2.5e-7, -1.25e-12, 12_345, 12_345.678]
     figures += [999_949.9, 999_950.0, 1_234_567.8, -2048.55, 3e21, 1e300]
     names = "formatBytes, formatDuration, formatCount, formatDensity, formatShare, formatShape, formatValue"
-    text = sources.module("timeline.js") + f"\nwindow.figures = {{ {names} }};"
-    page = browser.new_page()
-    try:
-        page.add_script_tag(content=text, type="module")
-        page.wait_for_function("() => window.figures")
-        for name, inputs, twin in (
-            ("formatBytes", values, formatting.format_bytes), ("formatDuration", values, formatting.format_duration),
-            ("formatCount", values, formatting.format_count), ("formatDensity", shares, formatting.format_density),
-            ("formatShare", shares, formatting.format_share), ("formatShape", [[], [10, 1_000_000]], formatting.format_shape),
-            ("formatValue", figures, formatting.format_value),
-        ):  # fmt: skip
-            shown = page.evaluate(f"values => values.map(value => window.figures.{name}(value))", inputs)
-            assert shown == [twin(value) for value in inputs], name
-    finally:
-        page.close()
-
-
-@pytest.mark.thorough
-@pytest.mark.slow
-def test_zooming_into_a_hundred_thousand_events_is_little_work(open_report):
-    page = open_report({"Time": {"timeline": training(17_000)}}, reduced_motion="reduce")
-    view = timeline_of(page)
-    view.locator(".sk-stage").focus()
-    page.keyboard.press("Home")
-    still(page)
-    found = turns(page, 80, 20)
-    assert all(0 < blocks <= BLOCKS for blocks in found), found
+    cases = {"formatBytes": (values, formatting.format_bytes), "formatDuration": (values, formatting.format_duration),
+             "formatCount": (values, formatting.format_count), "formatDensity": (shares, formatting.format_density),
+             "formatShare": (shares, formatting.format_share), "formatValue": (figures, formatting.format_value),
+             "formatShape": ([[], [10, 1_000_000]], formatting.format_shape)}
+    shown = in_page("timeline.js", names, "cases => cases.map(([name, inputs]) => inputs.map(value => window.own[name](value)))",
+                    [[name, inputs] for name, (inputs, _) in cases.items()])
+    for (name, (inputs, twin)), found in zip(cases.items(), shown, strict=True):
+        assert found == [twin(value) for value in inputs], name

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from sparsekit.widgets import sources
 from sparsekit.widgets.align import align
 from sparsekit.widgets.layout import clean
 from sparsekit.widgets.pack import pack_timeline
@@ -54,18 +53,12 @@ PLACES = """async payloads => {
 }"""
 
 
-def test_every_event_lies_where_python_lays_it(browser):
+def test_every_event_lies_where_python_lays_it(in_page):
     draw = random.Random(0)
     cases = [{name: run(draw, draw.randrange(1, 9), draw.choice([0, 0, 3]), draw.random() < 0.8)
               for name in ("a", "b", "c")[: draw.choice([2, 3])]} for _ in range(40)]  # fmt: skip
-    page = browser.new_page()
-    try:
-        text = sources.module("timeline.js") + "\nwindow.own = { unpack, Data };"
-        page.add_script_tag(content=text, type="module")
-        page.wait_for_function("() => window.own")
-        found = page.evaluate(PLACES, [base64.b64encode(pack_timeline(case)).decode() for case in cases])
-    finally:
-        page.close()
+    packed = [base64.b64encode(pack_timeline(case)).decode() for case in cases]
+    found = in_page("timeline.js", "unpack, Data", PLACES, packed)
     for case, there in zip(cases, found, strict=True):
         events = [clean(records) for records in case.values()]
         steps = align(events)

@@ -66,6 +66,7 @@ def take(monkeypatch):
     return take
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_the_solution_of_the_guide_reaches_everything_on_an_instance_that_was_drawn(take):
     """Its time is that of a simulated machine; the certificate that the guide shows was measured."""
@@ -82,7 +83,8 @@ def test_the_guide_shows_that_its_solution_reaches_everything():
     assert "all of 5 reached" in printed(cell)
 
 
-def test_the_given_program_has_right_answers_and_nothing_else(small):
+def test_the_given_program_has_right_answers_and_nothing_else(small, take):
+    take(1.0)
     certificate = capstone.grade(learner(), seed=3)
     assert [row.reached for row in certificate.rows] == [True, True, False, False, False], certificate
     assert not certificate.reached
@@ -117,8 +119,10 @@ def test_a_worse_program_fails_the_condition_that_it_breaks(untimed, old, new, b
 @pytest.mark.parametrize("share", [0.15, 1.0, 7.0])
 def test_a_slow_program_fails_by_its_time_alone(small, take, share):
     take(share)
-    reached = [row.reached for row in capstone.grade(solution(), seed=5).rows]
-    assert reached == [True, True, True, True, share < 1 / capstone.FASTER]
+    certificate, fast = capstone.grade(solution(), seed=5), share < 1 / capstone.FASTER
+    assert [row.reached for row in certificate.rows] == [True, True, True, True, fast]
+    assert certificate.reached == fast == ("all of 5 reached" in repr(certificate))
+    assert certificate.html.count("✔") == 4 + fast
 
 
 def test_an_instance_follows_from_its_seed():

@@ -1,22 +1,19 @@
 """Cells that need a package run where it is installed, and show their saved outputs elsewhere."""
 
-import atexit
 import importlib.util
 import json
 import re
-import sys
 import tomllib
 
 import pytest
 
 pytest.importorskip("IPython")
 
-from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
-from traitlets.config import Config
 
 from sparsekit.base.errors import MissingPackageError, UnknownNameError
 from sparsekit.course import saved
+from tests.ipython_shell import ipython
 
 from .notebooks import ROOT
 
@@ -25,18 +22,10 @@ CELL = "%%needs ray\nx = 40\nx + 2"
 
 @pytest.fixture
 def shell(tmp_path, monkeypatch):
-    monkeypatch.setenv("IPYTHONDIR", str(tmp_path))
-    monkeypatch.delenv("JPY_SESSION_NAME", raising=False)
-    monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])  # IPython puts a module of its own there
     (tmp_path / "course").mkdir()
     monkeypatch.chdir(tmp_path / "course")
-    InteractiveShell.clear_instance()
-    made = InteractiveShell.instance(config=Config({"HistoryManager": {"enabled": False}}))
-    saved.load_ipython_extension(made)
-    yield made
-    atexit.unregister(made.atexit_operations)
-    made.atexit_operations()
-    InteractiveShell.clear_instance()
+    with ipython(tmp_path, saved.load_ipython_extension) as made:
+        yield made
 
 
 @pytest.fixture(params=[True, False])

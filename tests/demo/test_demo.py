@@ -162,7 +162,7 @@ def test_the_report_says_why_picture_and_table_differ(run, results):
 TIME = re.compile(r"[\d.]+\s?(?:ns|µs|ms|s|min|h)\b|[\d.,]+× (?:faster|the speed)|\bfaster\b|batches took")
 
 
-@pytest.mark.parametrize("busy", [(0, 1, 2, 3), (1,), (3,)])
+@pytest.mark.parametrize("busy", [pytest.param((0, 1, 2, 3), marks=pytest.mark.thorough), (1,), (3,)])
 def test_times_that_are_unreliable_are_in_no_output(monkeypatch, tmp_path, busy):
     """Whether all variants were disturbed, one, or only the training on all the data."""
     monkeypatch.setattr(machine, "OtherLoad", Load)

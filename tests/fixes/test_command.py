@@ -76,7 +76,8 @@ def test_apply_changes_the_script_and_the_written_test_keeps_it(folder, capsys):
 
 def outcome(folder):
     """The exit status of pytest on the written test, in a process of its own."""
-    environment = {**os.environ, "PYTHONPATH": f"{folder}:{os.environ.get('PYTHONPATH', '')}"}
+    environment = {**os.environ, "PYTHONPATH": f"{folder}:{os.environ.get('PYTHONPATH', '')}",
+                   "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # other plugins take most of the time of a start
     done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_kept.py"], cwd=folder,
                           env=environment, capture_output=True, text=True, timeout=400)
     assert "1 passed" in done.stdout or "1 failed" in done.stdout, done.stdout + done.stderr

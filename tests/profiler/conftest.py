@@ -1,5 +1,6 @@
 """A stand-in for the library: plans and arrays that reach the recorder as real ones do."""
 
+import gc
 import time
 from types import SimpleNamespace
 
@@ -12,6 +13,14 @@ from sparsekit.storage import CSR, RowSparse
 
 #: A folder of one machine, which must not reach a trace; put together here, because no file may name one.
 FOLDER = "/".join(("", "home", "someone"))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _young_heap():
+    """A collection goes through what a file's own tests have made, and not through all that was loaded before them."""
+    gc.freeze()
+    yield
+    gc.unfreeze()
 
 
 class Array:

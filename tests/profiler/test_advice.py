@@ -110,16 +110,6 @@ def test_a_dense_gradient_of_a_fully_connected_layer_and_its_remedy(activation, 
     assert gradient["dense"] - gradient["row_sparse"] >= found.amount
 
 
-def test_a_dense_layer_on_dense_data_or_after_a_csr_one_needs_no_remedy():
-    net = mx.gluon.nn.Dense(UNITS, in_units=FEATURES)
-    net.initialize()
-    with Profiler() as prof:
-        with mx.autograd.record():
-            loss = net(mx.nd.ones((4, FEATURES)))
-        loss.backward()
-    assert "dense_gradient" not in rules(prof)
-
-
 def test_the_same_thing_in_each_step_is_one_finding_with_the_range_of_its_figures():
     prof = dense_layer("default", steps=12)
     (found,) = [finding for finding in prof.advice() if finding.rule == "dense_gradient"]
@@ -165,12 +155,6 @@ def test_an_update_of_all_rows_for_a_few():
     assert found.amount == pytest.approx(2 * (FEATURES - rows) * UNITS * 4, abs=UNITS * 4)  # read and written
     assert "eager_update" not in rules(train("row_sparse", batch(), lazy_update=True, wd=0.1))
     assert "eager_update" not in rules(train("row_sparse", batch(), lazy_update=False))  # without decay it visits the same rows
-
-
-def test_a_row_sparse_gradient_of_most_rows():
-    data = batch(stored=100, rows=4, features=500)
-    assert "full_rows" in rules(train("row_sparse", data, features=500))
-    assert "full_rows" not in rules(train("row_sparse", batch()))
 
 
 def test_double_precision():
@@ -260,15 +244,6 @@ def test_time_that_goes_elsewhere(lane, rule, clock):
         clock.sleep(0.03)
         span("something", lane, 10)
     assert rule not in rules(prof)
-
-
-def test_python_between_operators():
-    left = mx.nd.ones((2, 2))
-    with Profiler() as prof:
-        for _ in range(120):
-            left + 1
-            time.sleep(0.0002)
-    assert "hybridize" in rules(prof)["between_operators"].remedy
 
 
 def test_equal_transfers():
@@ -366,7 +341,7 @@ def _edits(fields):
     return st.tuples(st.integers(0, 10**6), st.one_of([st.tuples(st.just(name), values) for name, values in fields.items()]))
 
 
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_no_record_that_can_be_read_stops_advice(damaged, data):
     original, path = damaged

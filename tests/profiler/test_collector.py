@@ -7,7 +7,6 @@ import pytest
 
 import sparsekit as mx
 from sparsekit.examples.linear_classification import LogisticRegression
-from sparsekit.profiler.gc_threshold import Collector
 
 
 def work(rounds):
@@ -39,12 +38,12 @@ def thresholds():
 @pytest.mark.usefixtures("thresholds")
 def test_the_collector_runs_hardly_more_often_than_without_a_profiler():
     runs(1000)
-    without = runs(20_000)
+    without = runs(10_000)
     with mx.Profiler():
-        recorded = runs(20_000)
-    # 10,000 cycles, 700 at a time; Python 3.14 runs somewhat less often.
-    assert (12 if sys.version_info < (3, 14) else 9) <= without < 20
-    # The objects of the recorder, a weak reference an event and more, would make it run seventy times.
+        recorded = runs(10_000)
+    # 5,000 cycles, 700 at a time; Python 3.14 runs somewhat less often.
+    assert (6 if sys.version_info < (3, 14) else 4) <= without < 10
+    # The objects of the recorder, a weak reference an event and more, would make it run 35 times.
     assert without / 5 <= recorded <= 3 * without
 
 
@@ -88,28 +87,6 @@ def test_a_collector_that_never_runs_does_not_begin_to():
         gc.set_threshold(*usual)
 
 
-@pytest.mark.parametrize("made", [0, 10, 5000])
-@pytest.mark.usefixtures("thresholds")
-def test_four_fifths_of_the_young_objects_are_taken_for_the_recorders(made):
-    collector = Collector()
-    gc.collect()
-    gc.disable()
-    try:
-        collector.begin()
-        kept = [[] for _ in range(made)]
-        collector.look()
-        own = made * 4 // 5
-        # As many again may come before the next look, but a hundred at least; some objects are of the test itself.
-        assert 700 + own + max(100, own) <= gc.get_threshold()[0] <= 700 + own + max(100, own) + 200
-        collector.look()
-        assert 800 + own <= gc.get_threshold()[0] <= 1000 + own
-        del kept
-    finally:
-        collector.end()
-        gc.enable()
-    assert gc.get_threshold()[0] == 700
-
-
 @pytest.mark.compiled
 @pytest.mark.usefixtures("thresholds")
 def test_a_step_that_python_interrupts_hardly_has_the_collector_run():
@@ -132,8 +109,7 @@ def test_a_step_that_python_interrupts_hardly_has_the_collector_run():
         assert gc.get_stats()[0]["collections"] - before <= 3
 
 
-@pytest.mark.parametrize("asked", [False, True])
-def test_what_a_profile_kept_of_arrays_goes_with_it(asked):
+def test_what_a_profile_kept_of_arrays_goes_with_it():
     """Weak references left behind would be gone through by the next profiler, once for each profiler before."""
     x = mx.nd.sparse.csr_matrix(([1.0, 2.0], [0, 2], [0, 1, 2]), shape=(2, 3))
     arrays = [x._store.data, x._store.indices, (y := mx.nd.ones((3, 2)))._store]
@@ -141,7 +117,7 @@ def test_what_a_profile_kept_of_arrays_goes_with_it(asked):
     gc.disable()
     try:
         before = [weakref.getweakrefcount(array) for array in arrays]
-        for _ in range(3):
+        for asked in (False, True, False):
             with mx.Profiler() as prof:
                 mx.nd.dot(x, y)
                 if asked:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-import gc
 import itertools
-import sys
 import threading
 import time
 
@@ -80,31 +78,23 @@ pytestmark = [pytest.mark.compiled, pytest.mark.filterwarnings("ignore::sparseki
 WAYS = ["hybridized", "step"]
 
 
-def trainer_of(net, optimizer):
-    return mx.gluon.Trainer(net.collect_params(), optimizer, {"learning_rate": 0.1})
-
-
 class Training:
     """A model that is trained in one of two ways."""
 
-    def __init__(self, case, way, optimizer="sgd", tables=True, dtype="float32"):
+    def __init__(self, case, way, tables=True):
         make, self.draw = CASES[case]
         mx.random.seed(1)
-        self.dtype, self.net = dtype, make()
-        self.net.cast(dtype)
+        self.net = make()
         self.net.initialize(mx.init.Xavier())
         self.net.hybridize()
-        self.trainer = trainer_of(self.net, optimizer)
-        self.trainer.optimizer.multi_precision = dtype == "float16"
+        self.trainer = mx.gluon.Trainer(self.net.collect_params(), "sgd", {"learning_rate": 0.1})
         self.compiled = mx.gluon.TrainStep(self.net, LOSS, self.trainer) if way == "step" else None
         self.tables = tables
 
     def step(self, rows=5, seed=0):
         mx.config.tables = self.tables
         try:
-            data, label = self.draw(rows, seed), mx.nd.ones((rows, 2), dtype=self.dtype)
-            if self.draw is not ids:
-                data = data.astype(self.dtype, copy=False)
+            data, label = self.draw(rows, seed), mx.nd.ones((rows, 2))
             if self.compiled is not None:
                 return self.compiled(data, label)
             with mx.autograd.record():
@@ -141,20 +131,17 @@ def same(compiled, plain):
     assert [one["name"] for one in compiled] == [one["name"] for one in plain]
 
 
-@pytest.mark.parametrize(("optimizer", "dtype"), [("sgd", "float32"), ("lars", "float32"), ("adam", "float16")])
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("case", CASES)
-def test_profiles_agree_with_those_of_operators_one_by_one(case, way, optimizer, dtype):
-    plain = Training(case, way, optimizer, tables=False, dtype=dtype).profile()
-    training = Training(case, way, optimizer, dtype=dtype)
+def test_profiles_agree_with_those_of_operators_one_by_one(case, way):
+    """By SGD; ``tests/steps`` compares events of random programs by all optimizers."""
+    plain, training = Training(case, way, tables=False).profile(), Training(case, way)
     compiled = training.profile()
     same(events(compiled), events(plain))
     assert [one._replace(line="") for one in compiled.ledger] == [one._replace(line="") for one in plain.ledger]
-    # A table's float32 copy of a float16 gradient is counted; one that lives inside an operator is not.
-    copies = sum(4 * one.data().size for one in training.net.collect_params().values()) if dtype == "float16" else 0
-    assert compiled.memory["peak_bytes"] <= plain.memory["peak_bytes"] + plain.memory["idle_bytes"] + copies
+    assert compiled.memory["peak_bytes"] <= plain.memory["peak_bytes"] + plain.memory["idle_bytes"]
     explained = mx.gluon.hybrid.explain(training.net) if way == "hybridized" else training.compiled.explain()
-    assert any(not row["reason"] for row in explained) or (way == "step" and (case == "falling" or optimizer == "lars"))
+    assert any(not row["reason"] for row in explained) or (way == "step" and case == "falling")
 
 
 def test_the_step_was_compiled_and_its_operators_have_times_of_their_own():
@@ -175,9 +162,9 @@ def test_memory_returns_to_what_it_was(case, way):
     """What a table keeps is counted once, however often it runs."""
     plain, compiled = Training(case, way, tables=False), Training(case, way)
     plain.profile(5, [1] * 3)
-    few, many = compiled.profile(5, [1] * 3), compiled.profile(0, [1] * 30)
+    few, many = compiled.profile(5, [1] * 3), compiled.profile(0, [1] * 12)
     assert many.memory["peak_bytes"] == few.memory["peak_bytes"]
-    one_by_one = plain.profile(0, [1] * 30).memory["samples"][-1][2]
+    one_by_one = plain.profile(0, [1] * 12).memory["samples"][-1][2]
     assert many.memory["samples"][-1][2] == {role: size for role, size in one_by_one.items() if role != "workspace"}
 
 
@@ -225,12 +212,6 @@ def test_without_a_clock_operators_run_one_by_one(monkeypatch):
     prof = training.profile()
     assert events(prof) == expected
     assert training.net(dense(5, 0)).shape == (5, 2)
-
-
-def test_the_clock_is_pythons():
-    if timed.clock() is None:
-        pytest.skip("this system has no clock_gettime that agrees with Python")
-    assert sys.platform in timed.CLOCKS
 
 
 @pytest.mark.parametrize("follows", [True, False])
@@ -308,18 +289,6 @@ def test_threads_have_tables_and_events_of_their_own():
 def test_a_dense_gradient_is_foretold_exactly():
     asked = Training("csr", "step").profile(seeds=[0] * 3).what_if(gradient="default")
     assert asked.after == Training("dense gradient", "step").profile(seeds=[0] * 3).memory["peak_bytes"]
-
-
-def test_a_dropped_table_gives_its_memory_back():
-    training = Training("csr", "step")
-    training.profile()
-    with mx.Profiler() as prof:
-        training.step()
-        del training
-        gc.collect()
-        mx.nd.ones((2, 2)) + 1
-    alive = prof.memory["samples"][-1][1]
-    assert alive <= prof.memory["peak_bytes"]
 
 
 @pytest.mark.parametrize("case", ["dense", "csr"])

@@ -84,11 +84,9 @@ def test_the_file_of_a_trace_keeps_them(x, tmp_path):
     assert readers(load_trace(saved).records) == readers(prof.records) == {"_plus_scalar": ["log"]}
 
 
-def test_folded_events_leave_no_numbers_behind(x):
+def test_events_that_are_not_folded_keep_them(x):
     with mx.Profiler(capacity=10) as prof:
         for _ in range(30):
             mx.nd.log(x + 1)
-    log = prof._data().brief._log
     assert len(prof.records) <= 10
-    assert set(log._conversions) <= set(range(log.events - len(log.start), log.events))
     assert set(readers(prof.records)) == {"_plus_scalar"}

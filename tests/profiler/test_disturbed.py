@@ -34,20 +34,20 @@ def calls(prof, name):
     return sum(row["calls"] for row in prof.totals if row["name"] == name)
 
 
-@pytest.mark.parametrize("milliseconds", [1, 3, 8, 15, 30, 60])
+@pytest.mark.parametrize("milliseconds", [1, 6, 15, 40])
 def test_a_signal_while_a_profile_is_first_asked_loses_nothing(alarm, milliseconds):
     x = mx.nd.ones((4, 4))
     with mx.Profiler() as prof:
-        for _ in range(8000):
+        for _ in range(4000):
             x + 1
     try:
         alarm(milliseconds / 1000)  # on a busy machine it may come at once
         prof.table()
-        time.sleep(0.1)  # where it came after all was done
+        time.sleep(0.05)  # where it came after all was done
     except Alarm:
         pass
-    assert calls(prof, "_plus_scalar") == 8000
-    assert len(prof.records) == 8000
+    assert calls(prof, "_plus_scalar") == 4000
+    assert len(prof.records) == 4000
     assert prof.memory["samples"][-1][1] == 64  # of x
     assert prof.memory["peak_bytes"] == 128
 
@@ -79,7 +79,7 @@ def test_threads_may_read_a_profile_while_others_work():
 
     def work(which):
         try:
-            while not stop.is_set() and rounds[which] < 20_000:
+            while not stop.is_set() and rounds[which] < 5_000:
                 x + 1
                 rounds[which] += 1
         except Exception as error:

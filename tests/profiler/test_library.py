@@ -102,29 +102,6 @@ def test_an_update_that_is_not_lazy_moves_the_whole_weight_and_breaks_update_row
     assert moved[False] > 3 * weight.nbytes > 100 * moved[True]
 
 
-def test_memory_is_known_by_role_and_name(training):
-    step = training("row_sparse")
-    with mx.Profiler() as prof:
-        step()
-    alive = {(row["role"], row["owner"], row["component"]): row for row in prof.memory["at_peak"]}
-    assert alive["parameter", "first_weight", "data"]["bytes"] == FEATURES * UNITS * 4
-    gradient = alive["gradient", "first_weight", "data"]
-    assert gradient["stype"] == "row_sparse"
-    assert gradient["bytes"] == step.rows * UNITS * 4
-    assert sum(row["bytes"] for row in prof.memory["at_peak"]) == prof.memory["peak_bytes"]
-
-
-def test_runs_of_the_same_step_have_the_same_skeleton_and_peak(training):
-    step = training("row_sparse")
-    found = set()
-    for _ in range(3):
-        with mx.Profiler() as prof:
-            step()
-            step()
-        found.add((prof.skeleton(), prof.memory["peak_bytes"], repr(prof.gradient_rows)))
-    assert len(found) == 1
-
-
 def test_a_fallback_shows_as_a_conversion_inside_the_operator():
     matrix = mx.nd.sparse.csr_matrix((np.ones(3, np.float32), [0, 2, 1], [0, 2, 3]), shape=(2, 4))
     with mx.config.set(densify="allow"), mx.Profiler() as prof:
@@ -160,16 +137,6 @@ def test_an_operator_that_refuses_leaves_the_profiler_sound():
         mx.nd.ones((2, 3))
     assert hooks.sink is None
     assert len({record["name"] for record in prof.records}) == 1
-
-
-def test_a_trace_of_the_real_library_reads_back(training, tmp_path):
-    step = training("row_sparse")
-    with mx.Profiler() as prof:
-        step()
-    prof.save_trace(tmp_path / "run.json.gz")
-    loaded = mx.profiler.load_trace(tmp_path / "run.json.gz")
-    assert loaded.records == prof.records
-    assert loaded.skeleton() == prof.skeleton()
 
 
 @pytest.mark.parametrize("hybridized", [False, True])
@@ -355,7 +322,7 @@ def test_an_interrupt_at_any_moment_leaves_a_sound_profile():
             y = y * x
         raise AssertionError("the interrupt was lost")
 
-    for number in range(20):
+    for number in range(10):
         timer = threading.Timer(0.002 + number * 0.0007, signal.raise_signal, (signal.SIGINT,))
         timer.daemon = True
         with pytest.raises(KeyboardInterrupt), mx.Profiler() as prof:

@@ -1,33 +1,23 @@
-import atexit
 import re
-import sys
 
+import numpy as np
 import pytest
 
 pytest.importorskip("IPython")
 
-from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
-from traitlets.config import Config
 
 from sparsekit.base.errors import ProfilerError, UnsupportedError
 from sparsekit.profiler import Profiler
 from sparsekit.profiler.magics import _split, load_ipython_extension
+from tests.ipython_shell import ipython
 
 
 @pytest.fixture
-def shell(library, tmp_path, monkeypatch):
-    monkeypatch.setenv("IPYTHONDIR", str(tmp_path))
-    monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])  # IPython puts a module of its own there
-    InteractiveShell.clear_instance()
-    made = InteractiveShell.instance(config=Config({"HistoryManager": {"enabled": False}}))
-    load_ipython_extension(made)
-    made.user_ns["library"] = library
-    made.user_ns["np"] = __import__("numpy")
-    yield made
-    atexit.unregister(made.atexit_operations)
-    made.atexit_operations()
-    InteractiveShell.clear_instance()
+def shell(library, tmp_path):
+    with ipython(tmp_path, load_ipython_extension) as made:
+        made.user_ns.update(library=library, np=np)
+        yield made
 
 
 CELL = "%%profile {options}\nx = library.run('add', (), np.zeros(3))\n{last}"
@@ -103,23 +93,13 @@ def test_the_trace_is_written(shell, tmp_path):
     assert (tmp_path / "run.json").stat().st_size > 100
 
 
-@pytest.mark.parametrize(("options", "error"), [("-o 3x", ProfilerError), ("what", ProfilerError)])
-def test_wrong_options_are_named(shell, options, error):
-    result, _ = run(shell, options)
-    assert isinstance(result.error_in_exec, error)
-
-
-def test_a_line_with_nothing_to_run_is_named(shell):
-    result = shell.run_cell("%profile -o prof", store_history=False)
+def test_what_cannot_be_profiled_is_named(shell):
+    for options in ("-o 3x", "what"):
+        assert isinstance(run(shell, options)[0].error_in_exec, ProfilerError)
+    result = shell.run_cell("%profile -o prof", store_history=False)  # there is nothing to run
     assert isinstance(result.error_in_exec, ProfilerError)
-
-
-def test_awaiting_is_refused_by_name(shell):
     result, _ = run(shell, "", "import asyncio\nawait asyncio.sleep(0)")
     assert isinstance(result.error_in_exec, UnsupportedError)
-
-
-def test_a_profiled_cell_inside_a_profile_is_refused(shell):
     with Profiler():
         result, _ = run(shell)
     assert isinstance(result.error_in_exec, ProfilerError)

@@ -160,8 +160,10 @@ def pytest_in(folder: Path, *options: str, source: str = PROGRAM, codes: tuple[i
     path = os.pathsep.join([str(ROOT), str(PLUGIN), *filter(None, [os.environ.get("PYTHONPATH")])])
     # With CI, pytest writes messages twice: summaries are whole.
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("CI", "PYTEST", "SPARSEKIT"))}
-    done = subprocess.run([sys.executable, "-m", "pytest", "-p", "pytest_sparsekit", "--strict-markers", "--junitxml=told.xml",
-                           *options, "test_program.py"], cwd=folder, env={**environment, "PYTHONPATH": path},
+    # Other plugins take most of the time of a start.
+    environment |= {"PYTHONPATH": path, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    done = subprocess.run([sys.executable, "-m", "pytest", "-p", "pytest_sparsekit", "-p", "xdist", "--strict-markers",
+                           "--junitxml=told.xml", *options, "test_program.py"], cwd=folder, env=environment,
                           capture_output=True, text=True, timeout=400)
     assert done.returncode in codes, done.stdout + done.stderr
     return done.stdout

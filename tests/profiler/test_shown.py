@@ -4,7 +4,7 @@ import copy
 
 import pytest
 
-from sparsekit.profiler import Profiler, load_trace
+from sparsekit.profiler import Profiler
 from sparsekit.widgets import timeline_figure
 from sparsekit.widgets.layout import clean
 from sparsekit.widgets.pack import pack_timeline
@@ -70,16 +70,5 @@ def test_a_profile_that_still_records_shows_what_it_has(library):
     assert len(clean(prof._brief())) == len(prof.records) == 2
 
 
-def test_a_trace_shows_its_records(busy, tmp_path):
-    busy.save_trace(tmp_path / "run.json")
-    again = load_trace(tmp_path / "run.json")
-    assert again._brief() is again.records
-
-
 def test_a_page_is_the_same_whether_events_share_their_descriptions_or_not(busy):
     assert pack_timeline({"": busy.records}) == pack_timeline({"": [copy.deepcopy(record) for record in busy.records]})
-
-
-@pytest.mark.parametrize("odd", [(1, 2), ({}, 3, 4), ({},), (), ({}, 5), ({}, (1, 2, 3)), ("a", (1, 2, 3, None))])
-def test_what_is_neither_record_nor_pair_is_left_out(odd):
-    assert [event.name for event in clean([odd, ({"name": "x"}, (1, 2, 3, None))])] == ["x"]

@@ -264,11 +264,3 @@ def test_a_huge_file_is_refused_before_it_is_unpacked(tmp_path):
     assert path.stat().st_size < 100_000
     with pytest.raises(DataFileError, match="larger than 1,000,000 bytes"):
         load_trace(path, max_bytes=1_000_000)
-
-
-def test_one_html_file_needs_no_network(profile, tmp_path):
-    page = profile.to_html(tmp_path / "run.html").read_text()
-    assert page.startswith("<!doctype html>")
-    assert "Became dense" in page
-    assert "http://" not in page.replace("http://www.w3.org", "")
-    assert "src=\"https:" not in page

@@ -12,7 +12,7 @@ from sparsekit.base.errors import ProfilerError
 from sparsekit.profiler import turns
 from sparsekit.profiler.turns import SAME, Comparison, Turn, _cut, _fewest, ratio_interval
 
-COMPARISONS = 200
+COMPARISONS = 100
 
 
 class Machine:
@@ -73,29 +73,13 @@ def compared(monkeypatch, kind, seed, factor, **options):
 @pytest.mark.parametrize("kind", Machine.KINDS)
 def test_a_program_compared_with_itself_is_seldom_called_different(monkeypatch, kind):
     alarms = sum(not compared(monkeypatch, kind, seed, 1.0, least=0).same for seed in range(COMPARISONS))
-    assert alarms <= 0.03 * COMPARISONS  # 2 are expected at 99 %; 7 or more happen once in two hundred times
+    assert alarms <= 0.03 * COMPARISONS  # 1 is expected at 99 %; 4 or more happen once in fifty times
 
 
 @pytest.mark.parametrize("kind", Machine.KINDS)
 def test_a_slowdown_of_a_fifth_is_found(monkeypatch, kind):
     found = sum(compared(monkeypatch, kind, seed, 1.2)["b"]["verdict"] == "slower" for seed in range(COMPARISONS))
     assert found >= 0.95 * COMPARISONS
-
-
-def test_the_simulated_machines_fool_a_plain_timing():
-    """Run one after the other, two copies of a program seem to differ by a tenth where disturbances do not average out."""
-    fooled = set()
-    for kind in Machine.KINDS:
-        for seed in range(20):
-            machine, times = Machine(kind, seed), []
-            for work in (machine.program(5e-5), machine.program(5e-5)):
-                begin = machine.now
-                for _ in range(900):
-                    work()
-                times.append(machine.now - begin)
-            if not 1 / 1.1 < times[1] / times[0] < 1.1:
-                fooled.add(kind)
-    assert fooled == {"drift", "throttled", "stalls"}
 
 
 def machine(kind, rng, length):
@@ -133,13 +117,6 @@ def test_intervals_hold_on_every_kind_of_machine(kind):
     missed = sum(not found["b"]["low"] <= 1.3 <= found["b"]["high"] for found in
                  (simulated(kind, rng, 1.3) for _ in range(400)))
     assert missed <= 12  # 4 are expected at 99 %; 13 or more happen once in ten thousand times
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_larger_factor_is_found_on_every_kind_of_machine(kind):
-    rng = np.random.default_rng(8)
-    found = sum(simulated(kind, rng, 1.2)["b"]["verdict"] == "slower" for _ in range(200))
-    assert found >= 190
 
 
 def test_the_interval_is_that_of_signed_ranks():

@@ -85,13 +85,6 @@ def test_a_row_sparse_gradient_is_foretold_from_the_rows_that_a_batch_reaches(pl
     assert 0 <= ran.memory["peak_bytes"] - asked.after <= gradient + 10 * UNITS * 4
 
 
-def test_a_dense_gradient_is_foretold_from_a_row_sparse_one(plain):
-    asked = train(gradient="row_sparse").what_if(gradient="default")
-    found = {row["role"]: row["after"] for row in asked.rows}
-    assert found["gradient"] >= FEATURES * UNITS * 4
-    assert found["gradient"] % (FEATURES * UNITS * 4) == 0
-
-
 def test_lazy_state_counts_the_rows_and_says_what_it_leaves_out():
     asked = train(gradient="row_sparse").what_if(lazy_state=True)
     found = {row["role"]: (row["before"], row["after"]) for row in asked.rows}
@@ -259,7 +252,7 @@ def test_a_larger_batch_makes_the_moment_with_most_of_its_rows_the_highest():
 
 def test_the_moments_that_are_kept_have_the_peak_of_any_lives():
     draw = np.random.default_rng(0)
-    for _ in range(30):
+    for _ in range(10):
         kinds = [Kind("activation", "", "default", (length, wide), "data", (length, wide), "float32", length * wide * 4)
                  for length in (1, 2, 5, 9) for wide in (1, 3)]
         counts, order = [0] * len(kinds), []
@@ -269,7 +262,7 @@ def test_the_moments_that_are_kept_have_the_peak_of_any_lives():
             counts[kind] += -1 if free else 1
             order.append(-kind - 1 if free else kind + 1)
         lives = Lives(kinds, order, {0: 2})
-        for _ in range(20):
+        for _ in range(10):
             each = {wide: int(size) for wide, size in zip((1, 3), draw.integers(0, 100, 2), strict=True)}
             sizes = np.array([kind.part[0] * each[kind.part[1]] for kind in kinds])
             found = [sum(int(sizes[kind]) * count for kind, count in moment.items()) for moment in lives.moments()]

@@ -6,7 +6,6 @@ import pytest
 import sparsekit as mx
 from sparsekit.base.errors import ProfilerError, UnknownNameError
 from sparsekit.profiler.batches import batches_of
-from sparsekit.widgets.what_if import alive_if, run_of
 
 FEATURES, ROWS, STORED, UNITS = 3000, 120, 6, 32
 
@@ -110,15 +109,6 @@ def test_where_a_gradient_is_computed_apart_the_answer_says_that_it_is_not_exact
     assert asked.after == pytest.approx(real, rel=0.25)
     assert any("computed separately" in note for note in asked.notes)
     assert "exactly" not in asked.summary()
-
-
-def test_the_display_foretells_the_same_dense_gradient_at_any_moment():
-    prof = train("deep", optimizer="adam")
-    found = alive_if(run_of(prof._memory_shown()), gradient="default")
-    assert found.bytes == prof.what_if(gradient="default").after
-    assert [item.stype for item in found.alive if item.role == "gradient" and "layer_weight" in item.owner] == ["default"]
-    # A saved profile knows the moment of its peak only.
-    assert alive_if(run_of(prof.memory), gradient="default").bytes == found.bytes
 
 
 @pytest.mark.parametrize("rows", [10, 15, 30, 60, 120])

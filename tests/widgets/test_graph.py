@@ -5,11 +5,9 @@ from __future__ import annotations
 import itertools
 import json
 import re
-import sys
 
 import pytest
 
-from sparsekit.base.errors import MissingPackageError
 from sparsekit.widgets import graph_figure
 from sparsekit.widgets.graph import THIN, UNKNOWN, WIDE, card_height, edge_widths
 from sparsekit.widgets.graph_data import MOST_ROWS, Array, Node, array_words, bytes_words, read_graph
@@ -51,10 +49,6 @@ def chain(count, fall_back=()):
         nodes.append(operator(f"fc{i}", "FullyConnected", [[len(nodes) - 2, 0, "data"], [len(nodes) - 1, 0, "weight"]], [8, 4],
                               fallback=dense(100) if i in fall_back else None))
     return {"nodes": nodes}
-
-
-def numbers(path):
-    return [float(value) for value in re.findall(r"-?\d+(?:\.\d+)?", path)]
 
 
 class TestWords:
@@ -183,9 +177,6 @@ class TestPlaces:
                                    for card in cards)
         assert LANE < 20
 
-    def test_the_same_picture_each_time(self, data):
-        assert graph_figure(data).svg == graph_figure(data).svg
-
     def test_a_sparse_edge_into_a_fallback_is_marked(self, data):
         marks = re.findall(r'<path d="([^"]+z)" fill="#d55e00"', graph_figure(data).svg)
         assert len(marks) == 2
@@ -260,11 +251,6 @@ def test_inputs_come_before_what_uses_them_so_that_there_are_no_cycles():
     assert [node.inputs for node in nodes] == [(), ((0, 0, ""),)]
 
 
-def test_it_is_saved(data, tmp_path):
-    assert graph_figure(data).save(tmp_path / "graph.svg").read_text(encoding="utf-8") == graph_figure(data).svg
-    assert "<table>" in graph_figure(data).save(tmp_path / "graph.html").read_text(encoding="utf-8")
-
-
 class TestLive:
     @pytest.fixture(autouse=True)
     def _needs_anywidget(self):
@@ -293,18 +279,6 @@ class TestLive:
     @pytest.mark.parametrize("data", HOSTILE)
     def test_anything_is_packed(self, data):
         json.dumps(graph_figure(data).live().graph)
-
-
-def test_without_anywidget_the_error_says_what_to_install(monkeypatch, data):
-    monkeypatch.setitem(sys.modules, "anywidget", None)
-    for name in ("sparsekit.widgets.graph_live", "sparsekit.widgets.live"):
-        monkeypatch.delitem(sys.modules, name, raising=False)
-    try:
-        with pytest.raises(MissingPackageError, match=r"sparsekit\[lab\]"):
-            graph_figure(data).live()
-    finally:
-        for name in ("sparsekit.widgets.graph_live", "sparsekit.widgets.live"):
-            sys.modules.pop(name, None)
 
 
 def test_an_edge_is_as_wide_as_its_bytes_let_it_be():

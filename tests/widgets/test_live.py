@@ -12,7 +12,7 @@ from sparsekit import widgets
 from sparsekit.base.errors import MissingPackageError
 from sparsekit.widgets import sources
 from sparsekit.widgets.layout import clean
-from sparsekit.widgets.pack import pack_timeline, plain
+from sparsekit.widgets.pack import pack_timeline
 
 
 def unpack(packed: bytes):
@@ -71,18 +71,6 @@ def test_packing_is_compact_and_the_same_each_time(training):
     packed = pack_timeline({"": records})
     assert packed == pack_timeline({"": records})
     assert len(packed) < 25 * len(records)
-
-
-def test_plain_makes_anything_json():
-    value = {
-        "a": (1, np.float32(2), np.int64(3)),
-        5: {
-            1,
-        },
-        "deep": [[[[[[[[1]]]]]]]],
-        "nan": float("inf"),
-    }
-    assert json.loads(json.dumps(plain(value)))["a"] == [1, 2.0, 3]
 
 
 MODULES = ["timeline.js", "memory.js", "graph.js", "inspector.js", "xray.js", "crossover.js", "monitor.js"]

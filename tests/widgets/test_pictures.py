@@ -7,10 +7,8 @@ from urllib.parse import unquote
 
 import pytest
 
-from sparsekit.base.displays import NO_OPERATORS
 from sparsekit.base.errors import UnsupportedError
 from sparsekit.widgets import memory_bars, memory_figure, theme, timeline_figure, timelines_figure
-from sparsekit.widgets.gradient_xray import AGES
 from sparsekit.widgets.layout import clean, culprits
 
 ODD = [
@@ -81,14 +79,6 @@ def test_the_alternative_text_states_the_finding(records):
     assert re.fullmatch(sentence.replace("N", r"[\d.]+"), display.alt)
 
 
-def test_shares_add_up_without_compilation(records):
-    display = timeline_figure(records, rows=1000)
-    share = display.columns.index("share")
-    shares = [row[share] for row in display.rows]
-    assert shares.count("apart") == 1
-    assert 85 <= sum(int(text[:-2]) for text in shares if text[0].isdigit()) <= 110
-
-
 def test_the_table_leaves_no_call_out(records):
     display = timeline_figure(records, rows=3)
     calls = display.columns.index("calls")
@@ -114,10 +104,6 @@ def test_joined_events_are_owned_up_to(records):
 def test_odd_records_are_drawn(odd, window):
     checked(timeline_figure(odd, window=window))
     checked(timelines_figure({"a": odd, "b": [{"name": "x", "start": 1, "duration": 1}]}, window=window))
-
-
-def test_nothing_to_compare():
-    assert checked(timelines_figure({})).alt == NO_OPERATORS
 
 
 @pytest.mark.parametrize("odd", ODD_MEMORY, ids=range(len(ODD_MEMORY)))
@@ -203,12 +189,6 @@ def test_saving(records, tmp_path):
     with pytest.raises(UnsupportedError, match="svg"):
         display.save(tmp_path / "a.png")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.html", "a.svg"]
-
-
-@pytest.mark.parametrize("color", [*theme.SERIES, *theme.ROLE_COLORS.values(), theme.OTHER, *(age[2] for age in AGES)])
-def test_text_on_every_colour_is_readable(color):
-    light, dark = sorted((theme._luminance(color), theme._luminance(theme.ink_on(color))), reverse=True)
-    assert (light + 0.05) / (dark + 0.05) >= 4.5
 
 
 def test_an_operator_keeps_its_colour():

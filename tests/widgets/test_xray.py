@@ -63,7 +63,10 @@ def test_batches_before_those_sent_still_count():
 
 
 def test_a_million_features_take_memory_for_what_is_touched():
-    data = xray_payload(batches(3, 10, 1_000_000, 1e-5), units=128)
+    places = np.arange(100) * 9973 % 1_000_000
+    listed = [scipy_sparse.csr_matrix((np.ones(100, np.float32), places + number, np.arange(0, 101, 10)), shape=(10, 1_000_000))
+              for number in range(3)]
+    data = xray_payload(listed, units=128)
     assert data["blocks"] <= 64
     assert len(str(data)) < 20_000
 

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import atexit
 import json
 import re
-import sys
 import threading
 from pathlib import Path
 
 import pytest
-from IPython.core.interactiveshell import InteractiveShell
-from traitlets.config import Config
 
 import sparsekit as mx
 from sparsekit import bench, cli
 from sparsekit.base.errors import ContractError, ProfilerError
 from sparsekit.profiler.magics import load_ipython_extension
 from sparsekit.profiler.torch_operators import is_torch
+from tests.ipython_shell import ipython
 
 ROWS, WIDTH, CLASSES = 1000, 8, 4
 
@@ -316,44 +313,6 @@ def test_a_gradient_is_counted_before_the_program_takes_it_away(torch):
     assert (row["most"], row["least"], row["times"]) == (2, 1, 2)
 
 
-def test_gradients_of_parameters_without_a_module_are_counted(torch):
-    weight = torch.ones(ROWS, WIDTH, requires_grad=True)
-    optimizer = torch.optim.SGD([weight], lr=0.1)
-    with mx.Profiler(torch=True) as prof:
-        weight[torch.tensor([3, 5])].sum().backward()
-        optimizer.step()
-    (row,) = prof.gradients().rows
-    assert (row["parameter"], row["most"]) == ("parameter0", 2)
-
-
-def test_columns_of_a_wide_layer_are_counted(torch):
-    layer = torch.nn.Linear(5000, 3)
-    inputs = torch.zeros(2, 5000)
-    inputs[0, 7] = inputs[1, 9] = inputs[1, 4999] = 1
-    with mx.Profiler(torch=True) as prof:
-        layer(inputs).sum().backward()
-        torch.ones(1)
-    (row,) = prof.gradients().rows
-    assert (row["axis"], row["most"], row["module"]) == ("columns", 3, "Linear")
-
-
-@pytest.mark.parametrize("shape", [(7, 3), (3, 7), (40_000, 130), (100, 60_000), (5, 2, 9)])
-def test_the_count_is_that_of_numpy(torch, shape):
-    import numpy as np
-
-    from sparsekit.profiler.torch_gradients import count_rows
-
-    gradient = torch.zeros(shape)
-    flat = gradient.flatten(1)
-    places = torch.randint(0, flat.numel(), (flat.numel() // 50,))
-    flat.view(-1)[places] = torch.tensor(float("nan"))
-    flat.view(-1)[:3] = -0.0
-    axis, found = count_rows(gradient)
-    matrix = flat.numpy()
-    assert axis == ("rows" if matrix.shape[1] <= matrix.shape[0] else "columns")
-    assert found == np.count_nonzero(np.any(matrix != 0, axis=1 if axis == "rows" else 0))
-
-
 def test_the_advice_names_the_parameter_its_rows_and_the_saving(torch):
     emb = torch.nn.Embedding(20_000, 64)
     with mx.Profiler(torch=True) as prof:
@@ -499,20 +458,11 @@ def test_a_script_is_profiled_with_pytorch(torch, tmp_path, monkeypatch, capsys)
     assert "train.py:3" in printed
 
 
-def test_a_cell_is_profiled_with_pytorch(torch, tmp_path, monkeypatch):
-    monkeypatch.setenv("IPYTHONDIR", str(tmp_path))
-    monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])  # IPython puts a module of its own there
-    InteractiveShell.clear_instance()
-    shell = InteractiveShell.instance(config=Config({"HistoryManager": {"enabled": False}}))
-    try:
-        load_ipython_extension(shell)
+def test_a_cell_is_profiled_with_pytorch(torch, tmp_path):
+    with ipython(tmp_path, load_ipython_extension) as shell:
         shell.user_ns["torch"] = torch
         shell.run_line_magic("profile", "--torch --no-display -o prof torch.ones(3)")
         assert names(shell.user_ns["prof"]) == ["aten::ones"]
-    finally:
-        atexit.unregister(shell.atexit_operations)
-        shell.atexit_operations()
-        InteractiveShell.clear_instance()
 
 
 def test_a_version_that_is_too_old_is_refused(torch, monkeypatch):

@@ -51,9 +51,9 @@ def told(folder: Path, source: str, *options: str) -> str:
     path = os.pathsep.join([str(ROOT), str(PLUGIN), *filter(None, [os.environ.get("PYTHONPATH")])])
     # With CI, pytest writes messages twice: summaries are whole.
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("CI", "PYTEST", "SPARSEKIT"))}
-    done = subprocess.run([sys.executable, "-m", "pytest", "-p", "pytest_sparsekit", "--strict-markers", *options,
-                           "test_program.py"], cwd=folder, env={**environment, "PYTHONPATH": path}, capture_output=True,
-                          text=True, timeout=400)
+    environment |= {"PYTHONPATH": path, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    done = subprocess.run([sys.executable, "-m", "pytest", "-p", "pytest_sparsekit", "-p", "xdist", "--strict-markers", *options,
+                           "test_program.py"], cwd=folder, env=environment, capture_output=True, text=True, timeout=400)
     assert done.returncode == 1, done.stdout + done.stderr
     return done.stdout
 

@@ -308,25 +308,6 @@ def test_subclasses_of_tensors(torch):
     assert prof.marks == []
 
 
-def test_compiled_code_stays_compiled(torch):
-    graphs = []
-
-    def backend(module, inputs):
-        graphs.append(module)
-        return module.forward
-
-    torch._dynamo.reset()
-    compiled = torch.compile(lambda given: (given * 2).sin(), backend=backend)
-    given = torch.ones(4)
-    plain = compiled(given)
-    with mx.Profiler(torch=True) as prof:
-        assert torch.equal(compiled(given), plain)
-        other = torch.compile(lambda given: given.cos() + 1, backend=backend)
-        assert torch.equal(other(given), given.cos() + 1)
-    assert len(graphs) == 2
-    assert "aten::cos" in [record["name"] for record in prof.records]
-
-
 @pytest.mark.filterwarnings("error")
 def test_modules_that_are_compiled_are_the_same_with_the_profiler_on(torch):
     from torch._dynamo.utils import counters

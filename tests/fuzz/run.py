@@ -9,13 +9,7 @@ from __future__ import annotations
 
 import argparse
 import collections
-import contextlib
-import json
-import os
-import select
-import subprocess
 import sys
-import tempfile
 import time
 import warnings
 from collections.abc import Iterator
@@ -31,15 +25,9 @@ if str(HERE.parents[1]) not in sys.path:
 import families  # noqa: E402
 import numpy as np  # noqa: E402
 import reference  # noqa: E402
-import worker  # noqa: E402
 from graphs import make  # noqa: E402
 from shrink import smaller_graphs, smallest  # noqa: E402
 from ways import check  # noqa: E402
-
-import sparsekit as mx  # noqa: E402
-
-#: Seconds that a program in the other process may take.
-PATIENCE = 60
 
 #: How many of a hundred cases are graphs; the others are spread over the families of programs.
 GRAPHS = 60
@@ -58,60 +46,15 @@ class Report(NamedTuple):
         return f"# case {self.case}: {', '.join(self.key)}\n{message}\n{self.text}"
 
 
-class Process:
-    """Another process that runs programs; a new one takes the place of one that died."""
-
-    def __init__(self) -> None:
-        self._process: subprocess.Popen[str] | None = None
-        self._folder: tempfile.TemporaryDirectory[str] | None = None
-
-    def run(self, text: str) -> dict[str, str] | None:
-        """What ``worker.outcome`` gives, or that the process died or took too long."""
-        if self._process is None:
-            package = str(Path(mx.__file__).parents[1])
-            path = os.pathsep.join([package, os.environ.get("PYTHONPATH", "")])
-            self._folder = tempfile.TemporaryDirectory(prefix="fuzz-")
-            self._process = subprocess.Popen(
-                [sys.executable, "-W", "ignore", HERE / "worker.py"],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                text=True,
-                cwd=self._folder.name,
-                env={**os.environ, "PYTHONPATH": path, "OPENBLAS_NUM_THREADS": "1"},
-            )
-        process = self._process
-        assert process.stdin is not None
-        assert process.stdout is not None
+def outcome(text: str) -> dict[str, str] | None:
+    """None if a program passes; else the kind of its error and its message."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
         try:
-            process.stdin.write(json.dumps(text) + "\n")
-            process.stdin.flush()
-            ready, _, _ = select.select([process.stdout], [], [], PATIENCE)
-            line = process.stdout.readline() if ready else None
-        except BrokenPipeError:
-            line = ""
-        if line:
-            return json.loads(line)
-        if line is None:
-            self.close()
-            return {"kind": "hang", "message": f"no answer in {PATIENCE} s", "where": ""}
-        code = process.wait()
-        self.close()
-        return {"kind": f"crash {-code}" if code < 0 else f"exit {code}", "message": "the process died", "where": ""}
-
-    def close(self) -> None:
-        """End the process."""
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
-            for pipe in (self._process.stdin, self._process.stdout):
-                if pipe is not None:
-                    with contextlib.suppress(BrokenPipeError):
-                        pipe.close()
-            self._process = None
-        if self._folder is not None:
-            self._folder.cleanup()
-            self._folder = None
+            exec(compile(text, "<program>", "exec"), {"__name__": "program"})
+        except BaseException as error:
+            return {"kind": type(error).__name__, "message": str(error)[:1000]}
+    return None
 
 
 class Fuzzer:
@@ -121,7 +64,6 @@ class Fuzzer:
         self, seed: int, only: tuple[str, ...] = (), shrink: bool = True, patience: float = 8.0, operators: tuple[str, ...] = ()
     ) -> None:
         self.seed, self.only, self.shrink, self.patience, self.operators = seed, only, shrink, patience, operators
-        self.process = Process()
         self.cases: collections.Counter[str] = collections.Counter()
         self.found: collections.Counter[tuple[str, ...]] = collections.Counter()
         self.called: set[str] = set()
@@ -154,30 +96,22 @@ class Fuzzer:
             finding = check(graph) or finding
         return Report(finding.key, number, finding.message, "\n".join([*graph.program(), *finding.lines]) + "\n")
 
-    def outcome(self, name: str, text: str) -> dict[str, str] | None:
-        """How a program ends."""
-        if name in families.DANGEROUS:
-            return self.process.run(text)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return worker.outcome(text)
-
     def _program(self, name: str, rng: np.random.Generator, number: int) -> Report | None:
         choices = families.Choices(rng)
         label, text = families.program(name, choices)
-        result = self.outcome(name, text)
-        if result is None or self._known(key := _key(name, label, result)):
+        result = outcome(text)
+        if result is None or self._known(key := (name, label, result["kind"])):
             return None
         if self.shrink:
 
             def shows(given: tuple[int, ...]) -> bool:
                 label, text = families.program(name, families.Choices(given=given))
-                found = self.outcome(name, text)
-                return found is not None and _key(name, label, found) == key
+                found = outcome(text)
+                return found is not None and (name, label, found["kind"]) == key
 
             given = smallest(tuple(choices.made), families.smaller_choices, shows, self.patience)
             label, text = families.program(name, families.Choices(given=given))
-            result = self.outcome(name, text) or result
+            result = outcome(text) or result
         return Report(key, number, f"{result['kind']}: {result['message']}", text)
 
     def _known(self, key: tuple[str, ...]) -> bool:
@@ -188,14 +122,11 @@ class Fuzzer:
         """Reports of the cases from ``start`` on, until the time or the cases are used up."""
         end = time.monotonic() + seconds
         number = start
-        try:
-            while number < start + cases and time.monotonic() < end:
-                report = self.run(number)
-                number += 1
-                if report is not None:
-                    yield report
-        finally:
-            self.process.close()
+        while number < start + cases and time.monotonic() < end:
+            report = self.run(number)
+            number += 1
+            if report is not None:
+                yield report
 
     def summary(self) -> str:
         """How many cases of each family ran, and how often each kind was found."""
@@ -205,12 +136,6 @@ class Fuzzer:
             f"{len(self.called)} operators; {len(self.found)} kinds of findings",
         ]
         return "\n".join([*lines, *(f"{count:6} × {', '.join(key)}" for key, count in self.found.most_common())])
-
-
-def _key(name: str, label: str, result: dict[str, str]) -> tuple[str, ...]:
-    """What counts as one kind of finding: errors without a name by where they were raised, all else by the label."""
-    bare = result["where"] and result["kind"] != "AssertionError" and name.startswith("odd_")
-    return name, result["where"] if bare else label, result["kind"]
 
 
 def main() -> int:

@@ -1,12 +1,10 @@
-"""Threads that compute at once, forked and spawned children, and interrupts: results stay what one thread computes."""
+"""Threads that compute at once, forked and spawned children: results stay what one thread computes."""
 
 from __future__ import annotations
 
 import functools
 import multiprocessing
 import os
-import subprocess
-import sys
 import threading
 import time
 
@@ -222,65 +220,6 @@ def test_children_of_a_process_whose_threads_compute(method):
     finally:
         stop.set()
         thread.join(60)
-
-
-_INTERRUPTED = """
-import os, signal, sys, threading, time
-import numpy as np
-import sparsekit as mx
-from sparsekit.kernels.cpu import jit
-
-values = np.where(np.random.default_rng(0).random((2000, 1500), np.float32) < 0.2, 1.5, 0).astype(np.float32)
-x, vector, weight = mx.nd.array(values), mx.nd.ones((1500, 64)), mx.nd.ones((1500, 64))
-rows = mx.nd.array(values[:1500, :64]).tostype("row_sparse")
-
-def compute():
-    sparse = x.tostype("csr")
-    product = mx.nd.dot(sparse, vector)
-    back = mx.nd.dot(sparse, mx.nd.ones((2000, 8)), transpose_a=True)
-    mx.nd.sgd_update(weight.copy(), rows, lr=0.1)
-    return [product.asnumpy(), back.asnumpy(), sparse.tostype("row_sparse").asnumpy(), mx.nd.dot(sparse, sparse.T).asnumpy()[:9]]
-
-expected = compute()
-main, stop = threading.main_thread().ident, threading.Event()
-random = np.random.default_rng(1)
-
-def interrupt():
-    while not stop.wait(0.002 + 0.01 * random.random()):
-        signal.pthread_kill(main, signal.SIGINT)
-
-caught = 0
-thread = threading.Thread(target=interrupt, daemon=True)
-while True:
-    try:
-        thread.start() if not thread.ident else None
-        while caught < int(sys.argv[1]):
-            compute()
-        break
-    except KeyboardInterrupt:
-        caught += 1
-while True:
-    try:
-        stop.set()
-        thread.join()
-        break
-    except KeyboardInterrupt:
-        pass
-for got, wanted in zip(compute(), expected, strict=True):
-    np.testing.assert_array_equal(got, wanted)
-pieces = []
-jit.in_threads(lambda low, high: pieces.append((low, high)), 8, 1)
-assert sorted(place for low, high in pieces for place in range(low, high)) == list(range(8)), pieces
-print("interrupted", caught)
-"""
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="signals of POSIX")
-def test_interrupts_leave_kernels_and_pool_usable():
-    done = subprocess.run([sys.executable, "-W", "ignore", "-c", _INTERRUPTED, "20"], capture_output=True, text=True,
-                          env={**os.environ, "SPARSEKIT_NUM_THREADS": "3"}, check=False, timeout=400)
-    assert done.returncode == 0, done.stderr[-3000:]
-    assert int(done.stdout.split()[-1]) >= 20, done.stdout
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")

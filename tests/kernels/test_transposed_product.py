@@ -52,8 +52,7 @@ def check(parts, right, columns):
         np.testing.assert_array_equal(bits(csr._dot_ranked(*parts, right)[1]), bits(grouped[1]))
 
 
-@pytest.mark.parametrize("index", [np.int32, np.int64])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("dtype", "index"), [(np.float32, np.int64), (np.float64, np.int32)])
 @pytest.mark.parametrize("width", [1, 2, 5, 16, 33])
 @pytest.mark.parametrize(("rows", "columns", "stored"), [
     (1, 1, 1), (1, 1, 0), (3, 1, 2), (1, 200, 200), (7, 64, 0), (7, 63, 20), (7, 64, 448), (9, 65, 100), (50, 1000, 40),
@@ -217,6 +216,6 @@ print(total.hexdigest())
 
 def test_the_bits_are_the_same_with_any_number_of_threads():
     made = {count: subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True,
-                                  env={**os.environ, "SPARSEKIT_NUM_THREADS": count}).stdout for count in ("1", "2", "5")}
+                                  env={**os.environ, "SPARSEKIT_NUM_THREADS": count}).stdout for count in ("1", "5")}
     assert len(set(made.values())) == 1
     assert len(made["1"].strip()) == 64

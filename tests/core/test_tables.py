@@ -191,8 +191,7 @@ def csr_of(rows, columns, stored, seed, index):
     return CSR(random.normal(size=len(indices)).astype(np.float32), indices.astype(index), indptr.astype(index), (rows, columns))
 
 
-@pytest.mark.parametrize("index", ["int32", "int64"])
-@pytest.mark.parametrize("transpose", [False, True])
+@pytest.mark.parametrize(("transpose", "index"), [(False, "int32"), (True, "int64")])
 def test_one_table_takes_matrices_that_store_more_and_less(transpose, index):
     """Also none at all, and so much that threads share the product."""
     rows, columns, width = 40, 3000, 16

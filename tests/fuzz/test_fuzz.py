@@ -13,14 +13,13 @@ import pytest
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))  # for the modules beside this one, which are not tests
 
-import families  # noqa: E402
 import graphs  # noqa: E402
 import reference  # noqa: E402
 import run  # noqa: E402
 
 from sparsekit.core.op import find, registry  # noqa: E402
 
-SEED, CASES = 15, 200
+SEED, CASES = 15, 120
 
 
 @pytest.mark.slow
@@ -57,7 +56,7 @@ def test_a_planted_defect_is_found_and_made_small(monkeypatch, stype):
 
     monkeypatch.setattr(rule, "function", wrong)
     op._changed()
-    fuzzer = run.Fuzzer(SEED, ("graph",))
+    fuzzer = run.Fuzzer(SEED)
     monkeypatch.setattr(
         reference,
         "table",
@@ -75,21 +74,9 @@ def test_a_planted_defect_is_found_and_made_small(monkeypatch, stype):
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("name", families.families)
-def test_programs_are_python_and_get_smaller(name):
-    for number in range(10):
-        choices = families.Choices(np.random.default_rng([SEED, number]))
-        label, text = families.program(name, choices)
-        compile(text, label, "exec")
-        assert families.program(name, families.Choices(given=tuple(choices.made))) == (label, text)
-        for given in list(families.smaller_choices(tuple(choices.made)))[:5]:
-            compile(families.program(name, families.Choices(given=given))[1], name, "exec")
-
-
-@pytest.mark.thorough
 def test_one_command_runs_it():
     done = subprocess.run(
-        [sys.executable, HERE / "run.py", "--only", "places", "--cases", "1", "--seed", "3"],
+        [sys.executable, HERE / "run.py", "--cases", "1", "--seed", "3"],
         capture_output=True,
         text=True,
         check=False,

@@ -1,10 +1,8 @@
-"""Threads that compute at once, forked and spawned children: results stay what one thread computes."""
+"""Threads that compute at once: results stay what one thread computes.  Forks and interrupts are in ``tests/faults``."""
 
 from __future__ import annotations
 
 import functools
-import multiprocessing
-import os
 import threading
 import time
 
@@ -189,60 +187,6 @@ def test_an_error_in_one_piece_is_raised_when_all_have_ended(monkeypatch):
     with pytest.raises(ValueError, match="the first piece"):
         jit.in_threads(work, 4, 1)
     assert not running
-
-
-def child_product(seed, sums):
-    sums.put(float(product(seed).sum()))
-
-
-@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")  # numpy's and Python's advice on threads and fork
-@pytest.mark.parametrize("method", [name for name in ("fork", "spawn") if name in multiprocessing.get_all_start_methods()])
-def test_children_of_a_process_whose_threads_compute(method):
-    context = multiprocessing.get_context(method)
-    expected = float(product(3).sum())
-    stop = threading.Event()
-
-    def busy():
-        while not stop.is_set():
-            product(4)
-            converted(4)
-
-    thread = threading.Thread(target=busy, daemon=True)
-    thread.start()
-    try:
-        for _ in range(4 if method == "fork" else 1):
-            sums = context.Queue()
-            child = context.Process(target=child_product, args=(3, sums))
-            child.start()
-            assert sums.get(timeout=400) == expected
-            child.join(60)
-            assert child.exitcode == 0
-    finally:
-        stop.set()
-        thread.join(60)
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
-@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
-def test_a_fork_waits_for_a_kernel_that_is_being_prepared():
-    held, let = threading.Event(), threading.Event()
-
-    def prepare():
-        with jit._loading:
-            held.set()
-            let.wait(60)
-
-    thread = threading.Thread(target=prepare, daemon=True)
-    thread.start()
-    assert held.wait(60)
-    threading.Timer(0.2, let.set).start()
-    child = os.fork()
-    if child == 0:
-        os._exit(0 if let.is_set() and jit._loading.acquire(timeout=400) else 1)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    thread.join(60)
-    assert jit._loading.acquire(timeout=400)
-    jit._loading.release()
 
 
 def test_a_loop_whose_pieces_are_dropped_is_done_by_who_waits(monkeypatch):

@@ -53,7 +53,8 @@ def test_groups_hold_operators_by_prefix():
 
 
 ARRAYS = [np.arange(5.0, dtype=np.float32), np.arange(12.0, dtype=np.float32).reshape(3, 4),
-          np.arange(24.0, dtype=np.float32).reshape(2, 3, 4), np.zeros((0, 3), np.float32), np.zeros((2, 0, 3), np.float32)]
+          np.arange(24.0, dtype=np.float32).reshape(2, 3, 4), np.zeros((0, 3), np.float32), np.zeros((2, 0, 3), np.float32),
+          np.arange(9).reshape(3, 3), np.arange(12, dtype=np.uint8).reshape(3, 4), np.eye(3, 4) > 0]
 
 
 @st.composite
@@ -71,22 +72,22 @@ def arrays_and_keys(draw):
 @given(arrays_and_keys())
 def test_indexing_is_numpys(case):
     array, key = case
-    ours = mx.nd.array(array)
+    ours, numpy_key = mx.nd.array(array, dtype=array.dtype), np.asarray(key, np.int64) if isinstance(key, list) else key
     try:
-        expected = np.asarray(array[np.asarray(key, np.int64) if isinstance(key, list) else key])
+        expected = np.asarray(array[numpy_key])
     except IndexError:
         with pytest.raises(IndexError) as caught:
             ours[key]
         assert isinstance(caught.value, mx.MXNetError)
         return
     got = ours[key]
-    assert got.shape == (expected.shape or (1,))
+    assert (got.shape, got.dtype) == (expected.shape or (1,), array.dtype)
     np.testing.assert_array_equal(got.asnumpy(), expected.reshape(got.shape))
-    number = mx.nd.array(array)
-    number[key] = -1
-    expected = array.copy()
-    expected[np.asarray(key, np.int64) if isinstance(key, list) else key] = -1
-    np.testing.assert_array_equal(number.asnumpy(), expected)
+    for value in (1, expected[::-1] if expected.ndim else expected):
+        changed, wanted = ours.copy(), array.copy()
+        changed[key] = value
+        wanted[numpy_key] = value
+        np.testing.assert_array_equal(changed.asnumpy(), wanted)
 
 
 @settings(max_examples=100, deadline=None)
@@ -98,7 +99,7 @@ def test_gradient_of_indexing_counts_how_often_each_element_was_taken(case):
         places = np.arange(array.size).reshape(array.shape)[numpy_key]
     except IndexError:
         return
-    ours = mx.nd.array(array)
+    ours = mx.nd.array(array, dtype="float32")
     ours.attach_grad()
     with mx.autograd.record():
         taken = ours[key]

@@ -100,7 +100,7 @@ def test_it_selects_what_names_the_operator_of_every_kind(collected):
     found, _ = collected("--op", "cbrt")
     assert {line.partition("[")[0] for line in found} >= {
         "tests/core/test_sweep.py::test_value_type_form_and_inference", "tests/core/test_sweep.py::test_gradient_by_projection",
-        "tests/core/test_element_types.py::test_what_runs_has_the_inferred_type",
+        "tests/core/test_references.py::test_every_row_in_every_element_type",
         "tests/core/test_densification.py::test_what_becomes_dense_is_in_the_ledger_or_the_row_says_why_not",
         "tests/core/test_double_accuracy.py::test_functions", "tests/core/test_storage_table.py::test_result",
         "tests/ndarray/test_ops_golden.py::test_expression_has_the_value_of_mxnet",

@@ -55,7 +55,7 @@ def storage_types(number):
 
 @pytest.mark.parametrize("act", [shapes, attributes, sparse_shapes, storage_types, gradients])
 def test_memories_of_calls_are_bounded_and_right(act):
-    step = 1 if act in (shapes, attributes) else 7
+    step = 1 if act is shapes else 7
     for number in range(0, MANY, step):
         got, wanted = act(number)
         assert got == wanted
@@ -70,10 +70,10 @@ def test_a_graph_of_many_shapes_leaves_nothing_behind():
     gradients(10)
     gc.collect()
     before = len(gc.get_objects())
-    for number in range(300):
+    for number in range(100):
         gradients(number + MANY)
     gc.collect()
-    assert len(gc.get_objects()) - before < 20 * 300  # layouts and calls, no arrays and no nodes
+    assert len(gc.get_objects()) - before < 20 * 100  # layouts and calls, no arrays and no nodes
 
 
 def test_arrays_that_outlive_the_memory_of_layouts_still_compute():

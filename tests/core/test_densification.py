@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import sys
 import warnings
 
@@ -13,40 +12,22 @@ import sparsekit as mx
 from sparsekit.base.errors import ContractError, DensificationError, SparsekitError
 from sparsekit.core import hooks
 from sparsekit.core.dispatch import invoke, resolve, wrap
-from sparsekit.core.op import registry
-from sparsekit.storage import RowSparse, convert
 from sparsekit.storage.convert import densify, stype_of
 from tests.sampling import some
-
-OPS = {op.name: op for op in registry.values()}
-STYPES = ("default", "row_sparse", "csr")
-CPU = mx.cpu()
+from tests.sweeping import CPU, OPS, combinations, listed, stores
 
 
-def can_be(array, stype):
-    return stype == "default" or (array.ndim == 2 and stype == "csr") or (array.ndim >= 1 and stype == "row_sparse")
-
-
-def combinations(op):
+def cases(op):
     """Arrays, attributes and storage types of the operator's samples, with at least one sparse input."""
     for arrays, attrs in op.sample():
-        for stypes in itertools.product(STYPES, repeat=len(arrays)):
-            fits = all(can_be(array, stype) for array, stype in zip(arrays, stypes, strict=True))
-            if fits and set(stypes) != {"default"} and stypes:
+        for stypes in combinations(arrays):
+            if set(stypes) - {"default"}:
                 yield arrays, attrs, stypes
-
-
-def inputs_of(op, arrays, attrs, stypes):
-    made = [convert(np.ascontiguousarray(array.copy()), stype) for array, stype in zip(arrays, stypes, strict=True)]
-    for place in op.written(op.bind(attrs).attrs):
-        if stypes[place] == "row_sparse":  # a weight holds all its rows
-            made[place] = RowSparse(arrays[place].copy(), np.arange(len(arrays[place])), arrays[place].shape)
-    return tuple(wrap(store, CPU) for store in made)
 
 
 def run(op, arrays, attrs, stypes):
     """The inputs and results of a call; None where the operator refuses these storage types."""
-    inputs = inputs_of(op, arrays, attrs, stypes)
+    inputs = tuple(wrap(store, CPU) for store in stores(op, arrays, attrs, stypes))
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -55,7 +36,7 @@ def run(op, arrays, attrs, stypes):
         raise
     except SparsekitError:
         return None
-    return inputs, made if isinstance(made, list) else [made]
+    return inputs, listed(made)
 
 
 @pytest.fixture
@@ -81,7 +62,7 @@ def made_dense(monkeypatch):
 def test_what_becomes_dense_is_in_the_ledger_or_the_row_says_why_not(op, made_dense):
     mx.config.densify = "allow"
     try:
-        for arrays, attrs, stypes in combinations(op):
+        for arrays, attrs, stypes in cases(op):
             hooks.ledger.clear()
             made_dense.clear()
             ran = run(op, arrays, attrs, stypes)
@@ -119,7 +100,7 @@ def test_what_becomes_dense_is_in_the_ledger_or_the_row_says_why_not(op, made_de
 @pytest.mark.parametrize("name", some(OPS, one_in=4))
 def test_the_policy_and_the_marks_of_a_profile_are_those_of_the_ledger(name):
     op = OPS[name]
-    for arrays, attrs, stypes in combinations(op):
+    for arrays, attrs, stypes in cases(op):
         hooks.ledger.clear()
         with mx.config.set(densify="allow"), mx.Profiler() as prof:
             if run(op, arrays, attrs, stypes) is None:

@@ -12,17 +12,14 @@ import sparsekit as mx
 from sparsekit.base.errors import IndexWarning, StorageFallbackWarning
 from sparsekit.core import infer, spec
 from sparsekit.core.dispatch import invoke, wrap
-from sparsekit.core.op import registry
 from sparsekit.kernels.cpu import jit
 from sparsekit.storage import convert, densify, stype_of
 from tests.core.inference import inferred
 from tests.sampling import some
+from tests.sweeping import CPU, OPS, STYPES, combinations, listed, stores
 
-STYPES = ("default", "row_sparse", "csr")
 TYPES = tuple(map(np.dtype, ("float16", "float32", "float64", "int32", "int64")))
-HALF = TYPES[0]
 BYTES = tuple(itertools.permutations(map(np.dtype, ("int8", "uint8"))))  # which meet in int16 in numpy
-CPU = mx.cpu()
 
 
 def joint(*given):
@@ -31,16 +28,12 @@ def joint(*given):
     return np.dtype(np.int32) if found == np.int16 else found
 
 
-#: Each call draws, or the operator is a step of an optimizer, which has types of its own and refuses others by name.
-OPS = {op.name: op for op in registry.values()
-       if not op.name.startswith(("_random", "_sample", "mp_", "multi_", "preloaded", "lamb")) and not op.mutates}
+#: Where inputs have types of their own; those that meet in one are in ``test_references``, and steps of optimizers refuse others.
+APART = [op for _, op in sorted(OPS.items()) if op.joined is None and not op.mutates
+         and not op.name.startswith(("_random", "_sample", "mp_", "multi_", "preloaded", "lamb"))]
 
 
-def can_be(array, stype):
-    return stype == "default" or (array.ndim == 2 and stype == "csr") or (array.ndim >= 1 and stype == "row_sparse")
-
-
-def combinations(count):
+def mixed_types(count):
     """One type for all, and every pair of types with either in each of the first three places."""
     if count < 3:
         return [*itertools.product(TYPES, repeat=count), *BYTES[: 2 * (count - 1)]]
@@ -52,33 +45,29 @@ def combinations(count):
 
 def rows():
     """One sample for each rule row and combination of storage types that it serves."""
-    for name, op in sorted(OPS.items()):
+    for op in APART:
         seen = set()
         for arrays, attrs in op.sample():
-            for stypes in itertools.product(STYPES, repeat=len(arrays)):
-                if not arrays or not all(map(can_be, arrays, stypes)):
-                    continue
+            for stypes in combinations(arrays) if len(arrays) > 1 else ():
                 rule = op.find_rule(stypes, op.bind(attrs).attrs)
                 if rule is not None and (id(rule), stypes) not in seen:
                     seen.add((id(rule), stypes))
-                    yield pytest.param(op, arrays, attrs, stypes, id=f"{name}-{'-'.join(stypes)}-{len(seen)}")
+                    yield pytest.param(op, arrays, attrs, stypes, id=f"{op.name}-{'-'.join(stypes)}-{len(seen)}")
 
 
 @pytest.mark.parametrize(("op", "arrays", "attrs", "stypes"), some(rows(), one_in=4))
-def test_what_runs_has_the_inferred_type(op, arrays, attrs, stypes, monkeypatch):
-    call, ran, compiled = op.bind(attrs), 0, []
-    for types in combinations(len(arrays)):
-        if types[0].itemsize == 1 and op.dtype is not infer.same and op.joined is None:
+def test_what_runs_has_the_inferred_type(op, arrays, attrs, stypes):
+    call, ran = op.bind(attrs), 0
+    for types in mixed_types(len(arrays)):
+        if types[0].itemsize == 1 and op.dtype is not infer.same:
             continue  # whose samples need not be numbers of uint8
-        stores = [convert(np.ascontiguousarray(array.astype(kind)), stype)
-                  for array, kind, stype in zip(arrays, types, stypes, strict=True)]
+        given = stores(op, [array.astype(kind) for array, kind in zip(arrays, types, strict=True)], attrs, stypes)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", IndexWarning)
             try:
                 specs = tuple(map(spec.Spec, (array.shape for array in arrays), types, stypes))
                 spec.infer_dtypes(call, list(types))
-                made = invoke(call, tuple(wrap(store, CPU) for store in stores), None, CPU)
-                results = made if isinstance(made, list) else [made]
+                results = listed(invoke(call, tuple(wrap(store, CPU) for store in given), None, CPU))
                 found = inferred(call, specs, results)
             except mx.DTypeError as error:
                 refusal = str(error)
@@ -87,17 +76,21 @@ def test_what_runs_has_the_inferred_type(op, arrays, attrs, stypes, monkeypatch)
         if refusal:
             assert "cannot be computed" not in refusal, types  # refused by name, not by numpy
             continue
-        if set(types) == {HALF}:
-            with monkeypatch.context() as patch:
-                patch.setattr(jit, "listeners", [lambda name, *_: compiled.append(name)])
-                invoke(call, tuple(wrap(store, CPU) for store in stores), None, CPU)
         for one, expected in zip(results, found, strict=False):
             store = one._store
             assert store.dtype == expected.dtype, (types, store.dtype, expected.dtype)
             assert (stype_of(store), tuple(store.shape)) == (expected.stype, tuple(expected.shape))
         ran += 1
     assert ran
-    assert not compiled, "the second call with float16 compiled them again"
+
+
+def test_a_second_call_with_float16_compiles_nothing(monkeypatch):
+    compiled = []
+    x, y = (mx.nd.array(np.eye(3), dtype="float16").tostype(stype) for stype in ("csr", "default"))
+    mx.nd.dot(x, y)
+    monkeypatch.setattr(jit, "listeners", [lambda name, *_: compiled.append(name)])
+    mx.nd.dot(x, y)
+    assert not compiled
 
 
 def quotient(left, right):

@@ -188,6 +188,7 @@ def test_an_empty_axis_has_no_entries():
     with pytest.raises(RowIndexError, match="the axis must have at least one entry"):
         mx.nd.take(mx.nd.zeros((0, 3)), mx.nd.array([0]))
     assert mx.nd.take(mx.nd.zeros((0, 3)), mx.nd.zeros((0,))).shape == (0, 3)
+    assert mx.nd.Embedding(mx.nd.zeros((0, 3)), mx.nd.ones((4, 2)), input_dim=4, output_dim=2).shape == (0, 3, 2)
 
 
 def test_integers_that_change_in_a_float_array_are_told():

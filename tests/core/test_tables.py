@@ -10,17 +10,14 @@ import pytest
 import sparsekit as mx
 from sparsekit.core import hooks
 from sparsekit.core.dispatch import plan_for
-from sparsekit.core.op import registry
 from sparsekit.core.program import Program
 from sparsekit.core.table import machine
 from sparsekit.core.table.table import Lowered, Table
 from sparsekit.core.trace import Note, Step, abstract_store
 from sparsekit.core.workspace import parts_of
 from sparsekit.storage import CSR, stype_of
-from tests.core.test_references import cases, stored, typed
-
-OPS = {op.name: op for op in registry.values()}
-CPU = mx.cpu()
+from tests.core.test_references import cases, typed
+from tests.sweeping import CPU, OPS, stores
 
 #: Element types that dense rows are tried in, and those with a sparse array.
 DENSE, SPARSE = ("float32", "float64", "int64", "uint8", "float16"), ("float32", "float64")
@@ -112,7 +109,7 @@ def ready(op, arrays, attrs, stypes, kind):
     """The sample's stores in an element type; None where it is not taken."""
     try:
         given = typed(op, arrays, (kind,) * len(arrays)) if kind != "float32" else arrays
-        return stored(op, given, op.bind(attrs).attrs, stypes)
+        return stores(op, given, attrs, stypes)
     except Exception:  # the values of the sample do not fit the type
         return None
 
@@ -122,12 +119,12 @@ def test_every_lowered_row_gives_the_same_bits(name):
     op = OPS[name]
     for arrays, attrs, stypes in cases(op):
         for kind in kinds_of(op, arrays, stypes):
-            stores = ready(op, arrays, attrs, stypes, kind)
-            case = Case(op, stores, attrs) if stores is not None else None
+            given = ready(op, arrays, attrs, stypes, kind)
+            case = Case(op, given, attrs) if given is not None else None
             if case is not None and case.plan is not None:
                 lowered = case.lowered()
                 if not lowered.reasons[0]:
-                    case.check(Table(lowered), stores)
+                    case.check(Table(lowered), given)
 
 
 #: Shapes at which numpy adds in other orders, goes through buffers of 8,192 elements, or leaves rows to BLAS.
@@ -194,8 +191,7 @@ def csr_of(rows, columns, stored, seed, index):
     return CSR(random.normal(size=len(indices)).astype(np.float32), indices.astype(index), indptr.astype(index), (rows, columns))
 
 
-@pytest.mark.parametrize("index", ["int32", "int64"])
-@pytest.mark.parametrize("transpose", [False, True])
+@pytest.mark.parametrize(("transpose", "index"), [(False, "int32"), (True, "int64")])
 def test_one_table_takes_matrices_that_store_more_and_less(transpose, index):
     """Also none at all, and so much that threads share the product."""
     rows, columns, width = 40, 3000, 16
@@ -303,7 +299,7 @@ def counted():
     found = {}
     for name, op in sorted(OPS.items()):
         for arrays, attrs, stypes in cases(op):
-            case = Case(op, stored(op, arrays, op.bind(attrs).attrs, stypes), attrs)
+            case = Case(op, stores(op, arrays, attrs, stypes), attrs)
             if case.plan is not None:
                 key = name, repr(case.plan.rule)
                 sparse = set(stypes) != {"default"} or any(stype_of(store) != "default" for store in case.results)

@@ -1,23 +1,16 @@
 """Fuzzes sparsekit: ``python tests/fuzz/run.py --minutes 60 --seed 7``.
 
-Case n of a seed is the same on every machine.  Each is a random graph (``graphs.py``), run in every way (``ways.py``)
-and held to numpy and scipy (``reference.py``), or a random program (``families.py``).  What is found is made smaller,
-printed as a program to paste, and printed once for each kind.  The exit status is 1 if there is a finding.
+Case n of a seed is the same on every machine: a random graph (``graphs.py``), run in every way (``ways.py``) and held to numpy
+and scipy (``reference.py``).  What is found is made smaller, printed as a program to paste, and printed once for each kind.  The
+exit status is 1 if there is a finding.
 """
 
 from __future__ import annotations
 
 import argparse
 import collections
-import contextlib
-import json
-import os
-import select
-import subprocess
 import sys
-import tempfile
 import time
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -28,21 +21,11 @@ if str(HERE) not in sys.path:
 if str(HERE.parents[1]) not in sys.path:
     sys.path.insert(1, str(HERE.parents[1]))  # for tests.references
 
-import families  # noqa: E402
 import numpy as np  # noqa: E402
 import reference  # noqa: E402
-import worker  # noqa: E402
 from graphs import make  # noqa: E402
 from shrink import smaller_graphs, smallest  # noqa: E402
 from ways import check  # noqa: E402
-
-import sparsekit as mx  # noqa: E402
-
-#: Seconds that a program in the other process may take.
-PATIENCE = 60
-
-#: How many of a hundred cases are graphs; the others are spread over the families of programs.
-GRAPHS = 60
 
 
 class Report(NamedTuple):
@@ -58,91 +41,19 @@ class Report(NamedTuple):
         return f"# case {self.case}: {', '.join(self.key)}\n{message}\n{self.text}"
 
 
-class Process:
-    """Another process that runs programs; a new one takes the place of one that died."""
-
-    def __init__(self) -> None:
-        self._process: subprocess.Popen[str] | None = None
-        self._folder: tempfile.TemporaryDirectory[str] | None = None
-
-    def run(self, text: str) -> dict[str, str] | None:
-        """What ``worker.outcome`` gives, or that the process died or took too long."""
-        if self._process is None:
-            package = str(Path(mx.__file__).parents[1])
-            path = os.pathsep.join([package, os.environ.get("PYTHONPATH", "")])
-            self._folder = tempfile.TemporaryDirectory(prefix="fuzz-")
-            self._process = subprocess.Popen(
-                [sys.executable, "-W", "ignore", HERE / "worker.py"],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                text=True,
-                cwd=self._folder.name,
-                env={**os.environ, "PYTHONPATH": path, "OPENBLAS_NUM_THREADS": "1"},
-            )
-        process = self._process
-        assert process.stdin is not None
-        assert process.stdout is not None
-        try:
-            process.stdin.write(json.dumps(text) + "\n")
-            process.stdin.flush()
-            ready, _, _ = select.select([process.stdout], [], [], PATIENCE)
-            line = process.stdout.readline() if ready else None
-        except BrokenPipeError:
-            line = ""
-        if line:
-            return json.loads(line)
-        if line is None:
-            self.close()
-            return {"kind": "hang", "message": f"no answer in {PATIENCE} s", "where": ""}
-        code = process.wait()
-        self.close()
-        return {"kind": f"crash {-code}" if code < 0 else f"exit {code}", "message": "the process died", "where": ""}
-
-    def close(self) -> None:
-        """End the process."""
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
-            for pipe in (self._process.stdin, self._process.stdout):
-                if pipe is not None:
-                    with contextlib.suppress(BrokenPipeError):
-                        pipe.close()
-            self._process = None
-        if self._folder is not None:
-            self._folder.cleanup()
-            self._folder = None
-
-
 class Fuzzer:
     """Runs cases of a seed, and keeps a report of each kind of finding."""
 
-    def __init__(
-        self, seed: int, only: tuple[str, ...] = (), shrink: bool = True, patience: float = 8.0, operators: tuple[str, ...] = ()
-    ) -> None:
-        self.seed, self.only, self.shrink, self.patience, self.operators = seed, only, shrink, patience, operators
-        self.process = Process()
-        self.cases: collections.Counter[str] = collections.Counter()
+    def __init__(self, seed: int, operators: tuple[str, ...] = (), shrink: bool = True, patience: float = 8.0) -> None:
+        self.seed, self.operators, self.shrink, self.patience = seed, operators, shrink, patience
+        self.cases = 0
         self.found: collections.Counter[tuple[str, ...]] = collections.Counter()
         self.called: set[str] = set()
 
-    def kind_of(self, rng: np.random.Generator) -> str:
-        """Which family a case belongs to."""
-        names = self.only or ("graph", *families.families)
-        if "graph" in names and (len(names) == 1 or rng.integers(100) < GRAPHS):
-            return "graph"
-        rest = [name for name in names if name != "graph"]
-        return rest[int(rng.integers(len(rest)))]
-
     def run(self, number: int) -> Report | None:
         """Run one case; a report if it shows something of a new kind."""
-        rng = np.random.default_rng([self.seed, number])
-        kind = self.kind_of(rng)
-        self.cases[kind] += 1
-        return self._graph(rng, number) if kind == "graph" else self._program(kind, rng, number)
-
-    def _graph(self, rng: np.random.Generator, number: int) -> Report | None:
-        graph = make(rng, self.operators)
+        graph = make(np.random.default_rng([self.seed, number]), self.operators)
+        self.cases += 1
         self.called |= {node.function for node in graph.nodes if not reference.table[node.op].write}
         finding = check(graph)
         if finding is None or self._known(finding.key):
@@ -154,32 +65,6 @@ class Fuzzer:
             finding = check(graph) or finding
         return Report(finding.key, number, finding.message, "\n".join([*graph.program(), *finding.lines]) + "\n")
 
-    def outcome(self, name: str, text: str) -> dict[str, str] | None:
-        """How a program ends."""
-        if name in families.DANGEROUS:
-            return self.process.run(text)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return worker.outcome(text)
-
-    def _program(self, name: str, rng: np.random.Generator, number: int) -> Report | None:
-        choices = families.Choices(rng)
-        label, text = families.program(name, choices)
-        result = self.outcome(name, text)
-        if result is None or self._known(key := _key(name, label, result)):
-            return None
-        if self.shrink:
-
-            def shows(given: tuple[int, ...]) -> bool:
-                label, text = families.program(name, families.Choices(given=given))
-                found = self.outcome(name, text)
-                return found is not None and _key(name, label, found) == key
-
-            given = smallest(tuple(choices.made), families.smaller_choices, shows, self.patience)
-            label, text = families.program(name, families.Choices(given=given))
-            result = self.outcome(name, text) or result
-        return Report(key, number, f"{result['kind']}: {result['message']}", text)
-
     def _known(self, key: tuple[str, ...]) -> bool:
         self.found[key] += 1
         return self.found[key] > 1
@@ -188,29 +73,16 @@ class Fuzzer:
         """Reports of the cases from ``start`` on, until the time or the cases are used up."""
         end = time.monotonic() + seconds
         number = start
-        try:
-            while number < start + cases and time.monotonic() < end:
-                report = self.run(number)
-                number += 1
-                if report is not None:
-                    yield report
-        finally:
-            self.process.close()
+        while number < start + cases and time.monotonic() < end:
+            report = self.run(number)
+            number += 1
+            if report is not None:
+                yield report
 
     def summary(self) -> str:
-        """How many cases of each family ran, and how often each kind was found."""
-        lines = [
-            f"{sum(self.cases.values())} cases of seed {self.seed}: "
-            + ", ".join(f"{count} {name}" for name, count in sorted(self.cases.items())),
-            f"{len(self.called)} operators; {len(self.found)} kinds of findings",
-        ]
+        """How many cases ran, and how often each kind was found."""
+        lines = [f"{self.cases} cases of seed {self.seed}", f"{len(self.called)} operators; {len(self.found)} kinds of findings"]
         return "\n".join([*lines, *(f"{count:6} × {', '.join(key)}" for key, count in self.found.most_common())])
-
-
-def _key(name: str, label: str, result: dict[str, str]) -> tuple[str, ...]:
-    """What counts as one kind of finding: errors without a name by where they were raised, all else by the label."""
-    bare = result["where"] and result["kind"] != "AssertionError" and name.startswith("odd_")
-    return name, result["where"] if bare else label, result["kind"]
 
 
 def main() -> int:
@@ -220,13 +92,12 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=7, help="which sequence of cases (7)")
     parser.add_argument("--start", type=int, default=0, help="number of the first case (0)")
     parser.add_argument("--cases", type=int, default=10**12, help="stop after so many cases")
-    parser.add_argument("--only", nargs="*", default=[], choices=["graph", *families.families], help="families to run (all)")
     parser.add_argument(
         "--operators", nargs="*", default=[], choices=list(reference.table), metavar="NAME", help="draw graphs of these"
     )
     parser.add_argument("--no-shrink", action="store_true", help="print cases as they were found")
     given = parser.parse_args()
-    fuzzer = Fuzzer(given.seed, tuple(given.only), not given.no_shrink, operators=tuple(given.operators))
+    fuzzer = Fuzzer(given.seed, tuple(given.operators), not given.no_shrink)
     for report in fuzzer.sweep(60 * given.minutes, given.cases, given.start):
         print(report, flush=True)
     print(fuzzer.summary())

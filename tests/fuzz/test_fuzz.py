@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import math
 import subprocess
 import sys
@@ -14,14 +13,13 @@ import pytest
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))  # for the modules beside this one, which are not tests
 
-import families  # noqa: E402
 import graphs  # noqa: E402
 import reference  # noqa: E402
 import run  # noqa: E402
 
 from sparsekit.core.op import find, registry  # noqa: E402
 
-SEED, CASES = 15, 200
+SEED, CASES = 15, 120
 
 
 @pytest.mark.slow
@@ -34,12 +32,6 @@ def test_some_cases_find_nothing():
 def test_a_seed_gives_the_same_cases():
     first, second = ([graphs.make(np.random.default_rng([SEED, number])) for number in range(20)] for _ in range(2))
     assert [one.program() + one.lines() for one in first] == [one.program() + one.lines() for one in second]
-
-
-def test_every_call_with_an_odd_object_is_python():
-    for call in families.TAKERS:
-        for thing in families.OBJECTS:
-            ast.parse(call.format(thing, thing))
 
 
 def test_every_operator_is_drawn_or_left_out_by_name():
@@ -64,7 +56,7 @@ def test_a_planted_defect_is_found_and_made_small(monkeypatch, stype):
 
     monkeypatch.setattr(rule, "function", wrong)
     op._changed()
-    fuzzer = run.Fuzzer(SEED, ("graph",))
+    fuzzer = run.Fuzzer(SEED)
     monkeypatch.setattr(
         reference,
         "table",
@@ -82,32 +74,9 @@ def test_a_planted_defect_is_found_and_made_small(monkeypatch, stype):
 
 
 @pytest.mark.thorough
-def test_a_crash_is_reported_and_the_next_program_runs():
-    process = run.Process()
-    try:
-        assert process.run("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)")["kind"] == "crash 11"
-        assert process.run("import sparsekit") is None
-        assert process.run("raise IndexError('here')")["kind"] == "IndexError"
-    finally:
-        process.close()
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("name", families.families)
-def test_programs_are_python_and_get_smaller(name):
-    for number in range(10):
-        choices = families.Choices(np.random.default_rng([SEED, number]))
-        label, text = families.program(name, choices)
-        compile(text, label, "exec")
-        assert families.program(name, families.Choices(given=tuple(choices.made))) == (label, text)
-        for given in list(families.smaller_choices(tuple(choices.made)))[:5]:
-            compile(families.program(name, families.Choices(given=given))[1], name, "exec")
-
-
-@pytest.mark.thorough
 def test_one_command_runs_it():
     done = subprocess.run(
-        [sys.executable, HERE / "run.py", "--only", "initializers", "--cases", "1", "--seed", "3"],
+        [sys.executable, HERE / "run.py", "--cases", "1", "--seed", "3"],
         capture_output=True,
         text=True,
         check=False,

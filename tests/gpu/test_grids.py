@@ -267,18 +267,6 @@ def test_rows_that_are_normalized_in_pieces(library, value):
         assert len(bits) == 1
 
 
-@pytest.mark.parametrize("name", ["add", "multiply", "maximum", "minimum"])
-@pytest.mark.parametrize("value", ["float16", "float32", "float64", "int32", "int64", "uint64"])
-def test_reductions_of_runs(library, name, value):
-    rng, high = np.random.default_rng(2), 2**63 if value == "uint64" else 0
-    data = rng.uniform(0.5, 1.5, 1000).astype(value) + np.array(high, value)
-    starts = np.append(0, np.sort(rng.choice(np.arange(1, 1000), 400, replace=False)))
-    for library.schedule in SCHEDULES:
-        found = getattr(for_device("gpu").xp, name).reduceat(fake_cupy.ndarray(data), fake_cupy.ndarray(starts)).get()
-        wanted = getattr(np, name).reduceat(data if high else data.astype(float), starts)
-        np.testing.assert_allclose(found.astype(float), wanted.astype(float), rtol=TOLERANCE.get(value, 0))
-
-
 #: Runs that fill a chunk or lack an entry of it, and go on through many; some entries before the first belong to none.
 LENGTHS = (7, 1, 31, 32, 33, 64, 65, 500, 2, 1100, 40)
 

@@ -9,12 +9,13 @@ import warnings
 import fake_cupy
 import numpy as np
 import pytest
-from test_sweep import GPU, OPS, RANDOM, STYPES, host, listed, mapped, stores
+from test_sweep import GPU, RANDOM, host, mapped
 
 import sparsekit as mx
 from sparsekit.core.dispatch import invoke, wrap
 from sparsekit.storage import CSR, RowSparse, densify
 from tests.sampling import some
+from tests.sweeping import OPS, combinations, listed, stores
 
 pytestmark = pytest.mark.usefixtures("stand_in")
 
@@ -51,12 +52,10 @@ def ways(op):
     for (number, (arrays, attrs)), more in itertools.product(enumerate(op.sample()), VARIANTS):
         if not set(more) <= set(op.attrs):
             continue
-        for stypes in itertools.product(STYPES, repeat=len(arrays)):
-            if all(stype == "default" or array.ndim == 2 or (stype == "row_sparse" and array.ndim)
-                   for array, stype in zip(arrays, stypes, strict=True)):
-                row = op.find_rule(stypes, {**op.attrs, **attrs, **more})
-                if row is not None:
-                    found.setdefault((repr(row), number), (arrays, {**attrs, **more}, stypes))
+        for stypes in combinations(arrays):
+            row = op.find_rule(stypes, {**op.attrs, **attrs, **more})
+            if row is not None:
+                found.setdefault((repr(row), number), (arrays, {**attrs, **more}, stypes))
     return found
 
 

@@ -5,8 +5,6 @@ One sample of every operator in every combination of storage types that a row of
 
 from __future__ import annotations
 
-import itertools
-
 import fake_cupy
 import numpy as np
 import pytest
@@ -14,11 +12,8 @@ import pytest
 import sparsekit as mx
 from sparsekit import autograd
 from sparsekit.core.dispatch import invoke, wrap
-from sparsekit.core.op import registry
 from sparsekit.storage import CSR, RowSparse, convert, densify, stype_of
-
-OPS = {op.name: op for op in registry.values()}
-STYPES = ("default", "row_sparse", "csr")
+from tests.sweeping import OPS, STYPES, combinations, listed, stores
 
 #: Not the current device, so that work which was not placed on it shows.
 GPU = mx.gpu(1)
@@ -36,23 +31,13 @@ def no_warnings_of_densification():
         yield
 
 
-def combinations(op):
+def cases(op):
     """The first sample's arrays in all storage types that a row takes."""
     arrays, attrs = op.sample()[0]
     complete = {**op.attrs, **attrs}
-    for stypes in itertools.product(STYPES, repeat=len(arrays)):
-        possible = all(stype == "default" or array.ndim == 2 or (stype == "row_sparse" and array.ndim)
-                       for array, stype in zip(arrays, stypes, strict=True))
-        if possible and op.find_rule(stypes, complete) is not None:
+    for stypes in combinations(arrays):
+        if op.find_rule(stypes, complete) is not None:
             yield arrays, attrs, stypes
-
-
-def stores(op, arrays, attrs, stypes):
-    made = [convert(np.ascontiguousarray(array.copy()), stype) for array, stype in zip(arrays, stypes, strict=True)]
-    for place in op.written(op.bind(attrs).attrs):
-        if stypes[place] == "row_sparse":  # a weight holds all its rows
-            made[place] = RowSparse(arrays[place].copy(), np.arange(len(arrays[place])), arrays[place].shape)
-    return made
 
 
 def mapped(store, function):
@@ -67,10 +52,6 @@ def host(part, number=GPU.device_id):
     assert isinstance(part, fake_cupy.ndarray), "a component lies in ordinary memory"
     assert part.number == number, "a component lies on another device"
     return part.get()
-
-
-def listed(made):
-    return made if isinstance(made, list) else [made]
 
 
 def assert_alike(here, there):
@@ -99,7 +80,7 @@ def differentiable(op, attrs, arrays):
 @pytest.mark.parametrize("name", sorted(OPS))
 def test_an_operator(name):
     op = OPS[name]
-    for arrays, attrs, stypes in combinations(op):
+    for arrays, attrs, stypes in cases(op):
         recording = differentiable(op, attrs, arrays) and set(stypes) <= {"default"} and name not in RANDOM
         made = stores(op, arrays, attrs, stypes)
         here = tuple(wrap(store, mx.cpu()) for store in stores(op, arrays, attrs, stypes))

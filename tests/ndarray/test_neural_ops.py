@@ -248,7 +248,7 @@ def test_large_softmax_keeps_nan_and_infinity_in_their_rows():
     np.testing.assert_allclose(got[[0, 1, 2, 4, 6, 8]].sum(axis=1), 1, rtol=1e-5)
 
 
-@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
 def test_large_layer_norm_is_as_good_as_float64(dtype):
     rng = np.random.default_rng(5)
     data = rng.normal(2, 3, (64, 300)).astype(dtype)
@@ -259,17 +259,6 @@ def test_large_layer_norm_is_as_good_as_float64(dtype):
     tolerance = 2e-2 if dtype == "float16" else 2e-5
     for result, expected in zip(got, ((wide - mean) / deviation * gamma + beta, mean, deviation), strict=True):
         np.testing.assert_allclose(result.asnumpy(), expected, rtol=tolerance, atol=tolerance)
-
-
-@pytest.mark.parametrize("dtype", ["float32", "int32", "int64", "uint8", "float64"])
-@pytest.mark.parametrize("stype", ["default", "row_sparse", "csr"])
-def test_embedding_of_any_index_type_and_weight_storage(dtype, stype):
-    weight = np.random.default_rng(6).standard_normal((50, 3)).astype(np.float32)
-    weight[::3] = 0
-    data = np.random.default_rng(7).integers(0, 50, (4, 5)).astype(dtype)
-    got = mx.nd.Embedding(mx.nd.array(data, dtype=dtype), mx.nd.array(weight).tostype(stype), input_dim=50, output_dim=3)
-    assert got.stype == "default"
-    np.testing.assert_array_equal(got.asnumpy(), weight[data.astype(int)])
 
 
 @pytest.mark.parametrize("name", ["Embedding", "contrib.SparseEmbedding"])
@@ -284,18 +273,6 @@ def test_embedding_gradient_stores_the_rows_looked_up(name):
     assert weight.grad.stype == "row_sparse"
     assert weight.grad.indices.asnumpy().tolist() == [3, 5, 999]
     np.testing.assert_array_equal(weight.grad.data.asnumpy(), np.array([[2.0], [1], [1]]).repeat(4, axis=1))
-
-
-def test_embedding_of_no_indices_and_of_those_far_outside():
-    weight = mx.nd.array(np.arange(8).reshape(4, 2))
-    assert mx.nd.Embedding(mx.nd.zeros((0, 3)), weight, input_dim=4, output_dim=2).shape == (0, 3, 2)
-    far = mx.nd.array([2.0**62, -(2.0**62), np.inf, -np.inf], dtype="float64")
-    weight.attach_grad()
-    with mx.autograd.record(), pytest.warns(mx.base.IndexWarning, match="outside"):
-        out = mx.nd.Embedding(far, weight, input_dim=4, output_dim=2)
-    out.backward()
-    np.testing.assert_array_equal(out.asnumpy(), weight.asnumpy()[[3, 0, 3, 0]])
-    np.testing.assert_array_equal(weight.grad.asnumpy()[:, 0], [2, 0, 0, 2])
 
 
 def every_path(scores, label, blank):
@@ -372,13 +349,3 @@ def test_columns_of_images_of_any_number_of_axes(shape):
     np.testing.assert_allclose((columns * weight).sum().asscalar(), (x * image).sum().asscalar(), rtol=1e-4)
     with pytest.raises(mx.ShapeError, match="kernel"):
         mx.nd.im2col(x, kernel=(2,) * (len(kernel) + 1))
-
-
-def test_the_average_of_activations_moves_in_training_alone():
-    data, average = mx.nd.array([[0.25, 0.5], [0.75, 0.5]]), mx.nd.array([0.1, 0.2])
-    mx.nd.IdentityAttachKLSparseReg(data, average, momentum=0.5)
-    np.testing.assert_allclose(average.asnumpy(), [0.1, 0.2])
-    with mx.autograd.train_mode():
-        found = mx.nd.IdentityAttachKLSparseReg(data, average, momentum=0.5)
-    np.testing.assert_allclose(average.asnumpy(), [0.3, 0.35], rtol=1e-6)
-    np.testing.assert_array_equal(found.asnumpy(), data.asnumpy())

@@ -38,15 +38,6 @@ def test_continuous_distribution(name, parameters, expected, dtype):
     assert distance < (0.02 if dtype == "float16" else 0.013)  # 1.36 / sqrt(20,000) is 0.0096 at 5 %
 
 
-@pytest.mark.parametrize(("name", "parameters", "expected"), DISCRETE)
-def test_discrete_distribution(name, parameters, expected):
-    values = draw(name, parameters, shape=SIZE, rng=12).asnumpy()
-    np.testing.assert_array_equal(values, np.floor(values))
-    assert values.mean() == pytest.approx(expected.mean(), rel=0.03)
-    assert values.var() == pytest.approx(expected.var(), rel=0.06)
-    assert (values == 1).mean() == pytest.approx(expected.pmf(1), abs=0.01)
-
-
 @pytest.mark.parametrize(("name", "parameters", "expected"), CONTINUOUS + DISCRETE)
 def test_arrays_of_parameters(name, parameters, expected):
     """The first entry is the distribution of the plain call, the second one of other values."""

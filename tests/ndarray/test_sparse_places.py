@@ -37,7 +37,7 @@ def held(rows, columns, seed, choices=(-2, -1, 0, 1, 2), explicit=True):
 @pytest.mark.parametrize("stype", SPARSE)
 def test_places_of_extremes(stype, axis, name):
     with mx.config.set(densify="error"):
-        for seed, choices in itertools.product(range(20), [(-2, -1), (1, 2), (-2, -1, 0, 1, 2), (0, np.nan, 1), (0,)]):
+        for seed, choices in itertools.product(range(8), [(-2, -1), (1, 2), (-2, -1, 0, 1, 2), (0, np.nan, 1), (0,)]):
             array, stores = held(*[(5, 4), (1, 6), (6, 1), (3, 3)][seed % 4], seed, choices)
             for keepdims in (False, True):
                 made = getattr(nd, name)(wrap(stores[stype], mx.cpu()), axis=axis, keepdims=keepdims)

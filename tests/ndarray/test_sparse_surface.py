@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import operator
 
 import numpy as np
 import pytest
@@ -169,21 +168,6 @@ def test_pairs_broadcast(name, stypes, left, right):
             assert made.stype != "default"
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("stype", SPARSE)
-def test_element_types_in_pairs_and_shapes(stype, dtype):
-    first, second = values(dtype=dtype, seed=1), values(dtype=dtype, seed=2)
-    x, y = sparse(first, stype), sparse(second, stype)
-    for operation in (operator.add, operator.sub, operator.mul):
-        check(operation(x, y), operation(first, second), stype)
-    check(nd.maximum(x, y), np.maximum(first, second), stype)
-    check(x.T, first.T)
-    check(x.reshape((4, 5)), first.reshape(4, 5), stype)
-    check(nd.concat(x, y, dim=1), np.concatenate([first, second], axis=1), stype)
-    check(x[::-1, [2, 0]], first[::-1, [2, 0]], stype)
-    assert {made.dtype for made in (x + y, x.T, x.reshape((4, 5)), nd.concat(x, y, dim=1), x[[0]])} == {np.dtype(dtype)}
-
-
 def test_a_quotient_keeps_the_stored_places():
     array, divisor = values(), values(seed=3)
     for stype in SPARSE:
@@ -194,16 +178,6 @@ def test_a_quotient_keeps_the_stored_places():
             stored = array != 0 if stype == "csr" else np.broadcast_to(array.any(axis=1, keepdims=True), array.shape)
             np.testing.assert_array_equal(made.asnumpy(), np.where(stored, array / divisor, 0))
             check(x / sparse(divisor, "csr"), array / divisor, "default")
-
-
-@pytest.mark.parametrize("stype", SPARSE)
-def test_operators_on_stored_values_only(stype):
-    array = values()
-    x = sparse(array, stype)
-    stored = array != 0 if stype == "csr" else np.broadcast_to(array.any(axis=1, keepdims=True), array.shape)
-    check(nd._scatter_plus_scalar(x, scalar=2.0), np.where(stored, array + 2, 0), stype)
-    check(nd._scatter_minus_scalar(x, scalar=2.0), np.where(stored, array - 2, 0), stype)
-    check(nd._scatter_elemwise_div(x, nd.ones((5, 4)) * 2), array / 2, stype)
 
 
 @pytest.mark.parametrize("stype", SPARSE)
@@ -409,13 +383,3 @@ def test_long_rows_come_out_sorted():
     left = np.where(rng.random((40, 300)) < 0.1, 1.0, 0)
     right = np.where(rng.random((300, 6000)) < 0.01, rng.integers(1, 5, (300, 6000)), 0).astype(np.float64)
     check(nd.dot(sparse(left, "csr"), sparse(right, "csr")), left @ right, "csr")
-
-
-def test_a_matrix_is_turned_without_becoming_dense():
-    """``nd.sparse.transpose`` is ``nd.transpose``: a row_sparse matrix gives csr."""
-    x = mx.nd.array([[0, 0], [1, 2], [0, 0]])
-    for stype in ("row_sparse", "csr"):
-        turned = mx.nd.sparse.transpose(x.tostype(stype))
-        assert turned.stype == "csr"
-        assert turned.asnumpy().tolist() == [[0, 1, 0], [0, 2, 0]]
-    assert mx.nd.sparse.transpose(x).stype == "default"

@@ -173,40 +173,7 @@ def test_states_of_a_file_serve_lazy_updates(name):
     assert np.flatnonzero(changed).tolist() == STORED
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if "lazy_update" in arguments(name) and name != "sgld"])
-def test_compiled_steps_are_lazy(name):
-    """Of an embedding, in a step that is one table, with the bits of the steps that are not."""
-    found = []
-    for compiled in (False, True):
-        np.random.seed(0)
-        net = mx.gluon.nn.HybridSequential()
-        net.add(mx.gluon.nn.Embedding(ROWS, 3, sparse_grad=True), mx.gluon.nn.Dense(1, in_units=6))
-        net.initialize()
-        for number, parameter in enumerate(net.collect_params().values()):
-            parameter.set_data(mx.nd.array(np.random.default_rng(number).normal(size=parameter.shape)))
-        net.hybridize()
-        loss = mx.gluon.loss.L2Loss()
-        trainer = mx.gluon.Trainer(net.collect_params(), name, settings(name, {"momentum": 0.9, "wd": 0.1}, True))
-        step = mx.gluon.TrainStep(net, loss, trainer)
-        held = net[0].weight
-        for number in range(7):
-            data = mx.nd.array([[1, 4], [4, 4]] if number > 3 else np.arange(8).reshape(4, 2) % ROWS)
-            label = mx.nd.ones((data.shape[0], 1))
-            if number == 4:
-                before = held.data().asnumpy()
-            if compiled:
-                step(data, label)
-            else:
-                with mx.autograd.record():
-                    made = loss(net(data), label)
-                made.backward()
-                trainer.step(data.shape[0])
-        after = held.data().asnumpy()
-        assert np.flatnonzero((after != before).any(axis=1)).tolist() == STORED
-        found.append(after)
-    assert found[0].tobytes() == found[1].tobytes()
-
-
+@pytest.mark.thorough  # what each kernel of numpy does with rows is in kernels/test_numpy_kernels.py
 def test_kernels_in_numpy_are_as_lazy():
     if os.environ.get("SPARSEKIT_KERNELS") == "numpy":
         pytest.skip("these are they")

@@ -11,7 +11,6 @@ from sparsekit.base.naming import settings
 from sparsekit.core import hooks
 from sparsekit.core.op import registry as OPERATORS
 from sparsekit.optimizer.optimizer import registry
-from sparsekit.optimizer.states import arrays_of
 
 NAMES = sorted(set(registry) - {"ccsgd"})
 SETTINGS = {
@@ -49,18 +48,6 @@ def takes_lazy(name):
     return hasattr(create(name), "lazy_update") and name not in ("test", "sgld")
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if takes_lazy(name)])
-def test_lazy_off_is_dense_over_several_steps(name):
-    made = []
-    for stype in ("default", "row_sparse"):
-        updater = mx.optimizer.get_updater(create(name, **({} if name == "groupadagrad" else {"lazy_update": False})))
-        weight, _ = arrays()
-        train(updater, weight, [arrays(stype, seed)[1] for seed in range(4)])
-        made.append([weight, *arrays_of(updater.states[0])])
-    for dense, sparse in zip(*made, strict=True):
-        np.testing.assert_allclose(sparse.asnumpy(), dense.asnumpy(), rtol=2e-6, atol=1e-6)
-
-
 @pytest.mark.parametrize("name", [name for name in NAMES if takes_lazy(name) and name != "groupadagrad"])
 def test_lazy_update_is_said_to_change_rows(name):
     text = inspect.getdoc(registry[name])
@@ -90,30 +77,6 @@ def test_scaling_clipping_and_decay_are_those_of_dense_gradients(name, settings,
 def lists():
     weight, gradient = arrays()
     return weight, [gradient]
-
-
-@pytest.mark.parametrize("name", [name for name in NAMES if takes_lazy(name)])
-def test_lazy_leaves_absent_rows_alone(name):
-    updater = mx.optimizer.get_updater(create(name, lazy_update=True))
-    weight, _ = arrays()
-    before = weight.asnumpy()
-    after = train(updater, weight, [arrays("row_sparse", seed)[1] for seed in range(4)])
-    np.testing.assert_array_equal(after[[1, 4]], before[[1, 4]])
-    assert (after[[0, 2, 3, 5]] != before[[0, 2, 3, 5]]).all()
-
-
-@pytest.mark.parametrize("stype", ["default", "row_sparse"])
-@pytest.mark.parametrize("name", [name for name in NAMES if name != "sgld"])
-def test_states_and_settings_survive_as_bytes(name, stype):
-    updater = mx.optimizer.get_updater(create(name))
-    weight, gradient = arrays(stype)
-    train(updater, weight, [gradient, gradient])
-    saved = updater.get_states(dump_optimizer=True)
-    other = mx.optimizer.get_updater(mx.optimizer.create(name))
-    other.set_states(saved)
-    copy = weight.copy()
-    np.testing.assert_array_equal(train(other, copy, [gradient, gradient]), train(updater, weight, [gradient, gradient]))
-    assert other.optimizer.num_update == updater.optimizer.num_update == (0 if name == "test" else 4)
 
 
 def test_states_keep_schedules_names_and_multipliers():

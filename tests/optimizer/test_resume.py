@@ -20,6 +20,8 @@ SETTINGS = {
     "lbsgd": {"momentum": 0.9, "batch_scale": 3, "wd": 0.1, "updates_per_epoch": 2, "warmup_epochs": 4},
 }
 STEPS = 10
+#: Steps after which training is saved: whole and broken batches of ``lbsgd``, before and after each schedule changes.
+SAVED = (0, 1, 3, 5)
 
 
 def schedules():
@@ -83,7 +85,7 @@ KINDS = [("float32", "default", "default"), ("float32", "default", "row_sparse")
 
 @pytest.mark.parametrize("dump", [False, True], ids=["states alone", "with settings"])
 @pytest.mark.parametrize("name", NAMES)
-def test_an_updater_goes_on_from_every_step(name, dump):
+def test_an_updater_goes_on_from_where_it_was_saved(name, dump):
     """For each kind of weight and gradient, with another schedule each."""
     for number, kind in enumerate(KINDS):
         def make(number=number, kind=kind):
@@ -93,6 +95,8 @@ def test_an_updater_goes_on_from_every_step(name, dump):
         for step in range(STEPS):
             begun.step(step)
             assert begun.found() == after[step]
+            if step not in SAVED:
+                continue
             twin = begun.again(dump)
             for later in range(step + 1, STEPS):
                 twin.step(later)
@@ -138,14 +142,14 @@ class ByTrainer:
 
 @pytest.mark.parametrize("way", ["file", "store", "pickle"])
 @pytest.mark.parametrize("name", NAMES)
-def test_a_trainer_goes_on_from_every_step(name, way, tmp_path):
+def test_a_trainer_goes_on_from_where_it_was_saved(name, way, tmp_path):
     def make():
         return create(name, 1 + NAMES.index(name) % 4)
     store = mx.kv.create("local") if way == "store" else None
     whole = ByTrainer(make, store)
     after = [whole.found() for step in range(STEPS) if whole.step(step) is None]
     begun = ByTrainer(make, None if store is None else mx.kv.create("local"))
-    for step in range(0, STEPS, 1 if name == "lbsgd" else 3):
+    for step in SAVED if name == "lbsgd" else SAVED[2:]:
         while begun.trainer.optimizer.num_update < step + 1 and name != "test":
             begun.step(begun.trainer.optimizer.num_update)
         if name == "test":
@@ -192,7 +196,7 @@ def test_a_module_goes_on_from_its_files(name, tmp_path):
     after = [module_step(whole, step) for step in range(STEPS)]
     for step in range(STEPS):
         assert module_step(begun, step) == after[step]
-        if step not in (0, 4, 6):
+        if step not in SAVED[2:]:
             continue
         begun.save_optimizer_states(tmp_path / "states")
         twin = module(make)
@@ -206,9 +210,7 @@ PROGRAM = """
 import sys
 sys.path.insert(0, {folder!r})
 from test_resume import ByTrainer, create
-def make():
-    return create({name!r}, 3)
-twin = ByTrainer(make)
+twin = ByTrainer(lambda: create("lbsgd", 3))
 twin.net.load_parameters("net")
 twin.trainer.load_states("states")
 for step in range(4, 10):
@@ -217,17 +219,16 @@ twin.net.save_parameters("after")
 """
 
 
-@pytest.mark.parametrize("name", ["lbsgd", "nadam"])
-def test_another_process_goes_on(name, tmp_path):
+def test_another_process_goes_on(tmp_path):
     def make():
-        return create(name, 3)
+        return create("lbsgd", 3)
     whole = ByTrainer(make)
     for step in range(STEPS):
         if step == 4:
             whole.net.save_parameters(str(tmp_path / "net"))
             whole.trainer.save_states(tmp_path / "states")
         whole.step(step)
-    program = PROGRAM.format(folder=str(__file__).rsplit("/", 1)[0], name=name)
+    program = PROGRAM.format(folder=str(__file__).rsplit("/", 1)[0])
     done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     found = ByTrainer(make)

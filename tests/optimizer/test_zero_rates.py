@@ -72,7 +72,7 @@ def test_a_weight_stays_as_it_is(name, begin, way):
     """Unless momentum is left or a bound says otherwise; it goes on with finite numbers, in the rows of the gradients."""
     stop, go_on = WAYS[way]
     for option in OPTIONS:
-        for stype, kind, lazy in KINDS:
+        for stype, kind, lazy in KINDS if way == "learning_rate" else KINDS[:1]:  # a rate is 0 however it came to be
             dtype = "float16" if option.get("multi_precision") else "float32"
             mx.random.seed(1)
             optimizer = mx.optimizer.create(name, **settings(name, option, lazy))

@@ -49,16 +49,6 @@ def test_one_program_serves_batches_that_store_other_numbers_of_values():
     assert len(programs(executor)) == 2
 
 
-def test_an_executor_of_other_shapes_shares_the_programs():
-    executor = mx.sym.tanh(mx.sym.Variable("data")).simple_bind(mx.cpu(), data=(4, 3))
-    executor.forward()
-    smaller = executor.reshape(data=(2, 3))
-    smaller.forward()
-    assert len(programs(executor)) == 2
-    executor.reshape(data=(2, 3)).forward()
-    assert len(programs(executor)) == 2
-
-
 def test_training_passes_work_in_the_same_memory():
     x = mx.sym.Variable("x")
     executor = mx.sym.sum(mx.sym.tanh(mx.sym.square(x))).simple_bind(mx.cpu(), x=(300, 100))

@@ -5,51 +5,29 @@ Values, storage types, gradients, warnings, the ledger of arrays that became den
 
 from __future__ import annotations
 
-import itertools
 import warnings
 
-import numpy as np
 import pytest
 
 import sparsekit as mx
 from sparsekit.base.errors import SparsekitError, StorageFallbackWarning
 from sparsekit.core import dispatch, hooks
 from sparsekit.core.dispatch import invoke, wrap
-from sparsekit.core.op import registry
 from sparsekit.ndarray.functions import invoke_update
 from sparsekit.ops.update.update import Update
-from sparsekit.storage import RowSparse, convert
 from sparsekit.symbol.node import SymbolNode
 from sparsekit.symbol.symbol import Symbol
+from tests.sampling import chosen
+from tests.sweeping import CPU, OPS, combinations, listed, stores
 
-STYPES = ("default", "row_sparse", "csr")
-CPU = mx.cpu()
-OPS = {op.name: op for op in registry.values()}
-
-
-def can_be(array, stype):
-    return stype == "default" or (array.ndim == 2 and stype == "csr") or (array.ndim >= 1 and stype == "row_sparse")
+#: Of the combinations that no row declares with several sparse inputs, one in so many is tried.
+ONE_IN = 20
 
 
 def cases():
     for name, op in sorted(OPS.items()):
         for number, (arrays, attrs) in enumerate(op.sample()):
             yield pytest.param(op, arrays, attrs, id=f"{name}-{number}")
-
-
-def combinations(arrays):
-    """Every combination of storage types that the arrays can have."""
-    return [stypes for stypes in itertools.product(STYPES, repeat=len(arrays))
-            if all(can_be(array, stype) for array, stype in zip(arrays, stypes, strict=True))]
-
-
-def stores(op, arrays, attrs, stypes):
-    """Components of each input; a row_sparse weight of an update holds all its rows."""
-    found = [convert(np.ascontiguousarray(array.copy()), stype) for array, stype in zip(arrays, stypes, strict=True)]
-    for place in op.written(op.bind(attrs).attrs):
-        if stypes[place] == "row_sparse":
-            found[place] = RowSparse(arrays[place].copy(), np.arange(len(arrays[place])), arrays[place].shape)
-    return found
 
 
 def states_of(op, attrs):
@@ -78,10 +56,6 @@ def observed(run):
             found = type(error).__name__
     messages = [str(warning.message) for warning in seen if issubclass(warning.category, StorageFallbackWarning)]
     return found, messages, [entry._replace(line="") for entry in hooks.ledger]
-
-
-def listed(made):
-    return made if isinstance(made, list) else [made]
 
 
 def imperative(op, arrays, attrs, stypes):
@@ -146,4 +120,7 @@ def test_called_and_as_a_symbol_it_is_one(op, arrays, attrs):
         assert op.name == "reset_arrays"  # the only one that gives nothing, so that no symbol can stand for its result
         return
     for stypes in combinations(arrays):
+        declared = op.find_rule(stypes, op.bind(attrs).attrs) is not None
+        if not declared and len(stypes) - stypes.count("default") > 1 and not chosen(f"{op.name} {stypes}", ONE_IN):
+            continue  # as in core/test_sweep.py
         assert symbolic(op, arrays, attrs, stypes) == imperative(op, arrays, attrs, stypes), stypes

@@ -157,8 +157,8 @@ def test_random_symbols_draw():
 
 
 def test_depth_overflows_nothing():
-    """Ten thousand operators deep: made, walked, inferred, written, read, bound, run forwards and backwards."""
-    depth = 10 * sys.getrecursionlimit()
+    """Three times as deep as Python recurses: made, walked, inferred, written, read, bound, run forwards and backwards."""
+    depth = 3 * sys.getrecursionlimit()
     made = x = S.Variable("x")
     for _ in range(depth):
         made = made + 1

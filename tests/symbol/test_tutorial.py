@@ -1,4 +1,4 @@
-"""The blocks on symbols of the tutorial "Train a Linear Regression Model with Sparse Symbols", and what it prints."""
+"""What the tutorial "Train a Linear Regression Model with Sparse Symbols" logs; notebook 04 runs its other blocks."""
 
 from __future__ import annotations
 
@@ -7,49 +7,6 @@ import pytest
 import sparsekit as mx
 
 SHAPE = (2, 2)
-
-
-@pytest.fixture(scope="module")
-def variables():
-    with mx.name.NameManager():
-        yield mx.sym.Variable("a"), mx.sym.Variable("b", stype="csr"), mx.sym.Variable("c", stype="row_sparse")
-
-
-def test_variables(variables):
-    assert repr(variables) == "(<Symbol a>, <Symbol b>, <Symbol c>)"
-
-
-def test_binding_sparse_arrays(variables):
-    _, b, c = variables
-    b_exec = b.simple_bind(ctx=mx.cpu(), b=SHAPE)
-    c_exec = c.simple_bind(ctx=mx.cpu(), c=SHAPE)
-    assert f"{b_exec.outputs} {c_exec.outputs}" == "[\n<CSRNDArray 2x2 @cpu(0)>] [\n<RowSparseNDArray 2x2 @cpu(0)>]"
-    b_exec.arg_dict["b"][:] = mx.nd.ones(SHAPE).tostype("csr")
-    b_exec.forward()
-    eval_b = b_exec.outputs[0]
-    assert repr(eval_b) == "\n<CSRNDArray 2x2 @cpu(0)>"
-    assert eval_b.asnumpy().tolist() == [[1, 1], [1, 1]]
-
-
-def test_composition_and_inference(variables):
-    a, b, c = variables
-    with mx.name.NameManager():
-        d = mx.sym.elemwise_add(a, a)
-        e = mx.sym.sparse.negative(b)
-        f = mx.sym.sparse.elemwise_add(c, c)
-    assert repr({"d": d, "e": e, "f": f}) == "{'d': <Symbol elemwise_add0>, 'e': <Symbol negative0>, 'f': <Symbol elemwise_add1>}"
-    add_exec = mx.sym.Group([d, e, f]).simple_bind(ctx=mx.cpu(), a=SHAPE, b=SHAPE, c=SHAPE)
-    add_exec.forward()
-    assert [out.stype for out in add_exec.outputs] == ["default", "csr", "row_sparse"]
-
-
-def test_fallback(variables):
-    """MXNet makes csr + row_sparse dense; here there is a kernel for it, so the sum stays sparse and nothing warns."""
-    a, b, c = variables
-    executor = mx.sym.Group([mx.sym.elemwise_add(b, c), mx.sym.log(a)]).simple_bind(mx.cpu(), a=SHAPE, b=SHAPE, c=SHAPE)
-    executor.forward()
-    assert executor.outputs[0].asnumpy().tolist() == [[0, 0], [0, 0]]
-    assert executor.outputs[1].asnumpy().tolist() == [[float("-inf")] * 2] * 2
 
 
 def classifier():

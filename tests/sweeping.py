@@ -1,0 +1,39 @@
+"""What the sweeps over the registry share: the operators, and their samples in every storage type."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+
+import sparsekit as mx
+from sparsekit.core.op import registry
+from sparsekit.storage import RowSparse, convert
+
+OPS = {op.name: op for op in registry.values()}
+STYPES = ("default", "row_sparse", "csr")
+CPU = mx.cpu()
+
+
+def can_be(array, stype):
+    return stype == "default" or (array.ndim == 2 and stype == "csr") or (array.ndim >= 1 and stype == "row_sparse")
+
+
+def combinations(arrays):
+    """Every combination of storage types that the arrays can have."""
+    for stypes in itertools.product(STYPES, repeat=len(arrays)):
+        if all(map(can_be, arrays, stypes)):
+            yield stypes
+
+
+def stores(op, arrays, attrs, stypes):
+    """The inputs in their storage types; a row_sparse weight of a step holds all its rows, as it must."""
+    made = [convert(np.array(array, order="C"), stype) for array, stype in zip(arrays, stypes, strict=True)]
+    for place in op.written(op.bind(attrs).attrs):
+        if stypes[place] == "row_sparse":
+            made[place] = RowSparse(arrays[place].copy(), np.arange(len(arrays[place])), arrays[place].shape)
+    return made
+
+
+def listed(made):
+    return made if isinstance(made, list) else [made]

@@ -19,8 +19,8 @@ from sparsekit.gluon.contrib.estimator import Estimator
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "steps"))
 
-from lines import Weighted  # noqa: E402
-from user_blocks import Holds, OwnCall, OwnForward, Reads, ReadsPlainly, hooked, lambda_of  # noqa: E402
+from lines import Weighted
+from user_blocks import Holds, OwnCall, OwnForward, Reads, ReadsPlainly, hooked, lambda_of
 
 STEPS = 7
 

@@ -148,16 +148,6 @@ def test_the_rows_may_be_written_to_after_the_pull():
     np.testing.assert_allclose(weight.grad().asnumpy(), gradient_of(START), rtol=1e-6)
 
 
-def test_several_parameters():
-    left, right = parameter(), parameter(START[::-1].copy(), name="v")
-    rows = [one.row_sparse_data(ids(*ROWS)) for one in (left, right)]
-    with autograd.record():
-        loss = (nd.dot(csr(), rows[0]) * nd.dot(csr(), rows[1])).sum()
-    loss.backward()
-    np.testing.assert_allclose(left.grad().asnumpy(), X.T @ (X @ START[::-1]), rtol=1e-6)
-    np.testing.assert_allclose(right.grad().asnumpy(), X.T @ (X @ START), rtol=1e-6)
-
-
 def test_gradients_are_added():
     weight = parameter(grad_req="add")
     rows = weight.row_sparse_data(ids(*ROWS))
@@ -235,24 +225,6 @@ def test_blocks_take_pulled_rows(hybridize, inside):
     np.testing.assert_allclose(weight.data().asnumpy(), values, rtol=1e-5)
 
 
-class Pulls(gluon.Block):
-    """A block that pulls its rows itself, before or while recording."""
-
-    def __init__(self, early):
-        super().__init__()
-        self.early, self.net = early, Squares()
-        self.net.hybridize()
-        with self.name_scope():
-            self.weight = self.params.get("weight", shape=START.shape, stype="row_sparse", grad_stype="row_sparse")
-
-    def forward(self, x):
-        if not self.early:
-            return self.net(x, self.weight.row_sparse_data(ids(*ROWS)))
-        with autograd.pause():
-            rows = self.weight.row_sparse_data(ids(*ROWS))
-        return self.net(x, rows)
-
-
 class HybridPulls(gluon.HybridBlock):
     def __init__(self):
         super().__init__()
@@ -272,20 +244,6 @@ def test_a_hybridized_block_that_pulls_rows_runs_in_python():
         loss = block(csr())
     loss.backward()
     np.testing.assert_allclose(block.weight.grad().asnumpy(), gradient_of(START), rtol=1e-6)
-
-
-@pytest.mark.filterwarnings("ignore::sparsekit.HybridizeWarning")
-@pytest.mark.parametrize("early", [False, True])
-def test_a_step_of_a_block_that_pulls_rows(early):
-    block = Pulls(early)
-    block.initialize()
-    block.weight.set_data(nd.array(START))
-    step = gluon.TrainStep(block, None, gluon.Trainer(block.collect_params(), "sgd", {"learning_rate": 0.01}))
-    values = START.astype(np.float64)
-    for _ in range(3):
-        step(csr(), batch_size=1)
-        values -= 0.01 * gradient_of(values)
-    np.testing.assert_allclose(block.weight.data().asnumpy(), values, rtol=1e-5)
 
 
 def test_embeddings_of_pulled_rows():

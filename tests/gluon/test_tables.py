@@ -442,10 +442,9 @@ def recurrent(mode, layers, both, projection, dtype):
     return function, arrays
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize(("mode", "layers", "both", "projection"), [
-    ("lstm", 1, False, None), ("lstm", 2, True, 4), ("gru", 2, True, None), ("rnn_tanh", 2, False, None),
-    ("rnn_relu", 1, True, None)])
+@pytest.mark.parametrize(("mode", "layers", "both", "projection", "dtype"), [
+    ("lstm", 1, False, None, "float32"), ("lstm", 2, True, 4, "float64"), ("gru", 2, True, None, "float32"),
+    ("rnn_tanh", 2, False, None, "float32"), ("rnn_relu", 1, True, None, "float64")])
 def test_recurrent_networks_are_lowered_whole(mode, layers, both, projection, dtype, monkeypatch):
     function, arguments = recurrent(mode, layers, both, projection, dtype)
     assert run(monkeypatch, True, function, arguments, 6) == run(monkeypatch, False, function, arguments, 6)

@@ -16,7 +16,7 @@ SWEEP = Path(__file__).with_name("absurd.py").read_text(encoding="utf-8")
 SOME = "6"
 
 
-@pytest.mark.parametrize("part", ["0", "1"])
+@pytest.mark.parametrize("part", ["0", pytest.param("1", marks=pytest.mark.thorough)])
 def test_absurd_attributes_of_every_operator(part):
     done = programs.run(SWEEP, part, "2", SOME, "15", memory=3000 * programs.MIB, timeout=400)
     assert done.check().splitlines() == ["done"], done.stderr[-500:]

@@ -263,7 +263,8 @@ def to_its_context(F: Any, x: Any) -> Any:
 
 @pytest.mark.filterwarnings("ignore::sparsekit.base.errors.HybridizeWarning")
 @pytest.mark.parametrize("function", [
-    whole, the_input, the_input_in_place, rows_of_a_new_array, with_a_gradient_buffer, by_a_mask, by_rows_outside, to_its_context])
+    whole, the_input, the_input_in_place, rows_of_a_new_array, with_a_gradient_buffer, by_a_mask, by_rows_outside,
+    to_its_context])
 def test_what_a_block_writes_and_chooses_is_the_same_at_every_call(function: Callable[[Any, Any], Any]) -> None:
     results = []
     for hybrid in (False, True):

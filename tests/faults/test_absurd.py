@@ -51,18 +51,3 @@ def test_sizes_of_results_are_python_integers():
                      lambda count: mx.nd.arange(count), lambda count: mx.nd.linspace(0, 1, count)):
             with pytest.raises((mx.InsufficientMemoryError, mx.DTypeError, mx.ShapeError)):
                 call(count)
-
-
-def test_what_is_announced_for_a_network_of_many_layers_needs_no_loop_over_them():
-    from sparsekit.ops.recurrent import recurrent
-
-    for mode, projects, dropout in (("lstm", True, True), ("gru", False, True), ("rnn_relu", False, False)):
-        def sizes(layers, mode=mode, projects=projects, dropout=dropout):
-            return recurrent.Sizes(mode, 5, 3, 2 if projects else 3, layers, 2, projects, dropout)
-
-        for layers in (1, 2, 5):
-            shapes = [*recurrent._weight_shapes(sizes(layers))]
-            assert recurrent.parameter_count(sizes(layers)) == sum(np.prod(shape) for shape in shapes if shape is not None)
-            held = [*recurrent._held_shapes(sizes(layers), 7, 4)]
-            assert recurrent.held_size(sizes(layers), 7, 4) == sum(np.prod(shape) for shape in held if shape is not None)
-        assert recurrent.parameter_count(sizes(1 << 62)) > 1 << 62

@@ -330,16 +330,16 @@ def test_a_numba_that_does_not_work_gives_one_warning_and_kernels_in_numpy(tmp_p
     assert why in explained
 
 
-def test_the_doctor_says_which_kernels_are_used_and_why(tmp_path, monkeypatch):
+def test_the_doctor_says_which_kernels_are_used_and_why(tmp_path):
     numba, why = UNFIT[1]
     with_numba(tmp_path, numba)
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), str(PACKAGE.parent)]))
+    program = "from sparsekit import doctor; print(doctor.line(doctor.kernels_finding()))"
+    path = os.pathsep.join([str(tmp_path), str(PACKAGE.parent)])
     for asked, mark, value, remedy in (
             ("", "-", f"in numpy, since {why}", "--force-reinstall numba"),
             ("numpy", "+", "in numpy, since SPARSEKIT_KERNELS is numpy", ""),
             ("numba", "!", "Hint: python -m pip install", "SPARSEKIT_KERNELS=numpy works without numba")):
-        monkeypatch.setenv("SPARSEKIT_KERNELS", asked)
-        said = doctor.line(doctor.kernels_finding())
+        said = run(program, env={"SPARSEKIT_KERNELS": asked, "PYTHONPATH": path}).check()
         assert said.startswith(f"{mark} kernels {' ' * 14}{value}"), said
         assert remedy in said
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import copy
-import gc
 import warnings
-import weakref
 from types import SimpleNamespace
 
 import numpy as np
@@ -254,22 +252,6 @@ def test_a_block_that_changes_at_every_call_is_named():
     with pytest.warns(HybridizeWarning, match=r"counts\d+ .* traced anew .* because counts\d+\.step changes") as told:
         run()
     assert len(told) == 1
-
-
-def test_a_deleted_network_is_freed_at_once(net):
-    gc.collect()
-    gc.disable()
-    try:
-        made = nn.HybridSequential()
-        made.add(nn.Dense(2, in_units=3), nn.Activation("relu"))
-        made.initialize()
-        made.hybridize()
-        run(made, True)
-        watched = weakref.ref(made[0].weight)
-        del made
-        assert watched() is None
-    finally:
-        gc.enable()
 
 
 def test_a_traced_array_of_another_trace_is_a_named_error():

@@ -28,6 +28,25 @@ def batch(seed: int = 0, sparse: bool = False, rows: int = 64) -> Any:
     return mx.nd.array(values).tostype("csr") if sparse else mx.nd.array(values)
 
 
+def test_two_graphs_live_at_once() -> None:
+    net = dense_net()
+    net.initialize()
+    first, second = batch(1), batch(2)
+    expected = []
+    for data in (first, second):
+        data.attach_grad()
+        with mx.autograd.record():
+            out = net(data) * net(data).sum()
+        out.backward()
+        expected.append(data.grad.asnumpy())
+    net.hybridize()
+    with mx.autograd.record():
+        outs = [net(data) * net(data).sum() for data in (first, second)]
+    for data, out, gradient in zip((first, second), outs, expected, strict=True):
+        out.backward()
+        np.testing.assert_allclose(data.grad.asnumpy(), gradient, rtol=1e-5, atol=1e-6)
+
+
 class Asks(mx.gluon.HybridBlock):
     """Looks at values."""
 
@@ -244,6 +263,16 @@ def rows_of_a_new_array(F: Any, x: Any) -> Any:
     return y
 
 
+def an_array_outside_in_place(F: Any, x: Any) -> Any:
+    OUTSIDE.__iadd__(x)
+    return x * 1
+
+
+def by_an_optimizer(F: Any, x: Any) -> Any:
+    mx.nd.sgd_update(OUTSIDE, x, out=OUTSIDE, lr=0.1)
+    return x * 1
+
+
 def with_a_gradient_buffer(F: Any, x: Any) -> Any:
     x.attach_grad()
     return x * 2
@@ -263,8 +292,8 @@ def to_its_context(F: Any, x: Any) -> Any:
 
 @pytest.mark.filterwarnings("ignore::sparsekit.base.errors.HybridizeWarning")
 @pytest.mark.parametrize("function", [
-    whole, the_input, the_input_in_place, rows_of_a_new_array, with_a_gradient_buffer, by_a_mask, by_rows_outside,
-    to_its_context])
+    whole, the_input, the_input_in_place, rows_of_a_new_array, an_array_outside_in_place, by_an_optimizer, with_a_gradient_buffer,
+    by_a_mask, by_rows_outside, to_its_context])
 def test_what_a_block_writes_and_chooses_is_the_same_at_every_call(function: Callable[[Any, Any], Any]) -> None:
     results = []
     for hybrid in (False, True):

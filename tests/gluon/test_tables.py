@@ -109,6 +109,9 @@ def run(monkeypatch, on, function, arguments, rounds):
 #: ``core/test_tables.py`` runs every operator in a table; these join several, share memory or have gradients of their own.
 FUNCTIONS = {
     "no rows": (lambda F, a, b: F.concat(a * 2, b, dim=0) + 1, [dense(0, 5), dense(3, 5)]),
+    "nothing": (lambda F, a: [F.tanh(a) * 2, F.sum(a, axis=0)], [dense(0, 5)]),
+    "kept rows": (lambda F, a, rows: F.sparse_retain(a, rows) * 2,
+                  [row_sparse(9, 3), lambda _: mx.nd.array([1, 3, 5], dtype="int64")]),
     "views of inputs": (lambda F, a: [F.reshape(a, (-1,)), F.transpose(a), F.slice_axis(a, axis=0, begin=1, end=3), a],
                         [dense(4, 5)]),
     "views of results": (lambda F, a: [F.reshape(a * 2, (-1,)), F.transpose(a * 2), F.expand_dims(a * 2, 0)], [dense(4, 5)]),

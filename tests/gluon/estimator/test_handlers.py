@@ -130,6 +130,17 @@ def test_a_loss_that_is_one_number_divides_by_one():
     assert made().explain()[0]["reason"] == "fit has not been called"
 
 
+def test_a_net_of_blocks_is_compiled_when_all_of_them_are_hybridized():
+    net = mx.gluon.nn.Sequential()
+    net.add(mx.gluon.nn.Dense(2, in_units=5))
+    net.initialize()
+    trainer = mx.gluon.Trainer(net.collect_params(), "sgd")
+    estimator = Estimator(net, mx.gluon.loss.SoftmaxCrossEntropyLoss(), trainer=trainer)
+    estimator.logger.setLevel("CRITICAL")
+    estimator.fit(loader(), epochs=1)
+    assert estimator.explain()[0]["reason"] == f"{net[0].name} is not hybridized"
+
+
 def test_several_contexts_clip_the_sum():
     with mx.config.set(densify="allow"):
         net = mx.gluon.nn.Dense(2, in_units=5, prefix="net_")

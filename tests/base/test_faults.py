@@ -71,7 +71,7 @@ def X():
 
 
 #: Of the functions that a call runs, about as many fail.
-SOME = 25
+SOME = 12
 
 #: A public call of each family, on what is made first.
 CALLS = {

@@ -48,7 +48,7 @@ SHOWN = {
     "IPython": ["mx.predict('start.rows')", "mx.widgets.monitor(None)", "profile._repr_mimebundle_()"],
     "ipywidgets": ["mx.predict('start.rows')", "profile.table()"],
     "matplotlib": ["profile.timeline_figure().svg", "x._repr_html_()"],
-    "psutil": ["main('doctor')"], "jupyter_client": ["main('doctor')"],
+    "jupyter_client": ["load('doctor').kernelspec_finding()"],
     "tensorboard": ["profile.summary()"],
 }
 
@@ -127,10 +127,10 @@ def imported():
     """The packages that the source imports and that are not required, each with what ``optional_import`` says it is for."""
     found = {}
     for path in PACKAGE.rglob("*.py"):
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        typing = {id(node) for one in ast.walk(tree) if isinstance(one, ast.If) and "TYPE_CHECKING" in ast.unparse(one.test)
+        nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+        typing = {id(node) for one in nodes if isinstance(one, ast.If) and getattr(one.test, "id", "") == "TYPE_CHECKING"
                   for node in ast.walk(one)}
-        for node in ast.walk(tree):
+        for node in nodes:
             if id(node) in typing:
                 continue
             for name, purpose in named(node):

@@ -154,7 +154,7 @@ def _faulty(name, error, **methods):
     return f"faulty_{name}"
 
 
-@pytest.mark.parametrize("error", [ValueError("boo"), KeyError("boo"), ZeroDivisionError("boo"), TypeError("boo")])
+@pytest.mark.parametrize("error", [KeyError("boo"), TypeError("boo")])
 @pytest.mark.parametrize("method", ["forward", "backward", "create_operator", "infer_shape", "infer_type", "infer_storage_type",
                                     "infer_storage_type_backward", "list_arguments", "list_outputs"])
 @pytest.mark.parametrize("symbolic", [False, True])

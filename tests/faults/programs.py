@@ -57,7 +57,7 @@ class Done(NamedTuple):
 
 
 def run(text: str, *arguments: str, memory: int | None = None, env: Mapping[str, str | None] | None = None,
-        timeout: float = 60, cwd: str | Path | None = None) -> Done:
+        timeout: float = 400, cwd: str | Path | None = None) -> Done:
     """Run the text of a program in a new interpreter.
 
     Parameters

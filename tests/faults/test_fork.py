@@ -106,7 +106,7 @@ print(rounds)
 
 
 def test_forks_while_threads_compute_profile_and_draw():
-    assert programs.run(FORKS, "15", timeout=400, env={"SPARSEKIT_NUM_THREADS": "3"}).check() == "15\n"
+    assert programs.run(FORKS, "8", timeout=400, env={"SPARSEKIT_NUM_THREADS": "3"}).check() == "8\n"
 
 
 LOADERS = """

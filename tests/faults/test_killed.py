@@ -50,7 +50,7 @@ def stopped_in_a_save(process, temporary, draw):
 def test_a_save_that_is_killed_leaves_the_old_file_or_the_new_one(tmp_path, in_a_save):
     draw, path, temporary = random.Random(5), tmp_path / "array", tmp_path / ".array.tmp"
     environment = {**os.environ, "PYTHONPATH": str(Path(mx.__file__).parents[1])}
-    for _ in range(4):
+    for _ in range(2):
         with subprocess.Popen([sys.executable, "-c", SAVE, path], stdout=subprocess.PIPE, env=environment) as process:
             assert process.stdout.readline() == b"ready\n"
             before = os.stat(path).st_mtime_ns if path.exists() else 0

@@ -236,7 +236,7 @@ SMALL_FILES = """
 
     whole = {name: open(name, "rb").read() for name in ("arrays", "adam.states")}
     for name, content in whole.items():
-        for place in range(0, len(content) - 7, 4):
+        for place in range(0, len(content) - 7, 8):
             for number in (1 << 31, (1 << 33) + 3, 1 << 40, 1 << 62):
                 with open(name, "wb") as file:
                     file.write(content[:place] + struct.pack("<Q", number) + content[place + 8:])

@@ -12,7 +12,7 @@ from tests.sampling import seed
 PROGRAM = Path(__file__).with_name("odd.py").read_text(encoding="utf-8")
 
 #: Parts of the callables; one is run by default, and ``odd.py 0 1`` takes them all.
-PARTS = 6
+PARTS = 12
 
 
 @pytest.mark.parametrize("part", [
@@ -20,10 +20,11 @@ PARTS = 6
 def test_odd_arguments_of_constructors_and_methods(part):
     done = programs.run(PROGRAM, str(part), str(PARTS), memory=4000 * programs.MIB, timeout=400)
     assert done.check().splitlines() == ["done"], done.stderr[-500:]
-    assert int(done.stderr.split()[-2]) > 1500  # calls
+    assert int(done.stderr.split()[-2]) > 700  # calls
 
 
 def test_errors_of_functions_of_the_user_stay_theirs():
+    """``base/test_faults.py`` has more of them."""
     import sparsekit as mx
 
     class Own(Exception):
@@ -32,11 +33,6 @@ def test_errors_of_functions_of_the_user_stay_theirs():
     def fails(*_):
         raise Own
 
-    label, prediction = mx.nd.array([0]), mx.nd.array([[1.0, 0.0]])
-    with pytest.raises(Own):
-        mx.metric.CustomMetric(fails).update([label], [prediction])
-    with pytest.raises(Own):
-        list(mx.gluon.data.DataLoader(mx.gluon.data.SimpleDataset([1, 2]).transform(fails), batch_size=1))
     with pytest.raises(Own):
         mx.gluon.data.FilterSampler(fails, [1, 2])
     module = mx.mod.Module(mx.sym.SoftmaxOutput(mx.sym.Variable("data"), name="softmax"))

@@ -285,12 +285,15 @@ def managers():
         if path.relative_to(PACKAGE).parts[0] in ("course", "bench", "notebooks", "examples"):
             continue  # tools for people, which an interrupt ends
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            text = [ast.unparse(one) for one in getattr(node, "decorator_list", ())]
-            bases = [ast.unparse(one) for one in getattr(node, "bases", ())]
-            own = isinstance(node, ast.ClassDef) and any(getattr(one, "name", "") == "__exit__" for one in node.body)
-            gives = ast.unparse(node.returns) if isinstance(node, ast.FunctionDef) and node.returns else ""
-            if own or gives == "Assigned" or any(one.endswith("contextmanager") for one in text) or any(
-                    base in KINDS for base in bases):
+            if isinstance(node, ast.ClassDef):
+                found = any(getattr(one, "name", "") == "__exit__" for one in node.body)
+                found = found or any(ast.unparse(one) in KINDS for one in node.bases)
+            elif isinstance(node, ast.FunctionDef):
+                found = any(ast.unparse(one).endswith("contextmanager") for one in node.decorator_list)
+                found = found or getattr(node.returns, "id", getattr(node.returns, "value", "")) == "Assigned"
+            else:
+                found = False
+            if found:
                 yield node.name
 
 

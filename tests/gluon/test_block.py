@@ -3,7 +3,6 @@
 import collections
 import json
 import warnings
-import weakref
 
 import numpy as np
 import pytest
@@ -41,13 +40,6 @@ def test_names_count_within_their_scope():
     assert (one.name, one.first.name, one.first.prefix) == ("model0", "model0_dense0", "model0_dense0_")
     assert list(one.collect_params(".*1_weight|.*0_bias")) == ["model0_dense0_bias", "model0_dense1_weight"]
     assert repr(one) == "Model(\n  (first): Dense(None -> 4, linear)\n  (second): Dense(None -> 2, linear)\n)"
-
-
-def test_a_deleted_network_is_gone_at_once():
-    net = Model()
-    reference = weakref.ref(net)
-    del net
-    assert reference() is None
 
 
 def test_shared_parameters_are_the_same_ones():

@@ -66,13 +66,13 @@ def test_a_copy_has_gradients_and_a_scope_of_its_own(way):
         assert gluon.nn.Dense(2).prefix == made.prefix  # the scope of the original has not counted that of the copy
 
 
-@pytest.mark.parametrize("way", COPIES)
 @pytest.mark.parametrize("name", sorted(set(mx.optimizer.Optimizer.opt_registry)))
-def test_optimizers_that_have_made_steps(way, name):
+def test_optimizers_that_have_made_steps(name):
+    """``optimizer/test_resume.py`` pickles them."""
     weight, grad = mx.nd.ones((3, 2)), mx.nd.ones((3, 2))
     updater = mx.optimizer.get_updater(mx.optimizer.create(name))
     updater(0, grad, weight)
-    again, its_weight = COPIES[way]((updater, weight))
+    again, its_weight = copy.deepcopy((updater, weight))
     mx.random.seed(0)
     updater(0, grad, weight)
     mx.random.seed(0)

@@ -126,46 +126,39 @@ def test_one_pull_serves_several_steps_with_the_values_it_had():
     np.testing.assert_array_equal(fresh.data.asnumpy(), weight.data().asnumpy()[sorted(ROWS)])
 
 
-def test_two_pulls_of_a_parameter_add_up():
-    weight = parameter()
+def two_pulls(weight):
     first, second = weight.row_sparse_data(ids(0, 1)), weight.row_sparse_data(ids(3))
     with autograd.record():
-        loss = (first * first).sum() + (second * 5).sum() + (first * second).sum()
-    loss.backward()
-    expected = np.zeros_like(START)
-    expected[:2], expected[3] = 2 * START[:2], 5
-    np.testing.assert_allclose(weight.grad().asnumpy(), expected)
-    assert weight.grad().indices.asnumpy().tolist() == [0, 1, 3]
+        return (first * first).sum() + (second * 5).sum() + (first * second).sum()
 
 
-def test_the_rows_may_be_written_to_after_the_pull():
-    weight, wanted = parameter(), ids(*ROWS)
+def rows_written_to_after_the_pull(weight):
+    wanted = ids(*ROWS)
     rows = weight.row_sparse_data(wanted)
     wanted[:] = 5
     with autograd.record():
-        loss = squares(rows)
-    loss.backward()
-    np.testing.assert_allclose(weight.grad().asnumpy(), gradient_of(START), rtol=1e-6)
+        return squares(rows)
 
 
-def test_several_parameters():
-    left, right = parameter(), parameter(START[::-1].copy(), name="v")
-    rows = [one.row_sparse_data(ids(*ROWS)) for one in (left, right)]
+def embeddings(weight):
+    words = nd.array([0, 3, 3])
+    rows = weight.row_sparse_data(words)
     with autograd.record():
-        loss = (nd.dot(csr(), rows[0]) * nd.dot(csr(), rows[1])).sum()
-    loss.backward()
-    np.testing.assert_allclose(left.grad().asnumpy(), X.T @ (X @ START[::-1]), rtol=1e-6)
-    np.testing.assert_allclose(right.grad().asnumpy(), X.T @ (X @ START), rtol=1e-6)
+        return (nd.Embedding(words, rows, input_dim=6, output_dim=2, sparse_grad=True) ** 2).sum()
 
 
-def test_gradients_are_added():
-    weight = parameter(grad_req="add")
-    rows = weight.row_sparse_data(ids(*ROWS))
+@pytest.mark.parametrize("grad_req", ["write", "add"])
+@pytest.mark.parametrize(("function", "factors"), [
+    (two_pulls, {0: 2 * START[0], 1: 2 * START[1], 3: [5, 5]}), (embeddings, {0: 2 * START[0], 3: 4 * START[3]}),
+    (rows_written_to_after_the_pull, dict(enumerate(gradient_of(START))))])
+def test_gradients_of_pulled_rows(function, factors, grad_req):
+    weight = parameter(grad_req=grad_req)
     for _ in range(2):
-        with autograd.record():
-            loss = squares(rows)
-        loss.backward()
-    np.testing.assert_allclose(weight.grad().asnumpy(), 2 * gradient_of(START), rtol=1e-6)
+        function(weight).backward()
+    expected = np.zeros_like(START)
+    for row, value in factors.items():
+        expected[row] = value
+    np.testing.assert_allclose(weight.grad().asnumpy(), expected * (2 if grad_req == "add" else 1), rtol=1e-6)
 
 
 def test_without_a_gradient_nothing_is_recorded():
@@ -235,24 +228,6 @@ def test_blocks_take_pulled_rows(hybridize, inside):
     np.testing.assert_allclose(weight.data().asnumpy(), values, rtol=1e-5)
 
 
-class Pulls(gluon.Block):
-    """A block that pulls its rows itself, before or while recording."""
-
-    def __init__(self, early):
-        super().__init__()
-        self.early, self.net = early, Squares()
-        self.net.hybridize()
-        with self.name_scope():
-            self.weight = self.params.get("weight", shape=START.shape, stype="row_sparse", grad_stype="row_sparse")
-
-    def forward(self, x):
-        if not self.early:
-            return self.net(x, self.weight.row_sparse_data(ids(*ROWS)))
-        with autograd.pause():
-            rows = self.weight.row_sparse_data(ids(*ROWS))
-        return self.net(x, rows)
-
-
 class HybridPulls(gluon.HybridBlock):
     def __init__(self):
         super().__init__()
@@ -272,31 +247,6 @@ def test_a_hybridized_block_that_pulls_rows_runs_in_python():
         loss = block(csr())
     loss.backward()
     np.testing.assert_allclose(block.weight.grad().asnumpy(), gradient_of(START), rtol=1e-6)
-
-
-@pytest.mark.filterwarnings("ignore::sparsekit.HybridizeWarning")
-@pytest.mark.parametrize("early", [False, True])
-def test_a_step_of_a_block_that_pulls_rows(early):
-    block = Pulls(early)
-    block.initialize()
-    block.weight.set_data(nd.array(START))
-    step = gluon.TrainStep(block, None, gluon.Trainer(block.collect_params(), "sgd", {"learning_rate": 0.01}))
-    values = START.astype(np.float64)
-    for _ in range(3):
-        step(csr(), batch_size=1)
-        values -= 0.01 * gradient_of(values)
-    np.testing.assert_allclose(block.weight.data().asnumpy(), values, rtol=1e-5)
-
-
-def test_embeddings_of_pulled_rows():
-    weight, words = parameter(), nd.array([0, 3, 3])
-    rows = weight.row_sparse_data(words)
-    with autograd.record():
-        loss = (nd.Embedding(words, rows, input_dim=6, output_dim=2, sparse_grad=True) ** 2).sum()
-    loss.backward()
-    expected = np.zeros_like(START)
-    np.add.at(expected, [0, 3, 3], 2 * START[[0, 3, 3]])
-    np.testing.assert_allclose(weight.grad().asnumpy(), expected)
 
 
 def test_contexts_have_gradients_of_their_own():

@@ -139,23 +139,6 @@ def test_a_layer_is_its_cells(text, lengths):
         np.testing.assert_allclose(one.asnumpy(), other.asnumpy(), rtol=1e-4, atol=1e-5)
 
 
-def test_a_projected_layer_is_its_cell():
-    scope = names()
-    layer, cell = (eval(text, scope) for text in ("rnn.LSTM(5, projection_size=3, prefix='a_')",
-                                                  "contrib.LSTMPCell(5, 3, prefix='a_l0_')"))
-    data = scope["wave"](4, 2, 2, speed=1.1)
-    scope["fill"](layer, lambda: layer(data))
-    scope["fill"](cell, lambda: cell.unroll(4, data, layout="TNC"))
-    gradients = []
-    for net, call in ((layer, lambda: layer(data)), (cell, lambda: cell.unroll(4, data, layout="TNC", merge_outputs=True)[0])):
-        with mx.autograd.record():
-            output = call()
-        output.backward(scope["wave"](*output.shape, speed=0.4))
-        gradients.append([output, *(parameter.grad() for _, parameter in sorted(net.collect_params().items()))])
-    for one, other in zip(*gradients, strict=True):
-        np.testing.assert_allclose(one.asnumpy(), other.asnumpy(), rtol=1e-4, atol=1e-5)
-
-
 def test_bounds_of_the_cell_in_a_layer():
     net = mx.gluon.rnn.LSTM(3, state_clip_min=-0.1, state_clip_max=0.1, state_clip_nan=True)
     net.initialize(mx.init.Uniform(2))
@@ -255,30 +238,6 @@ def test_a_cell_of_ones_own():
     assert states[0].asnumpy().tolist() == [[3, 3]]
 
 
-def test_layers_learn_to_remember():
-    """The first of eight inputs tells the class; a network that carries nothing stays at chance."""
-    mx.random.seed(3)
-    signs = mx.nd.array(np.sign(np.sin(np.arange(64) * 2.3)))
-    data = mx.nd.random.normal(shape=(64, 8, 1)) * 0.1
-    data[:, 0, 0] = signs
-    label = signs > 0
-    encoder, head, loss = mx.gluon.rnn.LSTM(16, layout="NTC"), mx.gluon.nn.Dense(2), mx.gluon.loss.SoftmaxCrossEntropyLoss()
-    encoder.initialize(mx.init.Xavier())
-    head.initialize(mx.init.Xavier())
-    parameters = encoder.collect_params()
-    parameters.update(head.collect_params())
-    trainer = mx.gluon.Trainer(parameters, "adam", {"learning_rate": 0.02})
-    for _ in range(60):
-        with mx.autograd.record():
-            _, (hidden, _) = encoder(data, encoder.begin_state(64))
-            value = loss(head(hidden[0]), label)
-        value.backward()
-        trainer.step(64)
-    accuracy = mx.metric.Accuracy()
-    accuracy.update([label], [head(encoder(data, encoder.begin_state(64))[1][0][0])])
-    assert accuracy.get()[1] > 0.95
-
-
 def arrays_in(found):
     return [one for part in found for one in arrays_in(part)] if isinstance(found, (list, tuple)) else [found]
 
@@ -326,30 +285,6 @@ def test_hybridized_cells_give_the_same(text):
     for other in found[1:]:
         for one, expected in zip(other, found[0], strict=True):
             np.testing.assert_allclose(one, expected, rtol=1e-5, atol=1e-6)
-
-
-def test_a_hybridized_block_that_unrolls():
-    class Net(mx.gluon.HybridBlock):
-        def __init__(self, **kwargs):
-            super().__init__(**kwargs)
-            with self.name_scope():
-                self.layer = mx.gluon.rnn.LSTM(4)
-                self.cell = mx.gluon.rnn.ZoneoutCell(mx.gluon.rnn.GRUCell(4), 0.2, 0.2)
-
-        def hybrid_forward(self, F, x):
-            return self.cell.unroll(4, self.layer(x), layout="TNC", merge_outputs=True)[0]
-
-    net, data = Net(), names()["wave"](4, 3, 5)
-    net.initialize()
-    net(data)
-    found = []
-    for active in (False, True, True):
-        net.hybridize(active)
-        mx.random.seed(5)
-        with mx.autograd.record():
-            found.append(net(data))
-    for other in found[1:]:
-        np.testing.assert_allclose(other.asnumpy(), found[0].asnumpy(), rtol=1e-5, atol=1e-6)
 
 
 #: Names of MXNet 1.9.1 for the operators of a step, those that are counted in a graph left out.

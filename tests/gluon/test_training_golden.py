@@ -8,34 +8,12 @@ import numpy as np
 import pytest
 
 import sparsekit as mx
+from sparsekit.demo.variants import FullyConnected, FullyConnectedSparse
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "gluon_steps.json").read_text(encoding="utf-8"))
 DATA, LABEL = (np.array(GOLDEN["inputs"][name], np.float32) for name in ("data", "label"))
 INITIAL = [np.array(value, np.float32) for value in GOLDEN["inputs"]["initial"]]
 BATCH = 5
-
-
-class FullyConnected(mx.gluon.HybridBlock):
-    def __init__(self, in_units, units):
-        super().__init__()
-        with self.name_scope():
-            self._units = units
-            self.weight = self.params.get("weight", shape=(units, in_units))
-            self.bias = self.params.get("bias", shape=(units,))
-
-    def hybrid_forward(self, F, x, weight, bias):
-        return F.FullyConnected(x, weight, bias, num_hidden=self._units)
-
-
-class FullyConnectedSparse(mx.gluon.HybridBlock):
-    def __init__(self, in_units, units, weight_grad_stype):
-        super().__init__()
-        with self.name_scope():
-            self.weight = self.params.get("weight", shape=(in_units, units), grad_stype=weight_grad_stype)
-            self.bias = self.params.get("bias", shape=(units,))
-
-    def hybrid_forward(self, F, x, weight, bias):
-        return F.sparse.dot(x, weight) + bias
 
 
 def build(case):

@@ -15,7 +15,7 @@ import equal_terms
 import numpy as np
 
 #: Epochs of the tagger, of which the script has 300: they take a minute.
-EPOCHS = 40
+EPOCHS = 10
 
 
 def epochs(mx, module, batches, metric, count, evaluate, row_ids=None, all_rows=None):
@@ -171,92 +171,6 @@ def matrix_factorization(mx, run):
         mx, module, train, mx.metric.create(["MSE"]), 3, evaluate,
         lambda batch: {"item_weight": batch.data[0].astype(np.int64), "user_weight": batch.data[1].astype(np.int64)},
         lambda batch: {f"{name}_weight": mx.nd.arange(0, size, dtype="int64") for name, size in sizes.items()})}
-
-
-def test_sparse_fm(mx, run):
-    start = mx.initializer.Normal(sigma=0.01)
-    found = []
-    settings = {"momentum": 0.1, "learning_rate": 0.01}, {"learning_rate": 0.0005}, {"learning_rate": 0.01}
-    kinds = mx.optimizer.SGD, mx.optimizer.Adam, mx.optimizer.AdaGrad
-    for kind, chosen, count in zip(kinds, settings, (10, 10, 20), strict=True):
-        x = mx.symbol.Variable("data", stype="csr")
-        v = mx.symbol.Variable("v", shape=(10_000, 4), init=start, stype="row_sparse")
-        w = mx.symbol.var("w1_weight", shape=(10_000, 1), init=start, stype="row_sparse")
-        linear = mx.symbol.broadcast_add(mx.symbol.dot(x, w), mx.symbol.var("w1_bias", shape=1))
-        alone = mx.sym.dot(mx.symbol.square(data=x), mx.symbol._internal._square_sum(data=v, axis=1, keepdims=True))
-        together = mx.symbol.Concat(linear, 0.5 * mx.symbol.square(data=mx.symbol.dot(x, v)), dim=1)
-        score = mx.sym.elemwise_add(mx.symbol.sum(data=together, axis=1, keepdims=True), 0.5 * mx.symbol.negative(alone))
-        net = mx.symbol.LinearRegressionOutput(data=score, label=mx.symbol.Variable("label"))
-        rows = mx.test_utils.rand_ndarray((320, 10_000), "csr", 0.1)
-        train = mx.io.NDArrayIter(data=rows, label={"label": mx.nd.ones((320, 1))}, batch_size=64, last_batch_handle="discard")
-        module = bound(mx, net, train, data_names=["data"], label_names=["label"])
-        module.init_params(initializer=start)
-        module.init_optimizer(optimizer=kind(clip_gradient=5.0, rescale_grad=1.0 / 64, **chosen))
-        metric = mx.metric.create("MSE")
-        for _ in range(count):
-            train.reset()
-            metric.reset()
-            for batch in train:
-                module.forward(batch, is_train=True)
-                module.update_metric(metric, batch.label)
-                module.backward()
-                module.update()
-            found.append(metric.get()[1])
-    return {"mse": found}
-
-
-def sparse_end2end(mx, run):
-    features = 1_000_001
-    weight = mx.symbol.Variable("w", shape=(features, 4), init=mx.initializer.Normal(sigma=0.01), stype="row_sparse")
-    score = mx.symbol.sparse.dot(mx.symbol.Variable("data", stype="csr"), weight)
-    net = mx.symbol.SoftmaxOutput(data=score, label=mx.symbol.Variable("softmax_label"), name="out")
-    train = mx.io.LibSVMIter(data_libsvm="data/avazu-app.t", data_shape=(features,), batch_size=64)
-    store = mx.kvstore.create("local") if run else None
-    module = bound(mx, net, train, data_names=["data"], label_names=["softmax_label"], context=mx.context.cpu(0))
-    module.init_params(initializer=mx.init.Uniform(scale=0.1))
-    module.init_optimizer(optimizer=mx.optimizer.SGD(momentum=0.0, clip_gradient=5.0, learning_rate=0.1, rescale_grad=1.0 / 64),
-                          kvstore=store)
-    arrays = module._exec_group.param_arrays[module._exec_group.param_names.index("w")]
-    metric, found, batches = mx.metric.create("acc"), [], iter(train)
-    mx.nd.waitall()
-    if run:
-        mx.profiler.set_config(profile_all=True, filename="profile.json")
-        mx.profiler.set_state("run")
-    for _ in range(3):
-        metric.reset()
-        count = 0
-        for batch in batches:
-            count += 1
-            if store is not None:
-                store.row_sparse_pull("w", arrays, priority=0, row_ids=batch.data[0].indices)
-            module.forward_backward(batch)
-            module.update()
-            module.update_metric(metric, batch.label)
-        found.append(metric.get()[1])
-        batches.reset()
-    if run:
-        mx.profiler.set_state("stop")
-    return {"accuracy": found, "batches": [count]}
-
-
-def updater(mx, run):
-    np.random.seed(0)
-    ones = mx.nd.ones((1000, 8))
-    weight = grad = ones.copy()
-    if run < 2:
-        weight = ones.tostype("row_sparse")
-        rows = np.arange(1000)
-        np.random.shuffle(rows)
-        grad = mx.nd.sparse.retain(weight, mx.nd.array(np.unique(rows[:50])))
-    else:
-        grad = ones.copy()
-    mean = ones.copy() if run else ones.tostype("row_sparse")
-    var = mean.copy()
-    for _ in range(30):
-        mx.nd.sparse.adam_update(weight, grad, mean, var, out=weight, lr=1, wd=0, beta1=0.9, beta2=0.99, rescale_grad=0.5,
-                                 epsilon=1e-8)
-    weight.wait_to_read()
-    return {name: [float(array.asnumpy().sum())] for name, array in (("weight", weight), ("mean", mean), ("var", var))}
 
 
 def wide_deep(mx, run):
@@ -612,70 +526,7 @@ def word_language_model(mx, run):
     return found
 
 
-def ran(path, operators):
-    """How often operators ran, by a trace."""
-    with open(path) as file:
-        names = [event["name"].strip("[]") for event in json.load(file)["traceEvents"] if event.get("ph") in ("B", "X")]
-    return {"ran": [names.count(operator) for operator in operators]}
-
-
-def profiler_matmul(mx, run):
-    mx.profiler.set_config(profile_symbolic=True, filename="trace.json")
-    executor = mx.symbol.dot(mx.sym.Variable("A"), mx.sym.Variable("B")).simple_bind(mx.gpu(0), "write", A=(64, 64), B=(64, 64))
-    for name in "AB":
-        mx.random.uniform(-1.0, 1.0, shape=(64, 64)).copyto(executor.arg_dict[name])
-    for number in range(4):
-        if number in (1, 3):
-            mx.profiler.set_state("run" if number == 1 else "stop")
-        executor.forward()
-        executor.outputs[0].wait_to_read()
-    mx.profiler.dump()
-    return ran("trace.json", ["dot"])
-
-
-def profiler_ndarray(mx, run):
-    nd = mx.nd
-    mx.profiler.set_config(profile_all=True, filename="trace.json")
-    mx.profiler.set_state("run")
-    random = np.random.RandomState(0)
-    for _ in range(1000):
-        shape = random.randint(1, 11, size=random.randint(1, 6))
-        values = random.rand(*np.where(random.randint(0, 2, len(shape)), 1, shape)) - 0.5
-        made = nd.array(values).broadcast_to(shape=shape)
-        assert np.square(made.asnumpy() - np.broadcast_to(values, shape)).mean() < 1e-8
-    for function, wanted in ((nd.sum, np.sum), (nd.max, np.max), (nd.min, np.min)):
-        for _ in range(200):
-            values = random.rand(*random.randint(1, 8, size=random.randint(1, 6)))
-            axes = tuple(np.flatnonzero(random.randint(0, 2, values.ndim)).tolist()) or tuple(range(values.ndim))
-            made = function(nd.array(values), axis=axes, keepdims=1)
-            np.testing.assert_allclose(made.asnumpy(), wanted(values, axis=axes, keepdims=True), rtol=1e-4)
-    for function, wanted in ((nd.sqrt, np.sqrt), (nd.square, np.square), (nd.norm, np.linalg.norm)):
-        for _ in range(30):
-            values = random.uniform(0, 10, random.randint(1, 10, 3)).astype(np.float32)
-            np.testing.assert_allclose(function(nd.array(values)).asnumpy().squeeze(), wanted(values).squeeze(), rtol=1e-5)
-    table = np.arange(2000, dtype=np.float32).reshape(100, 20)
-    for _ in range(3):
-        places, values = random.randint(20, size=100), random.randint(20, size=100)
-        rows = np.arange(100)
-        assert (nd.choose_element_0index(nd.array(table), nd.array(places)).asnumpy() == table[rows, places]).all()
-        filled = nd.fill_element_0index(nd.array(table), nd.array(values), nd.array(places)).asnumpy()
-        assert (filled[rows, places] == values).all()
-        hot = nd.empty((100, 20))
-        nd.onehot_encode(nd.array(places), out=hot)
-        assert (hot.asnumpy() == np.eye(20)[places]).all()
-    assert np.abs(nd.clip(mx.random.uniform(-10, 10, (10,)), -2, 2).asnumpy()).max() <= 2
-    left, right = random.rand(3, 4), random.rand(4, 5)
-    np.testing.assert_allclose(nd.dot(nd.array(left), nd.array(right)).asnumpy(), left @ right, rtol=1e-5)
-    mx.profiler.set_state("stop")
-    mx.profiler.dump()
-    return ran("trace.json", ["broadcast_to", "sum", "max", "min", "sqrt", "square", "norm", "pick", "clip", "dot"])
-
-
 def numpy_ops(mx, run):
-    return (_softmax, _squares, _logistic)[run](mx)
-
-
-def _softmax(mx):
     class Softmax(mx.operator.CustomOp):
         def forward(self, is_train, req, in_data, out_data, aux):
             powers = np.exp(in_data[0].asnumpy() - in_data[0].asnumpy().max(axis=1, keepdims=True))
@@ -724,86 +575,6 @@ def _softmax(mx):
                optimizer_params={"learning_rate": 0.1, "momentum": 0.9, "wd": 0.00001},
                batch_end_callback=mx.callback.Speedometer(100, 100))
     return found
-
-
-def _squares(mx):
-    class Square(mx.operator.CustomOp):
-        def forward(self, is_train, req, in_data, out_data, aux):
-            x = in_data[0]
-            self.assign(out_data[0], req[0], x * x if x.stype == "default" else mx.nd.sparse.csr_matrix(
-                (x.data * x.data, x.indices, x.indptr), shape=x.shape))
-
-        def backward(self, req, out_grad, in_data, out_data, in_grad, aux):
-            self.assign(in_grad[0], req[0], 2 * mx.nd.sparse.elemwise_mul(in_data[0], out_grad[0]))
-
-    @mx.operator.register("squared")
-    class SquareProp(mx.operator.CustomOpProp):
-        def __init__(self):
-            super().__init__(need_top_grad=True)
-
-        def infer_storage_type(self, in_stype):
-            return (["default"], ["default"], []) if in_stype[0] == "default" else (["csr"], ["csr"], [])
-
-        def infer_storage_type_backward(self, ograd_stype, in_stype, out_stype, igrad_stype, aux_stype):
-            kind = "default" if in_stype[0] == "default" else "csr"
-            return [kind], [kind], [kind], ["default"], []
-
-        def create_operator(self, ctx, shapes, dtypes):
-            return Square()
-
-    np.random.seed(0)
-    found = []
-    for stype in ("default", "csr"):
-        x = mx.nd.array(np.random.uniform(1, 10, size=(4, 10))).tostype(stype)
-        x.attach_grad(stype="default")
-        with mx.autograd.record():
-            y = mx.nd.Custom(x, op_type="squared")
-            y.backward(out_grad=mx.nd.ones((4, 10)).tostype(stype))
-        assert (x.stype, y.stype, x.grad.stype) == (stype, stype, "default")
-        np.testing.assert_allclose(x.grad.asnumpy(), 2 * x.asnumpy(), rtol=1e-6)
-        found += [*x.asnumpy().ravel().tolist(), *y.asnumpy().ravel().tolist(), *x.grad.asnumpy().ravel().tolist()]
-    return {"printed": found}
-
-
-def _logistic(mx):
-    class Weighted(mx.operator.CustomOp):
-        def __init__(self, ones, zeros):
-            self.ones, self.zeros = float(ones), float(zeros)
-
-        def forward(self, is_train, req, in_data, out_data, aux):
-            self.assign(out_data[0], req[0], mx.nd.divide(1, 1 + mx.nd.exp(-in_data[0])))
-
-        def backward(self, req, out_grad, in_data, out_data, in_grad, aux):
-            made, label = out_data[0], in_data[1]
-            in_grad[0][:] = ((made - 1) * label * self.ones + made * (1 - label) * self.zeros) / made.shape[1]
-
-    @mx.operator.register("weighted_logistic")
-    class WeightedProp(mx.operator.CustomOpProp):
-        def __init__(self, ones, zeros):
-            self.ones, self.zeros = ones, zeros
-            super().__init__(False)
-
-        def list_arguments(self):
-            return ["data", "label"]
-
-        def infer_shape(self, in_shape):
-            return [in_shape[0], in_shape[0]], [in_shape[0]]
-
-        def create_operator(self, ctx, shapes, dtypes):
-            return Weighted(self.ones, self.zeros)
-
-    data, executors = mx.sym.Variable("data"), []
-    for net in (mx.sym.Custom(data, ones=1, zeros=0.1, name="mine", op_type="weighted_logistic"),
-                mx.sym.LogisticRegressionOutput(data, name="mine")):
-        executor = net.simple_bind(ctx=mx.cpu(), data=(4, 5))
-        executor.arg_dict["data"][:] = np.ones([4, 5])
-        executor.arg_dict["mine_label"][:] = np.vstack([np.ones([2, 5]), np.zeros([2, 5])])
-        executor.forward(is_train=True)
-        executors.append(executor)
-    for executor in executors:
-        executor.backward()
-    return {"printed": [value for held in (lambda one: one.outputs[0], lambda one: one.grad_dict["data"])
-                        for executor in executors for value in held(executor).asnumpy().ravel().tolist()]}
 
 
 if __name__ == "__main__":

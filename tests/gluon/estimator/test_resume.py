@@ -25,7 +25,7 @@ def load_program():
 program = load_program()
 
 #: Batches (of 8 an epoch) before which the run ends: within an epoch, at its beginning, and just after a checkpoint.
-ENDS = {"plain": (14, 21), "threads": (13,), "ahead": (9, 17), "rollover": (12,), "exact": (11,), "correlation": (12,)}
+ENDS = {"plain": (14, 21), "threads": (13,), "ahead": (9,), "rollover": (12,), "exact": (11,), "correlation": (12,)}
 
 
 class Ended(Exception):
@@ -98,7 +98,7 @@ def run(folder, stop=None, epochs=3, **kwargs):
     return estimator.net.weight.data().asnumpy().tobytes()
 
 
-@pytest.mark.parametrize("stop", range(0, 12, 2))
+@pytest.mark.parametrize("stop", [0, 4, 10])
 def test_a_run_may_end_before_any_batch(stop, tmp_path):
     expected = run(tmp_path / "whole")
     run(tmp_path / "parts", stop)

@@ -54,7 +54,7 @@ def loader(case):
 
 
 def run(folder, case, batch=0, end=None):
-    """Train for four epochs, or until ``end`` is called before a batch; what is left at the end."""
+    """Train for three epochs, or until ``end`` is called before a batch; what is left at the end."""
     mx.random.seed(7)
     np.random.seed(7)
     random.seed(7)
@@ -70,7 +70,7 @@ def run(folder, case, batch=0, end=None):
     best = E.CheckpointHandler(folder, monitor=estimator.train_metrics[1], save_best=True, mode="min", batch_period=5,
                                resume_from_checkpoint=True)
     data = loader(case)
-    estimator.fit(data, data, epochs=4, event_handlers=[
+    estimator.fit(data, data, epochs=3, event_handlers=[
         best, End(batch, end), E.GradientUpdateHandler(clip_norm=0.5), E.CSVHandler(os.path.join(folder, "log.csv")),
         E.EarlyStoppingHandler(estimator.val_metrics[1], patience=3, mode="min")])
     return ([one.data().asnumpy().tobytes() for one in net.collect_params().values()], repr(mx.base.rng.states()), best.best,

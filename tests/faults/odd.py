@@ -3,7 +3,7 @@
 ``odd.py PART PARTS [NAME ...]`` takes every PARTS-th callable from PART on.  It finds them by itself: all of ``__all__``
 of the modules, and the public methods of classes.
 A callable that needs an argument for which ``GOOD`` has nothing is an error here.  What could be made is also used once.
-A line is printed for each error that is none of ``SparsekitError``.
+A line is printed for each error that is none of ``SparsekitError``, or a fault of the library.
 """
 
 from __future__ import annotations
@@ -301,6 +301,8 @@ def main(part, parts, *chosen):
                         if isinstance(made, kind) and type(made) not in BASES:
                             use(made)
                             break
+                except mx.base.errors.InternalError as error:
+                    print(f"{what}: {error!s:.200}", file=shown)
                 except mx.SparsekitError:
                     pass
                 except BaseException as error:

@@ -1,7 +1,7 @@
 """A program: every public constructor and reader with every kind of object in the place of each argument.
 
 ``weird.py PART PARTS OBJECTS SEED [NAME ...]`` takes every PARTS-th callable from PART on, and OBJECTS of the objects for
-each argument, all for 0.  It prints a line for each error that is none of ``SparsekitError``.
+each argument, all for 0.  It prints a line for each error that is none of ``SparsekitError``, or a fault of the library.
 """
 
 from __future__ import annotations
@@ -198,6 +198,8 @@ def main(part, parts, amount, seed, *names):
                 calls += 1
                 try:
                     function(**{**good, parameter: thing})
+                except mx.base.errors.InternalError as error:
+                    print(f"{what}: {error!s:.200}")
                 except mx.SparsekitError as error:
                     if "Hint:" not in str(error) and "-v" in sys.argv:
                         print(f"{what}: no hint: {error}")

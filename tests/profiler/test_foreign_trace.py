@@ -161,7 +161,7 @@ def test_marks_of_mxnet_keep_their_distance_to_the_operators():
 
 
 def test_events_nested_as_deep_as_you_like_give_a_small_page(tmp_path):
-    count = 5_000
+    count = 12_000  # more than the descriptions that a display keeps
     events = [{"name": f"op{n % 50}", "cat": "operator", "ph": "X", "ts": n, "dur": 2 * (count - n)} for n in range(count)]
     prof = load_trace(write(tmp_path / "t.json", *events))
     shown = prof.timeline_figure()
@@ -170,4 +170,4 @@ def test_events_nested_as_deep_as_you_like_give_a_small_page(tmp_path):
     assert sum(int(row[3].replace(",", "")) for row in shown.rows) == count
     both = timelines_figure({"one": prof.records, "two": prof.records}).svg
     assert len(both) < 1_000_000
-    assert re.search(r"one: [34],\d{3}", both)
+    assert re.search(r"one: 1[01],\d{3}", both)

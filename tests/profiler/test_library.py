@@ -139,6 +139,16 @@ def test_an_operator_that_refuses_leaves_the_profiler_sound():
     assert len({record["name"] for record in prof.records}) == 1
 
 
+def test_a_trace_of_the_real_library_reads_back(training, tmp_path):
+    step = training("row_sparse")
+    with mx.Profiler() as prof:
+        step()
+    prof.save_trace(tmp_path / "run.json.gz")
+    loaded = mx.profiler.load_trace(tmp_path / "run.json.gz")
+    assert loaded.records == prof.records
+    assert loaded.skeleton() == prof.skeleton()
+
+
 @pytest.mark.parametrize("hybridized", [False, True])
 def test_every_event_has_the_users_line_also_inside_layers_and_programs(hybridized):
     net = mx.gluon.nn.HybridSequential(prefix="net_")

@@ -38,6 +38,7 @@ def test_a_profile_of_nothing_shows_itself_everywhere(tmp_path):
         pass
     assert prof.records == prof.totals == prof.ledger == prof.ledger_events == prof.marks == []
     assert prof.skeleton() == ""
+    assert len(prof.table(group_by="cell")) == 0
     assert prof.memory["peak_bytes"] == 0
     for shown in (prof, prof.table(), prof.lanes(), prof.ledger_table(), prof.transfers(), prof.advice(), prof.what_if(),
                   prof.diff(prof)):

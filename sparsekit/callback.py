@@ -179,6 +179,8 @@ class ProgressBar:
     def __init__(self, total: int, length: int = 80) -> None:
         if total < 1:
             raise SparsekitError(expected("total", "at least 1", total), hint="total is the number of batches.")
+        if not isinstance(length, (int, float)):
+            raise SparsekitError(expected("length", "a number of characters", length), hint="length=80, for example.")
         self.bar_len, self.total = length, total
 
     def __call__(self, param: BatchEndParam) -> None:

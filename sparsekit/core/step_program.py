@@ -45,6 +45,9 @@ if TYPE_CHECKING:
 
 __all__ = ["StepProgram", "Update"]
 
+#: What there is to undo while no update runs.
+_NOTHING: tuple[int, list[Callable[[], None]]] = -1, []
+
 #: Frames between the line that calls a ``TrainStep`` and the recorder.
 DEPTH = 8
 
@@ -217,7 +220,7 @@ class StepProgram:
         self.left: list[ArrayObject] | None = None
         self._by_table = self._stopping = False
         #: In a run of Python's the number of an update, and what undoes it if it does not come to its end.
-        self._undoing: tuple[int, list[Callable[[], None]]] = -1, []
+        self._undoing = _NOTHING
         #: The stores of the last run by slot, until it is known what to keep of them.
         self._running: Slots | None = None
 
@@ -404,7 +407,7 @@ class StepProgram:
     def forget(self) -> None:
         """Begin a run, of which ``settle`` tells."""
         self.updating, self.updated, self.computed, self.began, self._running = False, 0, False, False, None
-        self.left, self._stopping = None, False
+        self.left, self._stopping, self._undoing = None, False, _NOTHING
         self._workspace.ran = 0
         self._by_table = self._table is not None
         if self._table is not None:
@@ -483,7 +486,7 @@ class StepProgram:
             table.let_go()
             return results
         values = self._running = self._stores(arrays)
-        if rows is not None and place == rows.at[1]:
+        if place == (table.end if rows is None else rows.at[1]):
             table.finish(values)
         else:
             self._go_on(program, table, place, values, arrays, rows)
@@ -558,7 +561,7 @@ class StepProgram:
         for number in range(self._first, len(program.steps)):
             self._undoing = number, _undoing(program, number, values)
             run(numbers=range(number, number + 1))
-        self._undoing = -1, []
+        self._undoing = _NOTHING
 
     def _told(self, program: Program, work: Callable[[Told | None, int], None]) -> None:
         """Do work of a run, whose steps a recorder is told of one by one."""

@@ -81,7 +81,8 @@ def compare(op, arrays, attrs, stypes):
     try:
         results = listed(invoke(bound, inputs, None, CPU))
     except DTypeError as error:
-        if "cannot be computed" in str(error) or all(array.dtype == np.float32 for array in arrays):
+        wide = all(array.dtype.itemsize > 1 for array in arrays)  # bytes do not hold the numbers of all samples
+        if ("cannot be computed" in str(error) and wide) or all(array.dtype == np.float32 for array in arrays):
             pytest.fail(f"{told}: {error}")  # it is to be refused by name, not by numpy
         return False
     expected_specs = inferred(bound, specs, results)

@@ -103,8 +103,7 @@ def wrap_as(store: Store, layout: Layout) -> ArrayObject:
 
 
 def require_arrays(values: Iterable[object], what: str) -> None:  # object: what a user gave, which is checked
-    """Raise ``DTypeError`` unless every value is an array of this library."""
-    kind = array_types[np.ndarray]
+    """Raise ``DTypeError`` unless every value is an array of this library, or a buffer that stands for one while tracing."""
     for value in values:
-        if not isinstance(value, kind):
+        if not hasattr(value, "_check_traced"):
             raise DTypeError(f"{what} is a {type(value).__name__}, not an NDArray.", hint="make one with mx.nd.array(…).")

@@ -45,6 +45,9 @@ if TYPE_CHECKING:
 
 __all__ = ["StepProgram", "Update"]
 
+#: Bytes of an array that are kept at most so that its update can be undone.
+UNDONE = 1 << 24
+
 #: What there is to undo while no update runs.
 _NOTHING: tuple[int, list[Callable[[], None]]] = -1, []
 
@@ -688,17 +691,22 @@ class StepProgram:
 
 
 def _undoing(program: Program, number: int, values: Slots) -> list[Callable[[], None]]:
-    """What undoes a step that writes to arrays in place: it keeps the rows that the step will write to."""
+    """What undoes a step that writes to arrays in place: it keeps the rows that the step will write to, unless they are large.
+
+    An interrupt that comes behind the update of a larger array, and before it is counted, leaves it updated and not counted.
+    """
     step, plan = program.steps[number], program.plans[number]
     stores: list[Any] = [values[slot] for slot in step.inputs]  # Any: stores
     found: list[Callable[[], None]] = []
     for place, by in plan.op.visits(plan.attrs, [program.specs[slot].stype for slot in step.inputs], True).writes.items():
         store = stores[place]
+        array = store.data if isinstance(store, RowSparse) else store
+        rows: Any = slice(None) if by is None else stores[by].indices  # Any: a slice, or an array
+        if (array.nbytes if by is None else len(rows) * array[:1].nbytes) > UNDONE:
+            return []
         if isinstance(store, RowSparse) and not store.complete:
             kept: Any = copied(store)  # Any: a store of the same kind
             found.append(functools.partial(store.replace, kept))
             continue
-        array = store.data if isinstance(store, RowSparse) else store
-        rows = slice(None) if by is None else stores[by].indices
         found.append(functools.partial(array.__setitem__, rows, array[rows].copy()))
     return found

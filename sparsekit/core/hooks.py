@@ -140,13 +140,18 @@ class _State(threading.local):
             return function(*arguments, **more)
 
     def __init__(self) -> None:
+        # All in the instance, and first: ``__dict__`` is read once an event, in the time of one attribute.
+        held = vars(self)
+        held.update(_AT_FIRST)
         context = contextvars.Context()
         context.run(np.seterr, all="ignore")
-        # All in the instance: a recorder reads ``__dict__`` once an event, in the time of one attribute.
-        vars(self)["ignore_fp_errors"] = context.run
-        self.lane, self.layer, self.caller, self.called, self.node = "forward", "", None, None, None
-        self.recording = self.training = self.tracing = False
-        self.thread = threading.get_ident()
+        held["ignore_fp_errors"] = context.run
+        held["thread"] = threading.get_ident()
+
+
+#: What a thread's state begins with.
+_AT_FIRST = {name: getattr(_State, name) for name in (
+    "lane", "layer", "caller", "called", "node", "recording", "training", "tracing", "thread", "ignore_fp_errors")}
 
 
 state = _State()

@@ -19,7 +19,7 @@ from ..base.refusal import Refused
 from ..kernels import for_device
 from ..storage import RowSparse
 from . import device, graph, hooks
-from .arrays import wrap, wrap_as
+from .arrays import require_arrays, wrap, wrap_as
 from .cached_op import copied_from_table, traced_gradients
 from .cuda_graphs import Replay, gathered
 from .dispatch import KERNEL_ERRORS, Plan, invoke, plan_for
@@ -264,9 +264,7 @@ class StepProgram:
         """The steps that change gradients, and those of the updates."""
         tracer, updates = self.tracer, self.updates
         for update in updates:
-            for array in (update.weight, update.gradient, *update.states):
-                if not hasattr(array, "_store"):
-                    raise Refused(f"the update of {update.name} gets a {type(array).__name__} in place of an array")
+            require_arrays((update.weight, update.gradient, *update.states), f"an array of the update of {update.name}")
         known = {id(array): traced for array, traced in zip(self.held, tracer.arrays[self._given:], strict=True)}
         self._have_numbers()
         tracer.steps = []
@@ -484,7 +482,7 @@ class StepProgram:
         if place < 0:
             self._running = None
             return None
-        if place == table.end and rows is None and not table.lowered.noted:
+        if place == table.end and rows is None and not (table.lowered.noted or self._outside):
             results = [self._result(slot, table.store(slot)) for slot in self.outputs]
             table.let_go()
             return results

@@ -56,7 +56,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     -------
     int
         0 on success, 2 after a named error, 130 after Ctrl-C.  ``profile`` returns the status of the script;
-        ``diff --exit-code`` returns 1 if the traces differ, ``launch`` if a worker fails, and
+        ``diff --exit-code`` returns 1 if the profiles differ, ``launch`` if a worker fails, and
         ``doctor`` if a requirement is missing.
     """
     words = list(sys.argv[1:] if argv is None else argv)
@@ -149,9 +149,9 @@ def start_notebook(folder: Path) -> Path:
 
 def add_profile(commands: _SubParsersAction[ArgumentParser]) -> None:
     """Declare ``sparsekit profile``."""
-    profile = add_command(commands, "profile", profile_script, "run a script under the profiler and save a trace")
+    profile = add_command(commands, "profile", profile_script, "run a script under the profiler and save the profile")
     profile.add_argument("-o", "--output", type=Path, metavar="FILE",
-                         help="Chrome trace to write, .json or .json.gz (default: train.trace.json.gz for train.py)")
+                         help="profile to write, .npz, or a Chrome trace, .json or .json.gz (default: train.npz for train.py)")
     profile.add_argument("--html", type=Path, metavar="FILE", help="also write a self-contained HTML report")
     profile.add_argument("--torch", action="store_true", help="record the operators of PyTorch too")
     profile.add_argument("-m", dest="module", action="store_true", help="SCRIPT is the name of a module, as after `python -m`")
@@ -160,23 +160,22 @@ def add_profile(commands: _SubParsersAction[ArgumentParser]) -> None:
 
 
 def profile_script(arguments: argparse.Namespace) -> int:
-    """Run a script as ``python SCRIPT ...`` would, save the trace, and return the script's exit status."""
+    """Run a script as ``python SCRIPT ...`` would, save the profile, and return the script's exit status."""
     script: str = arguments.script
     if arguments.module:
         check_module(script)
     elif not Path(script).is_file():
         raise DataFileError(f"There is no script {script}.", hint="put options before the script: profile -o FILE SCRIPT")
-    output = arguments.output or Path(f"{script if arguments.module else Path(script).stem}.trace.json.gz")
-    if not output.name.endswith((".json", ".json.gz")):
-        raise DataFileError(f"The name of a trace must end in .json or .json.gz, got {output.name!r}.",
-                            hint="for example, profile -o trace.json.")
+    output = arguments.output or Path(f"{script if arguments.module else Path(script).stem}.npz")
+    trace: Any = importlib.import_module("sparsekit.profiler.trace")
+    trace.check_name(output)
     for path in filter(None, (output, arguments.html)):
         check_writable(path)
     profiler: Any = importlib.import_module("sparsekit.profiler")
     with profiler.Profiler(torch=arguments.torch) as recorded:
         status = run_script(script, arguments.arguments, arguments.module)
     print(profile_text(recorded), file=sys.stderr)
-    recorded.save_trace(output)
+    trace.write(recorded, output)
     written = [output]
     if arguments.html:
         recorded.to_html(arguments.html)
@@ -259,21 +258,21 @@ def script_traceback(trace: TracebackType | None) -> TracebackType | None:
 
 def add_view(commands: _SubParsersAction[ArgumentParser]) -> None:
     """Declare ``sparsekit view``."""
-    view = add_command(commands, "view", view_trace, "turn a saved trace into a self-contained HTML page or an SVG picture")
-    view.add_argument("file", type=Path, help="a Chrome trace of sparsekit, torch.profiler or MXNet, .json or .json.gz")
+    view = add_command(commands, "view", view_profile, "turn a saved profile into a self-contained HTML page or an SVG picture")
+    view.add_argument("file", type=Path, help="a profile, .npz, or a Chrome trace of torch.profiler or MXNet, .json or .json.gz")
     view.add_argument("-o", "--output", type=Path, metavar="FILE",
-                      help="page to write, or a picture if it ends in .svg (default: an HTML page beside the trace)")
+                      help="page to write, or a picture if it ends in .svg (default: an HTML page beside the profile)")
     view.add_argument("--open", action="store_true", help="open the file in the browser")
 
 
-def view_trace(arguments: argparse.Namespace) -> int:
-    """Write a saved trace as an HTML page, or its timeline as a picture, and print the path."""
-    trace: Path = arguments.file
-    if not trace.is_file():
-        raise DataFileError(f"There is no trace {trace}.", hint="`sparsekit profile SCRIPT` writes one.")
-    page = arguments.output or page_beside(trace)
+def view_profile(arguments: argparse.Namespace) -> int:
+    """Write a saved profile as an HTML page, or its timeline as a picture, and print the path."""
+    file: Path = arguments.file
+    if not file.is_file():
+        raise DataFileError(f"There is no profile {file}.", hint="`sparsekit profile SCRIPT` writes one.")
+    page = arguments.output or page_beside(file)
     check_writable(page)
-    profile = importlib.import_module("sparsekit.profiler").load_trace(trace)
+    profile = importlib.import_module("sparsekit.profiler").load(file)
     if page.suffix == ".svg":
         profile.timeline_figure().save(page)
     else:
@@ -284,12 +283,12 @@ def view_trace(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def page_beside(trace: Path) -> Path:
-    """Return ``run.html`` in the same folder for ``run.trace.json.gz``."""
-    name = trace.name
-    for ending in (".gz", ".json", ".trace"):
+def page_beside(file: Path) -> Path:
+    """Return ``run.html`` in the same folder for ``run.npz`` or ``run.trace.json.gz``."""
+    name = file.name
+    for ending in (".npz", ".gz", ".json", ".trace"):
         name = name.removesuffix(ending)
-    return trace.with_name(f"{name}.html")
+    return file.with_name(f"{name}.html")
 
 
 # --------------------------------------------------------------------------- diff
@@ -297,9 +296,9 @@ def page_beside(trace: Path) -> Path:
 
 def add_diff(commands: _SubParsersAction[ArgumentParser]) -> None:
     """Declare ``sparsekit diff``."""
-    diff = add_command(commands, "diff", compare_traces, "compare two saved traces, or several runs of each side")
-    diff.add_argument("before", type=Path, metavar="BEFORE", help="a trace, .json or .json.gz")
-    diff.add_argument("after", type=Path, metavar="AFTER", help="the trace to compare with it")
+    diff = add_command(commands, "diff", compare_profiles, "compare two saved profiles, or several runs of each side")
+    diff.add_argument("before", type=Path, metavar="BEFORE", help="a profile, .npz, or a trace of another profiler")
+    diff.add_argument("after", type=Path, metavar="AFTER", help="the profile to compare with it")
     diff.add_argument("--before", type=Path, metavar="FILE", dest="more_before", action="append", default=[],
                       help="another run of the first side; may be repeated")
     diff.add_argument("--after", type=Path, metavar="FILE", dest="more_after", action="append", default=[],
@@ -309,18 +308,18 @@ def add_diff(commands: _SubParsersAction[ArgumentParser]) -> None:
     diff.add_argument("--exit-code", action="store_true", help="exit with status 1 if calls, bytes or storage types differ")
 
 
-def compare_traces(arguments: argparse.Namespace) -> int:
-    """Print the differences of two traces, or of several runs of each side, and return the exit status."""
+def compare_profiles(arguments: argparse.Namespace) -> int:
+    """Print the differences of two profiles, or of several runs of each side, and return the exit status."""
     sides = [arguments.before, *arguments.more_before], [arguments.after, *arguments.more_after]
-    for trace in (*sides[0], *sides[1]):
-        if not trace.is_file():
-            raise DataFileError(f"There is no trace {trace}.", hint="`sparsekit profile SCRIPT` writes one.")
+    for file in (*sides[0], *sides[1]):
+        if not file.is_file():
+            raise DataFileError(f"There is no profile {file}.", hint="`sparsekit profile SCRIPT` writes one.")
     if arguments.html:
         check_writable(arguments.html)
     if arguments.rows < 1:
         raise DataFileError(expected("--rows", "at least 1", arguments.rows), hint="leave it out for 20 rows.")
     profiler: Any = importlib.import_module("sparsekit.profiler")
-    before, after = ([profiler.load_trace(trace) for trace in side] for side in sides)
+    before, after = ([profiler.load(file) for file in side] for side in sides)
     found = profiler.diff(before, after)
     print(found.table(arguments.rows))
     if arguments.html:

@@ -92,8 +92,8 @@ def _figure(section: dict[str, Any]) -> object:
 
 def _traces(path: Path) -> dict[str, Any]:
     """Load the events of the traces in the folder beside a record, by label of their variants."""
-    from ..profiler import load_trace  # a page without traces needs no profiler
+    from ..profiler import load  # a page without profiles needs no profiler
 
     folder = path.with_suffix("")
-    found = {name: folder / f"{name}.trace.json.gz" for name in LABELS}
-    return {LABELS[name]: load_trace(trace).records for name, trace in found.items() if trace.is_file()}
+    found = {name: folder / f"{name}.npz" for name in LABELS}
+    return {LABELS[name]: load(trace).records for name, trace in found.items() if trace.is_file()}

@@ -24,7 +24,7 @@ NOTES = (
     "dense: fully connected layers, weight (128, 1,000,000); sparse forward: sparse dot, weight (1,000,000, 128).",
     "row-sparse gradient: as sparse forward, with grad_stype='row_sparse'; the others have a dense gradient.",
     "Memory and gradient are exact counts of the library's arrays, the same on every machine.",
-    "The traces beside this file hold profiled batches; `sparsekit view` renders them.",
+    "The profiles beside this file hold profiled batches; `sparsekit view` renders them.",
 )
 
 
@@ -55,7 +55,7 @@ def _profile(report: Report, workers: dict[str, Worker], folder: Path) -> None:
     peaks: list[Contender] = []
     gradients: list[Contender] = []
     for name, worker in workers.items():
-        trace = folder / f"{name}.trace.json.gz"
+        trace = folder / f"{name}.npz"
         facts = worker.ask("trace", trace, TRACED_BATCHES)
         report.files[trace.name] = trace.read_bytes()
         for found, key in ((peaks, "peak"), (gradients, "gradient")):

@@ -166,7 +166,7 @@ class Worker(OwnWorker):
             for _, batch in zip(range(int(batches)), self.reader, strict=False):
                 self._step(batch)
                 prof.step()
-        prof.save_trace(path)
+        prof.save(path)
         weight = next(iter(self.net.collect_params().values()))
         gradient = weight.grad()
         return {"peak": prof.memory["peak_bytes"], "gradient": gradient.nbytes, "densified": prof.densified}

@@ -39,9 +39,10 @@ class Findings(NamedTuple):
 
 
 def write(folder: Path, found: Findings) -> None:
-    """Write ``report.html``, ``results.json`` and a Chrome trace of each variant."""
+    """Write ``report.html``, ``results.json``, and of each variant the profile and a Chrome trace."""
     for outcome in found.outcomes:
-        outcome.profile.save_trace(folder / f"{outcome.variant.key}.trace.json.gz")
+        outcome.profile.save(folder / f"{outcome.variant.key}.npz")
+        outcome.profile.export(folder / f"{outcome.variant.key}.trace.json.gz")
     write_file(folder / "results.json", json.dumps(_plain(found), indent=1) + "\n")
     ways = "three ways" if len(found.outcomes) == 3 else "in different ways"
     html_report(f"sparsekit demo: one model, trained {ways}", _sections(found), path=folder / "report.html",
@@ -191,7 +192,7 @@ def _repeat(found: Findings) -> list[Any]:
             for package, version in found.data.versions.items()]
     return [f"{command}. The figures depend on the versions of the packages below: their docstrings are the data.",
             {"columns": ["package", "version", "docstrings"], "rows": rows, "caption": "The packages that were read"},
-            "The traces beside this file open in Perfetto, or with sparsekit view; results.json holds all figures.",
+            "The traces beside this file open in Perfetto, the .npz files with sparsekit view; results.json holds all figures.",
             {"links": {**{f"Trace of {outcome.variant.name}": f"{outcome.variant.key}.trace.json.gz"
                           for outcome in found.outcomes},
                        "All figures": "results.json", "Perfetto, to open a trace in": "https://ui.perfetto.dev"}}]

@@ -33,7 +33,7 @@ __all__ = [
     "dump_profile",
     "dumps",
     "expect",
-    "load_trace",
+    "load",
     "merge",
     "pause",
     "profiler_set_config",
@@ -46,7 +46,7 @@ __all__ = [
     "set_state",
 ]
 
-_LAZY = {"load_trace": ".read_trace", "merge": ".processes", "schedule": ".schedules", "diff": ".runs", "compare": ".turns",
+_LAZY = {"load": ".read_profile", "merge": ".processes", "schedule": ".schedules", "diff": ".runs", "compare": ".turns",
          "Comparison": ".turns", "expect": ".contracts",
          "Expectation": ".contracts"}
 
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from .api import *  # noqa: F403
     from .contracts import Expectation, expect
     from .processes import merge
-    from .read_trace import load_trace
+    from .read_profile import load
     from .runs import diff
     from .schedules import schedule
     from .turns import Comparison, compare

@@ -96,10 +96,12 @@ class Allocation:
         Where its values came from, if an operator that was recorded made them.
     conversion : int or None
         Number of the event that made a sparse array dense, if these are its values or as many values computed from them.
+    maker : int
+        Number of the event that wrote it last; -1 if none did that was recorded.
     """
 
-    __slots__ = ("born", "conversion", "dtype", "freed", "given", "kind", "known", "marks", "number", "origin", "reference",
-                 "shape", "time")
+    __slots__ = ("born", "conversion", "dtype", "freed", "given", "kind", "known", "maker", "marks", "number", "origin",
+                 "reference", "shape", "time")
     stype = "default"
     parts: tuple[Entry, ...] = ()
 
@@ -111,6 +113,7 @@ class Allocation:
         self.kind = UNCOUNTED
         self.origin: Origin | None = None
         self.conversion: int | None = None
+        self.maker = -1
 
     def owners(self) -> tuple[tuple[Allocation, str], ...]:
         """The allocations that the array lies in, with the component each is."""

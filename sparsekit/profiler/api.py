@@ -22,6 +22,7 @@ from ..base.warn import warn_user
 from ..core import hooks
 from .mxnet_statistics import SORTS, Names, Statistics
 from .profiler import CAPACITY, Profiler, active, check_options
+from .trace import ENDINGS, write
 
 __all__ = [
     "SETTINGS",
@@ -135,7 +136,7 @@ def _dump_at_exit() -> None:
     if held is not None and not _Shared.dumped:
         held.stop()
         with contextlib.suppress(SparsekitError, OSError):  # at exit no caller could catch an error
-            held.save_trace(_config["filename"])
+            held.export(_config["filename"])
 
 
 def set_kvstore_handle(handle: object) -> None:  # object: MXNet's handle, which has no effect
@@ -187,7 +188,7 @@ def dump(finished: bool = True, profile_process: str = "worker") -> None:
         held.stop()
     elif finished:
         held.stop()
-    held.save_trace(_config["filename"])
+    held.export(_config["filename"])
     _Shared.dumped = True
 
 
@@ -408,19 +409,20 @@ class scope(Scoped, ContextDecorator):
 
 
 def autostart() -> None:
-    """Profile the whole script: at its end print the table and write ``sparsekit-profile.json.gz``.
+    """Profile the whole script: at its end print the table and write ``sparsekit-profile.npz``.
 
-    The package calls this function when it is imported with ``SPARSEKIT_PROFILE=1``.  A value that ends in ``.json`` or
-    ``.json.gz`` is the name of the trace file.  ``0``, ``false``, ``no`` and ``off`` switch profiling off.  A value other than
-    these and ``1``, ``true``, ``yes`` and ``on`` gives a ``RuntimeWarning``, and the trace has the default name.
+    The package calls this function when it is imported with ``SPARSEKIT_PROFILE=1``.  A value that ends in ``.npz`` is the name
+    of the profile, and one that ends in ``.json`` or ``.json.gz`` that of a Chrome trace.  ``0``, ``false``, ``no`` and ``off``
+    switch profiling off.  A value other than these and ``1``, ``true``, ``yes`` and ``on`` gives a ``RuntimeWarning``, and the
+    file has the default name.
     """
     asked = os.environ.get("SPARSEKIT_PROFILE", "")
     if asked.lower() in ("", "0", "false", "no", "off") or _Shared.profiler is not None or hooks.sink is not None:
         return
-    name = asked if asked.endswith((".json", ".json.gz")) else "sparsekit-profile.json.gz"
+    name = asked if asked.endswith(ENDINGS) else "sparsekit-profile.npz"
     if name != asked and asked.lower() not in ("1", "true", "yes", "on"):
-        warn_user(f"SPARSEKIT_PROFILE must be a name that ends in .json or .json.gz, got {asked!r}: {name} will be "
-                      "written.", RuntimeWarning)
+        warn_user(f"SPARSEKIT_PROFILE must be a name that ends in .npz, .json or .json.gz, got {asked!r}: {name} will be "
+                  "written.", RuntimeWarning)
     set_state("run")
     atexit.register(_finish, name)
 
@@ -432,7 +434,7 @@ def _finish(name: str) -> None:
     held.stop()
     print(f"\n{held.summary()}\n\n{held.table(rows=20)!r}", file=sys.stderr)
     try:
-        print(f"Wrote {held.save_trace(name)} ({format_count(held.events)} events)", file=sys.stderr)
+        print(f"Wrote {write(held, name)} ({format_count(held.events)} events)", file=sys.stderr)
     except (SparsekitError, OSError) as error:
         # The script has ended, and no caller could catch an error: print it.
-        print(f"The trace {name!r} could not be written: {error}", file=sys.stderr)
+        print(f"The profile {name!r} could not be written: {error}", file=sys.stderr)

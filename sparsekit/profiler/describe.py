@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .allocations import COMPONENTS
@@ -14,7 +15,8 @@ if TYPE_CHECKING:
     from .event_buffer import Operator
     from .types import ArrayRecord
 
-__all__ = ["ArrayKey", "describe", "dtype_of", "flops", "key_of", "moved", "moved_in_place", "plain", "size_of", "storage"]
+__all__ = ["ArrayKey", "describe", "dtype_of", "flops", "key_of", "moved", "moved_in_place", "plain", "size_of", "storage",
+           "without_folders"]
 
 
 class ArrayKey(NamedTuple):
@@ -27,6 +29,8 @@ class ArrayKey(NamedTuple):
     index_dtype: str | None
     components: tuple[tuple[str, int], ...]
     rows: int | None
+    role: str = ""
+    owner: str = ""
 
 
 _dtypes: dict[int, tuple[DType, str, int]] = {}
@@ -45,18 +49,20 @@ def size_of(entry: Any) -> int:  # Any: an entry that has an element type: it is
     return int(math.prod(entry.shape)) * dtype_of(entry.dtype)[2]
 
 
-def key_of(entry: Any) -> ArrayKey | None:  # Any: an entry; a sparse one has parts, each of them dense
-    """Describe an array that the recorder noted; None for an input that was left out."""
+# Any: an entry; a sparse one has parts, each of them dense
+def key_of(entry: Any, role: str = "", owner: str = "") -> ArrayKey | None:
+    """Describe an array that the recorder noted, and what it serves as; None for an input that was left out."""
     if entry.parts:
         parts = entry.parts
         components = tuple((name, size_of(part)) for name, part in zip(COMPONENTS.get(entry.stype, ()), parts, strict=False))
         rows = int(parts[1].shape[0]) if entry.stype == "row_sparse" else None
         return ArrayKey(entry.stype, entry.shape, dtype_of(parts[0].dtype)[1], int(math.prod(parts[0].shape)),
-                        dtype_of(parts[1].dtype)[1], components, rows)
+                        dtype_of(parts[1].dtype)[1], components, rows, role, owner)
     if entry.dtype is None:
         return None
     shape = tuple(entry.shape)
-    return ArrayKey("default", shape, dtype_of(entry.dtype)[1], int(math.prod(shape)), None, (("data", size_of(entry)),), None)
+    return ArrayKey("default", shape, dtype_of(entry.dtype)[1], int(math.prod(shape)), None, (("data", size_of(entry)),), None,
+                    role, owner)
 
 
 def describe(key: ArrayKey) -> ArrayRecord:
@@ -70,6 +76,10 @@ def describe(key: ArrayKey) -> ArrayRecord:
     }
     if key.rows is not None:
         made["rows"] = key.rows
+    if key.role:
+        made["role"] = key.role
+    if key.owner:
+        made["owner"] = key.owner
     return made
 
 
@@ -174,3 +184,14 @@ def plain(value: object) -> JSON:  # object: an attribute, an argument or a mark
     text = str(value)
     # A dtype or a context has a short text; a text with an address differs from run to run.
     return type(value).__name__ if " at 0x" in text else text
+
+
+def without_folders(value: JSON) -> JSON:
+    """The same without the folders of files: a profile is shown to others."""
+    if isinstance(value, str):
+        return re.split(r"[/\\]", value)[-1] if re.match(r"(/|[A-Za-z]:[\\/]|\\\\)[^\s]", value) else value
+    if isinstance(value, dict):
+        return {name: without_folders(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [without_folders(item) for item in value]
+    return value

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from ..base.errors import ProfilerError
 from ..base.formatting import format_bytes, format_count, format_duration, format_share
-from .parts import Part, workers_of
+from .parts import workers_of
+from .stored import Part
 from .table import Table
 
 if TYPE_CHECKING:
-    from .source import Stored
+    from .stored import Stored
     from .types import Record
 
 __all__ = ["Distributed", "distributed", "exchanges", "worker_parts"]

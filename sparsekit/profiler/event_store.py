@@ -1,11 +1,11 @@
-"""The data of a run: packed columns of events, exact totals of folded events, memory."""
+"""The data of a run while it is recorded: what the recorder noted becomes columns of events, kinds, arrays and memory."""
 
 from __future__ import annotations
 
+import json
 import math
 from array import array
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -13,28 +13,28 @@ from ..core import hooks
 from . import describe
 from .allocations import CREATED, RANKS, Allocation, Origin, Sparse, View
 from .clock import Clock
+from .columns import NONE, Columns, Ragged, Strings, build
 from .event_buffer import Densified, Flow, Mark, Note, Operation, Plan, Span
-from .memory import MemoryTracker
+from .groups import COSTS, Sums, sums_of
+from .memory import ROLE_OF_OUTPUT, MemoryTracker
 from .nesting import Nesting, depths
 from .source_location import line_of
 
 if TYPE_CHECKING:
     import collections
-    from collections.abc import Hashable, Sequence
+    from collections.abc import Hashable, Iterator, Mapping, Sequence
     from types import CodeType
 
-    from ..base.types import JSON
+    from ..base.types import JSON, Array
     from .allocations import Entry
+    from .columns import Given
     from .torch_graph import TorchGraph
-    from .types import ArrayRecord, KindRecord, MarkRecord, Record
+    from .types import ArrayRecord, KindRecord
 
     #: What decides the kind of an event: an operator's plan and arrays by number, or a span's name; and where it ran.
     KindKey: TypeAlias = tuple[int | str, ...]
 
-    #: The events kept: the number of the first, and start, duration, own time, kind and node of each.
-    Columns: TypeAlias = tuple[int, array[int], array[int], array[int], array[int], array[int]]
-
-__all__ = ["Log", "Total"]
+__all__ = ["Log"]
 
 #: Densifications and marks kept in full, with their times; beyond that they are only counted.
 MOST_NOTES = 100_000
@@ -42,45 +42,8 @@ MOST_NOTES = 100_000
 NO_NODE = -1
 
 
-class Total:
-    """Exact totals of one kind of event."""
-
-    __slots__ = ("bytes", "calls", "dense_flops", "flops", "maximum", "minimum", "own", "total")
-
-    def __init__(self) -> None:
-        self.calls = self.total = self.own = self.bytes = self.flops = self.dense_flops = self.maximum = 0
-        self.minimum = -1
-
-    def add(self, net: int, own: int, kind: KindRecord | Record) -> None:
-        """Count one event; ``net`` and ``own`` in nanoseconds."""
-        self.calls += 1
-        self.total += net
-        self.own += own
-        self.minimum = net if self.minimum < 0 else min(self.minimum, net)
-        self.maximum = max(self.maximum, net)
-        self.bytes += kind["bytes"]
-        self.flops += kind["flops"]
-        self.dense_flops += kind["dense_flops"]
-
-    def merge(self, other: Total) -> None:
-        """Add what another total counted."""
-        self.minimum = other.minimum if self.minimum < 0 else min(self.minimum, other.minimum)
-        self.maximum = max(self.maximum, other.maximum)
-        for name in ("calls", "total", "own", "bytes", "flops", "dense_flops"):
-            setattr(self, name, getattr(self, name) + getattr(other, name))
-
-
-class Key(NamedTuple):
-    """The key of a total."""
-
-    name: str
-    lane: str
-    layer: str
-    storage: str
-
-
 class Log:
-    """Stores the events of a recorder, and returns records and totals.
+    """Stores the events of a recorder, and gives them as columns.
 
     Parameters
     ----------
@@ -96,35 +59,34 @@ class Log:
         self.capacity = capacity
         self.densifications: list[tuple[int, int, hooks.Densification]] = []
         self.densified = 0
-        self.marks: list[MarkRecord] = []
+        self.marks: list[dict[str, Any]] = []  # Any: a text or a number, as its column says
         # What came after those that are kept in full: how often each densification, how many marks.
         self.more_densifications: dict[hooks.Densification, int] = {}
         self.more_marks = 0
         self.nesting = Nesting()
-        self.folded: dict[Key, Total] = {}
         self.folded_events = 0
         self.events = 0
         self._clock = clock
         self._kinds: list[KindRecord] = []
         self._kind_of: dict[KindKey, int] = {}
-        self._keys: list[Key] = []
         self._kept_alive: dict[int, Plan | CodeType] = {}
         # Number 0 separates inputs from outputs in a key, so descriptions count from 1.
         self._arrays: list[describe.ArrayKey | None] = [None]
         self._array_of: dict[Hashable, int] = {}
-        self._arguments: dict[int, dict[str, JSON]] = {}
-        # Bytes that a span says it moved, by the number of the event: they differ from call to call.
+        # By the number of an event: its own arguments as JSON, and the bytes that it says it moved.
+        self._arguments: dict[int, str] = {}
         self._moved: dict[int, int] = {}
         # Of an event that makes a sparse array dense, or reads such an array: the number of the former.
         self._conversions: dict[int, int] = {}
         self._lines: dict[tuple[int, int | None], str] = {}
         self._threads: dict[int, int] = {}
         self._forward_lines: dict[int, str] = {}
-        self._clear_columns()
-
-    def _clear_columns(self) -> None:
+        # By kind: number, total, own, shortest and longest time, and bytes of their own, of events that are not kept.
+        self._folded: dict[int, list[int]] = {}
         self.start, self.duration, self.own, self.net = array("q"), array("q"), array("q"), array("q")
         self.kind, self.node = array("l"), array("q")
+        # For each input of each event the number of the event that wrote it last, and how many inputs there are.
+        self._made_by, self._inputs = array("q"), array("i")
 
     def digest(self, events: list[Operation | Note], dead: collections.deque[Allocation]) -> None:
         """Take events in the order in which they ended, and out of ``dead`` the allocations freed meanwhile."""
@@ -172,24 +134,27 @@ class Log:
         thread = self._threads.get(ident)
         if thread is None:
             thread = self.thread(ident)
+        made_in = plan.op.lane or lane
         if len(inputs) == 2 and not isinstance(outputs, list):
             left, right = inputs
             key: KindKey = (id(plan), lane, layer, thread, line, left.number or self._array(left),
-                                    right.number or self._array(right), 0, outputs.number or self._array(outputs))
+                            right.number or self._array(right), 0, outputs.number or self._array(outputs, made_in))
         else:
             listed = outputs if isinstance(outputs, list) else (outputs,)
             key = (id(plan), lane, layer, thread, line, *[entry.number or self._array(entry) for entry in inputs], 0,
-                   *[entry.number or self._array(entry) for entry in listed])
+                   *[entry.number or self._array(entry, made_in) for entry in listed])
         kind = self._kind_of.get(key)
         if kind is None:
             self._kept_alive[id(plan)] = plan
-            arrays = key[5:]
+            arrays = [int(number) for number in key[5:]]
             border = arrays.index(0)
-            taken, given = ([found for number in side if (found := self._arrays[int(number)]) is not None]
-                            for side in (arrays[:border], arrays[border + 1:]))
+            sides = [[number for number in side if self._arrays[number] is not None]
+                     for side in (arrays[:border], arrays[border + 1:])]
+            taken, given = ([self._arrays[number] for number in side] for side in sides)
             listed = outputs if isinstance(outputs, list) else [outputs]
-            kind = self._add_kind(key, _operator_kind(plan, lane, layer, thread, line, taken, given,
-                                                      [not _is_one_of(entry, inputs) for entry in listed]))
+            made = _operator_kind(plan, lane, layer, thread, line, taken, given,  # type: ignore[arg-type]  # none is None
+                                  [not _is_one_of(entry, inputs) for entry in listed])
+            kind = self._add_kind(key, {**made, "taken": sides[0], "given": sides[1]})
         self._trace(inputs, outputs, self._kinds[kind])
         self._follow(inputs, outputs if isinstance(outputs, list) else [outputs], self._kinds[kind]["converts"])
         self._append(kind, thread, start, end, NO_NODE if node is None else node)
@@ -224,8 +189,15 @@ class Log:
                 allocation.origin = found
 
     def _follow(self, inputs: Sequence[Entry], outputs: Sequence[Entry], converts: bool) -> None:
-        """Note that the next event makes a sparse array dense, or reads such an array, and pass that on to results as large."""
+        """Note who made the inputs, and whether the next event makes a sparse array dense, or reads such an array.
+
+        The latter is passed on to results as large.
+        """
         taken = [_memory(entry) for entry in inputs]
+        for entry, memory in zip(inputs, taken, strict=True):
+            source = memory or _source(entry)
+            self._made_by.append(NONE if source is None else source.maker)
+        self._inputs.append(len(taken))
         known = next((found for found in taken if found is not None and found.conversion is not None), None)
         number = self.events if converts else None if known is None else known.conversion
         least = 0 if converts or known is None else math.prod(known.shape)
@@ -233,17 +205,24 @@ class Log:
             self._conversions[self.events] = number
         for entry in outputs:
             made = _memory(entry)
+            source = made or _source(entry)
+            if source is not None:
+                source.maker = self.events
             # What is written to where it is keeps what it was.
             if made is not None and made not in taken:
                 made.conversion = number if math.prod(made.shape) >= least else None
 
-    def _array(self, entry: Entry) -> int:
-        """Number of the description of an array; equal arrays share one."""
+    def _array(self, entry: Entry, made_in: str = "") -> int:
+        """Number of the description of an array, made in a lane; equal arrays share one."""
+        source = _memory(entry) or _source(entry)
+        role, owner = ("", "") if source is None else source.given or (source.kind.role, "")
+        if made_in and not owner and isinstance(entry, View):  # in memory that was first used for something else
+            role = ROLE_OF_OUTPUT.get(made_in, "workspace")
         # describe.dtype_of keeps each element type alive, so that their addresses are unique.
-        short = None if isinstance(entry, Sparse) else (entry.shape, id(entry.dtype))
+        short = None if isinstance(entry, Sparse) else (entry.shape, id(entry.dtype), role, owner)
         number = self._array_of.get(short)
         if number is None:
-            key = describe.key_of(entry)
+            key = describe.key_of(entry, role, owner)
             number = self._array_of.get(key)
             if number is None:
                 self._arrays.append(key)
@@ -275,18 +254,18 @@ class Log:
             kind = self._add_kind(key, {
                 "name": name, "kind": "span", "lane": event.lane, "layer": event.layer, "attrs": {}, "fallback": False,
                 "became_dense": "", "converts": False,
-                "inputs": [], "outputs": [], "bytes": 0, "flops": 0, "dense_flops": 0, "line": line, "thread": thread})
+                "inputs": [], "outputs": [], "bytes": 0, "flops": 0, "dense_flops": 0, "line": line, "thread": thread,
+                "taken": [], "given": []})
         if arguments:
             moved = arguments.get("bytes")
             if type(moved) is int and moved > 0:
                 self._moved[self.events] = moved
-            self._arguments[self.events] = {str(name): describe.plain(value) for name, value in arguments.items()}
+            self._arguments[self.events] = _json({str(name): describe.plain(value) for name, value in arguments.items()})
+        self._inputs.append(0)
         self._append(kind, thread, start, end, NO_NODE)
 
     def _add_kind(self, key: KindKey, kind: KindRecord) -> int:
         self._kinds.append(kind)
-        self._keys.append(Key(kind["name"], kind["lane"], kind["layer"],
-                              describe.storage(kind["inputs"], kind["outputs"])))
         self._kind_of[key] = len(self._kinds) - 1
         return len(self._kinds) - 1
 
@@ -323,7 +302,7 @@ class Log:
     def _mark(self, event: Note, content: Mark, now: int) -> None:
         if len(self.marks) < MOST_NOTES:
             name, value, unit = content
-            self.marks.append({"kind": event.kind, "name": name, "time": now / 1000, "value": describe.plain(value),
+            self.marks.append({"kind": event.kind, "name": name, "time": now, "value": json.dumps(describe.plain(value)),
                                "unit": unit, "thread": self.thread(event.thread), "line": self._line_of(event)})
         else:
             self.more_marks += 1
@@ -331,100 +310,153 @@ class Log:
     def _fold(self, count: int) -> None:
         """Turn the oldest events into totals."""
         first = self.events - len(self.start)
-        for place in range(count):
-            key = self._keys[self.kind[place]]
-            total = self.folded.get(key)
-            if total is None:
-                total = self.folded[key] = Total()
-            total.add(self.net[place], self.own[place], self._kinds[self.kind[place]])
-            self._arguments.pop(first + place, None)
-            self._conversions.pop(first + place, None)
-            total.bytes += self._moved.pop(first + place, 0)
-        for column in (self.start, self.duration, self.own, self.net, self.kind, self.node):
+        kinds = np.array(self.kind[:count], np.int64)
+        sums = sums_of(kinds, len(self._kinds), np.array(self.net[:count]), np.array(self.own[:count]))
+        for kind in np.flatnonzero(sums.calls).tolist():
+            _fold_into(self._folded.setdefault(kind, [0] * 6), [int(column[kind]) for column in sums])
+        for number in range(first, first + count):
+            self._arguments.pop(number, None)
+            self._conversions.pop(number, None)
+            if number in self._moved:
+                self._folded[self.kind[number - first]][-1] += self._moved.pop(number)
+        del self._made_by[:sum(self._inputs[:count])]
+        for column in (self.start, self.duration, self.own, self.net, self.kind, self.node, self._inputs):
             del column[:count]
         self.folded_events += count
         # Of the latest operators the gradients may still come.
         for node in list(self._forward_lines)[:max(0, len(self._forward_lines) - self.capacity)]:
             del self._forward_lines[node]
 
-    def totals(self) -> dict[Key, Total]:
-        """Totals of all events, folded or not."""
-        totals: dict[Key, Total] = {}
-        for key, folded in self.folded.items():
-            totals.setdefault(key, Total()).merge(folded)
-        if len(self.kind):
-            self._add_kept(totals)
-        first = self.events - len(self.start)
-        for number, moved in self._moved.items():
-            totals[self._keys[self.kind[number - first]]].bytes += moved
-        return totals
-
-    def _add_kept(self, totals: dict[Key, Total]) -> None:
-        """Add the events kept to the totals, all of one kind at once."""
-        kinds, net, own = (np.array(column, np.int64) for column in (self.kind, self.net, self.own))
-        order = np.argsort(kinds, kind="stable")
-        kinds, net, own = kinds[order], net[order], own[order]
-        begins = np.flatnonzero(np.r_[True, kinds[1:] != kinds[:-1]])
-        counts = np.diff(np.r_[begins, len(kinds)])
-        columns = (np.add.reduceat(net, begins), np.add.reduceat(own, begins), np.minimum.reduceat(net, begins),
-                   np.maximum.reduceat(net, begins))
-        # In the order in which the kinds first came, as one by one.
-        for place in np.argsort(order[begins], kind="stable").tolist():
-            found = totals.setdefault(self._keys[kinds[begins[place]]], Total())
-            made, kind, calls = Total(), self._kinds[kinds[begins[place]]], int(counts[place])
-            made.calls = calls
-            made.total, made.own, made.minimum, made.maximum = (int(column[place]) for column in columns)
-            made.bytes, made.flops, made.dense_flops = (calls * kind[name] for name in ("bytes", "flops", "dense_flops"))
-            found.merge(made)
-
-    def covered(self) -> int:
-        """Nanoseconds in which anything but the user's own spans ran."""
-        apart = np.array([kind["lane"] != "user" for kind in self._kinds], bool)
-        total = sum(folded.own for key, folded in self.folded.items() if key.lane != "user")
-        if not len(self.start):
-            return total
-        kept = apart[np.array(self.kind, np.int64)]
-        start = np.array(self.start, np.int64)[kept]
-        end = start + np.array(self.duration, np.int64)[kept]
-        order = np.argsort(start, kind="stable")
-        start, reach = start[order], np.maximum.accumulate(end[order])
-        begin = np.maximum(start[1:], reach[:-1])
-        first = int(end[order][0] - start[0]) if len(start) else 0
-        return total + first + int(np.maximum(end[order][1:] - begin, 0).sum())
-
-    def columns(self) -> Columns:
-        """A copy of the events kept: the number of the first, then start, duration, own time, kind and node of each."""
-        first = self.events - len(self.start)
-        return first, self.start[:], self.duration[:], self.own[:], self.kind[:], self.node[:]
-
-    def records(self, columns: Columns | None = None) -> list[Record]:
-        """The events kept, as plain records sorted by start; parents come before what they contain."""
-        first, starts, durations, owns, kinds, nodes = columns or self.columns()
-        threads = [self._kinds[kind]["thread"] for kind in kinds]
-        depth = depths(threads, starts, durations)
-        order = sorted(range(len(starts)), key=lambda i: (starts[i], depth[i], threads[i], i))
-        known = self._kinds
-        return [self._record(first + i, starts[i], durations[i], owns[i], known[kinds[i]], nodes[i], depth[i]) for i in order]
-
-    def _record(self, number: int, start: int, duration: int, own: int, kind: KindRecord, node: int,
-                depth: int) -> Record:
-        record: Record = {
-            "name": kind["name"], "kind": kind["kind"], "lane": kind["lane"],
-            "start": start / 1000, "duration": duration / 1000, "self": own / 1000, "depth": depth, "layer": kind["layer"],
-            "node": None if node == NO_NODE else node, "attrs": self._arguments.get(number) or kind["attrs"],
-            "fallback": kind["fallback"], "became_dense": kind["became_dense"],
-            "inputs": kind["inputs"], "outputs": kind["outputs"],
-            "bytes": kind["bytes"] or self._moved.get(number, 0), "flops": kind["flops"], "dense_flops": kind["dense_flops"],
-            "line": kind["line"], "thread": kind["thread"],
-        }
-        if number in self._conversions:
-            record["conversion"] = self._conversions[number]
-        return record
-
     def names(self) -> Iterator[tuple[int, str, str]]:
         """Order of arrival, name and lane of the events kept."""
         for place, kind in enumerate(self.kind):
             yield place, self._kinds[kind]["name"], self._kinds[kind]["lane"]
+
+    # ------------------------------------------------------------------- as columns
+
+    def columns(self, wall: int, overhead: int, about: Mapping[str, JSON], process: Sequence[tuple[int, int]]) -> Columns:
+        """All that was recorded so far.
+
+        Parameters
+        ----------
+        wall, overhead : int
+            Nanoseconds that were profiled, and that the profiler took.
+        about : dict
+            Plain data, which the row of the run has as JSON.
+        process : list
+            Times, and the bytes that the whole process held then.
+        """
+        strings, rows = Strings(), self.memory.gradient_rows
+        ledger = [(time, thread, 1, record) for time, thread, record in self.densifications]
+        ledger += [(NONE, NONE, times, record) for record, times in self.more_densifications.items()]
+        return build(
+            strings, runs={"wall": [wall], "overhead": [overhead], "events": [self.events], "error": [NONE],
+                           "more_marks": [self.more_marks], "about": [_json(about)]},
+            arrays=self._array_columns(), kinds=self._kind_columns(), events=self._event_columns(strings),
+            folded=self._folded_columns(), holdings=self.memory.holdings(),
+            changes=_of_run(self.memory.changes()), ledger=_of_run(_ledger_columns(ledger)),
+            marks=_of_run({name: [mark[name] for mark in self.marks] for name in _MARKS}),
+            process_memory=_of_run({"time": [time for time, _ in process], "bytes": [held for _, held in process]}),
+            temporaries=_of_run(_temporary_columns(self.memory.temporaries)),
+            gradient_rows=_of_run({"parameter": list(rows), "rows": list(rows.values())}))
+
+    def _array_columns(self) -> dict[str, Given]:
+        # The first stands for inputs that were left out, which no kind has.
+        keys = [key or _NO_ARRAY for key in self._arrays]
+        return {
+            "stype": [key.stype for key in keys], "shape": [key.shape for key in keys], "dtype": [key.dtype for key in keys],
+            "index_dtype": [key.index_dtype or "" for key in keys], "stored": [key.nnz for key in keys],
+            "rows": [NONE if key.rows is None else key.rows for key in keys],
+            "bytes": [sum(size for _, size in key.components) for key in keys],
+            "components": [[name for name, _ in key.components] for key in keys],
+            "sizes": [[size for _, size in key.components] for key in keys],
+            "role": [key.role for key in keys], "owner": [key.owner for key in keys]}
+
+    def _kind_columns(self) -> dict[str, Given]:
+        kinds = self._kinds
+        found: dict[str, Given] = {name: [kind[name] for kind in kinds] for name in _PLAIN_OF_KIND}  # type: ignore[literal-required]
+        return {**found, "type": [kind["kind"] for kind in kinds], "attrs": [_json(kind["attrs"]) for kind in kinds],
+                "storage": [describe.storage(kind["inputs"], kind["outputs"]) for kind in kinds],
+                "inputs": [kind["taken"] for kind in kinds], "outputs": [kind["given"] for kind in kinds]}
+
+    def _event_columns(self, strings: Strings) -> dict[str, Given]:
+        first, count = self.events - len(self.start), len(self.start)
+        kind = np.array(self.kind, np.int64)
+        thread = np.array([one["thread"] for one in self._kinds], np.int64)[kind] if count else kind
+        depth = np.array(depths(thread.tolist(), self.start, self.duration), np.int64)
+        start = np.array(self.start, np.int64)
+        order = np.lexsort((np.arange(count), thread, depth, start))
+        # Where each event stands now, and in front of them those that are not kept any more.
+        places = np.empty(count + 1, np.int64)
+        places[order], places[count] = np.arange(count), NONE
+        lists = Ragged(places[_numbers(self._made_by, first, count)],
+                       np.cumsum(np.array(self._inputs, np.int64), dtype=np.int64)).taken(order)
+        columns = {"kind": kind, "thread": thread, "start": start, "depth": depth}
+        columns |= {name: np.array(getattr(self, name), np.int64) for name in ("duration", "own", "net", "node")}
+        columns["moved"], columns["arguments"], conversion = (np.zeros(count, np.int64) for _ in range(3))
+        conversion += count
+        for number, moved in self._moved.items():
+            columns["moved"][number - first] = moved
+        for number, text in self._arguments.items():
+            columns["arguments"][number - first] = strings.number(text)
+        for number, made in self._conversions.items():
+            conversion[number - first] = made - first if made >= first else count
+        columns["conversion"] = places[conversion]
+        return _of_run({**{name: values[order] for name, values in columns.items()}, "made_by": lists})
+
+    def _folded_columns(self) -> dict[str, Given]:
+        kinds = [self._kinds[kind] for kind in self._folded]
+        found: dict[str, Given] = {name: [kind[name] for kind in kinds] for name in ("name", "lane", "layer")}
+        found["storage"] = [describe.storage(kind["inputs"], kind["outputs"]) for kind in kinds]
+        for place, name in enumerate(Sums._fields):
+            found = {name: [sums[place] for sums in self._folded.values()], **found}
+        for name in COSTS:
+            found[name] = [sums[0] * kind[name] + (sums[-1] if name == "bytes" else 0)  # type: ignore[literal-required]
+                           for sums, kind in zip(self._folded.values(), kinds, strict=True)]
+        return _of_run(found)
+
+
+#: What is said of a kind as it is, of a mark, and of an array that was left out.
+_PLAIN_OF_KIND = ("name", "lane", "layer", "line", "became_dense", "fallback", "converts", "bytes", "flops", "dense_flops")
+_MARKS = ("time", "thread", "kind", "name", "value", "unit", "line")
+_NO_ARRAY = describe.ArrayKey("", (), "", 0, None, (), None)
+
+
+def _json(value: Mapping[str, JSON]) -> str:
+    return json.dumps(describe.without_folders(dict(value)), separators=(",", ":"), allow_nan=False) if value else ""
+
+
+def _of_run(columns: dict[str, Given]) -> dict[str, Given]:
+    """The same with the number of the only run."""
+    rows = len(next(iter(columns.values())))
+    return {**columns, "run": np.zeros(rows, np.int64)}
+
+
+def _numbers(made_by: array[int], first: int, count: int) -> Array:
+    """Numbers of events as places among those kept; ``count`` stands for those that are not."""
+    found = np.array(made_by, np.int64)
+    return np.where(found >= first, found - first, count)
+
+
+def _ledger_columns(ledger: Sequence[tuple[int, int, int, hooks.Densification]]) -> dict[str, Given]:
+    found: dict[str, Given] = {"time": [one[0] for one in ledger], "thread": [one[1] for one in ledger],
+                               "times": [one[2] for one in ledger]}
+    return {**found, **{name: [getattr(one[3], name) for one in ledger] for name in hooks.Densification._fields}}
+
+
+def _temporary_columns(temporaries: Mapping[tuple[str, str], Sequence[int]]) -> dict[str, Given]:
+    found: dict[str, Given] = {"op": [op for op, _ in temporaries], "layer": [layer for _, layer in temporaries]}
+    for place, name in enumerate(("arrays", "bytes", "most")):
+        found[name] = [sums[place] for sums in temporaries.values()]
+    return found
+
+
+def _fold_into(before: list[int], more: list[int]) -> None:
+    """Add the sums of more events of a kind."""
+    calls, total, own, shortest, longest = more
+    before[3] = min(before[3], shortest) if before[0] else shortest
+    before[4] = max(before[4], longest)
+    before[0], before[1], before[2] = before[0] + calls, before[1] + total, before[2] + own
 
 
 def _operator_kind(plan: Plan, lane: str, layer: str, thread: int, line: str, taken: list[describe.ArrayKey],
@@ -439,7 +471,7 @@ def _operator_kind(plan: Plan, lane: str, layer: str, thread: int, line: str, ta
         "attrs": {name: describe.plain(value) for name, value in plan.attrs.items()}, "fallback": fallback,
         "became_dense": became_dense, "converts": bool(became_dense) or _asked(plan.op.lane or lane, inputs, outputs),
         "inputs": inputs, "outputs": outputs, "bytes": _moved(plan, inputs, outputs, made),
-        "flops": useful, "dense_flops": dense, "line": line, "thread": thread,
+        "flops": useful, "dense_flops": dense, "line": line, "thread": thread, "taken": [], "given": [],
     }
 
 
@@ -467,6 +499,11 @@ def _is_one_of(entry: Entry, inputs: Sequence[Entry]) -> bool:
 def _memory(entry: Entry) -> Allocation | None:
     """The memory of a dense array; None where it is sparse or not tracked."""
     return entry if isinstance(entry, Allocation) else entry.owner if isinstance(entry, View) else None
+
+
+def _source(entry: Entry) -> Allocation | None:
+    """The memory of an array, of a sparse one that of its values."""
+    return next((owner for owner, _ in entry.owners()), None)
 
 
 def _asked(lane: str, inputs: list[ArrayRecord], outputs: list[ArrayRecord]) -> bool:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
+import json
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..base.errors import FileFormatError
-from .describe import storage
-from .event_store import Key, Total
-from .source import Stored, accounted
+from .columns import NONE, Columns, Strings, build
+from .stored import Stored
 
 if TYPE_CHECKING:
     from typing import TypeAlias
 
     from ..base.types import JSON
+    from .columns import Given
     from .types import ArrayRecord, MarkRecord, Memory, Record, Sample
 
     #: A JSON object.
@@ -69,10 +71,7 @@ def read_foreign(document: JSON, name: str) -> Stored:
     records.sort(key=lambda record: (record["start"], record["depth"], record["thread"]))
     _shift(memory, marks, begin, tracks)
     wall = max(max(record["start"] + record["duration"] for record in records), *(round(now - begin, 3) for now in moments), 0.0)
-    return Stored(records=records, memory=memory, gradient_rows={}, densifications=[], densified=0,
-                  marks=[mark for mark, _ in marks],
-                  totals=_totals(records), wall=wall, folded=0, folded_totals={}, events=len(records), overhead=0.0,
-                  accounted=accounted(records, {}, wall, 0.0), environment={"trace of": origin})
+    return Stored(_columns(records, memory, [mark for mark, _ in marks], wall, {"trace of": origin}))
 
 
 def _no_trace(name: str) -> FileFormatError:
@@ -288,9 +287,42 @@ def _marks(events: list[JSON]) -> list[tuple[MarkRecord, Track]]:
     return found
 
 
-def _totals(records: list[Record]) -> dict[Key, Total]:
-    totals: dict[Key, Total] = {}
+def _columns(records: list[Record], memory: Memory, marks: list[MarkRecord], wall: float, environment: dict[str, str]) -> Columns:
+    """All of it as columns."""
+    kinds: dict[tuple[Any, ...], int] = {}  # Any: name, type, lane, bytes and inputs of a kind of event
+    arrays: dict[tuple[Any, ...], int] = {}  # Any: shape, element type, values and bytes of an array
+    events: list[list[int]] = []
     for record in records:
-        key = Key(record["name"], record["lane"], "", storage(record["inputs"], record["outputs"]))
-        totals.setdefault(key, Total()).add(round(record["duration"] * 1000), round(record["self"] * 1000), record)
-    return totals
+        taken = tuple(arrays.setdefault((tuple(array["shape"]), array["dtype"], array["nnz"], array["bytes"]), len(arrays))
+                      for array in record["inputs"])
+        kind = kinds.setdefault((record["name"], record["kind"], record["lane"], record["bytes"], taken), len(kinds))
+        node = NONE if record["node"] is None else record["node"]
+        events.append([record["thread"], kind, _ns(record["start"]), _ns(record["duration"]), _ns(record["self"]),
+                       _ns(record["duration"]), record["depth"], node])
+    names = ("thread", "kind", "start", "duration", "own", "net", "depth", "node")
+    found: dict[str, Given] = {name: [event[place] for event in events] for place, name in enumerate(names)}
+    held = [0, *(sample[1] for sample in memory["samples"])]
+    return build(
+        Strings(), runs={"wall": [_ns(wall)], "events": [len(records)], "error": [NONE],
+                         "about": [json.dumps({"environment": environment})]},
+        arrays={"stype": ["default"] * len(arrays), "shape": [array[0] for array in arrays],
+                "dtype": [array[1] for array in arrays], "stored": [array[2] for array in arrays],
+                "rows": [NONE] * len(arrays), "bytes": [array[3] for array in arrays],
+                "components": [["data"]] * len(arrays), "sizes": [[array[3]] for array in arrays]},
+        kinds={"name": [kind[0] for kind in kinds], "type": [kind[1] for kind in kinds], "lane": [kind[2] for kind in kinds],
+               "bytes": [kind[3] for kind in kinds], "inputs": [kind[4] for kind in kinds],
+               "storage": [f"{', '.join(['default'] * len(kind[4]))} ->" if kind[4] else "" for kind in kinds]},
+        events={**found, "run": [0] * len(events)},
+        # Nothing says what was allocated, only how much there was: pieces of one byte.
+        holdings={"role": ["workspace"], "bytes": [1]},
+        changes={"run": [0] * (len(held) - 1), "holding": [0] * (len(held) - 1),
+                 "time": [_ns(sample[0]) for sample in memory["samples"]],
+                 "count": [after - before for before, after in itertools.pairwise(held)]},
+        marks={"run": [0] * len(marks), "time": [_ns(mark["time"]) for mark in marks],
+               "thread": [mark["thread"] for mark in marks], "kind": [mark["kind"] for mark in marks],
+               "name": [mark["name"] for mark in marks],
+               "value": [json.dumps(mark["value"]) for mark in marks]})
+
+
+def _ns(microseconds: float) -> int:
+    return round(microseconds * 1000)

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import bisect
-import itertools
 from typing import TYPE_CHECKING, NamedTuple
 
-from .event_store import Total
-from .nesting import without_compilation
+import numpy as np
+
+from .groups import grouped
 
 if TYPE_CHECKING:
-    from .source import Stored
-    from .types import Record
+    from ..base.types import Array
+    from .columns import Columns
 
 
-__all__ = ["FOLDED", "NOWHERE", "PLACES", "CellMemory", "Place", "cell_memory", "place_totals", "unplaced"]
+__all__ = ["FOLDED", "FOLDED_LINE", "NOWHERE", "PLACES", "CellMemory", "by_line", "cell_memory", "cell_of", "unplaced"]
 
 #: Groupings by place.
 PLACES = ("line", "cell")
@@ -23,32 +22,25 @@ PLACES = ("line", "cell")
 FOLDED, NOWHERE = "(folded events)", "(no line)"
 
 
-class Place(NamedTuple):
-    """The key of a total by place."""
-
-    line: str
-    cell: str
+#: In place of the number of a line: that of folded events.
+FOLDED_LINE = -1
 
 
-def cell_of(record: Record) -> str:
-    """The cell or the file that the line of an event is in."""
-    line = record["line"] or NOWHERE
+def cell_of(line: str) -> str:
+    """The cell ``In [3]`` or the file that a line is in."""
     return line.rpartition(":")[0] or line
 
 
-def place_totals(data: Stored) -> dict[Place, Total]:
-    """Totals by line, of which each belongs to a cell ``In [3]`` or a file; folded events have a row of their own.
+def by_line(columns: Columns) -> dict[str, Array]:
+    """Totals by line as ``grouped`` gives them; folded events have a row of their own.
 
     Backward operators count for the line of the forward operator that they belong to.
     """
-    totals: dict[Place, Total] = {}
-    records = data.records
-    for record, net in zip(records, without_compilation(records), strict=True):
-        line = record["line"] or NOWHERE
-        totals.setdefault(Place(line, cell_of(record)), Total()).add(net, round(record["self"] * 1000), record)
-    for total in data.folded_totals.values():
-        totals.setdefault(Place(FOLDED, FOLDED), Total()).merge(total)
-    return totals
+    kept = grouped(columns.taken({"folded": np.zeros(0, np.int64)}), "line")
+    if not len(columns.folded):
+        return kept
+    folded = grouped(columns.taken({"events": np.zeros(0, np.int64)}))
+    return {name: np.append(values, FOLDED_LINE if name == "line" else folded[name][0]) for name, values in kept.items()}
 
 
 class CellMemory(NamedTuple):
@@ -67,42 +59,47 @@ class CellMemory(NamedTuple):
     kept: int
 
 
-def cell_memory(data: Stored) -> dict[str, CellMemory]:
+def cell_memory(columns: Columns) -> dict[str, CellMemory]:
     """The memory of each cell or file."""
-    samples = data.memory.get("samples", [])
-    if not samples:
+    changes = columns.changes
+    if not len(changes) or not len(columns.events):
         return {}
-    times, held = [sample[0] for sample in samples], [sample[1] for sample in samples]
+    sizes = columns.holdings.bytes[changes.holding] * changes.count
+    held, made = np.cumsum(sizes), np.cumsum(np.where(changes.met == 0, sizes, 0))
+    cells, begins = _runs(columns)
+    # Where the changes of each stretch of one cell begin, and where they end.
+    ends = [*np.searchsorted(changes.time, begins[1:], side="right").tolist(), len(changes)]
     found: dict[str, CellMemory] = {}
-    runs = _runs(data)
-    met = data.memory.get("found", [])
-    met_times, met_bytes = [now for now, _ in met], [0, *itertools.accumulate(int(size) for _, size in met)]
-    place, before, known = 0, 0, 0
-    for number, (cell, _) in enumerate(runs):
-        end = len(times) if number + 1 == len(runs) else bisect.bisect_right(times, runs[number + 1][1])
-        after = held[end - 1] if end > place else before
+    place = 0
+    for cell, end in zip(cells, ends, strict=True):
+        before, made_before = (int(levels[place - 1]) if place else 0 for levels in (held, made))
         peak, kept = found.get(cell, CellMemory(0, 0))
-        seen = met_bytes[-1 if number + 1 == len(runs) else bisect.bisect_left(met_times, runs[number + 1][1])]
-        found[cell] = CellMemory(max(peak, before, *held[place:end]), kept + after - before - (seen - known))
-        place, before, known = max(end, place), after, seen
+        highest = int(held[place:end].max(initial=before))
+        made_after = int(made[end - 1]) if end else 0
+        found[cell] = CellMemory(max(peak, highest), kept + made_after - made_before)
+        place = max(place, end)
     return found
 
 
-def _runs(data: Stored) -> list[tuple[str, float]]:
-    """Operators one after the other in the same cell: the cell, and when the first of them began."""
-    runs: list[tuple[str, float]] = []
-    for record in sorted(data.records, key=lambda record: record["start"]):
-        cell = cell_of(record)
-        if not runs or runs[-1][0] != cell:
-            runs.append((cell, record["start"]))
-    return runs
+def _runs(columns: Columns) -> tuple[list[str], Array]:
+    """Operators one after the other in the same cell: the cells, and when the first of each began."""
+    lines = columns.kinds.line[columns.events.kind]
+    cells = {number: cell_of(columns.strings[number] or NOWHERE) for number in np.unique(lines).tolist()}
+    numbers = {cell: place for place, cell in enumerate(dict.fromkeys(cells.values()))}
+    of_line = np.zeros(len(columns.strings), np.int64)
+    for line, cell in cells.items():
+        of_line[line] = numbers[cell]
+    cell = of_line[lines]
+    begins = np.flatnonzero(np.diff(cell, prepend=-1))
+    names = list(numbers)
+    return [names[number] for number in cell[begins].tolist()], columns.events.start[begins]
 
 
-def unplaced(data: Stored) -> str:
+def unplaced(columns: Columns) -> str:
     """The footer of a table by place: which events have no place; empty if all have one."""
-    if data.folded:
+    if len(columns.folded):
         return (f"Lines of folded events are not kept: the row {FOLDED} has all folded events. A larger capacity, "
                 "Profiler(capacity=…), keeps more lines.")
-    if data.records and not any(record["line"] for record in data.records):
+    if len(columns.events) and not columns.kinds.line[columns.events.kind].any():
         return "No lines were recorded: Profiler(lines=True) notes them."
     return ""

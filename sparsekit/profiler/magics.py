@@ -19,6 +19,7 @@ from ..base.errors import ProfilerError, UnsupportedError
 from ..base.formatting import format_bytes
 from ..base.optional import optional_import, whole_import
 from .profiler import Profiler
+from .trace import write
 
 __all__ = ["CodeMagics", "ProfileMagics", "load_ipython_extension"]
 
@@ -70,7 +71,7 @@ class ProfileMagics(CodeMagics):
 
     @arguments.magic_arguments()
     @arguments.argument("-o", "--output", metavar="NAME", help="variable that the profile is kept in")
-    @arguments.argument("--trace", metavar="FILE", help="Chrome trace to write, .json or .json.gz")
+    @arguments.argument("--save", metavar="FILE", help="file to write: .npz, or a Chrome trace, .json or .json.gz")
     @arguments.argument("--no-display", action="store_true", help="do not show the profile")
     @arguments.argument("--no-lines", action="store_true", help="do not note lines; recording is cheaper")
     @arguments.argument("--fix", action="store_true", help="try fixes on copies of the code, and show which hold")
@@ -93,8 +94,8 @@ class ProfileMagics(CodeMagics):
             # Also after an error: the events up to it are what one wants to see.
             if options.output:
                 self.shell.user_ns[options.output] = prof
-        if options.trace:
-            prof.save_trace(options.trace)
+        if options.save:
+            write(prof, options.save)
         if not options.no_display:
             whole_import("IPython.display").display(prof)
             print(f"Arrays held at most {format_bytes(prof.memory['peak_bytes'])} in this run; "
@@ -113,7 +114,7 @@ class ProfileMagics(CodeMagics):
         options = arguments.parse_argstring(self.profile, line)
         if options.code:
             raise ProfilerError(f"%%profile does not know {' '.join(options.code)!r}.",
-                                hint="the code starts on the next line; options are -o, --trace, --no-display, --no-lines, "
+                                hint="the code starts on the next line; options are -o, --save, --no-display, --no-lines, "
                                      "--fix, "
                                 "--torch.")
         return options, cell
@@ -124,7 +125,7 @@ def _silent(source: str) -> bool:
     return source.rstrip().endswith(";")
 
 
-_TAKES_VALUE = ("-o", "--output", "--trace")
+_TAKES_VALUE = ("-o", "--output", "--save")
 _FLAGS = ("--no-display", "--no-lines", "--fix", "--torch")
 
 

@@ -1,4 +1,4 @@
-"""Memory by owner over time: replayed from the recorder's events, exact at the peak."""
+"""Memory over time: allocations, frees and roles, replayed from the recorder's events in the order in which they happened."""
 
 from __future__ import annotations
 
@@ -8,41 +8,48 @@ import os
 import sys
 from array import array
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..base.memory_model import LASTING, Kind
-from ..core import hooks
+import numpy as np
+
 from .allocations import UNCOUNTED, Allocation, AllocationKind, Sparse, View
 from .describe import dtype_of, size_of
 from .event_buffer import Assignment, Note, Operation
-from .memory_timeline import Lives
 
 if TYPE_CHECKING:
+    from ..base.types import Array, Shape
     from .allocations import Entry
-    from .types import Alive, Memory
+    from .columns import Given
 
-__all__ = ["MAX_SAMPLES", "MemoryTracker", "process_bytes", "process_peak_bytes"]
+__all__ = ["MAX_CHANGES", "ROLE_OF_OUTPUT", "MemoryTracker", "process_bytes", "process_peak_bytes"]
 
-#: Samples kept of the curve; above twice that many, neighbours are merged into the higher one.
-MAX_SAMPLES = 4096
+#: Allocations and frees that are kept one by one, of 32 bytes each; above that, states between the highest ones are left out.
+MAX_CHANGES = 4_000_000
 
-#: Allocations and frees that are kept; eight bytes each.
-MOST_LIVES = 4_000_000
+#: States that stand for the older half of so many changes.
+COARSE = 4096
 
 #: Kinds of results that are kept at hand.
 MOST_MOLDS = 10_000
 
-_ROLE_OF_OUTPUT = {"forward": "activation", "io": "input", "transfer": "input"}
+ROLE_OF_OUTPUT = {"forward": "activation", "io": "input", "transfer": "input"}
 _ROLE_OF_INPUT = {"forward": "input", "io": "input", "transfer": "input"}
 _NO_ROLES: dict[str, str] = {}
 PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 
 
-def _row(allocation: Allocation) -> Alive:
-    """The line of the table of what was alive."""
-    kind = allocation.kind
-    return {"owner": kind.owner, "role": kind.role, "stype": kind.stype, "shape": list(kind.shape),
-            "component": kind.component, "dtype": dtype_of(allocation.dtype)[1], "bytes": kind.bytes, "layer": kind.layer}
+class Holding(NamedTuple):
+    """What pieces of memory that are alike have in common, as a row of the table of that name."""
+
+    role: str
+    owner: str
+    layer: str
+    stype: str
+    component: str
+    shape: Shape
+    part: Shape
+    dtype: str
+    bytes: int
 
 
 class MemoryTracker:
@@ -56,34 +63,22 @@ class MemoryTracker:
     """
 
     def __init__(self) -> None:
-        self.total = 0
-        self.peak = 0
-        self.peak_time = 0
-        self.samples: list[tuple[int, int, dict[str, int]]] = []
-        #: When arrays were met that no operator made, and their bytes: they were there before, or came from other libraries.
-        self.found: list[tuple[int, int]] = []
         #: Most rows that a row_sparse gradient of each parameter stored.
         self.gradient_rows: dict[str, int] = {}
-        self._roles: dict[str, int] = {}
-        # What was there before, kept apart: it adds the same to every moment.  Allocations that no event mentioned yet:
+        #: Arrays made and freed inside one event: (operator, layer) -> [number, bytes, most bytes in one event].
+        self.temporaries: dict[tuple[str, str], list[int]] = {}
+        # Allocations that were there before and that no event mentioned yet.
         self._before: dict[Allocation, int] = {}
         #: For row_sparse gradients among these: the parameter, and the rows.
         self._rows_before: dict[Allocation, tuple[str, int]] = {}
-        self._base_roles: dict[str, int] = {}
-        self._alive: dict[Allocation, None] = {}
-        self._gone_since_peak: list[Allocation] = []
         self._consumed = 0
         self._count = 0
-        self._peak_count = 0
         self._last_start: dict[int, int] = {}
         self._now = 0
-        self._changed = False
-        #: Arrays made and freed inside one event: (operator, layer) -> [number, bytes, most bytes in one event].
-        self.temporaries: dict[tuple[str, str], list[int]] = {}
-        # Allocations and frees in their order, for lives(); the kinds by their content.
-        self._order = array("l")
-        self._kinds: dict[Kind, int] = {}
+        # Columns of the table of changes, and how many of each holding were there from the beginning.
+        self._times, self._numbers, self._counts, self._met = array("q"), array("l"), array("i"), array("b")
         self._base: dict[int, int] = {}
+        self._holdings: dict[Holding, int] = {}
         # What an operator makes, by the addresses of its plan and of the element type, which are kept alive.
         self._allocation_kinds: dict[tuple[Any, ...], tuple[AllocationKind, Any]] = {}
 
@@ -114,9 +109,11 @@ class MemoryTracker:
             else:
                 self._note_rows(owner, rows)
         given = role, owner
+        entry.number = 0  # it is described anew
         for allocation, _ in entry.owners():
             if allocation.given != given:
                 allocation.given = given
+                allocation.number = 0
                 if allocation.known and not allocation.freed:
                     self._change_role(allocation, role, owner)
 
@@ -143,23 +140,18 @@ class MemoryTracker:
         if released and not inside:
             self._bury(dead, event.deaths, start)
         if isinstance(event, Operation):
-            before = self.total
             for entry in event.inputs:
                 if not entry.known:
-                    self._meet(entry, event, _ROLE_OF_INPUT, end)
-            if self.total > before and len(self.found) < MOST_LIVES:
-                self.found.append((end, self.total - before))
+                    self._meet(entry, event, _ROLE_OF_INPUT, end, 1)
             outputs = event.outputs
             if isinstance(outputs, list):
                 for entry in outputs:
                     if not entry.known:
-                        self._meet(entry, event, _ROLE_OF_OUTPUT, end)
+                        self._meet(entry, event, ROLE_OF_OUTPUT, end, 0)
             elif not outputs.known:
-                self._meet(outputs, event, _ROLE_OF_OUTPUT, end)
+                self._meet(outputs, event, ROLE_OF_OUTPUT, end, 0)
         elif isinstance(event.content, Assignment) and not event.content.before and not event.content.entry.known:
-            self._meet(event.content.entry, event, _NO_ROLES, end)
-        if self._changed:
-            self._sample(end)
+            self._meet(event.content.entry, event, _NO_ROLES, end, 0)
         if released and inside:
             self._note_temporaries(event, dead, start)
             self._bury(dead, event.deaths, end)
@@ -174,39 +166,41 @@ class MemoryTracker:
         count = self.temporaries.setdefault((event.plan.op.name, event.layer), [0, 0, 0])
         count[:] = count[0] + len(found), count[1] + size, max(count[2], size)
 
-    def _meet(self, entry: Entry, event: Operation | Note, roles: dict[str, str], now: int) -> None:
-        """Count the memory of an array that an event mentions for the first time."""
+    def _meet(self, entry: Entry, event: Operation | Note, roles: dict[str, str], now: int, met: int) -> None:
+        """Count the memory of an array that an event mentions for the first time; ``met`` says that no operator made it."""
         entry.known = True
         if entry.__class__ is Allocation:
             if not entry.freed:
-                self._count_in(entry, "data", entry, event, roles, now)
+                self._count_in(entry, "data", entry, event, roles, now, met)
             return
         for allocation, component in entry.owners():
             if not allocation.known:
                 allocation.known = True
                 if not allocation.freed:
-                    self._count_in(allocation, component, entry, event, roles, now)
+                    self._count_in(allocation, component, entry, event, roles, now, met)
 
     def _count_in(self, allocation: Allocation, component: str, whole: Entry, event: Operation | Note, roles: dict[str, str],
-                  now: int) -> None:
+                  now: int, met: int) -> None:
         allocation.kind = kind = self._kind_of(allocation, component, whole, event, roles)
         self._count += 1
-        self._alive[allocation] = None
         if self._before and self._before.pop(allocation, None) is not None:
             if allocation in self._rows_before:
                 self._note_rows(*self._rows_before.pop(allocation))
-            self._base_roles[kind.role] = self._base_roles.get(kind.role, 0) + kind.bytes
             self._base[kind.number] = self._base.get(kind.number, 0) + 1
             return
         allocation.born, allocation.time = self._count, now
-        if len(self._order) < MOST_LIVES:
-            self._order.append(kind.number + 1)
-        self.total += kind.bytes
-        self._roles[kind.role] = self._roles.get(kind.role, 0) + kind.bytes
-        self._changed = True
-        if self.total > self.peak:
-            self.peak, self.peak_time, self._peak_count = self.total, max(now, self._now), self._count
-            self._gone_since_peak.clear()
+        self._change(now, kind.number, 1, met)
+
+    def _change(self, now: int, number: int, count: int, met: int = 0) -> None:
+        """Note that there are more or less pieces of memory of a kind."""
+        if now > self._now:
+            self._now = now
+        self._times.append(self._now)
+        self._numbers.append(number)
+        self._counts.append(count)
+        self._met.append(met)
+        if len(self._numbers) > MAX_CHANGES:
+            self._leave_out()
 
     def _kind_of(self, allocation: Allocation, component: str, whole: Entry, event: Operation | Note, roles: dict[str, str]
                  ) -> AllocationKind:
@@ -233,36 +227,26 @@ class MemoryTracker:
         return made
 
     def _number(self, kind: AllocationKind, allocation: Allocation) -> None:
-        """Fill in the bytes of a kind of allocation, and the number of all that decides them."""
+        """Fill in the bytes of a kind of allocation, and the number of its holding."""
         kind.bytes = size_of(allocation)
-        # Other owners what_if need not know: they would make each layer's arrays a kind of their own.
-        owner = kind.owner if kind.role in LASTING else ""
-        key = Kind(kind.role, owner, kind.stype, kind.shape, kind.component, tuple(allocation.shape),
-                   dtype_of(allocation.dtype)[1], kind.bytes)
-        kind.number = self._kinds.setdefault(key, len(self._kinds))
+        key = Holding(kind.role, kind.owner, kind.layer, kind.stype, kind.component, tuple(kind.shape), tuple(allocation.shape),
+                      dtype_of(allocation.dtype)[1], kind.bytes)
+        kind.number = self._holdings.setdefault(key, len(self._holdings))
 
     def _change_role(self, allocation: Allocation, role: str, owner: str) -> None:
         before = allocation.kind
         allocation.kind = kind = AllocationKind(role, owner, before.layer, before.stype, before.shape, before.component)
         self._number(kind, allocation)
-        roles = self._roles if allocation.born else self._base_roles
-        roles[before.role] = roles.get(before.role, 0) - kind.bytes
-        roles[role] = roles.get(role, 0) + kind.bytes
         if before.number == kind.number:
             return
-        if not allocation.born:
+        if allocation.born:
+            self._change(self._now, before.number, -1)
+            self._change(self._now, kind.number, 1)
+        else:
             self._base[before.number] -= 1
             self._base[kind.number] = self._base.get(kind.number, 0) + 1
-        elif len(self._order) < MOST_LIVES:
-            self._order.append(-before.number - 1)
-            self._order.append(kind.number + 1)
-
-    def lives(self) -> Lives | None:
-        """The lifetime of each array; None if there were too many to keep."""
-        return Lives(list(self._kinds), self._order, self._base) if len(self._order) < MOST_LIVES else None
 
     def _bury(self, dead: collections.deque[Allocation], count: int, now: int) -> None:
-        roles, order = self._roles, self._order
         while self._consumed < count and dead:
             allocation = dead.popleft()
             self._consumed += 1
@@ -271,66 +255,62 @@ class MemoryTracker:
                 self._before.pop(allocation, None)
                 self._rows_before.pop(allocation, None)
             kind = allocation.kind
-            if kind is UNCOUNTED:
-                continue
-            del self._alive[allocation]
-            self.total -= kind.bytes
-            if len(order) < MOST_LIVES:
-                order.append(-kind.number - 1)
-            roles[kind.role] = roles.get(kind.role, 0) - kind.bytes
-            self._changed = True
-            if allocation.born <= self._peak_count:
-                self._gone_since_peak.append(allocation)
-        if self._changed:
-            self._sample(now)
-
-    def _sample(self, now: int) -> None:
-        self._changed = False
-        if now > self._now:
-            self._now = now
-        samples, made = self.samples, (self._now, self.total, self._roles.copy())
-        if samples and samples[-1][0] == self._now:
-            if samples[-1][1] < self.total:
-                samples[-1] = made
-            return
-        samples.append(made)
-        if len(samples) > 2 * MAX_SAMPLES:
-            pairs = zip(samples[0:-1:2], samples[1::2], strict=False)
-            samples[: len(samples) // 2 * 2] = [max(pair, key=lambda sample: sample[1]) for pair in pairs]
+            if kind is not UNCOUNTED:
+                self._change(now, kind.number, -1)
 
     def finish(self, dead: collections.deque[Allocation], now: int) -> None:
         """Take the frees since the last event."""
         self._bury(dead, self._consumed + len(dead), now)
 
-    def at_peak(self) -> list[Alive]:
-        """What was alive at the peak, largest first."""
-        alive = [allocation for allocation in self._alive if allocation.born <= self._peak_count]
-        rows = [_row(allocation) for allocation in (*alive, *self._gone_since_peak)]
-        return sorted(rows, key=lambda row: (-row["bytes"], row["role"], row["owner"], row["component"], row["shape"]))
+    @property
+    def idle_bytes(self) -> int:
+        """Bytes of what was there before and took no part."""
+        return sum(self._before.values())
 
-    def _all_roles(self, roles: dict[str, int]) -> dict[str, int]:
-        names = sorted({*self._base_roles, *roles})
-        sums = {name: self._base_roles.get(name, 0) + roles.get(name, 0) for name in names}
-        return {name: size for name, size in sums.items() if size}
+    def _leave_out(self) -> None:
+        """Put the older half of the changes together: of each stretch the highest state and the last one stay."""
+        half = len(self._numbers) // 2
+        times, numbers, counts, met = (np.array(column[:half], np.int64) for column in self._columns())
+        sizes = np.array([holding.bytes for holding in self._holdings], np.int64)
+        stretch, place = highest(counts * sizes[numbers], COARSE), 0
+        kept: tuple[list[int], ...] = ([], [], [], [])
+        for last in stretch.tolist():
+            part = slice(place, last + 1)
+            both, which = np.unique(numbers[part] * 2 + met[part], return_inverse=True)
+            sums = np.bincount(which, counts[part], len(both)).astype(np.int64)
+            # Those that went first: a state in between must not be higher than both of its neighbours.
+            order = [found for found in np.argsort(sums > 0, kind="stable").tolist() if sums[found]]
+            for key, count in zip(both[order].tolist(), sums[order].tolist(), strict=True):
+                for column, value in zip(kept, (int(times[last]), key // 2, count, key % 2), strict=True):
+                    column.append(value)
+            place = last + 1
+        for whole, older in zip(self._columns(), kept, strict=True):
+            whole[:half] = array(whole.typecode, older)
 
-    def profile(self) -> Memory:
-        """The memory profile as plain data; times in microseconds."""
-        base = sum(self._base_roles.values())
-        samples = [(0, 0, {}), *self.samples] if base else self.samples
-        devices = {name: figures() for name, figures in sorted(hooks.device_memory.items())}
-        made: Memory = {
-            "found": [[0, base], *([now / 1000, size] for now, size in self.found)],
-            "peak_bytes": base + self.peak,
-            "peak_time": self.peak_time / 1000,
-            "samples": [[now / 1000, base + total, self._all_roles(roles)] for now, total, roles in samples],
-            "idle_bytes": sum(self._before.values()),
-            "at_peak": self.at_peak(),
-            "process_peak_bytes": process_peak_bytes(),
-            "temporaries": [{"op": op, "layer": layer, "arrays": arrays, "bytes": size, "most": most}
-                            for (op, layer), (arrays, size, most) in sorted(
-                                self.temporaries.items(), key=lambda item: (-item[1][1], item[0]))],
-        }
-        return {"devices": devices, **made} if devices else made
+    def _columns(self) -> tuple[array[int], array[int], array[int], array[int]]:
+        return self._times, self._numbers, self._counts, self._met
+
+    def holdings(self) -> dict[str, Given]:
+        """The table of holdings."""
+        return {field: [getattr(one, field) for one in self._holdings] for field in Holding._fields}
+
+    def changes(self) -> dict[str, Given]:
+        """The table of changes; what was there before comes first."""
+        base = [(number, count) for number, count in self._base.items() if count]
+        before = ([0] * len(base), [number for number, _ in base], [count for _, count in base], [1] * len(base))
+        names = ("time", "holding", "count", "met")
+        return {name: np.concatenate([np.array(first, np.int64), np.array(column, np.int64)])
+                for name, first, column in zip(names, before, self._columns(), strict=True)}
+
+
+def highest(steps: Array, most: int) -> Array:
+    """Places of at most ``2 * most`` states of a sum of steps: in each stretch the highest, and the last; all if they are few."""
+    if len(steps) <= 2 * most:
+        return np.arange(len(steps))
+    begins = np.linspace(0, len(steps), most, endpoint=False).astype(np.int64)
+    sums = np.cumsum(steps)
+    tops = [int(begin + np.argmax(sums[begin:end])) for begin, end in itertools.pairwise([*begins.tolist(), len(steps)])]
+    return np.unique([*tops, *(begins[1:] - 1).tolist(), len(steps) - 1])
 
 
 def process_bytes() -> int | None:

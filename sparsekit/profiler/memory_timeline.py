@@ -1,4 +1,4 @@
-"""The lifetime of each allocation, so that a run can be replayed with other sizes."""
+"""Allocations and frees of a run in their order, so that it can be replayed with other sizes."""
 
 from __future__ import annotations
 
@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..base.memory_model import Kind, batch_of, bounds_of, kind_of
+from ..base.memory_model import LASTING, Kind, batch_of, bounds_of, kind_of
 from .batches import Batches, apart_of, batches_of
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-    import numpy.typing as npt
-
     from ..base.types import Array
+    from .columns import Columns
     from .types import Alive, Record
 
 
@@ -29,18 +28,25 @@ MOST_STATES, MOST_MOMENTS = 20_000, 400
 class Lives:
     """The allocations and frees of a run in their order.
 
+    Parameters
+    ----------
+    columns : Columns
+        Of one run.
+
     Attributes
     ----------
     kinds : list of tuple
         Role, owner, storage type, shape, component, shape of the component, element type, bytes.
-    order : array of int
-        ``+ (number of kind + 1)`` for an allocation, the same negative for a free.
-    base : dict
-        Number of kind -> how many of it were there from the beginning.
+    numbers, counts : array of int
+        For each change the number of a kind, and how many more of it there are, or less.
     """
 
-    def __init__(self, kinds: list[Kind], order: npt.ArrayLike, base: dict[int, int]) -> None:
-        self.kinds, self.order, self.base = kinds, np.array(order, np.int64), dict(base)
+    def __init__(self, columns: Columns) -> None:
+        known: dict[Kind, int] = {}
+        places = [known.setdefault(kind, len(known)) for kind in _kinds_of(columns)]
+        self.kinds = list(known)
+        self.numbers = np.array(places, np.int64)[columns.changes.holding]
+        self.counts = columns.changes.count
         self._batches = Batches()
         #: Shapes of row-sparse gradients that no product wrote.
         self.apart: tuple[tuple[int, ...], ...] = ()
@@ -70,15 +76,13 @@ class Lives:
 
     def peak(self, sizes: Array) -> tuple[int, Array]:
         """Most bytes at once if each kind has these sizes, and how many arrays of each kind were alive then."""
-        counts = self._begin()
-        begin = int(counts @ sizes)
-        places = np.abs(self.order) - 1
-        curve = np.cumsum(np.sign(self.order) * sizes[places]) if len(self.order) else np.zeros(0, np.int64)
+        counts = np.zeros(len(self.kinds), np.int64)
+        curve = np.cumsum(self.counts * sizes[self.numbers])
         if not len(curve) or curve.max() <= 0:
-            return begin, counts
+            return 0, counts
         top = int(curve.argmax())
-        np.add.at(counts, places[: top + 1], np.sign(self.order[: top + 1]))
-        return begin + int(curve[top]), counts
+        np.add.at(counts, self.numbers[: top + 1], self.counts[: top + 1])
+        return int(curve[top]), counts
 
     def moments(self) -> list[dict[int, int]] | None:
         """The moments of which one is the peak, whatever the sizes, as numbers of arrays by kind; None if they are too many.
@@ -86,29 +90,21 @@ class Lives:
         Left out is each moment at which no more was alive than at another one, rank by rank of arrays that are alike but
         for their length.  For every ``Change`` the most bytes of these moments are the peak of the whole run.
         """
-        tops = np.flatnonzero((self.order > 0) & np.append(self.order[1:] < 0, True))
+        tops = np.flatnonzero((self.counts > 0) & np.append(self.counts[1:] < 0, True))
         # A state is known by a sum of random numbers, one for each array that is alive.
         marks = np.random.default_rng(0).integers(1, 2**63, len(self.kinds), np.uint64)
-        steps = marks[np.abs(self.order) - 1]
-        states = np.cumsum(np.where(self.order > 0, steps, np.uint64(0) - steps), dtype=np.uint64)[tops]
+        states = np.cumsum(marks[self.numbers] * self.counts.astype(np.uint64), dtype=np.uint64)[tops]
         tops = np.sort(tops[np.unique(states, return_index=True)[1]])
         if len(tops) > MOST_STATES:
             return None
         return _highest(self._alive_at(tops), [self._rank(kind) for kind in self.kinds])
 
-    def _begin(self) -> Array:
-        counts = np.zeros(len(self.kinds), np.int64)
-        for number, count in self.base.items():
-            counts[number] += count
-        return counts
-
     def _alive_at(self, places: Array) -> list[dict[int, int]]:
-        """How many of each kind were alive at the beginning and after each of these entries of ``order``."""
-        counts, done = self._begin(), 0
+        """How many of each kind were alive after each of these changes."""
+        counts, done = np.zeros(len(self.kinds), np.int64), 0
         found = []
-        for place in (-1, *places.tolist()):
-            part = self.order[done: place + 1]
-            np.add.at(counts, np.abs(part) - 1, np.sign(part))
+        for place in places.tolist():
+            np.add.at(counts, self.numbers[done: place + 1], self.counts[done: place + 1])
             done = place + 1
             alive = np.flatnonzero(counts)
             found.append(dict(zip(alive.tolist(), counts[alive].tolist(), strict=True)))
@@ -135,6 +131,19 @@ class Lives:
                 "data_sets": [list(shape) for shape in self.data_sets], "apart": [list(shape) for shape in self.apart],
                 "moments": None if moments is None else [[[numbers[number], count] for number, count in moment.items()]
                                                          for moment in moments]}
+
+
+def _kinds_of(columns: Columns) -> list[Kind]:
+    """What decides the size of each holding.
+
+    Other owners than those of what lasts need not be known: they would make each layer's arrays a kind of their own.
+    """
+    holdings = columns.holdings
+    roles, owners, stypes, components, dtypes = (
+        columns.texts(getattr(holdings, name)) for name in ("role", "owner", "stype", "component", "dtype"))
+    sizes = zip(holdings.shape.lists(), holdings.part.lists(), holdings.bytes.tolist(), strict=True)
+    return [Kind(roles[place], owners[place] if roles[place] in LASTING else "", stypes[place], tuple(shape), components[place],
+                 tuple(part), dtypes[place], size) for place, (shape, part, size) in enumerate(sizes)]
 
 
 def _highest(moments: list[dict[int, int]], ranks: list[tuple[Hashable, int]]) -> list[dict[int, int]] | None:

@@ -83,7 +83,7 @@ class Statistics:
             return
         data = profile._data()
         self.forgotten = len(data.marks) >= MOST_NOTES
-        self._add_times(aggregate(data.totals, ("name", "lane")), names)
+        self._add_times(aggregate(data.columns, ("name", "lane")), names)
         self._add_marks(data.marks, names)
         held = [total / 1000 for _, total, _ in data.memory.get("samples", ())]
         if held:

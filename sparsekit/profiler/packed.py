@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from .processes import merge, server_profile
+from .profile import Profile
+from .profile_file import read_columns, write_stream
 from .profiler import Profiler
-from .read_trace import loaded
-from .trace import written_trace
-
-if TYPE_CHECKING:
-    from .profile import Profile
+from .stored import Stored
 
 __all__ = ["merged", "traced"]
 
@@ -20,15 +18,15 @@ T = TypeVar("T")
 
 
 def traced(function: Callable[[], T]) -> tuple[T, bytes]:
-    """Call a function under a profiler; gives its result and the trace."""
+    """Call a function under a profiler; gives its result and the profile."""
     with Profiler() as prof:
         result = function()
     stream = io.BytesIO()
-    written_trace(prof, stream)
+    write_stream(prof._data().columns, stream)
     return result, stream.getvalue()
 
 
-def merged(traces: Sequence[bytes], told: Sequence[Mapping[str, Any]]) -> Profile:  # Any: plain data of servers
-    """One profile of traces of workers and what servers tell."""
-    workers = [loaded(trace, f"trace {place}") for place, trace in enumerate(traces)]
+def merged(profiles: Sequence[bytes], told: Sequence[Mapping[str, Any]]) -> Profile:  # Any: plain data of servers
+    """One profile of those of workers and of what servers tell."""
+    workers = [Profile(Stored(read_columns(io.BytesIO(profile), f"profile {place}"))) for place, profile in enumerate(profiles)]
     return merge([*workers, *map(server_profile, told)])

@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+import numpy as np
+
 from ..base.errors import ProfilerError, expected
 from .clocks import Answer, Offset, answers_of, difference, offset_of
+from .columns import NONE, Columns, Strings, build
 from .nesting import Nesting, depths
-from .parts import NO_MEMORY, Part, Process, combined, share, totals_of, workers_of
+from .parts import combined, workers_of
 from .profile import Profile
-from .read_trace import load_trace
-from .source import Stored, environment
+from .read_profile import load
+from .source import environment
+from .stored import Part, Process, Stored
 
 if TYPE_CHECKING:
-    from ..base.types import JSON
-    from .types import MarkRecord, Memory, Record
+    from ..base.types import JSON, Array
+    from .columns import Given
 
-    #: One profile, or the name of a trace.
+    #: One profile, or the name of a file.
     Run: TypeAlias = Profile | str | os.PathLike[str]
 
 __all__ = ["merge", "server_profile"]
+
 
 def merge(profiles: Mapping[str, Run] | Iterable[Run]) -> Profile:
     """Put profiles of several processes on one timeline.
@@ -34,7 +40,7 @@ def merge(profiles: Mapping[str, Run] | Iterable[Run]) -> Profile:
     Parameters
     ----------
     profiles : list of Profile or path, or mapping of str to them
-        Profiles or trace files of workers and servers (``kv.profile_servers()`` gives those of servers).  Merged profiles are
+        Profiles, or files of them, of workers and servers (``kv.profile_servers()`` gives those of servers).  Merged profiles are
         taken apart first.  The keys of a mapping name the processes that are neither workers nor servers.
 
     Returns
@@ -48,7 +54,7 @@ def merge(profiles: Mapping[str, Run] | Iterable[Run]) -> Profile:
     ProfilerError
         If no profile is given, or two are of the same worker or server.
     DataFileError
-        If a file is not a trace.
+        If a file is not a profile.
 
     Examples
     --------
@@ -71,16 +77,16 @@ def merge(profiles: Mapping[str, Run] | Iterable[Run]) -> Profile:
         raise ProfilerError(f"Two profiles of {twice} cannot be merged.",
                             hint="pass one of each process, or a mapping with names.")
     found.sort(key=lambda part: (("worker", "server", "process").index(part.process.kind), part.process.number))
-    return Profile(combined(_numbered(_aligned(found))))
+    return Profile(Stored(combined(_aligned(found))))
 
 
 def _loaded(run: object) -> Profile:  # object: what the user gave, checked here
     if isinstance(run, Profile):
         return run
     if not isinstance(run, (str, os.PathLike)):
-        raise ProfilerError(expected("Each part", "a profile or the name of a trace", type(run)),
-                            hint="mx.profiler.merge([prof, 'other.json']), for example.")
-    return load_trace(run)
+        raise ProfilerError(expected("Each part", "a profile or the name of a file", type(run)),
+                            hint="mx.profiler.merge([prof, 'other.npz']), for example.")
+    return load(run)
 
 
 def _taken_apart(profile: Profile, name: str, number: int) -> list[Part]:
@@ -114,7 +120,8 @@ def _aligned(parts: list[Part]) -> list[Part]:
     zero = min(known, default=0.0)
     length = max((part.data.wall + offset.at(part.data.wall) - zero for part, offset in zip(parts, offsets, strict=True)
                   if part.process.kind == "worker"), default=float("inf"))
-    return [_moved(part, offset, zero, length) for part, offset in zip(parts, offsets, strict=True)]
+    return [part if offset.error is None else _moved(part, offset, zero, length)
+            for part, offset in zip(parts, offsets, strict=True)]
 
 
 def _of_server(process: Process, reference: int, asked: Iterable[Mapping[int, list[Answer]]]) -> Offset:
@@ -133,64 +140,39 @@ def _microseconds(process: Process) -> float:
 
 def _moved(part: Part, offset: Offset, zero: float, length: float) -> Part:
     """A process with its times on the common clock; what a server did outside the workers' profiles is left out."""
-    unknown, server = offset.error is None, part.process.kind == "server"
+    columns = part.data.columns
 
-    def at(time: float) -> float:
-        return time if unknown else round(max(0.0, time + offset.at(time) - zero), 3)
+    def at(times: Array) -> Array:
+        """Nanoseconds on the common clock; what has no time, which is negative, stays so."""
+        moved = times + np.array([offset.at(time / 1000) - zero for time in times.tolist()]) * 1000
+        return np.where(times < 0, times, np.maximum(np.round(moved), 0)).astype(np.int64)
 
-    data = part.data
-    records: list[Record] = []
-    for record in data.records:
-        start = at(record["start"])
-        end = record["start"] + record["duration"] + (0.0 if unknown else offset.at(record["start"]) - zero)
-        if not server or (end >= 0.0 and start <= length):
-            cut = max(0.0, start - (end - record["duration"])) if server and not unknown else 0.0
-            own = max(0.0, record["self"] - cut)
-            records.append({**record, "start": start, "duration": record["duration"] - cut, "self": own})
-    marks: list[MarkRecord] = [{**mark, "time": at(mark["time"])} for mark in data.marks]
-    memory: Memory = {**data.memory, "peak_time": at(data.memory["peak_time"]),
-                      "samples": [[at(time), *more] for time, *more in data.memory["samples"]]}
-    if "process_samples" in memory:
-        memory["process_samples"] = [[at(time), held] for time, held in memory["process_samples"]]
-    wall = min(data.wall, length) if server else data.wall
-    moved = Stored(
-        records=records, memory=memory, gradient_rows=data.gradient_rows, densified=data.densified, marks=marks,
-        densifications=[(at(time), thread, one) for time, thread, one in data.densifications],
-        more_marks=data.more_marks, more_densifications=data.more_densifications,
-        totals=totals_of(records, data.folded_totals) if server else data.totals, wall=wall,
-        accounted=share(records, wall) if server else data.accounted, folded=data.folded, folded_totals=data.folded_totals,
-        events=len(records) + data.folded if server else data.events, overhead=data.overhead, environment=data.environment)
-    start = 0.0 if unknown else round(offset.at(0.0) - zero, 3)
-    error = None if offset.error is None else math.ceil(offset.error * 1000) / 1000
-    return Part(part.process._replace(offset=part.process.offset + start, error=error), moved)
+    changes: dict[str, dict[str, Array]] = {
+        table: {"time": at(getattr(columns, table).time)} for table in ("changes", "ledger", "marks", "process_memory")}
+    events = columns.events
+    start = at(events.start)
+    changes["events"] = {"start": start}
+    if part.process.kind == "server":
+        changes |= _within(columns, start, events.start, offset, zero, length)
+    moved = columns.changed(changes)
+    if part.process.kind == "server":
+        moved = moved.taken({"events": np.flatnonzero((moved.events.duration >= 0) & (moved.events.start <= length * 1000))})
+        moved = moved.changed({"runs": {"events": np.array([len(moved.events) + part.data.folded])}})
+    begin = round(offset.at(0.0) - zero, 3)
+    error = math.ceil((offset.error or 0.0) * 1000) / 1000
+    return Part(part.process._replace(offset=part.process.offset + begin, error=error), Stored(moved))
 
 
-# --------------------------------------------------------------------------- one profile
-
-
-def _numbered(parts: list[Part]) -> list[Part]:
-    """The same with threads that no two processes share, and the name of the process in each event."""
-    found, first = [], 0
-    for process, data in parts:
-        known: dict[int, int] = {}
-
-        def thread(own: int, known: dict[int, int] = known, first: int = first) -> int:
-            return known.setdefault(own, first + len(known))
-
-        records: list[Record] = [{**record, "thread": thread(record["thread"]), "process": process.name}
-                                 for record in data.records]
-        marks: list[MarkRecord] = [{**mark, "thread": thread(mark["thread"])} for mark in data.marks]
-        densifications = [(time, thread(own), one) for time, own, one in data.densifications]
-        found.append(Part(process, Stored(**{**_fields(data), "records": records, "marks": marks,
-                                             "densifications": densifications})))
-        first += len(known)
-    return found
-
-
-def _fields(data: Stored) -> dict[str, Any]:  # Any: each field has a type of its own
-    return {name: getattr(data, name) for name in (
-        "memory", "gradient_rows", "densified", "more_marks", "more_densifications", "totals", "wall", "accounted", "folded",
-        "folded_totals", "events", "overhead", "environment")}
+def _within(columns: Columns, start: Array, before: Array, offset: Offset, zero: float, length: float
+            ) -> dict[str, dict[str, Array]]:
+    """Events of a server without what comes before the workers' profiles: less than nothing is left of what ended before."""
+    events = columns.events
+    ends = before + events.duration + np.array([offset.at(time / 1000) - zero for time in before.tolist()]) * 1000
+    left = np.round(ends).astype(np.int64) - start
+    cut = np.maximum(events.duration - left, 0)
+    wall = columns.runs.wall if math.isinf(length) else np.minimum(columns.runs.wall, round(length * 1000))
+    return {"events": {"start": start, "duration": events.duration - cut, "own": np.maximum(events.own - cut, 0),
+                       "net": np.maximum(events.net - cut, 0)}, "runs": {"wall": wall}}
 
 
 # --------------------------------------------------------------------------- servers
@@ -216,23 +198,37 @@ def server_profile(told: Mapping[str, Any]) -> Profile:  # Any: plain data of a 
         owns.append(own)
     depth = depths([0] * len(starts), starts, durations)
     order = sorted(range(len(starts)), key=lambda place: (starts[place], depth[place], place))
-    records = [_record_of(spans[i], starts[i], durations[i], owns[i], depth[i]) for i in order]
-    wall = (float(told["clock"]) - began) * 1e6
+    words = {"name": [_name_of(span) for span in spans], "lane": [span[0] for span in spans]}
+    kinds = {pair: number for number, pair in enumerate(dict.fromkeys(zip(*words.values(), strict=True)))}
+    events: dict[str, Given] = {
+        "kind": [kinds[words["name"][i], words["lane"][i]] for i in order], "run": [0] * len(order),
+        "start": [starts[i] for i in order], "duration": [durations[i] for i in order], "own": [owns[i] for i in order],
+        "net": [durations[i] for i in order], "depth": [depth[i] for i in order], "node": [NONE] * len(order),
+        "moved": [int(spans[i][7]) for i in order], "arguments": [json.dumps(_arguments_of(spans[i])) for i in order]}
+    wall = round((float(told["clock"]) - began) * 1e9)
     about = {name: value for name, value in told.items() if name != "spans"}
     number = int(told["index"])
-    data = Stored(records=records, memory=NO_MEMORY, gradient_rows={}, densifications=[], densified=0, marks=[],
-                  totals=totals_of(records, {}), wall=wall, accounted=share(records, wall), folded=0, folded_totals={},
-                  events=len(records), overhead=0.0, environment=environment())
-    return Profile(combined(_numbered([Part(Process(f"server {number}", "server", number, 0.0, None, about), data)])))
+    versions = json.dumps({"environment": environment()})
+    columns = build(
+        Strings(), runs={"wall": [wall], "events": [len(spans)], "error": [NONE], "about": [versions]},
+        kinds={"name": [name for name, _ in kinds], "lane": [lane for _, lane in kinds], "type": ["span"] * len(kinds)},
+        events=events)
+    part = Part(Process(f"server {number}", "server", number, 0.0, None, about), Stored(columns))
+    return Profile(Stored(combined([part])))
 
 
-def _record_of(span: Sequence[Any], start: int, duration: int, own: int, depth: int) -> Record:  # Any: plain data
-    lane, what, key, rank, step, _, _, size, more = span
+def _name_of(span: Sequence[Any]) -> str:  # Any: plain data
+    """What a span of a server is called."""
+    lane, what = span[:2]
+    name: str = {"serve": "serve" if what == "exchange" else f"serve {what}"}.get(lane, what)
+    return name
+
+
+def _arguments_of(span: Sequence[Any]) -> dict[str, JSON]:  # Any: as above
+    """What a span of a server says of itself."""
+    lane, _, key, rank, step, _, _, size, more = span
     about: dict[str, JSON] = {"bytes": size}
     for name, value in (("rank", rank), ("key", key), ("step", step), ("stale" if lane == "apply" else "moved", more)):
         if value is not None:
             about[name] = value
-    name = {"serve": "serve" if what == "exchange" else f"serve {what}"}.get(lane, what)
-    return {"name": name, "kind": "span", "lane": lane, "start": start / 1000, "duration": duration / 1000, "self": own / 1000,
-            "depth": depth, "layer": "", "node": None, "attrs": about, "fallback": False, "became_dense": "", "inputs": [],
-            "outputs": [], "bytes": int(size), "flops": 0, "dense_flops": 0, "line": "", "thread": 0}
+    return about

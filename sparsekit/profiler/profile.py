@@ -17,13 +17,14 @@ from .advice import advise
 from .describe import storage
 from .differences import diff
 from .distributed import distributed
-from .event_store import Key, Total
-from .event_view import aside
-from .group_by_line import PLACES, Place, cell_memory, place_totals, unplaced
-from .parts import ProcessKey, combined, process_totals
-from .table import GROUPS, Table, aggregate, totals_table
+from .group_by_line import PLACES, cell_memory, unplaced
+from .groups import grouped
+from .parts import combined
+from .profile_file import write_columns
+from .stored import Brief, Stored
+from .table import Table, aggregate, totals_table
 from .torch_gradients import gradients_table
-from .trace import save_trace
+from .trace import export_trace
 from .what_if import lives_of, what_if
 from .what_if_machines import SCALE, what_if_machines
 
@@ -32,11 +33,11 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from .advice import Advice
+    from .columns import Columns
     from .differences import Diff
     from .distributed import Distributed
-    from .event_view import Brief
-    from .parts import Process
-    from .source import RecordedRun, Stored
+    from .source import RecordedRun
+    from .stored import Process
     from .types import Changes, MarkRecord, Memory, Record, TotalRow, Trying
     from .what_if import WhatIf
     from .what_if_machines import Machines
@@ -72,6 +73,15 @@ class Profile:
 
     def _data(self) -> Stored:
         return self._source.refresh()
+
+    @property
+    def tables(self) -> Columns:
+        """All data of the profile as tables of columns, numpy arrays by name: ``prof.tables.events.duration``.
+
+        ``prof.tables.strings`` has the texts that columns of numbers stand for; ``SCHEMA`` of ``profiler.columns`` describes each
+        table.  Times are in nanoseconds.  The arrays belong to the profile: copy one before you change it.
+        """
+        return self._data().columns
 
     @property
     def records(self) -> list[Record]:
@@ -124,7 +134,7 @@ class Profile:
         includes the operators called inside, and ``self`` does not.  Compilation is an event of its own, so no operator's
         times include it.
         """
-        return aggregate(self._data().totals, ("name", "lane"))
+        return aggregate(self.tables, ("name", "lane"))
 
     @property
     def ledger(self) -> list[hooks.Densification]:
@@ -176,8 +186,7 @@ class Profile:
     @property
     def kept_bytes(self) -> int:
         """Bytes that operators allocated and that are still held at the end, minus freed bytes of earlier arrays."""
-        samples = self.memory["samples"]
-        return samples[-1][1] - sum(int(size) for _, size in self.memory.get("found", [])) if samples else 0
+        return self._data().kept_bytes
 
     @property
     def ledger_events(self) -> list[dict[str, Any]]:  # Any: the fields of a ``Densification``
@@ -342,19 +351,12 @@ class Profile:
         UnknownNameError
             If ``sort_by`` or ``group_by`` is not one of those.
         """
+        columns, footer, memory = self.tables, self._footer(), None
+        own = None if "process" in group_by else self._own_cost(group_by)
         if group_by in PLACES:
-            memory = cell_memory(self._data()) if group_by == "cell" else None
-            return totals_table(self._place_totals(), sort_by, group_by, ascending, rows,
-                                f"{self._footer()} {unplaced(self._data())}".strip(), memory)
-        if "process" in group_by and group_by in GROUPS:
-            return totals_table(self._process_totals(), sort_by, group_by, ascending, rows, self._footer())
-        return totals_table(self._all_totals(), sort_by, group_by, ascending, rows, self._footer())
-
-    def _process_totals(self) -> dict[ProcessKey, Total]:
-        data = self._data()
-        if not data.parts:
-            return {ProcessKey("this process", key.lane, key.name): total for key, total in data.totals.items()}
-        return process_totals(data)
+            memory = cell_memory(columns) if group_by == "cell" else None
+            footer = f"{footer} {unplaced(columns)}".strip()
+        return totals_table(columns, sort_by, group_by, ascending, rows, footer, memory, own)
 
     @property
     def processes(self) -> list[Process]:
@@ -375,7 +377,7 @@ class Profile:
         parts = {part.process.name: part for part in self._data().parts}
         if name not in parts:
             raise UnknownNameError.of("process", name, parts)
-        return Profile(combined([parts[name]]))
+        return Profile(Stored(combined([parts[name]])))
 
     def distributed(self) -> Distributed:
         """Bytes that a distributed run moved between workers and servers, by process, key and server, and the waiting times.
@@ -391,24 +393,16 @@ class Profile:
         """Totals per lane, including the profiler's own cost."""
         return self.table("self", "lane")
 
-    def _all_totals(self) -> dict[Key, Total]:
+    def _own_cost(self, group_by: str) -> TotalRow | None:
+        """The row of what the profiler itself took, as if each event had taken the same; None if nothing was recorded."""
         data = self._data()
-        return {**data.totals, Key("recording", "profiler", "", ""): self._own_cost()} if data.events else dict(data.totals)
-
-    def _own_cost(self) -> Total:
-        """What the profiler itself took, as if each event had taken the same."""
-        data, own = self._data(), Total()
-        own.calls, own.total = data.events, round(data.overhead * 1000)
-        own.own, own.minimum = own.total, own.total // max(1, data.events)
-        own.maximum = own.minimum
-        return own
-
-    def _place_totals(self) -> dict[Place, Total]:
-        data = self._data()
-        totals = place_totals(data)
-        if data.events:
-            totals[Place("(the profiler)", "(the profiler)")] = self._own_cost()
-        return totals
+        if not data.events:
+            return None
+        each = data.overhead / data.events
+        names: TotalRow = {"line": "(the profiler)", "cell": "(the profiler)"} if group_by in PLACES else {
+            "name": "recording", "lane": "profiler", "layer": "", "storage": ""}
+        return {**names, "calls": data.events, "total": data.overhead, "self": data.overhead, "min": each, "max": each,
+                "mean": each, "bytes": 0, "flops": 0, "dense_flops": 0}
 
     def _footer(self) -> str:
         data = self._data()
@@ -430,12 +424,9 @@ class Profile:
 
     def _shorter_than(self, time: float) -> tuple[int, int]:
         """Number of operators, and of those whose mean is below ``time`` microseconds."""
-        calls = short = 0
-        for key, total in self._data().totals.items():
-            if key.storage:
-                calls += total.calls
-                short += total.calls if total.total < time * 1000 * total.calls else 0
-        return calls, short
+        found = grouped(self.tables, "name", "lane", "layer", "storage")
+        calls = found["calls"] * (found["storage"] > 0)
+        return int(calls.sum()), int(calls[found["total"] < time * 1000 * found["calls"]].sum())
 
     def ledger_table(self) -> Table:
         """Densifications grouped by operator, line, storage types and shape."""
@@ -452,12 +443,11 @@ class Profile:
     def skeleton(self) -> str:
         """Operators and their numbers of calls, without times: equal for every run of a deterministic program."""
         tree: dict[str, dict[str, dict[str, int]]] = {}
-        data = self._data()
-        for key, total in data.folded_totals.items():
-            _count(tree, key.lane, key.layer, key.name, key.storage, total.calls)
-        for record in data.records:
-            _count(tree, record["lane"], record["layer"], record["name"],
-                   storage(record["inputs"], record["outputs"]), 1)
+        columns = self.tables
+        found = grouped(columns, "lane", "layer", "name", "storage")
+        texts = [columns.texts(found[name]) for name in ("lane", "layer", "name", "storage")]
+        for lane, layer, name, types, calls in zip(*texts, found["calls"].tolist(), strict=True):
+            _count(tree, lane, layer, name, types, calls)
         lines: list[str] = []
         for lane in sorted(tree, key=hooks.LANES.index):
             lines.append(lane)
@@ -475,7 +465,7 @@ class Profile:
         if self._data().parts:
             shown = {"clock": "common", "color_by": "lane", "errors": self._errors(), **options}
             return displays.call("TimelineWidget", self._by_process(), **shown)
-        records = aside(self._data()).records  # the widget has them as long as it is there
+        records = self._data().aside().records  # the widget has them as long as it is there
         if step is not None or self._cell is not None:
             options = {"try_fixes": lambda: self.try_fixes(step), **options}
         return displays.call("TimelineWidget", records, **{"marks": self._instants(), **options})
@@ -502,8 +492,8 @@ class Profile:
     def _errors(self) -> dict[str, float | None]:
         return {process.name: process.error for process in self.processes}
 
-    def _brief(self) -> Brief | list[Record]:
-        return self._data().brief
+    def _brief(self) -> Brief:
+        return Brief(self._data())
 
     def _instants(self) -> list[Mapping[str, object]]:  # object: fields of marks and of densifications
         """What a timeline shows beside the operators: markers, counters, and arrays that silently became dense."""
@@ -541,15 +531,34 @@ class Profile:
         return displays.call("memory_figure", memory=self.memory, **options)
 
     @entry
-    def save_trace(self, path: str | os.PathLike[str]) -> Path:
-        """Write a Chrome trace (``.json`` or ``.json.gz``), for Perfetto or ``load_trace``."""
-        return save_trace(self, path)
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write all of the profile to a file, ``run.npz`` for example, which ``mx.profiler.load`` reads.
+
+        The file has the columns of ``tables``, and ``numpy.load`` reads them too.  It is written completely or not at all.
+
+        Raises
+        ------
+        DataFileError
+            If the name does not end in ``.npz``, or the file cannot be written.
+        """
+        return write_columns(self.tables, path)
+
+    @entry
+    def export(self, path: str | os.PathLike[str]) -> Path:
+        """Write a Chrome trace, ``.json`` or ``.json.gz``, which Perfetto and other viewers open.
+
+        Raises
+        ------
+        DataFileError
+            If the name has another ending, or the file cannot be written.
+        """
+        return export_trace(self, path)
 
     @entry
     def to_html(self, path: str | os.PathLike[str], title: str = "Profile") -> Path:
         """Write one HTML file with timeline, memory and tables that needs neither network nor kernel."""
         # Memory and lines are looked up in the records; what follows needs none, and takes memory of its own.
-        there = Profile(aside(self._data()))
+        there = Profile(self._data().aside())
         memory = there._memory_shown()
         places = [there.table(group_by=by, rows=MOST_LINES).plain() for by in ("cell", "line")
                   if any(record["line"] for record in there.records)]
@@ -577,7 +586,7 @@ class Profile:
         """The one number of a report, its words, its picture, and where a saved trace opens."""
         moved = format_bytes(sum(row["bytes"] for row in self.totals))
         return [{"headline": f"{moved} moved", "words": self.summary()}, self._timeline_shown(),
-                {"links": {"Perfetto, to open what save_trace() writes": "https://ui.perfetto.dev"}}]
+                {"links": {"Perfetto, to open what export() writes": "https://ui.perfetto.dev"}}]
 
     def _timeline_shown(self) -> dict[str, object]:  # object: what a report shows of a timeline
         if self._data().parts:
@@ -598,7 +607,7 @@ class Profile:
 
     def _idle(self) -> str:
         """Why there is nothing to see, where no operator ran."""
-        return f" {displays.NO_OPERATORS}" if all(key.lane in displays.IDLE for key in self._data().totals) else ""
+        return f" {displays.NO_OPERATORS}" if all(row["lane"] in displays.IDLE for row in self.totals) else ""
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self.summary()}>"
@@ -616,7 +625,7 @@ class Profile:
                  folded(self.table(rows=12).html, "The operators as a table")]
         if self.densified:
             parts.append(folded(self.ledger_table().html, "What became dense, as a table"))
-        gradients = Profile(aside(self._data())).gradients()
+        gradients = Profile(self._data().aside()).gradients()
         if gradients.rows:
             parts.append(folded(gradients.html, "Gradients as a table"))
         return "\n".join(parts)

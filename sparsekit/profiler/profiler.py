@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from ..base.types import Array, Attrs
-    from .source import Stored
+    from .stored import Stored
     from .torch_mode import Watch
     from .types import DeviceRow
 

@@ -1,4 +1,4 @@
-"""Runs compared that may also be traces on disk."""
+"""Runs compared that may also be files."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from .differences import Diff
 from .differences import diff as differences
-from .read_trace import load_trace
+from .read_profile import load
 
 if TYPE_CHECKING:
     from .profile import Profile
 
-    #: One run: a profile, or the name of a trace; and several that repeat it.
+    #: One run: a profile, or the name of a file; and several that repeat it.
     Run: TypeAlias = Profile | str | os.PathLike[str]
     Runs: TypeAlias = Run | list[Run] | tuple[Run, ...]
 
@@ -20,7 +20,7 @@ __all__ = ["diff"]
 
 
 def diff(before: Runs, after: Runs) -> Diff:
-    """Compare two runs: profiles, names of traces, or lists of either that repeat a run each.
+    """Compare two runs: profiles, names of files, or lists of either that repeat a run each.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ def diff(before: Runs, after: Runs) -> Diff:
     ProfilerError
         If an argument is neither a profile nor a file name, or a run is still being recorded.
     DataFileError
-        If a file cannot be read or is not a trace.
+        If a file cannot be read or is not a profile.
     """
     return differences(_loaded(before), _loaded(after))
 
@@ -48,4 +48,4 @@ def _loaded(given: Runs) -> Profile | list[Profile]:
 
 
 def _one(given: Run) -> Profile:
-    return load_trace(given) if isinstance(given, (str, os.PathLike)) else given
+    return load(given) if isinstance(given, (str, os.PathLike)) else given

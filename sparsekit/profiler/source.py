@@ -1,34 +1,31 @@
-"""Where a profile's data comes from: a run of this process, or a file."""
+"""A run of this process: what its recorder noted, as the data of a profile."""
 
 from __future__ import annotations
 
 import sys
 import weakref
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from ..base.signal_safe import undisturbed
 from ..base.weak_references import weak_references
+from ..core import hooks
 from .clock import Clock
-from .event_store import Key, Log, Total
-from .event_view import Brief
-from .memory import process_bytes
+from .event_store import Log
+from .memory import process_bytes, process_peak_bytes
 from .recorder import Recorder
+from .stored import Stored
 
 if TYPE_CHECKING:
     import collections
 
-    from ..base.types import Array, Plain
-    from ..core.hooks import Densification
+    from ..base.types import JSON, Array
     from .allocations import Allocation, Origin
     from .event_buffer import Note, Operation
-    from .memory_timeline import Lives
-    from .parts import Part
     from .torch_mode import Watch
     from .torch_types import Torch
-    from .types import MarkRecord, Memory, Record
 
-__all__ = ["RecordedRun", "Stored", "accounted", "environment"]
+__all__ = ["RecordedRun", "environment"]
 
 T = TypeVar("T")
 
@@ -45,53 +42,6 @@ def environment() -> dict[str, str]:
         if module is not None:
             found[name] = str(getattr(module, "__version__", ""))
     return found
-
-
-class Stored:
-    """Data of a finished profile, as read from a file."""
-
-    def __init__(self, **fields: Any) -> None:  # Any: each field below has a type of its own
-        # Before the first access they may be brief.
-        self._records: Brief | list[Record] = fields["records"]
-        self.memory: Memory = fields["memory"]
-        self.gradient_rows: dict[str, int] = fields["gradient_rows"]
-        self.densifications: list[tuple[float, int, Densification]] = fields["densifications"]
-        self.densified: int = fields["densified"]
-        self.marks: list[MarkRecord] = fields["marks"]
-        #: Number of marks that are not kept, and how often each densification came that is not.
-        self.more_marks: int = fields.get("more_marks", 0)
-        self.more_densifications: dict[Densification, int] = fields.get("more_densifications", {})
-        self.totals: dict[Key, Total] = fields["totals"]
-        self.wall: float = fields["wall"]
-        self.accounted: float = fields["accounted"]
-        self.folded: int = fields["folded"]
-        self.folded_totals: dict[Key, Total] = fields["folded_totals"]
-        self.events: int = fields["events"]
-        self.overhead: float = fields["overhead"]
-        self.environment: dict[str, str] = fields["environment"]
-        #: Function that returns the lifetime of each array; None if the data are not a run of this process.
-        self.lives: Callable[[], Lives | None] | None = fields.get("lives")
-        #: Nodes of the graph of a PyTorch program; empty if none was recorded.
-        self.graph: list[Plain] = fields.get("graph", [])
-        #: Of several processes: the data of each, on the common clock.
-        self.parts: list[Part] = fields.get("parts", [])
-
-    @property
-    def records(self) -> list[Record]:
-        """The records; made on first use, since they take far more memory than the stored events."""
-        found = self._records
-        if isinstance(found, Brief):
-            found = self._records = found.records()
-        return found
-
-    @property
-    def brief(self) -> Brief | list[Record]:
-        """The records if they are there, else the events as ``event_view.Brief``."""
-        return self._records
-
-    def refresh(self) -> Stored:
-        """Do nothing: the data are final."""
-        return self
 
 
 class RecordedRun:
@@ -181,43 +131,12 @@ class RecordedRun:
 
     def _collect(self, now: int) -> Stored:
         log = self.log
-        totals = log.totals()
         idle = now - sum(covered for stack in log.nesting.covered().values() for _, _, covered in stack)
         foreign = self.watched.events if self.watched is not None else 0
         cost = self.per_event * (log.events - foreign) + self.per_torch_event * foreign
-        overhead = max(0.0, min(cost, idle)) / 1000
-        memory: Memory = {**log.memory.profile(), "process_samples": [[t / 1000, held] for t, held in self.process]}
-        if reserved := sum(self.recorder.reserved.values()):
-            memory["table_bytes"] = reserved
-        return Stored(
-            records=Brief(log),
-            memory=memory, totals=totals, wall=now / 1000,
-            densifications=[(time / 1000, thread, record) for time, thread, record in log.densifications],
-            gradient_rows=dict(log.memory.gradient_rows), densified=log.densified, marks=list(log.marks),
-            more_marks=log.more_marks, more_densifications=dict(log.more_densifications),
-            folded=log.folded_events, folded_totals=dict(log.folded), events=log.events,
-            overhead=overhead, graph=[] if log.graph is None else log.graph.data(),
-            lives=_lives_of(self._itself), environment=environment(),
-            accounted=min(1.0, (log.covered() / 1000 + overhead) * 1000 / now) if now else 1.0)
-
-
-def _lives_of(reference: weakref.ref[RecordedRun]) -> Callable[[], Lives | None]:
-    def lives() -> Lives | None:
-        run = reference()
-        return None if run is None else run._alone(run.log.memory.lives)
-
-    return lives
-
-
-def accounted(records: list[Record], folded: dict[Key, Total], wall: float, overhead: float) -> float:
-    """Share of the wall time that is explained: covered by any event but the user's own spans, or by the profiler."""
-    if wall <= 0:
-        return 1.0
-    covered, reach = 0.0, 0.0
-    for record in records:
-        if record["lane"] != "user":
-            end = record["start"] + record["duration"]
-            covered += max(0.0, end - max(reach, record["start"]))
-            reach = max(reach, end)
-    covered += sum(total.own / 1000 for key, total in folded.items() if key.lane != "user")
-    return min(1.0, (covered + overhead) / wall)
+        about: dict[str, JSON] = {
+            "environment": dict(environment()), "idle_bytes": log.memory.idle_bytes,
+            "process_peak_bytes": process_peak_bytes(), "table_bytes": sum(self.recorder.reserved.values()),
+            "devices": {name: dict(figures()) for name, figures in sorted(hooks.device_memory.items())},
+            "graph": [] if log.graph is None else list(log.graph.data())}
+        return Stored(log.columns(now, round(max(0.0, min(cost, idle))), about, self.process))

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from ..base.errors import UnknownNameError
 from ..base.formatting import format_bytes, format_count, format_duration
 from ..base.tables import html_table, text_table
+from .group_by_line import FOLDED, FOLDED_LINE, NOWHERE, PLACES, by_line, cell_of
+from .groups import grouped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from .event_store import Total
+    from ..base.types import Array
+    from .columns import Columns
     from .group_by_line import CellMemory
     from .types import TotalRow
 
@@ -46,8 +49,6 @@ COLUMNS: tuple[tuple[str, str, Callable[[Any], str]], ...] = (  # Any: a number,
 #: What a cell has beside them.
 MEMORY_COLUMNS: tuple[tuple[str, str, Callable[[Any], str]], ...] = (  # Any: as above
     ("peak", "peak memory", format_bytes), ("kept", "kept", format_bytes))
-
-K = TypeVar("K", bound=tuple[str, ...])
 
 _TITLES = {"process": "process", "name": "operator", "lane": "lane", "layer": "layer", "storage": "storage types", "line": "line",
            "cell": "cell or file"}
@@ -99,27 +100,48 @@ class Table:
         return iter(self.rows)
 
 
-def aggregate(totals: Mapping[K, Total], fields: tuple[str, ...]) -> list[TotalRow]:
-    """Put totals together that agree in ``fields``; times become microseconds."""
-    groups: dict[tuple[str, ...], Total] = {}
-    for key, total in totals.items():
-        name = tuple(getattr(key, field) for field in fields)
-        if name not in groups:
-            groups[name] = type(total)()
-        groups[name].merge(total)
+def aggregate(columns: Columns, fields: tuple[str, ...]) -> list[TotalRow]:
+    """Totals of all events by some of the fields that ``GROUPS`` names; times in microseconds."""
+    by = tuple({"cell": "line", "process": "run"}.get(field, field) for field in fields)
+    found = grouped(columns, *by) if "line" not in by else by_line(columns)
+    names = [_names(columns, field, found[asked]) for field, asked in zip(fields, by, strict=True)]
+    rows: dict[tuple[str, ...], TotalRow] = {}
+    for place, name in enumerate(zip(*names, strict=True)):
+        row = _row({key: int(values[place]) for key, values in found.items()})
+        before = rows.get(name)
+        rows[name] = row if before is None else _together(before, row)
     # The fields that name a row are those of a grouping.
-    return [{**dict(zip(fields, name, strict=True)), **_numbers(total)} for name, total in groups.items()]  # type: ignore[typeddict-item]
+    return [{**dict(zip(fields, name, strict=True)), **row} for name, row in rows.items()]  # type: ignore[typeddict-item]
 
 
-def _numbers(total: Total) -> TotalRow:
-    return {"calls": total.calls, "total": total.total / 1000, "self": total.own / 1000,
-            "min": total.minimum / 1000, "max": total.maximum / 1000, "mean": total.total / total.calls / 1000,
-            "bytes": total.bytes, "flops": total.flops, "dense_flops": total.dense_flops}
+def _names(columns: Columns, field: str, numbers: Array) -> list[str]:
+    """What groups are called."""
+    if field == "process":
+        return [name or "this process" for name in columns.texts(columns.runs.name[numbers])]
+    texts = [{FOLDED_LINE: FOLDED, 0: NOWHERE}.get(number) or columns.strings[number] for number in numbers.tolist()
+             ] if field in PLACES else columns.texts(numbers)
+    return [cell_of(text) for text in texts] if field == "cell" else texts
 
 
-def totals_table(totals: Mapping[K, Total], sort_by: str = "self", group_by: str = "op", ascending: bool | None = None,
-                 rows: int | None = None, footer: str = "", memory: Mapping[str, CellMemory] | None = None) -> Table:
-    """Build the aggregate table; ``memory``, by the first field that names a row, adds columns.
+def _row(sums: dict[str, int]) -> TotalRow:
+    return {"calls": sums["calls"], "total": sums["total"] / 1000, "self": sums["own"] / 1000, "min": sums["minimum"] / 1000,
+            "max": sums["maximum"] / 1000, "mean": sums["total"] / max(1, sums["calls"]) / 1000, "bytes": sums["bytes"],
+            "flops": sums["flops"], "dense_flops": sums["dense_flops"]}
+
+
+def _together(one: TotalRow, other: TotalRow) -> TotalRow:
+    """Two rows of the same name in one."""
+    calls, total = one["calls"] + other["calls"], one["total"] + other["total"]
+    made: TotalRow = {"calls": calls, "total": total, "self": one["self"] + other["self"], "min": min(one["min"], other["min"]),
+                      "max": max(one["max"], other["max"]), "mean": total / max(1, calls), "bytes": one["bytes"] + other["bytes"],
+                      "flops": one["flops"] + other["flops"], "dense_flops": one["dense_flops"] + other["dense_flops"]}
+    return made
+
+
+def totals_table(columns: Columns, sort_by: str = "self", group_by: str = "op", ascending: bool | None = None,
+                 rows: int | None = None, footer: str = "", memory: Mapping[str, CellMemory] | None = None,
+                 own: TotalRow | None = None) -> Table:
+    """Build the aggregate table; ``memory``, by the first field that names a row, adds columns, and ``own`` adds a row.
 
     Raises
     ------
@@ -131,8 +153,8 @@ def totals_table(totals: Mapping[K, Total], sort_by: str = "self", group_by: str
     if sort_by not in SORTS:
         raise UnknownNameError.of("sort key", sort_by, SORTS)
     fields, key = GROUPS[group_by], SORTS[sort_by]
-    found = aggregate(totals, fields)
-    columns = (*COLUMNS, *MEMORY_COLUMNS) if memory else COLUMNS
+    found = aggregate(columns, fields) + ([own] if own else [])
+    shown_columns = (*COLUMNS, *MEMORY_COLUMNS) if memory else COLUMNS
     for row in found if memory else ():
         row["peak"], row["kept"] = memory.get(str(_field(row, fields[0])), (0, 0))  # type: ignore[union-attr]  # else no rows
     if key == "name":
@@ -143,8 +165,8 @@ def totals_table(totals: Mapping[K, Total], sort_by: str = "self", group_by: str
     shown = found if rows is None else found[:rows]
     if len(shown) < len(found):
         footer = f"{len(found) - len(shown)} more rows are not shown. {footer}".strip()
-    titles = tuple(_TITLES[field] for field in fields) + tuple(title for _, title, _ in columns)
-    return Table(titles, found, _cells(shown, fields, columns), footer)
+    titles = tuple(_TITLES[field] for field in fields) + tuple(title for _, title, _ in shown_columns)
+    return Table(titles, found, _cells(shown, fields, shown_columns), footer)
 
 
 def _field(row: TotalRow, name: str) -> float | str:

@@ -1,9 +1,8 @@
-"""Chrome traces: what a profile writes for Perfetto, and ``read_trace`` reads back without loss.
+"""Chrome traces, which a profile exports for Perfetto.
 
 The file is the object form of the trace-event format: complete ``X`` events with all that a record
 holds in ``args``, ``M`` names, ``C`` memory counters, ``i`` instants, and ``s``/``f`` arrows from a
-forward operator to its backward ones.  What has no place among the events is in ``otherData``.  A merged profile has a
-process of the format for each of its own.
+forward operator to its backward ones.  A merged profile has a process of the format for each of its own.
 """
 
 from __future__ import annotations
@@ -13,43 +12,41 @@ import io
 import json
 import math
 import os
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..base.errors import DataFileError
-from ..base.files import written
-from . import describe
-from .event_store import Key, Total
+from ..base.files import path_of, written
+from .profile_file import ENDING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import BinaryIO, TypeAlias
 
-    from ..base.types import JSON
     from .profile import Profile
-    from .source import Stored
+    from .stored import Stored
     from .types import MarkRecord, Record
 
     #: One event of the file, or another object of it.
     Event: TypeAlias = Mapping[str, object]  # object: whatever JSON can say, and records, which are of that kind
 
 
-__all__ = ["save_trace", "trace_events", "written_trace"]
+__all__ = ["ENDINGS", "check_name", "export_trace", "trace_events", "write"]
 
 PROCESS, NAME = 1, "sparsekit"
 
+#: Endings of what ``write`` writes.
+ENDINGS = (ENDING, ".json", ".json.gz")
+
 #: The error handler for half a surrogate pair, which UTF-8 cannot encode: a JSON escape.
 LONE = "backslashreplace"
-FORMAT = "sparsekit-trace"
-VERSION = 1
 
 _ARGUMENTS = ("kind", "self", "depth", "layer", "node", "attrs", "fallback", "became_dense", "conversion", "inputs", "outputs",
               "bytes", "flops", "dense_flops", "line")
 
 
-def save_trace(profile: Profile, path: str | os.PathLike[str]) -> Path:
+def export_trace(profile: Profile, path: str | os.PathLike[str]) -> Path:
     """Write a profile as a Chrome trace.
 
     Parameters
@@ -63,22 +60,37 @@ def save_trace(profile: Profile, path: str | os.PathLike[str]) -> Path:
     DataFileError
         If the name has another ending, or the file cannot be written.
     """
-    name = os.fspath(path)
+    name = Path(path_of(path)).name
     if not name.endswith((".json", ".json.gz")):
-        raise DataFileError(f"The name of a trace must end in .json or .json.gz, got {Path(name).name!r}.",
-                            hint="write 'trace.json', for example.")
+        raise DataFileError(f"The name of a trace must end in .json or .json.gz, got {name!r}.",
+                            hint="export('trace.json') writes a trace; save('run.npz') keeps all of a profile.")
     try:
         with written(path) as stream:
             _write(profile, stream, name.endswith(".gz"))
     except FileNotFoundError as error:
-        raise DataFileError(f"The trace {Path(name).name!r} cannot be written: {error.strerror}.",
+        raise DataFileError(f"The trace {name!r} cannot be written: {error.strerror}.",
                             hint="create the folder first.") from error
     return Path(path)
 
 
-def written_trace(profile: Profile, stream: BinaryIO) -> None:
-    """Write a profile, compressed, to a stream."""
-    _write(profile, stream, compressed=True)
+def write(profile: Profile, path: str | os.PathLike[str]) -> Path:
+    """Write a profile as the ending of the name says: all of it (``.npz``), or as a Chrome trace (``.json``, ``.json.gz``).
+
+    Raises
+    ------
+    DataFileError
+        If the name has another ending, or the file cannot be written.
+    """
+    check_name(path)
+    return profile.save(path) if os.fspath(path).endswith(ENDING) else profile.export(path)
+
+
+def check_name(path: str | os.PathLike[str]) -> None:
+    """Raise unless ``write`` can write to a file of this name."""
+    name = Path(path_of(path)).name
+    if not name.endswith(ENDINGS):
+        raise DataFileError(f"The name of a profile must end in .npz, or in .json or .json.gz for a Chrome trace, got {name!r}.",
+                            hint="'run.npz', for example, which `sparsekit view` and mx.profiler.load read.")
 
 
 def _write(profile: Profile, stream: BinaryIO, compressed: bool) -> None:
@@ -118,29 +130,11 @@ def _all_events(data: Stored) -> Iterator[Event]:
 
 
 def _other(data: Stored) -> Event:
-    """What a reader needs besides events."""
-    found: Event = {
-        "format": FORMAT, "version": VERSION, "units": {"ts": "us", "dur": "us", "memory": "bytes"},
-        "clock": "monotonic, from the start of the profile", **_about(data)}
-    if not data.parts:
-        return found
-    processes = [{**process._asdict(), **_about(own)} for process, own in data.parts]
-    return {**found, "processes": processes}
-
-
-def _about(data: Stored) -> Event:
-    """What the events of a process do not say."""
-    return {
-        "environment": data.environment, "wall": data.wall, "accounted": data.accounted, "events": data.events,
-        "folded": data.folded, "dropped": 0,
-        "overhead": data.overhead, "densified": data.densified,
-        "folded_totals": [_total(key, total) for key, total in data.folded_totals.items()],
-        "gradient_rows": data.gradient_rows, "memory": data.memory,
-    }
-
-
-def _total(key: Key, total: Total) -> Event:
-    return {**key._asdict(), **{name: getattr(total, name) for name in Total.__slots__}}
+    """What no event says."""
+    return {"written by": "sparsekit", "units": {"ts": "us", "dur": "us", "memory": "bytes"},
+            "clock": "monotonic, from the start of the profile", "environment": data.environment, "wall": data.wall,
+            "accounted": data.accounted, "events": data.events, "folded": data.folded,
+            "processes": [process._asdict() for process, _ in data.parts]}
 
 
 def trace_events(data: Stored, process: int = PROCESS, name: str = NAME) -> Iterator[Event]:
@@ -150,7 +144,7 @@ def trace_events(data: Stored, process: int = PROCESS, name: str = NAME) -> Iter
     for record in data.records:
         yield {"name": record["name"], "cat": record["lane"], "ph": "X", "ts": record["start"],
                "dur": record["duration"], "pid": process, "tid": record["thread"] + 1,
-               "args": {name: _scrub(value) for name, value in record.items() if name in _ARGUMENTS}}
+               "args": {name: value for name, value in record.items() if name in _ARGUMENTS}}
     yield from _arrows(data.records, process)
     for now, total, roles in data.memory.get("samples", ()):
         yield {"name": "memory (bytes)", "ph": "C", "ts": now, "pid": process, "tid": first + 1,
@@ -202,14 +196,3 @@ def _mark(mark: MarkRecord, process: int) -> Event:
     if mark["kind"] == "counter" and isinstance(value, (int, float)) and math.isfinite(value):
         return {**common, "ph": "C", "args": {"value": value}, "unit": mark.get("unit", "")}
     return {**common, "ph": "i", "s": "t", "args": {"value": value}}
-
-
-def _scrub(value: object) -> JSON:  # object: a field of a record
-    """Leave out folders: a trace is shown to others."""
-    if isinstance(value, str):
-        return re.split(r"[/\\]", value)[-1] if re.match(r"(/|[A-Za-z]:[\\/]|\\\\)[^\s]", value) else value
-    if isinstance(value, dict):
-        return {name: _scrub(item) for name, item in value.items()}
-    if isinstance(value, list):
-        return [_scrub(item) for item in value]
-    return describe.plain(value)

@@ -24,6 +24,9 @@ class ArrayRecord(TypedDict):
     bytes: int
     components: dict[str, int]
     rows: NotRequired[int]
+    #: What it serves as (``parameter``, ``gradient``, ``activation`` …), and for whom if that outlasts the step.
+    role: NotRequired[str]
+    owner: NotRequired[str]
 
 
 class _Event(TypedDict):
@@ -51,6 +54,9 @@ class KindRecord(_Event):
     origin: NotRequired[Origin]
     #: Whether its events make a sparse array dense, asked or not.
     converts: bool
+    #: Numbers of the descriptions of inputs and outputs.
+    taken: list[int]
+    given: list[int]
 
 
 class Record(_Event):

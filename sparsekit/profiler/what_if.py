@@ -10,13 +10,13 @@ import numpy as np
 from ..base.errors import ProfilerError, UnknownNameError, expected
 from ..base.formatting import format_bytes
 from ..base.memory_model import FLOATS, INDICES, LASTING, Change, Sizes
+from .memory_timeline import Lives
 from .table import Table
 from .torch_gradients import counted_rows
 
 if TYPE_CHECKING:
     from ..base.memory_model import Kind
     from ..base.types import Scalar
-    from .memory_timeline import Lives
     from .profile import Profile
 
 
@@ -72,8 +72,8 @@ def what_if(profile: Profile, *, index_dtype: str | None = None, value_dtype: st
     UnknownNameError
         If a type is not one of those offered, or the run has no parameter of that name.
     ProfilerError
-        If the profile comes from a file, because a file holds no single allocations, if a necessary number is unknown, or if
-        a number of rows is invalid.
+        If the profile is of several processes or of another profiler, if a necessary number is unknown, or if a number of rows is
+        invalid.
     """
     for value, offered, what in ((index_dtype, INDICES, "index type"), (value_dtype, FLOATS, "value type"),
                                  *((stype, GRADIENTS, "storage type of gradients") for stype in _values(gradient))):
@@ -87,7 +87,7 @@ def what_if(profile: Profile, *, index_dtype: str | None = None, value_dtype: st
     lives = lives_of(profile)
     if lives is None:
         raise ProfilerError("This profile does not hold the lifetime of each array.",
-                            hint="ask the profiler itself, not a trace; beyond some millions of arrays profile fewer steps.")
+                            hint="ask the profile of one process, recorded by mx.Profiler().")
     _check_names(lives.kinds, gradient, rows)
     batch, bounds = lives.batch, lives.bounds(profile.memory["at_peak"])
     if batch_size is not None and not batch:
@@ -102,10 +102,11 @@ def what_if(profile: Profile, *, index_dtype: str | None = None, value_dtype: st
 
 
 def lives_of(profile: Profile) -> Lives | None:
-    """The lives of a profile's arrays, which know its batches; None if it does not hold them."""
-    find = profile._data().lives
-    lives = None if find is None else find()
-    return None if lives is None else lives.seen(profile.records)
+    """The lives of a profile's arrays, which know its batches; None if it does not hold them, or has several processes."""
+    data = profile._data()
+    if data.parts or (len(data.columns.holdings) and not data.columns.holdings.dtype.any()):
+        return None
+    return Lives(data.columns).seen(data.records)
 
 
 def _values(given: T | Mapping[str, T]) -> list[T]:

@@ -15,8 +15,7 @@ from .distributed import Distributed, exchanges, worker_parts
 from .table import Table
 
 if TYPE_CHECKING:
-    from .parts import Part
-    from .source import Stored
+    from .stored import Part, Stored
     from .types import Record
 
 __all__ = ["SCALE", "Machines", "Measured", "measured", "what_if_machines"]

@@ -336,7 +336,7 @@ MISSPELT = {
     "store": (lambda: store().push("a", vaule_=1), "vaule_", "value"),
     "estimator": (lambda: mx.gluon.contrib.estimator.Estimator(dense(), mx.gluon.loss.L2Loss(), train_metrix=1), "train_metrix",
                   "train_metrics"),
-    "trace": (lambda: mx.profiler.load_trace("a", maxbytes=1), "maxbytes", "max_bytes"),
+    "trace": (lambda: mx.profiler.load("a", maxbytes=1), "maxbytes", "max_bytes"),
     "schedule": (lambda: mx.lr_scheduler.FactorScheduler(stp=1), "stp", "step"),
     "initializer": (lambda: mx.init.Normal(sigm=1), "sigm", "sigma"),
 }

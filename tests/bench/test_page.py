@@ -11,7 +11,7 @@ import pytest
 from sparsekit import bench
 from sparsekit.base.errors import DataFileError, SparsekitError
 from sparsekit.bench import page, variants
-from sparsekit.profiler import load_trace
+from sparsekit.profiler import load
 from sparsekit.profiler.contracts import expect
 
 PROFILES = Path(__file__).resolve().parents[2] / "profiles"
@@ -20,13 +20,13 @@ RECORDS = sorted(PROFILES.glob("*.json"))
 
 @pytest.fixture(scope="module")
 def traces():
-    return {name: load_trace(PROFILES / "variants" / f"{name}.trace.json.gz") for name in variants.LABELS}
+    return {name: load(PROFILES / "variants" / f"{name}.npz") for name in variants.LABELS}
 
 
 def test_traces_of_all_variants_are_kept_and_small(traces):
     assert set(traces) == {"dense", "sparse_forward", "row_sparse"}
     for name in traces:
-        assert (PROFILES / "variants" / f"{name}.trace.json.gz").stat().st_size < 100_000
+        assert (PROFILES / "variants" / f"{name}.npz").stat().st_size < 100_000
 
 
 def test_the_traces_tell_what_the_tutorial_tells(traces):

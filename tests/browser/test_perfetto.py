@@ -71,7 +71,7 @@ def trace(tmp_path_factory) -> tuple[Path, Any]:
         with prof.span("evaluate </script> 🐍"):
             mx.nd.sigmoid(data)
     path = tmp_path_factory.mktemp("trace") / "run.json.gz"
-    prof.save_trace(path)
+    prof.export(path)
     return path, prof
 
 

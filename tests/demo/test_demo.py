@@ -23,7 +23,7 @@ from sparsekit.demo.settings import Settings, parse
 from sparsekit.demo.variants import needed_memory
 
 ROOT = Path(__file__).resolve().parents[2]
-FILES = {"report.html", "results.json", "dense.trace.json.gz", "sparse_input.trace.json.gz", "row_sparse.trace.json.gz"}
+FILES = {"report.html", "results.json", "dense.trace.json.gz", "sparse_input.trace.json.gz", "row_sparse.npz"}
 
 
 def demo(*words: str) -> tuple[int, str]:
@@ -189,9 +189,9 @@ def test_times_that_are_unreliable_are_in_no_output(monkeypatch, tmp_path, busy)
 
 
 def test_the_traces_read_back(run):
-    from sparsekit.profiler import load_trace
+    from sparsekit.profiler import load
 
-    profile = load_trace(run[2] / "row_sparse.trace.json.gz")
+    profile = load(run[2] / "row_sparse.npz")
     names = {record["name"] for record in profile.records if record["lane"] == "backward"}
     assert "dot" in names
     assert profile.densified == 0

@@ -240,7 +240,7 @@ def test_clocks_that_drift_begin_a_new_stretch():
 
 def test_a_trace_of_several_processes_is_read_back_without_loss(run, tmp_path):
     merged, _ = run
-    read = mx.profiler.load_trace(merged.save_trace(tmp_path / "trace.json"))
+    read = mx.profiler.load(merged.save(tmp_path / "trace.npz"))
     assert read.records == merged.records
     assert read.processes == merged.processes
     assert read.totals == merged.totals
@@ -263,12 +263,12 @@ def test_a_trace_of_several_processes_is_read_back_without_loss(run, tmp_path):
     lambda document: document["otherData"]["processes"][0].update(offset="soon"),
 ])
 def test_a_damaged_trace_of_several_processes_is_refused(run, tmp_path, change):
-    path = run[0].save_trace(tmp_path / "trace.json")
+    path = run[0].save(tmp_path / "trace.npz")
     document = json.loads(path.read_text())
     change(document)
     path.write_text(json.dumps(document))
     with pytest.raises(mx.DataFileError, match="damaged"):
-        mx.profiler.load_trace(path)
+        mx.profiler.load(path)
 
 
 def test_merging_says_what_it_cannot_merge(run):

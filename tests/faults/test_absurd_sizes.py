@@ -182,7 +182,7 @@ for text in ("[" * 10**6, '{"nodes":' * 10**5, '{"nodes": ' + "[" * 10**6, "9" *
     with open("deep.json", "w") as file:
         file.write(text)
     tried(f"load {text[:20]}", lambda: sym.load("deep.json"))
-    tried(f"trace {text[:20]}", lambda: mx.profiler.load_trace("deep.json"))
+    tried(f"trace {text[:20]}", lambda: mx.profiler.load("deep.json"))
 print(calls > 1000 and refused > 300, "done")
 """
 

@@ -169,10 +169,10 @@ with mx.Profiler() as profile:
         y + 1
 
 def dump():
-    profile.save_trace("trace.json")
+    profile.save("trace.npz")
 
 def dump_sound():
-    with open("trace.json") as file:
+    with open("trace.npz") as file:
         assert len(json.load(file)["traceEvents"]) > 200
 
 dataset = mx.gluon.data.ArrayDataset(values, np.arange(1500, dtype="float32"))
@@ -216,7 +216,7 @@ def main():
     expected = kernels()
     mx.nd.save("saved", arrays["old"])
     dump()
-    allowed = {"saved", "trace.json", "program.py"}
+    allowed = {"saved", "trace.npz", "program.py"}
     plan = [(kernels, kernels_sound), (save, save_sound), (dump, dump_sound), (digest, digest_sound),
             (threads, lambda: None), (processes, processes_sound)]
     total, quotas = 0, json.loads(sys.argv[1])

@@ -180,7 +180,7 @@ TRACES = """
     ended = "Compressed file ended before the end-of-stream marker was reached"
     for name, most in [*dict.fromkeys(files, None).items(), ("bomb.json.gz", 350 << 20), ("spaces.json", 4 << 20)]:
         try:
-            found = mx.profiler.load_trace(name, **({} if most is None else {"max_bytes": most}))
+            found = mx.profiler.load(name, **({} if most is None else {"max_bytes": most}))
             print(name, len(found.records))
         except mx.base.errors.SparsekitError as error:
             print(name, type(error).__name__, error.message.replace(ended, "it ended"))
@@ -195,7 +195,7 @@ def test_a_trace_takes_memory_for_what_it_holds():
         "cut.json.gz DataFileError 'cut.json.gz' is truncated or damaged: it ended.",
         "flag.json.gz DataFileError 'flag.json.gz' is truncated or damaged: it ended.",
         "sized.json.gz DataFileError 'sized.json.gz' is truncated or damaged: Incorrect length of data produced.",
-        "bomb.json.gz InsufficientMemoryError load_trace failed with these arguments: MemoryError",
+        "bomb.json.gz InsufficientMemoryError load failed with these arguments: MemoryError",
         "spaces.json DataFileError 'spaces.json' is not valid JSON: Expecting value (line 1).",
         "bomb.json.gz DataFileError 'bomb.json.gz' is larger than 367,001,600 bytes when unpacked.",
         "spaces.json DataFileError 'spaces.json' is larger than 4,194,304 bytes when unpacked."]

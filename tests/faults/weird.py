@@ -156,9 +156,10 @@ CALLS = {
     "sym.split_v2": (sym.split_v2, {"ary": sym.Variable("x"), "indices_or_sections": 2}),
     "infer_storage_type": (lambda x: sym.Variable("x").infer_storage_type(x=x), {"x": "csr"}),
     "infer_type": (lambda x: sym.Variable("x").infer_type(x=x), {"x": "float32"}),
-    "load_trace": (mx.profiler.load_trace, {"path": "none.json"}),
+    "load": (mx.profiler.load, {"path": "none.json"}),
     "to_html": (lambda path: profile().to_html(path), {"path": "made.html"}),
-    "save_trace": (lambda path: profile().save_trace(path), {"path": "made.json"}),
+    "save": (lambda path: profile().save(path), {"path": "made.npz"}),
+    "export": (lambda path: profile().export(path), {"path": "made.json"}),
 }
 
 

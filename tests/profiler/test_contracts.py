@@ -3,7 +3,7 @@ import pytest
 
 from sparsekit.base.errors import ContractError, ProfilerError, UnknownNameError
 from sparsekit.base.formatting import parse_bytes
-from sparsekit.profiler import Profiler, expect, load_trace
+from sparsekit.profiler import Profiler, expect, load
 
 
 @pytest.fixture
@@ -78,8 +78,8 @@ def test_gradients_nobody_updated_with_are_found_by_their_layer(library):
 
 
 def test_contracts_on_a_trace(clean, tmp_path):
-    clean.save_trace(tmp_path / "run.json")
-    expect(load_trace(tmp_path / "run.json")).calls("dot", 6).grad_rows("dense0_weight", at_most=6)
+    clean.save(tmp_path / "run.npz")
+    expect(load(tmp_path / "run.npz")).calls("dot", 6).grad_rows("dense0_weight", at_most=6)
 
 
 def test_contracts_around_a_block(library):
@@ -224,8 +224,8 @@ def test_what_another_profiler_did_not_record_is_not_judged(tmp_path, check):
     path = tmp_path / "t.json"
     path.write_text('[{"name": "x", "ph": "X", "ts": 1, "dur": 2}]')
     with pytest.raises(ContractError, match="A trace of another profiler does not say"):
-        check(expect(load_trace(path)))
-    expect(load_trace(path)).calls("x", 1)
+        check(expect(load(path)))
+    expect(load(path)).calls("x", 1)
 
 
 def test_nothing_that_never_ran_is_held_to_anything():

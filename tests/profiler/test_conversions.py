@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import sparsekit as mx
-from sparsekit.profiler import load_trace
+from sparsekit.profiler import load
 from sparsekit.widgets.layout import clean, culprits
 
 
@@ -80,8 +80,8 @@ def test_a_gradient_that_reads_the_dense_array_is_a_reader(x):
 
 def test_the_file_of_a_trace_keeps_them(x, tmp_path):
     prof = recorded(CASES["dense by nature"][0], x)
-    saved = prof.save_trace(tmp_path / "a.json")
-    assert readers(load_trace(saved).records) == readers(prof.records) == {"_plus_scalar": ["log"]}
+    saved = prof.save(tmp_path / "a.npz")
+    assert readers(load(saved).records) == readers(prof.records) == {"_plus_scalar": ["log"]}
 
 
 def test_events_that_are_not_folded_keep_them(x):

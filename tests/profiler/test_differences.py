@@ -102,12 +102,12 @@ def test_causes_add_up_to_the_change():
 
 def test_traces_and_lists_of_runs_are_compared_too(library, tmp_path):
     first, second = run(library, work=100), run(library, work=100)
-    first.save_trace(tmp_path / "a.json")
-    second.save_trace(tmp_path / "b.json.gz")
-    comparison = profiler.diff(tmp_path / "a.json", str(tmp_path / "b.json.gz"))
+    first.save(tmp_path / "a.npz")
+    second.save(tmp_path / "b.npz")
+    comparison = profiler.diff(tmp_path / "a.npz", str(tmp_path / "b.npz"))
     assert comparison.unit == "step"
     assert [row["calls"] for row in comparison.rows] == [(1, 1)] * 2
-    runs = profiler.diff([first, tmp_path / "a.json"], [second])
+    runs = profiler.diff([first, tmp_path / "a.npz"], [second])
     assert len(runs.rows) == 2
     with pytest.raises(DataFileError):
         profiler.diff(tmp_path / "none.json", first)

@@ -9,7 +9,7 @@ from typing import ClassVar
 import pytest
 
 from sparsekit.base.errors import DataFileError, FileFormatError
-from sparsekit.profiler import load_trace
+from sparsekit.profiler import load
 from sparsekit.profiler.foreign_trace import read_foreign
 from sparsekit.widgets import timelines_figure
 
@@ -17,7 +17,7 @@ GOLDEN = Path(__file__).parents[1] / "golden"
 
 
 def test_a_trace_of_torch_has_lanes_shapes_links_and_memory():
-    prof = load_trace(GOLDEN / "trace_torch.json")
+    prof = load(GOLDEN / "trace_torch.json")
     lanes = {(row["name"], row["lane"]): row for row in prof.totals}
     assert lanes["aten::addmm", "forward"]["calls"] == 2
     assert lanes["AddmmBackward0", "backward"]["calls"] == 2
@@ -32,7 +32,7 @@ def test_a_trace_of_torch_has_lanes_shapes_links_and_memory():
 
 
 def test_a_trace_of_mxnet_has_each_operator_once():
-    prof = load_trace(GOLDEN / "trace_mxnet.json")
+    prof = load(GOLDEN / "trace_mxnet.json")
     calls = {(row["name"], row["lane"]): row["calls"] for row in prof.totals}
     assert calls["FullyConnected", "forward"] == calls["_backward_FullyConnected", "backward"] == 2
     assert calls["train", "user"] == 1
@@ -42,13 +42,13 @@ def test_a_trace_of_mxnet_has_each_operator_once():
 
 @pytest.mark.parametrize("name", ["trace_torch.json", "trace_mxnet.json"])
 def test_own_times_add_up_and_everything_shows_and_is_written(name, tmp_path):
-    prof = load_trace(GOLDEN / name)
+    prof = load(GOLDEN / name)
     assert all(record["self"] >= 0 for record in prof.records)
     for thread in {record["thread"] for record in prof.records}:
         assert sum(record["self"] for record in prof.records if record["thread"] == thread) <= prof.wall * 1.001
     assert prof.to_html(tmp_path / "page.html").stat().st_size > 10_000
-    prof.save_trace(tmp_path / "ours.json")
-    assert load_trace(tmp_path / "ours.json").records == prof.records
+    prof.save(tmp_path / "ours.npz")
+    assert load(tmp_path / "ours.npz").records == prof.records
     assert len(prof.table()) > 5
 
 
@@ -62,7 +62,7 @@ def test_begin_and_end_events_pair_by_name_and_nest(tmp_path):
               {"name": "inner", "ph": "B", "ts": 12, "pid": 1, "tid": 1},
               {"ph": "E", "ts": 15, "pid": 1, "tid": 1}, {"ph": "E", "ts": 20, "pid": 1, "tid": 1, "name": "outer"},
               {"name": "lost", "ph": "B", "ts": 30, "pid": 1, "tid": 1}]
-    outer, inner = load_trace(write(tmp_path / "t.json", *events)).records
+    outer, inner = load(write(tmp_path / "t.json", *events)).records
     assert (outer["name"], outer["start"], outer["duration"], outer["self"], outer["depth"]) == ("outer", 0, 10, 7, 0)
     assert (inner["name"], inner["start"], inner["duration"], inner["depth"]) == ("inner", 2, 3, 1)
 
@@ -73,9 +73,9 @@ def test_begin_and_end_events_pair_by_name_and_nest(tmp_path):
     {"name": "x", "ph": "X", "ts": 1e300, "dur": 1}, {"name": "x", "ph": "X", "ts": True, "dur": 1}, 7, None, [], "X"])
 def test_events_that_cannot_be_are_left_out(tmp_path, event):
     with pytest.raises(FileFormatError, match="is not a trace"):
-        load_trace(write(tmp_path / "t.json", event))
+        load(write(tmp_path / "t.json", event))
     good = {"name": "good", "ph": "X", "ts": 5, "dur": 1}
-    assert [record["name"] for record in load_trace(write(tmp_path / "t.json", event, good)).records] == ["good"]
+    assert [record["name"] for record in load(write(tmp_path / "t.json", event, good)).records] == ["good"]
 
 
 @pytest.mark.parametrize("args", [
@@ -84,7 +84,7 @@ def test_events_that_cannot_be_are_left_out(tmp_path, event):
     {"Sequence number": 10**40}, [], "text", None])
 def test_arguments_that_cannot_be_are_left_out(tmp_path, args):
     event = {"name": "aten::mm", "ph": "X", "ts": 5, "dur": 1, "cat": "cpu_op", "args": args}
-    prof = load_trace(write(tmp_path / "t.json", event, schemaVersion=1))
+    prof = load(write(tmp_path / "t.json", event, schemaVersion=1))
     assert prof.records[0]["node"] is None
     assert all(array["bytes"] >= 0 for array in prof.records[0]["inputs"])
     assert prof.table().rows
@@ -94,21 +94,21 @@ def test_names_of_others_are_escaped_cut_and_any_text(tmp_path):
     script = "</script><script>alert(1)</script>"
     events = [{"name": name, "ph": "X", "ts": n, "dur": 1, "pid": script, "tid": {"a": script}}
               for n, name in enumerate((script, "two\nlines", "naïve ∂ 🐍", "\ud800", "x" * 100_000, {"a": 1}, 5))]
-    prof = load_trace(write(tmp_path / "t.json", *events))
+    prof = load(write(tmp_path / "t.json", *events))
     assert max(len(record["name"]) for record in prof.records) <= 400
     assert "<script>alert" not in prof._repr_mimebundle_()["text/html"]
     assert "<script>alert" not in prof.to_html(tmp_path / "page.html").read_text()
-    prof.save_trace(tmp_path / "again.json")
-    assert len(load_trace(tmp_path / "again.json").records) == len(events)
+    prof.save(tmp_path / "again.npz")
+    assert len(load(tmp_path / "again.npz").records) == len(events)
 
 
 def test_the_list_form_is_read_too(tmp_path):
     path = tmp_path / "t.json"
     path.write_text(json.dumps([{"name": "x", "ph": "X", "ts": 1, "dur": 2}]))
-    assert load_trace(path).wall == 2
+    assert load(path).wall == 2
     path.write_text(path.read_text()[:-5])
     with pytest.raises(DataFileError, match="truncated"):
-        load_trace(path)
+        load(path)
 
 
 class Compared(str):
@@ -136,7 +136,7 @@ def test_beginnings_that_nothing_ends_are_not_searched_again_and_again():
 def test_ends_with_and_without_names_close_what_is_open(tmp_path):
     steps = [("B", "a"), ("B", "b"), ("B", "a"), ("E", "b"), ("E", None), ("E", "a"), ("E", "a"), ("E", None), ("B", 5), ("E", 5)]
     events = [{"ph": kind, "ts": now, **({} if name is None else {"name": name})} for now, (kind, name) in enumerate(steps)]
-    found = {(record["name"], record["start"]) for record in load_trace(write(tmp_path / "t.json", *events)).records}
+    found = {(record["name"], record["start"]) for record in load(write(tmp_path / "t.json", *events)).records}
     assert found == {("a", 0), ("b", 1), ("a", 2), ("5", 8)}
 
 
@@ -144,7 +144,7 @@ def test_time_begins_with_the_first_of_anything_and_ends_with_the_last(tmp_path)
     events = [{"name": "x", "ph": "X", "ts": 100, "dur": 10}, {"name": "loss", "ph": "C", "ts": 70, "args": {"loss": 3}},
               {"name": "Memory: cpu/0", "ph": "C", "ts": 60, "args": {"held": 8}, "cat": "Device Storage"},
               {"name": "late", "ph": "i", "ts": 150}]
-    prof = load_trace(write(tmp_path / "t.json", *events))
+    prof = load(write(tmp_path / "t.json", *events))
     assert prof.records[0]["start"] == 40
     assert {mark["name"]: mark["time"] for mark in prof.marks} == {"loss": 10, "late": 90}
     assert prof.memory["samples"][0][:2] == [0, 8]
@@ -156,14 +156,14 @@ def test_marks_of_mxnet_keep_their_distance_to_the_operators():
     document = json.loads((GOLDEN / "trace_mxnet.json").read_text())
     loss = next(event for event in document["traceEvents"] if event.get("name") == "loss")
     here = next(event for event in document["traceEvents"] if event.get("name") == "here")
-    times = {mark["name"]: mark["time"] for mark in reversed(load_trace(GOLDEN / "trace_mxnet.json").marks)}
+    times = {mark["name"]: mark["time"] for mark in reversed(load(GOLDEN / "trace_mxnet.json").marks)}
     assert times["here"] - times["loss"] == here["ts"] - loss["ts"]
 
 
 def test_events_nested_as_deep_as_you_like_give_a_small_page(tmp_path):
     count = 12_000  # more than the descriptions that a display keeps
     events = [{"name": f"op{n % 50}", "cat": "operator", "ph": "X", "ts": n, "dur": 2 * (count - n)} for n in range(count)]
-    prof = load_trace(write(tmp_path / "t.json", *events))
+    prof = load(write(tmp_path / "t.json", *events))
     shown = prof.timeline_figure()
     assert len(shown.svg) < 500_000
     assert "events overlap others" in shown.svg

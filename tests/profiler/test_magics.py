@@ -88,9 +88,9 @@ def test_a_line_is_profiled(shell):
 
 
 def test_the_trace_is_written(shell, tmp_path):
-    result, _ = run(shell, f"--no-display --trace {tmp_path / 'run.json'}")
+    result, _ = run(shell, f"--no-display --save {tmp_path / 'run.npz'}")
     assert result.success
-    assert (tmp_path / "run.json").stat().st_size > 100
+    assert (tmp_path / "run.npz").stat().st_size > 100
 
 
 def test_what_cannot_be_profiled_is_named(shell):
@@ -108,7 +108,7 @@ def test_what_cannot_be_profiled_is_named(shell):
 @pytest.mark.parametrize(("line", "options", "code"), [
     ("net(x)", "", "net(x)"),
     ("-o prof a - b", "-o prof", "a - b"),
-    ("--trace=run.json --no-display f('-o')", "--trace=run.json --no-display", "f('-o')"),
+    ("--save=run.npz --no-display f('-o')", "--save=run.npz --no-display", "f('-o')"),
     ("-o prof", "-o prof", ""),
     ("-x", "", "-x"),
 ])

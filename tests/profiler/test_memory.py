@@ -2,7 +2,7 @@ import numpy as np
 
 from sparsekit.core import hooks
 from sparsekit.profiler import Profiler
-from sparsekit.profiler.memory import MAX_SAMPLES
+from sparsekit.profiler.stored import MAX_SAMPLES
 
 
 def test_the_peak_is_exact_and_its_table_adds_up(library):

@@ -1,13 +1,16 @@
 import time
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sparsekit.core import hooks
-from sparsekit.profiler import Profiler
+from sparsekit.profiler import Profile, Profiler
 from sparsekit.profiler.clock import Clock
+from sparsekit.profiler.columns import Strings, build
 from sparsekit.profiler.nesting import REMEMBERED, Nesting, depths
+from sparsekit.profiler.stored import Stored
 
 
 def trees(depth=3):
@@ -108,8 +111,10 @@ def test_the_clock_stands_still_while_paused():
 
 
 def test_nothing_is_unaccounted_in_no_time():
-    from sparsekit.profiler.source import accounted
-
-    assert accounted([], {}, 0.0, 0.0) == 1.0
-    record = {"lane": "operator", "start": 0.0, "duration": 3.0}
-    assert accounted([record, {**record, "lane": "user", "duration": 9.0}], {}, 10.0, 2.0) == 0.5
+    with Profiler() as prof:
+        pass
+    nothing = prof.tables.changed({"runs": {"wall": np.array([0]), "overhead": np.array([0])}})
+    assert Profile(Stored(nothing)).accounted == 1.0
+    events = {"start": [0, 0, 2], "duration": [3, 9, 2], "kind": [0, 1, 0], "run": [0, 0, 0]}
+    columns = build(Strings(), runs={"wall": [10], "overhead": [2]}, kinds={"lane": ["forward", "user"]}, events=events)
+    assert Profile(Stored(columns)).accounted == 0.6

@@ -4,9 +4,10 @@ import pytest
 
 import sparsekit as mx
 from sparsekit.profiler import Profiler
+from sparsekit.profiler.columns import Strings, build
 from sparsekit.profiler.group_by_line import FOLDED, NOWHERE
 from sparsekit.profiler.profiler import Profile
-from sparsekit.profiler.source import Stored
+from sparsekit.profiler.stored import Stored
 
 
 @pytest.fixture
@@ -84,13 +85,12 @@ def test_a_profile_without_lines_says_how_to_get_them(library):
 
 
 def test_compilation_is_no_part_of_a_line_as_it_is_none_of_an_operator(library):
-    def record(name, lane, start, duration, own, depth, line):
-        return {"name": name, "kind": "op", "lane": lane, "start": start, "duration": duration, "self": own, "depth": depth,
-                "layer": "", "node": None, "attrs": {}, "fallback": False, "inputs": [], "outputs": [], "bytes": 8, "flops": 0,
-                "dense_flops": 0, "line": line, "thread": 0}
-    records = [record("dot", "forward", 0.0, 100.0, 10.0, 0, "a.py:1"), record("kernel", "compile", 5.0, 90.0, 90.0, 1, "")]
-    stored = Stored(records=records, memory={}, gradient_rows={}, densifications=[], densified=0, marks=[], totals={}, wall=100.0,
-                    accounted=1.0, folded=0, folded_totals={}, events=2, overhead=0.0, environment={})
+    columns = build(
+        Strings(), runs={"wall": [100_000], "events": [2]},
+        kinds={"name": ["dot", "kernel"], "lane": ["forward", "compile"], "line": ["a.py:1", ""], "bytes": [8, 8]},
+        events={"kind": [0, 1], "run": [0, 0], "start": [0, 5000], "duration": [100_000, 90_000], "own": [10_000, 90_000],
+                "net": [10_000, 90_000], "depth": [0, 1]})
+    stored = Stored(columns)
     found = {row["line"]: row["total"] for row in Profile(stored).table(group_by="line")}
     assert found == {"a.py:1": 10.0, NOWHERE: 90.0, "(the profiler)": 0.0}
 

@@ -9,7 +9,7 @@ import pytest
 
 import sparsekit as mx
 from sparsekit.core import hooks
-from sparsekit.profiler import Profiler, load_trace
+from sparsekit.profiler import Profiler, load
 
 ODD = "two\nlines <b>&\"' naïve ∂ 🐍 \ud800 \x00"
 
@@ -22,11 +22,12 @@ def test_odd_names_are_kept_written_read_and_escaped(library, tmp_path):
         with prof.span(ODD):
             prof.marker(ODD, ODD)
         prof.counter(ODD, 1.5, unit=ODD)
+    loaded = load(prof.save(tmp_path / "run.npz"))
+    assert loaded.records == prof.records
+    assert loaded.marks == prof.marks
+    assert [record["name"] for record in loaded.records] == [ODD, ODD]
     for name in ("run.json", "run.json.gz"):
-        loaded = load_trace(prof.save_trace(tmp_path / name))
-        assert loaded.records == prof.records
-        assert loaded.marks == prof.marks
-        assert [record["name"] for record in loaded.records] == [ODD, ODD]
+        assert prof.export(tmp_path / name).stat().st_size
     html = prof._repr_mimebundle_()["text/html"]
     assert "<b>&" not in html
     assert "<b>&" not in prof.to_html(tmp_path / "page.html").read_text(encoding="utf-8")
@@ -48,7 +49,7 @@ def test_a_profile_of_nothing_shows_itself_everywhere(tmp_path):
     assert prof.timeline_figure().html
     assert prof.memory_figure().html
     assert prof.to_html(tmp_path / "page.html").stat().st_size
-    assert load_trace(prof.save_trace(tmp_path / "run.json")).records == []
+    assert load(prof.save(tmp_path / "run.npz")).records == []
     assert len(prof.to_dataframe()) == 0
 
 

@@ -23,7 +23,7 @@ def test_a_record_says_what_ran_on_what(library, step):
     assert forward["node"] == backward["node"] == 1
     assert forward["inputs"][0] == {
         "stype": "csr", "shape": [2, 1000], "dtype": "float32", "nnz": 4, "density": 0.002, "index_dtype": "int64",
-        "bytes": 72, "components": {"data": 16, "indices": 32, "indptr": 24}}
+        "bytes": 72, "components": {"data": 16, "indices": 32, "indptr": 24}, "role": "input"}
     assert forward["outputs"][0]["components"] == {"data": 64}
     assert forward["outputs"][0]["index_dtype"] is None
     gradient = backward["outputs"][0]

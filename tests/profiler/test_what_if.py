@@ -1,14 +1,18 @@
 """What a changed model would take, against what the changed model took."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import sparsekit as mx
 from sparsekit.base.errors import ProfilerError, UnknownNameError
 from sparsekit.base.memory_model import Kind
+from sparsekit.profiler.columns import Strings, build
 from sparsekit.profiler.memory_timeline import Lives
 from sparsekit.widgets.what_if import alive_if, run_of
 
+GOLDEN = Path(__file__).parents[1] / "golden"
 FEATURES, UNITS, STORED = 2000, 16, 5
 
 
@@ -168,10 +172,12 @@ def test_a_parameter_of_unknown_rows_does_not_change_beside_others():
     assert any(note.startswith("net_dense1_weight does not change") for note in asked.notes)
 
 
-def test_a_trace_has_no_single_allocations(plain, tmp_path):
-    plain.save_trace(tmp_path / "run.json")
-    with pytest.raises(ProfilerError, match="lifetime of each array"):
-        mx.profiler.load_trace(tmp_path / "run.json").what_if(index_dtype="int32")
+def test_only_a_profile_of_one_process_of_ours_has_the_lifetime_of_each_array(plain, tmp_path):
+    plain.save(tmp_path / "run.npz")
+    assert mx.profiler.load(tmp_path / "run.npz").what_if(index_dtype="int32").after == plain.what_if(index_dtype="int32").after
+    for other in (mx.profiler.merge([plain]), mx.profiler.load(GOLDEN / "trace_torch.json")):
+        with pytest.raises(ProfilerError, match="lifetime of each array"):
+            other.what_if(index_dtype="int32")
 
 
 CHOICES = [{"index_dtype": index, "value_dtype": value, "gradient": gradient, "lazy_state": lazy, "batch_size": rows}
@@ -255,13 +261,15 @@ def test_the_moments_that_are_kept_have_the_peak_of_any_lives():
     for _ in range(10):
         kinds = [Kind("activation", "", "default", (length, wide), "data", (length, wide), "float32", length * wide * 4)
                  for length in (1, 2, 5, 9) for wide in (1, 3)]
-        counts, order = [0] * len(kinds), []
+        counts, changes = [0] * len(kinds), [(0, 2)]
         for _ in range(300):
             kind = int(draw.integers(len(kinds)))
             free = counts[kind] and draw.random() < 0.5
             counts[kind] += -1 if free else 1
-            order.append(-kind - 1 if free else kind + 1)
-        lives = Lives(kinds, order, {0: 2})
+            changes.append((kind, -1 if free else 1))
+        lives = Lives(build(
+            Strings(), holdings={field: [getattr(kind, field) for kind in kinds] for field in Kind._fields},
+            changes={"holding": [kind for kind, _ in changes], "count": [count for _, count in changes]}))
         for _ in range(10):
             each = {wide: int(size) for wide, size in zip((1, 3), draw.integers(0, 100, 2), strict=True)}
             sizes = np.array([kind.part[0] * each[kind.part[1]] for kind in kinds])

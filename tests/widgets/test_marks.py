@@ -183,7 +183,7 @@ def test_every_display_of_a_profile_has_them(tmp_path):
     assert len(columns["mark_kind"]) == 3
     page = prof.to_html(tmp_path / "page.html").read_text()
     assert "Marked: loss 0.5 nats" in page
-    again = mx.profiler.load_trace(prof.save_trace(tmp_path / "trace.json"))
+    again = mx.profiler.load(prof.save(tmp_path / "trace.npz"))
     assert again.timeline_figure().alt.partition(" Marked")[2] == prof.timeline_figure().alt.partition(" Marked")[2]
 
 
@@ -194,7 +194,7 @@ def test_view_shows_the_marks_of_a_trace(tmp_path, capsys):
     with mx.Profiler() as prof:
         prof.marker("begin")
         mx.nd.exp(mx.nd.array(np.eye(4)).tostype("csr"))
-    trace = prof.save_trace(tmp_path / "run.json")
+    trace = prof.save(tmp_path / "run.npz")
     for name in ("page.html", "picture.svg"):
         main(["view", str(trace), "-o", str(tmp_path / name)])
         assert "1 marker, 1 silent change" in (tmp_path / name).read_text()

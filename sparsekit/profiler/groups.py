@@ -1,0 +1,152 @@
+"""Sums of a profile's events by what they have in common."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from ..base.errors import UnknownNameError
+
+if TYPE_CHECKING:
+    from ..base.types import Array
+    from .columns import Columns, Table
+
+__all__ = ["BY", "COSTS", "Sums", "covered", "grouped", "sums_of"]
+
+#: What events may be grouped by: texts of their kinds, and the number of their run.
+BY = ("name", "lane", "layer", "storage", "line", "type", "run")
+
+#: What folded events are still known by.
+FOLDED_BY = ("name", "lane", "layer", "storage", "run")
+
+#: What each call of a kind costs.
+COSTS = ("bytes", "flops", "dense_flops")
+
+TIMES = ("calls", "total", "own", "minimum", "maximum")
+
+
+class Sums(NamedTuple):
+    """Sums over events, an array element for each group; times in nanoseconds.
+
+    ``total`` is without the compilation inside, and ``own`` without the events inside.
+    """
+
+    calls: Array
+    total: Array
+    own: Array
+    minimum: Array
+    maximum: Array
+
+
+def sums_of(place: Array, groups: int, net: Array, own: Array) -> Sums:
+    """Exact sums of events; ``place`` says to which of so many groups each belongs."""
+    minimum, maximum = np.full(groups, np.iinfo(np.int64).max), np.zeros(groups, np.int64)
+    np.minimum.at(minimum, place, net)
+    np.maximum.at(maximum, place, net)
+    calls = np.bincount(place, minlength=groups)
+    minimum[calls == 0] = 0
+    return Sums(calls, _added(place, net, groups), _added(place, own, groups), minimum, maximum)
+
+
+def _added(place: Array, values: Array, groups: int) -> Array:
+    """Sums of integers, exact also beyond the whole numbers that floating point has."""
+    total = np.zeros(groups, np.int64)
+    np.add.at(total, place, values.astype(np.int64))
+    return total
+
+
+def grouped(columns: Columns, *by: str) -> dict[str, Array]:
+    """Sums of all events, folded or not, by some of ``BY``; groups in the order in which they first came.
+
+    Parameters
+    ----------
+    columns : Columns
+    *by : str
+        Folded events have no line and no type: these are empty.
+
+    Returns
+    -------
+    dict of str to array
+        The numbers of texts (or of runs) that name a group, the fields of ``Sums``, and ``bytes flops dense_flops``.
+
+    Raises
+    ------
+    UnknownNameError
+        If ``by`` names something else.
+    """
+    for name in by:
+        if name not in BY:
+            raise UnknownNameError.of("grouping", name, BY)
+    rows = _rows(columns)
+    folded = columns.folded
+    keys = [np.concatenate([_of_rows(columns, rows, name), _of_folded(folded, name)]) for name in by]
+    place, first = _groups(keys, len(rows["run"]) + len(folded))
+    order = np.argsort(first, kind="stable")
+    rank = np.argsort(order, kind="stable")[place]
+    found = {name: key[first[order]] for name, key in zip(by, keys, strict=True)}
+    for name in (*TIMES, *COSTS):
+        values = np.concatenate([rows[name], getattr(folded, name)])
+        found[name] = _put_together(name, rank, len(first), values)
+    return found
+
+
+def _put_together(name: str, place: Array, groups: int, values: Array) -> Array:
+    if name == "minimum":
+        made = np.full(groups, np.iinfo(np.int64).max)
+        np.minimum.at(made, place, values)
+        return made
+    if name == "maximum":
+        made = np.zeros(groups, np.int64)
+        np.maximum.at(made, place, values)
+        return made
+    return _added(place, values, groups)
+
+
+def _groups(keys: list[Array], rows: int) -> tuple[Array, Array]:
+    """Of each row the number of its group, and of each group its first row."""
+    if not keys:
+        return np.zeros(rows, np.int64), np.zeros(min(rows, 1), np.int64)
+    _, first, place = np.unique(np.stack(keys), axis=1, return_index=True, return_inverse=True)
+    return np.ravel(place), first
+
+
+def _rows(columns: Columns) -> dict[str, Array]:
+    """Sums by run and kind, in the order in which they first came."""
+    events, kinds = columns.events, columns.kinds
+    pairs, first, place = np.unique(events.run.astype(np.int64) * max(len(kinds), 1) + events.kind, return_index=True,
+                                    return_inverse=True)
+    sums = sums_of(place, len(pairs), events.net, events.own)
+    order = np.argsort(first, kind="stable")
+    kind = (pairs % max(len(kinds), 1))[order]
+    found = {"run": (pairs // max(len(kinds), 1))[order], "kind": kind}
+    found |= {name: values[order] for name, values in zip(TIMES, sums, strict=True)}
+    found |= {name: found["calls"] * getattr(kinds, name)[kind] for name in COSTS}
+    found["bytes"] = found["bytes"] + _added(place, events.moved, len(pairs))[order]
+    return found
+
+
+def _of_rows(columns: Columns, rows: dict[str, Array], name: str) -> Array:
+    found: Array = rows["run"] if name == "run" else getattr(columns.kinds, name)[rows["kind"]]
+    return found
+
+
+def _of_folded(folded: Table, name: str) -> Array:
+    found: Array = getattr(folded, name) if name in FOLDED_BY else np.zeros(len(folded), np.int32)
+    return found
+
+
+def covered(columns: Columns, run: int) -> int:
+    """Nanoseconds of a run in which anything but the user's own spans ran, on any thread."""
+    apart = ~columns.where_text(["user"])
+    folded, events = columns.folded, columns.events
+    total = int(folded.own[(folded.run == run) & apart[folded.lane]].sum())
+    kept = (events.run == run) & apart[columns.kinds.lane[events.kind]]
+    start, duration = events.start[kept], events.duration[kept]
+    if not len(start):
+        return total
+    order = np.argsort(start, kind="stable")
+    start, end = start[order], (start + duration)[order]
+    reach = np.maximum.accumulate(end)
+    begin = np.maximum(start[1:], reach[:-1])
+    return total + int(end[0] - start[0]) + int(np.maximum(end[1:] - begin, 0).sum())

@@ -1,0 +1,108 @@
+"""Reading profiles: files of this library, and traces of other profilers; nothing in them is trusted."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import zlib
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, cast
+
+from ..base.entry import entry
+from ..base.errors import DataFileError
+from ..base.files import path_of
+from .foreign_trace import read_foreign
+from .profile import Profile
+from .profile_file import MAX_BYTES, is_profile, read_columns
+from .stored import Stored
+
+if TYPE_CHECKING:
+    from ..base.types import JSON
+
+__all__ = ["MAX_EVENTS", "load"]
+
+#: Bytes that are read at once.
+BLOCK = 1 << 20
+
+#: Most events that are read of a trace.
+MAX_EVENTS = 5_000_000
+
+_ORIGIN = "prof.save(), `sparsekit profile` and SPARSEKIT_PROFILE=1 write profiles; torch.profiler and MXNet write traces."
+
+
+@entry
+def load(path: str | os.PathLike[str], max_bytes: int = MAX_BYTES) -> Profile:
+    """Read a saved profile, or a trace of torch.profiler, MXNet or another profiler in Chrome's format.
+
+    Parameters
+    ----------
+    path : path
+        A ``.npz`` file that ``Profile.save`` wrote, or a ``.json`` or ``.json.gz`` file of another profiler.
+    max_bytes : int
+        Largest size, in bytes, that is read when unpacked.
+
+    Returns
+    -------
+    Profile
+        All that the saved profile has.  What other profilers do not record is empty: storage types, bytes written, layers.
+
+    Raises
+    ------
+    DataFileError
+        If the file is missing, truncated, too large, or neither a profile nor a trace.
+    """
+    path = path_of(path)
+    name = Path(path).name
+    try:
+        with open(path, "rb") as stream:
+            if is_profile(stream):
+                return Profile(Stored(read_columns(stream, name, max_bytes)))
+            return Profile(read_foreign(_limited(_parse(_unpacked(stream, name, max_bytes), name), name), name))
+    except DataFileError:  # which is an OSError
+        raise
+    except OSError as error:
+        raise DataFileError(f"{name!r} cannot be read: {error.strerror or error}.", hint=_ORIGIN) from error
+
+
+def _limited(document: JSON, name: str) -> JSON:
+    """The same, unless it has more events than are read."""
+    events = document.get("traceEvents") if isinstance(document, dict) else document
+    if isinstance(events, list) and len(events) > MAX_EVENTS:
+        raise DataFileError(f"{name!r} has {len(events):,} events, more than {MAX_EVENTS:,}.", hint="profile less at once.")
+    return document
+
+
+def _unpacked(stream: BinaryIO, name: str, most: int) -> bytes:
+    """What a file holds, unpacked if it is packed; memory is taken for what is there, once it is known to be little enough."""
+    try:
+        packed = stream.read(2) == b"\x1f\x8b"
+        stream.seek(0)
+        if packed:
+            stream = cast("BinaryIO", gzip.GzipFile(fileobj=stream))  # cast: it has the methods
+        size = 0
+        while size <= most and (block := stream.read(BLOCK)):
+            size += len(block)
+        if size > most:
+            raise DataFileError(f"{name!r} is larger than {most:,} bytes when unpacked.",
+                                hint="load(path, max_bytes=…) reads more.")
+        stream.seek(0)
+        return stream.read(size)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise DataFileError(f"{name!r} is truncated or damaged: {error}.", hint="write the trace again.") from error
+
+
+def _parse(content: bytes, name: str) -> JSON:
+    try:
+        found: JSON = json.loads(content, parse_constant=_refuse)
+        return found
+    except json.JSONDecodeError as error:
+        truncated = error.pos >= len(error.doc.rstrip()) - 1 or error.msg.startswith("Unterminated")
+        what = "ends too early: it is truncated" if truncated and content.strip() else f"is not valid JSON: {error.msg}"
+        raise DataFileError(f"{name!r} {what} (line {error.lineno}).", hint=_ORIGIN) from error
+    except (UnicodeDecodeError, ValueError, RecursionError) as error:
+        raise DataFileError(f"{name!r} is not valid JSON: {type(error).__name__}.", hint=_ORIGIN) from error
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(constant)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from .types import Records
 
-__all__ = ["CrossoverWidget", "InspectorWidget", "MemoryWidget", "MonitorWidget", "TimelineWidget", "XrayWidget"]
+__all__ = ["InspectorWidget", "MemoryWidget", "MonitorWidget", "TimelineWidget", "XrayWidget"]
 
 
 def _as_runs(records: Records) -> dict[str, list[Mapping[str, Any]]]:
@@ -107,13 +107,6 @@ class XrayWidget(_DataView):
 
     _esm = module("xray.js")
     _sentence = "A live view of one batch, from its rows to the lazy update"
-
-
-class CrossoverWidget(_DataView):
-    """Live crossover explorer; see ``sparsekit.widgets.crossover``."""
-
-    _esm = module("crossover.js")
-    _sentence = "A live view of where sparse storage pays"
 
 
 class MonitorWidget(_DataView):

@@ -9,7 +9,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..base.tables import escape, html_table
-from .break_even import crossover_figure, crossover_payload
 from .compare import timelines_figure
 from .display import Display, write_file
 from .gradient_xray import xray_figure, xray_payload
@@ -51,8 +50,8 @@ def html_report(
     sections : list of (heading, content), or mapping of heading to content
         A content is a string (empty lines separate paragraphs), a ``Display``,
         ``{"timeline": records}`` or ``{"timeline": {name: records, ...}}``,
-        ``{"memory": prof.memory}``, ``{"inspector": array}``, ``{"xray": {...}}`` and ``{"crossover": {...}}``
-        with the arguments of ``xray_figure`` and ``crossover_figure``, ``{"monitor": a monitor or its data}``,
+        ``{"memory": prof.memory}``, ``{"inspector": array}``, ``{"xray": {...}}`` with the arguments of ``xray_figure``,
+        ``{"monitor": a monitor or its data}``,
         ``{"columns": [...], "rows": [...], "caption": ""}``, ``{"headline": "131× smaller", "words": "..."}`` for the one
         number of the page, ``{"links": {words: address}}`` to files beside the page or to ``https://`` addresses,
         or a list of these.  A view may also have ``"title"`` and ``"description"``.  A timeline of several runs may have
@@ -154,10 +153,6 @@ def _xray(options: Mapping[str, Any], title: str) -> tuple[Display, dict[str, An
     return xray_figure(**options, title=title), {"data": xray_payload(**options)}
 
 
-def _crossover(options: Mapping[str, Any], title: str) -> tuple[Display, dict[str, Any]]:
-    return crossover_figure(**options, title=title), {"data": crossover_payload(**options)}
-
-
 def _monitor(monitor: dict[str, Any], title: str) -> tuple[Display, dict[str, Any]]:
     data = monitor if isinstance(monitor, Mapping) else monitor.data
     return monitor_figure(data, title=title), {"data": monitor_payload(data)}
@@ -165,14 +160,12 @@ def _monitor(monitor: dict[str, Any], title: str) -> tuple[Display, dict[str, An
 
 #: Kind of a live view -> what gives its static picture and the values of its model.
 _VIEWS: dict[str, Callable[..., tuple[Display, dict[str, Any]]]] = {
-    "timeline": _timeline, "memory": _memory, "inspector": _inspector, "xray": _xray, "crossover": _crossover,
-    "monitor": _monitor,
+    "timeline": _timeline, "memory": _memory, "inspector": _inspector, "xray": _xray, "monitor": _monitor,
 }  # fmt: skip
 
 
 #: Headings of views that were given none, where the name of their kind says too little.
-_TITLES = {"inspector": "Inside the array", "xray": "What one batch does to the weight", "crossover": "Where sparse storage pays",
-           "monitor": "Training"}  # fmt: skip
+_TITLES = {"inspector": "Inside the array", "xray": "What one batch does to the weight", "monitor": "Training"}
 
 
 def _live(kind: str, display: Display, content: Mapping[str, Any], values: dict[str, Any]) -> str:

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 from sparsekit.widgets import (
     array_figure,
-    crossover_figure,
     memory_figure,
     monitor_figure,
     processes_figure,
@@ -294,21 +293,6 @@ def use_xray(view: Any) -> None:
     view.page.keyboard.press("ArrowDown")
 
 
-def use_crossover(view: Any) -> None:
-    said = view.locator(".sk-said")
-    before = said.inner_text()
-    assert "Least memory: csr + row-sparse gradient" in before
-    view.get_by_role("slider", name="density").focus()
-    view.page.keyboard.press("End")
-    assert "Least memory: dense" in said.inner_text()
-    assert view.locator(".sk-peak").count() >= 1
-    view.get_by_role("combobox", name="values").select_option("float16")
-    assert view.locator(".sk-plane").last.text_content() == "Not measured for float16 values."
-    assert view.get_by_text("not measured", exact=True).count() == 3
-    view.get_by_role("button", name="reset").click()
-    assert said.inner_text() == before
-
-
 def use_monitor(view: Any) -> None:
     loss = view.locator(".sk-plane").first
     loss.focus()
@@ -346,7 +330,6 @@ VIEWS = {
     "xray": View({"xray": {"batches": made["BATCHES"], "upstream": made["UPSTREAM"], "units": 2}},
                  lambda: xray_figure(made["BATCHES"], 2, upstream=made["UPSTREAM"]),
                  show("xray(BATCHES, 2, upstream=UPSTREAM)"), use_xray),
-    "crossover": View({"crossover": {}}, crossover_figure, show("crossover()"), use_crossover),
     "monitor": View({"monitor": made["SEEN"]}, lambda: monitor_figure(made["SEEN"]),
                     "from sparsekit.widgets.training import monitor_payload\n"
                     "views.MonitorWidget(monitor_payload(SEEN), views.monitor_figure(SEEN), 'Training')",

@@ -270,7 +270,7 @@ class LanePainter:
     def _label(self, event: Event, room: float) -> str:
         name = event.name
         full = f"{name} · {event.layer}" if event.layer else name
-        for text in (f"{full} · {format_duration(event.duration - event.gap)}", full, name):
+        for text in (f"{full} · {format_duration(event.duration)}", full, name):
             if text_width(text, 12) <= room:
                 return " ".join(text.split())
         shortened = fit(name, room, 12)

@@ -54,9 +54,9 @@ def html_report(
         ``{"monitor": a monitor or its data}``,
         ``{"columns": [...], "rows": [...], "caption": ""}``, ``{"headline": "131× smaller", "words": "..."}`` for the one
         number of the page, ``{"links": {words: address}}`` to files beside the page or to ``https://`` addresses,
-        or a list of these.  A view may also have ``"title"`` and ``"description"``.  A timeline of several runs may have
-        ``"align"``, as for ``timelines_figure``; a timeline of one run ``"marks"``, as for ``timeline_figure``; and a timeline
-        of several processes ``"clock": "common"`` and ``"errors"``, as for ``processes_figure``.
+        or a list of these.  A view may also have ``"title"`` and ``"description"``.  A timeline of one run may have
+        ``"marks"``, as for ``timeline_figure``, and one of several processes ``"clock": "common"`` and ``"errors"``, as for
+        ``processes_figure``.
         Any other content is shown as text.
     path : path, optional
         File to which the page is written; it appears under its name when it is complete.
@@ -103,9 +103,8 @@ def _content(content: object) -> str:
     if isinstance(content, Mapping):
         for kind, build in _VIEWS.items():
             if kind in content:
-                extra: dict[str, Any] = {"align": str(content["align"])} if kind == "timeline" and "align" in content else {}
-                if kind == "timeline":
-                    extra |= {name: content[name] for name in ("marks", "clock", "errors") if content.get(name)}
+                names = ("marks", "clock", "errors") if kind == "timeline" else ()
+                extra = {name: content[name] for name in names if content.get(name)}
                 display, values = build(content[kind], str(content.get("title") or ""), **extra)
                 return _live(kind, display, content, values)
         if "headline" in content:
@@ -125,20 +124,19 @@ def _static(display: Display) -> str:
     return f"<figure>{display.image}{display.folded_table}</figure>"
 
 
-def _timeline(records: Records, title: str, align: str = "auto",
-              marks: Iterable[Mapping[str, Any]] | None = None, clock: str = "own",
+def _timeline(records: Records, title: str, marks: Iterable[Mapping[str, Any]] | None = None, clock: str = "own",
               errors: Mapping[str, float | None] | None = None) -> tuple[Display, dict[str, Any]]:
     runs: Mapping[str, Any]
     if clock == "common" and isinstance(records, Mapping):
-        display, runs, align = processes_figure(records, title=title, errors=errors), records, "start"
+        display, runs = processes_figure(records, title=title, errors=errors), records
     elif isinstance(records, Mapping):
-        display, runs = timelines_figure(records, title=title, align=align), records
+        display, runs = timelines_figure(records, title=title), records
     else:
         run: Any = records if isinstance(records, Collection) else list(records or ())
         display, runs = timeline_figure(run, title=title, marks=marks), {"": run}
     payload = base64.b64encode(pack_timeline(runs, marks, clock)).decode("ascii")
     color_by = "lane" if clock == "common" else "storage type" if len(runs) == 1 else "operator"
-    return display, {"payload": payload, "color_by": color_by, "align": align, "selected": -1}
+    return display, {"payload": payload, "color_by": color_by, "selected": -1}
 
 
 def _memory(memory: dict[str, float | Sequence[Any]], title: str) -> tuple[Display, dict[str, Any]]:

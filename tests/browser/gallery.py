@@ -64,17 +64,6 @@ def processes(steps=5):
     return found
 
 
-def looped(slow, steps=6, first=0):
-    """The same with the spans that prof.step() makes, numbered from ``first``."""
-    records = training(slow, steps)
-    for record in records:
-        record["start"], record["duration"] = record["start"] + 2.0, record["duration"] - 2.0
-    begins = [record["start"] - 2.0 for record in records[::5]] + [records[-1]["start"] + records[-1]["duration"] + 5.0]
-    spans = [{"name": "step", "kind": "span", "lane": "user", "start": begin, "duration": end - begin, "self": 25.0,
-              "layer": "", "attrs": {"step": first + i}} for i, (begin, end) in enumerate(zip(begins, begins[1:], strict=False))]
-    return sorted([*records, *spans], key=lambda record: (record["start"], -record["duration"]))
-
-
 MARKS = [
     {"kind": "marker", "name": "warm <b>", "time": 30.0, "value": None, "unit": "", "thread": 0},
     {"kind": "counter", "name": "loss", "time": 620.0, "value": 0.6931, "unit": "nats", "thread": 0},
@@ -182,9 +171,8 @@ def use_runs(view: Any) -> None:
 
 
 def use_processes(view: Any) -> None:
-    """There is nothing to align, and all of it can be walked through."""
+    """All of it can be walked through."""
     assert "3 processes on one clock" in view.locator(".sk-stage").get_attribute("aria-label")
-    assert view.get_by_role("group", name="Align the runs at").count() == 0
     view.locator(".sk-stage").focus()
     assert view.locator("select").first.input_value() == "lane"
     view.page.keyboard.press("Enter")
@@ -192,38 +180,6 @@ def use_processes(view: Any) -> None:
     view.locator(".sk-panel").get_by_text("worker 0").first.wait_for()
     view.page.keyboard.press("Escape")
     view.get_by_role("button", name="Show the whole run").click()
-
-
-def use_steps(view: Any) -> None:
-    """Four steps are open, aligned; keys and buttons switch, walk and tell."""
-    said, stage, page = view.locator(".sk-status"), view.locator(".sk-stage"), view.page
-    start, each = (view.get_by_role("button", name=name, exact=True) for name in ("start", "each step"))
-    assert each.get_attribute("aria-pressed") == "true"
-    stage.focus()
-    page.keyboard.press("a")
-    assert said.inner_text() == "All runs begin together, and nothing more is aligned."
-    assert (start.get_attribute("aria-pressed"), each.get_attribute("aria-pressed")) == ("true", "false")
-    assert "2 runs that begin together" in stage.get_attribute("aria-label")
-    each.click()
-    assert said.inner_text().startswith("Aligned at each of 6 steps: a hatched gap follows")
-    assert "2 runs aligned at each step" in stage.get_attribute("aria-label")
-    stage.focus()
-    page.keyboard.press("Home")
-    view.get_by_text("The steps in view as a table").click()
-    rows = view.locator(".sk-steps tbody tr")
-    rows.nth(5).wait_for()
-    assert rows.nth(2).inner_text().split("\t")[1:] == ["1.19 ms", "635 µs", "-550 µs"]
-    rows.nth(2).locator("button").click()
-    said.filter(has_text="Step 2: dense 1.19 ms, sparse 635 µs.").wait_for()
-    stage.focus()
-    page.keyboard.press("]")
-    assert said.inner_text().startswith("Step 3: ")
-    page.wait_for_timeout(400)
-    for key in ("Enter", "ArrowDown", "ArrowDown"):
-        page.keyboard.press(key)
-    assert "into step 3" in said.inner_text()
-    page.keyboard.press("Home")
-    page.wait_for_timeout(400)
 
 
 def use_memory(view: Any) -> None:
@@ -317,9 +273,6 @@ VIEWS = {
     "runs": View({"timeline": {"dense": made["training"](4), "sparse": made["training"](1)}},
                  lambda: timelines_figure({"dense": made["training"](4), "sparse": made["training"](1)}),
                  show('TimelineWidget({"dense": training(4), "sparse": training(1)})'), use_runs),
-    "steps": View({"timeline": {"dense": made["looped"](2), "sparse": made["looped"](1, 4, 2)}},
-                  lambda: timelines_figure({"dense": made["looped"](2), "sparse": made["looped"](1, 4, 2)}),
-                  show('TimelineWidget({"dense": looped(2), "sparse": looped(1, 4, 2)})'), use_steps),
     "processes": View({"timeline": made["processes"](), "clock": "common", "errors": {"worker 0": 30.0}},
                       lambda: processes_figure(made["processes"](), errors={"worker 0": 30.0}),
                       show('TimelineWidget(processes(), clock="common", color_by="lane")'), use_processes),

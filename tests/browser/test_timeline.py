@@ -179,9 +179,3 @@ def test_the_picture_of_the_whole_run_follows_what_it_shows(open_report):
     assert painted_anew() != before
     page.set_viewport_size({"width": 1200, "height": 900})
     assert shown() == before
-    page.get_by_role("button", name="each step").click()
-    whole()
-    aligned = painted_anew()
-    page.get_by_role("button", name="start", exact=True).click()
-    assert whole() != aligned
-    painted_anew()

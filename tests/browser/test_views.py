@@ -93,7 +93,7 @@ NAMED = {"←": "ArrowLeft", "→": "ArrowRight", "↑": "ArrowUp", "↓": "Arro
 ALSO = {"+": {"="}, "−": {"-"}, "Home": {"End"}, "m": {"M"}}
 
 
-@pytest.mark.parametrize("name", ["marks", "steps", "processes"])
+@pytest.mark.parametrize("name", ["marks", "processes"])
 def test_keys_that_a_timeline_does_not_name_reach_the_page_and_no_others(open_report, name):
     """JupyterLab has commands on keys: ``a`` adds a cell, ``m`` makes text of one."""
     page = open_report({name: VIEWS[name].content}, False)
@@ -161,7 +161,7 @@ def reached_by_tab(page: Any) -> list[str]:
     return page.evaluate("() => window.reached")
 
 
-MAIN = {"timeline": "sk-stage", "marks": "sk-stage", "runs": "sk-stage", "steps": "sk-stage", "processes": "sk-stage",
+MAIN = {"timeline": "sk-stage", "marks": "sk-stage", "runs": "sk-stage", "processes": "sk-stage",
         "memory": "sk-area", "xray": "sk-pipe", "monitor": "sk-area sk-plane sk-low"}  # fmt: skip
 
 

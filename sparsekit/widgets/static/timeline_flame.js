@@ -15,11 +15,10 @@ export class Flame {
   // The own time of what is in view, as a tree.
   tree() {
     const { data, span } = this.scene;
-    const { own, duration, line, layer } = data.columns;
-    const { start } = data.placed;
+    const { own, start, duration, line, layer } = data.columns;
     const root = { name: "in view", time: 0, parts: new Map(), query: "", event: -1 };
     data.within(...span, (event) => {
-      const inside = Math.min(span[1], start[event] + data.placed.duration[event]) - Math.max(span[0], start[event]);
+      const inside = Math.min(span[1], start[event] + duration[event]) - Math.max(span[0], start[event]);
       const time = duration[event] > 0 ? own[event] * Math.max(0, Math.min(1, inside / duration[event])) : 0;
       let at = root;
       root.time += time;

@@ -6,9 +6,9 @@ const UNITS = { "": 1, ns: 1e-3, us: 1, µs: 1, ms: 1e3, s: 1e6, b: 1, kb: 1e3, 
 const COMPARE = { "<": (one, other) => one < other, "<=": (one, other) => one <= other, ">": (one, other) => one > other, ">=": (one, other) => one >= other };
 // A condition's name, what it looks at, and how it is explained.
 const NUMBERS = { time: "duration", own: "own", start: "start", moved: "bytes", bytes: "bytes", density: "density" };
-const TEXTS = ["op", "lane", "layer", "line", "stype", "step"];
+const TEXTS = ["op", "lane", "layer", "line", "stype"];
 export const EXAMPLE = "dot, lane:backward, time>1ms, dense";
-export const CONDITIONS = `Words are looked for in operator, layer and line. Conditions, which all have to hold: ${TEXTS.slice(0, 5).map((name) => `${name}:…`).join(", ")}; time, own, moved, density with < or > and a number, such as time>${formatDuration(1000).replace(" ", "")} or density<1%; dense, for what became dense.`;
+export const CONDITIONS = `Words are looked for in operator, layer and line. Conditions, which all have to hold: ${TEXTS.map((name) => `${name}:…`).join(", ")}; time, own, moved, density with < or > and a number, such as time>${formatDuration(1000).replace(" ", "")} or density<1%; dense, for what became dense.`;
 
 function numeric(term) {
   const found = /^([a-z]+)([<>]=?)([\d.]+)\s*([a-zµ%]*)$/.exec(term);
@@ -32,7 +32,7 @@ function texts(data, name) {
 }
 
 // A function that says of an event whether it fits all that was typed; null where nothing was.
-export function accepting(data, typed, times) {
+export function accepting(data, typed) {
   const terms = typed.trim().toLowerCase().split(/[\s,]+/).filter(Boolean);
   if (!terms.length) return null;
   const { columns } = data;
@@ -42,7 +42,6 @@ export function accepting(data, typed, times) {
     if (limit) return (event) => columns[limit.name][event] >= 0 && limit.holds(columns[limit.name][event], limit.limit);
     if (term === "dense") return (event) => columns.fallback[event] > 0;
     const [name, ...rest] = term.split(":");
-    if (rest.length && name === "step") return (event) => (times.into(event)?.[0] ?? "").toLowerCase().includes(rest.join(":"));
     if (rest.length && TEXTS.includes(name)) return texts(data, name)(rest.join(":"));
     const found = ["op", "layer", "line"].map((where) => texts(data, where)(term));
     return (event) => found.some((fits) => fits(event));

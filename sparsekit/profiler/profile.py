@@ -448,7 +448,7 @@ class Profile:
         If a ``step`` is given, or ``%%profile`` recorded a cell, the widget has a button that calls ``try_fixes``.
         """
         if self._data().parts:
-            shown = {"clock": "common", "color_by": "lane", "errors": self._errors(), **options}
+            shown = {"clock": "common", "errors": self._errors(), **options}
             return displays.call("TimelineWidget", self._by_process(), **shown)
         records = aside(self._data()).records  # the widget has them as long as it is there
         if step is not None or self._cell is not None:

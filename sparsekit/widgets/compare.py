@@ -9,7 +9,7 @@ from ..base.displays import NO_OPERATORS
 from ..base.formatting import format_count, format_duration, format_ratio, format_share
 from .describe import group, own_time, place
 from .display import Display
-from .lanes import LanePainter, axis, legend, shared_palette
+from .lanes import LanePainter, Palette, axis, legend
 from .layout import APART, Event, Window, clean, lane_totals, stepped, typical_window
 from .svg import Drawing, fit, heading, is_narrow, page_width
 from .theme import MUTED, PAPER, STRIPE, lane_order
@@ -166,7 +166,7 @@ class _Comparison:
     def __init__(self, runs: list[_ComparedRun]) -> None:
         self.runs = runs
         self.length = max((run.length for run in runs), default=0.0)
-        self.palette = shared_palette(run.events for run in runs)
+        self.palette = Palette()
         self.drawing = Drawing(page_width())
         self.left = LEFTS[is_narrow()]
         self.y = 0.0
@@ -239,6 +239,6 @@ class _Comparison:
             self.y = self.drawing.note(self.y + 16, note, step=18) - 16
 
     def _legend(self) -> None:
-        present = {event.name for run in self.runs for event in run.events}
+        present = {self.palette.key(event) for run in self.runs for event in run.events}
         fallback = any(event.fallback for run in self.runs for event in run.events)
         self.y = legend(self.drawing, self.palette, present, fallback, self.y)

@@ -130,8 +130,6 @@ class TimelineWidget(LiveView):
         ``prof.records``, or several runs by name to compare on one axis.
     title, description : str, optional
         Heading, and the sentence below it.
-    color_by : {"storage type", "operator", "lane", "layer", "density"}, optional
-        "storage type" by default, and "operator" for several runs, as in their static picture.
     marks : list of dict, optional
         Markers, counters and densifications of one run, as for ``timeline_figure``; ``prof.timeline()`` passes those of the
         profile.  The key ``m`` goes to the next mark.
@@ -154,14 +152,13 @@ class TimelineWidget(LiveView):
     payload = traitlets.Bytes().tag(sync=True)
     title = traitlets.Unicode("").tag(sync=True)
     description = traitlets.Unicode("").tag(sync=True)
-    color_by = traitlets.Enum(("storage type", "operator", "lane", "layer", "density"), "storage type").tag(sync=True)
     selected = traitlets.Int(-1).tag(sync=True)
     offers_fixes = traitlets.Bool(False).tag(sync=True)
     tries = traitlets.Int(0).tag(sync=True)
     fixes = traitlets.Dict().tag(sync=True)
 
     def __init__(
-        self, records: Records = (), title: str = "Timeline", description: str = "", color_by: str = "",
+        self, records: Records = (), title: str = "Timeline", description: str = "",
         marks: Iterable[Mapping[str, Any]] | None = None, clock: str = "own",
         errors: Mapping[str, float | None] | None = None, try_fixes: Callable[[], Any] | None = None,
     ) -> None:  # fmt: skip
@@ -174,7 +171,6 @@ class TimelineWidget(LiveView):
             payload=pack_timeline(self._runs, self._marks, clock),
             title=self._title,
             description=str(description) or self._finding(),
-            color_by=color_by or ("storage type" if len(self._runs) == 1 else "operator"),
             offers_fixes=try_fixes is not None,
         )
         self.observe(self._answer, "tries")
@@ -216,7 +212,7 @@ class TimelineWidget(LiveView):
 
     def __repr__(self) -> str:
         events = sum(len(records) for records in self._runs.values())
-        return f"TimelineWidget({format_count(events)} events, color_by={self.color_by!r})"
+        return f"TimelineWidget({format_count(events)} events)"
 
 
 class MemoryWidget(LiveView):

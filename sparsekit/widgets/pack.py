@@ -15,7 +15,7 @@ import numpy as np
 from ..base.errors import UnknownNameError
 from ..base.formatting import number
 from .describe import STORAGE, arrays, by_nature, storage_kind
-from .lanes import STORAGE_COLORS, shared_palette, single_palette
+from .lanes import STORAGE_COLORS
 from .layout import APART, Event, clean, culprits, place_rows, training_steps, typical_window
 from .marks import KINDS, Mark, read_marks
 from .processes import step_window
@@ -245,7 +245,6 @@ def pack_timeline(runs: Mapping[str, Iterable[Mapping[str, Any]] | None],
         "clock": clock,
         "lanes": [plain(name) for name in lanes],
         "view": _view(list(cleaned.values()), origins, clock),
-        "palette": _palette(list(cleaned.values())),
         "storage_types": [[name, *look] for name, look in zip(STORAGE, STORAGE_COLORS, strict=True)],
         "strings": columns.strings.values,
         "array_table": columns.arrays.values,
@@ -271,12 +270,6 @@ def _view(runs: Sequence[list[Event]], origins: Sequence[float], clock: str) -> 
     if not found or any(len(some) < 3 for some, _ in found):
         return [0.0, 0.0]
     return [0.0, max(some[1].start - origin for some, origin in found)]
-
-
-def _palette(runs: Sequence[Sequence[Event]]) -> list[list[str]]:
-    """Operators with a colour of their own, as in the static pictures: name and colour, most telling first."""
-    palette = single_palette(runs[0], typical_window(runs[0])) if len(runs) == 1 else shared_palette(runs)
-    return [[plain(name), palette.colors[name]] for name in palette.codes]
 
 
 def _blocks(header: dict[str, Any], data: Mapping[str, Any]) -> bytes:

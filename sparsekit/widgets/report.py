@@ -135,8 +135,7 @@ def _timeline(records: Records, title: str, marks: Iterable[Mapping[str, Any]] |
         run: Any = records if isinstance(records, Collection) else list(records or ())
         display, runs = timeline_figure(run, title=title, marks=marks), {"": run}
     payload = base64.b64encode(pack_timeline(runs, marks, clock)).decode("ascii")
-    color_by = "lane" if clock == "common" else "storage type" if len(runs) == 1 else "operator"
-    return display, {"payload": payload, "color_by": color_by, "selected": -1}
+    return display, {"payload": payload, "selected": -1}
 
 
 def _memory(memory: dict[str, float | Sequence[Any]], title: str) -> tuple[Display, dict[str, Any]]:

@@ -162,7 +162,6 @@ def use_marks(view: Any) -> None:
 
 def use_runs(view: Any) -> None:
     use_timeline(view)
-    view.locator("select").first.select_option("lane")
     view.get_by_role("button", name="Show the whole run").click()
     view.get_by_text("The events in view as a table").click()
     # Once the zoom has come to rest.
@@ -174,7 +173,6 @@ def use_processes(view: Any) -> None:
     """All of it can be walked through."""
     assert "3 processes on one clock" in view.locator(".sk-stage").get_attribute("aria-label")
     view.locator(".sk-stage").focus()
-    assert view.locator("select").first.input_value() == "lane"
     view.page.keyboard.press("Enter")
     view.page.keyboard.press("Enter")
     view.locator(".sk-panel").get_by_text("worker 0").first.wait_for()
@@ -275,7 +273,7 @@ VIEWS = {
                  show('TimelineWidget({"dense": training(4), "sparse": training(1)})'), use_runs),
     "processes": View({"timeline": made["processes"](), "clock": "common", "errors": {"worker 0": 30.0}},
                       lambda: processes_figure(made["processes"](), errors={"worker 0": 30.0}),
-                      show('TimelineWidget(processes(), clock="common", color_by="lane")'), use_processes),
+                      show('TimelineWidget(processes(), clock="common")'), use_processes),
     "memory": View({"memory": made["MEMORY"]}, lambda: memory_figure(made["MEMORY"]), show("MemoryWidget(MEMORY)"), use_memory),
     "inspector": View({"inspector": made["SMALL"]}, lambda: array_figure(made["SMALL"]), show("inspect(SMALL)"), use_inspector),
     "large": View({"inspector": made["LARGE"]}, lambda: array_figure(made["LARGE"]), show("inspect(LARGE)"), use_inspector),

@@ -54,7 +54,6 @@ def test_conditions_find_the_events_that_meet_all_of_them(timeline):
 
 
 def test_colours_by_storage_type_say_what_operators_took_and_gave(timeline):
-    timeline.locator("select").first.select_option("storage type")
     for name in dict.fromkeys(KINDS):
         chip = timeline.locator(f'.sk-legend button[title="{name}"]')
         chip.click()
@@ -64,13 +63,6 @@ def test_colours_by_storage_type_say_what_operators_took_and_gave(timeline):
     assert stage.get_attribute("data-frame") is not None
     shown = " ".join(timeline.locator(".sk-legend").inner_text().split())
     assert shown == "C csr R row_sparse B csr and row_sparse D dense only no arrays became dense"
-
-
-def test_a_timeline_is_coloured_by_storage_type_at_first(timeline, open_report):
-    assert timeline.locator("select").first.input_value() == "storage type"
-    page = open_report({"timeline": {"timeline": {"a": records(), "b": records()}}})
-    page.wait_for_selector(".sk[data-ready]")
-    assert page.locator("select").first.input_value() == "operator"  # as the static comparison
 
 
 ALARMED = """() => {
@@ -126,14 +118,12 @@ def test_the_flame_graph_divides_the_time_in_view_and_finds_its_events(timeline)
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("color", ["operator", "storage type"])
-def test_a_frame_of_a_hundred_thousand_events_is_little_work(open_report, color):
+def test_a_frame_of_a_hundred_thousand_events_is_little_work(open_report):
     records = made["training"](1, steps=20_000)
     for place, record in enumerate(records):  # each step makes an array dense, and its other operators read it
         record.update(fallback=place % 5 == 0, conversion=place // 5)
     page = open_report({"timeline": {"timeline": records}}, reduced_motion="reduce")
     page.wait_for_selector(".sk[data-ready]", timeout=180_000)
-    page.locator("select").first.select_option(color)
     page.get_by_role("button", name="Show the whole run").click()
     page.wait_for_timeout(500)
     found = presses(page, ".sk-stage", ["+", "-", "+", "-"])
@@ -155,27 +145,16 @@ def test_the_picture_of_the_whole_run_follows_what_it_shows(open_report):
         page.wait_for_timeout(500)
         return shown()
 
-    def painted_anew():
-        found = shown()
-        choice.select_option("lane")
-        assert shown() != found
-        choice.select_option(mode)
-        assert shown() == found
-        return found
-
-    choice = page.locator("select").first
-    mode = choice.input_value()
-    whole()
-    before = painted_anew()
+    before = whole()
     page.get_by_label("Zoom in").click()
     page.wait_for_timeout(500)
-    assert painted_anew() != before, "the frame around what is in view"
+    assert shown() != before, "the frame around what is in view"
     assert whole() == before
     page.emulate_media(color_scheme="dark")
-    assert painted_anew() != before
+    assert shown() != before
     page.emulate_media(color_scheme="light")
     assert shown() == before
     page.set_viewport_size({"width": 900, "height": 900})
-    assert painted_anew() != before
+    assert shown() != before
     page.set_viewport_size({"width": 1200, "height": 900})
     assert shown() == before

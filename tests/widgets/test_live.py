@@ -112,7 +112,7 @@ class TestWidgets:
     def test_reprs_are_stable(self, records, memory):
         from sparsekit.widgets import MemoryWidget, TimelineWidget
 
-        assert repr(TimelineWidget(records, color_by="density")) == "TimelineWidget(131 events, color_by='density')"
+        assert repr(TimelineWidget(records)) == "TimelineWidget(131 events)"
         assert repr(MemoryWidget(memory)) == "MemoryWidget(4 samples)"
 
     def test_the_chosen_record(self, records, training):

@@ -3,7 +3,7 @@
 
 import { element, formatCount, table, unpack, watchTheme } from "./common.js";
 import { Camera } from "./timeline_camera.js";
-import { Coloring, Data, ROW } from "./timeline_data.js";
+import { Data, ROW } from "./timeline_data.js";
 import { Flame } from "./timeline_flame.js";
 import { Legend } from "./timeline_legend.js";
 import { MARK_KEYS, MarkPainter, markBeside, markTables } from "./timeline_marks.js";
@@ -18,8 +18,6 @@ const KEYS = [
   ["Tab", "next operator"], ["↑ ↓", "lane above, below"], ["p", "forward ↔ backward partner"],
   ["z", "zoom to the operator"], ["/", "search"], ["Escape", "leave"],
 ];
-
-const MODES = ["storage type", "operator", "lane", "layer", "density"];
 
 // ---- the view
 
@@ -45,7 +43,7 @@ class Timeline {
       data.marks.count && new FoldedTable("Markers and counters in view as a table", "sk-marks", () => markTables(scene, (mark) => this.chooseMark(mark))),
       new FoldedTable("The events in view as a table", null, () => [eventTable(scene, (event) => this.select(event))]),
     ].filter(Boolean);
-    this.legend = new Legend(() => this.mark());
+    this.legend = new Legend(scene.coloring, () => this.mark());
     this.build();
     const letters = new Letters();
     const { stage, canvas, map } = this;
@@ -53,7 +51,7 @@ class Timeline {
       new MarkPainter(scene, letters));
     this.pointer = new Pointer(scene, this.camera, { stage, canvas, map }, {
       choose: (event, mark) => this.choose(event, mark), measure: () => this.measureView(), draw: () => this.painter.draw() });
-    this.recolor(model.get("color_by") || MODES[0]);
+    this.legend.fill(data.columns.fallback.some((value) => value), data.readers.length > 0);
     this.observe();
   }
 
@@ -84,8 +82,6 @@ class Timeline {
 
   toolbar() {
     const button = (text, label, action) => element("button", { type: "button", "aria-label": label, title: label, onclick: action }, text);
-    this.choice = element("select", { onchange: () => this.recolor(this.choice.value, true) },
-      ...MODES.map((mode) => element("option", { value: mode }, mode)));
     this.search = element("input", {
       type: "search", placeholder: EXAMPLE, title: CONDITIONS, "aria-label": "Search events",
       oninput: () => this.find(this.search.value),
@@ -94,7 +90,7 @@ class Timeline {
     return element("div", { class: "sk-bar" },
       button("+", "Zoom in", () => this.camera.zoom(0.5)), button("−", "Zoom out", () => this.camera.zoom(2)),
       button("whole run", "Show the whole run", () => this.camera.home()),
-      element("label", {}, "colour by ", this.choice), element("label", {}, "search ", this.search), this.fixing(button));
+      element("label", {}, "search ", this.search), this.fixing(button));
   }
 
   // A button that has Python try fixes, where the profile knows its program; what Python found stands below the tables.
@@ -149,18 +145,6 @@ class Timeline {
   }
 
   // ---- choosing
-
-  recolor(mode, tell = false) {
-    this.choice.value = MODES.includes(mode) ? mode : MODES[0];
-    this.scene.coloring = new Coloring(this.data, this.choice.value);
-    this.legend.fill(this.scene.coloring, this.data.columns.fallback.some((value) => value), this.data.readers.length > 0);
-    if (tell) {
-      this.model.set("color_by", this.choice.value);
-      this.model.save_changes();
-    }
-    this.flame.fill();
-    this.mark();
-  }
 
   // What search and legend pick out; everything else is painted faintly.
   mark() {
@@ -315,7 +299,6 @@ class Timeline {
       this.model.on(name, callback);
       this.cleanups.push(() => this.model.off(name, callback));
     };
-    listen("change:color_by", () => this.recolor(this.model.get("color_by")));
     listen("change:fixes", () => this.showFixes());
     listen("change:selected", () => {
       const wanted = this.model.get("selected");

@@ -1,13 +1,11 @@
-// What the timeline shows: packed columns read into tracks, and the colour of every event.
+// What the timeline shows: packed columns read into tracks, and the colours of storage types.
 
-import { OTHER, SERIES, formatCount, formatDensity } from "./common.js";
 import { Marks } from "./mark_lanes.js";
 
 export const ROW = 22;
 export const TOP = 24;
 const GAP = 6;
 const RUN_HEAD = 24;
-const SCALE = ["#00224e", "#35456c", "#666970", "#948e77", "#c8b866", "#fee838"];
 
 // ---- the data
 
@@ -189,68 +187,13 @@ export class Data {
   }
 }
 
-// ---- colours: a category, its colour and its letter for every event
-
+// The colour of every event, by the storage types of its arrays, as Python found them.
 export class Coloring {
-  constructor(data, mode) {
-    this.mode = mode;
-    const { name, lane, layer, density } = data.columns;
-    if (mode === "storage type") {
-      this.byStorage(data);
-      return;
-    }
-    const keys = { operator: name, lane, layer }[mode];
-    if (!keys) {
-      this.colors = [...SCALE.map((color) => color), OTHER];
-      this.of = (event) => this.colors[this.category(event)];
-      this.category = (event) => {
-        const value = density[event];
-        if (value < 0) return SCALE.length;
-        return Math.max(0, Math.min(SCALE.length - 1, SCALE.length - 1 + Math.ceil(Math.log10(Math.max(value, 1e-9)) - 1e-6)));
-      };
-      const last = SCALE.length - 1;
-      this.names = SCALE.map((_, i) => (i === 0 ? `≤ ${formatDensity(10 ** -last)}` : `≤ ${formatDensity(10 ** (i - last))}`));
-      this.names[last] = "> 10 % stored";
-      this.names.push("no arrays");
-      this.codes = this.names.map(() => "");
-      return;
-    }
-    const labels = mode === "lane" ? data.lanes : data.strings;
-    const ranked = this.rank(data, keys, labels);
-    const slots = new Map(ranked.slice(0, SERIES.length).map((key, i) => [key, i]));
-    this.names = ranked.slice(0, SERIES.length).map((key) => labels[key] || "(no layer)");
-    const fixed = mode === "operator" ? Object.fromEntries(data.palette) : {};
-    this.colors = this.names.map((name, i) => (Object.hasOwn(fixed, name) ? fixed[name] : SERIES[i]));
-    this.codes = this.names.map((_, i) => String.fromCharCode(65 + i));
-    if (ranked.length > SERIES.length) {
-      this.names.push(`${formatCount(ranked.length - SERIES.length)} others`);
-      this.colors.push(OTHER);
-      this.codes.push("");
-    }
-    this.category = (event) => slots.get(keys[event]) ?? SERIES.length;
-    this.of = (event) => this.colors[this.category(event)];
-  }
-
-  // By the storage types of an operator's arrays, as Python found them.
-  byStorage({ columns: { storage }, storage_types: types }) {
+  constructor({ columns: { storage }, storage_types: types }) {
     [this.names, this.colors, this.codes] = [0, 1, 2].map((part) => types.map((type) => type[part]));
     const present = new Set(storage);
     this.shown = types.map((_, i) => present.has(i));
     this.category = (event) => storage[event];
     this.of = (event) => this.colors[storage[event]];
-  }
-
-  // By own time; operators first in the order that the static picture gives them.
-  rank(data, keys, labels) {
-    const { lane, own } = data.columns;
-    const apart = data.lanes.map((name) => name === "compile" || name === "profiler");
-    const totals = new Map();
-    for (let i = 0; i < data.count; i += 1) {
-      const weight = apart[lane[i]] && this.mode !== "lane" ? 0 : own[i];
-      totals.set(keys[i], (totals.get(keys[i]) ?? 0) + weight);
-    }
-    const order = new Map(this.mode === "operator" ? data.palette.map(([name], i) => [name, i]) : []);
-    const place = (key) => order.get(labels[key]) ?? order.size;
-    return [...totals.keys()].sort((a, b) => place(a) - place(b) || totals.get(b) - totals.get(a) || (labels[a] < labels[b] ? -1 : 1));
   }
 }

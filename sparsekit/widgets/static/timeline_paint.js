@@ -251,7 +251,7 @@ export class Painter {
   // Every event of the whole run, which is painted anew only when what it shows has changed.
   wholeRun(at, scale) {
     const { page: { map }, scene: { data, coloring }, colors, whole } = this;
-    const made = [data.tracks, coloring, colors, map.width, map.clientWidth];
+    const made = [colors, map.width, map.clientWidth];
     if (whole && made.every((part, i) => part === whole.made[i])) return whole.canvas;
     const canvas = document.createElement("canvas");
     [canvas.width, canvas.height] = [map.width, map.height];

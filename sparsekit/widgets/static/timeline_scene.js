@@ -1,6 +1,6 @@
 // What every part of the timeline looks at: the data, the span in view and its place on the canvas, and what is picked out.
 
-import { ROW } from "./timeline_data.js";
+import { Coloring, ROW } from "./timeline_data.js";
 
 export const GUTTER = 92;
 export const FONT = '12px system-ui, "Helvetica Neue", Arial, sans-serif';
@@ -12,7 +12,7 @@ export class Scene {
     const { view } = data;
     Object.assign(this, {
       data, view: view[1] > view[0] ? view : [data.begin, data.begin + data.length], target: null, width: NaN,
-      range: null, selected: -1, partners: [], chosen: -1, coloring: null, marked: null,
+      range: null, selected: -1, partners: [], chosen: -1, coloring: new Coloring(data), marked: null,
     });
   }
 

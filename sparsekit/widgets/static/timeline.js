@@ -9,7 +9,6 @@ import { Legend } from "./timeline_legend.js";
 import { MARK_KEYS, MarkPainter, markBeside, markTables } from "./timeline_marks.js";
 import { Painter } from "./timeline_paint.js";
 import { Pointer } from "./timeline_pointer.js";
-import { CONDITIONS, EXAMPLE, accepting } from "./timeline_query.js";
 import { Letters, Scene } from "./timeline_scene.js";
 import { Details, FoldedTable, Statistics, eventTable, sentence } from "./timeline_words.js";
 
@@ -83,7 +82,7 @@ class Timeline {
   toolbar() {
     const button = (text, label, action) => element("button", { type: "button", "aria-label": label, title: label, onclick: action }, text);
     this.search = element("input", {
-      type: "search", placeholder: EXAMPLE, title: CONDITIONS, "aria-label": "Search events",
+      type: "search", title: "Words of operator, layer and line", "aria-label": "Search events",
       oninput: () => this.find(this.search.value),
       onkeydown: (event) => { if (event.key === "Enter") this.nextMatch(event.shiftKey ? -1 : 1); },
     });
@@ -119,7 +118,7 @@ class Timeline {
   help() {
     const keys = [...KEYS, ...(this.data.marks.count ? MARK_KEYS : [])].flatMap(([key, words]) => [element("kbd", {}, key), ` ${words}   `]);
     return element("details", {}, element("summary", {}, "Keys and mouse"), element("p", { class: "sk-keys" }, ...keys,
-      element("br"), "Drag to pan; the wheel zooms once the timeline has the focus (or with Ctrl); Shift and drag measures a span; double click zooms to an operator.", element("br"), CONDITIONS));
+      element("br"), "Drag to pan; the wheel zooms once the timeline has the focus (or with Ctrl); Shift and drag measures a span; double click zooms to an operator. The search looks for words in operator, layer and line."));
   }
 
   // ---- moving
@@ -155,9 +154,9 @@ class Timeline {
   }
 
   find(words) {
-    const accept = accepting(this.data, words);
-    if (accept) {
-      this.matches = Uint8Array.from(this.data.columns.name, (_, i) => Number(accept(i)));
+    const terms = words.trim().toLowerCase().split(/\s+/).filter(Boolean);
+    if (terms.length) {
+      this.matches = this.data.matching(terms);
       this.say(`${formatCount(this.matches.reduce((sum, value) => sum + value, 0))} events match “${words.trim()}”; Enter goes to the next.`);
     } else {
       this.matches = null;

@@ -148,6 +148,14 @@ export class Data {
 
   label(event) { return this.layer(event) ? `${this.name(event)} · ${this.layer(event)}` : this.name(event); }
 
+  // 1 for each event that has every one of the terms in its operator, layer or line, and 0 for the others.
+  matching(terms) {
+    const { name, layer, line } = this.columns;
+    const lower = this.strings.map((text) => text.toLowerCase());
+    const has = terms.map((term) => lower.map((text) => text.includes(term)));
+    return Uint8Array.from(name, (_, i) => Number(has.every((found) => found[name[i]] || found[layer[i]] || found[line[i]])));
+  }
+
   arrays(event) {
     const { first_array: firsts, inputs, array } = this.columns;
     const end = event + 1 < this.count ? firsts[event + 1] : array.length;

@@ -101,20 +101,6 @@ def test_details_leave_the_lanes_their_width(timeline):
     assert panel.bounding_box()["y"] >= stage.bounding_box()["y"] + stage.bounding_box()["height"]
 
 
-def test_the_flame_graph_divides_the_time_in_view_and_finds_its_events(timeline):
-    timeline.get_by_text("Flame graph").click()
-    boxes = timeline.locator(".sk-flame button")
-    boxes.first.wait_for()
-    labels = boxes.evaluate_all("nodes => nodes.map(node => node.getAttribute('aria-label'))")
-    assert labels[0] == "in view: 680 µs, 100 %"
-    assert "forward: 180 µs, 26 %" in labels
-    assert "train.py:4: 300 µs, 44 %" in labels
-    timeline.locator(".sk-flame button[aria-label^='forward']").click()
-    assert timeline.locator(".sk-status").inner_text().startswith("3 events match “lane:forward”")
-    whole, *rest = (box.bounding_box() for box in boxes.all())
-    assert all(whole["x"] - 1 <= box["x"] and box["x"] + box["width"] <= whole["x"] + whole["width"] + 1 for box in rest)
-
-
 @pytest.mark.thorough
 def test_a_frame_of_a_hundred_thousand_events_is_little_work(open_report):
     records = made["training"](1, steps=20_000)

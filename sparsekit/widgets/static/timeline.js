@@ -4,7 +4,6 @@
 import { element, formatCount, table, unpack, watchTheme } from "./common.js";
 import { Camera } from "./timeline_camera.js";
 import { Data, ROW } from "./timeline_data.js";
-import { Flame } from "./timeline_flame.js";
 import { Legend } from "./timeline_legend.js";
 import { MARK_KEYS, MarkPainter, markBeside, markTables } from "./timeline_marks.js";
 import { Painter } from "./timeline_paint.js";
@@ -36,9 +35,7 @@ class Timeline {
       zoomTo: (event) => this.camera.zoomTo(event),
     });
     this.statistics = new Statistics(scene);
-    this.flame = new Flame(scene, (query) => { this.search.value = query; this.find(query); });
     this.tables = [
-      this.flame,
       data.marks.count && new FoldedTable("Markers and counters in view as a table", "sk-marks", () => markTables(scene, (mark) => this.chooseMark(mark))),
       new FoldedTable("The events in view as a table", null, () => [eventTable(scene, (event) => this.select(event))]),
     ].filter(Boolean);

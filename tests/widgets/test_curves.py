@@ -14,7 +14,7 @@ from sparsekit.base.errors import MissingPackageError
 
 CURVES = {"lazy": [1, 0.9, None, 0.9], "_full of $dollars": [1, 0.9, 0.81]}
 BARS = {"sparsekit": {"median": 2, "min": 1, "max": 3}, "$rival": {"median": 5, "min": 5, "max": 5}}
-SEEN = {"total": 2, "steps": [1, 2], "loss": [3.0, 2.0], "times": {"forward": [1.0, 2.0]}, "totals": {"forward": 3.0}}
+SEEN = {"total": 2, "steps": [1, 2], "loss": [3.0, 2.0]}
 PLOTS = {
     "curves": lambda ax=None: widgets.curves_figure(CURVES, "Title", ax=ax),
     "bars": lambda ax=None: widgets.bars_figure("Title", BARS, "ms", ax=ax),

@@ -49,12 +49,8 @@ class _Switch(Scoped):
             state.recording = self._recording
         if self._training is not None:
             state.training = self._training
-        if self._recording and hooks.passes is not None:
-            hooks.passes("forward", True)
 
     def _leave(self, before: tuple[bool, bool], kind: type[BaseException] | None) -> None:
-        if self._recording and hooks.passes is not None:
-            hooks.passes("forward", False)
         hooks.state.recording, hooks.state.training = before
 
 

@@ -59,9 +59,17 @@ def anchors(path: Path) -> frozenset[str]:
     return frozenset(slug(heading, notebook) for heading in found for notebook in (False, path.suffix == ".ipynb"))
 
 
+def attached(path: Path) -> set[str]:
+    """Names of what is attached to the cells of a notebook."""
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"] if path.suffix == ".ipynb" else ()
+    return {name for cell in cells for name in cell.get("attachments", ())}
+
+
 def wrong(path: Path, link: str) -> str:
     """What is wrong with a link of a document; nothing if it is right."""
     parts = urlsplit(link)
+    if parts.scheme == "attachment":
+        return "" if parts.path in attached(path) else "nothing of this name is attached"
     if parts.scheme == "mailto":
         return "" if re.fullmatch(r"[^@\s]+@" + HOST.pattern, parts.path, re.I) else "no address"
     if parts.scheme or parts.netloc:
@@ -128,7 +136,7 @@ def test_a_file_that_is_gone_is_found():
     ("link", "why"),
     [("README.md#try-it", ""), ("README.md#nowhere", "there is no such heading"), ("absent.md", "there is no such file"),
      ("https://example.org/a#b", ""), ("http://example.org", "not https: http"), ("https://nothing", "no host"),
-     ("mailto:ann@example.org", ""), ("mailto:ann", "no address")],
+     ("mailto:ann@example.org", ""), ("mailto:ann", "no address"), ("attachment:a.svg", "nothing of this name is attached")],
 )
 def test_the_rule_itself(link, why):
     assert wrong(ROOT / "README.md", link) == why

@@ -34,8 +34,6 @@ renderers: dict[str, str] = {
     "processes_figure": "sparsekit.widgets.processes:processes_figure",
     "traced": "sparsekit.profiler.packed:traced",
     "merged": "sparsekit.profiler.packed:merged",
-    "passes_watcher": "sparsekit.profiler.passes:passes_watcher",
-    "watch_passes": "sparsekit.profiler.passes:watch_passes",
     "try_fixes": "sparsekit.fixes.trial:try_fixes",
     "cell_step": "sparsekit.fixes.program:cell_step",
     "fixes_figure": "sparsekit.widgets.fixes:fixes_figure",

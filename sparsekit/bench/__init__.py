@@ -7,8 +7,8 @@
     sparsekit bench report                                a page of all figures in profiles
     sparsekit bench import --rival torch=PYTHON --rival mxnet=PYTHON --json figures.json
 
-Except for ``crossover``, every time is a median over interleaved rounds of all contenders, so that a change in the
-speed of the machine affects all of them.
+Every time is a median over interleaved rounds of all contenders, so that a change in the speed of the machine affects all
+of them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from ..base.errors import SparsekitError, UnknownNameError
 from ..cli import check_writable
 from . import (
     arrays,
-    crossover,
     dispatch,
     dist,
     epoch,
@@ -45,7 +44,7 @@ __all__ = ["main"]
 
 BENCHES: dict[str, Callable[[dict[str, str], int, bool], Any]] = {
            "epoch": epoch.run, "dispatch": dispatch.run, "import": importing.run, "dot": arrays.dot,
-           "convert": arrays.convert, "crossover": crossover.run, "update": update.run, "libsvm": libsvm.run,
+           "convert": arrays.convert, "update": update.run, "libsvm": libsvm.run,
            "models": models.run, "lstm": lstm.run, "dist": dist.run, "sklearn": estimators.run,
            "gpu": gpu.run, "variants": variants.run,
            "torch": torch_seen.run}  # fmt: skip
@@ -65,9 +64,8 @@ def _parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     parser.add_argument("--rivals", type=Path, default=harness.RIVALS_FOLDER, metavar="FOLDER",
                         help=f"folder with the scripts that run the rivals (default: {harness.RIVALS_FOLDER})")
-    parser.add_argument("--rounds", type=int, default=0, help="number of interleaved measurements of each library; for "
-                                                              "crossover, "
-                        "of settings that check the interpolation (default: depends on the bench)")
+    parser.add_argument("--rounds", type=int, default=0,
+                        help="number of interleaved measurements of each library (default: depends on the bench)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write all figures to this file")
     parser.add_argument("--quick", action="store_true", help="small workloads and few rounds, to try whether a bench runs")
     return parser

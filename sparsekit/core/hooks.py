@@ -102,9 +102,6 @@ sink: Sink | None = None
 #: The recorder that a trace has taken away; it comes back after the trace unless it ends meanwhile.
 hidden: Sink | None = None
 
-#: Called with ``"forward"`` or ``"backward"`` and whether such a pass begins or ends; None if nobody asks.
-passes: Callable[[str, bool], None] | None = None
-
 #: Held while one of the two recorders changes.
 sink_lock = threading.RLock()
 across_fork(lambda: sink_lock)

@@ -105,7 +105,7 @@ def _timelines(found: Findings) -> list[Any]:
     records = {outcome.variant.name: typical(outcome.profile.records) for outcome in found.outcomes}
     title = f"The median batch of each, {len(records)} ways" if len(records) > 1 else "The median batch"
     return [
-        _lanes_explained(found), timelines_figure(records, window="all", align="start"),
+        _lanes_explained(found), timelines_figure(records, window="all"),
         ("The same timelines, interactive. Zoom with the wheel or + and -, move by dragging or with the arrow keys, click an "
          "operator to read the shapes, storage types, stored values and bytes of its arrays."),
         {"timeline": records, "title": title}]

@@ -41,15 +41,10 @@ def run_backward(heads: list[Any], gradients: list[Any] | None, retain: bool, tr
         state.caller = caller
     before = state.recording, state.training
     state.recording, state.training = False, train_mode
-    watched = hooks.passes
-    if watched is not None:
-        watched("backward", True)
     try:
         backward(entries, given, F, wrap, retain)
     finally:
         state.recording, state.training = before
-        if watched is not None:
-            watched("backward", False)
 
 
 def head_gradients(heads: list[Any], gradients: list[Any] | None) -> tuple[list[Any], list[Any]]:

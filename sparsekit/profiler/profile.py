@@ -26,7 +26,6 @@ from .table import Table, aggregate, totals_table
 from .torch_gradients import gradients_table
 from .trace import export_trace
 from .what_if import lives_of, what_if
-from .what_if_machines import SCALE, what_if_machines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -40,7 +39,6 @@ if TYPE_CHECKING:
     from .stored import Process
     from .types import Changes, MarkRecord, Memory, Record, TotalRow, Trying
     from .what_if import WhatIf
-    from .what_if_machines import Machines
 
 
 __all__ = ["Profile"]
@@ -220,32 +218,9 @@ class Profile:
         """What changed in a later run, in calls, bytes and storage types: ``before.diff(after)``; see ``profiler.diff``."""
         return diff(self, other)
 
-    def what_if(self, **changes: Unpack[Changes]) -> WhatIf | Machines:
-        """The effect of a change, computed without running.
-
-        ``what_if(value_dtype="float16")`` computes the memory with other element types, gradients or batches.
-        ``what_if(workers=16, servers=8, gbit=10)`` computes the time of a step of a distributed run with other numbers of
-        machines.  ``profiler.what_if`` describes the arguments of the first form.
-
-        Returns
-        -------
-        WhatIf or Machines
-            ``WhatIf`` for memory, ``Machines`` for the time of a step.
-
-        Raises
-        ------
-        ProfilerError
-            If one call asks for both, or if the profile lacks the necessary data.
-        UnknownNameError
-            If a type or a parameter is unknown.
-        """
-        scale: dict[str, Any] = {name: value for name, value in changes.items() if name in SCALE}  # Any: as in Changes
-        if not scale:
-            return what_if(self, **changes)  # type: ignore[misc]  # there is nothing else in them
-        if len(scale) < len(changes):
-            raise ProfilerError("Memory and numbers of machines cannot be combined in one call.",
-                                hint="ask for one after the other.")
-        return what_if_machines(self._data(), **scale)
+    def what_if(self, **changes: Unpack[Changes]) -> WhatIf:
+        """Memory with other element types, gradients or batches, computed without running; see ``profiler.what_if``."""
+        return what_if(self, **changes)
 
     def advice(self) -> Advice:
         """Findings of fixed rules in this profile: the event, the reason, the expected saving, and a lesson to read."""
@@ -463,7 +438,7 @@ class Profile:
         If a ``step`` is given, or ``%%profile`` recorded a cell, the widget has a button that calls ``try_fixes``.
         """
         if self._data().parts:
-            shown = {"clock": "common", "color_by": "lane", "errors": self._errors(), **options}
+            shown = {"clock": "common", "errors": self._errors(), **options}
             return displays.call("TimelineWidget", self._by_process(), **shown)
         records = self._data().aside().records  # the widget has them as long as it is there
         if step is not None or self._cell is not None:

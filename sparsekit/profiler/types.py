@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NotRequired, Protocol, TypeAlias, TypedDict
 
 from ..base.types import JSON
@@ -139,10 +139,6 @@ class Changes(TypedDict, total=False):
     lazy_state: bool
     batch_size: int | None
     rows: int | Mapping[str, int] | None
-    workers: int | Sequence[int] | None
-    servers: int | Sequence[int] | None
-    gbit: float | None
-    round_trip: float | None
 
 
 class Trying(TypedDict, total=False):

@@ -1,11 +1,11 @@
 """Pictures and live views of profiles, arrays and training, made from plain data.
 
 ``timeline_figure``, ``timelines_figure``, ``processes_figure``, ``memory_figure``, ``memory_bars``, ``what_if_figure``,
-``array_figure``, ``xray_figure``, ``touched_figure``, ``graph_figure`` and ``crossover_figure`` draw static pictures, each with
-its table.  They need no further package, except with ``ax=``, which needs matplotlib.  ``monitor_figure``, ``bars_figure`` and
-``curves_figure`` always need matplotlib.
-``TimelineWidget``, ``MemoryWidget``, ``inspect``, ``xray`` and ``crossover`` are live views and need anywidget, which is
-imported on first use.  ``monitor`` shows a live view if anywidget is installed.
+``array_figure``, ``xray_figure``, ``touched_figure`` and ``graph_figure`` draw static pictures, each with its table.  They need
+no further package, except with ``ax=``, which needs matplotlib.  ``monitor_figure``, ``bars_figure`` and ``curves_figure``
+always need matplotlib.
+``TimelineWidget``, ``MemoryWidget``, ``inspect`` and ``xray`` are live views and need anywidget, which is imported on first
+use.  ``monitor`` shows a live view if anywidget is installed.
 """
 
 from __future__ import annotations
@@ -23,20 +23,18 @@ from .processes import processes_figure
 from .timeline import timeline_figure
 
 if TYPE_CHECKING:
-    from .break_even import crossover_figure
     from .curves import curves_figure
     from .gradient_xray import xray_figure
     from .graph_live import GraphWidget
-    from .live import CrossoverWidget, InspectorWidget, MemoryWidget, MonitorWidget, TimelineWidget, XrayWidget
+    from .live import InspectorWidget, MemoryWidget, MonitorWidget, TimelineWidget, XrayWidget
     from .report import html_report
     from .spy import array_figure
     from .touched import touched_figure
     from .training import TrainingMonitor, monitor, monitor_figure
-    from .views import crossover, inspect, xray
+    from .views import inspect, xray
     from .what_if import what_if_figure
 
 __all__ = [
-    "CrossoverWidget",
     "Display",
     "GraphDisplay",
     "GraphWidget",
@@ -48,8 +46,6 @@ __all__ = [
     "XrayWidget",
     "array_figure",
     "bars_figure",
-    "crossover",
-    "crossover_figure",
     "curves_figure",
     "graph_figure",
     "html_report",
@@ -68,16 +64,15 @@ __all__ = [
 ]
 
 _LAZY = {
-    ".break_even": ("crossover_figure",),
     ".curves": ("curves_figure",),
     ".graph_live": ("GraphWidget",),
     ".gradient_xray": ("xray_figure",),
-    ".live": ("CrossoverWidget", "InspectorWidget", "MemoryWidget", "MonitorWidget", "TimelineWidget", "XrayWidget"),
+    ".live": ("InspectorWidget", "MemoryWidget", "MonitorWidget", "TimelineWidget", "XrayWidget"),
     ".report": ("html_report",),
     ".spy": ("array_figure",),
     ".touched": ("touched_figure",),
     ".training": ("TrainingMonitor", "monitor", "monitor_figure"),
-    ".views": ("crossover", "inspect", "xray"),
+    ".views": ("inspect", "xray"),
     ".what_if": ("what_if_figure",),
 }
 _MODULE = {name: module for module, names in _LAZY.items() for name in names}

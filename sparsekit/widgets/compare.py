@@ -7,13 +7,10 @@ from typing import Any
 
 from ..base.displays import NO_OPERATORS
 from ..base.formatting import format_count, format_duration, format_ratio, format_share
-from .align import SLIVER, Alignment, checked
-from .align import align as line_up
-from .compare_steps import STEP_CAPTION, StepMarks, step_finding, step_medians, step_table
 from .describe import group, own_time, place
 from .display import Display
-from .lanes import LanePainter, axis, legend, shared_palette
-from .layout import APART, Event, Window, clean, lane_totals, recorded_steps, stepped, typical_window
+from .lanes import LanePainter, Palette, axis, legend
+from .layout import APART, Event, Window, clean, lane_totals, stepped, typical_window
 from .svg import Drawing, fit, heading, is_narrow, page_width
 from .theme import MUTED, PAPER, STRIPE, lane_order
 
@@ -24,6 +21,8 @@ LEFTS, RIGHT = {False: 96.0, True: 84.0}, 24.0
 ROW = 19.0
 #: The part of the plot that a magnified run fills, and the room for the words above it.
 MAGNIFIED, SAID = 0.55, 20.0
+#: The least share of the picture that a run must fill to be readable.
+SLIVER = 0.3
 
 
 class _ComparedRun:
@@ -33,8 +32,6 @@ class _ComparedRun:
         self.name, self.all = name, events
         self.events: list[Event] = []
         self.window = Window(0.0, 0.0, "")
-        #: The time in the heading.
-        self.took = ""
         #: How many times as wide it is drawn again; 1 if it is not.
         self.factor = 1.0
 
@@ -50,18 +47,9 @@ class _ComparedRun:
 
     def cut(self, choice: object) -> None:
         """Take the requested part of its own time."""
-        self._keep([event for event in self.all if event.lane not in APART],
-                   _without_compilation(self.all, typical_window(self.all, choice)))  # fmt: skip
-        self.took = format_duration(self.length)
-
-    def line_up(self, steps: Alignment, index: int, window: Window, slots: Sequence[int]) -> None:
-        """Take the part of the axis that all runs share; if it is one step, no more than this run's."""
-        own = [step for slot in slots if (step := steps.in_slot(index, slot))]
-        if len(slots) == 1 and own:
-            window = window._replace(end=min(window.end, steps.slots[slots[0]].start + own[0].duration))
-        self._keep([steps.place(index, event) for event in self.all if event.lane not in APART], window)
-        self.took = format_duration(sum(step.duration for step in own)) if own else "no step"
-        self.took += f" in {format_count(len(own))} steps" if len(own) > 1 else ""
+        self.window = window = _without_compilation(self.all, typical_window(self.all, choice))
+        work = (event for event in self.all if event.lane not in APART)
+        self.events = [event for event in work if event.end > window.start and event.start < window.end]
 
     def magnify(self, longest: float) -> None:
         """Find how many times as wide it is drawn again, in the figures that are written, beside a run of this length."""
@@ -74,10 +62,6 @@ class _ComparedRun:
     def magnified(self) -> str:
         """The same in words; empty if it is not magnified."""
         return f"drawn {format_ratio(self.factor).removesuffix('×')} times as wide" if self.factor > 1 else ""
-
-    def _keep(self, events: Sequence[Event], window: Window) -> None:
-        self.window = window
-        self.events = [event for event in events if event.end > window.start and event.start < window.end]
 
 
 def _without_compilation(events: Sequence[Event], window: Window) -> Window:
@@ -92,7 +76,6 @@ def timelines_figure(
     profiles: Mapping[str, Iterable[Mapping[str, Any]] | None],
     title: str = "",
     window: list[Any] | str | tuple[Any, ...] = "auto",
-    align: str = "auto",
 ) -> Display:
     """Draw several profiles one below the other on one common time axis.
 
@@ -105,63 +88,24 @@ def timelines_figure(
         Name of each run -> its ``prof.records``, in the order to draw.
     title : str, optional
     window : {"auto", "step", "all"} or tuple of two floats
-        "step" draws the median step, "all" everything, and a tuple the span of time in microseconds.  "auto" also draws
-        everything, with two exceptions: of runs with at least three training steps, it draws the median step of each; of runs
-        that are aligned step by step, it draws up to four steps around the median one.
-    align : {"auto", "step", "start"}
-        "step" aligns the start of each step in all runs.  Nothing is stretched: a gap follows the shorter step, and the table
-        has every step.  Steps are those that ``prof.step()`` ended.  They are matched by their number, or by their order if no
-        number occurs in all runs.  Without such steps, they are recognised by their forward pass, backward pass and update.
-        "start" aligns only the start of the runs.  "auto" means "step" if every run recorded steps and ``window`` is not a span,
-        and "start" otherwise.  "step" falls back to "start" if there are no steps, and the picture says why.
+        "step" draws the median step, "all" everything, and a tuple the span of time in microseconds.  "auto" draws
+        the median step of each run if all of them have many events and at least three training steps, and everything otherwise.
 
     Returns
     -------
     Display
         The picture and a table with one column per run.
-
-    Raises
-    ------
-    UnknownNameError
-        If ``align`` is unknown.
     """
     runs = [_ComparedRun(str(name), clean(records)) for name, records in dict(profiles).items()]
-    span = isinstance(window, (tuple, list))
-    wanted = checked(align) == "step" or (align == "auto" and not span)
-    steps = line_up([run.all for run in runs], [run.name for run in runs], recognise=align == "step") if wanted else None
-    if steps:
-        return _by_steps(runs, steps, str(title), window)
-    return _from_start(runs, str(title), window, _why_not(runs, steps, align))
-
-
-def _why_not(runs: Sequence[_ComparedRun], steps: Alignment | None, align: str) -> str:
-    """The note why steps are not aligned, if alignment was requested or only some runs have steps."""
-    some = any(recorded_steps(run.all) for run in runs)
-    return steps.reason if steps is not None and (align == "step" or some) else ""
-
-
-def _from_start(runs: list[_ComparedRun], title: str, window: object, note: str) -> Display:
     if window == "auto":
         some = [stepped(run.all) for run in runs]
         window = "step" if some and all(some) else "all"
     for run in runs:
         run.cut(window)
     finding = _finding(runs, window) + _magnified(runs)
-    title = title or _title(runs, window)
-    return Display(lambda: _Comparison(runs, [note]).draw(title, finding), finding, ("lane", *(run.name for run in runs)),
+    title = str(title) or _title(runs, window)
+    return Display(lambda: _Comparison(runs).draw(title, finding), finding, ("lane", *(run.name for run in runs)),
                    _table(runs), "Own time by lane" + _what(window))
-
-
-def _by_steps(runs: list[_ComparedRun], steps: Alignment, title: str, window: object) -> Display:
-    named = [(run.name, [event for event in run.all if event.lane not in APART]) for run in runs]
-    marks = StepMarks(steps, [events for _, events in named], window)
-    for i, run in enumerate(runs):
-        run.line_up(steps, i, marks.window, marks.slots)
-    finding = step_finding(named, steps) + _magnified(runs)
-    same = f"The same {'steps' if len(marks.slots) > 1 else 'step'}, {format_count(len(runs))} ways"
-    title = title or faster(step_medians(named, steps)) or same
-    return Display(lambda: _Comparison(runs, [steps.reason], marks).draw(title, finding), finding,
-                   ("step or lane", *(run.name for run in runs)), step_table(named, steps), STEP_CAPTION)
 
 
 def _magnified(runs: Sequence[_ComparedRun]) -> str:
@@ -219,15 +163,14 @@ def _table(runs: Sequence[_ComparedRun]) -> list[tuple[str, ...]]:
 class _Comparison:
     """One drawing in progress; ``y`` is how far down it has come."""
 
-    def __init__(self, runs: list[_ComparedRun], notes: Sequence[str], marks: StepMarks | None = None) -> None:
+    def __init__(self, runs: list[_ComparedRun]) -> None:
         self.runs = runs
         self.length = max((run.length for run in runs), default=0.0)
-        self.palette = shared_palette(run.events for run in runs)
+        self.palette = Palette()
         self.drawing = Drawing(page_width())
         self.left = LEFTS[is_narrow()]
         self.y = 0.0
-        self.notes = [note for note in notes if note]
-        self.marks = marks
+        self.notes: list[str] = []
 
     def draw(self, title: str, finding: str) -> str:
         """Draw it all and give the SVG document."""
@@ -236,13 +179,9 @@ class _Comparison:
         if self.length <= 0:
             return drawing.finish(self.y + 6, finding)
         heights = [self._height(run) for run in self.runs]
-        if self.marks:
-            self.y += self.marks.HEAD
-            self.marks.axis(drawing, self.left, plot, self.y, self.y + sum(heights), self.length)
-        else:
-            axis(drawing, self.left, plot, self.y + 8, self.y + sum(heights), self.length)
-        for index, (run, height) in enumerate(zip(self.runs, heights, strict=True)):
-            self._run(index, run, height)
+        axis(drawing, self.left, plot, self.y + 8, self.y + sum(heights), self.length)
+        for run, height in zip(self.runs, heights, strict=True):
+            self._run(run, height)
             self.y += height
         self.y += 22
         self._legend()
@@ -259,14 +198,14 @@ class _Comparison:
 
     def _top(self, run: _ComparedRun) -> float:
         """From the top of a run to its lanes."""
-        return 34.0 + (self.marks.room if self.marks else 0.0) + (SAID if run.magnified else 0.0)
+        return 34.0 + (SAID if run.magnified else 0.0)
 
-    def _run(self, index: int, run: _ComparedRun, height: float) -> None:
+    def _run(self, run: _ComparedRun, height: float) -> None:
         drawing, plot, y = self.drawing, page_width() - self.left - RIGHT, self.y
         top, bottom, size = y + self._top(run), y + height - 6, 13 if is_narrow() else 15
         drawing.rect(12, y + 4, drawing.width - 24, 26, STRIPE, rx=3.0)
         drawing.text(20, y + 22, fit(run.name, drawing.width / 2, size), size=size, font_weight="bold")
-        drawing.text(drawing.width - 24, y + 22, run.took, size=size, font_weight="bold", text_anchor="end")
+        drawing.text(drawing.width - 24, y + 22, format_duration(run.length), size=size, font_weight="bold", text_anchor="end")
         width = plot * run.length / self.length
         painter = LanePainter(drawing, self.palette, self.left, width, run.window)
         painter.lanes(run.events, self._lanes(run), top, 0, {}, ROW, guides=False)
@@ -275,8 +214,6 @@ class _Comparison:
             drawing.text(self.left - 10, (first + last) / 2 + 4, fit(lane, self.left - 20, 12), size=12, text_anchor="end")
         if run.magnified:
             self._magnified(run, top, bottom, self.left + width)
-        if self.marks:
-            self.marks.run(drawing, index, self.left, plot / self.length, top, bottom, hatched=not run.magnified)
 
     def _magnified(self, run: _ComparedRun, top: float, bottom: float, end: float) -> None:
         """Draw the run again in the empty space to its right, and say above it how many times as wide."""
@@ -297,11 +234,11 @@ class _Comparison:
         apart = {run.name: sum(e.own for e in run.all if e.lane in APART) for run in self.runs}
         words = ", ".join(f"{name} {format_duration(own)}" for name, own in apart.items() if own > 0)
         apart_note = [f"Not drawn: compilation and the profiler itself ({words})."] if words else []
-        marks_note = [self.marks.said] if self.marks and self.marks.said else []
-        for note in [*marks_note, *self.notes, *apart_note]:
+        drawn = "; ".join(f"{run.name}: {run.window.reason}" for run in self.runs if run.window.reason)
+        for note in [*([f"Drawn: {drawn}."] if drawn else []), *self.notes, *apart_note]:
             self.y = self.drawing.note(self.y + 16, note, step=18) - 16
 
     def _legend(self) -> None:
-        present = {event.name for run in self.runs for event in run.events}
+        present = {self.palette.key(event) for run in self.runs for event in run.events}
         fallback = any(event.fallback for run in self.runs for event in run.events)
         self.y = legend(self.drawing, self.palette, present, fallback, self.y)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..base.formatting import format_count, format_duration, format_tick
 from .describe import STORAGE, storage_kind
-from .layout import APART, Event, EventBox, Window, merge, place_rows, ticks
+from .layout import Event, EventBox, Window, merge, place_rows, ticks
 from .svg import Drawing, fit, text_width
-from .theme import ALARM, INK, LINE, MUTED, OTHER, PAPER, SERIES, STRIPE, ink_on, lane_order, operator_colors
+from .theme import ALARM, INK, LINE, MUTED, OTHER, PAPER, SERIES, STRIPE, ink_on, lane_order
 
-__all__ = ["STORAGE_COLORS", "LanePainter", "Palette", "StoragePalette", "axis", "legend", "shared_palette", "single_palette"]
+__all__ = ["STORAGE_COLORS", "LanePainter", "Palette", "axis", "legend"]
 
 #: The colour and the letter of each kind of ``describe.STORAGE``.
 STORAGE_COLORS = ((SERIES[0], "C"), (SERIES[3], "R"), (SERIES[2], "B"), (SERIES[4], "O"), (OTHER, "D"), (LINE, ""))
@@ -24,37 +24,6 @@ MOST_EDGES = 24
 
 
 class Palette:
-    """The colour and the letter of each operator.
-
-    Parameters
-    ----------
-    ranking : mapping of str to float
-        Time of each operator where it matters most: the part drawn large.
-    everything : mapping of str to float
-        Time of each operator of the whole run; those not in ``ranking`` come after it.
-    """
-
-    def __init__(self, ranking: Mapping[str, float], everything: Mapping[str, float] | None = None) -> None:
-        # The large part outweighs the rest, so that its operators get the colours.
-        weight = 1.0 + sum((everything or ranking).values())
-        totals = dict((everything or ranking).items())
-        totals.update({name: weight + value for name, value in ranking.items()})
-        self.colors = operator_colors(totals)
-        ranked = sorted(totals, key=lambda name: (-totals[name], name))
-        self.codes = {name: chr(65 + i) for i, name in enumerate(ranked) if self.colors[name] != OTHER}
-
-    def key(self, event: Event) -> str:
-        """What of an event decides its colour."""
-        return event.name
-
-    def legend(self, present: set[str]) -> list[tuple[str, str, str]]:
-        """Give (letter, operator, colour) of the operators present; those in grey are one entry."""
-        entries = [(code, name, self.colors[name]) for name, code in self.codes.items() if name in present]
-        rest = len(present) - len(entries)
-        return [*entries, ("", f"{format_count(rest)} other operators", OTHER)] if rest > 0 else entries
-
-
-class StoragePalette(Palette):
     """The colour and the letter of the storage types of an operator's arrays."""
 
     def __init__(self) -> None:
@@ -62,41 +31,12 @@ class StoragePalette(Palette):
         self.codes = {name: code for name, (_, code) in zip(STORAGE, STORAGE_COLORS, strict=True)}
 
     def key(self, event: Event) -> str:
-        """The kind of storage types."""
+        """What of an event decides its colour: the kind of its storage types."""
         return STORAGE[storage_kind(event)]
 
     def legend(self, present: set[str]) -> list[tuple[str, str, str]]:
         """Give (letter, storage types, colour) of what is present."""
         return [(self.codes[name], name, self.colors[name]) for name in STORAGE if name in present]
-
-
-def _weights(events: Iterable[Event]) -> dict[str, float]:
-    """Own time by operator; what stands apart weighs nothing, or a compilation would take a colour."""
-    totals: dict[str, float] = {}
-    for event in events:
-        totals[event.name] = totals.get(event.name, 0.0) + (0.0 if event.lane in APART else event.own)
-    return totals
-
-
-def single_palette(events: Sequence[Event], window: Window) -> Palette:
-    """Colours for one run of which ``window`` is drawn large."""
-    inside = [event for event in events if event.end >= window.start and event.start <= window.end]
-    return Palette(_weights(inside), _weights(events))
-
-
-def shared_palette(runs: Iterable[Sequence[Event]]) -> Palette:
-    """Colours for several runs; each has one vote, or the slowest one would own every colour."""
-    shares: dict[str, float] = {}
-    for events in runs:
-        weights = _weights(events)
-        total = sum(weights.values()) or 1.0
-        for name, own in weights.items():
-            shares[name] = shares.get(name, 0.0) + own / total
-        # Conversions are what the comparison is about, however short they are.
-        for event in events:
-            if event.lane == "convert":
-                shares[event.name] = max(shares[event.name], 1.0)
-    return Palette(shares)
 
 
 class LanePainter:
@@ -270,7 +210,7 @@ class LanePainter:
     def _label(self, event: Event, room: float) -> str:
         name = event.name
         full = f"{name} · {event.layer}" if event.layer else name
-        for text in (f"{full} · {format_duration(event.duration - event.gap)}", full, name):
+        for text in (f"{full} · {format_duration(event.duration)}", full, name):
             if text_width(text, 12) <= room:
                 return " ".join(text.split())
         shortened = fit(name, room, 12)

@@ -12,14 +12,12 @@ from .theme import lane_order
 
 __all__ = [
     "APART",
-    "ROUNDING",
     "Event",
     "EventBox",
     "TrainingStep",
     "Window",
     "clean",
     "culprits",
-    "is_step",
     "lane_totals",
     "merge",
     "place_rows",
@@ -41,10 +39,7 @@ _TORCH = re.compile(r"ProfilerStep#(\d+)")
 
 
 class Event(NamedTuple):
-    """One record, with every field that layout needs present and finite; times in microseconds.
-
-    ``gap`` is what of ``duration`` did not pass: it was put in between where runs are aligned by their steps.
-    """
+    """One record, with every field that layout needs present and finite; times in microseconds."""
 
     name: str
     kind: str
@@ -55,7 +50,6 @@ class Event(NamedTuple):
     layer: str
     fallback: bool
     record: Mapping[str, Any]
-    gap: float = 0.0
     #: Number of what links a forward operator to its backward ones, or None; as the record has it, unchecked.
     node: Any = None
 
@@ -93,7 +87,7 @@ def _event(fields: tuple[str, str, str, str, bool], own: tuple[Any, Any, Any, An
     name, kind, lane, layer, fallback = fields
     length = max(0.0, number(own[1]))
     net = min(length, max(0.0, number(own[2], length)))
-    return Event(name, kind, lane, number(own[0]), length, net, layer, fallback, record, 0.0, own[3])
+    return Event(name, kind, lane, number(own[0]), length, net, layer, fallback, record, own[3])
 
 
 def _is_pair(item: tuple[Any, ...]) -> bool:
@@ -231,11 +225,6 @@ def recorded_steps(events: Sequence[Event]) -> list[TrainingStep]:
         if not kept or step.end > kept[-1].end + ROUNDING:
             kept.append(step)
     return kept
-
-
-def is_step(event: Event) -> bool:
-    """Whether a span of the user is a step."""
-    return _step(event) is not None
 
 
 def _step(event: Event) -> TrainingStep | None:

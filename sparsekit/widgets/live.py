@@ -11,7 +11,6 @@ from ..base.errors import UnsupportedError
 from ..base.formatting import format_count
 from ..base.optional import optional_import
 from ..base.tables import escape
-from .align import ALIGN, checked
 from .compare import timelines_figure
 from .display import Display
 from .layout import clean, typical_window
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 
     from .types import Records
 
-__all__ = ["CrossoverWidget", "InspectorWidget", "MemoryWidget", "MonitorWidget", "TimelineWidget", "XrayWidget"]
+__all__ = ["InspectorWidget", "MemoryWidget", "MonitorWidget", "TimelineWidget", "XrayWidget"]
 
 
 def _as_runs(records: Records) -> dict[str, list[Mapping[str, Any]]]:
@@ -109,13 +108,6 @@ class XrayWidget(_DataView):
     _sentence = "A live view of one batch, from its rows to the lazy update"
 
 
-class CrossoverWidget(_DataView):
-    """Live crossover explorer; see ``sparsekit.widgets.crossover``."""
-
-    _esm = module("crossover.js")
-    _sentence = "A live view of where sparse storage pays"
-
-
 class MonitorWidget(_DataView):
     """Live training monitor; see ``sparsekit.widgets.monitor``."""
 
@@ -138,15 +130,9 @@ class TimelineWidget(LiveView):
         ``prof.records``, or several runs by name to compare on one axis.
     title, description : str, optional
         Heading, and the sentence below it.
-    color_by : {"storage type", "operator", "lane", "layer", "density"}, optional
-        "storage type" by default, and "operator" for several runs, as in their static picture.
     marks : list of dict, optional
         Markers, counters and densifications of one run, as for ``timeline_figure``; ``prof.timeline()`` passes those of the
         profile.  The key ``m`` goes to the next mark.
-    align : {"auto", "step", "start"}
-        Alignment of several runs: "step" aligns the start of each step, and "start" only the start of the runs;
-        ``timelines_figure`` defines the steps.  "auto" means "step" if all runs have recorded or recognised steps.  Two buttons
-        and the key ``a`` change the alignment, and ``[`` and ``]`` go from step to step.
     clock : {"own", "common"}
         "own": each run has its own clock.  "common": the runs are processes of one run, with times on one clock.
     errors : mapping of str to float, optional
@@ -166,31 +152,25 @@ class TimelineWidget(LiveView):
     payload = traitlets.Bytes().tag(sync=True)
     title = traitlets.Unicode("").tag(sync=True)
     description = traitlets.Unicode("").tag(sync=True)
-    color_by = traitlets.Enum(("storage type", "operator", "lane", "layer", "density"), "storage type").tag(sync=True)
-    align = traitlets.Enum(ALIGN, "auto").tag(sync=True)
     selected = traitlets.Int(-1).tag(sync=True)
     offers_fixes = traitlets.Bool(False).tag(sync=True)
     tries = traitlets.Int(0).tag(sync=True)
     fixes = traitlets.Dict().tag(sync=True)
 
     def __init__(
-        self, records: Records = (), title: str = "Timeline", description: str = "", color_by: str = "",
-        align: str = "auto", marks: Iterable[Mapping[str, Any]] | None = None, clock: str = "own",
+        self, records: Records = (), title: str = "Timeline", description: str = "",
+        marks: Iterable[Mapping[str, Any]] | None = None, clock: str = "own",
         errors: Mapping[str, float | None] | None = None, try_fixes: Callable[[], Any] | None = None,
     ) -> None:  # fmt: skip
         self._try_fixes = try_fixes
         self._clock, self._errors = checked_clock(clock), dict(errors or {})
-        align = "start" if clock == "common" else align
         self._runs = _as_runs(records)
         self._marks = _marks_of(self._runs, marks)
         self._title = str(title)
-        self._align = checked(align)  # what the picture was asked to be, whatever is pressed later
         super().__init__(
             payload=pack_timeline(self._runs, self._marks, clock),
             title=self._title,
             description=str(description) or self._finding(),
-            color_by=color_by or ("storage type" if len(self._runs) == 1 else "operator"),
-            align=align,
             offers_fixes=try_fixes is not None,
         )
         self.observe(self._answer, "tries")
@@ -222,7 +202,7 @@ class TimelineWidget(LiveView):
             return processes_figure(self._runs, title=self._title, errors=self._errors)
         if len(self._runs) == 1:
             return timeline_figure(next(iter(self._runs.values())), title=self._title, marks=self._marks)
-        return timelines_figure(self._runs, title=self._title, align=self._align)
+        return timelines_figure(self._runs, title=self._title)
 
     @property
     def selected_record(self) -> Mapping[str, Any] | None:
@@ -232,7 +212,7 @@ class TimelineWidget(LiveView):
 
     def __repr__(self) -> str:
         events = sum(len(records) for records in self._runs.values())
-        return f"TimelineWidget({format_count(events)} events, color_by={self.color_by!r})"
+        return f"TimelineWidget({format_count(events)} events)"
 
 
 class MemoryWidget(LiveView):

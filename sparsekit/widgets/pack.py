@@ -14,10 +14,8 @@ import numpy as np
 
 from ..base.errors import UnknownNameError
 from ..base.formatting import number
-from .align import Alignment
-from .align import align as line_up
 from .describe import STORAGE, arrays, by_nature, storage_kind
-from .lanes import STORAGE_COLORS, shared_palette, single_palette
+from .lanes import STORAGE_COLORS
 from .layout import APART, Event, clean, culprits, place_rows, training_steps, typical_window
 from .marks import KINDS, Mark, read_marks
 from .processes import step_window
@@ -103,18 +101,6 @@ class _Columns:
         # Numbers of the sizes that are written: a list's would take ten times as much.
         self.data: dict[str, Any] = {name: Column(_CODES[kind]) for name, kind in _KINDS.items()}
 
-    def add_steps(self, steps: Alignment, origins: Sequence[float]) -> None:
-        """Append where the steps lie: their places on the common axis, and of each run when they began and how far to move."""
-        data = self.data
-        for slot in steps.slots:
-            data["slot_start"].append(slot.start)
-            data["slot_length"].append(slot.length)
-        for run, origin in enumerate(origins):
-            for place, start, end, shift in steps.columns(run) if steps else ():
-                for name, value in (("run", run), ("slot", place), ("start", start - origin), ("end", end - origin),
-                                    ("shift", shift + origin)):  # fmt: skip
-                    data[f"step_{name}"].append(value)
-
     def add_marks(self, marks: Sequence[Mark], origin: float) -> None:
         """Append what happened at an instant."""
         for mark in marks:
@@ -194,13 +180,6 @@ _KINDS = {
     "inputs": "u2",
     "first_array": "u4",
     "array": "u4",
-    "slot_start": "f8",
-    "slot_length": "f8",
-    "step_run": "u1",
-    "step_slot": "u4",
-    "step_start": "f8",
-    "step_end": "f8",
-    "step_shift": "f8",
     "mark_kind": "u1",
     "mark_time": "f8",
     "mark_value": "f8",
@@ -229,8 +208,6 @@ def checked_clock(clock: str) -> str:
 def pack_timeline(runs: Mapping[str, Iterable[Mapping[str, Any]] | None],
                   marks: Iterable[Mapping[str, Any]] | None = None, clock: str = "own") -> bytes:  # fmt: skip
     """Pack the records of one or several runs, each starting at time 0, for the live timeline.
-
-    Of several runs with steps, where the steps lie when they are aligned goes with them.
 
     Parameters
     ----------
@@ -263,16 +240,11 @@ def pack_timeline(runs: Mapping[str, Iterable[Mapping[str, Any]] | None],
             # Hostile input could name more lanes than a byte holds: the last takes what is left.
             lane = lanes.index(event.lane) if event.lane in lanes else len(lanes) - 1
             columns.add(run, event, lane, row, origin, culprit + before if culprit >= 0 else -1)
-    steps = line_up(list(cleaned.values()) if clock == "own" else [], list(cleaned) if clock == "own" else [])
-    columns.add_steps(steps, origins)
     header = {
         "runs": [plain(name) for name in cleaned],
         "clock": clock,
         "lanes": [plain(name) for name in lanes],
         "view": _view(list(cleaned.values()), origins, clock),
-        "steps": {"kind": steps.kind, "reason": plain(steps.reason), "labels": [slot.label for slot in steps.slots],
-                  "tail": steps.tail, "view": _step_view(steps)},
-        "palette": _palette(list(cleaned.values())),
         "storage_types": [[name, *look] for name, look in zip(STORAGE, STORAGE_COLORS, strict=True)],
         "strings": columns.strings.values,
         "array_table": columns.arrays.values,
@@ -298,20 +270,6 @@ def _view(runs: Sequence[list[Event]], origins: Sequence[float], clock: str) -> 
     if not found or any(len(some) < 3 for some, _ in found):
         return [0.0, 0.0]
     return [0.0, max(some[1].start - origin for some, origin in found)]
-
-
-def _step_view(steps: Alignment) -> list[float]:
-    """What several runs open on that are aligned by their steps: what the static picture draws."""
-    if not steps:
-        return [0.0, 0.0]
-    window = steps.window(steps.typical())
-    return [window.start, window.end]
-
-
-def _palette(runs: Sequence[Sequence[Event]]) -> list[list[str]]:
-    """Operators with a colour of their own, as in the static pictures: name and colour, most telling first."""
-    palette = single_palette(runs[0], typical_window(runs[0])) if len(runs) == 1 else shared_palette(runs)
-    return [[plain(name), palette.colors[name]] for name in palette.codes]
 
 
 def _blocks(header: dict[str, Any], data: Mapping[str, Any]) -> bytes:

@@ -33,7 +33,7 @@ ACTIVITIES: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ("compile, or the profiler", APART, MUTED),
     ("the user's spans", ("user",), LINE),
 )  # fmt: skip
-_ACTIVITY = {lane: (words, color) for words, lanes, color in ACTIVITIES for lane in lanes}
+_ACTIVITY = {lane: words for words, lanes, _ in ACTIVITIES for lane in lanes}
 
 
 def processes_figure(
@@ -123,21 +123,19 @@ def _rows(runs: Mapping[str, list[Event]]) -> list[tuple[str, ...]]:
 
 
 class _Activities(Palette):
-    """Colours by what a process is doing, rather than by operator."""
+    """Colours by what a process is doing, rather than by storage types."""
 
-    def __init__(self, runs: Iterable[Sequence[Event]]) -> None:
-        self.colors: dict[str, str] = {}
-        self.codes: dict[str, str] = {}
-        self._words: dict[str, str] = {}
-        for event in (event for events in runs for event in events):
-            words, color = _ACTIVITY.get(event.lane, ("other", OTHER))
-            self.colors.setdefault(event.name, color)
-            self._words.setdefault(event.name, words)
+    def __init__(self) -> None:
+        self.colors = {words: color for words, _, color in ACTIVITIES} | {"other": OTHER}
+        self.codes = {}
+
+    def key(self, event: Event) -> str:
+        """What a process is doing; strips move events to a lane of their own."""
+        return _ACTIVITY.get(str(event.record.get("lane")), "other")
 
     def legend(self, present: set[str]) -> list[tuple[str, str, str]]:
         """Letter, activity and colour of what is present, in their order."""
-        found = {self._words[name] for name in present}
-        return [("", words, color) for words, _, color in ACTIVITIES if words in found]
+        return [("", words, color) for words, _, color in ACTIVITIES if words in present]
 
 
 class _Processes:
@@ -149,7 +147,7 @@ class _Processes:
         self.runs, self.window = runs, window
         every = [event for events in runs.values() for event in events]
         self.whole = Window(min((e.start for e in every), default=0.0), max((e.end for e in every), default=0.0), "")
-        self.palette = _Activities(runs.values())
+        self.palette = _Activities()
         self.drawing = Drawing(page_width())
         self.left = LEFTS[is_narrow()]
         self.y = 0.0
@@ -171,7 +169,7 @@ class _Processes:
             self._process(name, plot)
             self.y += height
         self.y += 22
-        present = {event.name for name in self.names for event in self._inside(name)}
+        present = {self.palette.key(event) for name in self.names for event in self._inside(name)}
         self.y = legend(drawing, self.palette, present, any(e.fallback for n in self.names for e in self._inside(n)), self.y)
         self._said()
         return drawing.finish(self.y + 14, finding)
@@ -202,7 +200,8 @@ class _Processes:
         boxes: dict[str, list[tuple[float, float, float, float]]] = {}
         for event in events:
             x = painter.x(event.start)
-            boxes.setdefault(self.palette.colors[event.name], []).append((x, self.y + 4, max(painter.x(event.end) - x, 0.7), 8.0))
+            box = x, self.y + 4, max(painter.x(event.end) - x, 0.7), 8.0
+            boxes.setdefault(self.palette.colors[self.palette.key(event)], []).append(box)
         for color, found in boxes.items():
             self.drawing.boxes(found, color)
 
@@ -231,7 +230,7 @@ class _Processes:
         sums: dict[str, float] = {}
         for event in self._inside(name):
             length = min(event.end, self.window.end) - max(event.start, self.window.start)
-            words = _ACTIVITY.get(event.lane, ("other", OTHER))[0]
+            words = self.palette.key(event)
             sums[words] = sums.get(words, 0.0) + (length * event.own / event.duration if event.duration > 0 else 0.0)
         whole = self.window.end - self.window.start
         ranked = sorted(sums, key=lambda words: (-sums[words], words))[:2 if is_narrow() else 3]

@@ -9,7 +9,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..base.tables import escape, html_table
-from .break_even import crossover_figure, crossover_payload
 from .compare import timelines_figure
 from .display import Display, write_file
 from .gradient_xray import xray_figure, xray_payload
@@ -51,13 +50,13 @@ def html_report(
     sections : list of (heading, content), or mapping of heading to content
         A content is a string (empty lines separate paragraphs), a ``Display``,
         ``{"timeline": records}`` or ``{"timeline": {name: records, ...}}``,
-        ``{"memory": prof.memory}``, ``{"inspector": array}``, ``{"xray": {...}}`` and ``{"crossover": {...}}``
-        with the arguments of ``xray_figure`` and ``crossover_figure``, ``{"monitor": a monitor or its data}``,
+        ``{"memory": prof.memory}``, ``{"inspector": array}``, ``{"xray": {...}}`` with the arguments of ``xray_figure``,
+        ``{"monitor": a monitor or its data}``,
         ``{"columns": [...], "rows": [...], "caption": ""}``, ``{"headline": "131× smaller", "words": "..."}`` for the one
         number of the page, ``{"links": {words: address}}`` to files beside the page or to ``https://`` addresses,
-        or a list of these.  A view may also have ``"title"`` and ``"description"``.  A timeline of several runs may have
-        ``"align"``, as for ``timelines_figure``; a timeline of one run ``"marks"``, as for ``timeline_figure``; and a timeline
-        of several processes ``"clock": "common"`` and ``"errors"``, as for ``processes_figure``.
+        or a list of these.  A view may also have ``"title"`` and ``"description"``.  A timeline of one run may have
+        ``"marks"``, as for ``timeline_figure``, and one of several processes ``"clock": "common"`` and ``"errors"``, as for
+        ``processes_figure``.
         Any other content is shown as text.
     path : path, optional
         File to which the page is written; it appears under its name when it is complete.
@@ -104,9 +103,8 @@ def _content(content: object) -> str:
     if isinstance(content, Mapping):
         for kind, build in _VIEWS.items():
             if kind in content:
-                extra: dict[str, Any] = {"align": str(content["align"])} if kind == "timeline" and "align" in content else {}
-                if kind == "timeline":
-                    extra |= {name: content[name] for name in ("marks", "clock", "errors") if content.get(name)}
+                names = ("marks", "clock", "errors") if kind == "timeline" else ()
+                extra = {name: content[name] for name in names if content.get(name)}
                 display, values = build(content[kind], str(content.get("title") or ""), **extra)
                 return _live(kind, display, content, values)
         if "headline" in content:
@@ -126,20 +124,18 @@ def _static(display: Display) -> str:
     return f"<figure>{display.image}{display.folded_table}</figure>"
 
 
-def _timeline(records: Records, title: str, align: str = "auto",
-              marks: Iterable[Mapping[str, Any]] | None = None, clock: str = "own",
+def _timeline(records: Records, title: str, marks: Iterable[Mapping[str, Any]] | None = None, clock: str = "own",
               errors: Mapping[str, float | None] | None = None) -> tuple[Display, dict[str, Any]]:
     runs: Mapping[str, Any]
     if clock == "common" and isinstance(records, Mapping):
-        display, runs, align = processes_figure(records, title=title, errors=errors), records, "start"
+        display, runs = processes_figure(records, title=title, errors=errors), records
     elif isinstance(records, Mapping):
-        display, runs = timelines_figure(records, title=title, align=align), records
+        display, runs = timelines_figure(records, title=title), records
     else:
         run: Any = records if isinstance(records, Collection) else list(records or ())
         display, runs = timeline_figure(run, title=title, marks=marks), {"": run}
     payload = base64.b64encode(pack_timeline(runs, marks, clock)).decode("ascii")
-    color_by = "lane" if clock == "common" else "storage type" if len(runs) == 1 else "operator"
-    return display, {"payload": payload, "color_by": color_by, "align": align, "selected": -1}
+    return display, {"payload": payload, "selected": -1}
 
 
 def _memory(memory: dict[str, float | Sequence[Any]], title: str) -> tuple[Display, dict[str, Any]]:
@@ -154,10 +150,6 @@ def _xray(options: Mapping[str, Any], title: str) -> tuple[Display, dict[str, An
     return xray_figure(**options, title=title), {"data": xray_payload(**options)}
 
 
-def _crossover(options: Mapping[str, Any], title: str) -> tuple[Display, dict[str, Any]]:
-    return crossover_figure(**options, title=title), {"data": crossover_payload(**options)}
-
-
 def _monitor(monitor: dict[str, Any], title: str) -> tuple[Display, dict[str, Any]]:
     data = monitor if isinstance(monitor, Mapping) else monitor.data
     return monitor_figure(data, title=title), {"data": monitor_payload(data)}
@@ -165,14 +157,12 @@ def _monitor(monitor: dict[str, Any], title: str) -> tuple[Display, dict[str, An
 
 #: Kind of a live view -> what gives its static picture and the values of its model.
 _VIEWS: dict[str, Callable[..., tuple[Display, dict[str, Any]]]] = {
-    "timeline": _timeline, "memory": _memory, "inspector": _inspector, "xray": _xray, "crossover": _crossover,
-    "monitor": _monitor,
+    "timeline": _timeline, "memory": _memory, "inspector": _inspector, "xray": _xray, "monitor": _monitor,
 }  # fmt: skip
 
 
 #: Headings of views that were given none, where the name of their kind says too little.
-_TITLES = {"inspector": "Inside the array", "xray": "What one batch does to the weight", "crossover": "Where sparse storage pays",
-           "monitor": "Training"}  # fmt: skip
+_TITLES = {"inspector": "Inside the array", "xray": "What one batch does to the weight", "monitor": "Training"}
 
 
 def _live(kind: str, display: Display, content: Mapping[str, Any], values: dict[str, Any]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 __all__ = [
     "ALARM",
@@ -23,7 +23,6 @@ __all__ = [
     "dark_style",
     "ink_on",
     "lane_order",
-    "operator_colors",
     "role_order",
 ]
 
@@ -45,22 +44,6 @@ LANES = ("user", "io", "transfer", "convert", "forward", "backward", "update", "
 ROLES = ("parameter", "gradient", "optimizer state", "input", "activation", "workspace")
 ROLE_COLORS = dict(zip(ROLES, ("#0072b2", "#e69f00", "#cc79a7", "#009e73", "#56b4e9", OTHER), strict=True))
 
-#: Operators that a reader meets in every lesson keep one colour from picture to picture.
-_FAVOURITES = {
-    "dot": 0,
-    "FullyConnected": 0,
-    "Embedding": 0,
-    "sgd_update": 1,
-    "sgd_mom_update": 1,
-    "adam_update": 1,
-    "batch read": 3,
-    "LibSVMIter.next": 3,
-    "cast_storage": 4,
-    "Activation": 2,
-    "sigmoid": 2,
-    "relu": 2,
-}
-
 
 def _ordered(names: Iterable[str], known: tuple[str, ...]) -> list[str]:
     present = dict.fromkeys(names)
@@ -75,28 +58,6 @@ def lane_order(names: Iterable[str]) -> list[str]:
 def role_order(names: Iterable[str]) -> list[str]:
     """Order the roles of arrays, lasting ones first; unknown ones follow as they come."""
     return _ordered(names, ROLES)
-
-
-def operator_colors(totals: Mapping[str, float]) -> dict[str, str]:
-    """Give the operators that took most time a colour each; the others share grey.
-
-    Parameters
-    ----------
-    totals : mapping of str to float
-        Time of each operator, in any unit.
-    """
-    ranked = sorted(totals, key=lambda name: (-totals[name], name))
-    shown = ranked[: len(SERIES)]
-    free = list(range(len(SERIES)))
-    chosen: dict[str, int] = {}
-    for name in shown:
-        if _FAVOURITES.get(name) in free:
-            chosen[name] = _FAVOURITES[name]
-            free.remove(chosen[name])
-    for name in shown:
-        if name not in chosen:
-            chosen[name] = free.pop(0)
-    return {name: SERIES[chosen[name]] if name in chosen else OTHER for name in ranked}
 
 
 def _luminance(color: str) -> float:

@@ -17,7 +17,7 @@ from .describe import (
     share_sentence,
 )
 from .display import Display
-from .lanes import LanePainter, StoragePalette, legend
+from .lanes import LanePainter, Palette, legend
 from .layout import APART, Event, Window, clean, culprits, lane_totals, typical_window
 from .mark_lanes import MarkLanes, heights, left_out
 from .marks import Mark, around, mark_columns, mark_rows, marks_sentence, read_marks, series_of
@@ -96,7 +96,7 @@ class _Timeline:
         self.whole = around(events, marks)
         self.window = window if window.reason else self.whole
         self.inside = _inside(events, self.window)
-        self.palette = StoragePalette()
+        self.palette = Palette()
         self.ranked = _ranked(events)
         found = set(map(id, self.inside))
         self.edges = [(events[source], event) for event, source in zip(events, culprits(events), strict=True)

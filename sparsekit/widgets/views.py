@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from .break_even import crossover_figure, crossover_payload
 from .gradient_xray import xray_figure, xray_payload
 from .inspector import inspector_payload
 from .spy import array_figure
 
-__all__ = ["crossover", "inspect", "xray"]
+__all__ = ["inspect", "xray"]
 
 
 def inspect(array: object, title: str = "Inside the array") -> Any:
@@ -65,30 +64,3 @@ def xray(batches: object, units: int | None = None, gradient: object = None, ups
 
     static = xray_figure(batches, units, gradient, upstream, title)
     return XrayWidget(xray_payload(batches, units, gradient, upstream), static, title)
-
-
-def crossover(title: str = "Where sparse storage pays", **options: Any) -> Any:
-    """Explore where sparse storage pays off, by density, sizes and element types; works without a kernel.
-
-    Parameters
-    ----------
-    title : str, optional
-    **options
-        Initial values of ``rows``, ``units``, ``batch``, ``density``, ``dtype`` and ``index_dtype``, or a ``profile`` that they
-        are taken from, and ``grid``: as for ``crossover_figure``.
-
-    Returns
-    -------
-    CrossoverWidget
-        Needs the extra ``lab``; ``crossover_figure`` gives the static picture without it.
-
-    Raises
-    ------
-    UnknownNameError, ParameterError, UnsupportedError
-        As for ``crossover_figure``.
-    MissingPackageError
-        If anywidget is not installed.
-    """
-    from .live import CrossoverWidget
-
-    return CrossoverWidget(crossover_payload(**options), crossover_figure(title, **options), title)

@@ -8,7 +8,6 @@ import pytest
 from sparsekit import bench
 from sparsekit.base.errors import SparsekitError
 from sparsekit.bench import arrays, epoch, harness, libsvm, models
-from sparsekit.widgets import crossover_figure
 from tests.sampling import some
 
 
@@ -121,17 +120,6 @@ def test_a_file_that_cannot_be_written_is_refused_before_measuring(tmp_path, mon
     monkeypatch.setitem(bench.BENCHES, "dispatch", lambda *_: pytest.fail("it measured first"))
     with pytest.raises(SparsekitError, match="no folder"):
         bench.main(["dispatch", "--quick", "--json", str(tmp_path / "absent" / "figures.json")])
-
-
-def test_the_crossover_measures_a_grid_that_the_explorer_takes(tmp_path, capsys):
-    file = tmp_path / "grid.json"
-    assert bench.main(["crossover", "--quick", "--rounds", "1", "--json", str(file)]) == 0
-    assert "off by" in capsys.readouterr().out
-    facts = json.loads(file.read_text())
-    assert facts["checked"] == 1
-    shown = crossover_figure(rows=500, units=4, batch=8, density=0.01, grid=facts)
-    assert "fastest" in shown.alt
-    assert [row[-2].endswith("s") for row in shown.rows] == [True] * 3
 
 
 class Fake:

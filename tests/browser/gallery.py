@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 from sparsekit.widgets import (
     array_figure,
-    crossover_figure,
     memory_figure,
     monitor_figure,
     processes_figure,
@@ -65,17 +64,6 @@ def processes(steps=5):
     return found
 
 
-def looped(slow, steps=6, first=0):
-    """The same with the spans that prof.step() makes, numbered from ``first``."""
-    records = training(slow, steps)
-    for record in records:
-        record["start"], record["duration"] = record["start"] + 2.0, record["duration"] - 2.0
-    begins = [record["start"] - 2.0 for record in records[::5]] + [records[-1]["start"] + records[-1]["duration"] + 5.0]
-    spans = [{"name": "step", "kind": "span", "lane": "user", "start": begin, "duration": end - begin, "self": 25.0,
-              "layer": "", "attrs": {"step": first + i}} for i, (begin, end) in enumerate(zip(begins, begins[1:], strict=False))]
-    return sorted([*records, *spans], key=lambda record: (record["start"], -record["duration"]))
-
-
 MARKS = [
     {"kind": "marker", "name": "warm <b>", "time": 30.0, "value": None, "unit": "", "thread": 0},
     {"kind": "counter", "name": "loss", "time": 620.0, "value": 0.6931, "unit": "nats", "thread": 0},
@@ -119,10 +107,7 @@ SEEN = {
     "loss": [None if i == 16 else 2 * math.exp(-i / 60) + 0.1 * random.Random(i).random() for i in range(200)],
     "rows": [300 + random.Random(i).randrange(40) for i in range(200)],
     "density": [0.06 + 0.01 * random.Random(i).random() for i in range(200)],
-    "times": {"read": [40 + i % 5 for i in range(200)], "forward": [60 + i % 7 for i in range(200)],
-              "backward": [90 + i % 11 for i in range(200)], "update": [45 + i % 3 for i in range(200)],
-              "rest": [20] * 200},
-    "totals": {"read": 8400, "forward": 12600, "backward": 19000, "update": 9200, "rest": 4000}, "first": 700_000,
+    "took": 255, "first": 700_000,
 }
 '''
 made: dict[str, Any] = {}
@@ -174,7 +159,6 @@ def use_marks(view: Any) -> None:
 
 def use_runs(view: Any) -> None:
     use_timeline(view)
-    view.locator("select").first.select_option("lane")
     view.get_by_role("button", name="Show the whole run").click()
     view.get_by_text("The events in view as a table").click()
     # Once the zoom has come to rest.
@@ -183,48 +167,14 @@ def use_runs(view: Any) -> None:
 
 
 def use_processes(view: Any) -> None:
-    """There is nothing to align, and all of it can be walked through."""
+    """All of it can be walked through."""
     assert "3 processes on one clock" in view.locator(".sk-stage").get_attribute("aria-label")
-    assert view.get_by_role("group", name="Align the runs at").count() == 0
     view.locator(".sk-stage").focus()
-    assert view.locator("select").first.input_value() == "lane"
     view.page.keyboard.press("Enter")
     view.page.keyboard.press("Enter")
     view.locator(".sk-panel").get_by_text("worker 0").first.wait_for()
     view.page.keyboard.press("Escape")
     view.get_by_role("button", name="Show the whole run").click()
-
-
-def use_steps(view: Any) -> None:
-    """Four steps are open, aligned; keys and buttons switch, walk and tell."""
-    said, stage, page = view.locator(".sk-status"), view.locator(".sk-stage"), view.page
-    start, each = (view.get_by_role("button", name=name, exact=True) for name in ("start", "each step"))
-    assert each.get_attribute("aria-pressed") == "true"
-    stage.focus()
-    page.keyboard.press("a")
-    assert said.inner_text() == "All runs begin together, and nothing more is aligned."
-    assert (start.get_attribute("aria-pressed"), each.get_attribute("aria-pressed")) == ("true", "false")
-    assert "2 runs that begin together" in stage.get_attribute("aria-label")
-    each.click()
-    assert said.inner_text().startswith("Aligned at each of 6 steps: a hatched gap follows")
-    assert "2 runs aligned at each step" in stage.get_attribute("aria-label")
-    stage.focus()
-    page.keyboard.press("Home")
-    view.get_by_text("The steps in view as a table").click()
-    rows = view.locator(".sk-steps tbody tr")
-    rows.nth(5).wait_for()
-    assert rows.nth(2).inner_text().split("\t")[1:] == ["1.19 ms", "635 µs", "-550 µs"]
-    rows.nth(2).locator("button").click()
-    said.filter(has_text="Step 2: dense 1.19 ms, sparse 635 µs.").wait_for()
-    stage.focus()
-    page.keyboard.press("]")
-    assert said.inner_text().startswith("Step 3: ")
-    page.wait_for_timeout(400)
-    for key in ("Enter", "ArrowDown", "ArrowDown"):
-        page.keyboard.press(key)
-    assert "into step 3" in said.inner_text()
-    page.keyboard.press("Home")
-    page.wait_for_timeout(400)
 
 
 def use_memory(view: Any) -> None:
@@ -294,21 +244,6 @@ def use_xray(view: Any) -> None:
     view.page.keyboard.press("ArrowDown")
 
 
-def use_crossover(view: Any) -> None:
-    said = view.locator(".sk-said")
-    before = said.inner_text()
-    assert "Least memory: csr + row-sparse gradient" in before
-    view.get_by_role("slider", name="density").focus()
-    view.page.keyboard.press("End")
-    assert "Least memory: dense" in said.inner_text()
-    assert view.locator(".sk-peak").count() >= 1
-    view.get_by_role("combobox", name="values").select_option("float16")
-    assert view.locator(".sk-plane").last.text_content() == "Not measured for float16 values."
-    assert view.get_by_text("not measured", exact=True).count() == 3
-    view.get_by_role("button", name="reset").click()
-    assert said.inner_text() == before
-
-
 def use_monitor(view: Any) -> None:
     loss = view.locator(".sk-plane").first
     loss.focus()
@@ -333,12 +268,9 @@ VIEWS = {
     "runs": View({"timeline": {"dense": made["training"](4), "sparse": made["training"](1)}},
                  lambda: timelines_figure({"dense": made["training"](4), "sparse": made["training"](1)}),
                  show('TimelineWidget({"dense": training(4), "sparse": training(1)})'), use_runs),
-    "steps": View({"timeline": {"dense": made["looped"](2), "sparse": made["looped"](1, 4, 2)}},
-                  lambda: timelines_figure({"dense": made["looped"](2), "sparse": made["looped"](1, 4, 2)}),
-                  show('TimelineWidget({"dense": looped(2), "sparse": looped(1, 4, 2)})'), use_steps),
     "processes": View({"timeline": made["processes"](), "clock": "common", "errors": {"worker 0": 30.0}},
                       lambda: processes_figure(made["processes"](), errors={"worker 0": 30.0}),
-                      show('TimelineWidget(processes(), clock="common", color_by="lane")'), use_processes),
+                      show('TimelineWidget(processes(), clock="common")'), use_processes),
     "memory": View({"memory": made["MEMORY"]}, lambda: memory_figure(made["MEMORY"]), show("MemoryWidget(MEMORY)"), use_memory),
     "inspector": View({"inspector": made["SMALL"]}, lambda: array_figure(made["SMALL"]), show("inspect(SMALL)"), use_inspector),
     "large": View({"inspector": made["LARGE"]}, lambda: array_figure(made["LARGE"]), show("inspect(LARGE)"), use_inspector),
@@ -346,7 +278,6 @@ VIEWS = {
     "xray": View({"xray": {"batches": made["BATCHES"], "upstream": made["UPSTREAM"], "units": 2}},
                  lambda: xray_figure(made["BATCHES"], 2, upstream=made["UPSTREAM"]),
                  show("xray(BATCHES, 2, upstream=UPSTREAM)"), use_xray),
-    "crossover": View({"crossover": {}}, crossover_figure, show("crossover()"), use_crossover),
     "monitor": View({"monitor": made["SEEN"]}, lambda: monitor_figure(made["SEEN"]),
                     "from sparsekit.widgets.training import monitor_payload\n"
                     "views.MonitorWidget(monitor_payload(SEEN), views.monitor_figure(SEEN), 'Training')",

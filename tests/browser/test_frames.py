@@ -54,7 +54,6 @@ VIEWS = {
     "xray": (lambda: {"xray": {"batches": [batch(seed) for seed in range(3)], "units": 2}}, ".sk [tabindex='0']",
              ["ArrowRight", "ArrowDown"]),
     "monitor": (lambda: {"monitor": steps()}, ".sk [tabindex='0']", ["ArrowLeft", "ArrowRight"]),
-    "crossover": (lambda: {"crossover": {}}, ".sk svg[tabindex='0']", ["ArrowLeft", "ArrowRight"]),
 }  # fmt: skip
 
 

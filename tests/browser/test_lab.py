@@ -138,7 +138,7 @@ def test_a_notebook_of_the_course_runs_and_its_timeline_answers(reader, notebook
         assert timelines.count() >= 1
     if timelines.count():
         search = timelines.first.get_by_label("Search events")
-        search.fill("lane:forward")
+        search.fill("dot")
         search.press("Enter")
         said = timelines.first.locator(".sk-panel").inner_text()
         assert any(stype in said for stype in ("csr", "row_sparse", "default")), said

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,6 @@ import pytest
 
 import sparsekit as mx
 from sparsekit.base.formatting import format_bytes
-from sparsekit.widgets import crossover_model as model
 from sparsekit.widgets.what_if import alive_if, live_memory, run_of
 
 from .gallery import MADE, VIEWS, made
@@ -95,7 +93,7 @@ NAMED = {"←": "ArrowLeft", "→": "ArrowRight", "↑": "ArrowUp", "↓": "Arro
 ALSO = {"+": {"="}, "−": {"-"}, "Home": {"End"}, "m": {"M"}}
 
 
-@pytest.mark.parametrize("name", ["marks", "steps", "processes"])
+@pytest.mark.parametrize("name", ["marks", "processes"])
 def test_keys_that_a_timeline_does_not_name_reach_the_page_and_no_others(open_report, name):
     """JupyterLab has commands on keys: ``a`` adds a cell, ``m`` makes text of one."""
     page = open_report({name: VIEWS[name].content}, False)
@@ -163,16 +161,14 @@ def reached_by_tab(page: Any) -> list[str]:
     return page.evaluate("() => window.reached")
 
 
-MAIN = {"timeline": "sk-stage", "marks": "sk-stage", "runs": "sk-stage", "steps": "sk-stage", "processes": "sk-stage",
-        "memory": "sk-area", "xray": "sk-pipe", "crossover": "sk-area sk-plane",
-        "monitor": "sk-area sk-plane sk-low"}  # fmt: skip
+MAIN = {"timeline": "sk-stage", "marks": "sk-stage", "runs": "sk-stage", "processes": "sk-stage",
+        "memory": "sk-area", "xray": "sk-pipe", "monitor": "sk-area sk-plane sk-low"}  # fmt: skip
 
 
 EMPTY = {
     "inspector": {"stype": "csr", "shape": (0, 0), "data": np.zeros(0), "indices": np.zeros(0, int), "indptr": np.zeros(1, int)},
     "xray": {"batches": {"stype": "csr", "shape": (2, 9), "data": np.zeros(0), "indices": np.zeros(0, int),
                          "indptr": np.zeros(3, int)}},
-    "crossover": {"density": 0.0, "rows": 1},
     "monitor": {},
 }  # fmt: skip
 
@@ -191,35 +187,14 @@ def test_nothing_to_show_is_shown(open_report):
 HOSTILE = "</script><script>window.hacked=1</script><img src=x onerror=window.hacked=1>"
 
 
-def test_hostile_phases_stay_text(open_report):
-    seen = {**made["SEEN"], "times": {HOSTILE: [1] * 200}, "totals": {HOSTILE: 200}}
+def test_hostile_values_stay_text(open_report):
+    seen = {**made["SEEN"], HOSTILE: [1] * 200, "loss": [HOSTILE] * 200, "took": HOSTILE}
     array = {**made["SMALL"], "data": np.array(["<b>", HOSTILE, *"x" * 13], dtype=object)}
     page = open_report({"monitor": {"monitor": seen}, "array": {"inspector": array}})
     page.wait_for_selector(".sk-monitor[data-ready]")
     page.wait_for_selector(".sk-inspector[data-ready]")
-    assert HOSTILE in page.locator(".sk-monitor .sk-legend").inner_text()
+    assert "200 steps" in page.locator(".sk-monitor").inner_text()
     assert page.evaluate("() => window.hacked") is None
-
-
-def test_memory_and_time_are_the_same_in_both_languages(in_page):
-    draw, settings = random.Random(0), []
-    for _ in range(60):
-        settings.append(model.Setting(
-            draw.choice(list(model.DTYPES)), draw.choice(list(model.INDEX_DTYPES)), draw.randrange(1, 3_000_000),
-            draw.randrange(1, 300), draw.randrange(1, 1000), draw.choice([0.0, 1.0, 10 ** draw.uniform(-7, 0)])))  # fmt: skip
-    facts = model.load_grid()
-    grid = model.Grid(facts["axes"], facts["times"])
-    found = in_page("crossover.js", "FORMATS, memory, estimateTime", """([settings, grid]) => settings.map(
-        setting => window.own.FORMATS.map(kind => [window.own.memory(kind, setting).total,
-            ...window.own.estimateTime(grid, kind, setting)]))""",
-                    [[setting._asdict() for setting in settings], facts])  # fmt: skip
-    for setting, kinds in zip(settings, found, strict=True):
-        for kind, (size, time, beyond) in zip(model.FORMATS, kinds, strict=True):
-            assert size == pytest.approx(sum(model.memory(kind, setting).values()), rel=1e-9)
-            expected, past = model.estimate_time(grid, kind, setting)
-            assert (time is None) == (expected is None)
-            assert expected is None or time == pytest.approx(expected, rel=1e-9)
-            assert beyond == past
 
 
 CHOICES = [{"index_dtype": index, "value_dtype": value, "gradient": gradient, "lazy_state": lazy, "batch": batch}
@@ -290,7 +265,7 @@ def test_what_if_is_the_same_in_both_languages(in_page, gradient):
 def notebook(open_cells):
     """A notebook that shows every live view, and a monitor that watches a loop, run."""
     loop = ("import time\nwith views.monitor(every=0.05) as watched:\n    for step in range(40):\n"
-            "        with watched.phase('forward'):\n            time.sleep(0.03)\n        watched.step(1 / (step + 1), rows=3)")
+            "        time.sleep(0.03)\n        watched.step(1 / (step + 1), rows=3)")
     opened = open_cells([MADE, *(view.cell for view in VIEWS.values()), loop])
     opened.page.evaluate(LISTEN)
     return opened.run_all()

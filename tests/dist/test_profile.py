@@ -1,6 +1,5 @@
-"""The profile of a distributed run: what was moved, exactly; clocks; who waited for whom; what more machines would bring."""
+"""The profile of a distributed run: what was moved, exactly; clocks; who waited for whom."""
 
-import itertools
 import json
 import time
 
@@ -15,11 +14,8 @@ from sparsekit.dist.partition import Partition, dealt
 from sparsekit.dist.shard import Shard
 from sparsekit.dist.transport import LocalCluster, Server
 from sparsekit.profiler.clocks import Answer, difference, offset_of
-from sparsekit.profiler.distributed import SUMS, Distributed
-from sparsekit.profiler.parts import NO_MEMORY, Part, Process, combined
+from sparsekit.profiler.distributed import Distributed
 from sparsekit.profiler.processes import server_profile
-from sparsekit.profiler.source import Stored
-from sparsekit.profiler.what_if_machines import what_if_machines
 
 ROWS, WIDTH, STEPS = 5000, 4, 5
 
@@ -246,7 +242,6 @@ def test_a_trace_of_several_processes_is_read_back_without_loss(run, tmp_path):
     assert read.totals == merged.totals
     assert (read.wall, read.events, read.accounted, read.memory) == (merged.wall, merged.events, merged.accounted, merged.memory)
     assert repr(read.distributed()) == repr(merged.distributed())
-    assert read.what_if(workers=8).rows == merged.what_if(workers=8).rows
     events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
     names = {event["pid"]: event["args"]["name"] for event in events if event["name"] == "process_name"}
     assert names == {1: "worker 0", 2: "worker 1", 3: "server 0", 4: "server 1"}
@@ -280,7 +275,7 @@ def test_merging_says_what_it_cannot_merge(run):
             (lambda: mx.profiler.merge([]), mx.ProfilerError, "no profile"),
             (lambda: mx.profiler.merge([3]), mx.ProfilerError, "name of a trace"),
             (lambda: merged.process("worker 7"), mx.UnknownNameError, "worker 7"),
-            (prof.distributed, mx.ProfilerError, "exchanged"), (lambda: prof.what_if(workers=2), mx.ProfilerError, "steps")):
+            (prof.distributed, mx.ProfilerError, "exchanged")):
         with pytest.raises(error, match=said):
             act()
 
@@ -352,103 +347,6 @@ def test_staleness_counts_the_steps_of_others_that_a_gradient_did_not_know():
     applied = [record["attrs"] for record in server_profile(told).records if record["lane"] == "apply"]
     stale = [(about["rank"], about["stale"]) for about in applied]
     assert stale == [(1, 0), (1, 0), (0, 2), (0, 2), (1, 2), (1, 0)]
-
-
-# what more machines would bring
-
-
-def test_cables_and_balance_are_those_of_the_formula(run):
-    merged, _ = run
-    found = merged.what_if(workers=[2, 16], servers=[2, 8], gbit=10, round_trip=2e-4)
-    measured = found.measured
-    every = [record["attrs"] for record in merged.records if record["lane"] == "exchange" and record["name"] == "push+pull"]
-    last = [one for one in every if one["keys"][0]["step"] > 1]  # the first step only begins the second
-    assert measured.sent == sum(one["sent"] for one in last) / len(last)
-    assert measured.received == sum(one["received"] for one in last) / len(last)
-    assert (measured.workers, measured.servers, measured.steps, measured.calls) == (2, 2, STEPS - 1, 1)
-    for row in found.rows:
-        cable = (measured.sent + measured.received) / 1.25e9 * 1e6
-        assert row["worker_cable"] == pytest.approx(cable)
-        assert row["server_cable"] == pytest.approx(cable * row["workers"] / row["servers"] * measured.balance)
-        assert row["round_trips"] == pytest.approx(200 + measured.call)
-        assert row["compute"] == measured.compute > 30_000  # the slower worker
-        largest = max(row[name] for name in ("worker_cable", "server_cable", "server_work"))
-        assert row["step"] == pytest.approx(row["compute"] + largest + row["round_trips"])
-    text = "\n".join(found.notes)
-    for words in ("Assumed", "10 Gbit/s", "asked for"):
-        assert words in text
-    assert "16" in found.summary()
-    assert "ignores cables" in "\n".join(merged.what_if(workers=4).notes)
-
-
-def simulated(workers, seed, slow=(), servers=2, steps=8):
-    """The profile of a run on simulated machines: messages travel, wait in a queue and are served; times are in microseconds.
-
-    A server answers when the last worker's gradients are there and applied, which takes 0.2 s in steps that are ``slow``.
-    """
-    draw = np.random.default_rng(seed)
-    compute, trip, serve, apply = draw.uniform([3e4, 50, 50, 0.001], [6e4, 400, 400, 0.004])
-    sent, received = 200_000, 100_000
-    free, now, mine, theirs = [0.0] * servers, [0.0] * workers, [[] for _ in range(workers)], [[] for _ in range(servers)]
-
-    def add(records, name, lane, start, end, size=0, **about):
-        records.append({"name": name, "kind": "span", "lane": lane, "start": start, "duration": end - start, "self": end - start,
-                        "depth": 0, "thread": 0, "bytes": size, "attrs": about})
-
-    for step in range(steps):
-        begun = [time + compute * draw.uniform(0.9, 1.1) for time in now]
-        order = sorted(range(workers), key=lambda rank: begun[rank])
-        there, answered = [trip / 2 + max(begun)] * servers, [0.0] * servers
-        for server in range(servers):
-            for rank in order:
-                start = max(free[server], begun[rank] + trip / 2)
-                free[server] = start + serve
-                if rank == order[-1]:
-                    took = 2e5 if step in slow else apply * sent * workers / servers
-                    add(theirs[server], "apply", "apply", free[server], free[server] + took, sent * workers // servers)
-                    free[server] += took
-                add(theirs[server], "serve", "serve", start, free[server], rank=rank,
-                    moved=[sent // servers, received // servers])
-            answered[server] = free[server]
-        for rank in order:
-            now[rank] = max(answered) + trip / 2
-            add(mine[rank], "clock", "profiler", now[rank] - trip, now[rank], server=0, shown=now[rank] / 1e6)
-            if (first := begun[rank] + trip / 2 + serve) < there[0]:
-                add(mine[rank], "wait", "wait", first, there[0], ranks=[order[-1]])
-            moved = [[server, sent // servers, received // servers] for server in range(servers)]
-            add(mine[rank], "push+pull", "exchange", begun[rank], now[rank], servers=moved, sent=sent, received=received,
-                keys=[{"key": "w", "rows": ROWS, **dict.fromkeys(SUMS, 0), "pushes": 1}])
-    every = [("worker", records) for records in mine] + [("server", records) for records in theirs]
-    return combined([Part(Process(f"{kind} {place}", kind, place, 0.0, 0.0, {}), Stored(
-        records=records, memory=NO_MEMORY, gradient_rows={}, densifications=[], densified=0, marks=[], totals={}, wall=max(now),
-        accounted=1.0, folded=0, folded_totals={}, events=len(records), overhead=0.0, environment={}))
-        for place, (kind, records) in ((number % workers if number < workers else number - workers, one)
-                                       for number, one in enumerate(every))])
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_the_model_gives_what_runs_on_simulated_machines_take(seed):
-    """Predicted from a run of one worker, a step of two or eight takes what it takes, and the other way round, within a fifth."""
-    runs = {workers: simulated(workers, seed) for workers in (1, 2, 8)}
-    for had, asked in itertools.product(runs, runs):
-        found, took = what_if_machines(runs[had], workers=asked), what_if_machines(runs[asked], workers=asked).before
-        assert 1 / 1.2 < found.after / took < 1.2, (had, asked, found, took)
-        assert found.before == what_if_machines(runs[had], gbit=1).before
-
-
-def test_a_slow_step_of_a_server_does_not_count():
-    """The first one after a restart, for instance; a mean would take it for the time of all."""
-    found, usual = (what_if_machines(simulated(2, 0, slow, steps=7), workers=2) for slow in ((2,), ()))
-    assert found.rows[0]["server_work"] == pytest.approx(usual.rows[0]["server_work"], rel=0.01)
-    assert found.model == pytest.approx(usual.model, rel=0.1)
-
-
-@pytest.mark.parametrize(("asked", "said"), [({"workers": 0}, "workers"), ({"servers": "two"}, "servers"), ({"gbit": -1}, "gbit"),
-                                             ({"workers": [1, 2], "servers": [1, 2, 3]}, "belong together"),
-                                             ({"workers": 2, "value_dtype": "float16"}, "in one call")])
-def test_what_cannot_be_asked_for_is_said(run, asked, said):
-    with pytest.raises(mx.ProfilerError, match=said):
-        run[0].what_if(**asked)
 
 
 # pictures

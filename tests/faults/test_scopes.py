@@ -65,7 +65,6 @@ CASES = {
     "scope": lambda: mx.profiler.scope("part"),
     "profile_for": lambda: mx.profiler.expect.profile(lambda _: None),
     "Promise": mx.profiler.expect,
-    "TrainingMonitor": lambda: mx.widgets.monitor(trainer, live=False),
     "np_shape": mx.util.np_shape,
     "environment": lambda: mx.test_utils.environment({"SPARSEKIT_SWEPT": "1", "HOME": None}),
     "_Switch": autograd.record,
@@ -95,10 +94,11 @@ SHARED = {"Scoped", "Assigned", "Pushed", "_Tracing", "_TraceContext"}
 
 #: Context managers that put nothing back that others see, and why that is so.
 EXCUSED = {
+    "TrainingMonitor": "shows what it saw",
     "answered": "names errors", "failures_named": "names errors", "_named_errors": "names errors", "_failures": "names errors",
     "_code_of": "names errors",
     "open": "a file that is read", "lines": "a file that is read", "open_member": "a file that is read",
-    "values_of": "an array of its own", "phase": "adds to a sum", "_Timed": "notes a time of its own",
+    "values_of": "an array of its own", "_Timed": "notes a time of its own",
     "_quiet": "the filters of Python's warnings, which Python's own catch_warnings puts back",
     "_folder": "a folder that the next command looks past", "stage": "a progress bar",
     "drawing_on": "matplotlib's settings and the filters of warnings, which their own context managers put back",

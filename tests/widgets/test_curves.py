@@ -10,11 +10,11 @@ import pytest
 
 import sparsekit.widgets as widgets
 from sparsekit.base import displays
-from sparsekit.base.errors import MissingPackageError, UnknownNameError
+from sparsekit.base.errors import MissingPackageError
 
 CURVES = {"lazy": [1, 0.9, None, 0.9], "_full of $dollars": [1, 0.9, 0.81]}
 BARS = {"sparsekit": {"median": 2, "min": 1, "max": 3}, "$rival": {"median": 5, "min": 5, "max": 5}}
-SEEN = {"total": 2, "steps": [1, 2], "loss": [3.0, 2.0], "times": {"forward": [1.0, 2.0]}, "totals": {"forward": 3.0}}
+SEEN = {"total": 2, "steps": [1, 2], "loss": [3.0, 2.0]}
 PLOTS = {
     "curves": lambda ax=None: widgets.curves_figure(CURVES, "Title", ax=ax),
     "bars": lambda ax=None: widgets.bars_figure("Title", BARS, "ms", ax=ax),
@@ -46,7 +46,6 @@ ON_AXES = {
     "memory": lambda ax: widgets.memory_figure(MEMORY, "Title", ax=ax),
     "peaks": lambda ax: widgets.memory_bars({"one": MEMORY, "_two": MEMORY}, title="Title", ax=ax),
     "turns": lambda ax: displays.call("turns_figure", TURNS, "", {}, title="Title", ax=ax),
-    "crossover": lambda ax: widgets.crossover_figure("Title", ax=ax, of="time", rows=1000),
 }
 
 
@@ -76,13 +75,6 @@ def test_memory_on_axes_of_the_user_is_stacked_by_role():
     ax = ON_AXES["memory"](Figure().subplots())
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["gradient", "$input"]
     assert max(float(path.vertices[:, 1].max()) for layer in ax.collections for path in layer.get_paths()) == 40
-
-
-def test_the_crossover_has_no_third_panel():
-    from matplotlib.figure import Figure
-
-    with pytest.raises(UnknownNameError, match="memory"):
-        widgets.crossover_figure(ax=Figure().subplots(), of="space")
 
 
 def test_bars_on_axes_of_the_user_are_as_long_as_their_medians():

@@ -73,7 +73,7 @@ def test_packing_is_compact_and_the_same_each_time(training):
     assert len(packed) < 25 * len(records)
 
 
-MODULES = ["timeline.js", "memory.js", "graph.js", "inspector.js", "xray.js", "crossover.js", "monitor.js"]
+MODULES = ["timeline.js", "memory.js", "graph.js", "inspector.js", "xray.js", "monitor.js"]
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -112,7 +112,7 @@ class TestWidgets:
     def test_reprs_are_stable(self, records, memory):
         from sparsekit.widgets import MemoryWidget, TimelineWidget
 
-        assert repr(TimelineWidget(records, color_by="density")) == "TimelineWidget(131 events, color_by='density')"
+        assert repr(TimelineWidget(records)) == "TimelineWidget(131 events)"
         assert repr(MemoryWidget(memory)) == "MemoryWidget(4 samples)"
 
     def test_the_chosen_record(self, records, training):

@@ -20,7 +20,6 @@ ROOT = Path(mx.__file__).parents[1]
 VIEWS = {
     "InspectorWidget": "x.inspect()",
     "XrayWidget": "mx.widgets.xray([x], 2)",
-    "CrossoverWidget": "mx.widgets.crossover()",
     "MonitorWidget": "mx.widgets.MonitorWidget({}, mx.widgets.array_figure(x), 'Training')",
     "TimelineWidget": "prof.timeline()",
     "MemoryWidget": "mx.widgets.MemoryWidget(prof.memory)",

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 import re
-import time
 
 import numpy as np
 import pytest
 
 import sparsekit as mx
 from sparsekit.base.errors import ParameterError, UnsupportedError
-from sparsekit.core import hooks
 from sparsekit.widgets import monitor, monitor_figure
 from sparsekit.widgets.charts import Line
 from sparsekit.widgets.training import MOST_POINTS, monitor_payload, top_of
@@ -22,75 +19,36 @@ def test_a_real_loop():
     net = mx.gluon.nn.Dense(1, in_units=500, weight_grad_stype="row_sparse")
     net.initialize()
     trainer = mx.gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.1})
-    original = trainer.step
     batch = mx.nd.sparse.csr_matrix((np.ones(3), [1, 7, 7], [0, 2, 3]), shape=(2, 500), dtype="float32")
     with monitor(trainer) as seen:
-        for one in seen.watch([batch] * 5):
-            with mx.autograd.record(), seen.phase("forward"):
+        for one in [batch] * 5:
+            with mx.autograd.record():
                 loss = (net(one) - 1) ** 2
-            with seen.phase("backward"):
-                loss.backward()
+            loss.backward()
             trainer.step(2)
             seen.step(loss)
     data = seen.data
-    assert trainer.step == original
+    assert "step" not in vars(trainer)
     assert data["steps"] == [1, 2, 3, 4, 5]
     assert data["rows"] == [2] * 5
     # The bias's dense gradient has one value, the weight's two of 500.
     assert data["density"] == [pytest.approx(3 / 501)] * 5
-    assert list(data["times"]) == ["read", "forward", "backward", "update", "rest"]
     assert data["loss"][-1] < data["loss"][0]
     assert "a step touched 2 of 500 rows" in seen.static.alt
     assert repr(seen) == f"<TrainingMonitor: {seen.static.alt}>"
     assert sorted(seen._repr_mimebundle_()) == ["text/html", "text/plain"]
 
 
-@pytest.mark.parametrize(("with_trainer", "with_watch"), [(False, False), (False, True), (True, False), (True, True)])
-def test_time_in_no_phase_says_how_phases_are_made(with_trainer, with_watch):
-    class Trainer:
-        def step(self, size):
-            """Nothing is updated."""
-
-    trainer = Trainer()
-    with monitor(trainer if with_trainer else None) as seen:
-        for _ in seen.watch(range(3)) if with_watch else range(3):
-            time.sleep(0.002)
-            trainer.step(1)
-            seen.step(1.0)
-    said = seen.static.alt
-    assert "in no phase" in said
-    assert ("m.watch(batches)" in said) != with_watch
-    assert ("monitor(trainer) times the update" in said) != with_trainer
-    assert "m.phase('name')" in said
-
-
-def test_time_in_phases_needs_no_advice():
-    with monitor() as seen:
-        for _ in range(3):
-            with seen.phase("forward"):
-                time.sleep(0.002)
-            seen.step(1.0)
-    assert "of it forward" in seen.static.alt
-    assert "no phase" not in seen.static.alt
-
-
 def test_an_error_in_the_loop_passes_and_what_was_seen_stays():
-    class Trainer:
-        def step(self, size):
-            return size
-
-    trainer = Trainer()
-    seen = monitor(trainer)
+    seen = monitor()
 
     def loop():
         with seen:
-            assert trainer.step(3) == 3
             seen.step(1.0)
             raise ValueError("stop")
 
     with pytest.raises(ValueError, match="stop"):
         loop()
-    assert "step" not in vars(trainer)
     assert seen.data["total"] == 1
 
 
@@ -152,9 +110,9 @@ def test_a_loss_that_is_not_finite_is_told():
     assert "not finite at 3 steps, first at 2" in seen.static.alt
 
 
-ODD = [None, {}, {"steps": []}, {"steps": [1], "loss": ["x"], "times": 3},
+ODD = [None, {}, {"steps": []}, {"steps": [1], "loss": ["x"], "took": [3]},
        {"steps": [1, 2], "loss": [math.nan], "rows": [math.inf, None]},
-       {"steps": [1], "times": {"<script>": ["x"]}, "totals": {"<script>": math.inf, "b": 5}, "strange": [1]},
+       {"steps": [1], "<script>": ["x"], "took": math.inf, "first": "<script>", "strange": [1]},
        {"steps": ["x", 5], "loss": [1e300, -1e300], "density": [0, 0]}]  # fmt: skip
 
 
@@ -192,34 +150,39 @@ def test_a_first_step_that_compiles_does_not_flatten_the_rest(count):
     assert top_of([Line("forward", [], "#000000")]) == 0.0
 
 
-@pytest.mark.parametrize("own", [(), ("forward",), ("model",)])
-def test_passes_are_found_and_nothing_is_counted_twice(own, clock):
-    weight = mx.nd.ones((400, 400))
-    weight.attach_grad()
-    with monitor() as seen:
-        ended = clock.now
-        for _ in range(4):
-            with mx.autograd.record(), (seen.phase(own[0]) if own else contextlib.nullcontext()):
-                clock.sleep(0.01)
-                loss = mx.nd.dot(weight, weight).sum()
-            loss.backward()
-            seen.step()
-            took, ended = clock.now - ended, clock.now
-            # The time between two steps is the later one's, but for the readings of the clock after the last one.
-            assert sum(values[-1] for values in seen.data["times"].values()) == pytest.approx(took / 1000, abs=5)
-    times = seen.data["times"]
-    assert times[own[0] if own else "forward"] == pytest.approx([10_000] * 4, abs=5)
-    assert all(time > 0 for time in times["backward"])
-    assert own != ("model",) or max(times.get("forward", [0])) < 5
-    assert hooks.passes is None
+def test_a_step_of_one_call_is_seen_as_that_of_four_lines():
+    """TrainStep leaves the gradients that the monitor reads, also when its step is compiled."""
+    seen = {}
+    for way in ("lines", "TrainStep"):
+        net = mx.gluon.nn.Dense(1, in_units=500, weight_grad_stype="row_sparse")
+        net.initialize(mx.init.One())
+        trainer = mx.gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.1})
+        loss_fn = mx.gluon.loss.L2Loss()
+        step = mx.gluon.TrainStep(net, loss_fn, trainer)
+        with monitor(trainer) as seen[way]:
+            for i in range(6):
+                data = mx.nd.sparse.csr_matrix((np.ones(2 + i), np.arange(2 + i), [0, 1, 2 + i]), shape=(2, 500), dtype="float32")
+                label = mx.nd.ones((2, 1))
+                if way == "lines":
+                    with mx.autograd.record():
+                        loss = loss_fn(net(data), label)
+                    loss.backward()
+                    trainer.step(2)
+                else:
+                    loss = step(data, label)
+                seen[way].step(loss)
+    one, other = (found.data for found in seen.values())
+    assert [one[name] for name in ("loss", "rows", "density")] == [other[name] for name in ("loss", "rows", "density")]
+    assert one["rows"] == list(range(2, 8))
 
 
-def test_a_pass_within_a_phase_is_that_phases():
+def test_the_first_step_is_told_apart(clock):
     with monitor() as seen:
-        with seen.phase("all of it"), mx.autograd.record():
-            time.sleep(0.003)
-        seen.step()
-    assert "forward" not in seen.data["times"]
+        for seconds in (0.5, 0.01, 0.01):
+            clock.sleep(seconds)
+            seen.step(1.0)
+    assert seen.data["took"] == pytest.approx(10_000, rel=0.01)
+    assert "10.0 ms a step; the first step, which compiles, took 500 ms" in seen.static.alt
 
 
 def spiking(profile=None, steps=6, slow=4):

@@ -191,13 +191,6 @@ def test_saving(records, tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.html", "a.svg"]
 
 
-def test_an_operator_keeps_its_colour():
-    assert theme.operator_colors({"dot": 1, "x": 5})["dot"] == theme.operator_colors({"dot": 9, "y": 1})["dot"]
-    colors = theme.operator_colors({f"op{i}": i for i in range(20)})
-    assert sum(color == theme.OTHER for color in colors.values()) == 20 - len(theme.SERIES)
-    assert len({color for color in colors.values() if color != theme.OTHER}) == len(theme.SERIES)
-
-
 def test_whole_runs_start_together_however_long_each_compiled(training):
     display = checked(timelines_figure({"a": training(steps=1), "b": training(steps=1)[1:]}))
     assert "Not drawn: compilation" in display.svg

@@ -71,7 +71,7 @@ def test_every_live_view_stands_behind_its_picture(page):
     views.remove(None)
     assert views == ["timeline", "timeline", "memory"]
     payloads = [json.loads(text) for attributes, text in found.scripts if attributes.get("type") == "application/json"]
-    timeline, memory = ["align", "color_by", "description", "payload", "selected", "title"], ["description", "memory", "title"]
+    timeline, memory = ["description", "payload", "selected", "title"], ["description", "memory", "title"]
     assert [sorted(values) for values in payloads] == [timeline, timeline, memory]
     assert sum(attributes.get("type") == "module" for attributes, _ in found.scripts) == 2
 

@@ -165,7 +165,7 @@ def test_a_magnified_run_says_how_many_times_as_wide_it_is_drawn(ratio, narrow):
     (words,) = re.findall(r">(drawn [\d.,]+ times as wide)</text>", svg)
     assert f"sparse is also {words}." in figure.alt
     assert "dense is also" not in figure.alt
-    places = [float(x) for x in re.findall(r'<rect x="([\d.]+)" y="[\d.]+" width="[\d.]+" height="17" fill="#0072b2"', svg)]
+    places = [float(x) for x in re.findall(r'<rect x="([\d.]+)" y="[\d.]+" width="[\d.]+" height="17" fill="#d3d3cc"', svg)]
     whole, magnified = places[3] - places[0], places[-1] - places[-4]
     assert float(words.split()[1].replace(",", "")) == pytest.approx(magnified / (whole / ratio), rel=0.02)
 

@@ -1,19 +1,16 @@
-// The live training monitor: four curves over the steps, a cursor across them, and where the time goes.
+// The live training monitor: curves over the steps, and a cursor across them.
 // An anywidget front-end module: render({ model, el }) builds the view and returns its cleanup.
 
-import { DASHES, Plane, sample } from "./charts.js";
-import { OTHER, SERIES, element, formatCount, formatDensity, formatDuration, formatShare, inkOn, mount, shape, table, taken } from "./common.js";
+import { Plane } from "./charts.js";
+import { SERIES, element, formatCount, formatDensity, mount, shape, table, taken } from "./common.js";
 
 const short = (value) => String(Number(value.toPrecision(3)));
-const colorOf = (i) => SERIES[i] ?? OTHER;
 
 function panels(data) {
-  const times = Object.entries(data.times ?? {}).map(([name, values], i) => ({ name, values, color: colorOf(i) }));
   return [
     ["loss", [{ name: "loss", values: data.loss ?? [], color: SERIES[0] }], short],
     ["rows touched", [{ name: "rows touched", values: data.rows ?? [], color: SERIES[3] }], formatCount],
     ["density of the gradients", [{ name: "density", values: data.density ?? [], color: SERIES[4] }], formatDensity],
-    ["time of a step, by phase", times, formatDuration],
   ];
 }
 
@@ -45,10 +42,8 @@ class Monitor {
     this.planes[0].setAttribute("tabindex", "0");
     this.planes[0].addEventListener("keydown", (event) => this.key(event));
     this.status = element("p", { class: "sk-status", role: "status", "aria-live": "off" });
-    this.split = element("div", { class: "sk-split", "aria-hidden": "true" });
-    this.legend = element("div", { class: "sk-legend" });
     this.table = element("div", { class: "sk-table" });
-    root.append(this.status, element("div", { class: "sk-grid2" }, ...this.planes), this.split, this.legend,
+    root.append(this.status, element("div", { class: "sk-grid2" }, ...this.planes),
       element("details", {}, element("summary", {}, "The same as a table"), this.table));
     this.observer = new ResizeObserver(() => this.draw());
     this.observer.observe(this.planes[0]);
@@ -103,14 +98,13 @@ class Monitor {
       const least = known.reduce((low, value) => Math.min(low, value), title === "loss" ? Infinity : 0);
       const most = topOf(lines);
       const plane = new Plane(svg, { across: [steps[0], steps.at(-1)], up: [least, most * 1.05], label, below: formatCount, title });
-      lines.forEach((line, place) => plane.curve(steps, line.values, line.color, DASHES[place % DASHES.length]));
+      for (const line of lines) plane.curve(steps, line.values, line.color, null);
       const highest = known.reduce((high, value) => Math.max(high, value), 0);
       if (highest > most * 1.05) svg.append(shape("text", { x: plane.box.right, y: 14, "text-anchor": "end" }, `cut off: up to ${label(highest)}`));
       if (this.at !== null && steps[this.at] !== undefined) plane.mark(steps[this.at], "", 0, "sk-cursor");
       return plane;
     });
     this.tell();
-    this.fillSplit();
     this.fillTable();
   }
 
@@ -126,8 +120,6 @@ class Monitor {
     if (has(data.loss)) words.push(`loss ${short(data.loss[i])}`);
     if (has(data.rows)) words.push(`${formatCount(data.rows[i])}${data.all_rows ? ` of ${formatCount(data.all_rows)}` : ""} rows touched`);
     if (has(data.density)) words.push(`density ${formatDensity(data.density[i])}`);
-    const spent = Object.entries(data.times ?? {}).filter(([, values]) => has(values)).map(([name, values]) => `${name} ${formatDuration(values[i])}`);
-    if (spent.length) words.push(spent.join(", "));
     const merged = data.merged > 1 ? ` Each point is the mean of ${formatCount(data.merged)} steps.` : "";
     const strange = data.strange?.length ? ` The loss was not finite at ${formatCount(data.strange.length)} step${data.strange.length === 1 ? "" : "s"}, first at ${formatCount(data.strange[0])}.` : "";
     const opens = data.slowest?.length ? ` m.timeline(${steps[i]}) opens its timeline.` : "";
@@ -138,18 +130,6 @@ class Monitor {
     slider.setAttribute("aria-valuemax", String(steps.length - 1));
     slider.setAttribute("aria-valuenow", String(i));
     slider.setAttribute("aria-valuetext", words.join("; "));
-  }
-
-  fillSplit() {
-    const totals = Object.entries(this.data.totals ?? {});
-    const whole = totals.reduce((sum, [, amount]) => sum + amount, 0);
-    this.split.replaceChildren(...(whole ? totals.map(([name, amount], i) => {
-      const share = amount / whole;
-      return element("span", { style: `flex:${share} 1 0;background:${colorOf(i)};color:${inkOn(colorOf(i))}` }, share > 0.12 ? `${name} ${formatShare(share)}` : "");
-    }) : []));
-    for (const part of this.split.children) if (part.scrollWidth > part.clientWidth) part.textContent = "";
-    this.legend.replaceChildren(...totals.map(([name, amount], i) => element("span", { class: "sk-chip sk-wide" }, sample(colorOf(i), DASHES[i % DASHES.length]),
-      element("span", {}, `${name} ${formatDuration(amount / Math.max(1, this.data.total - 1))} a step, ${formatShare(amount, whole)}`))));
   }
 
   fillTable() {

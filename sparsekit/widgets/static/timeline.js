@@ -3,15 +3,12 @@
 
 import { element, formatCount, table, unpack, watchTheme } from "./common.js";
 import { Camera } from "./timeline_camera.js";
-import { Coloring, Data, ROW } from "./timeline_data.js";
-import { Flame } from "./timeline_flame.js";
+import { Data, ROW } from "./timeline_data.js";
 import { Legend } from "./timeline_legend.js";
 import { MARK_KEYS, MarkPainter, markBeside, markTables } from "./timeline_marks.js";
 import { Painter } from "./timeline_paint.js";
 import { Pointer } from "./timeline_pointer.js";
-import { CONDITIONS, EXAMPLE, accepting } from "./timeline_query.js";
 import { Letters, Scene } from "./timeline_scene.js";
-import { AlignSwitch, STEP_KEYS, StepPainter, StepTimes, stepTable } from "./timeline_steps.js";
 import { Details, FoldedTable, Statistics, eventTable, sentence } from "./timeline_words.js";
 
 const KEYS = [
@@ -20,53 +17,48 @@ const KEYS = [
   ["z", "zoom to the operator"], ["/", "search"], ["Escape", "leave"],
 ];
 
-const MODES = ["storage type", "operator", "lane", "layer", "density"];
-
 // ---- the view
 
 // Owns the scene and what is chosen in it, and answers mouse, keys and the model; its parts paint, move, and say.
 class Timeline {
   constructor(model, root, data) {
     const scene = new Scene(data);
-    const times = new StepTimes(scene);
-    Object.assign(this, { model, root, data, scene, times });
+    Object.assign(this, { model, root, data, scene });
     this.inside = false;
     this.matches = null;
     this.cleanups = [];
     this.camera = new Camera(scene, () => this.moved());
-    this.details = new Details(scene, times, {
+    this.details = new Details(scene, {
       close: () => { this.select(-1); this.stage.focus(); },
       select: (event) => this.select(event),
       beside: (direction, event) => this.select(this.beside(direction, event)),
       zoomTo: (event) => this.camera.zoomTo(event),
     });
-    this.statistics = new Statistics(scene, times);
-    this.flame = new Flame(scene, (query) => { this.search.value = query; this.find(query); });
+    this.statistics = new Statistics(scene);
     this.tables = [
-      this.flame,
-      data.steps.some && new FoldedTable("The steps in view as a table", "sk-steps", () => [stepTable(scene, times, (slot) => this.goStep(slot))]),
       data.marks.count && new FoldedTable("Markers and counters in view as a table", "sk-marks", () => markTables(scene, (mark) => this.chooseMark(mark))),
-      new FoldedTable("The events in view as a table", null, () => [eventTable(scene, times, (event) => this.select(event))]),
+      new FoldedTable("The events in view as a table", null, () => [eventTable(scene, (event) => this.select(event))]),
     ].filter(Boolean);
-    this.legend = new Legend(() => this.mark());
-    this.switch = data.comparable ? new AlignSwitch(data, (aligned) => this.align(aligned, true)) : null;
+    this.legend = new Legend(scene.coloring, () => this.mark());
     this.build();
     const letters = new Letters();
     const { stage, canvas, map } = this;
-    this.painter = new Painter(scene, { root, stage, canvas, map }, letters, {
-      steps: new StepPainter(scene, times, letters), marks: new MarkPainter(scene, letters) });
+    this.painter = new Painter(scene, { root, stage, canvas, map }, letters,
+      new MarkPainter(scene, letters));
     this.pointer = new Pointer(scene, this.camera, { stage, canvas, map }, {
       choose: (event, mark) => this.choose(event, mark), measure: () => this.measureView(), draw: () => this.painter.draw() });
-    this.recolor(model.get("color_by") || MODES[0]);
+    this.legend.fill(data.columns.fallback.some((value) => value), data.readers.length > 0);
     this.observe();
   }
 
   build() {
     const title = this.model.get("title") || "Timeline";
+    const how = this.data.shared ? "processes on one clock" : "runs that begin together";
+    const runs = this.data.runs.length > 1 ? ` of ${this.data.runs.length} ${how}` : "";
     this.canvas = element("canvas", {});
     this.stage = element("div", {
       class: "sk-stage", tabindex: "0", role: "application", "aria-roledescription": "timeline",
-      "data-title": `${title}: ${formatCount(this.data.count)} events${this.data.marks.summary}`,
+      "aria-label": `${title}: ${formatCount(this.data.count)} events${this.data.marks.summary}${runs}. Enter steps into the operators, Escape leaves.`,
     }, this.canvas);
     this.map = element("canvas", { class: "sk-map", "aria-hidden": "true" });
     this.status = element("div", { class: "sk-status", role: "status", "aria-live": "polite" });
@@ -81,23 +73,20 @@ class Timeline {
       this.answer,
       this.help(),
     );
-    this.showAligned();
     this.stage.addEventListener("keydown", (event) => this.key(event));
   }
 
   toolbar() {
     const button = (text, label, action) => element("button", { type: "button", "aria-label": label, title: label, onclick: action }, text);
-    this.choice = element("select", { onchange: () => this.recolor(this.choice.value, true) },
-      ...MODES.map((mode) => element("option", { value: mode }, mode)));
     this.search = element("input", {
-      type: "search", placeholder: EXAMPLE, title: CONDITIONS, "aria-label": "Search events",
+      type: "search", title: "Words of operator, layer and line", "aria-label": "Search events",
       oninput: () => this.find(this.search.value),
       onkeydown: (event) => { if (event.key === "Enter") this.nextMatch(event.shiftKey ? -1 : 1); },
     });
     return element("div", { class: "sk-bar" },
       button("+", "Zoom in", () => this.camera.zoom(0.5)), button("−", "Zoom out", () => this.camera.zoom(2)),
-      button("whole run", "Show the whole run", () => this.camera.home()), this.switch?.element,
-      element("label", {}, "colour by ", this.choice), element("label", {}, "search ", this.search), this.fixing(button));
+      button("whole run", "Show the whole run", () => this.camera.home()),
+      element("label", {}, "search ", this.search), this.fixing(button));
   }
 
   // A button that has Python try fixes, where the profile knows its program; what Python found stands below the tables.
@@ -124,9 +113,9 @@ class Timeline {
   }
 
   help() {
-    const keys = [...KEYS, ...(this.data.marks.count ? MARK_KEYS : []), ...(this.data.comparable ? STEP_KEYS : [])].flatMap(([key, words]) => [element("kbd", {}, key), ` ${words}   `]);
+    const keys = [...KEYS, ...(this.data.marks.count ? MARK_KEYS : [])].flatMap(([key, words]) => [element("kbd", {}, key), ` ${words}   `]);
     return element("details", {}, element("summary", {}, "Keys and mouse"), element("p", { class: "sk-keys" }, ...keys,
-      element("br"), "Drag to pan; the wheel zooms once the timeline has the focus (or with Ctrl); Shift and drag measures a span; double click zooms to an operator.", element("br"), CONDITIONS));
+      element("br"), "Drag to pan; the wheel zooms once the timeline has the focus (or with Ctrl); Shift and drag measures a span; double click zooms to an operator. The search looks for words in operator, layer and line."));
   }
 
   // ---- moving
@@ -151,67 +140,7 @@ class Timeline {
     if (y < stage.scrollTop || y + height > stage.scrollTop + stage.clientHeight) stage.scrollTop = y - 60;
   }
 
-  // ---- several runs
-
-  // Lay the events out anew; what is in view of the first run stays in view.
-  align(aligned, tell = false) {
-    const { data, scene } = this;
-    if (aligned && !data.steps.some) {
-      this.say(`Not aligned by steps. ${data.steps.reason}`);
-      return;
-    }
-    if (aligned !== data.aligned) {
-      const kept = scene.view.map((place) => data.real(0, place));
-      data.arrange(aligned);
-      let view = kept.map((time) => (aligned ? data.steps.shown(0, time) : time));
-      if (!(view[1] > view[0])) view = [data.begin, data.begin + data.length];
-      this.camera.move(...view, true);
-      this.mark();
-      this.measureView();
-    }
-    this.showAligned();
-    if (!tell) return;
-    this.model.set("align", aligned ? "step" : "start");
-    this.model.save_changes();
-    clearTimeout(this.pending);
-    this.say(aligned ? `Aligned at each of ${this.times.whole} steps: a hatched gap follows where a step was over before the other's. ${data.steps.reason}`
-      : "All runs begin together, and nothing more is aligned.");
-  }
-
-  showAligned() {
-    const { data } = this;
-    const how = data.aligned ? "runs aligned at each step" : data.comparable ? "runs that begin together" : "processes on one clock";
-    const runs = data.runs.length > 1 ? ` of ${data.runs.length} ${how}` : "";
-    this.stage.setAttribute("aria-label", `${this.stage.dataset.title}${runs}. Enter steps into the operators, Escape leaves.`);
-    this.switch?.show();
-  }
-
-  goStep(slot) {
-    const { data: { steps }, times } = this;
-    if (!steps.some) {
-      this.say(steps.reason || "There are no steps.");
-      return;
-    }
-    const wanted = Math.min(Math.max(slot, 0), times.whole - 1);
-    const [from, to] = times.extent(wanted);
-    const margin = (to - from) * 0.02 || 0.01;
-    this.camera.move(from - margin, to + margin);
-    this.say(times.took(wanted));
-  }
-
   // ---- choosing
-
-  recolor(mode, tell = false) {
-    this.choice.value = MODES.includes(mode) ? mode : MODES[0];
-    this.scene.coloring = new Coloring(this.data, this.choice.value);
-    this.legend.fill(this.scene.coloring, this.data.columns.fallback.some((value) => value), this.data.readers.length > 0);
-    if (tell) {
-      this.model.set("color_by", this.choice.value);
-      this.model.save_changes();
-    }
-    this.flame.fill();
-    this.mark();
-  }
 
   // What search and legend pick out; everything else is painted faintly.
   mark() {
@@ -222,9 +151,9 @@ class Timeline {
   }
 
   find(words) {
-    const accept = accepting(this.data, words, this.times);
-    if (accept) {
-      this.matches = Uint8Array.from(this.data.columns.name, (_, i) => Number(accept(i)));
+    const terms = words.trim().toLowerCase().split(/\s+/).filter(Boolean);
+    if (terms.length) {
+      this.matches = this.data.matching(terms);
       this.say(`${formatCount(this.matches.reduce((sum, value) => sum + value, 0))} events match “${words.trim()}”; Enter goes to the next.`);
     } else {
       this.matches = null;
@@ -264,7 +193,7 @@ class Timeline {
       this.camera.reveal(event);
       this.scrollTo({ y: data.tracks[data.trackOf[event]].y, height: ROW });
       if (open || details.open) details.describe(event);
-      this.say(sentence(scene, this.times, event));
+      this.say(sentence(scene, event));
     } else {
       details.close();
     }
@@ -315,10 +244,6 @@ class Timeline {
       p: () => scene.partners.length && this.select(scene.partners[0], false),
       ...(this.data.marks.count ? { m: () => this.nextMark(1), M: () => this.nextMark(-1) } : {}),
       z: () => scene.selected >= 0 && camera.zoomTo(scene.selected),
-      ...(this.data.comparable ? {
-        a: () => this.align(!this.data.aligned, true),
-        "[": () => this.goStep(this.times.inView() - 1), "]": () => this.goStep(this.times.inView() + 1),
-      } : {}),
       // Only once inside: otherwise Tab goes on to the next control of the page.
       Tab: this.inside ? () => this.select(this.walk(event.shiftKey ? -1 : 1, () => true), false) : null,
       Escape: this.inside || scene.selected >= 0 || scene.range || scene.chosen >= 0 ? () => this.leave() : null,
@@ -335,7 +260,7 @@ class Timeline {
     if (selected < 0) {
       // The first that begins in view; if none does, the first that reaches into it.
       let first = -1;
-      const { start } = data.placed;
+      const { start } = data.columns;
       const late = (event) => [start[event] < view[0], start[event]];
       const before = ([one, time], [other, then]) => (one === other ? time < then : !one);
       data.within(...view, (event) => { if (first < 0 || before(late(event), late(first))) first = event; });
@@ -358,7 +283,7 @@ class Timeline {
     if (selected < 0) return;
     const next = data.tracks[data.trackOf[selected] + direction];
     if (!next) return;
-    const i = data.starting(next, data.placed.start[selected], 0);
+    const i = data.starting(next, data.columns.start[selected], 0);
     this.select(next.order[Math.min(i, next.order.length - 1)], false);
   }
 
@@ -370,8 +295,6 @@ class Timeline {
       this.model.on(name, callback);
       this.cleanups.push(() => this.model.off(name, callback));
     };
-    listen("change:color_by", () => this.recolor(this.model.get("color_by")));
-    listen("change:align", () => this.align(this.model.get("align") !== "start" && this.data.steps.some));
     listen("change:fixes", () => this.showFixes());
     listen("change:selected", () => {
       const wanted = this.model.get("selected");
@@ -402,7 +325,7 @@ async function render({ model, el }) {
       if (gone || mine !== turn) return;
       timeline?.destroy();
       root.replaceChildren();
-      timeline = new Timeline(model, root, new Data(unpacked, model.get("align") !== "start"));
+      timeline = new Timeline(model, root, new Data(unpacked));
       root.dataset.ready = "true";
     } catch (error) {
       root.replaceChildren(element("p", { role: "alert" }, `The timeline cannot be shown: ${error.message}`));

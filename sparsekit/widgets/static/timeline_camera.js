@@ -41,7 +41,7 @@ export class Camera {
   }
 
   focus() {
-    const { data: { placed: { start, duration } }, selected, view } = this.scene;
+    const { data: { columns: { start, duration } }, selected, view } = this.scene;
     const middle = selected >= 0 ? start[selected] + duration[selected] / 2 : NaN;
     return middle >= view[0] && middle <= view[1] ? middle : (view[0] + view[1]) / 2;
   }
@@ -68,14 +68,14 @@ export class Camera {
   }
 
   zoomTo(event) {
-    const { start, duration } = this.scene.data.placed;
+    const { start, duration } = this.scene.data.columns;
     const margin = duration[event] * 0.15 || 0.01;
     this.move(start[event] - margin, start[event] + duration[event] + margin);
   }
 
   // So that an operator is in view and wide enough to be seen.
   reveal(event) {
-    const { data: { placed: { start, duration } }, view: [a, b], scale } = this.scene;
+    const { data: { columns: { start, duration } }, view: [a, b], scale } = this.scene;
     const [from, to] = [start[event], start[event] + duration[event]];
     if (from < a || to > b || (to - from) * scale < 3) {
       const wanted = (to - from) * scale < 3 ? Math.max((to - from) * 12, 1e-3) : Math.max(b - a, (to - from) * 1.3);

@@ -1,40 +1,24 @@
-// What the timeline shows: packed columns read into tracks, and the colour of every event.
+// What the timeline shows: packed columns read into tracks, and the colours of storage types.
 
-import { OTHER, SERIES, formatCount, formatDensity } from "./common.js";
 import { Marks } from "./mark_lanes.js";
-import { Steps } from "./step_places.js";
 
 export const ROW = 22;
 export const TOP = 24;
 const GAP = 6;
 const RUN_HEAD = 24;
-const SCALE = ["#00224e", "#35456c", "#666970", "#948e77", "#c8b866", "#fee838"];
 
 // ---- the data
 
 export class Data {
-  constructor({ header, columns }, aligned = false) {
+  constructor({ header, columns }) {
     Object.assign(this, header);
     this.columns = columns;
-    // Processes of one run have one clock, and nothing of them is aligned.
-    this.comparable = header.runs.length > 1 && header.clock !== "common";
-    this.what = header.clock === "common" ? "process" : "run";
+    // Processes of one run have one clock.
+    this.shared = header.clock === "common";
+    this.what = this.shared ? "process" : "run";
     this.count = columns.start.length;
     this.marks = new Marks(columns, header.strings);
-    this.steps = new Steps(header.steps, columns, header.runs.length);
-    this.extents = header.runs.map(() => [Infinity, 0]);
-    columns.run.forEach((run, i) => {
-      const [first, last] = this.extents[run];
-      this.extents[run] = [Math.min(first, columns.start[i]), Math.max(last, columns.start[i] + columns.duration[i])];
-    });
-    this.arrange(aligned);
-  }
-
-  // Where every event is drawn: by its own run's time, or moved so that the same step of every run begins at one place.
-  // `columns` keeps the times that are told, `placed` has those that are drawn.
-  arrange(aligned) {
-    this.aligned = aligned && this.steps.some;
-    const { start, duration } = (this.placed = this.aligned ? this.steps.arrange(this.columns) : this.columns);
+    const { start, duration } = columns;
     // Compilation before the first step lies before time 0.
     this.begin = start.reduce((least, time) => Math.min(least, time), 0);
     this.end = 0;
@@ -45,13 +29,6 @@ export class Data {
     }
     this.length = this.end - this.begin || 1;
     this.layout();
-  }
-
-  // A run's own time at a place of the axis; before it began and after it ended, none passes.
-  real(run, place) {
-    if (!this.aligned) return place;
-    const [first, last] = this.extents[run];
-    return Math.min(Math.max(this.steps.real(run, place), first), last);
   }
 
   // One track for each run, lane and row; within it events are sorted by start.
@@ -66,7 +43,6 @@ export class Data {
     }
     this.tracks = [];
     this.bands = [];
-    this.boxes = this.runs.map(() => ({ top: Infinity, bottom: 0 }));
     let y = TOP;
     let previous = -1;
     for (const key of [...found.keys()].sort((a, b) => a - b)) {
@@ -86,7 +62,6 @@ export class Data {
       this.tracks.push(this.track({ run: r, lane: l, row: depth, y }, Int32Array.from(found.get(key))));
       y += ROW + GAP / 2;
       this.bands.at(-1).height = y - this.bands.at(-1).y;
-      this.boxes[r] = { top: Math.min(this.boxes[r].top, this.tracks.at(-1).y), bottom: y };
     }
     for (const lane of this.marks.lanes) {
       lane.y = y;
@@ -95,14 +70,14 @@ export class Data {
     }
     this.height = y;
     this.readers = Int32Array.from(this.columns.culprit.keys()).filter((event) => this.culprit(event) >= 0);
-    this.readers.sort((a, b) => this.placed.start[a] - this.placed.start[b]);
+    this.readers.sort((a, b) => this.columns.start[a] - this.columns.start[b]);
     this.trackOf = new Int32Array(this.count);
     this.tracks.forEach((track, t) => { for (const event of track.order) this.trackOf[event] = t; });
   }
 
   // A track and what finding one's way in it takes: the latest end so far, for binary search.
   track(place, order) {
-    const { start, duration } = this.placed;
+    const { start, duration } = this.columns;
     const latest = new Float64Array(order.length);
     let reached = this.begin;
     order.forEach((event, i) => { latest[i] = reached = Math.max(reached, start[event] + duration[event]); });
@@ -117,14 +92,14 @@ export class Data {
   // Longest duration among each 32 neighbours: lets painting leap over what is narrower than a pixel.
   longest(order) {
     const found = new Float64Array(Math.ceil(order.length / 32));
-    order.forEach((event, i) => { found[i >> 5] = Math.max(found[i >> 5], this.placed.duration[event]); });
+    order.forEach((event, i) => { found[i >> 5] = Math.max(found[i >> 5], this.columns.duration[event]); });
     return found;
   }
 
   // Position of the next event that is at least `pixel` long or starts at or after `time`.
   leap(track, low, time, pixel) {
     const high = this.starting(track, time, low);
-    const { duration } = this.placed;
+    const { duration } = this.columns;
     for (let i = low; i < high;) {
       if ((i & 31) === 0 && track.longest[i >> 5] < pixel) i += 32;
       else if (duration[track.order[i]] >= pixel) return i;
@@ -146,7 +121,7 @@ export class Data {
 
   // Position in a track, from `low` on, of the first event that starts at or after `time`.
   starting(track, time, low) {
-    const { start } = this.placed;
+    const { start } = this.columns;
     let high = track.order.length;
     while (low < high) {
       const middle = (low + high) >> 1;
@@ -157,7 +132,7 @@ export class Data {
   }
 
   within(begin, end, visit) {
-    const { start } = this.placed;
+    const { start } = this.columns;
     for (const track of this.tracks) {
       for (let i = this.first(track, begin); i < track.order.length && start[track.order[i]] < end; i += 1) {
         visit(track.order[i]);
@@ -172,6 +147,14 @@ export class Data {
   lane(event) { return this.lanes[this.columns.lane[event]]; }
 
   label(event) { return this.layer(event) ? `${this.name(event)} · ${this.layer(event)}` : this.name(event); }
+
+  // 1 for each event that has every one of the terms in its operator, layer or line, and 0 for the others.
+  matching(terms) {
+    const { name, layer, line } = this.columns;
+    const lower = this.strings.map((text) => text.toLowerCase());
+    const has = terms.map((term) => lower.map((text) => text.includes(term)));
+    return Uint8Array.from(name, (_, i) => Number(has.every((found) => found[name[i]] || found[layer[i]] || found[line[i]])));
+  }
 
   arrays(event) {
     const { first_array: firsts, inputs, array } = this.columns;
@@ -188,7 +171,7 @@ export class Data {
 
   // The readers of dense arrays that begin within a span.
   readersWithin(begin, end) {
-    const { readers, placed: { start } } = this;
+    const { readers, columns: { start } } = this;
     const from = (time) => {
       let [low, high] = [0, readers.length];
       while (low < high) {
@@ -212,68 +195,13 @@ export class Data {
   }
 }
 
-// ---- colours: a category, its colour and its letter for every event
-
+// The colour of every event, by the storage types of its arrays, as Python found them.
 export class Coloring {
-  constructor(data, mode) {
-    this.mode = mode;
-    const { name, lane, layer, density } = data.columns;
-    if (mode === "storage type") {
-      this.byStorage(data);
-      return;
-    }
-    const keys = { operator: name, lane, layer }[mode];
-    if (!keys) {
-      this.colors = [...SCALE.map((color) => color), OTHER];
-      this.of = (event) => this.colors[this.category(event)];
-      this.category = (event) => {
-        const value = density[event];
-        if (value < 0) return SCALE.length;
-        return Math.max(0, Math.min(SCALE.length - 1, SCALE.length - 1 + Math.ceil(Math.log10(Math.max(value, 1e-9)) - 1e-6)));
-      };
-      const last = SCALE.length - 1;
-      this.names = SCALE.map((_, i) => (i === 0 ? `≤ ${formatDensity(10 ** -last)}` : `≤ ${formatDensity(10 ** (i - last))}`));
-      this.names[last] = "> 10 % stored";
-      this.names.push("no arrays");
-      this.codes = this.names.map(() => "");
-      return;
-    }
-    const labels = mode === "lane" ? data.lanes : data.strings;
-    const ranked = this.rank(data, keys, labels);
-    const slots = new Map(ranked.slice(0, SERIES.length).map((key, i) => [key, i]));
-    this.names = ranked.slice(0, SERIES.length).map((key) => labels[key] || "(no layer)");
-    const fixed = mode === "operator" ? Object.fromEntries(data.palette) : {};
-    this.colors = this.names.map((name, i) => (Object.hasOwn(fixed, name) ? fixed[name] : SERIES[i]));
-    this.codes = this.names.map((_, i) => String.fromCharCode(65 + i));
-    if (ranked.length > SERIES.length) {
-      this.names.push(`${formatCount(ranked.length - SERIES.length)} others`);
-      this.colors.push(OTHER);
-      this.codes.push("");
-    }
-    this.category = (event) => slots.get(keys[event]) ?? SERIES.length;
-    this.of = (event) => this.colors[this.category(event)];
-  }
-
-  // By the storage types of an operator's arrays, as Python found them.
-  byStorage({ columns: { storage }, storage_types: types }) {
+  constructor({ columns: { storage }, storage_types: types }) {
     [this.names, this.colors, this.codes] = [0, 1, 2].map((part) => types.map((type) => type[part]));
     const present = new Set(storage);
     this.shown = types.map((_, i) => present.has(i));
     this.category = (event) => storage[event];
     this.of = (event) => this.colors[storage[event]];
-  }
-
-  // By own time; operators first in the order that the static picture gives them.
-  rank(data, keys, labels) {
-    const { lane, own } = data.columns;
-    const apart = data.lanes.map((name) => name === "compile" || name === "profiler");
-    const totals = new Map();
-    for (let i = 0; i < data.count; i += 1) {
-      const weight = apart[lane[i]] && this.mode !== "lane" ? 0 : own[i];
-      totals.set(keys[i], (totals.get(keys[i]) ?? 0) + weight);
-    }
-    const order = new Map(this.mode === "operator" ? data.palette.map(([name], i) => [name, i]) : []);
-    const place = (key) => order.get(labels[key]) ?? order.size;
-    return [...totals.keys()].sort((a, b) => place(a) - place(b) || totals.get(b) - totals.get(a) || (labels[a] < labels[b] ? -1 : 1));
   }
 }

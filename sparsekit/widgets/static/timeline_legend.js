@@ -4,15 +4,15 @@ import { ALARM, element, inkOn } from "./common.js";
 
 export class Legend {
   // `pick()` is called when another colour is picked out, or none.
-  constructor(pick) {
-    Object.assign(this, { pick, only: -1 });
+  constructor(coloring, pick) {
+    Object.assign(this, { coloring, pick, only: -1 });
     this.element = element("div", { class: "sk-legend", role: "group", "aria-label": "Legend; press one to show only it" });
   }
 
   // `dense` says whether anything was made dense, which is hatched, and `read` whether anything reads it, which has an arrow.
-  fill({ names, colors, codes, shown }, dense, read) {
-    this.only = -1;
-    this.element.replaceChildren(...names.map((name, i) => (shown && !shown[i] ? "" : element("button", {
+  fill(dense, read) {
+    const { names, colors, codes, shown } = this.coloring;
+    this.element.replaceChildren(...names.map((name, i) => (!shown[i] ? "" : element("button", {
       type: "button", class: "sk-chip", "aria-pressed": "false", title: name, onclick: (event) => this.press(i, event.currentTarget),
     }, element("i", { style: `background:${colors[i]};color:${inkOn(colors[i])}` }, codes[i]), element("span", {}, name)))));
     const hatch = `repeating-linear-gradient(135deg, ${ALARM} 0 2px, transparent 2px 5px)`;

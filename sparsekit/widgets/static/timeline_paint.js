@@ -9,8 +9,8 @@ const MAP = 34;
 const MOST_WAYS = 120;
 
 export class Painter {
-  // `page` has the elements root, stage, canvas and map; `steps` and `marks` paint their part of both canvases.
-  constructor(scene, page, letters, { steps, marks }) { Object.assign(this, { scene, page, letters, steps, marks }); }
+  // `page` has the elements root, stage, canvas and map; `marks` paints its part of both canvases.
+  constructor(scene, page, letters, marks) { Object.assign(this, { scene, page, letters, marks }); }
 
   resize() {
     const ratio = window.devicePixelRatio || 1;
@@ -29,7 +29,6 @@ export class Painter {
 
   theme() {
     this.colors = themeColors(this.page.root, ["bg", "fg", "muted", "line", "stripe", "accent"]);
-    this.steps.theme(this.page.canvas, this.colors);
     this.draw();
   }
 
@@ -49,8 +48,7 @@ export class Painter {
     context.font = FONT;
     context.textBaseline = "middle";
     this.paintBands(context);
-    if (data.aligned) this.steps.paintTicks(context, colors);
-    else this.paintTicks(context);
+    this.paintTicks(context);
     context.save();
     context.beginPath();
     context.rect(GUTTER, 0, width - GUTTER, data.height);
@@ -58,7 +56,6 @@ export class Painter {
     this.paintRange(context);
     for (const track of data.tracks) this.paintTrack(context, track, marked ? 0.18 : 1);
     for (const track of marked ?? []) this.paintTrack(context, track, 1);
-    if (data.aligned) this.steps.paintGaps(context, colors);
     this.marks.paint(context, colors);
     this.paintEdges(context);
     this.paintWays(context);
@@ -104,7 +101,7 @@ export class Painter {
 
   paintTrack(context, track, alpha) {
     const { data, coloring, view, scale } = this.scene;
-    const { placed: { start, duration }, columns: { fallback } } = data;
+    const { start, duration, fallback } = data.columns;
     const pixel = 1 / scale;
     let i = data.first(track, view[0]);
     while (i < track.order.length) {
@@ -221,7 +218,7 @@ export class Painter {
 
   box(event) {
     const { scene } = this;
-    const { placed: { start, duration }, tracks, trackOf } = scene.data;
+    const { columns: { start, duration }, tracks, trackOf } = scene.data;
     return { x: scene.x(start[event]), y: tracks[trackOf[event]].y, w: Math.max(2, duration[event] * scene.scale) };
   }
 
@@ -254,13 +251,13 @@ export class Painter {
   // Every event of the whole run, which is painted anew only when what it shows has changed.
   wholeRun(at, scale) {
     const { page: { map }, scene: { data, coloring }, colors, whole } = this;
-    const made = [data.tracks, coloring, colors, map.width, map.clientWidth];
+    const made = [colors, map.width, map.clientWidth];
     if (whole && made.every((part, i) => part === whole.made[i])) return whole.canvas;
     const canvas = document.createElement("canvas");
     [canvas.width, canvas.height] = [map.width, map.height];
     const context = canvas.getContext("2d");
     context.setTransform(map.getContext("2d").getTransform());
-    const { start, duration } = data.placed;
+    const { start, duration } = data.columns;
     context.fillStyle = colors.stripe;
     context.fillRect(GUTTER, 0, map.clientWidth - GUTTER, MAP);
     const tall = Math.max(1, Math.min(6, 30 / data.tracks.length));

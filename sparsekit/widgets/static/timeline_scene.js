@@ -1,6 +1,6 @@
 // What every part of the timeline looks at: the data, the span in view and its place on the canvas, and what is picked out.
 
-import { ROW } from "./timeline_data.js";
+import { Coloring, ROW } from "./timeline_data.js";
 
 export const GUTTER = 92;
 export const FONT = '12px system-ui, "Helvetica Neue", Arial, sans-serif';
@@ -9,10 +9,10 @@ export const BOLD = `bold ${FONT.replace("12px", "13px")}`;
 // The view in timeline.js and the camera write it; painters and tables read it.
 export class Scene {
   constructor(data) {
-    const { view } = data.aligned ? data.steps : data;
+    const { view } = data;
     Object.assign(this, {
       data, view: view[1] > view[0] ? view : [data.begin, data.begin + data.length], target: null, width: NaN,
-      range: null, selected: -1, partners: [], chosen: -1, coloring: null, marked: null,
+      range: null, selected: -1, partners: [], chosen: -1, coloring: new Coloring(data), marked: null,
     });
   }
 
@@ -34,7 +34,7 @@ export class Scene {
     const track = data.tracks.find((candidate) => y >= candidate.y && y < candidate.y + ROW);
     if (!track || x < GUTTER) return -1;
     const reach = 2 / this.scale;
-    const [time, { start, duration }] = [this.time(x), data.placed];
+    const [time, { start, duration }] = [this.time(x), data.columns];
     let best = -1;
     for (let i = data.first(track, time - reach); i < track.order.length; i += 1) {
       const event = track.order[i];

@@ -2,20 +2,19 @@
 
 import { SERIES, element, formatBytes, formatCount, formatDensity, formatDuration, formatShape, formatShare, table } from "./common.js";
 
-// One operator as a sentence; `times` are the StepTimes of the scene.
-export function sentence({ data }, times, event) {
+// One operator as a sentence.
+export function sentence({ data }, event) {
   const { runs, columns: { start, duration, fallback, run } } = data;
   const dense = ["", ", made a sparse array dense", ", made a sparse array dense by nature"][fallback[event]];
   const where = [data.lane(event), ...(runs.length > 1 ? [runs[run[event]]] : [])].join(", ");
-  const step = times.of(event);
-  return `${data.label(event)}, ${where}, ${formatDuration(duration[event])} from ${formatDuration(start[event])}${step && `, ${step}`}${dense}.`;
+  return `${data.label(event)}, ${where}, ${formatDuration(duration[event])} from ${formatDuration(start[event])}${dense}.`;
 }
 
 // The panel below the lanes, which keep their width.  `actions` has close(), select(event), beside(direction, event) and zoomTo(event), which its
 // buttons call.
 export class Details {
-  constructor(scene, times, actions) {
-    Object.assign(this, { scene, times, actions });
+  constructor(scene, actions) {
+    Object.assign(this, { scene, actions });
     this.element = element("aside", { class: "sk-panel sk-dock", "aria-label": "Details of the operator", hidden: true });
   }
 
@@ -28,7 +27,7 @@ export class Details {
     const { start, duration, own, bytes, flops, dense_flops: dense, fallback, line, attributes, run } = data.columns;
     const facts = [
       ["lane", data.lane(event)], ["layer", data.layer(event)], ["line", data.strings[line[event]]],
-      [data.what, data.runs.length > 1 ? data.runs[run[event]] : ""], ["step", this.times.of(event)],
+      [data.what, data.runs.length > 1 ? data.runs[run[event]] : ""],
       ["start", formatDuration(start[event])], ["duration", `${formatDuration(duration[event])} (own ${formatDuration(own[event])})`],
       ["moved", bytes[event] ? `${formatBytes(bytes[event])} (${formatBytes((bytes[event] / (duration[event] || 1)) * 1e6)}/s)` : ""],
       ["useful FLOPs", flops[event] ? formatCount(flops[event]) : ""],
@@ -83,21 +82,19 @@ export class Details {
 
 // What ran in the span, by operator.
 export class Statistics {
-  constructor(scene, times) {
-    Object.assign(this, { scene, times });
+  constructor(scene) {
+    this.scene = scene;
     this.element = element("div", { class: "sk-table" });
   }
 
   fill() {
     const { data, range, span: [a, b] } = this.scene;
     const { runs, columns: { own, bytes, start, duration, run } } = data;
-    const spans = runs.map((_, r) => [data.real(r, a), data.real(r, b)]);
     const groups = new Map();
     let [count, total] = [0, 0];
     data.within(a, b, (event) => {
       // An event that reaches out of the span counts for the part of it that lies inside.
-      const [from, to] = spans[run[event]];
-      const inside = Math.max(0, Math.min(to, start[event] + duration[event]) - Math.max(from, start[event]));
+      const inside = Math.max(0, Math.min(b, start[event] + duration[event]) - Math.max(a, start[event]));
       const share = duration[event] > 0 ? own[event] * (inside / duration[event]) : 0;
       const key = `${data.lane(event)}\u0000${data.name(event)}`;
       const group = groups.get(key) ?? { calls: 0, own: 0, bytes: 0, each: runs.map(() => 0) };
@@ -122,26 +119,25 @@ export class Statistics {
 
   // What was filled in, as a sentence.
   get words() {
-    const { data, range, span: [a, b] } = this.scene;
-    const length = data.aligned ? "" : `${formatDuration(b - a)}, `;
-    return `${range ? "Measured span" : "In view"}: ${length}${formatCount(this.count)} events.${this.times.words(a, b)}`;
+    const { range, span: [a, b] } = this.scene;
+    return `${range ? "Measured span" : "In view"}: ${formatDuration(b - a)}, ${formatCount(this.count)} events.`;
   }
 }
 
 // `select(event)` is called when an event is pressed.
-export function eventTable({ data, view }, times, select) {
+export function eventTable({ data, view }, select) {
   const found = [];
-  const { runs, placed, columns: { start, duration, density, run } } = data;
+  const { runs, columns: { start, duration, density, run } } = data;
   data.within(...view, (event) => found.push(event));
-  found.sort((a, b) => placed.start[a] - placed.start[b]);
-  const where = (event) => [...(runs.length > 1 ? [runs[run[event]]] : []), ...(data.steps.some ? [times.into(event)?.[0] ?? ""] : [])];
+  found.sort((a, b) => start[a] - start[b]);
+  const where = (event) => [...(runs.length > 1 ? [runs[run[event]]] : [])];
   const rows = found.slice(0, 200).map((event) => [
     element("button", { type: "button", onclick: () => select(event) }, data.label(event)),
     data.lane(event), ...where(event), formatDuration(start[event]), formatDuration(duration[event]),
     density[event] < 0 ? "" : formatDensity(density[event]),
   ]);
   const caption = found.length > 200 ? `The first 200 of ${formatCount(found.length)}; zoom in for the others` : "";
-  const places = [...(runs.length > 1 ? [data.what] : []), ...(data.steps.some ? ["step"] : [])];
+  const places = [...(runs.length > 1 ? [data.what] : [])];
   return table(["operator", "lane", ...places, "start", "duration", "lowest density"], rows, caption);
 }
 

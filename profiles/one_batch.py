@@ -1,7 +1,7 @@
 """A sparse model trained for a few batches: the script behind the README's picture.
 
-    sparsekit profile -o one_batch.trace.json.gz profiles/one_batch.py
-    sparsekit view one_batch.trace.json.gz -o profiles/timeline.svg
+    sparsekit profile -o one_batch.npz profiles/one_batch.py
+    sparsekit view one_batch.npz -o profiles/timeline.svg
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import signal
 import subprocess
@@ -14,6 +13,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+import sparsekit as mx
 from sparsekit import cli, doctor, lab
 from sparsekit.base.errors import DataFileError, SparsekitError
 from sparsekit.base.version import __version__
@@ -39,8 +39,7 @@ def write(folder: Path, text: str, name: str = "train.py") -> str:
 
 
 def operators(path: Path) -> list[str]:
-    events = json.loads(gzip.decompress(path.read_bytes()))["traceEvents"]
-    return [event["name"] for event in events if event["ph"] == "X"]
+    return [record["name"] for record in mx.profiler.load(path).records]
 
 
 def sparsekit(*words: str, cwd: Path) -> subprocess.CompletedProcess:
@@ -70,10 +69,10 @@ def test_a_mistaken_command_line_is_explained_with_status_2(words, capsys):
         (["profile", "missing.py"], "There is no script missing.py."),
         (["profile", "-m", "no.such.module"], "There is no module no.such.module."),
         (["profile", "-m", "nosuchmodule"], "There is no module nosuchmodule."),
-        (["profile", "-o", "run.txt", "train.py"], "must end in .json or .json.gz, got 'run.txt'"),
+        (["profile", "-o", "run.txt", "train.py"], "must end in .npz, or in .json or .json.gz for a Chrome trace, got 'run.txt'"),
         (["profile", "-o", "nowhere/run.json", "train.py"], "there is no folder nowhere"),
         (["profile", "--html", ".", "train.py"], "it is a folder"),
-        (["view", "missing.json"], "There is no trace missing.json."),
+        (["view", "missing.json"], "There is no profile missing.json."),
         (["view", "train.py"], "train.py"),
         (["lab", "--dir", "."], "There are no notebooks in ."),
     ],
@@ -88,11 +87,11 @@ def test_mistakes_are_one_error_with_a_hint(words, message, here, capsys):
     assert [path.name for path in here.iterdir()] == ["train.py"]
 
 
-def test_profile_runs_the_script_as_python_would_and_writes_the_trace(here):
+def test_profile_runs_the_script_as_python_would_and_writes_the_profile(here):
     done = sparsekit("profile", write(here, SCRIPT), "--depth", "3", cwd=here)
     assert done.returncode == 0, done.stderr
     assert done.stdout == "arguments ['--depth', '3'] name __main__\n"
-    assert "dot" in operators(here / "train.trace.json.gz")
+    assert "dot" in operators(here / "train.npz")
     assert "Sparse arrays that silently became dense:\n\nnone" in done.stderr
     missing = sparsekit("profile", "missing.py", cwd=here)
     assert (missing.returncode, "Traceback" in missing.stderr) == (2, False)
@@ -137,7 +136,7 @@ def test_profile_prints_lines_the_ledger_and_advice_and_the_report_has_them(here
 )
 def test_however_a_script_ends_its_record_is_written(ending, status, said, here, capfd):
     assert cli.main(["profile", write(here, SCRIPT + ending)]) == status
-    assert "dot" in operators(here / "train.trace.json.gz")
+    assert "dot" in operators(here / "train.npz")
     error = capfd.readouterr().err
     assert said in error
     assert "runpy" not in error
@@ -150,12 +149,12 @@ def test_profile_leaves_the_process_as_it_was(here, monkeypatch):
     assert (sys.argv, sys.path) == (["kept"], path)
 
 
-def test_view_writes_a_page_beside_the_trace(here, capsys):
-    cli.main(["profile", "-o", "run.trace.json.gz", write(here, SCRIPT)])
-    assert cli.main(["view", "run.trace.json.gz"]) == 0
+def test_view_writes_a_page_beside_the_profile(here, capsys):
+    cli.main(["profile", "-o", "run.npz", write(here, SCRIPT)])
+    assert cli.main(["view", "run.npz"]) == 0
     assert capsys.readouterr().out.endswith("Wrote run.html\n")
     assert "dot" in (here / "run.html").read_text(encoding="utf-8")
-    assert cli.main(["view", "run.trace.json.gz", "-o", "picture.svg"]) == 0
+    assert cli.main(["view", "run.npz", "-o", "picture.svg"]) == 0
     assert ElementTree.parse(here / "picture.svg").getroot().tag.endswith("svg")
 
 
@@ -312,11 +311,12 @@ def test_without_a_course_lab_says_where_one_is(shipped, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("trace", "page"),
-    [("run.trace.json.gz", "run.html"), ("run.json", "run.html"), ("a.b.json.gz", "a.b.html"), ("plain", "plain.html")],
+    ("file", "page"),
+    [("run.npz", "run.html"), ("run.trace.json.gz", "run.html"), ("run.json", "run.html"), ("a.b.json.gz", "a.b.html"),
+     ("plain", "plain.html")],
 )
-def test_the_page_is_named_after_the_trace(trace, page):
-    assert cli.page_beside(Path("folder") / trace) == Path("folder") / page
+def test_the_page_is_named_after_the_file(file, page):
+    assert cli.page_beside(Path("folder") / file) == Path("folder") / page
 
 
 def test_errors_and_interruption_have_their_statuses(monkeypatch, capsys):
@@ -344,7 +344,7 @@ def test_control_c_ends_a_command_without_a_traceback(here):
     _, error = process.communicate(timeout=400)
     assert process.returncode == 130
     assert "Traceback" not in error
-    assert (here / "train.trace.json.gz").exists()
+    assert (here / "train.npz").exists()
 
 
 @pytest.mark.parametrize("command", ["demo", "bench"])
@@ -400,7 +400,7 @@ def test_profile_runs_a_module_as_python_would(here):
     done = sparsekit("profile", "-m", "package.train", "--depth", "3", cwd=here)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == ["arguments ['--depth', '3'] name __main__", "2 True"]
-    assert "dot" in operators(here / "package.train.trace.json.gz")
+    assert "dot" in operators(here / "package.train.npz")
 
 
 @pytest.mark.parametrize("name", ["trace_torch.json", "trace_mxnet.json"])
@@ -412,43 +412,43 @@ def test_view_shows_traces_of_other_profilers(here, name):
 
 
 @pytest.fixture
-def two_traces(here):
-    """Two traces: a sum of one array, and of two."""
+def two_profiles(here):
+    """Two profiles: a sum of one array, and of two."""
     for name, number in (("before", 1), ("after", 2)):
         script = f"import sparsekit as mx\nfor _ in range({number}):\n    mx.nd.sum(mx.nd.ones((20, 30))).wait_to_read()\n"
-        assert cli.main(["profile", "-o", f"{name}.json", write(here, script, f"{name}.py")]) == 0
+        assert cli.main(["profile", "-o", f"{name}.npz", write(here, script, f"{name}.py")]) == 0
     return here
 
 
-def test_diff_says_what_changed_and_ends_with_status_1_if_asked(two_traces, capsys):
+def test_diff_says_what_changed_and_ends_with_status_1_if_asked(two_profiles, capsys):
     capsys.readouterr()
-    assert cli.main(["diff", "before.json", "after.json"]) == 0
+    assert cli.main(["diff", "before.npz", "after.npz"]) == 0
     said = capsys.readouterr().out
     for words in ("sum", "1 → 2", "Calls 2.00×", "mx.profiler.compare interleaves runs of both"):
         assert words in said
-    assert cli.main(["diff", "--exit-code", "before.json", "after.json"]) == 1
-    assert cli.main(["diff", "--exit-code", "before.json", "before.json"]) == 0
+    assert cli.main(["diff", "--exit-code", "before.npz", "after.npz"]) == 1
+    assert cli.main(["diff", "--exit-code", "before.npz", "before.npz"]) == 0
     assert "No change in calls or bytes" in capsys.readouterr().out
 
 
-def test_diff_of_several_runs_is_per_run_and_has_a_page(two_traces, capsys):
-    more = [word for _ in range(4) for word in ("--before", "before.json", "--after", "after.json")]
-    assert cli.main(["diff", "before.json", "after.json", *more, "--html", "diff.html"]) == 0
+def test_diff_of_several_runs_is_per_run_and_has_a_page(two_profiles, capsys):
+    more = [word for _ in range(4) for word in ("--before", "before.npz", "--after", "after.npz")]
+    assert cli.main(["diff", "before.npz", "after.npz", *more, "--html", "diff.html"]) == 0
     said = capsys.readouterr().out
     for words in ("1 → 2", "Median recorded time of a run", "Wrote diff.html"):
         assert words in said
-    page = (two_traces / "diff.html").read_text(encoding="utf-8")
+    page = (two_profiles / "diff.html").read_text(encoding="utf-8")
     assert "http://" not in page.replace("http://www.w3.org/", "")
     assert "1 → 2" in page
 
 
 @pytest.mark.parametrize(("words", "message"), [
-    (["before.json", "missing.json"], "There is no trace missing.json."),
-    (["before.json", "before.py"], "before.py"),
-    (["before.json", "after.json", "--html", "nowhere/diff.html"], "there is no folder nowhere"),
-    (["before.json", "after.json", "--rows", "0"], "--rows must be at least 1, got 0"),
+    (["before.npz", "missing.json"], "There is no profile missing.json."),
+    (["before.npz", "before.py"], "before.py"),
+    (["before.npz", "after.npz", "--html", "nowhere/diff.html"], "there is no folder nowhere"),
+    (["before.npz", "after.npz", "--rows", "0"], "--rows must be at least 1, got 0"),
 ])
-def test_what_cannot_be_compared_is_one_error_with_a_hint(two_traces, capsys, words, message):
+def test_what_cannot_be_compared_is_one_error_with_a_hint(two_profiles, capsys, words, message):
     capsys.readouterr()
     assert cli.main(["diff", *words]) == 2
     said = capsys.readouterr()

@@ -111,10 +111,10 @@ def test_the_installed_wheel_profiles_views_and_compares(at_home, tmp_path):
     (tmp_path / "train.py").write_text(
         "import sparsekit as mx\nmx.nd.sparse.dot(mx.nd.ones((3, 4)).tostype('csr'), mx.nd.ones((4, 2)))\n")
     for name in ("before", "after"):
-        assert "dot" in at_home("sparsekit", "profile", "-o", f"{name}.trace.json.gz", "train.py")
-    at_home("sparsekit", "view", "before.trace.json.gz", "-o", "page.html")
+        assert "dot" in at_home("sparsekit", "profile", "-o", f"{name}.npz", "train.py")
+    at_home("sparsekit", "view", "before.npz", "-o", "page.html")
     assert "dot" in (tmp_path / "page.html").read_text()
-    assert "calls" in at_home("sparsekit", "diff", "before.trace.json.gz", "after.trace.json.gz")
+    assert "calls" in at_home("sparsekit", "diff", "before.npz", "after.npz")
 
 
 def test_the_installed_wheel_brings_the_course(at_home, tmp_path):

@@ -272,6 +272,7 @@ class Log:
     def _append(self, kind: int, thread: int, start: int, end: int, node: int) -> None:
         compiling = self._kinds[kind]["lane"] == "compile"
         start, own, compiled = self.nesting.add(thread, start, end, compiling)
+        end = max(end, start)  # operators of a table are noted after what was compiled between them
         self.start.append(start)
         self.duration.append(end - start)
         self.own.append(own)

@@ -12,6 +12,7 @@ import os
 import zipfile
 import zlib
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ import numpy as np
 
 from ..base.errors import DataFileError
 from ..base.files import path_of, written
+from ..base.signal_safe import undisturbed
 from .columns import NONE, SCHEMA, Column, Columns, Ragged, Table, dtype_of, plain_kind, reference_of
 
 if TYPE_CHECKING:
@@ -78,7 +80,8 @@ def write_stream(columns: Columns, stream: IO[bytes]) -> None:
             content = io.BytesIO()
             np.lib.format.write_array(content, np.ascontiguousarray(values), (1, 0), allow_pickle=False)
             info = zipfile.ZipInfo(f"{name}.npy", _TIME)
-            archive.writestr(info, content.getvalue(), zipfile.ZIP_DEFLATED, 4)
+            # An interrupt inside would leave a member open, and closing the archive would raise in place of it.
+            undisturbed(partial(archive.writestr, info, content.getvalue(), zipfile.ZIP_DEFLATED, 4))
 
 
 def _members(columns: Columns) -> Iterator[tuple[str, Array]]:

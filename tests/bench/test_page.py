@@ -23,13 +23,13 @@ def traces():
     return {name: load(PROFILES / "variants" / f"{name}.npz") for name in variants.LABELS}
 
 
-def test_traces_of_all_variants_are_kept_and_small(traces):
+def test_profiles_of_all_variants_are_kept_and_small(traces):
     assert set(traces) == {"dense", "sparse_forward", "row_sparse"}
     for name in traces:
         assert (PROFILES / "variants" / f"{name}.npz").stat().st_size < 100_000
 
 
-def test_the_traces_tell_what_the_tutorial_tells(traces):
+def test_the_profiles_tell_what_the_tutorial_tells(traces):
     for profile in traces.values():
         expect(profile).no_densify().calls("sgd_update", 6 * variants.TRACED_BATCHES)
     expect(traces["row_sparse"]).peak_below("530 MB")

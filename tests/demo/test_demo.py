@@ -23,7 +23,8 @@ from sparsekit.demo.settings import Settings, parse
 from sparsekit.demo.variants import needed_memory
 
 ROOT = Path(__file__).resolve().parents[2]
-FILES = {"report.html", "results.json", "dense.trace.json.gz", "sparse_input.trace.json.gz", "row_sparse.npz"}
+VARIANTS = ("dense", "sparse_input", "row_sparse")
+FILES = {"report.html", "results.json", *(f"{name}{ending}" for name in VARIANTS for ending in (".npz", ".trace.json.gz"))}
 
 
 def demo(*words: str) -> tuple[int, str]:
@@ -188,7 +189,7 @@ def test_times_that_are_unreliable_are_in_no_output(monkeypatch, tmp_path, busy)
     assert "smaller" in body
 
 
-def test_the_traces_read_back(run):
+def test_the_profiles_read_back(run):
     from sparsekit.profiler import load
 
     profile = load(run[2] / "row_sparse.npz")
@@ -207,7 +208,7 @@ def test_a_variant_that_does_not_fit_is_skipped_with_the_reason(monkeypatch, tmp
     assert status == 0
     assert "Skipped: dense needs 501 MB of memory, and 460 MB is free" in " ".join(said.split())
     assert "faster than sparse input" in said
-    expected = FILES - {"dense.trace.json.gz"} | {"mine.txt", "train.libsvm", "test.libsvm"}
+    expected = FILES - {"dense.trace.json.gz", "dense.npz"} | {"mine.txt", "train.libsvm", "test.libsvm"}
     assert {path.name for path in folder.iterdir()} == expected
     assert (folder / "mine.txt").read_text(encoding="utf-8") == "kept"
     assert "dense needs 501 MB" in (folder / "report.html").read_text(encoding="utf-8")

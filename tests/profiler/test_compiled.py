@@ -115,11 +115,21 @@ class Training:
 
 
 def events(prof):
-    """The records without their times; nodes are numbered as they come."""
+    """The records without their times; nodes are numbered as they come.
+
+    A table writes gradients to what becomes that of the parameter; plain operators to memory that is copied there.
+    """
     kept = ("name", "kind", "lane", "layer", "attrs", "fallback", "became_dense", "inputs", "outputs", "bytes", "flops",
             "dense_flops", "line", "thread", "depth")
     numbers = {None: None}
-    return [{**{name: record[name] for name in kept}, "node": numbers.setdefault(record["node"], len(numbers))}
+    apart = {"role", "owner"}
+
+    def shown(record, name):
+        if name != "outputs" or record["lane"] != "backward":
+            return record[name]
+        return [{field: value for field, value in array.items() if field not in apart} for array in record[name]]
+
+    return [{**{name: shown(record, name) for name in kept}, "node": numbers.setdefault(record["node"], len(numbers))}
             for record in prof.records if record["lane"] != "compile"]
 
 

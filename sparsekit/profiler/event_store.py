@@ -276,7 +276,7 @@ class Log:
         self.start.append(start)
         self.duration.append(end - start)
         self.own.append(own)
-        self.net.append(end - start - compiled)
+        self.net.append(max(end - start - compiled, 0))
         self.kind.append(kind)
         self.node.append(node)
         self.events += 1

@@ -155,62 +155,63 @@ class Log:
             made = _operator_kind(plan, lane, layer, thread, line, taken, given,  # type: ignore[arg-type]  # none is None
                                   [not _is_one_of(entry, inputs) for entry in listed])
             kind = self._add_kind(key, {**made, "taken": sides[0], "given": sides[1]})
-        self._trace(inputs, outputs, self._kinds[kind])
-        self._follow(inputs, outputs if isinstance(outputs, list) else [outputs], self._kinds[kind]["converts"])
+        self._pass_on(inputs, outputs if isinstance(outputs, list) else (outputs,), self._kinds[kind])
         self._append(kind, thread, start, end, NO_NODE if node is None else node)
 
-    def _trace(self, inputs: Sequence[Entry], outputs: Entry | list[Entry], kind: KindRecord) -> None:
-        """Note the origins of results: a sparse input of this event, or the origins of its inputs."""
-        found, known, taken = None, True, []
-        for given in inputs:
-            if isinstance(given, Sparse):
-                origin = kind.get("origin")
-                if origin is None:
-                    origin = kind["origin"] = Origin(kind["became_dense"] or hooks.ASKED, kind["name"], kind["line"],
-                                                     given.stype, given.shape)
-            else:
-                owner = given if isinstance(given, Allocation) else given.owner
-                taken.append(owner)
-                origin = None if owner is None else owner.origin
-            if origin is None:
-                known = False
-            elif found is None or RANKS[origin.kind] > RANKS[found.kind]:
-                found = origin
-        if not inputs:
-            found = kind.get("origin")
-            if found is None:
-                found = kind["origin"] = Origin(CREATED, kind["name"], kind["line"], "", ())
-        elif found is not None and not known and found.kind == CREATED:
-            found = None  # what it was also computed from may have been sparse
-        for entry in outputs if isinstance(outputs, list) else (outputs,):
-            allocation = entry if isinstance(entry, Allocation) else entry.owner if isinstance(entry, View) else None
-            # What is written to, or looked at as a view, keeps its own origin unless something sparse was written there.
-            if allocation is not None and (allocation not in taken or (found is not None and found.kind in hooks.KINDS)):
-                allocation.origin = found
+    def _pass_on(self, inputs: Sequence[Entry], outputs: Sequence[Entry], kind: KindRecord) -> None:
+        """Note who wrote the inputs, and what results have of them.
 
-    def _follow(self, inputs: Sequence[Entry], outputs: Sequence[Entry], converts: bool) -> None:
-        """Note who made the inputs, and whether the next event makes a sparse array dense, or reads such an array.
-
-        The latter is passed on to results as large.
+        Origins are a sparse input of this event, or those of its inputs.  The number of an event that made a sparse array dense
+        goes on to results as large.
         """
-        taken = [_memory(entry) for entry in inputs]
-        for entry, memory in zip(inputs, taken, strict=True):
-            source = memory or _source(entry)
+        taken: list[Allocation | None] = []
+        origin, known, conversion, least = None, True, None, 0
+        for entry in inputs:
+            memory = entry if entry.__class__ is Allocation else entry.owner if entry.__class__ is View else None
+            if memory is not None:
+                found = memory.origin
+                if conversion is None and memory.conversion is not None:
+                    conversion, least = memory.conversion, math.prod(memory.shape)
+            else:
+                found = None if entry.__class__ is View else self._sparse_origin(kind, entry)
+            source = memory if memory is not None or entry.__class__ is View else _source(entry)
             self._made_by.append(NONE if source is None else source.maker)
+            taken.append(memory)
+            if found is None:
+                known = False
+            elif origin is None or RANKS[found.kind] > RANKS[origin.kind]:
+                origin = found
         self._inputs.append(len(taken))
-        known = next((found for found in taken if found is not None and found.conversion is not None), None)
-        number = self.events if converts else None if known is None else known.conversion
-        least = 0 if converts or known is None else math.prod(known.shape)
-        if number is not None:
-            self._conversions[self.events] = number
+        if not taken:
+            origin = kind.get("origin")
+            if origin is None:
+                origin = kind["origin"] = Origin(CREATED, kind["name"], kind["line"], "", ())
+        elif not known and origin is not None and origin.kind == CREATED:
+            origin = None  # what it was also computed from may have been sparse
+        if kind["converts"]:
+            conversion, least = self.events, 0
+        if conversion is not None:
+            self._conversions[self.events] = conversion
+        sparse = origin is not None and origin.kind in hooks.KINDS
         for entry in outputs:
-            made = _memory(entry)
-            source = made or _source(entry)
-            if source is not None:
-                source.maker = self.events
-            # What is written to where it is keeps what it was.
-            if made is not None and made not in taken:
-                made.conversion = number if math.prod(made.shape) >= least else None
+            memory = entry if entry.__class__ is Allocation else entry.owner if entry.__class__ is View else _source(entry)
+            if memory is None:
+                continue
+            memory.maker = self.events
+            new = memory not in taken
+            # What is written to, or looked at as a view, keeps its own origin unless something sparse was written there.
+            if entry.__class__ is not Sparse and (new or sparse):
+                memory.origin = origin
+            if new:
+                memory.conversion = conversion if math.prod(memory.shape) >= least else None
+
+    def _sparse_origin(self, kind: KindRecord, entry: Entry) -> Origin:
+        """The origin that a sparse input gives the results of a kind of event."""
+        found = kind.get("origin")
+        if found is None:
+            kind_of = kind["became_dense"] or hooks.ASKED
+            found = kind["origin"] = Origin(kind_of, kind["name"], kind["line"], entry.stype, entry.shape)
+        return found
 
     def _array(self, entry: Entry, made_in: str = "") -> int:
         """Number of the description of an array, made in a lane; equal arrays share one."""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["MAX_CHANGES", "ROLE_OF_OUTPUT", "MemoryTracker", "process_bytes", "process_peak_bytes"]
 
-#: Allocations and frees that are kept one by one, of 32 bytes each; above that, states between the highest ones are left out.
+#: Allocations and frees that are kept one by one, of 16 bytes each; above that, states between the highest ones are left out.
 MAX_CHANGES = 4_000_000
 
 #: States that stand for the older half of so many changes.
@@ -75,8 +75,10 @@ class MemoryTracker:
         self._count = 0
         self._last_start: dict[int, int] = {}
         self._now = 0
-        # Columns of the table of changes, and how many of each holding were there from the beginning.
-        self._times, self._numbers, self._counts, self._met = array("q"), array("l"), array("i"), array("b")
+        # When each piece of memory came or went; 4 times the number of its holding, + 2 if no operator made it, + 1 if it went.
+        self._times, self._codes = array("q"), array("q")
+        # Columns of older changes that were put together, and how many of each holding were there from the beginning.
+        self._older: tuple[list[int], ...] = ([], [], [], [])
         self._base: dict[int, int] = {}
         self._holdings: dict[Holding, int] = {}
         # What an operator makes, by the addresses of its plan and of the element type, which are kept alive.
@@ -189,17 +191,15 @@ class MemoryTracker:
             self._base[kind.number] = self._base.get(kind.number, 0) + 1
             return
         allocation.born, allocation.time = self._count, now
-        self._change(now, kind.number, 1, met)
+        self._change(now, 4 * kind.number + 2 * met)
 
-    def _change(self, now: int, number: int, count: int, met: int = 0) -> None:
-        """Note that there are more or less pieces of memory of a kind."""
+    def _change(self, now: int, code: int) -> None:
+        """Note that a piece of memory came or went."""
         if now > self._now:
             self._now = now
         self._times.append(self._now)
-        self._numbers.append(number)
-        self._counts.append(count)
-        self._met.append(met)
-        if len(self._numbers) > MAX_CHANGES:
+        self._codes.append(code)
+        if len(self._codes) > MAX_CHANGES:
             self._leave_out()
 
     def _kind_of(self, allocation: Allocation, component: str, whole: Entry, event: Operation | Note, roles: dict[str, str]
@@ -240,8 +240,8 @@ class MemoryTracker:
         if before.number == kind.number:
             return
         if allocation.born:
-            self._change(self._now, before.number, -1)
-            self._change(self._now, kind.number, 1)
+            self._change(self._now, 4 * before.number + 1)
+            self._change(self._now, 4 * kind.number)
         else:
             self._base[before.number] -= 1
             self._base[kind.number] = self._base.get(kind.number, 0) + 1
@@ -256,7 +256,7 @@ class MemoryTracker:
                 self._rows_before.pop(allocation, None)
             kind = allocation.kind
             if kind is not UNCOUNTED:
-                self._change(now, kind.number, -1)
+                self._change(now, 4 * kind.number + 1)
 
     def finish(self, dead: collections.deque[Allocation], now: int) -> None:
         """Take the frees since the last event."""
@@ -269,26 +269,21 @@ class MemoryTracker:
 
     def _leave_out(self) -> None:
         """Put the older half of the changes together: of each stretch the highest state and the last one stay."""
-        half = len(self._numbers) // 2
-        times, numbers, counts, met = (np.array(column[:half], np.int64) for column in self._columns())
+        half = len(self._codes) // 2
+        times, numbers, counts, met = _unpacked(self._times[:half], self._codes[:half])
         sizes = np.array([holding.bytes for holding in self._holdings], np.int64)
-        stretch, place = highest(counts * sizes[numbers], COARSE), 0
-        kept: tuple[list[int], ...] = ([], [], [], [])
-        for last in stretch.tolist():
+        place = 0
+        for last in highest(counts * sizes[numbers], COARSE).tolist():
             part = slice(place, last + 1)
             both, which = np.unique(numbers[part] * 2 + met[part], return_inverse=True)
             sums = np.bincount(which, counts[part], len(both)).astype(np.int64)
             # Those that went first: a state in between must not be higher than both of its neighbours.
             order = [found for found in np.argsort(sums > 0, kind="stable").tolist() if sums[found]]
             for key, count in zip(both[order].tolist(), sums[order].tolist(), strict=True):
-                for column, value in zip(kept, (int(times[last]), key // 2, count, key % 2), strict=True):
+                for column, value in zip(self._older, (int(times[last]), key // 2, count, key % 2), strict=True):
                     column.append(value)
             place = last + 1
-        for whole, older in zip(self._columns(), kept, strict=True):
-            whole[:half] = array(whole.typecode, older)
-
-    def _columns(self) -> tuple[array[int], array[int], array[int], array[int]]:
-        return self._times, self._numbers, self._counts, self._met
+        del self._times[:half], self._codes[:half]
 
     def holdings(self) -> dict[str, Given]:
         """The table of holdings."""
@@ -298,9 +293,15 @@ class MemoryTracker:
         """The table of changes; what was there before comes first."""
         base = [(number, count) for number, count in self._base.items() if count]
         before = ([0] * len(base), [number for number, _ in base], [count for _, count in base], [1] * len(base))
-        names = ("time", "holding", "count", "met")
-        return {name: np.concatenate([np.array(first, np.int64), np.array(column, np.int64)])
-                for name, first, column in zip(names, before, self._columns(), strict=True)}
+        latest = _unpacked(self._times, self._codes)
+        return {name: np.concatenate([np.array(part, np.int64) for part in parts])
+                for name, *parts in zip(("time", "holding", "count", "met"), before, self._older, latest, strict=True)}
+
+
+def _unpacked(times: array[int], codes: array[int]) -> tuple[Array, Array, Array, Array]:
+    """Times, numbers of holdings, how many more there were, and whether no operator made them."""
+    packed = np.array(codes, np.int64)
+    return np.array(times, np.int64), packed >> 2, 1 - 2 * (packed & 1), packed >> 1 & 1
 
 
 def highest(steps: Array, most: int) -> Array:

@@ -478,7 +478,7 @@ class Profile:
     def graph(self, title: str = "") -> Any:  # Any: a display, a layer above
         """A picture of the first forward pass of a PyTorch program: layouts and bytes of all tensors, and what became dense.
 
-        It has at most 400 operators, and ends where the first backward pass or update begins.  Saved traces have no graph.
+        It has at most 400 operators, and ends where the first backward pass or update begins.
 
         Returns
         -------

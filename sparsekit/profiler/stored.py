@@ -380,7 +380,7 @@ def _memory_of(columns: Columns, run: int, about: dict[str, Any]) -> Memory:  # 
             notes.time[processes].tolist(), notes.bytes[processes].tolist(), strict=True)]}
     for name in ("devices", "table_bytes"):
         if about.get(name):
-            made[name] = about[name]  # type: ignore[literal-required]
+            made[name] = about[name]
     return made
 
 

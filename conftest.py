@@ -6,6 +6,7 @@ import faulthandler
 import gc
 import importlib.util
 import os
+import sys
 import time
 from collections.abc import Generator
 from pathlib import Path
@@ -30,6 +31,7 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ.setdefault("PYDEVD_DISABLE_FILE_VALIDATION", "1")
     os.environ.setdefault("NO_COLOR", "1")
     os.environ.pop("SPARSEKIT_PROFILE", None)
+    os.environ.pop("PYTEST_ADDOPTS", None)  # .ci/run's, which this session has read; sessions that tests start have their own
     os.environ["SPARSEKIT_PROGRESS"] = "off"  # nobody's progress enters a test, and no test's enters somebody's
     plugin_of_tests("sampling").choose(another=config.getoption("--all"))
     config.pluginmanager.register(Watchdog())
@@ -123,6 +125,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             items[:] = [item for item in items if item not in left_out]
     if hasattr(config, "workerinput"):
         plugin_of_tests("scheduling").longest_first(items)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, Any, Any]:
+    """A test that leaves recording or training mode on fails itself, not those that come after it."""
+    ended = yield
+    autograd = sys.modules.get("sparsekit.autograd")
+    if autograd is not None:
+        left = [name for name in ("recording", "training") if getattr(autograd, f"set_{name}")(False)]
+        if left:
+            pytest.fail(f"The test left {' and '.join(left)} mode on.", pytrace=False)
+    return ended
 
 
 def plugin_of_tests(name: str) -> Any:

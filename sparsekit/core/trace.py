@@ -122,10 +122,10 @@ def refuse(problem: str = "a hybridized block asked for the values of an array w
            hint: str = "compute with operators of F only, whose calls can be repeated; or leave out hybridize().",
            kind: type[TracingError] = TracingError) -> TracingError:
     """The error for what no program can repeat.  The tracer keeps it too, because the block may catch it."""
-    error = kind(f"{hooks.user_line()}: {problem}", hint=hint)
+    message = f"{hooks.user_line()}: {problem}"
     if _current.tracer is not None and _current.tracer.refused is None:
-        _current.tracer.refused = error
-    return error
+        _current.tracer.refused = kind(message, hint=hint)  # one that has no traceback, and so holds no frames
+    return kind(message, hint=hint)
 
 
 class AbstractCSR(AbstractArray):

@@ -217,6 +217,8 @@ def test_memory_of_a_graph_is_freed_with_its_last_result() -> None:
         watched = weakref.ref(node)
         del node
         assert watched() is None
+        # What the tracer keeps of a question it refused would keep the frames of this call, and through them its result.
+        assert not [one for one in gc.get_objects() if isinstance(one, TracingError) and one.__traceback__ is not None]
     finally:
         gc.enable()
 

@@ -128,6 +128,7 @@ def test_sparse_gradients_and_clipping_are_compared():
     assert net[0].weight.grad().stype == "row_sparse"
 
 
+@pytest.mark.compiled
 def test_a_step_that_is_not_compiled_says_so():
     class Plain(gluon.Block):
         def forward(self, x):

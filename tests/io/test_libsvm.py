@@ -354,7 +354,7 @@ def test_every_row_is_in_exactly_one_part(tmp_path, ending, count):
 def test_memory_does_not_grow_with_the_file(tmp_path, ending):
     matrix, label = some_rows(500)
     peaks = []
-    for times in (4, 40):
+    for times in (12, 60):
         path = tmp_path / f"rows{ending}"
         save_libsvm(path, scipy.sparse.vstack([matrix] * times), np.tile(label, times))
         reader = LibSVMReader(path, chunk_bytes=1 << 14)

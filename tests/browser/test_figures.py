@@ -1,0 +1,226 @@
+"""Every display is enhanced by one script: with real keys and the mouse, in a page without Python and in a notebook."""
+
+from __future__ import annotations
+
+import statistics
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sparsekit.figures import Axis, Figure, Panel, Rect, html_page
+from tests.figures.gallery import HOSTILE, asking, everything, played
+
+
+@pytest.fixture
+def open_page(browser, tmp_path):
+    """Function that opens a page of figures from disk; a request or an error fails the test."""
+    wrong: list[str] = []
+    contexts = []
+
+    def open_it(*figures: Figure, dark: bool = False, **options: Any) -> Any:
+        path = tmp_path / "page.html"
+        html_page("A page", [(f"Part {place}", figure) for place, figure in enumerate(figures)], path=path)
+        context = browser.new_context(**{"viewport": {"width": 1200, "height": 900}, **options}, offline=True,
+                                      color_scheme="dark" if dark else "light")  # fmt: skip
+        contexts.append(context)
+        page = context.new_page()
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.on("console", lambda message: wrong.append(message.text) if message.type in ("error", "warning") else None)
+        page.on("request", lambda request: wrong.append(request.url) if not request.url.startswith(("file:", "data:")) else None)
+        page.on("dialog", lambda dialog: wrong.append(dialog.message))
+        page.goto(path.as_uri())
+        page.wait_for_selector("[data-ready]")
+        return page
+
+    yield open_it
+    for context in contexts:
+        context.close()
+    assert wrong == []
+
+
+PICTURE = "figure > svg:not(.over)"
+
+
+def transform(page):
+    return page.locator(".scaled").first.get_attribute("transform") or ""
+
+
+def test_keys_zoom_pan_walk_and_leave(open_page):
+    page = open_page(everything())
+    page.locator(PICTURE).focus()
+    page.keyboard.press("+")
+    assert "scale(2,1)" in transform(page)
+    assert page.locator(".over").is_visible()
+    before = transform(page)
+    page.keyboard.press("Shift+ArrowRight")
+    assert transform(page) != before
+    page.keyboard.press("Home")
+    assert "scale(1,1)" in transform(page)
+    assert not page.locator(".over").is_visible()
+    page.keyboard.press("ArrowRight")
+    first = page.locator(".status").inner_text()
+    assert first == "sgd_update dense"
+    assert page.locator(".on").count() == 2  # the bar, and its part in the magnifying box
+    page.keyboard.press("ArrowRight")
+    assert page.locator(".status").inner_text() != first
+    page.keyboard.press("Escape")
+    assert page.locator(".on").count() == 0
+    assert not page.locator(".tip").is_visible()
+
+
+def test_the_search_field_is_reached_and_left_by_keys(open_page):
+    page = open_page(everything())
+    page.locator(PICTURE).focus()
+    page.keyboard.press("/")
+    page.keyboard.type("pale-sparse")
+    assert page.locator(".status").inner_text() == "1 of 29 contain “pale-sparse”."
+    page.keyboard.press("Enter")
+    assert page.locator(".status").inner_text() == "sgd_update pale-sparse"
+    page.keyboard.press("Escape")
+    assert page.locator(".off").count() == 0
+    assert page.evaluate("document.activeElement.tagName") == "svg"
+
+
+def test_every_control_is_reached_by_tab_and_has_a_name(open_page):
+    page = open_page(everything(), played())
+    reached = []
+    for _ in range(30):
+        page.keyboard.press("Tab")
+        found = page.evaluate("""() => {
+            const one = document.activeElement;
+            const outline = getComputedStyle(one).outlineStyle;
+            return [one.tagName, one.getAttribute("aria-label") || one.textContent.trim(), outline];
+        }""")
+        if found[0] == "BODY":
+            break
+        reached.append(found)
+    assert {"Zoom in", "Zoom out", "Show all", "Play or pause", "Step"} <= {name for _, name, _ in reached}
+    assert all(name and outline != "none" for _, name, outline in reached)
+    assert [tag for tag, _, _ in reached].count("svg") == 2
+
+
+def test_the_mouse_shows_words_drags_and_zooms(open_page):
+    page = open_page(everything())
+    bar = page.locator("[data-key='key 0']").first
+    bar.hover()
+    assert page.locator(".tip").inner_text() == "sgd_update dense"
+    box = page.locator(PICTURE).bounding_box()
+    page.keyboard.down("Control")
+    page.mouse.wheel(0, -400)
+    page.keyboard.up("Control")
+    page.wait_for_function("() => /scale\\(2\\.2/.test(document.querySelector('.scaled').getAttribute('transform'))")
+    before = transform(page)
+    page.mouse.move(box["x"] + 500, box["y"] + 120)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 300, box["y"] + 120, steps=4)
+    page.mouse.up()
+    assert transform(page) != before
+
+
+def test_a_page_without_python_answers_what_was_computed_beforehand(open_page):
+    page = open_page(asking())
+    assert "Drawn for dense" in page.locator(PICTURE).text_content()
+    page.locator("[data-key='bar 3']").click()
+    assert page.locator(".details").inner_text().split() == ["key", "bar", "3", "kind", "dense"]
+    page.locator("select").select_option("sparse")
+    assert "Drawn for sparse" in page.locator(PICTURE).text_content()
+    assert page.locator("input[type=range]").count() == 0
+
+
+def test_frames_are_played_and_reduced_motion_shows_the_last(open_page):
+    still = open_page(played(), reduced_motion="reduce")
+    assert still.locator("output").inner_text() == "3 of 3"
+    assert "Frame 3" in still.locator(PICTURE).text_content()
+    still.get_by_label("Step").press("ArrowLeft")
+    assert "Frame 2" in still.locator(PICTURE).text_content()
+    moving = open_page(played())
+    moving.wait_for_function("() => document.querySelector('output').textContent === '1 of 3'")
+    moving.wait_for_function("() => document.querySelector('output').textContent === '3 of 3'")
+    assert moving.get_by_label("Play or pause").inner_text() == "play"
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_names_stay_words(open_page, name):
+    page = open_page(everything(name, name))
+    assert page.locator("img").count() == 0
+    page.locator("[data-key='key 0']").first.hover()
+    assert page.locator(".tip").inner_text()
+
+
+OVERLAPS = """() => {
+    const boxes = [...document.querySelectorAll("figure > svg:not(.over) text")]
+        .filter((text) => text.getAttribute("display") !== "none" && text.textContent.trim())
+        .map((text) => [text.textContent, text.getBoundingClientRect()]);
+    const found = [];
+    const picture = document.querySelector("figure > svg:not(.over)").getBoundingClientRect();
+    for (const [words, box] of boxes) {
+        const cut = box.left < picture.left - 1 || box.right > picture.right + 1 || box.bottom > picture.bottom + 1;
+        if (cut) found.push(["outside", words]);
+    }
+    boxes.forEach(([words, one], i) => boxes.slice(i + 1).forEach(([others, other]) => {
+        const across = Math.min(one.right, other.right) - Math.max(one.left, other.left);
+        const down = Math.min(one.bottom, other.bottom) - Math.max(one.top, other.top);
+        if (across > 1 && down > 3.5) found.push([words, others]);
+    }));
+    return found;
+}"""
+
+
+@pytest.mark.parametrize("width", [390, 640, 1000, 1200])
+def test_labels_do_not_overlap_and_are_not_cut(open_page, width):
+    page = open_page(everything(), viewport={"width": width, "height": 900})
+    assert page.evaluate(OVERLAPS) == []
+    assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+
+
+def test_frames_of_a_pan_are_short(open_page):
+    """Of a figure of about 2,000 marks; a frame of the screen is 16.7 ms, and this machine has other work to do."""
+    figure = Figure("Many", "Many marks.", [Panel((0, 1e9), (0, 8), 180, zooms=True)], [Axis(0, "bottom", "time")])
+    draw = np.random.default_rng(0)
+    for place in range(1900):
+        start, row = draw.uniform(0, 1e9), place % 8
+        kind = ("dense", "sparse", "none")[place % 3]
+        figure.add(Rect(0, kind, start, start + draw.exponential(2e6), row + 0.1, row + 0.9, f"bar {place}", f"b{place}", "dot"))
+    page = open_page(figure)
+    page.locator(PICTURE).focus()
+    page.keyboard.press("+")
+    seconds = page.evaluate("""async () => {
+        const picture = document.querySelector("figure > svg:not(.over)");
+        const frames = [];
+        let last = performance.now();
+        for (let i = 0; i < 60; i += 1) {
+            const pan = i % 10 !== 0;
+            picture.dispatchEvent(new KeyboardEvent("keydown", { key: pan ? "ArrowRight" : "+", shiftKey: pan }));
+            await new Promise(requestAnimationFrame);
+            frames.push(performance.now() - last);
+            last = performance.now();
+        }
+        return frames;
+    }""")
+    print(statistics.median(seconds), sorted(seconds)[-4])
+    assert statistics.median(seconds) < 40
+
+
+CELL = """
+from sparsekit.figures import *
+from tests.figures.gallery import asking
+live = asking().live()
+live
+"""
+
+
+def test_in_a_notebook_python_answers(open_cells):
+    lab = open_cells([CELL])
+    lab.run_all()
+    page = lab.page
+    page.wait_for_selector(".sk-live[data-ready]")
+    page.get_by_label("storage").select_option("sparse")
+    page.wait_for_function("() => document.querySelector('.sk-live > svg').textContent.includes('Drawn for sparse')")
+    page.get_by_label("rows", exact=True).fill("42")
+    page.wait_for_function("() => document.querySelector('.sk-live > svg').textContent.includes('rows 42')")
+    page.locator(".sk-live [data-key='bar 3']").click()
+    page.wait_for_function("() => document.querySelector('.details').textContent.includes('bar 3')")
+    page.keyboard.press("+")
+    page.wait_for_function("() => !document.querySelector('.sk-live > svg').textContent.includes('100')")
+    assert page.evaluate("document.activeElement.tagName") == "svg"

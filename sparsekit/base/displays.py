@@ -21,7 +21,7 @@ NO_OPERATORS = ("No operator of sparsekit ran while this was recorded. The profi
 renderers: dict[str, str] = {
     "timeline_figure": "sparsekit.widgets.timeline:timeline_figure",
     "timelines_figure": "sparsekit.widgets.compare:timelines_figure",
-    "turns_figure": "sparsekit.widgets.turns:turns_figure",
+    "turns_figure": "sparsekit.figures.turns:turns_figure",
     "memory_figure": "sparsekit.widgets.memory:memory_figure",
     "graph_figure": "sparsekit.widgets.graph:graph_figure",
     "GraphWidget": "sparsekit.widgets.graph_live:GraphWidget",
@@ -38,7 +38,7 @@ renderers: dict[str, str] = {
     "watch_passes": "sparsekit.profiler.passes:watch_passes",
     "try_fixes": "sparsekit.fixes.trial:try_fixes",
     "cell_step": "sparsekit.fixes.program:cell_step",
-    "fixes_figure": "sparsekit.widgets.fixes:fixes_figure",
+    "fixes_figure": "sparsekit.figures.fixes:fixes_figure",
     "server_profile": "sparsekit.profiler.processes:server_profile",
 }
 

@@ -62,6 +62,11 @@ class Drawing:
         return [mark for mark in self.marks if isinstance(mark, (Rect, Cells, Area, Line, Dots))]
 
     @property
+    def asks(self) -> bool:
+        """Whether a live view does more than show: a panel zooms, or there is something to ask or to play."""
+        return any(panel.zooms for panel in self.panels) or self.interaction != Interaction()
+
+    @property
     def alt(self) -> str:
         """The alternative text: title and finding."""
         title = clean(self.title, 300)

@@ -10,6 +10,7 @@ const UNITS = {
 };
 const KEYS = "+ and − zoom; Shift with ← and → pans; ← and → go to the previous and the next mark, ↑ and ↓ to another row; Enter selects; "
   + "/ searches; Home shows all; Escape leaves. Drag to pan, Ctrl and the wheel zoom.";
+const FEW = 8; // marks of which one need not search
 const SLOW = 10_000; // milliseconds until a missing answer of Python is said
 
 function make(name, attributes = {}, ...children) {
@@ -467,7 +468,7 @@ export function enhance(root, given, send) {
     fields.append(make("label", {}, "Computed beforehand:", pick));
   }
   if (view.panel) bar.append(button("+", "Zoom in", () => zoomBy(2)), button("−", "Zoom out", () => zoomBy(0.5)), button("all", "Show all", home));
-  if (hasMarks) bar.append(filter);
+  if (view.panels.flatMap(({ marks }) => marks).length > FEW) bar.append(filter);
   if (hasMarks) bar.append(make("details", {}, make("summary", {}, "keys"), KEYS));
   root.prepend(fields, bar);
   svg.after(status, details);

@@ -10,6 +10,7 @@ from typing import Any
 from ..base.files import written
 from .answers import prepared, script, style
 from .drawing import Drawing
+from .html import to_html
 from .layout import NARROW, WIDE
 from .marks import Table
 from .svg import to_svg
@@ -35,7 +36,7 @@ def html_page(title: str, sections: Iterable[tuple[str, Any]] | Mapping[str, Any
               footer: str = "") -> str:  # fmt: skip
     """Write figures, tables and words as one HTML page.
 
-    Every figure can be zoomed and searched where scripts run, and shows its picture and its table where they do not.
+    Figures can be zoomed, searched and asked where scripts run, and show their picture and table where they do not.
 
     Parameters
     ----------
@@ -89,7 +90,12 @@ def _content(content: object) -> str:  # object: anything else is shown as text
 
 
 def enhanced(figure: Drawing) -> str:
-    """A figure within a page: its picture for wide and for narrow screens, its table, and what the enhancer is given."""
+    """A figure within a page: its picture for wide and for narrow screens, its table, and what the enhancer is given.
+
+    A figure with nothing to zoom or to ask stays a picture.
+    """
+    if not figure.asks:
+        return f"<figure>{to_html(figure)}</figure>"
     table = f'<div class="the-table">{figure.table.folded}</div>'
     wide, narrow = (to_svg(figure, width, live=True) for width in (WIDE, NARROW))
     data = json.dumps({"wide": prepared(figure, WIDE), "narrow": {"svg": narrow}}, separators=(",", ":"), ensure_ascii=True)

@@ -161,7 +161,8 @@ class _Writer:
             self.parts.append(f'<rect {frame} class="f-lens s-muted" fill="{LIGHT["lens"]}" stroke="{LIGHT["muted"]}"/>')
         axes = layout.axes_of(number)
         for axis in axes:
-            self._axis(axis, box)
+            if number not in layout.raised or axis.side == "bottom":
+                self._axis(axis, box)
         for label in layout.words_beside(number):
             self.text(label)
         unit = next((axis.unit for axis in axes if axis.side == "bottom"), "")
@@ -173,6 +174,9 @@ class _Writer:
         self.parts.append('</g><g class="placed">')
         self._placed(number)
         self.parts.append("</g></g>")
+        for axis in axes if number in layout.raised else ():
+            if axis.side != "bottom":
+                self._axis(axis, box)  # over the marks, among which its labels stand
         if not panel.zooms:
             return ""
         return (f'<clipPath id="clip{number}-{self.unique}"><rect x="{box.left - 1:.1f}" y="{box.top - 20:.1f}" '
@@ -189,7 +193,8 @@ class _Writer:
                 line = f'x1="{_length(box.left)}" x2="{_length(box.right)}" y1="{_length(tick.at)}" y2="{_length(tick.at)}"'
                 self.parts.append(f'<line class="s-line" {line} stroke="{color}"/>')
         for label, _ in self.layout.labels_of(axis):
-            self.text(label, f' data-tick="{axis.panel}"' if across and self.live else "")
+            shown = label._replace(kind=f"{label.kind} ring") if axis.panel in self.layout.raised and not across else label
+            self.text(shown, f' data-tick="{axis.panel}"' if across and self.live else "")
 
     def _shapes(self, number: int) -> Iterator[str]:
         """What stretches when a reader zooms: in groups of neighbours that are painted alike."""
@@ -256,11 +261,14 @@ class _Writer:
         return f'<path d="{path}"{stroke}{self._named(mark)}path>' if path else ""
 
     def _line(self, mark: Line, x: Scale, y: Scale) -> str:
-        path = "".join(_path([x(v) for v in xs], [y(v) for v in ys]) for xs, ys in runs_of(mark))
+        runs = [([x(value) for value in xs], [y(value) for value in ys]) for xs, ys in runs_of(mark)]
+        path = "".join(_path(*run) for run in runs if len(run[0]) > 1)
+        alone = "".join(f"M{_length(run[0][0])} {_length(run[1][0])}h0" for run in runs if len(run[0]) == 1)
+        dots = f'<path d="{alone}"{_stroke(mark.kind, 0, 6)} stroke-linecap="round"/>' if alone else ""
         if not path:
-            return ""
+            return dots
         under = f'<path d="{path}" fill="none" class="s-paper" stroke="{LIGHT["paper"]}" stroke-width="4"/>' if mark.arrow else ""
-        return f'{under}<path d="{path}"{_stroke(mark.kind, mark.dash, mark.width)}{self._named(mark)}path>'
+        return f'{dots}{under}<path d="{path}"{_stroke(mark.kind, mark.dash, mark.width)}{self._named(mark)}path>'
 
     def _placed(self, number: int) -> None:
         """What keeps its shape when a reader zooms: labels, and heads of arrows."""
@@ -308,5 +316,5 @@ def _stroke(kind: str, dash: int, width: float) -> str:
     """The attributes of a line."""
     dashes = DASHES[dash % len(DASHES)]
     pattern = f' stroke-dasharray="{" ".join(map(str, dashes))}"' if dashes else ""
-    color = "dense" if kind == "needed" else "muted" if kind not in (*MEANING, "ink", "muted") else kind
+    color = "dense" if kind == "needed" else "muted" if kind not in (*MEANING, "ink", "muted", "paper") else kind
     return f' fill="none" class="s-{color}" stroke="{LIGHT[color]}" stroke-width="{width:g}"{pattern} stroke-linejoin="round"'

@@ -2,8 +2,8 @@
 
 ``timeline_figure``, ``timelines_figure``, ``processes_figure``, ``memory_figure``, ``memory_bars``, ``what_if_figure``,
 ``array_figure``, ``xray_figure``, ``touched_figure``, ``graph_figure`` and ``crossover_figure`` draw static pictures, each with
-its table.  They need no further package, except with ``ax=``, which needs matplotlib.  ``monitor_figure``, ``bars_figure`` and
-``curves_figure`` always need matplotlib.
+its table.  They need no further package, except with ``ax=``, which needs matplotlib.  ``monitor_figure`` always needs
+matplotlib.  ``bars_figure`` and ``curves_figure`` give a ``figures.Figure``.
 ``TimelineWidget``, ``MemoryWidget``, ``inspect``, ``xray`` and ``crossover`` are live views and need anywidget, which is
 imported on first use.  ``monitor`` shows a live view if anywidget is installed.
 """
@@ -13,7 +13,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..base.forking import load as _load
-from .bars import bars_figure
+from ..figures.bars import bars_figure
+from ..figures.curves import curves_figure
 from .compare import timelines_figure
 from .display import Display
 from .graph import GraphDisplay, graph_figure
@@ -24,7 +25,6 @@ from .timeline import timeline_figure
 
 if TYPE_CHECKING:
     from .break_even import crossover_figure
-    from .curves import curves_figure
     from .gradient_xray import xray_figure
     from .graph_live import GraphWidget
     from .live import CrossoverWidget, InspectorWidget, MemoryWidget, MonitorWidget, TimelineWidget, XrayWidget
@@ -69,7 +69,6 @@ __all__ = [
 
 _LAZY = {
     ".break_even": ("crossover_figure",),
-    ".curves": ("curves_figure",),
     ".graph_live": ("GraphWidget",),
     ".gradient_xray": ("xray_figure",),
     ".live": ("CrossoverWidget", "InspectorWidget", "MemoryWidget", "MonitorWidget", "TimelineWidget", "XrayWidget"),

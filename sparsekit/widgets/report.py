@@ -9,6 +9,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..base.tables import escape, html_table
+from ..figures.answers import style as enhanced_style
+from ..figures.drawing import Drawing
+from ..figures.page import enhanced, enhancer
 from .break_even import crossover_figure, crossover_payload
 from .compare import timelines_figure
 from .display import Display, write_file
@@ -49,7 +52,7 @@ def html_report(
     ----------
     title : str
     sections : list of (heading, content), or mapping of heading to content
-        A content is a string (empty lines separate paragraphs), a ``Display``,
+        A content is a string (empty lines separate paragraphs), a ``Display`` or ``Figure``,
         ``{"timeline": records}`` or ``{"timeline": {name: records, ...}}``,
         ``{"memory": prof.memory}``, ``{"inspector": array}``, ``{"xray": {...}}`` and ``{"crossover": {...}}``
         with the arguments of ``xray_figure`` and ``crossover_figure``, ``{"monitor": a monitor or its data}``,
@@ -73,11 +76,12 @@ def html_report(
     if len(pairs) > 3:  # below the first section, which says what there is to say
         parts.insert(1, _contents([str(heading) for heading, _ in pairs]))
     body = "\n".join(parts)
+    controls = enhanced_style() if enhancer(body) else ""
     page = (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(title)}</title>\n<style>\n{read('report.css')}{style()}</style>\n</head>\n<body>\n"
+        f"<title>{escape(title)}</title>\n<style>\n{read('report.css')}{style()}{controls}</style>\n</head>\n<body>\n"
         f'<header><h1>{escape(title)}</h1><button type="button" hidden>theme: auto</button></header>\n'
         f"<main>\n{body}\n</main>\n"
         f"{f'<footer>{escape(footer)}</footer>' if footer else ''}\n{_scripts(body)}</body>\n</html>\n"
@@ -99,6 +103,8 @@ def _section(number: int, heading: str, content: dict[str, Any]) -> str:
 def _content(content: object) -> str:
     if isinstance(content, Display):
         return _static(content)
+    if isinstance(content, Drawing):
+        return enhanced(content)
     if isinstance(content, (list, tuple)):
         return "\n".join(_content(item) for item in content)
     if isinstance(content, Mapping):
@@ -196,4 +202,4 @@ def _scripts(body: str) -> str:
         f'<script type="module">\n{module(f"{kind}.js")}\nsparsekitReport.show("{kind}", render);\n</script>\n'
         for kind in kinds
     )
-    return f"<script>\n{read('report.js')}</script>\n{''.join(views)}"
+    return f"<script>\n{read('report.js')}</script>\n{''.join(views)}{enhancer(body)}"

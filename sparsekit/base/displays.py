@@ -28,7 +28,7 @@ renderers: dict[str, str] = {
     "memory_bars": "sparsekit.widgets.memory_bars:memory_bars",
     "TimelineWidget": "sparsekit.widgets.live:TimelineWidget",
     "MemoryWidget": "sparsekit.widgets.live:MemoryWidget",
-    "array_html": "sparsekit.widgets.spy:array_html",
+    "array_html": "sparsekit.figures.array:array_html",
     "inspect": "sparsekit.widgets.views:inspect",
     "html_report": "sparsekit.widgets.report:html_report",
     "processes_figure": "sparsekit.widgets.processes:processes_figure",

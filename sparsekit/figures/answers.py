@@ -75,18 +75,27 @@ def prepared(figure: Drawing, width: float) -> dict[str, Any]:
     asked = figure.interaction
     found = {**given(figure, width), "inputs": [], "draws": False, "selects": False}
     values = checked(asked.inputs, {})
-    if asked.draw and asked.answers:
-        drawn = {name: asked.draw(None, checked(asked.inputs, {**values, **some})) for name, some in asked.answers.items()}
-        found["answers"] = {name: {"svg": to_svg(one, width, live=True), "table": one.table.folded}
-                            for name, one in drawn.items()}  # fmt: skip
-    if asked.select:
-        keys = dict.fromkeys(mark.key for mark in figure.shapes if mark.key)
-        details: dict[str, str] = {}
-        for key in list(keys)[:MOST_DETAILS]:
-            details[key] = told(figure, key, values)
-            if sum(map(len, details.values())) > MOST_LETTERS:
-                break
-        found["details"] = details
+    found["details"] = _details(figure, figure, values)
+    found["answers"] = {}
+    for name, some in asked.answers.items() if asked.draw else ():
+        chosen = checked(asked.inputs, {**values, **some})
+        drawn = asked.draw(None, chosen) if asked.draw else figure
+        found["answers"][name] = {"svg": to_svg(drawn, width, live=True), "table": drawn.table.folded,
+                                  "details": _details(figure, drawn, chosen)}  # fmt: skip
+    return found
+
+
+def _details(figure: Drawing, drawn: Drawing, values: Values) -> dict[str, str]:
+    """What is shown of each mark that is drawn, by its key, as far as there is room for it."""
+    if figure.interaction.select is None:
+        return {}
+    found: dict[str, str] = {}
+    letters = 0
+    for key in list(dict.fromkeys(mark.key for mark in drawn.shapes if mark.key))[:MOST_DETAILS]:
+        found[key] = told(figure, key, values)
+        letters += len(found[key])
+        if letters > MOST_LETTERS:
+            break
     return found
 
 

@@ -128,8 +128,8 @@ class _Drawer:
         panel, ax = self.panel, self.ax
         x_scale, y_scale = ("log" if logarithmic else "linear" for logarithmic in (panel.log_x, panel.log_y))
         ax.set(xscale=x_scale, yscale=y_scale, xlim=panel.x, ylim=panel.y[::-1])
-        if panel.equal:
-            ax.set_aspect("equal")
+        if panel.aspect:
+            ax.set_box_aspect(1 / panel.aspect)
         ax.set_facecolor(LIGHT["lens"] if panel.framed else ax.get_facecolor() if len(self.figure.panels) == 1 else "none")
         if len(self.figure.panels) > 1 and panel.title:
             ax.set_title(clean(panel.title, 120), fontsize=LABEL * POINT, loc="left", fontweight="bold")

@@ -157,7 +157,7 @@ function controls(inputs, changed) {
 
 export function enhance(root, given, send) {
   const still = window.matchMedia("(prefers-reduced-motion: reduce)").matches;
-  const view = { panels: [], panel: null, current: null, window: null, full: null, waiting: false, next: null, held: false };
+  const view = { panels: [], panel: null, current: null, window: null, full: null, waiting: false, next: null, held: false, details: given.details ?? {} };
   const tip = make("div", { class: "tip", hidden: true });
   const status = make("div", { class: "status", role: "status" });
   const details = make("div", { class: "details", "aria-live": "polite" });
@@ -295,7 +295,7 @@ export function enhance(root, given, send) {
     light(found);
     if (!found?.key) return;
     if (send && given.selects) ask({ ask: "select", key: found.key, values: inputs.values() });
-    else if (given.details?.[found.key]) details.innerHTML = given.details[found.key]; // made and escaped by Python
+    else if (view.details[found.key]) details.innerHTML = view.details[found.key]; // made and escaped by Python
   }
 
   // The next mark that is not filtered out: along its panel in order of x, or the nearest one below or above.
@@ -464,7 +464,7 @@ export function enhance(root, given, send) {
   const fields = make("div", { class: "bar" }, ...inputs.made);
   if (!send && given.answers && Object.keys(given.answers).length) {
     const pick = make("select", { "aria-label": "Answers computed beforehand" }, ...Object.keys(given.answers).map((name) => make("option", {}, name)));
-    pick.onchange = () => { const answer = given.answers[pick.value]; replace(answer.svg, answer.table); details.replaceChildren(); };
+    pick.onchange = () => { const answer = given.answers[pick.value]; view.details = answer.details; replace(answer.svg, answer.table); details.replaceChildren(); };
     fields.append(make("label", {}, "Computed beforehand:", pick));
   }
   if (view.panel) bar.append(button("+", "Zoom in", () => zoomBy(2)), button("−", "Zoom out", () => zoomBy(0.5)), button("all", "Show all", home));

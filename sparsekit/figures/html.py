@@ -34,4 +34,6 @@ def to_html(figure: Drawing) -> str:
 
 
 def _address(svg: str) -> str:
-    return f"data:image/svg+xml;charset=utf-8,{svg.translate(_ENCODED)}"
+    # Within an address, a double quote takes three letters, and single ones do the same in XML.
+    short = svg.replace('"', "'").translate(_ENCODED)
+    return f"data:image/svg+xml;charset=utf-8,{short}"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from ..base.formatting import format_ratio
 from .marks import Axis, Line, Panel
 from .palette import KINDS
 from .text import clean, fit, text_width, ticks, wrap
@@ -109,6 +110,7 @@ class Layout:
         self.top = y
         self.raised = {number for number in range(len(figure.panels)) if self._raises(number)}
         self.boxes: list[Box] = []
+        self.cells: dict[int, tuple[float, float]] = {}
         self.bottom = self._place(y)
         self.height = self.bottom + 17 * len(self.notes) + 8
 
@@ -198,6 +200,7 @@ class Layout:
                 left, right = self._margins(number, cell) if len(row) > 1 else (0.0, 4.0) if number in self.raised else widest
                 wide, high = self._size(panel, cell - left - right, number)
                 placed[number] = Box(x + left, top + head, wide, high)
+                self.cells[number] = x, x + cell
                 lowest = max(lowest, top + head + high + self._foot(number))
                 x += cell + BESIDE
             top = lowest + BELOW
@@ -213,15 +216,15 @@ class Layout:
     def _size(self, panel: Panel, room: float, number: int) -> tuple[float, float]:
         if number in self.raised:
             return room, panel.height + ABOVE * abs(panel.y[1] - panel.y[0])
-        if not panel.equal:
+        if not panel.aspect:
             return room, panel.height
-        wide, high = abs(panel.x[1] - panel.x[0]) or 1.0, abs(panel.y[1] - panel.y[0]) or 1.0
-        scale = min(room / wide, panel.height / high)
-        return wide * scale, high * scale
+        wide = min(room, panel.height * panel.aspect)
+        return wide, wide / panel.aspect
 
     def _foot(self, number: int) -> float:
         below = self.axes_of(number, "bottom")
-        return (20 if below else 0) + (16 if any(axis.label for axis in below) else 0)
+        words = below or self.figure.panels[number].magnifies >= 0
+        return (20 if words else 0) + (16 if any(axis.label for axis in below) else 0)
 
     def x(self, number: int) -> Callable[[float], float]:
         """A function from a panel's x to pixels."""
@@ -299,13 +302,29 @@ class Layout:
         """The title of a panel, the names of its axes, and those of its lines at their ends."""
         panel, box = self.figure.panels[number], self.boxes[number]
         if panel.title:
-            left = box.left if box.left + text_width(panel.title, LABEL * 1.08) < self.width - EDGE else EDGE
-            words = fit(clean(panel.title, 120), self.width - EDGE - left, LABEL * 1.08)
+            first, last = self.cells.get(number, (box.left, box.right))
+            title = clean(panel.title, 120)
+            left = box.left if box.left + text_width(title, LABEL * 1.08) <= last else first
+            words = fit(title, last - left, LABEL * 1.08)
             yield Label(left, box.top - 9, words, "ink", LABEL, "start", True)
+        if panel.magnifies >= 0:
+            yield self._magnified(panel, box)
         for axis in self.axes_of(number, "bottom"):
             if axis.label:
                 yield Label(box.left, box.bottom + 31, fit(clean(axis.label), box.width, SMALL), "muted", SMALL, "start")
         yield from self._line_ends(number)
+
+    def _magnified(self, panel: Panel, box: Box) -> Label:
+        """How many times as wide as in the whole a part is drawn."""
+        whole, source = self.figure.panels[panel.magnifies], self.boxes[panel.magnifies]
+        across = box.width / max(abs(panel.x[1] - panel.x[0]), 1e-300) * abs(whole.x[1] - whole.x[0]) / max(source.width, 1.0)
+        down = box.height / max(abs(panel.y[1] - panel.y[0]), 1e-300) * abs(whole.y[1] - whole.y[0]) / max(source.height, 1.0)
+        words = f"magnified {format_ratio(across).removesuffix('×')} times"
+        if not panel.within and not 0.5 < across / down < 2:
+            words += f" across and {format_ratio(down).removesuffix('×')} times down"
+        if panel.within:
+            return Label(box.right, box.top - 5, words, "muted ring", SMALL, "end")
+        return Label(box.left, box.bottom + 15, words, "muted", SMALL, "start")
 
     def _line_ends(self, number: int) -> Iterator[Label]:
         lines, box = self.ends_of(number), self.boxes[number]

@@ -33,8 +33,8 @@ class Panel(NamedTuple):
         Of the width of the page.
     log_x, log_y : bool
         Whether the scale is logarithmic.
-    equal : bool
-        Whether a unit is as long in both directions; ``height`` is then the most that the panel takes.
+    aspect : float
+        Width over height; ``height`` is then the most that the panel takes.  0 is for any.
     rows : bool
         Whether each whole number of ``y`` begins a row.  On a narrow page, labels of rows stand above them.
     zooms : bool
@@ -43,6 +43,8 @@ class Panel(NamedTuple):
         ``(panel, left, right, top, bottom)``: number of the panel that this one covers, and where, in that panel's units.
     framed : bool
         Whether the panel has a frame and a ground of its own.
+    magnifies : int
+        Number of the panel of which this one shows a part; it is then written how many times as wide it is drawn.
     """
 
     x: tuple[float, float]
@@ -52,11 +54,12 @@ class Panel(NamedTuple):
     share: float = 1.0
     log_x: bool = False
     log_y: bool = False
-    equal: bool = False
+    aspect: float = 0.0
     rows: bool = False
     zooms: bool = False
     within: tuple[int, float, float, float, float] | None = None
     framed: bool = False
+    magnifies: int = -1
 
 
 class Rect(NamedTuple):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 __all__ = ["DARK", "DASHES", "FONT", "INKS", "KINDS", "LIGHT", "MEANING", "contrast", "letters_on", "series", "style_sheet"]
 
 #: What a filled mark may be.  Beside its colour, dense is hatched, stored sparse has an edge, and grey has neither.
@@ -56,15 +58,27 @@ def contrast(one: str, other: str) -> float:
     return (high + 0.05) / (low + 0.05)
 
 
-def style_sheet() -> str:
-    """The colours as a style sheet: those of the reader's system, or of the page where the page says which it has."""
-    light, dark = ("".join(f"--{name}:{color};" for name, color in colors.items()) for colors in (LIGHT, DARK))
-    letters = "".join(f".sk .{name}{{fill:var(--{name})}}" for name in ("ink", "muted", "on-dense", "on-sparse"))
-    fills = "".join(f".sk .f-{name}{{fill:var(--{name})}}" for name in ("paper", "lens", *KINDS))
-    strokes = "".join(f".sk .s-{name}{{stroke:var(--{name})}}" for name in ("paper", "line", "edge", *INKS, *KINDS))
+def style_sheet(used: Container[str] | None = None, image: bool = False) -> str:
+    """The colours as a style sheet: those of the reader's system, or of the page where the page says which it has.
+
+    Parameters
+    ----------
+    used : container of str, optional
+        Classes that are needed; all by default.
+    image : bool
+        For an image, which follows the colour scheme of its element and sees nothing of the page.
+    """
+    kept = [name for name in LIGHT if used is None or any(f"{letter}{name}" in used for letter in ("", "f-", "s-"))
+            or name in ("paper", "ink", "dense")]  # fmt: skip
+    light, dark = ("".join(f"--{name}:{colors[name]};" for name in kept) for colors in (LIGHT, DARK))
+    letters = "".join(f".sk .{name}{{fill:var(--{name})}}" for name in kept if used is None or name in used)
+    fills = "".join(f".sk .f-{name}{{fill:var(--{name})}}" for name in kept if used is None or f"f-{name}" in used)
+    strokes = "".join(f".sk .s-{name}{{stroke:var(--{name})}}" for name in kept if used is None or f"s-{name}" in used)
+    both = f".sk{{{light}font-family:{FONT}}}@media(prefers-color-scheme:dark){{.sk{{{dark}}}}}"
+    if image:
+        return f"{both}{letters}{fills}{strokes}"
     return (
-        f".sk{{{light}font-family:{FONT}}}@media(prefers-color-scheme:dark){{.sk{{{dark}}}}}"
-        f'[data-jp-theme-light="true"] .sk,[data-theme="light"] .sk,.vscode-light .sk{{{light}}}'
+        f'{both}[data-jp-theme-light="true"] .sk,[data-theme="light"] .sk,.vscode-light .sk{{{light}}}'
         f'[data-jp-theme-light="false"] .sk,[data-theme="dark"] .sk,.vscode-dark .sk{{{dark}}}'
         f"{letters}{fills}{strokes}.sk .scaled *{{vector-effect:non-scaling-stroke}}"
     )

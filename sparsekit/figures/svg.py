@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import zlib
 from collections.abc import Callable, Iterator
 from itertools import groupby
@@ -29,6 +30,8 @@ ZOOM = 64
 #: Letters keep a ground of their own on hatches and over lines.
 _HALO = (".sk :is(.halo,.ring,.soft){stroke:var(--paper);stroke-width:3.5px;paint-order:stroke;stroke-linejoin:round}"
          ".sk .halo{stroke:var(--dense)}.sk .soft{stroke:var(--pale-dense)}")
+_CLASSES = re.compile(r'class="([^"]*)"')
+_COLORS = re.compile(r' (?:fill|stroke)="#[0-9a-f]{6}"')
 _GROUNDS = {"dense": " halo", "pale-dense": " soft"}
 #: Classes of fill and stroke, and the width of the stroke, of marks that are wide enough to show both; hatched ones are apart.
 _PAINTS = {
@@ -95,11 +98,17 @@ class _Writer:
         clips = "".join(self._panel(number) for number in range(len(self.figure.panels)))
         for place, line in enumerate(layout.notes):
             self.text(Label(14, layout.bottom + 6 + 17 * place, line, "muted", LABEL, "start"))
+        drawn = (f"<defs>{self._hatches()}{clips}</defs>"
+                 f'<rect width="100%" height="100%" rx="8" class="f-paper" fill="{LIGHT["paper"]}"/>{"".join(self.parts)}'
+                 )  # fmt: skip
+        # A live view takes its colours of marks that come later from the same sheet.
+        used = None if self.live else {name for names in _CLASSES.findall(drawn) for name in names.split()}
+        if not self.titles:  # classes say the same, to all that show images
+            drawn = _COLORS.sub("", drawn)
         size = f'width="{self.width:g}" height="{layout.height:.0f}" viewBox="0 0 {self.width:g} {layout.height:.0f}"'
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" class="sk" {size} role="img" aria-label="{markup(self.figure.alt, 1500)}">'
-            f"<style>{style_sheet()}{_HALO}</style><defs>{self._hatches()}{clips}</defs>"
-            f'<rect width="100%" height="100%" rx="8" class="f-paper" fill="{LIGHT["paper"]}"/>{"".join(self.parts)}</svg>\n'
+            f"<style>{style_sheet(used, not self.titles)}{_HALO}</style>{drawn}</svg>\n"
         )
 
     def text(self, label: Label, more: str = "") -> None:
@@ -204,7 +213,9 @@ class _Writer:
             if isinstance(mark, (Line, Dots)):
                 return ""
             thin = isinstance(mark, Rect) and min(x(mark.x1) - x(mark.x0), abs(y(mark.y1) - y(mark.y0))) < THIN
-            return self._paint(mark.kind, thin or (isinstance(mark, Cells) and self._fine(mark, x, y)))
+            if isinstance(mark, Cells) and self._fine(mark, x, y):  # an edge would cover more than what is there
+                return f' class="f-{mark.kind}" fill="{LIGHT[mark.kind]}"'
+            return self._paint(mark.kind, thin)
 
         mine = [mark for mark in self.figure.shapes if mark.panel == number]
         for painted, marks in groupby(mine, paint):
@@ -245,7 +256,7 @@ class _Writer:
         for x0, x1, y0, y1 in np.asarray(mark.boxes, dtype=float).reshape(-1, 4).tolist():
             left, top = min(x(x0), x(x1)), min(y(y0), y(y1))
             wide, tall = abs(x(x1) - x(x0)), abs(y(y1) - y(y0))
-            steps.append(f"M{left:.2f} {top:.2f}h{wide:.2f}v{tall:.2f}h{-wide:.2f}z")
+            steps.append(f"M{left:.1f},{top:.1f}h{wide:.2f}v{tall:.2f}h-{wide:.2f}z")
         return f'<path d="{"".join(steps)}"{self._named(mark)}path>' if steps else ""
 
     def _area(self, mark: Area, x: Scale, y: Scale) -> str:
@@ -256,14 +267,14 @@ class _Writer:
 
     def _dots(self, mark: Dots, x: Scale, y: Scale) -> str:
         places = [(x(a), y(b)) for a, b in zip(mark.x, mark.y, strict=True) if np.isfinite(a) and np.isfinite(b)]
-        path = "".join(f"M{_length(a)} {_length(b)}h0" for a, b in places)
+        path = "".join(f"M{_length(a)},{_length(b)}h0" for a, b in places)
         stroke = f'{_stroke(mark.kind, 0, 2 * mark.radius)} stroke-linecap="round"'
         return f'<path d="{path}"{stroke}{self._named(mark)}path>' if path else ""
 
     def _line(self, mark: Line, x: Scale, y: Scale) -> str:
         runs = [([x(value) for value in xs], [y(value) for value in ys]) for xs, ys in runs_of(mark)]
         path = "".join(_path(*run) for run in runs if len(run[0]) > 1)
-        alone = "".join(f"M{_length(run[0][0])} {_length(run[1][0])}h0" for run in runs if len(run[0]) == 1)
+        alone = "".join(f"M{_length(run[0][0])},{_length(run[1][0])}h0" for run in runs if len(run[0]) == 1)
         dots = f'<path d="{alone}"{_stroke(mark.kind, 0, 6)} stroke-linecap="round"/>' if alone else ""
         if not path:
             return dots
@@ -299,22 +310,25 @@ class _Writer:
 
     def _label(self, mark: Rect, left: float, right: float, y: float) -> None:
         words = clean(mark.label)
-        room, need = right - left, text_width(words, SMALL) + 6
+        room, need = right - left, text_width(words, SMALL) + 3
+        size = SMALL
+        if 0.75 * need <= room < need and not self.figure.panels[mark.panel].zooms:
+            size, need = SMALL * room / need, room
         if room < need and not (self.live and self.figure.panels[mark.panel].zooms and room * ZOOM >= need):
             return
         more = f' pointer-events="none" data-room="{room:.2f} {need:.0f}"' if self.live else ""
         more += ' display="none"' if room < need else ""
         kind = letters_on(mark.kind) + _GROUNDS.get(mark.kind, "")
-        self.text(Label((left + right) / 2, y, words, kind, SMALL, "middle"), more)
+        self.text(Label((left + right) / 2, y, words, kind, size, "middle"), more)
 
 
 def _path(x: list[float], y: list[float]) -> str:
-    return "M" + "L".join(f"{_length(a)} {_length(b)}" for a, b in zip(x, y, strict=True))
+    return "M" + "L".join(f"{_length(a)},{_length(b)}" for a, b in zip(x, y, strict=True))
 
 
 def _stroke(kind: str, dash: int, width: float) -> str:
     """The attributes of a line."""
     dashes = DASHES[dash % len(DASHES)]
     pattern = f' stroke-dasharray="{" ".join(map(str, dashes))}"' if dashes else ""
-    color = "dense" if kind == "needed" else "muted" if kind not in (*MEANING, "ink", "muted", "paper") else kind
+    color = "dense" if kind == "needed" else "muted" if kind not in (*MEANING, "ink", "muted", "paper", "line") else kind
     return f' fill="none" class="s-{color}" stroke="{LIGHT[color]}" stroke-width="{width:g}"{pattern} stroke-linejoin="round"'

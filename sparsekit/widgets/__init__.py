@@ -1,9 +1,9 @@
 """Pictures and live views of profiles, arrays and training, made from plain data.
 
 ``timeline_figure``, ``timelines_figure``, ``processes_figure``, ``memory_figure``, ``memory_bars``, ``what_if_figure``,
-``array_figure``, ``xray_figure``, ``touched_figure``, ``graph_figure`` and ``crossover_figure`` draw static pictures, each with
+``xray_figure``, ``touched_figure``, ``graph_figure`` and ``crossover_figure`` draw static pictures, each with
 its table.  They need no further package, except with ``ax=``, which needs matplotlib.  ``monitor_figure`` always needs
-matplotlib.  ``bars_figure`` and ``curves_figure`` give a ``figures.Figure``.
+matplotlib.  ``array_figure``, ``bars_figure`` and ``curves_figure`` give a ``figures.Figure``.
 ``TimelineWidget``, ``MemoryWidget``, ``inspect``, ``xray`` and ``crossover`` are live views and need anywidget, which is
 imported on first use.  ``monitor`` shows a live view if anywidget is installed.
 """
@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..base.forking import load as _load
+from ..figures.array import array_figure
 from ..figures.bars import bars_figure
 from ..figures.curves import curves_figure
 from .compare import timelines_figure
@@ -27,9 +28,8 @@ if TYPE_CHECKING:
     from .break_even import crossover_figure
     from .gradient_xray import xray_figure
     from .graph_live import GraphWidget
-    from .live import CrossoverWidget, InspectorWidget, MemoryWidget, MonitorWidget, TimelineWidget, XrayWidget
+    from .live import CrossoverWidget, MemoryWidget, MonitorWidget, TimelineWidget, XrayWidget
     from .report import html_report
-    from .spy import array_figure
     from .touched import touched_figure
     from .training import TrainingMonitor, monitor, monitor_figure
     from .views import crossover, inspect, xray
@@ -40,7 +40,6 @@ __all__ = [
     "Display",
     "GraphDisplay",
     "GraphWidget",
-    "InspectorWidget",
     "MemoryWidget",
     "MonitorWidget",
     "TimelineWidget",
@@ -71,9 +70,8 @@ _LAZY = {
     ".break_even": ("crossover_figure",),
     ".graph_live": ("GraphWidget",),
     ".gradient_xray": ("xray_figure",),
-    ".live": ("CrossoverWidget", "InspectorWidget", "MemoryWidget", "MonitorWidget", "TimelineWidget", "XrayWidget"),
+    ".live": ("CrossoverWidget", "MemoryWidget", "MonitorWidget", "TimelineWidget", "XrayWidget"),
     ".report": ("html_report",),
-    ".spy": ("array_figure",),
     ".touched": ("touched_figure",),
     ".training": ("TrainingMonitor", "monitor", "monitor_figure"),
     ".views": ("crossover", "inspect", "xray"),

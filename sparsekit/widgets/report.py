@@ -10,18 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 from ..base.tables import escape, html_table
 from ..figures.answers import style as enhanced_style
+from ..figures.array import array_figure
 from ..figures.drawing import Drawing
 from ..figures.page import enhanced, enhancer
 from .break_even import crossover_figure, crossover_payload
 from .compare import timelines_figure
 from .display import Display, write_file
 from .gradient_xray import xray_figure, xray_payload
-from .inspector import inspector_payload
 from .memory import memory_figure
 from .pack import pack_timeline, plain
 from .processes import processes_figure
 from .sources import module, read, style
-from .spy import array_figure
 from .timeline import timeline_figure
 from .training import monitor_figure, monitor_payload
 from .what_if import live_memory
@@ -115,6 +114,8 @@ def _content(content: object) -> str:
                     extra |= {name: content[name] for name in ("marks", "clock", "errors") if content.get(name)}
                 display, values = build(content[kind], str(content.get("title") or ""), **extra)
                 return _live(kind, display, content, values)
+        if "inspector" in content:
+            return enhanced(array_figure(content["inspector"], str(content.get("title") or "")))
         if "headline" in content:
             words = escape(str(content.get("words") or ""))
             return f'<p class="headline"><strong>{escape(str(content["headline"]))}</strong> {words}</p>'
@@ -152,10 +153,6 @@ def _memory(memory: dict[str, float | Sequence[Any]], title: str) -> tuple[Displ
     return memory_figure(memory, title=title), {"memory": live_memory(memory)}
 
 
-def _inspector(array: object, title: str) -> tuple[Display, dict[str, Any]]:
-    return array_figure(array, title=title), {"data": inspector_payload(array)}
-
-
 def _xray(options: Mapping[str, Any], title: str) -> tuple[Display, dict[str, Any]]:
     return xray_figure(**options, title=title), {"data": xray_payload(**options)}
 
@@ -171,13 +168,13 @@ def _monitor(monitor: dict[str, Any], title: str) -> tuple[Display, dict[str, An
 
 #: Kind of a live view -> what gives its static picture and the values of its model.
 _VIEWS: dict[str, Callable[..., tuple[Display, dict[str, Any]]]] = {
-    "timeline": _timeline, "memory": _memory, "inspector": _inspector, "xray": _xray, "crossover": _crossover,
+    "timeline": _timeline, "memory": _memory, "xray": _xray, "crossover": _crossover,
     "monitor": _monitor,
 }  # fmt: skip
 
 
 #: Headings of views that were given none, where the name of their kind says too little.
-_TITLES = {"inspector": "Inside the array", "xray": "What one batch does to the weight", "crossover": "Where sparse storage pays",
+_TITLES = {"xray": "What one batch does to the weight", "crossover": "Where sparse storage pays",
            "monitor": "Training"}  # fmt: skip
 
 

@@ -9,7 +9,10 @@ import numpy as np
 import pytest
 
 from sparsekit.figures import Axis, Figure, Panel, Rect, html_page
+from sparsekit.figures.array import array_figure
 from tests.figures.gallery import HOSTILE, asking, everything, played
+
+from .gallery import made
 
 
 @pytest.fixture
@@ -224,3 +227,50 @@ def test_in_a_notebook_python_answers(open_cells):
     page.keyboard.press("+")
     page.wait_for_function("() => !document.querySelector('.sk-live > svg').textContent.includes('100')")
     assert page.evaluate("document.activeElement.tagName") == "svg"
+
+
+EDITED = """
+import sparsekit as mx
+x = mx.nd.sparse.csr_matrix([[7, 0, 8.25, 0], [0, 0, 0, 0], [0, -9.5, 0, 1]])
+x.inspect()
+"""
+
+
+def test_an_array_is_edited_in_a_notebook_and_its_components_follow(open_cells):
+    lab = open_cells([EDITED])
+    lab.run_all()
+    page = lab.page
+    page.wait_for_selector(".sk-live[data-ready]")
+    picture = page.locator(".sk-live > svg:not(.over)")
+    assert picture.locator("[data-key^='head']").count() == 4
+    page.get_by_label("row 1, column 3").fill("5")
+    page.wait_for_function("() => document.querySelector('.sk-live > svg').textContent.includes('Edited: 1 more stored value')")
+    assert "2 pointers change, from indptr[2] on" in picture.text_content()
+    assert page.evaluate("document.activeElement.getAttribute('aria-label')").endswith("row 1, column 3")
+    picture.locator("[data-key='entry 2']").first.click()
+    page.wait_for_function("() => document.querySelector('.details').textContent.includes('data[2] = 5')")
+    assert picture.locator(".on").count() == 3  # its element, its column, its value
+
+
+def test_a_page_steps_through_a_large_array_and_edits_a_small_one_as_computed_beforehand(open_page):
+    large = open_page(array_figure(made["LARGE"]))
+    large.locator("select").select_option("the last ones")
+    large.locator("[data-key^='entry']").last.click()
+    assert "data[" in large.locator(".details").inner_text()
+    small = open_page(array_figure(made["SMALL"]))
+    small.locator("select").select_option(index=1)
+    assert "1 fewer stored value" in small.locator(PICTURE).text_content()
+
+
+@pytest.mark.parametrize("width", [390, 640, 1000, 1200])
+@pytest.mark.parametrize("name", ["SMALL", "LARGE", "ROWS"])
+def test_labels_of_an_array_do_not_overlap(open_page, name, width):
+    page = open_page(array_figure(made[name]), viewport={"width": width, "height": 900})
+    assert page.evaluate(OVERLAPS) == []
+
+
+def test_odd_and_hostile_arrays_are_shown(open_page):
+    empty = {"stype": "csr", "shape": (0, 0), "data": np.zeros(0), "indices": np.zeros(0, int), "indptr": np.zeros(1, int)}
+    hostile = {**made["SMALL"], "data": np.array([*HOSTILE[:7], *"x" * 8], dtype=object)}
+    page = open_page(array_figure(empty), array_figure(hostile, HOSTILE[2]))
+    assert page.locator("[data-ready]").count() == 1

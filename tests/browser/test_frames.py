@@ -50,7 +50,6 @@ VIEWS = {
              ".sk-stage", ["+", "-", "ArrowRight", "ArrowLeft"]),
     "processes": (lambda: {"timeline": processes(), "clock": "common"}, ".sk-stage", ["+", "-", "ArrowRight", "ArrowLeft"]),
     "memory": (lambda: {"memory": memory()}, ".sk [tabindex='0']", ["ArrowLeft", "ArrowRight"]),
-    "inspector": (lambda: {"inspector": batch(0)}, ".sk [tabindex='0']", ["ArrowRight", "ArrowDown"]),
     "xray": (lambda: {"xray": {"batches": [batch(seed) for seed in range(3)], "units": 2}}, ".sk [tabindex='0']",
              ["ArrowRight", "ArrowDown"]),
     "monitor": (lambda: {"monitor": steps()}, ".sk [tabindex='0']", ["ArrowLeft", "ArrowRight"]),

@@ -40,7 +40,7 @@ def everything(name: str = "sgd_update", label: str = "forward") -> Figure:
         Panel((0, 30), (1e3, 1), 160, title=f"Loss of {name}", share=0.5, log_y=True),
         Panel((0, 128e6), (0, 3), 66, rows=True, share=0.5, title="Alive at the peak"),
         Panel((0, 100), (128e6, 0), 120, title="Memory"),
-        Panel((0, 40), (0, 20), 150, equal=True),
+        Panel((0, 40), (0, 20), 150, aspect=2.0),
         Panel((0, 10e6), (0, 6), 0, within=(0, 160e6, 205e6, 0.2, 4.5), framed=True),
     ]
     figure.add(Axis(0, "left", ticks=tuple((row + 0.5, f"{label} {row}") for row in range(6))),

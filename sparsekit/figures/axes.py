@@ -78,7 +78,8 @@ def _legend(matplotlib: ModuleType, figure: Drawing, ax: Axes) -> None:
     handles += [matplotlib.lines.Line2D([], [], label=legend_words(line.label), **_stroke(line)) for line in figure.of(Line)
                 if line.label]  # fmt: skip
     if handles:
-        ax.legend(handles=handles, frameon=False, loc="upper left", bbox_to_anchor=(0, -0.12), ncols=3)
+        below = -40 * ax.figure.dpi / 96 / max(ax.get_window_extent().height, 1.0)  # under the labels of the axis
+        ax.legend(handles=handles, frameon=False, loc="upper left", bbox_to_anchor=(0, below), ncols=3)
 
 
 def legend_words(name: str) -> str:
@@ -226,7 +227,8 @@ def printed(figure: Drawing, form: str, width: float) -> bytes:
                                     "axes.facecolor": "none",
                                     "figure.facecolor": LIGHT["paper"]})  # fmt: skip
         layout = Layout(figure, width)
-        below = 30.0 + 16 * len(figure.words_of_kinds())
+        entries = len(figure.words_of_kinds()) + sum(1 for line in figure.of(Line) if line.label)
+        below = 50.0 + 20 * -(-entries // 3)
         height = layout.height + below
         sheet = matplotlib.figure.Figure(figsize=(width * INCH, height * INCH), dpi=96)
         y = 24.0
@@ -234,8 +236,8 @@ def printed(figure: Drawing, form: str, width: float) -> bytes:
             for line in lines:
                 sheet.text(14 / width, 1 - y / height, line, size=size * POINT, weight=weight, va="center")
                 y += size + 5
-        margin = 70.0 if len(figure.panels) == 1 else 0.0
-        ax = sheet.add_axes((margin / width, below / height, 1 - 2 * margin / width, (layout.bottom - layout.top) / height))
+        left, right = (layout.boxes[0].left, layout.boxes[0].right) if len(figure.panels) == 1 else (0.0, width)
+        ax = sheet.add_axes((left / width, below / height, (right - left) / width, (layout.bottom - layout.top) / height))
         to_axes(figure, ax)
         ax.set_title("")
         file = io.BytesIO()

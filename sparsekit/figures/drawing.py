@@ -37,6 +37,9 @@ class Drawing:
         words without a sample.
     interaction : Interaction
         What a live view does beside what every one does.
+    narrow : Figure, optional
+        What is drawn in its place on a page of less than ``narrow_below`` pixels, where panels that stand below each other are
+        not enough.
     """
 
     title: str
@@ -47,6 +50,8 @@ class Drawing:
     notes: Sequence[str] = ()
     legend: dict[str, str] = field(default_factory=dict)
     interaction: Interaction = field(default_factory=Interaction)
+    narrow: Drawing | None = None
+    narrow_below: float = 0.0
 
     def add(self, *marks: Mark) -> None:
         """Append marks."""

@@ -44,6 +44,9 @@ class Figure(Drawing):
         words without a sample.
     interaction : Interaction
         What a live view does beside what every one does.
+    narrow : Figure, optional
+        What is drawn in its place on a page of less than ``narrow_below`` pixels, where panels that stand below each other are
+        not enough.
     """
 
     def svg(self, width: float = 1000.0) -> str:

@@ -192,7 +192,7 @@ class Table:
 
     def __init__(self, columns: Sequence[object] = (), rows: Iterable[Sequence[object]] = (), caption: str = "") -> None:
         self.columns = tuple(clean(name, 80) for name in columns)
-        self.rows = [tuple(clean(cell, 200) for cell in row) for row in rows]
+        self.rows = [tuple(clean(cell, 2000) for cell in row) for row in rows]
         self.caption = clean(caption, 200)
 
     @property

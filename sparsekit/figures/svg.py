@@ -54,7 +54,8 @@ def to_svg(figure: Drawing, width: float = 1000.0, live: bool = False, titles: b
     titles : bool
         Add what is shown at the pointer; an image shows none.
     """
-    return _Writer(figure, max(float(width), 240.0), live, titles).document()
+    shown = figure.narrow if figure.narrow and width < figure.narrow_below else figure
+    return _Writer(shown, max(float(width), 240.0), live, titles).document()
 
 
 def area_corners(area: Area) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -278,7 +279,8 @@ class _Writer:
         dots = f'<path d="{alone}"{_stroke(mark.kind, 0, 6)} stroke-linecap="round"/>' if alone else ""
         if not path:
             return dots
-        under = f'<path d="{path}" fill="none" class="s-paper" stroke="{LIGHT["paper"]}" stroke-width="4"/>' if mark.arrow else ""
+        paper = f'class="s-paper" stroke="{LIGHT["paper"]}" stroke-width="{mark.width + 3:g}"'
+        under = f'<path d="{path}" fill="none" {paper}/>' if mark.arrow else ""
         return f'{dots}{under}<path d="{path}"{_stroke(mark.kind, mark.dash, mark.width)}{self._named(mark)}path>'
 
     def _placed(self, number: int) -> None:

@@ -1,9 +1,9 @@
 """Pictures and live views of profiles, arrays and training, made from plain data.
 
 ``timeline_figure``, ``timelines_figure``, ``processes_figure``, ``memory_figure``, ``memory_bars``, ``what_if_figure``,
-``xray_figure``, ``touched_figure``, ``graph_figure`` and ``crossover_figure`` draw static pictures, each with
+``xray_figure``, ``touched_figure`` and ``crossover_figure`` draw static pictures, each with
 its table.  They need no further package, except with ``ax=``, which needs matplotlib.  ``monitor_figure`` always needs
-matplotlib.  ``array_figure``, ``bars_figure`` and ``curves_figure`` give a ``figures.Figure``.
+matplotlib.  ``array_figure``, ``bars_figure``, ``curves_figure`` and ``graph_figure`` give a ``figures.Figure``.
 ``TimelineWidget``, ``MemoryWidget``, ``inspect``, ``xray`` and ``crossover`` are live views and need anywidget, which is
 imported on first use.  ``monitor`` shows a live view if anywidget is installed.
 """
@@ -16,9 +16,9 @@ from ..base.forking import load as _load
 from ..figures.array import array_figure
 from ..figures.bars import bars_figure
 from ..figures.curves import curves_figure
+from ..figures.graph import graph_figure
 from .compare import timelines_figure
 from .display import Display
-from .graph import GraphDisplay, graph_figure
 from .memory import memory_figure
 from .memory_bars import memory_bars
 from .processes import processes_figure
@@ -27,7 +27,6 @@ from .timeline import timeline_figure
 if TYPE_CHECKING:
     from .break_even import crossover_figure
     from .gradient_xray import xray_figure
-    from .graph_live import GraphWidget
     from .live import CrossoverWidget, MemoryWidget, MonitorWidget, TimelineWidget, XrayWidget
     from .report import html_report
     from .touched import touched_figure
@@ -38,8 +37,6 @@ if TYPE_CHECKING:
 __all__ = [
     "CrossoverWidget",
     "Display",
-    "GraphDisplay",
-    "GraphWidget",
     "MemoryWidget",
     "MonitorWidget",
     "TimelineWidget",
@@ -68,7 +65,6 @@ __all__ = [
 
 _LAZY = {
     ".break_even": ("crossover_figure",),
-    ".graph_live": ("GraphWidget",),
     ".gradient_xray": ("xray_figure",),
     ".live": ("CrossoverWidget", "MemoryWidget", "MonitorWidget", "TimelineWidget", "XrayWidget"),
     ".report": ("html_report",),

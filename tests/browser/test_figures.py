@@ -10,6 +10,7 @@ import pytest
 
 from sparsekit.figures import Axis, Figure, Panel, Rect, html_page
 from sparsekit.figures.array import array_figure
+from sparsekit.figures.graph import graph_figure
 from tests.figures.gallery import HOSTILE, asking, everything, played
 
 from .gallery import made
@@ -274,3 +275,61 @@ def test_odd_and_hostile_arrays_are_shown(open_page):
     hostile = {**made["SMALL"], "data": np.array([*HOSTILE[:7], *"x" * 8], dtype=object)}
     page = open_page(array_figure(empty), array_figure(hostile, HOSTILE[2]))
     assert page.locator("[data-ready]").count() == 1
+
+
+GRAPH = """
+import sparsekit as mx
+x, w = mx.sym.Variable("x", stype="csr"), mx.sym.Variable("w", stype="row_sparse")
+hidden = mx.sym.broadcast_add(mx.sym.dot(x, w, name="dot1"), mx.sym.Variable("bias"), name="plus1")
+net = mx.sym.Group([mx.sym.FullyConnected(hidden, num_hidden=10, name="fc1"), mx.sym.log(x, name="log1"),
+                    mx.sym.cos(w, name="cos1")])
+net.graph(x=(64, 1000000), w=(1000000, 128), bias=(1, 128)).live()
+"""
+
+
+def test_a_graph_is_searched_walked_and_asked(open_cells):
+    lab = open_cells([GRAPH]).run_all()
+    page = lab.page
+    page.wait_for_selector(".sk-live[data-ready]")
+    cards = page.locator(".sk-live [data-key^='node']")
+    assert cards.count() == 18
+    page.locator(".sk-live input[type=search]").fill("falls back")
+    assert page.locator(".sk-live [data-key^='node']:not(.off)").count() == 2
+    page.keyboard.press("Enter")
+    assert "falls back: " in page.locator(".sk-live .status").inner_text()
+    page.keyboard.press("Escape")
+    assert page.locator(".sk-live .off").count() == 0
+    page.locator(".sk-live svg [data-key='node 0']").click(position={"x": 120, "y": 20})
+    page.wait_for_function("() => document.querySelector('.sk-live .details').textContent.includes('csr 64 × 1,000,000')")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    page.wait_for_function("() => !document.querySelector('.sk-live .details').textContent.includes('variablex')")
+    (live,) = [output["data"] for output in lab.outputs() if output["output_type"] == "execute_result"]
+    assert "2 of 5 operators fall back, 768 MB dense" in "".join(live["text/html"])
+
+
+def known(name, shape, stype="default", **more):
+    return {"name": name, "inputs": [], "outputs": [{"shape": shape, "dtype": "float32", "stype": stype}], **more}
+
+
+GRAPH_DATA = {"nodes": [
+    known("data", [64, 1_000_000], "csr"),
+    known("embedding_of_a_long_name_weight", [1_000_000, 128], "row_sparse", gradient="row_sparse"),
+    known("dot1", [64, 128], op="dot", inputs=[[0, 0, "lhs"], [1, 0, "rhs"]]),
+    known("log1", [64, 1_000_000], op="log", inputs=[[0, 0, "data"]], attrs={"an_attribute": "of many letters" * 3},
+          fallback={"what": "data csr", "bytes": 256_000_000, "remedy": "log is dense by nature; call .tostype('default')"}),
+    known("gradient of dot1", [1_000_000, 128], "row_sparse", op="dot, backward", inputs=[[2, 0, "begins at"]], of=2)]}
+
+
+@pytest.mark.parametrize("width", [390, 640, 1000, 1200])
+def test_words_of_a_graph_stay_in_their_cards(open_page, width):
+    page = open_page(graph_figure(GRAPH_DATA), viewport={"width": width, "height": 900})
+    assert page.evaluate(OVERLAPS) == []
+    beyond = page.evaluate("""() => [...document.querySelectorAll("figure > svg .placed text")].filter((text) => {
+        const box = text.getBoundingClientRect();
+        const cards = [...document.querySelectorAll("[data-key^='node']")].map((card) => card.getBoundingClientRect());
+        const [x, y] = [box.left + 4, (box.top + box.bottom) / 2];
+        const card = cards.find((one) => one.left <= x && x <= one.right && one.top <= y && y <= one.bottom);
+        return card && box.right > card.right + 1;
+    }).map((text) => text.textContent)""")
+    assert beyond == []

@@ -24,7 +24,6 @@ VIEWS = {
     "MonitorWidget": "mx.widgets.MonitorWidget({}, mx.widgets.monitor_figure({}), 'Training')",
     "TimelineWidget": "prof.timeline()",
     "MemoryWidget": "mx.widgets.MemoryWidget(prof.memory)",
-    "GraphWidget": "net.graph(x).live()",
 }
 SETUP = """import sparsekit as mx
 x = mx.nd.array([[0, 1], [2, 0]]).tostype("csr")

@@ -35,8 +35,9 @@ TOP = len(LAYERS) - 1
 
 #: Beside the tower rather than in it: what each may import, as prefixes below ``sparsekit``.
 BESIDE = {
-    "profiler": ("base", "core.hooks", "profiler"),
-    "widgets": ("base", "widgets"),
+    "figures": ("base", "figures"),
+    "profiler": ("base", "core.hooks", "figures", "profiler"),
+    "widgets": ("base", "figures", "widgets"),
 }
 
 #: What exists for old programs alone may import anything below the top; only these modules, which are imported late

@@ -21,14 +21,13 @@ NO_OPERATORS = ("No operator of sparsekit ran while this was recorded. The profi
 renderers: dict[str, str] = {
     "timeline_figure": "sparsekit.widgets.timeline:timeline_figure",
     "timelines_figure": "sparsekit.widgets.compare:timelines_figure",
-    "turns_figure": "sparsekit.widgets.turns:turns_figure",
+    "turns_figure": "sparsekit.figures.turns:turns_figure",
     "memory_figure": "sparsekit.widgets.memory:memory_figure",
-    "graph_figure": "sparsekit.widgets.graph:graph_figure",
-    "GraphWidget": "sparsekit.widgets.graph_live:GraphWidget",
+    "graph_figure": "sparsekit.figures.graph:graph_figure",
     "memory_bars": "sparsekit.widgets.memory_bars:memory_bars",
     "TimelineWidget": "sparsekit.widgets.live:TimelineWidget",
     "MemoryWidget": "sparsekit.widgets.live:MemoryWidget",
-    "array_html": "sparsekit.widgets.spy:array_html",
+    "array_html": "sparsekit.figures.array:array_html",
     "inspect": "sparsekit.widgets.views:inspect",
     "html_report": "sparsekit.widgets.report:html_report",
     "processes_figure": "sparsekit.widgets.processes:processes_figure",
@@ -36,7 +35,7 @@ renderers: dict[str, str] = {
     "merged": "sparsekit.profiler.packed:merged",
     "try_fixes": "sparsekit.fixes.trial:try_fixes",
     "cell_step": "sparsekit.fixes.program:cell_step",
-    "fixes_figure": "sparsekit.widgets.fixes:fixes_figure",
+    "fixes_figure": "sparsekit.figures.fixes:fixes_figure",
     "server_profile": "sparsekit.profiler.processes:server_profile",
 }
 

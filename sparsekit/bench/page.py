@@ -11,7 +11,7 @@ from typing import Any
 from ..base import displays
 from ..base.errors import DataFileError
 from ..cli import check_writable
-from ..widgets.bars import bars_figure
+from ..figures.bars import bars_figure
 from .variants import LABELS
 
 __all__ = ["main", "sections_of"]

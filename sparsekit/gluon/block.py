@@ -522,7 +522,7 @@ class HybridBlock(Block):
 
         Returns
         -------
-        GraphDisplay
+        figures.Figure
         """
         return symbolic.graph(self, args)
 

@@ -482,8 +482,8 @@ class Profile:
 
         Returns
         -------
-        GraphDisplay
-            The picture and its table; ``live()`` gives the same graph to pan, zoom and search in.
+        figures.Figure
+            The picture and its table; ``live()`` gives the same graph to search in and to ask.
 
         Raises
         ------

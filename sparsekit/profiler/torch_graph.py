@@ -33,7 +33,7 @@ class TorchGraph:
     Attributes
     ----------
     nodes : list of dict
-        As ``widgets.graph_figure`` takes them: variables have no ``op``.
+        As ``figures.graph.graph_figure`` takes them: variables have no ``op``.
     """
 
     def __init__(self) -> None:

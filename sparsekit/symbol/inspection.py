@@ -225,7 +225,7 @@ def _dense(op: Op, arrays: Sequence[tuple[str, str, Partial, Any]]) -> dict[str,
 
 def graph_data(heads: Sequence[Entry], given: Known, hide: Callable[[SymbolNode, str], bool] | None = None,
                gradients: Mapping[SymbolNode, str] | None = None, halves: int = 2) -> dict[str, Any]:
-    """The graph as ``sparsekit.widgets.graph_figure`` takes it.
+    """The graph as ``sparsekit.figures.graph.graph_figure`` takes it.
 
     Without ``gradients``, all variables but csr ones, which are data, are taken to have some.
     """

@@ -349,9 +349,9 @@ class Symbol(Tensor):
 
         Returns
         -------
-        GraphDisplay
-            Notebooks show it.  ``save("graph.svg")`` writes the picture, ``text`` is a table, and ``live()`` is a view to pan
-            and zoom.
+        figures.Figure
+            Notebooks show it.  ``save("graph.svg")`` writes the picture, ``table`` has the same as a table, and
+            ``live()`` is a view to search and to ask.
 
         Raises
         ------

@@ -1,9 +1,9 @@
 """Pictures and live views of profiles, arrays and training, made from plain data.
 
 ``timeline_figure``, ``timelines_figure``, ``processes_figure``, ``memory_figure``, ``memory_bars``, ``what_if_figure``,
-``array_figure``, ``xray_figure``, ``touched_figure`` and ``graph_figure`` draw static pictures, each with its table.  They need
-no further package, except with ``ax=``, which needs matplotlib.  ``monitor_figure``, ``bars_figure`` and ``curves_figure``
-always need matplotlib.
+``xray_figure`` and ``touched_figure`` draw static pictures, each with its table.  They need no further package, except with
+``ax=``, which needs matplotlib.  ``monitor_figure`` always needs matplotlib.  ``array_figure``, ``bars_figure``,
+``curves_figure`` and ``graph_figure`` give a ``figures.Figure``.
 ``TimelineWidget``, ``MemoryWidget``, ``inspect`` and ``xray`` are live views and need anywidget, which is imported on first
 use.  ``monitor`` shows a live view if anywidget is installed.
 """
@@ -13,22 +13,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..base.forking import load as _load
-from .bars import bars_figure
+from ..figures.array import array_figure
+from ..figures.bars import bars_figure
+from ..figures.curves import curves_figure
+from ..figures.graph import graph_figure
 from .compare import timelines_figure
 from .display import Display
-from .graph import GraphDisplay, graph_figure
 from .memory import memory_figure
 from .memory_bars import memory_bars
 from .processes import processes_figure
 from .timeline import timeline_figure
 
 if TYPE_CHECKING:
-    from .curves import curves_figure
     from .gradient_xray import xray_figure
-    from .graph_live import GraphWidget
-    from .live import InspectorWidget, MemoryWidget, MonitorWidget, TimelineWidget, XrayWidget
+    from .live import MemoryWidget, MonitorWidget, TimelineWidget, XrayWidget
     from .report import html_report
-    from .spy import array_figure
     from .touched import touched_figure
     from .training import TrainingMonitor, monitor, monitor_figure
     from .views import inspect, xray
@@ -36,9 +35,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Display",
-    "GraphDisplay",
-    "GraphWidget",
-    "InspectorWidget",
     "MemoryWidget",
     "MonitorWidget",
     "TimelineWidget",
@@ -64,12 +60,9 @@ __all__ = [
 ]
 
 _LAZY = {
-    ".curves": ("curves_figure",),
-    ".graph_live": ("GraphWidget",),
     ".gradient_xray": ("xray_figure",),
-    ".live": ("InspectorWidget", "MemoryWidget", "MonitorWidget", "TimelineWidget", "XrayWidget"),
+    ".live": ("MemoryWidget", "MonitorWidget", "TimelineWidget", "XrayWidget"),
     ".report": ("html_report",),
-    ".spy": ("array_figure",),
     ".touched": ("touched_figure",),
     ".training": ("TrainingMonitor", "monitor", "monitor_figure"),
     ".views": ("inspect", "xray"),

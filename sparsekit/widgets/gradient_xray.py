@@ -9,11 +9,10 @@ import numpy as np
 
 from ..base.errors import ShapeError, UnsupportedError
 from ..base.formatting import format_bytes, format_count, format_ratio, format_share
-from .components import Parts, len_of, read_array, take_slice
+from ..figures.components import Parts, cell_text, len_of, read_array, take_slice
 from .display import Display
 from .options import whole
 from .pack import plain
-from .spy import cell_text
 from .svg import Drawing, fit, heading, is_narrow, page_width, text_width, wrap
 from .theme import INK, LINE, MUTED, SERIES, STRIPE, ink_on
 

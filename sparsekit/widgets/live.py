@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from .types import Records
 
-__all__ = ["InspectorWidget", "MemoryWidget", "MonitorWidget", "TimelineWidget", "XrayWidget"]
+__all__ = ["MemoryWidget", "MonitorWidget", "TimelineWidget", "XrayWidget"]
 
 
 def _as_runs(records: Records) -> dict[str, list[Mapping[str, Any]]]:
@@ -92,13 +92,6 @@ class _DataView(LiveView):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.title!r})"
-
-
-class InspectorWidget(_DataView):
-    """Live array inspector; see ``sparsekit.widgets.inspect``."""
-
-    _esm = module("inspector.js")
-    _sentence = "A live view of a sparse array and its components"
 
 
 class XrayWidget(_DataView):

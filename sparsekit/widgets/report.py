@@ -9,15 +9,17 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..base.tables import escape, html_table
+from ..figures.answers import style as enhanced_style
+from ..figures.array import array_figure
+from ..figures.drawing import Drawing
+from ..figures.page import enhanced, enhancer
 from .compare import timelines_figure
 from .display import Display, write_file
 from .gradient_xray import xray_figure, xray_payload
-from .inspector import inspector_payload
 from .memory import memory_figure
 from .pack import pack_timeline, plain
 from .processes import processes_figure
 from .sources import module, read, style
-from .spy import array_figure
 from .timeline import timeline_figure
 from .training import monitor_figure, monitor_payload
 from .what_if import live_memory
@@ -48,7 +50,7 @@ def html_report(
     ----------
     title : str
     sections : list of (heading, content), or mapping of heading to content
-        A content is a string (empty lines separate paragraphs), a ``Display``,
+        A content is a string (empty lines separate paragraphs), a ``Display`` or ``Figure``,
         ``{"timeline": records}`` or ``{"timeline": {name: records, ...}}``,
         ``{"memory": prof.memory}``, ``{"inspector": array}``, ``{"xray": {...}}`` with the arguments of ``xray_figure``,
         ``{"monitor": a monitor or its data}``,
@@ -72,11 +74,12 @@ def html_report(
     if len(pairs) > 3:  # below the first section, which says what there is to say
         parts.insert(1, _contents([str(heading) for heading, _ in pairs]))
     body = "\n".join(parts)
+    controls = enhanced_style() if enhancer(body) else ""
     page = (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(title)}</title>\n<style>\n{read('report.css')}{style()}</style>\n</head>\n<body>\n"
+        f"<title>{escape(title)}</title>\n<style>\n{read('report.css')}{style()}{controls}</style>\n</head>\n<body>\n"
         f'<header><h1>{escape(title)}</h1><button type="button" hidden>theme: auto</button></header>\n'
         f"<main>\n{body}\n</main>\n"
         f"{f'<footer>{escape(footer)}</footer>' if footer else ''}\n{_scripts(body)}</body>\n</html>\n"
@@ -98,6 +101,8 @@ def _section(number: int, heading: str, content: dict[str, Any]) -> str:
 def _content(content: object) -> str:
     if isinstance(content, Display):
         return _static(content)
+    if isinstance(content, Drawing):
+        return enhanced(content)
     if isinstance(content, (list, tuple)):
         return "\n".join(_content(item) for item in content)
     if isinstance(content, Mapping):
@@ -107,6 +112,8 @@ def _content(content: object) -> str:
                 extra = {name: content[name] for name in names if content.get(name)}
                 display, values = build(content[kind], str(content.get("title") or ""), **extra)
                 return _live(kind, display, content, values)
+        if "inspector" in content:
+            return enhanced(array_figure(content["inspector"], str(content.get("title") or "")))
         if "headline" in content:
             words = escape(str(content.get("words") or ""))
             return f'<p class="headline"><strong>{escape(str(content["headline"]))}</strong> {words}</p>'
@@ -142,10 +149,6 @@ def _memory(memory: dict[str, float | Sequence[Any]], title: str) -> tuple[Displ
     return memory_figure(memory, title=title), {"memory": live_memory(memory)}
 
 
-def _inspector(array: object, title: str) -> tuple[Display, dict[str, Any]]:
-    return array_figure(array, title=title), {"data": inspector_payload(array)}
-
-
 def _xray(options: Mapping[str, Any], title: str) -> tuple[Display, dict[str, Any]]:
     return xray_figure(**options, title=title), {"data": xray_payload(**options)}
 
@@ -157,12 +160,12 @@ def _monitor(monitor: dict[str, Any], title: str) -> tuple[Display, dict[str, An
 
 #: Kind of a live view -> what gives its static picture and the values of its model.
 _VIEWS: dict[str, Callable[..., tuple[Display, dict[str, Any]]]] = {
-    "timeline": _timeline, "memory": _memory, "inspector": _inspector, "xray": _xray, "monitor": _monitor,
+    "timeline": _timeline, "memory": _memory, "xray": _xray, "monitor": _monitor,
 }  # fmt: skip
 
 
 #: Headings of views that were given none, where the name of their kind says too little.
-_TITLES = {"inspector": "Inside the array", "xray": "What one batch does to the weight", "monitor": "Training"}
+_TITLES = {"xray": "What one batch does to the weight", "monitor": "Training"}
 
 
 def _live(kind: str, display: Display, content: Mapping[str, Any], values: dict[str, Any]) -> str:
@@ -186,4 +189,4 @@ def _scripts(body: str) -> str:
         f'<script type="module">\n{module(f"{kind}.js")}\nsparsekitReport.show("{kind}", render);\n</script>\n'
         for kind in kinds
     )
-    return f"<script>\n{read('report.js')}</script>\n{''.join(views)}"
+    return f"<script>\n{read('report.js')}</script>\n{''.join(views)}{enhancer(body)}"

@@ -10,11 +10,11 @@ import numpy as np
 
 from ..base.errors import ShapeError
 from ..base.formatting import format_bytes, format_ratio
-from .components import len_of, read_array, take_slice
+from ..figures.components import len_of, read_array, take_slice
+from ..figures.true_scale import Marks, row_marks
 from .display import Display
 from .svg import Drawing, fit, heading, is_narrow, page_width
 from .theme import INK, LINE, MUTED, PAPER, SERIES, STRIPE
-from .true_scale import Marks, row_marks
 
 __all__ = ["touched_figure"]
 

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..figures.array import array_figure
 from .gradient_xray import xray_figure, xray_payload
-from .inspector import inspector_payload
-from .spy import array_figure
 
 __all__ = ["inspect", "xray"]
 
 
 def inspect(array: object, title: str = "Inside the array") -> Any:
-    """Step through a sparse array: each stored value linked to its place in the matrix and in the components.
+    """A sparse array to edit or to step through: each stored value linked to its place and to the components.
 
     Parameters
     ----------
     array : csr or row_sparse array
         An array of this library, a csr matrix of scipy, or a mapping with ``stype``, ``shape`` and the components.  The amount of
-        data that is sent to the page does not depend on the size of the array.
+        data that is sent to the page does not depend on the size of the array.  The numbers of a small array can be edited, and
+        the components follow; the array itself stays as it is.
     title : str, optional
 
     Returns
     -------
-    InspectorWidget
+    figures.live.LiveFigure
         Needs the extra ``lab``; ``array_figure`` gives the static picture without it.
 
     Raises
@@ -33,9 +33,7 @@ def inspect(array: object, title: str = "Inside the array") -> Any:
     MissingPackageError
         If anywidget is not installed.
     """
-    from .live import InspectorWidget
-
-    return InspectorWidget(inspector_payload(array), array_figure(array, title), title)
+    return array_figure(array, title).live()
 
 
 def xray(batches: object, units: int | None = None, gradient: object = None, upstream: object = None,

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from sparsekit.widgets import (
-    array_figure,
     memory_figure,
     monitor_figure,
     processes_figure,
@@ -195,38 +194,6 @@ def use_memory(view: Any) -> None:
     view.get_by_label("What if: indices").select_option("int32")
 
 
-def use_inspector(view: Any) -> None:
-    stage, said = view.locator(".sk-matrix"), view.locator(".sk-said")
-    stage.focus()
-    view.page.keyboard.press("Home")
-    first = said.inner_text()
-    assert first.startswith("data[0] = ")
-    view.page.keyboard.press("ArrowRight")
-    assert said.inner_text().startswith("data[1] = ")
-    assert view.locator(".sk-slot.sk-on").count() >= 3
-    view.page.keyboard.press("ArrowDown")
-    assert said.inner_text() != first
-    box = stage.locator("canvas").bounding_box()
-    for share in (0.5, 0.6):
-        view.page.mouse.move(box["x"] + share * box["width"], box["y"] + 0.7 * box["height"])
-    pointed = said.inner_text()
-    view.locator(".sk-slot[aria-label^='data']").first.click()
-    assert "is in row" in pointed
-
-
-def use_rows(view: Any) -> None:
-    said = view.locator(".sk-said")
-    view.locator(".sk-matrix").focus()
-    view.page.keyboard.press("Home")
-    assert said.inner_text().startswith("data[0, 0] = 1.5 is in row 0, column 0: indices[0] = 0,")
-    for key in ("ArrowDown", "ArrowRight"):
-        view.page.keyboard.press(key)
-    assert said.inner_text().startswith("data[1, 1] = 1.5 is in row 1,234, column 1: indices[1] = 1,234,")
-    view.page.keyboard.press("End")
-    view.locator(".sk-slot[aria-label^='indices[']").first.click()
-    assert "is in row 9" in said.inner_text()
-
-
 def use_xray(view: Any) -> None:
     table = view.locator(".sk-pipe")
     assert view.locator(".sk-later").first.is_hidden()
@@ -272,9 +239,6 @@ VIEWS = {
                       lambda: processes_figure(made["processes"](), errors={"worker 0": 30.0}),
                       show('TimelineWidget(processes(), clock="common")'), use_processes),
     "memory": View({"memory": made["MEMORY"]}, lambda: memory_figure(made["MEMORY"]), show("MemoryWidget(MEMORY)"), use_memory),
-    "inspector": View({"inspector": made["SMALL"]}, lambda: array_figure(made["SMALL"]), show("inspect(SMALL)"), use_inspector),
-    "large": View({"inspector": made["LARGE"]}, lambda: array_figure(made["LARGE"]), show("inspect(LARGE)"), use_inspector),
-    "rows": View({"inspector": made["ROWS"]}, lambda: array_figure(made["ROWS"]), show("inspect(ROWS)"), use_rows),
     "xray": View({"xray": {"batches": made["BATCHES"], "upstream": made["UPSTREAM"], "units": 2}},
                  lambda: xray_figure(made["BATCHES"], 2, upstream=made["UPSTREAM"]),
                  show("xray(BATCHES, 2, upstream=UPSTREAM)"), use_xray),

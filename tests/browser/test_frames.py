@@ -50,7 +50,6 @@ VIEWS = {
              ".sk-stage", ["+", "-", "ArrowRight", "ArrowLeft"]),
     "processes": (lambda: {"timeline": processes(), "clock": "common"}, ".sk-stage", ["+", "-", "ArrowRight", "ArrowLeft"]),
     "memory": (lambda: {"memory": memory()}, ".sk [tabindex='0']", ["ArrowLeft", "ArrowRight"]),
-    "inspector": (lambda: {"inspector": batch(0)}, ".sk [tabindex='0']", ["ArrowRight", "ArrowDown"]),
     "xray": (lambda: {"xray": {"batches": [batch(seed) for seed in range(3)], "units": 2}}, ".sk [tabindex='0']",
              ["ArrowRight", "ArrowDown"]),
     "monitor": (lambda: {"monitor": steps()}, ".sk [tabindex='0']", ["ArrowLeft", "ArrowRight"]),
@@ -77,27 +76,3 @@ def test_work_for_each_event_is_counted(browser):
     assert all(blocks > BLOCKS for blocks in presses(page, "button", ["+", "-"]))
     assert max(blocks_of(page, [lambda: page.evaluate("() => 1")])) < 100
     page.close()
-
-
-#: A graph of nearly as many cards as the live view shows, 1,500; larger ones, and repeated layers, are folded.
-GRAPH = """
-import random
-import sparsekit as mx
-draw = random.Random(0)
-net, kinds = mx.sym.Variable("x"), [mx.sym.sin, mx.sym.cos, mx.sym.tanh, mx.sym.exp, mx.sym.sqrt, mx.sym.square, mx.sym.abs]
-for i in range(480):
-    net = mx.sym.broadcast_add(draw.choice(kinds)(net, name=f"kind{i}"), mx.sym.Variable(f"b{i}"), name=f"plus{i}")
-live = net.graph(x=(64, 1000), **{f"b{i}": (1, 1000) for i in range(480)}).live()
-live
-"""
-
-
-@pytest.mark.thorough
-@pytest.mark.slow
-def test_a_frame_of_a_large_graph_is_little_work(open_cells):
-    page = open_cells([GRAPH]).run_all().page
-    page.locator(".sk-graph[data-ready]").wait_for()
-    assert page.locator(".sk-graph .sk-node").count() > 1000
-    page.emulate_media(reduced_motion="reduce")
-    found = presses(page, ".sk-graph svg", ["+", "-", "ArrowUp", "ArrowDown"])
-    assert all(0 < blocks <= BLOCKS for blocks in found), found

@@ -20,7 +20,7 @@ CUT = """moved => [...document.querySelectorAll('.sk, .sk *')]
 
 #: Elements that end beyond the page, outside of what is scrolled.
 BEYOND = """() => [...document.querySelectorAll(".sk *")].filter((node) => node.getClientRects().length
-    && !node.closest(".sk-table, .sk-pipe, .sk-strip, .sk-panel, .scroll, .sk-graph svg")
+    && !node.closest(".sk-table, .sk-pipe, .sk-strip, .sk-panel, .scroll")
     && node.getBoundingClientRect().right > innerWidth + 1).map((node) => node.outerHTML.slice(0, 80))"""
 
 

@@ -166,7 +166,6 @@ MAIN = {"timeline": "sk-stage", "marks": "sk-stage", "runs": "sk-stage", "proces
 
 
 EMPTY = {
-    "inspector": {"stype": "csr", "shape": (0, 0), "data": np.zeros(0), "indices": np.zeros(0, int), "indptr": np.zeros(1, int)},
     "xray": {"batches": {"stype": "csr", "shape": (2, 9), "data": np.zeros(0), "indices": np.zeros(0, int),
                          "indptr": np.zeros(3, int)}},
     "monitor": {},
@@ -189,10 +188,8 @@ HOSTILE = "</script><script>window.hacked=1</script><img src=x onerror=window.ha
 
 def test_hostile_values_stay_text(open_report):
     seen = {**made["SEEN"], HOSTILE: [1] * 200, "loss": [HOSTILE] * 200, "took": HOSTILE}
-    array = {**made["SMALL"], "data": np.array(["<b>", HOSTILE, *"x" * 13], dtype=object)}
-    page = open_report({"monitor": {"monitor": seen}, "array": {"inspector": array}})
+    page = open_report({"monitor": {"monitor": seen}})
     page.wait_for_selector(".sk-monitor[data-ready]")
-    page.wait_for_selector(".sk-inspector[data-ready]")
     assert "200 steps" in page.locator(".sk-monitor").inner_text()
     assert page.evaluate("() => window.hacked") is None
 
@@ -326,3 +323,19 @@ def test_in_jupyterlab_in_both_themes(notebook, browser, tmp_path):
         assert each.evaluate("image => image.decode().then(() => image.naturalHeight)") > 150
     assert pictures.count() == saved.locator("table").count() == len(VIEWS) + 1
     context.close()
+
+
+def test_the_xray_plays_from_stage_to_stage_with_real_numbers(open_report):
+    page = open_report({"xray": VIEWS["xray"].content})
+    page.wait_for_selector(".sk[data-ready]")
+    stage = page.get_by_role("button", name="4 Lazy update")
+    page.locator(".sk-pipe").focus()
+    for key in ("ArrowRight", "ArrowRight", *["ArrowDown"] * 6):
+        page.keyboard.press(key)
+    said = page.locator(".sk-said").inner_text()
+    assert "Column 22 is stored by batch rows 0, 4" in said
+    assert "its gradient is 1.5·g0 + 0.5·g4 = 1.5·(0.13, -0.13) + 0.5·(" in said
+    page.get_by_role("button", name="play").click()
+    page.wait_for_function("() => document.querySelector('.sk-xray [aria-pressed=true]').innerText.startsWith('4')")
+    assert stage.get_attribute("aria-pressed") == "true"
+    page.get_by_role("button", name="play").wait_for()

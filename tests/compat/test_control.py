@@ -151,7 +151,7 @@ def test_a_loop_that_never_runs_gives_zeros():
 
 def test_a_picture_and_storage_types_of_a_loop():
     net = net_of(CASES["foreach"]["code"])
-    assert "_foreach" in net.graph(data=(5, 2, 4)).text
+    assert "_foreach" in repr(net.graph(data=(5, 2, 4)))
     assert net.infer_storage_type()[1] == ["default", "default"]
     assert net.infer_type(data="float32")[1] == [np.float32, np.float32]
     assert len(net.get_internals()) == 6

@@ -5,7 +5,6 @@ import ast
 import pytest
 
 from sparsekit.fixes.source import Edit, Source, edited, overlap, unified
-from sparsekit.widgets.fixes import fixes_figure
 
 TEXT = '''net = nn.Dense(
     8,  # units
@@ -63,14 +62,3 @@ def test_edits_that_overlap_are_found_and_equal_ones_are_made_once():
 
 def test_a_diff_without_a_last_newline_says_so():
     assert "\\ No newline at end of file" in unified("a.py", "x = 1", "x = 2")
-
-
-def test_the_picture_takes_odd_rows_and_escapes_names():
-    row = {"remedy": "<b>&", "what": "x" * 500, "verdict": "unheard of", "answers": "", "where": "", "after": "", "time": "",
-           "peak": None, "moved": (0, 0)}
-    shown = fixes_figure([row, {**row, "verdict": "holds", "peak": (1e15, 1)}], "found", {"columns": ("fix",), "rows": [["<b>"]]})
-    assert "&lt;b&gt;" in shown.svg
-    assert "<b>" not in shown.svg
-    assert shown.svg == fixes_figure([row, {**row, "verdict": "holds", "peak": (1e15, 1)}], "found",
-                                     {"columns": ("fix",), "rows": [["<b>"]]}).svg
-    assert fixes_figure([], "nothing", {"columns": (), "rows": []}).alt == "nothing"

@@ -272,7 +272,7 @@ def inference(graph: Graph, values: dict[str, Any]) -> None:
                     )
                 )
     shown = group.graph(**named)
-    for row in shown.rows:
+    for row in shown.table.rows:
         row = row if isinstance(row, (list, tuple)) else list(row.values())
         if row[0] in ("variable", "gradient") or row[0].endswith(", backward"):
             continue

@@ -9,6 +9,7 @@ import pytest
 import sparsekit as mx
 from sparsekit import profiler
 from sparsekit.base.errors import ProfilerError
+from sparsekit.figures import Dots
 from sparsekit.profiler import turns
 from sparsekit.profiler.turns import SAME, Comparison, Turn, _cut, _fewest, ratio_interval
 
@@ -182,11 +183,11 @@ def test_counts_come_from_one_profiled_call_of_each():
 def test_headline_picture_and_table_say_the_same(factor):
     found = simulated("quiet", np.random.default_rng(1), factor)
     row, shown, headline = found["b"], found.figure(), found.summary()
-    for text in (headline, unescape(shown.svg), shown.text, repr(found)):
+    for text in (headline, unescape(shown.svg()), repr(shown), repr(found)):
         assert row["finding"] in text
-    assert headline in shown.alt
-    assert found.table().cells[1][3] in unescape(shown.svg)
-    assert shown.svg.count("<circle") == len(row["ratios"])
+    assert headline == shown.finding
+    assert found.table().cells[1][3] in unescape(shown.svg())
+    assert [len(dots.x) for dots in shown.of(Dots)] == [len(row["ratios"])]
     assert set(found._repr_mimebundle_()) == {"text/plain", "text/html"}
     expected = {1.0: SAME, 1.3: "× the time", 0.004: "× as fast", 900.0: "× the time"}[factor]
     assert expected in row["finding"]
@@ -197,7 +198,7 @@ def test_names_are_escaped_and_odd_numbers_drawn():
     blocks = [[Turn(0, 1e-12), Turn(1, 1e9), Turn(1, 1e9), Turn(0, 1e-12)] for _ in range(9)]
     found = Comparison(["<b>", "</svg><script>"], [1, 1], blocks, 0.99, [])
     assert "<script>" not in found._repr_mimebundle_()["text/html"]
-    assert "<script>" not in found.figure().svg
+    assert "<script>" not in found.figure().svg()
 
 
 @pytest.mark.parametrize(("arguments", "options", "match"), [

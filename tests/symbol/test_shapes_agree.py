@@ -161,7 +161,7 @@ def test_transpose_has_one_storage_type_on_arrays_when_bound_and_in_a_block(styp
     assert {one.stype for one in made} == {made[0].stype}
     for one in made:
         np.testing.assert_array_equal(one.asnumpy(), dense.transpose(axes))
-    assert symbol.graph(x=x).rows[-1][3].startswith(made[0].stype)
+    assert symbol.graph(x=x).table.rows[-1][3].startswith(made[0].stype)
     declared = mx.sym.transpose(mx.sym.Variable("x", shape=shape), **attrs)
     for one in (declared, symbol) if len(shape) == 2 else (declared,):  # without shapes, arrays are taken to be matrices
         assert one.infer_storage_type(x=stype)[1] == [made[0].stype]

@@ -73,7 +73,7 @@ def test_packing_is_compact_and_the_same_each_time(training):
     assert len(packed) < 25 * len(records)
 
 
-MODULES = ["timeline.js", "memory.js", "graph.js", "inspector.js", "xray.js", "monitor.js"]
+MODULES = ["timeline.js", "memory.js", "xray.js", "monitor.js"]
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -91,7 +91,7 @@ def test_a_module_is_one_text_that_needs_nothing_else(name):
 
 
 def test_the_style_sheet_fetches_nothing():
-    assert not re.search(r"@import|url\(|https?:", sources.style() + sources.read("report.css") + sources.read("graph.css"))
+    assert not re.search(r"@import|url\(|https?:", sources.style() + sources.read("report.css"))
 
 
 class TestWidgets:

@@ -367,7 +367,7 @@ def test_the_graph_says_which_operator_took_what(torch):
         "emb.weight": "row_sparse", "out.weight": "default", "out.bias": "default", "input1": None, "input2": None}
     assert variables["emb.weight"]["outputs"] == [
         {"shape": [ROWS, WIDTH], "dtype": "float32", "stype": "default", "bytes": ROWS * WIDTH * 4}]
-    assert "emb.weight" in prof.graph().svg
+    assert "emb.weight" in prof.graph().svg()
 
 
 def test_the_graph_has_what_becomes_dense_forwards_and_backwards(torch):
@@ -380,7 +380,7 @@ def test_the_graph_has_what_becomes_dense_forwards_and_backwards(torch):
     assert (added["op"], added["result"]["what"], added["result"]["bytes"]) == ("aten::add", "coo 50 × 50", 50 * 50 * 4)
     assert len([one for one in prof.ledger if "gradient" in one.remedy]) == 1
     assert len([node for node in nodes if "backward" in node]) == 1
-    assert "1 coo" in prof.graph().alt
+    assert "1 coo" in prof.graph().finding
 
 
 def test_a_graph_follows_memory_that_is_written_in_place_and_seen_as_a_view(torch):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -12,7 +13,8 @@ from ..base.errors import UnsupportedError, expected
 if TYPE_CHECKING:
     from ..base.types import Array
 
-__all__ = ["Grid", "Parts", "bin_density", "elements_around", "len_of", "position", "read_array", "take_slice"]
+__all__ = ["Grid", "Parts", "bin_density", "cell_text", "elements_around", "entries_from", "len_of", "position", "read_array",
+           "take_slice"]
 
 #: Stored values that are binned at a time; bounds the temporary memory.
 CHUNK = 1 << 20
@@ -110,7 +112,7 @@ def read_array(array: object) -> Parts:
 
 def _name(part: Any) -> str:
     try:
-        return np.dtype(part.dtype).name
+        return str(np.dtype(part.dtype).name)
     except TypeError:
         return "float32"
 
@@ -179,6 +181,31 @@ def _bin_rows(parts: Parts, counts: np.ndarray, block: tuple[int, int], every: i
         counts += (found * every)[:, None] * widths
 
 
+def cell_text(value: object) -> str:
+    """Write one stored value in at most seven characters or so."""
+    if isinstance(value, (float, np.floating)):
+        found = float(value)
+        return f"{found:.3g}" if math.isfinite(found) else str(found)
+    return f"{value}"
+
+
+def entries_from(parts: Parts, start: int, end: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Rows, columns and values of the stored values from a position to another; few pointers are read."""
+    if parts.stype == "csr":
+        columns, values = take_slice(parts.indices, start, end), take_slice(parts.data, start, end)
+        first = position(parts.indptr, parts.rows + 1, start) - 1
+        pointers = take_slice(parts.indptr, first, min(first + 100_000, parts.rows + 1))
+        return first + np.searchsorted(pointers, np.arange(start, start + len(columns)), side="right") - 1, columns, values
+    wide = max(parts.columns, 1)
+    first, last = start // wide, -(-end // wide)
+    stored = take_slice(parts.indices, first, last)
+    pieces = [take_slice(parts.data, row, row + 1).reshape(-1)[max(start - row * wide, 0) : end - row * wide]
+              for row in range(first, first + len(stored))]  # fmt: skip
+    found = np.concatenate(pieces) if pieces else np.zeros(0)
+    places = np.arange(start, start + len(found))
+    return stored[places // wide - first] if len(stored) else places, places % wide, found
+
+
 def position(part: Array, count: int, wanted: int) -> int:
     """Position of the first of ``count`` sorted values that is greater than ``wanted``, reading few of them."""
     low, high = 0, count
@@ -191,8 +218,8 @@ def position(part: Array, count: int, wanted: int) -> int:
     return low
 
 
-def elements_around(parts: Parts, size: tuple[int, int]) -> tuple[int, int, list[tuple[int, int]]]:
-    """The elements around the stored value in the middle of the storage.
+def elements_around(parts: Parts, size: tuple[int, int], place: int = -1) -> tuple[int, int, list[tuple[int, int]]]:
+    """The elements around a stored value, or around the one in the middle of the storage.
 
     Returns
     -------
@@ -201,10 +228,12 @@ def elements_around(parts: Parts, size: tuple[int, int]) -> tuple[int, int, list
     stored : list of (row, column)
         What is stored in the window.
     """
-    middle = len_of(parts.indices) // 2
+    middle = len_of(parts.indices) // 2 if place < 0 else place if parts.stype == "csr" else place // max(parts.columns, 1)
     index = int(take_slice(parts.indices, middle, middle + 1)[0])
     csr = parts.stype == "csr"
-    row, column = (position(parts.indptr, parts.rows + 1, middle) - 1, index) if csr else (index, 0)
+    row, column = index, max(place, 0) % max(parts.columns, 1)
+    if csr:
+        row, column = position(parts.indptr, parts.rows + 1, middle) - 1, index
     top, left = (max(0, min(at - length // 2, whole - length)) for at, length, whole in
                  ((row, size[0], parts.rows), (column, size[1], parts.columns)))
     rows = range(top, min(top + size[0], parts.rows))

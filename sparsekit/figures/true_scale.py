@@ -13,7 +13,7 @@ from .components import Parts, bin_density, len_of, position, take_slice
 if TYPE_CHECKING:
     from ..base.types import Array
 
-__all__ = ["Marks", "marks_of", "row_marks", "scale_words"]
+__all__ = ["Marks", "marks_of", "row_marks", "scale_words", "sides_of", "true_marks"]
 
 #: The least sides of a dot, and of a line that is a row, on a picture whose longer side has ``SIDE`` pixels; of a dot that is a
 #: row, in a picture that is often drawn smaller.
@@ -87,6 +87,25 @@ def marks_of(parts: Parts, dot: float = DOT) -> Marks:
     return Marks(shares, scale, each, words)
 
 
+def true_marks(parts: Parts) -> list[tuple[float, float, float, float]]:
+    """The marks of an array at true scale, as shares of the picture's sides: they cover as much as is stored, however little.
+
+    A mark is as large as one that is seen, and stands for what is stored around it.  Of less than one such mark, there is one
+    of the right size.
+    """
+    width, height = sides_of(parts)
+    boxes, _, _ = _halftone(parts, (width, height), 1.0, enlarged=False)
+    if not boxes and parts.stored:
+        left, top, _, _ = marks_of(parts).boxes[0]
+        area = parts.density * width * height
+        wide = math.sqrt(area) if parts.stype == "csr" else width
+        boxes = [(left * width, top * height, wide, area / wide)]
+    more = parts.density * width * height / max(sum(w * h for _, _, w, h in boxes), 1e-300)  # what was too little for a mark
+    across = math.sqrt(more) if parts.stype == "csr" else 1.0
+    boxes = [(x, y, w * across, h * more / across) for x, y, w, h in boxes]
+    return [(x / width, y / height, w / width, h / height) for x, y, w, h in boxes]
+
+
 def row_marks(rows: Array, length: int) -> Marks:
     """Give the marks of rows of a weight of this length whose rows lie line by line in a square."""
     across = math.ceil(math.sqrt(length))
@@ -115,7 +134,8 @@ def _places(parts: Parts) -> tuple[Array, Array]:
     return np.searchsorted(take_slice(parts.indptr, 0, parts.rows + 1), np.arange(count), side="right") - 1, indices
 
 
-def _halftone(parts: Parts, sides: tuple[float, float], dot: float) -> tuple[list[tuple[float, float, float, float]], float, int]:
+def _halftone(parts: Parts, sides: tuple[float, float], dot: float,
+              enlarged: bool = True) -> tuple[list[tuple[float, float, float, float]], float, int]:  # fmt: skip
     """A mark for each block, as large as its stored share times a scale; the scale; and how many values one was counted of.
 
     What is too little to be seen is left to the next block.  No block has more than it can hold, so that of an array whose
@@ -124,9 +144,10 @@ def _halftone(parts: Parts, sides: tuple[float, float], dot: float) -> tuple[lis
     width, height = sides
     dots = parts.stype == "csr"
     grid = bin_density(parts, (math.ceil(height / BLOCK), math.ceil(width / BLOCK) if dots else 1))
-    scale = max(1.0, min(LEAST[dots] / parts.density, grid.height * grid.width / max(1, int(grid.counts.max(initial=1)))))
+    most = grid.height * grid.width / max(1, int(grid.counts.max(initial=1)))
+    scale = max(1.0, min(LEAST[dots] / parts.density, most)) if enlarged else 1.0
     boxes: list[tuple[float, float, float, float]] = []
-    least, left = dot * dot if dots else LINE * width, 0.0
+    least, left = dot * dot if dots else min(dot, LINE) * width, 0.0
     pixels = width * height / (parts.rows * parts.columns) * scale
     for i, counts in enumerate(grid.counts.tolist()):
         top, bottom = (min(1.0, place * grid.height / parts.rows) * height for place in (i, i + 1))

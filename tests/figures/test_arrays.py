@@ -11,11 +11,10 @@ import pytest
 
 import sparsekit as mx
 from sparsekit.base.errors import UnsupportedError
-from sparsekit.widgets import array_figure
-from sparsekit.widgets import components as parts_module
-from sparsekit.widgets.components import bin_density, read_array
-from sparsekit.widgets.inspector import MOST_ENTRIES, inspector_payload
-from sparsekit.widgets.spy import array_finding, array_html
+from sparsekit.figures import Line, Rect
+from sparsekit.figures import components as parts_module
+from sparsekit.figures.array import array_figure, array_finding, array_html
+from sparsekit.figures.components import bin_density, entries_from, read_array
 
 scipy_sparse = pytest.importorskip("scipy.sparse")
 
@@ -53,14 +52,13 @@ def test_a_billion_by_a_billion_takes_memory_and_work_for_what_is_stored(calls_o
     array = {"stype": "row_sparse", "shape": (10**9, 10**9), "data": data, "indices": rows}
     tracemalloc.start()
     try:
-        grid, page, payload = bin_density(array), array_html(array), inspector_payload(array)
+        grid, page = bin_density(array), array_html(array)
         assert tracemalloc.get_traced_memory()[1] < 30_000_000
     finally:
         tracemalloc.stop()
-    assert calls_of(lambda: (bin_density(array), array_html(array), inspector_payload(array))) < 200_000
+    assert calls_of(lambda: (bin_density(array), array_html(array))) < 200_000
     assert grid.counts.sum() == 1000 * 10**9
     assert "1,000,000,000 × 1,000,000,000" in page
-    assert sum(len(line[2]) for line in payload["lines"]) <= 1.5 * MOST_ENTRIES
 
 
 def test_a_csr_of_many_columns_reads_few_of_its_row_pointers():
@@ -88,7 +86,7 @@ def test_very_many_values_are_sampled_and_said_to_be(monkeypatch):
     assert grid.every > 1
     # Rounding down loses less than one value in each block; totals of rows are exact otherwise.
     assert 0 <= matrix.nnz - grid.counts.sum() < grid.counts.size
-    assert f"The places are those of every {grid.every}th stored value." in array_figure(matrix).alt
+    assert f"The places are those of every {grid.every}th stored value." in array_figure(matrix).finding
 
 
 @pytest.mark.parametrize("shape", [(300, 500), (5, 500), (300, 20), (40, 40)])
@@ -103,15 +101,21 @@ def test_the_magnifier_shows_the_elements_as_they_are(shape):
         assert found
 
 
+SMALL = [[7, 0, 8.25, 0], [0, 0, 0, 0], [0, -9.5, 0, 1]]
+
+
 def test_an_arrow_leads_from_each_pointer_to_where_its_row_begins():
-    array = mx.nd.sparse.csr_matrix([[7, 0, 8.25, 0], [0, 0, 0, 0], [0, -9.5, 0, 1]])
-    svg = array_figure(array).svg
-    begins = [float(x) for x in re.findall(r'd="M[\d.]+ [\d.]+C[\d.]+ [\d.]+ [\d.]+ [\d.]+ ([\d.]+) [\d.]+"', svg)]
-    assert len(begins) == 4
-    assert begins[1] == begins[2]
-    assert begins[0] < begins[1] < begins[3]
+    figure = array_figure(mx.nd.sparse.csr_matrix(SMALL))
+    begins = [int(line.x[-1]) for line in figure.of(Line) if line.arrow]
+    assert begins == [0, 2, 2, 4]
+    svg = figure.svg()
     assert ">empty</text>" in svg
-    assert "Of two equal pointers, the first is that of an empty row." in svg
+    assert "Of two equal pointers, the first is that of an empty row." in " ".join(figure.notes)
+
+
+def test_a_stored_value_and_its_cells_have_one_key():
+    cells = [mark for mark in array_figure(mx.nd.sparse.csr_matrix(SMALL)).of(Rect) if mark.key == "entry 2"]
+    assert [mark.label for mark in cells] == ["-9.5", "1", "-9.5"]  # in the matrix, its column, its value
 
 
 def test_the_finding_says_what_an_array_is_like():
@@ -142,11 +146,9 @@ def odd_arrays():
 @pytest.mark.parametrize("array", list(odd_arrays()), ids=range(11))
 def test_odd_arrays_are_drawn(array):
     shown = array_figure(array, title="<script>")
-    assert "<script" not in shown.svg
-    assert shown.svg == array_figure(array, title="<script>").svg
+    assert "<script" not in shown.svg()
+    assert shown.svg() == array_figure(array, title="<script>").svg()
     array_html(array)
-    payload = inspector_payload(array)
-    assert payload["stored"] == sum(line[4] for line in payload["lines"])
 
 
 @pytest.mark.parametrize("wrong", [None, 3, np.zeros((2, 2)), {"stype": "csr", "shape": (1, 1)}, mx.nd.zeros((2, 2))])
@@ -155,18 +157,82 @@ def test_what_is_no_sparse_array_is_refused_by_name(wrong):
         array_figure(wrong)
 
 
-def test_stepping_through_shows_what_is_stored():
-    matrix = scipy_sparse.random(300, 500, density=0.2, format="csr", random_state=0, dtype=np.float32)
-    payload = inspector_payload(matrix)
-    assert not payload["whole"]
-    for row, start, columns, values, stored in payload["lines"]:
-        assert (start, stored) == (matrix.indptr[row], matrix.indptr[row + 1] - matrix.indptr[row])
-        np.testing.assert_array_equal(columns, matrix.indices[start : start + len(columns)])
-        np.testing.assert_allclose(values, matrix.data[start : start + len(columns)])
-    numbers = [line[0] for line in payload["lines"]]
-    assert numbers == sorted(set(numbers))
-    assert numbers[0] < 10
-    assert numbers[-1] > 290
+@pytest.mark.parametrize("start", [0, 1, 7, 2990])
+def test_stored_values_are_found_by_their_position(start):
+    matrix = scipy_sparse.random(300, 500, density=0.02, format="csr", random_state=0, dtype=np.float32)
+    rows, columns, values = entries_from(read_array(matrix), start, start + 10)
+    found = matrix.tocoo()
+    for given, expected in ((rows, found.row), (columns, found.col), (values, found.data)):
+        np.testing.assert_array_equal(given, expected[start : start + 10])
+    some = mx.nd.sparse.row_sparse_array((np.arange(400).reshape(100, 4), np.arange(100) * 3), shape=(300, 4))
+    rows, columns, values = entries_from(read_array(some), start % 390, start % 390 + 10)
+    np.testing.assert_array_equal(values, np.arange(start % 390, start % 390 + 10))
+    np.testing.assert_array_equal(rows, 3 * (values // 4))
+    np.testing.assert_array_equal(columns, values % 4)
+
+
+def edits(draw, shape, count):
+    return [(draw.integers(shape[0]), draw.integers(shape[1]), float(draw.integers(0, 9))) for _ in range(count)]
+
+
+def drawn_components(figure):
+    """The labels of the cells of each component, in their order."""
+    last = len(figure.panels) - 1
+    rows = {}
+    for mark in figure.of(Rect):
+        if mark.panel == last:
+            rows.setdefault(mark.y0, []).append(float(mark.label))
+    return [rows[y] for y in sorted(rows)]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_an_edited_array_has_the_components_that_scipy_gives(seed):
+    draw = np.random.default_rng(seed)
+    dense = np.where(draw.random((4, 5)) < 0.3, draw.integers(1, 9, (4, 5)), 0).astype("float32")
+    figure = array_figure(scipy_sparse.csr_matrix(dense))
+    for row, column, value in edits(draw, dense.shape, 3):
+        dense[row, column] = value
+    changed = figure.interaction.draw(None, {"matrix": dense.tolist()})
+    expected = scipy_sparse.csr_matrix(dense)
+    if expected.nnz:
+        assert drawn_components(changed) == [part[:16].tolist() for part in (expected.indptr, expected.indices, expected.data)]
+    assert f"{expected.nnz} stored values" in changed.finding
+
+
+def test_an_edit_of_a_row_sparse_array_stores_and_removes_rows():
+    figure = array_figure(mx.nd.sparse.row_sparse_array((np.ones((2, 3)), [1, 4]), shape=(6, 3)))
+    matrix = [list(row) for row in figure.interaction.inputs[0].value]
+    matrix[0][2], matrix[1] = 5.0, [0.0, 0.0, 0.0]
+    changed = figure.interaction.draw(None, {"matrix": matrix})
+    assert drawn_components(changed)[0] == [0, 4]
+    assert changed.notes[0] == "Edited: as many stored values as before. The array takes 64 B, 64 B before."
+
+
+def test_stored_zeros_stay_until_they_are_edited():
+    figure = array_figure(mx.nd.sparse.csr_matrix(([0.0, 2.0], [0, 1], [0, 2]), shape=(1, 3)))
+    changed = figure.interaction.draw(None, {"matrix": [[0.0, 2.0, 7.0]]})
+    assert drawn_components(changed)[1:] == [[0, 1, 2], [0, 2, 7]]
+    assert changed.notes[0].startswith("Edited: 1 more stored value; 1 pointer changes, from indptr[1] on.")
+
+
+def test_a_large_array_is_stepped_through():
+    matrix = scipy_sparse.random(300, 500, density=0.02, format="csr", random_state=0, dtype=np.float32)
+    ask = array_figure(matrix).interaction
+    found, step = matrix.tocoo(), 1234
+    figure = ask.draw(None, {"place": step})
+    assert next(mark.label for mark in figure.of(Rect) if mark.key == f"entry {step}") == str(found.col[step])
+    said = ask.select(f"entry {step}", {})
+    assert (said["row"], said["column"]) == (str(found.row[step]), str(found.col[step]))
+    for key in ("entry 99999999", "entry -1", "entry x", "", "head 999999", "entry 9" + "9" * 40):
+        assert ask.select(key, {}) is None
+
+
+def test_values_that_are_no_numbers_are_shown_and_not_edited():
+    array = {"stype": "csr", "shape": (2, 2), "data": np.array(["<b>", "x"], dtype=object), "indices": np.array([0, 1]),
+             "indptr": np.array([0, 1, 2])}
+    figure = array_figure(array)
+    assert not figure.interaction.inputs
+    assert "<b>" not in figure.html()
 
 
 def test_an_array_shows_itself_in_a_notebook():
@@ -181,8 +247,8 @@ def test_an_array_shows_itself_in_a_notebook():
 
 
 def test_a_few_values_are_written_out():
-    few = mx.nd.sparse.csr_matrix([[7, 0, 8.25, 0], [0, 0, 0, 0], [0, -9.5, 0, 0]])
-    assert re.findall(r'font-size="12"[^>]*>(-?[\d.]+)</text>', array_figure(few).svg) == ["7", "8.25", "-9.5"]
+    few = array_figure(mx.nd.sparse.csr_matrix([[7, 0, 8.25, 0], [0, 0, 0, 0], [0, -9.5, 0, 0]]))
+    assert [mark.label for mark in few.of(Rect) if mark.panel == 0] == ["7", "8.25", "-9.5"]
 
 
 def test_a_display_that_fails_leaves_the_words(monkeypatch):
@@ -198,7 +264,7 @@ def test_a_live_view_is_one_call_away():
     pytest.importorskip("anywidget")
     array = mx.nd.sparse.zeros("csr", (2, 3))
     view = array.inspect(title="Empty")
-    assert repr(view) == "InspectorWidget('Empty')"
+    assert repr(view) == "LiveFigure('Empty')"
     data, _ = view._repr_mimebundle_()
     assert sorted(data) == ["application/vnd.jupyter.widget-view+json", "text/html", "text/plain"]
     assert "0 stored values" in data["text/html"]
@@ -209,10 +275,9 @@ def test_no_number_of_a_component_is_cut_short_and_values_stand_below_their_indi
     wide = mx.nd.sparse.csr_matrix((np.ones(40, "float32"), columns, np.arange(0, 41, 2)), shape=(20, 10**9))
     long = mx.nd.sparse.row_sparse_array((np.ones((30, 2)), np.arange(30) * 31_000_000), shape=(10**9, 2))
     for array, first in ((wide, columns[:4]), (long, np.arange(4) * 31_000_000)):
-        svg = array_figure(array).svg
+        svg = array_figure(array).svg()
         assert not re.search(r">[^<]*\d…<", svg)
         for number in first:
             assert f">{number}<" in svg
-    cells = re.findall(r'<text x="([\d.]+)"[^>]*>(1|9999990\d\d)</text>', array_figure(wide).svg)
-    starts = {words: [x for x, found in cells if found == words] for words in ("1", "999999000")}
-    assert starts["999999000"][0] in starts["1"]
+    cells = [mark for mark in array_figure(wide).of(Rect) if mark.key == "entry 0"]
+    assert {(mark.x0, mark.x1) for mark in cells} == {(cells[0].x0, cells[0].x1)}

@@ -1,0 +1,93 @@
+"""Measurements of several contenders as bars, each with the range of its values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..base.formatting import format_ratio, number
+from .figure import Figure
+from .marks import Axis, Line, Panel, Rect, Table
+from .palette import KINDS
+from .text import clean
+
+__all__ = ["bars_figure"]
+
+ROW = 26.0
+
+
+def bars_figure(title: str, rows: Mapping[str, Mapping[str, Any]], unit: str, own: str = "sparsekit",
+                more_is_better: bool = False, note: str = "") -> Figure:  # fmt: skip
+    """Draw one bar per contender, as long as its median, with a line from the smallest to the largest value.
+
+    Parameters
+    ----------
+    title : str
+        Name of the measured quantity.
+    rows : mapping of str to mapping
+        For the name of each contender, a mapping with ``median``, ``min`` and ``max``.  ``kind`` may say of which storage the
+        measured arrays are: "dense", "sparse" or another of ``figures.palette.KINDS``; the bar then has its colour.
+    unit : str
+        Unit of the values.
+    own : str
+        Prefix of the names that are highlighted.
+    more_is_better : bool
+        True for rates.  By default the smallest value is the best.
+    note : str, optional
+        Text below the bars.
+
+    Returns
+    -------
+    Figure
+    """
+    found = {str(name): (number(row.get("median")), number(row.get("min")), number(row.get("max"))) for name, row in rows.items()}
+    kinds = {str(name): str(row.get("kind", "")) for name, row in rows.items()}
+    cells = [(name, f"{_written(median)} {unit}", f"{_written(least)} to {_written(most)}",
+              _against(median, found, more_is_better)) for name, (median, least, most) in found.items()]  # fmt: skip
+    table = Table(("", "median", "least to greatest", "times the best"), cells, title)
+    longest = max((max(median, most) for median, _, most in found.values()), default=0.0)
+    figure = Figure(str(title), _finding(found, unit, more_is_better), table=table, notes=(note,) if note else ())
+    figure.panels = [Panel((0.0, longest or 1.0), (0.0, float(max(len(found), 1))), ROW * max(len(found), 1), rows=True)]
+    for place, (name, (median, least, most)) in enumerate(found.items()):
+        kind = kinds[name] if kinds[name] in KINDS else "muted" if own and name.startswith(own) else "outline"
+        words = f"{name}: {_written(median)} {unit}, {_written(least)} to {_written(most)}"
+        figure.add(Rect(0, kind, 0.0, max(median, 0.0), place + 0.19, place + 0.81, words, f"bar {place}"))
+        if most > least:
+            figure.add(*_range(place, least, most))
+    figure.add(Axis(0, "left", ticks=tuple((place + 0.5, name) for place, name in enumerate(found))),
+               Axis(0, "right", ticks=tuple((place + 0.5, cells[place][1]) for place in range(len(found)))))  # fmt: skip
+    return figure
+
+
+def _range(place: int, least: float, most: float) -> list[Line]:
+    """A line from the least to the greatest value, with ends."""
+    middle = place + 0.5
+    ends = [Line(0, "ink", [at, at], [middle - 0.17, middle + 0.17]) for at in (least, most)]
+    return [Line(0, "paper", [least, most], [middle, middle], width=3.0), Line(0, "ink", [least, most], [middle, middle]), *ends]
+
+
+def _written(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def _best(found: Mapping[str, tuple[float, ...]], more_is_better: bool) -> str:
+    pick = max if more_is_better else min
+    return pick(found, key=lambda name: found[name][0])
+
+
+def _against(median: float, found: Mapping[str, tuple[float, ...]], more_is_better: bool) -> str:
+    best = found[_best(found, more_is_better)][0]
+    ratio = (best / median if more_is_better else median / best) if best and median else 1.0
+    return f"{ratio:.2f}" if ratio < 10 else format_ratio(ratio).rstrip("×")
+
+
+def _finding(found: Mapping[str, tuple[float, ...]], unit: str, more_is_better: bool) -> str:
+    if not found:
+        return "Nothing was measured."
+    best = _best(found, more_is_better)
+    text = f"The {'most' if more_is_better else 'least'} is {_written(found[best][0])} {unit}, of {clean(best)}"
+    others = {name: row for name, row in found.items() if name != best}
+    if not others:
+        return f"{text}."
+    second = _best(others, more_is_better)
+    return f"{text}; the next is {_written(others[second][0])} {unit}, of {clean(second)}."

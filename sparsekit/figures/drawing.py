@@ -1,0 +1,89 @@
+"""What a figure is: marks in panels, and what they show as a sentence and as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from .interaction import Interaction
+from .marks import Area, Cells, Dots, Line, Mark, Panel, Rect, Shape, Table
+from .palette import KINDS, MEANING
+from .text import clean
+
+__all__ = ["Drawing"]
+
+M = TypeVar("M")
+
+
+@dataclass
+class Drawing:
+    """The data of a figure, which every renderer reads.
+
+    Parameters
+    ----------
+    title : str
+    finding : str
+        What the figure shows, in sentences; it is also the alternative text.
+    panels : list of Panel
+    marks : list of Mark
+        Drawn in their order.
+    table : Table
+        The same as a table.
+    notes : sequence of str
+        Remarks below the panels.
+    legend : dict of str
+        Words for kinds of marks in place of those in ``palette.MEANING``; an empty text leaves a kind out, and other keys add
+        words without a sample.
+    interaction : Interaction
+        What a live view does beside what every one does.
+    narrow : Figure, optional
+        What is drawn in its place on a page of less than ``narrow_below`` pixels, where panels that stand below each other are
+        not enough.
+    """
+
+    title: str
+    finding: str
+    panels: list[Panel] = field(default_factory=list)
+    marks: list[Mark] = field(default_factory=list)
+    table: Table = field(default_factory=Table)
+    notes: Sequence[str] = ()
+    legend: dict[str, str] = field(default_factory=dict)
+    interaction: Interaction = field(default_factory=Interaction)
+    narrow: Drawing | None = None
+    narrow_below: float = 0.0
+
+    def add(self, *marks: Mark) -> None:
+        """Append marks."""
+        self.marks.extend(marks)
+
+    def of(self, *types: type[M]) -> list[M]:
+        """The marks of some types."""
+        return [mark for mark in self.marks if isinstance(mark, types)]
+
+    @property
+    def shapes(self) -> list[Shape]:
+        """The marks that have a colour of their own: all but texts and axes."""
+        return [mark for mark in self.marks if isinstance(mark, (Rect, Cells, Area, Line, Dots))]
+
+    @property
+    def asks(self) -> bool:
+        """Whether a live view does more than show: a panel zooms, or there is something to ask or to play."""
+        return any(panel.zooms for panel in self.panels) or self.interaction != Interaction()
+
+    @property
+    def alt(self) -> str:
+        """The alternative text: title and finding."""
+        title = clean(self.title, 300)
+        return f"{title}{'' if title.endswith(('.', '?', '!')) else '.'} {clean(self.finding, 1200)}".strip(". ") + "."
+
+    def words_of_kinds(self) -> dict[str, str]:
+        """The kinds of marks that are in the figure, in their fixed order, each with its words in the legend."""
+        seen = {mark.kind for mark in self.shapes}
+        words = {kind: self.legend.get(kind, MEANING[kind]) for kind in KINDS if kind in seen}
+        words |= {name: text for name, text in self.legend.items() if name not in KINDS}
+        return {kind: text for kind, text in words.items() if text}
+
+    def has_room_for_ends(self) -> bool:
+        """Whether names of lines stand at their ends: there are few of them."""
+        return sum(1 for line in self.of(Line) if line.label) <= 8

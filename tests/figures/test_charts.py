@@ -1,0 +1,113 @@
+"""Bars of measurements, curves, interleaved runs and fixes: their findings, tables and marks, of whatever is given."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+
+from sparsekit.base import displays
+from sparsekit.figures.bars import bars_figure
+from sparsekit.figures.curves import curves_figure
+from sparsekit.figures.fixes import fixes_figure
+from sparsekit.figures.marks import Dots, Line, Rect
+from sparsekit.figures.turns import turns_figure
+
+from .gallery import HOSTILE
+
+
+def row(median, least=None, most=None, **more):
+    return {"median": median, "min": least or median, "max": most or median, **more}
+
+
+def drawn(figure):
+    for width in (240, 390, 640, 1000):
+        ElementTree.fromstring(figure.svg(width))
+    assert "<script" not in figure.html()
+    return figure
+
+
+def test_the_finding_names_the_best_and_the_next():
+    figure = bars_figure("Products", {"sparsekit": row(2.0, 1.5, 3.0), "rival": row(5.0)}, "ms")
+    assert figure.alt == "Products. The least is 2 ms, of sparsekit; the next is 5 ms, of rival."
+    assert figure.table.rows == [("sparsekit", "2 ms", "1.5 to 3", "1.00"), ("rival", "5 ms", "5 to 5", "2.50")]
+
+
+def test_of_rates_the_largest_is_best():
+    figure = bars_figure("Reading", {"sparsekit": row(300.0), "rival": row(100.0)}, "MB/s", more_is_better=True)
+    assert figure.finding == "The most is 300 MB/s, of sparsekit; the next is 100 MB/s, of rival."
+    assert [cells[3] for cells in figure.table.rows] == ["1.00", "3.00"]
+
+
+def test_bars_are_as_long_as_their_medians_and_have_no_colour_of_storage_unless_they_say_which():
+    rows = {"sparsekit": row(2.0, 1.0, 3.0), "rival": row(5.0), "csr": row(1.0, kind="sparse")}
+    bars = bars_figure("Products", rows, "ms").of(Rect)
+    assert [(bar.x0, bar.x1, bar.kind) for bar in bars] == [(0, 2, "muted"), (0, 5, "outline"), (0, 1, "sparse")]
+    ranges = [line for line in bars_figure("Products", rows, "ms").of(Line) if line.y[0] == line.y[1] and line.kind == "ink"]
+    assert [line.x for line in ranges] == [[1.0, 3.0]]
+
+
+@pytest.mark.parametrize("rows", [{}, {"a": {}}, {"<b>": row(0.0)}, {"a": row(float("nan"))}, {"a": row(-3.0)},
+                                  {"x" * 200: row(1e12), "y": row(1e-9)}, {name: row(1.0) for name in HOSTILE}])  # fmt: skip
+def test_any_measurements_can_be_drawn(rows):
+    figure = drawn(bars_figure("Title " * 40, rows, "ms", note="note " * 60))
+    assert "<b>" not in figure.html()
+
+
+def test_curves_are_ink_and_grey_with_dashes_and_names_and_a_table():
+    figure = curves_figure({"lazy": [1, 0.9, 0.9], "full": [1, 0.9, 0.81]}, "One row", finding="Only full moves on.")
+    assert figure.alt == "One row. Only full moves on."
+    assert figure.table.columns == ("step", "lazy", "full")
+    assert figure.table.rows == [("0", "1", "1"), ("1", "0.9", "0.9"), ("2", "0.9", "0.81")]
+    assert [(line.kind, line.dash, line.label) for line in figure.of(Line)] == [("ink", 0, "lazy"), ("ink", 1, "full")]
+    assert curves_figure({"lazy": [1, 2]}).finding == "lazy ends at 2."
+
+
+def test_a_value_between_gaps_is_a_dot():
+    root = ElementTree.fromstring(curves_figure({"a": [None, 3, None, 1, 2]}).svg())
+    assert [path.get("d").endswith("h0") for path in root.iter("{http://www.w3.org/2000/svg}path")].count(True) == 1
+
+
+def test_long_curves_have_a_short_table():
+    shown = curves_figure({"a": range(1000)})
+    assert [cells[0] for cells in shown.table.rows][::8] == ["0", "999"]
+    assert len(shown.table.rows) == 9
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_any_curves_are_drawn(name):
+    for curves in ({}, {"a": []}, {"a": [None]}, {name: [1, float("nan"), "x", 1e308], "b": [5]}, {"a": [3, 3, 3]}):
+        drawn(curves_figure(curves, name, name, name))
+    drawn(curves_figure({str(place): [place] for place in range(20)}))
+
+
+TURNS = [{"name": "dense", "ratios": [1.0], "ratio": None, "low": None, "high": None},
+         {"name": "csr", "verdict": "faster", "ratios": [0.5, 0.6], "ratio": 0.55, "low": 0.5, "high": 0.6, "time": 2300.0,
+          "finding": "0.55 × the time"}]  # fmt: skip
+
+
+def test_interleaved_runs_have_a_dot_for_each_block_and_a_bar_for_the_interval():
+    figure = displays.call("turns_figure", TURNS, "csr is faster.", {"columns": ("a", "b", "c", "d"), "rows": ["1111", "222i"]})
+    assert [dots.x for dots in figure.of(Dots)] == [[0.5, 0.6]]
+    assert [0.5, 0.6] in [line.x for line in figure.of(Line)]
+    for text in ("0.55 × the time", "2.30 ms a call", "as a multiple of that of dense"):
+        assert text in figure.svg()
+
+
+def test_odd_runs_are_drawn():
+    odd = {**TURNS[1], "name": "<b>", "ratios": [float("nan"), 0, -1, 1e300], "low": 0.0, "high": float("inf"),
+           "ratio": float("nan")}  # fmt: skip
+    drawn(turns_figure([TURNS[0], odd], "odd", {}))
+    drawn(turns_figure([], "none", {}))
+
+
+def test_fixes_have_a_sign_and_bars_before_and_after():
+    one = {"remedy": "<b>&", "what": "x" * 500, "verdict": "unheard of", "answers": "", "where": "", "after": "", "time": "",
+           "peak": None, "moved": (0, 0)}  # fmt: skip
+    holds = {**one, "remedy": "sparse_grad", "verdict": "holds", "peak": (1e15, 1)}
+    figure = drawn(fixes_figure([one, holds], "found", {"columns": ("fix",), "rows": [["<b>"]]}))
+    assert "&lt;b&gt;" in figure.svg()
+    assert "<b>" not in figure.svg()
+    assert "✓ sparse_grad" in figure.svg()
+    assert [(bar.x1, bar.kind) for bar in figure.of(Rect) if bar.panel == 0] == [(1e15, "outline"), (1, "muted")]
+    assert drawn(fixes_figure([], "nothing", {"columns": (), "rows": []})).finding == "nothing"

@@ -1,0 +1,36 @@
+"""Colours: read by everyone, in both themes, and told apart without their hue."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from sparsekit.figures.palette import DARK, INKS, KINDS, LIGHT, MEANING, contrast, letters_on, series
+
+THEMES = pytest.mark.parametrize("colors", [LIGHT, DARK], ids=["light", "dark"])
+
+
+@THEMES
+def test_letters_are_read_on_everything_that_they_stand_on(colors):
+    for ground in ("paper", "lens"):
+        for ink in INKS:
+            assert contrast(colors[ink], colors[ground]) >= 4.5
+    for kind in KINDS:
+        assert contrast(colors[letters_on(kind)], colors[kind]) >= 4.5, kind
+
+
+@THEMES
+def test_dense_and_sparse_are_seen_on_the_paper(colors):
+    for kind in ("dense", "sparse", "edge", "muted"):
+        assert contrast(colors[kind], colors["paper"]) >= 3
+
+
+def test_every_kind_has_a_meaning_and_both_themes_have_every_colour():
+    assert set(MEANING) == set(KINDS)
+    assert set(LIGHT) == set(DARK)
+
+
+def test_curves_are_told_apart_by_ink_and_dashes():
+    chosen = [series(number) for number in range(12)]
+    assert all(one != other for one, other in itertools.combinations(chosen, 2))

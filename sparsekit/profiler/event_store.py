@@ -376,6 +376,7 @@ class Log:
 
     def _kind_columns(self) -> dict[str, Given]:
         kinds = self._kinds
+        # Names of fields, which a TypedDict wants to see written out.
         found: dict[str, Given] = {name: [kind[name] for kind in kinds] for name in _PLAIN_OF_KIND}  # type: ignore[literal-required]
         return {**found, "type": [kind["kind"] for kind in kinds], "attrs": [_json(kind["attrs"]) for kind in kinds],
                 "storage": [describe.storage(kind["inputs"], kind["outputs"]) for kind in kinds],
@@ -413,6 +414,7 @@ class Log:
         for place, name in enumerate(Sums._fields):
             found = {name: [sums[place] for sums in self._folded.values()], **found}
         for name in COSTS:
+            # As above.
             found[name] = [sums[0] * kind[name] + (sums[-1] if name == "bytes" else 0)  # type: ignore[literal-required]
                            for sums, kind in zip(self._folded.values(), kinds, strict=True)]
         return _of_run(found)

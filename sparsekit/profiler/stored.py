@@ -170,6 +170,7 @@ class Stored:
         found: list[Record] = []
         for run, thread, kind, start, duration, own, depth, node, moved, own_arguments, conversion in zip(
                 *(column.tolist() for column in columns), strict=True):
+            # The fields that only the recorder has are left out.
             record: Record = {**shared[kind], "thread": thread, "start": start / 1000, "duration": duration / 1000,  # type: ignore[typeddict-item]
                               "self": own / 1000, "depth": depth, "node": None if node < 0 else node}
             if own_arguments:
@@ -344,6 +345,7 @@ class Brief:
                 *(getattr(events, name).tolist() for name in names), strict=True):
             key = kind, thread, depth, moved, text, conversion
             if key not in shared:
+                # As in ``Stored.records``.
                 made: Record = {**kinds[kind], "thread": thread, "start": 0.0, "duration": 0.0, "self": 0.0,  # type: ignore[typeddict-item]
                                 "depth": depth, "node": None}
                 made["attrs"] = arguments.get(text, made["attrs"])
@@ -414,6 +416,7 @@ def _alive(columns: Columns, holding: Array, count: Array) -> list[Alive]:
     for number in sorted(np.flatnonzero(alive > 0).tolist(), key=lambda number: -int(holdings.bytes[number])):
         words = {name: columns.strings[getattr(holdings, name)[number]]
                  for name in ("owner", "role", "stype", "component", "dtype", "layer")}
+        # The names of the texts are those of the fields.
         row: Alive = {**words, "shape": shape.of(number).tolist(), "bytes": int(holdings.bytes[number])}  # type: ignore[typeddict-item]
         if words["dtype"]:  # traces of other profilers only say how much there was
             rows += [row.copy() for _ in range(min(int(alive[number]), MAX_ALIVE - len(rows)))]
